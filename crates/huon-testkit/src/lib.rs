@@ -1,0 +1,1 @@
+//! Models, random histories and crash images for testing Huon.

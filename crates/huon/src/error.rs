@@ -1,0 +1,189 @@
+//! The one error type: what went wrong, where, and what it means for the caller.
+//!
+//! "Not found" is never an error. Damage in a file is [`Error::Corrupt`], trouble from the system is
+//! [`Error::Io`]; a broken internal invariant is an assertion, not an error.
+
+use std::fmt;
+
+/// The result of every fallible operation of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong.
+///
+/// Each variant has a stable number, [`Error::code`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A key is longer than the page size allows. Lengths in bytes.
+    KeyTooLong {
+        /// Length of the key that was given.
+        bytes: u32,
+        /// The longest key of this environment.
+        max: u32,
+    },
+    /// A value is longer than `0x7FF0_0000` bytes.
+    ValueTooLong,
+    /// A key has a length that the order of its table does not allow (native integers: 4 or 8 bytes).
+    KeyLength,
+    /// An append, or the input of a bulk build, was not in the order of the table.
+    KeyOutOfOrder,
+    /// The named table does not exist in this snapshot.
+    TableMissing,
+    /// The name belongs to an ordinary record, or to a table of another order or kind.
+    TableKind,
+    /// A table of that name exists already.
+    TableExists,
+    /// A codec could not read stored bytes.
+    Decode(Box<dyn std::error::Error + Send + Sync>),
+    /// The environment, or the file system under it, cannot be written.
+    ReadOnly,
+    /// An option or argument makes no sense; the text says which and why.
+    Invalid(&'static str),
+    /// The file has reached the upper size of its geometry, or the address space reserved for it.
+    MapFull,
+    /// An earlier failure left this transaction unusable; drop it, nothing of it was committed.
+    TxnBroken,
+    /// A lock was not free in time; the text names its holder.
+    Busy(Box<str>),
+    /// The file is not a Huon environment; the text says what was found.
+    NotOurs(Box<str>),
+    /// The file was written by a newer format, or needs a feature that this version lacks.
+    Version(Box<str>),
+    /// The environment has another page size than the caller insists on.
+    PageSize {
+        /// Page size of the file, in bytes.
+        found: u32,
+    },
+    /// A flush failed earlier: what reached the disk is unknown. Close it everywhere and open again.
+    Poisoned,
+    /// This environment was opened before a `fork`; open it again in the child.
+    Forked,
+    /// The system refused an operation.
+    Io(Box<IoError>),
+    /// The file is damaged.
+    Corrupt(Box<Corruption>),
+}
+
+/// A failed system operation.
+#[derive(Debug)]
+pub struct IoError {
+    /// What was tried, for example `"flush"`.
+    pub operation: &'static str,
+    /// Where: a path, or an offset in the data file; empty where neither applies.
+    pub place: String,
+    /// The system's own error.
+    pub source: std::io::Error,
+}
+
+/// Damage found in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Corruption {
+    /// The page it was found on; `None` if the damage is not on a page.
+    pub pgno: Option<u32>,
+    /// What is wrong there.
+    pub reason: &'static str,
+}
+
+impl Error {
+    /// A system error of `operation` at `place`.
+    pub(crate) fn io(operation: &'static str, place: impl Into<String>, source: std::io::Error) -> Self {
+        Error::Io(Box::new(IoError { operation, place: place.into(), source }))
+    }
+
+    /// Damage on page `pgno`.
+    #[cold]
+    pub(crate) fn corrupt(pgno: u32, reason: &'static str) -> Self {
+        Error::Corrupt(Box::new(Corruption { pgno: Some(pgno), reason }))
+    }
+
+    /// Damage that is not on a page.
+    #[cold]
+    pub(crate) fn corrupt_file(reason: &'static str) -> Self {
+        Error::Corrupt(Box::new(Corruption { pgno: None, reason }))
+    }
+
+    /// The stable number of this kind of error; never reused for another.
+    ///
+    /// ```
+    /// assert_eq!(huon::Error::ValueTooLong.code(), 2);
+    /// ```
+    pub fn code(&self) -> i32 {
+        match self {
+            Error::KeyTooLong { .. } => 1,
+            Error::ValueTooLong => 2,
+            Error::KeyLength => 3,
+            Error::KeyOutOfOrder => 4,
+            Error::TableMissing => 5,
+            Error::TableKind => 6,
+            Error::TableExists => 7,
+            Error::Decode(_) => 8,
+            Error::ReadOnly => 9,
+            Error::Invalid(_) => 10,
+            Error::MapFull => 11,
+            Error::TxnBroken => 12,
+            Error::Busy(_) => 13,
+            Error::NotOurs(_) => 14,
+            Error::Version(_) => 15,
+            Error::PageSize { .. } => 16,
+            Error::Poisoned => 17,
+            Error::Forked => 18,
+            Error::Io(_) => 19,
+            Error::Corrupt(_) => 20,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::KeyTooLong { bytes, max } => {
+                write!(f, "key of {bytes} bytes is too long: this page size allows {max}")
+            }
+            Error::ValueTooLong => write!(f, "value is too long: the limit is {} bytes", 0x7FF0_0000),
+            Error::KeyLength => write!(f, "key length does not fit the table: native integer keys have 4 or 8 bytes"),
+            Error::KeyOutOfOrder => write!(f, "key is not above the last key of the table, which append needs"),
+            Error::TableMissing => write!(f, "no table of that name"),
+            Error::TableKind => write!(f, "that name is an ordinary record or a table of another kind"),
+            Error::TableExists => write!(f, "a table of that name exists already"),
+            Error::Decode(e) => write!(f, "stored bytes do not decode: {e}"),
+            Error::ReadOnly => write!(f, "the environment is read-only"),
+            Error::Invalid(what) => write!(f, "{what}"),
+            Error::MapFull => write!(f, "the file has reached its upper size; raise the limit or delete data"),
+            Error::TxnBroken => write!(f, "an earlier failure made this transaction unusable; drop it and begin again"),
+            Error::Busy(who) => write!(f, "busy: {who}"),
+            Error::NotOurs(what) => write!(f, "not a Huon environment: {what}"),
+            Error::Version(what) => write!(f, "format not supported: {what}"),
+            Error::PageSize { found } => write!(f, "the file has pages of {found} bytes, another size was asked for"),
+            Error::Poisoned => write!(f, "a flush failed and what reached the disk is unknown; close the file in all processes and open it again"),
+            Error::Forked => write!(f, "the environment was opened before fork; open it again in this process"),
+            Error::Io(e) if e.place.is_empty() => write!(f, "{} failed: {}", e.operation, e.source),
+            Error::Io(e) => write!(f, "{} failed at {}: {}", e.operation, e.place, e.source),
+            Error::Corrupt(c) => match c.pgno {
+                Some(pgno) => write!(f, "damaged file: page {pgno}: {}", c.reason),
+                None => write!(f, "damaged file: {}", c.reason),
+            },
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io(e) => Some(&e.source),
+            Error::Decode(e) => Some(&**e),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_stays_small() {
+        assert!(std::mem::size_of::<Error>() <= 24);
+        fn sendable<T: Send + Sync + 'static>() {}
+        sendable::<Error>();
+    }
+}

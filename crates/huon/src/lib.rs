@@ -1,0 +1,1 @@
+//! Huon: an embedded, transactional, ordered key-value store in one memory-mapped file.

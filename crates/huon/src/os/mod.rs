@@ -1,0 +1,81 @@
+//! The system: the only home of `unsafe`.
+//!
+//! A data file is a [`Storage`]: bytes that survive, read through a [`Map`]. A lock file is a [`Shared`]:
+//! words that processes share while they have the environment open. Each has a real and a simulated
+//! back end; [`Storage`] also has one that fails on demand. Above this module nothing names a file
+//! descriptor, a pointer or a system call.
+
+use std::time::Duration;
+
+use crate::error::Result;
+
+mod map;
+mod word;
+
+pub(crate) use map::Map;
+pub(crate) use word::Word;
+
+/// Names a file whatever its path: device and inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+/// A data file.
+pub(crate) trait Storage: Send + Sync {
+    /// Length in bytes.
+    fn file_bytes(&self) -> Result<u64>;
+    /// Reads at `offset`, past the map; returns how many bytes there were before the end of the file.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
+    /// Writes all parts, one after another, from `offset`. Never extends the file.
+    fn write_at(&self, parts: &[&[u8]], offset: u64) -> Result<()>;
+    /// Flushes contents and length (`fdatasync`). A failure is final: see `Error::Poisoned`.
+    fn sync(&self) -> Result<()>;
+    /// Makes the file `bytes` long, with real blocks under every byte: a full disk is an error here.
+    fn grow(&self, bytes: u64) -> Result<()>;
+    /// Cuts the file to `bytes`.
+    fn shrink(&self, bytes: u64) -> Result<()>;
+    /// The read-only view of the file.
+    fn map(&self) -> &Map;
+    /// Whether the file was opened for writing.
+    fn writable(&self) -> bool;
+    /// Device and inode.
+    fn identity(&self) -> Result<Identity>;
+    /// Tries to be the only client of the file. `false`: somebody else has it open. Never waits.
+    fn try_alone(&self) -> Result<bool>;
+    /// Becomes one client among others (also steps down from `try_alone`). `false`: somebody is alone with it.
+    fn try_join(&self) -> Result<bool>;
+    /// Drops clean cached pages, so that reads see what the disk holds. Best effort.
+    fn forget_cache(&self);
+}
+
+/// A lock file: words shared between processes, a byte for each client, and one gate.
+///
+/// Byte `n` is held by the client numbered `n` for as long as it lives; the kernel drops it however it dies.
+pub(crate) trait Shared: Send + Sync {
+    /// All words of the file as far as it is allocated. The address never changes.
+    fn words(&self) -> &[Word];
+    /// Makes the file at least `words` long, allocated and zeroed. Call it under the gate.
+    fn grow(&self, words: usize) -> Result<()>;
+    /// Takes the gate, which serialises joining, leaving and growing. Waits at most `timeout`.
+    fn lock_gate(&self, timeout: Duration) -> Result<bool>;
+    /// Leaves the gate.
+    fn unlock_gate(&self);
+    /// Tries to take the byte of client `number` for this descriptor.
+    fn claim(&self, number: u32) -> Result<bool>;
+    /// Gives up a byte taken by [`Shared::claim`].
+    fn release(&self, number: u32);
+    /// Whether somebody else holds the byte of client `number`. A descriptor never sees its own.
+    fn held(&self, number: u32) -> Result<bool>;
+    /// Sleeps while the word's low half stays as it is in `expected`, at most `timeout`. May wake early.
+    fn wait(&self, word: usize, expected: u64, timeout: Duration);
+    /// Wakes all who wait on the word.
+    fn wake(&self, word: usize);
+    /// Whether the lock descriptor is still this client's own: not after a fork, not after someone closed it (P5).
+    fn intact(&self) -> bool;
+    /// Identity of the lock file itself.
+    fn identity(&self) -> Result<Identity>;
+    /// A number that changes with each boot of the system.
+    fn boot(&self) -> [u8; 16];
+}
