@@ -1,1 +1,3 @@
 //! Models, random histories and crash images for testing Huon.
+
+pub mod figures;

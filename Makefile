@@ -1,0 +1,39 @@
+# The door. Everything behind it is `cargo xtask`; see `cargo xtask --help`.
+
+XTASK = cargo xtask
+DIR ?=
+ARGS ?=
+
+.PHONY: help demo test lint bench loom fmt clean
+
+help:
+	@echo "make demo [DIR=/usr]   build a database of a directory tree, kill its writer, finish, report"
+	@echo "make test              build and run every test, with a summary by kind"
+	@echo "make lint              formatting, clippy, layers, house rules"
+	@echo "make bench             get against LMDB at 1 M and 10 M records"
+	@echo "make loom              models of the lock-free parts (takes minutes)"
+	@echo "make fmt               format all sources"
+	@echo "make clean             remove build products"
+	@echo
+	@echo "ARGS='..' is passed on by demo, test, bench and loom."
+
+demo:
+	@$(XTASK) demo $(if $(DIR),--dir "$(DIR)") -- $(ARGS)
+
+test:
+	@$(XTASK) test -- $(ARGS)
+
+lint:
+	@$(XTASK) lint
+
+bench:
+	@$(XTASK) bench -- $(ARGS)
+
+loom:
+	@$(XTASK) loom -- $(ARGS)
+
+fmt:
+	@$(XTASK) fmt
+
+clean:
+	@$(XTASK) clean
