@@ -12,11 +12,44 @@
 //! 24  u16  heap_bytes     bytes of the heap, which ends at the end of the page
 //! 26  u16  dead_bytes     bytes of the heap that no slot names
 //! 28  u16  prefix_bytes   leading bytes (in key order) that all keys of the page share
-//! 30  u16  flags          bit 0: cells are not in key order (never set on a page in the file)
+//! 30  u16  flags          bit 0: edited since it was packed (never set on a page in the file)
 //! ```
 //!
 //! A [`Ptr`] names one content for ever; a page whose pgno or birth differ from its pointer is damage.
 
+mod branch;
+mod branch_edit;
+mod checksum;
+mod chunk;
+mod divide;
+pub(crate) mod header;
+mod leaf;
+mod leaf_edit;
+mod limits;
+mod meta;
+mod order;
+mod probe;
+mod run;
+mod tree_record;
 mod types;
 
+pub(crate) use branch::{Branch, SeparatorRef};
+pub(crate) use branch_edit::BranchMut;
+pub(crate) use checksum::Seal;
+pub(crate) use chunk::{Chunk, ITEM_BYTES, Item, chunk_capacity, write_chunk};
+pub(crate) use divide::{
+    NewChild, Place, Side, choose_split, merge_branch, merge_leaf, pack, split_branch,
+    split_branch_insert, split_leaf,
+};
+pub(crate) use header::{HEADER_BYTES, PAGE_BYTES_MAX, PAGE_BYTES_MIN, admit};
+pub(crate) use leaf::{Cell, Leaf, PayloadKind, leaf_cell_bytes};
+pub(crate) use leaf_edit::LeafMut;
+pub(crate) use limits::{MAX_VALUE_BYTES, fits_inline, key_bytes_max};
+pub(crate) use meta::{
+    CommitKind, Geometry, META_BYTES, META_ITEMS_MAX, Meta, MetaFault, first_data_page,
+};
+pub(crate) use order::{AnyOrder, BytesOrder, CustomOrder, KeyOrder, ReversedOrder};
+pub(crate) use probe::Probe;
+pub(crate) use run::{RUN_REF_BYTES, RunRef, run_pages};
+pub(crate) use tree_record::{MAX_DEPTH, OrderKind, TREE_BYTES, Tree};
 pub(crate) use types::{Kind, Pgno, Ptr, Reason, Txnid};

@@ -1,0 +1,41 @@
+//! Checksums: xxh3 of 64 bits, seeded with the file's uuid, so that pages of another file do not pass.
+
+use super::types::Reason;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// Seals pages of one file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Seal {
+    pub(crate) seed: u64,
+}
+
+impl Seal {
+    /// The seal of the file with that uuid.
+    pub(crate) fn new(uuid: &[u8; 16]) -> Seal {
+        Seal { seed: xxh3_64_with_seed(uuid, 0) }
+    }
+
+    /// The checksum that the page should carry: over all bytes behind it.
+    pub(crate) fn compute(self, page: &[u8]) -> u64 {
+        xxh3_64_with_seed(page.get(8..).unwrap_or(&[]), self.seed)
+    }
+
+    /// Writes the checksum into the page; any later change of the page breaks it.
+    pub(crate) fn stamp(self, page: &mut [u8]) {
+        let sum = self.compute(page);
+        page[..8].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// Whether the page carries its checksum.
+    pub(crate) fn verify(self, page: &[u8]) -> Result<(), Reason> {
+        match page.first_chunk::<8>() {
+            Some(sum) if u64::from_le_bytes(*sum) == self.compute(page) => Ok(()),
+            _ => Err(Reason::Checksum),
+        }
+    }
+
+    /// The checksum of a large value: over its bytes, not over the padding of its last page.
+    pub(crate) fn run(self, bytes: &[u8]) -> u64 {
+        xxh3_64_with_seed(bytes, self.seed)
+    }
+}

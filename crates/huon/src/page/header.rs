@@ -1,0 +1,153 @@
+//! The header that every page starts with; its picture is in the module above.
+//!
+//! 1. [`admit`] is the only way from a pointer to a page: pgno, kind, level and birth are compared in
+//!    one test, and nothing else of a page is read before it passed.
+//! 2. `count` is only bounded here by its 16 bits; the views of leaf, branch and chunk bound it by the page.
+
+use super::types::{Kind, Pgno, Ptr, Reason, Txnid};
+
+/// Bytes of the header.
+pub(crate) const HEADER_BYTES: usize = 32;
+/// The smallest page, for tests; in bytes.
+pub(crate) const PAGE_BYTES_MIN: usize = 256;
+/// The largest page, in bytes.
+pub(crate) const PAGE_BYTES_MAX: usize = 65536;
+
+const WORD: usize = 8;
+const BIRTH: usize = 16;
+const HEAP: usize = 24;
+const DEAD: usize = 26;
+const PREFIX: usize = 28;
+const FLAGS: usize = 30;
+
+/// Flag: the page was edited since it was packed.
+pub(crate) const FLAG_EDITED: u16 = 1;
+
+const COUNT_SHIFT: u32 = 48;
+
+const fn expected(pgno: Pgno, kind: Kind, level: u8) -> u64 {
+    pgno.0 as u64 | (kind as u64) << 32 | (level as u64) << 40
+}
+
+#[inline(always)]
+fn word(page: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*page.get(at..)?.first_chunk()?))
+}
+
+#[inline(always)]
+fn half(page: &[u8], at: usize) -> usize {
+    match page.get(at..).and_then(|rest| rest.first_chunk()) {
+        Some(two) => usize::from(u16::from_le_bytes(*two)),
+        None => 0,
+    }
+}
+
+fn set_half(page: &mut [u8], at: usize, value: usize) {
+    let value = u16::try_from(value).expect("header fields have 16 bits");
+    page[at..at + 2].copy_from_slice(&value.to_le_bytes());
+}
+
+/// The `count` of a page, once its header is what `ptr`, `kind` and `level` promise.
+#[inline]
+pub(crate) fn admit(page: &[u8], ptr: Ptr, kind: Kind, level: u8) -> Result<usize, Reason> {
+    let (Some(word0), Some(birth)) = (word(page, WORD), word(page, BIRTH)) else {
+        return Err(Reason::OutOfRange);
+    };
+    let differs = (word0 ^ expected(ptr.pgno, kind, level)) << 16 | (birth ^ ptr.birth.0);
+    if differs != 0 {
+        return Err(Reason::Header);
+    }
+    Ok((word0 >> COUNT_SHIFT) as usize)
+}
+
+/// The kind of the pages of a tree at `level`.
+#[inline]
+pub(crate) fn kind_at(level: u8) -> Kind {
+    if level == 0 { Kind::Leaf } else { Kind::Branch }
+}
+
+/// Makes `page` an empty page; everything behind the header is zeroed.
+pub(crate) fn init(page: &mut [u8], ptr: Ptr, kind: Kind, level: u8) {
+    assert!(page.len() >= PAGE_BYTES_MIN && page.len() <= PAGE_BYTES_MAX, "page size");
+    page.fill(0);
+    page[WORD..WORD + 8].copy_from_slice(&expected(ptr.pgno, kind, level).to_le_bytes());
+    page[BIRTH..BIRTH + 8].copy_from_slice(&ptr.birth.0.to_le_bytes());
+}
+
+/// Gives the page another name: what `touch` does to a copy.
+pub(crate) fn set_ptr(page: &mut [u8], ptr: Ptr) {
+    page[WORD..WORD + 4].copy_from_slice(&ptr.pgno.0.to_le_bytes());
+    page[BIRTH..BIRTH + 8].copy_from_slice(&ptr.birth.0.to_le_bytes());
+}
+
+/// The name that the page carries.
+pub(crate) fn ptr(page: &[u8]) -> Ptr {
+    let word0 = word(page, WORD).unwrap_or(0);
+    Ptr { pgno: Pgno(word0 as u32), birth: Txnid(word(page, BIRTH).unwrap_or(0)) }
+}
+
+/// The kind that the page carries, if it is one.
+pub(crate) fn kind(page: &[u8]) -> Option<Kind> {
+    match page.get(WORD + 4)? {
+        1 => Some(Kind::Branch),
+        2 => Some(Kind::Leaf),
+        3 => Some(Kind::Fixed),
+        4 => Some(Kind::Chunk),
+        _ => None,
+    }
+}
+
+/// The level that the page carries.
+pub(crate) fn level(page: &[u8]) -> u8 {
+    page.get(WORD + 5).copied().unwrap_or(0)
+}
+
+/// Slots, or items of a chunk.
+#[inline]
+pub(crate) fn count(page: &[u8]) -> usize {
+    half(page, WORD + 6)
+}
+
+pub(crate) fn set_count(page: &mut [u8], count: usize) {
+    set_half(page, WORD + 6, count);
+}
+
+/// Bytes of the heap, counted from the end of the page.
+#[inline]
+pub(crate) fn heap_bytes(page: &[u8]) -> usize {
+    half(page, HEAP)
+}
+
+pub(crate) fn set_heap_bytes(page: &mut [u8], bytes: usize) {
+    set_half(page, HEAP, bytes);
+}
+
+/// Bytes of the heap that nothing names.
+#[inline]
+pub(crate) fn dead_bytes(page: &[u8]) -> usize {
+    half(page, DEAD)
+}
+
+pub(crate) fn set_dead_bytes(page: &mut [u8], bytes: usize) {
+    set_half(page, DEAD, bytes);
+}
+
+/// Leading bytes, in key order, that all keys of the page share.
+#[inline]
+pub(crate) fn prefix_bytes(page: &[u8]) -> usize {
+    half(page, PREFIX)
+}
+
+pub(crate) fn set_prefix_bytes(page: &mut [u8], bytes: usize) {
+    set_half(page, PREFIX, bytes);
+}
+
+pub(crate) fn flags(page: &[u8]) -> u16 {
+    half(page, FLAGS) as u16
+}
+
+pub(crate) fn set_flags(page: &mut [u8], flags: u16) {
+    set_half(page, FLAGS, usize::from(flags));
+}
+
+const _: () = assert!(FLAGS + 2 == HEADER_BYTES);

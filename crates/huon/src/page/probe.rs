@@ -1,0 +1,81 @@
+//! The search that leaves and branches share: over the heads alone, whole keys only where heads tie.
+//!
+//! The search branches on every comparison on purpose: for single lookups the predictor lets the core
+//! run ahead past the missing line, which a branchless search cannot.
+
+use super::order::KeyOrder;
+
+/// A slot: head (u32), offset of the cell in the page (u16), key_bytes (u16).
+pub(crate) type Slot = [u8; 8];
+
+/// A key on its way down a tree, its first bytes loaded once.
+#[derive(Clone, Copy)]
+pub(crate) struct Probe<'k, O> {
+    pub(crate) order: O,
+    pub(crate) key: &'k [u8],
+    first: u64,
+}
+
+impl<'k, O: KeyOrder> Probe<'k, O> {
+    #[inline(always)]
+    pub(crate) fn new(order: O, key: &'k [u8]) -> Self {
+        Probe { order, key, first: order.first(key) }
+    }
+
+    /// Four bytes behind the `skip` leading ones, as the slots of a page with that prefix hold them.
+    #[inline(always)]
+    pub(crate) fn head(&self, skip: usize) -> u32 {
+        if skip <= 4 {
+            ((self.first << (8 * skip)) >> 32) as u32
+        } else {
+            self.order.head(self.key, skip)
+        }
+    }
+}
+
+/// Where a search over heads stopped at an equal one: the answer lies in `lo..=hi`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tie {
+    pub(crate) lo: usize,
+    pub(crate) mid: usize,
+    pub(crate) hi: usize,
+}
+
+#[inline(always)]
+pub(crate) fn slot_head(slot: &Slot) -> u32 {
+    u64::from_le_bytes(*slot) as u32
+}
+
+#[inline(always)]
+pub(crate) fn slot_offset(slot: &Slot) -> usize {
+    (u64::from_le_bytes(*slot) >> 32) as usize & 0xFFFF
+}
+
+#[inline(always)]
+pub(crate) fn slot_key_bytes(slot: &Slot) -> usize {
+    (u64::from_le_bytes(*slot) >> 48) as usize
+}
+
+pub(crate) fn slot(head: u32, offset: usize, key_bytes: usize) -> Slot {
+    let offset = u16::try_from(offset).expect("cells begin inside the page");
+    let key_bytes = u16::try_from(key_bytes).expect("keys are bounded");
+    (u64::from(head) | u64::from(offset) << 32 | u64::from(key_bytes) << 48).to_le_bytes()
+}
+
+/// Searches `slots[first..]`: `Err` is the number of slots whose head is below; `Ok` is an equal head.
+#[inline(always)]
+pub(crate) fn seek(slots: &[Slot], first: usize, head: u32) -> Result<Tie, usize> {
+    let (mut lo, mut hi) = (first, slots.len());
+    while lo < hi {
+        let mid = (lo + hi) / 2;
+        let found = slot_head(&slots[mid]);
+        if head < found {
+            hi = mid;
+        } else if head > found {
+            lo = mid + 1;
+        } else {
+            return Ok(Tie { lo, mid, hi });
+        }
+    }
+    Err(lo)
+}
