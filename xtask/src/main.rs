@@ -1,1 +1,126 @@
-fn main() {}
+//! What stands behind the make targets. `cargo xtask --help` lists the commands.
+
+mod layers;
+mod shell;
+mod source;
+mod summary;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use shell::Shell;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Build, test and look after Huon")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Check formatting, clippy, the layers of the engine and the house rules
+    Lint,
+    /// Build and run every test and summarise by kind
+    Test {
+        /// Passed to `cargo test`, after `--`; such a partial run is not judged by kind
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
+    /// Build a database of a directory tree, kill its writer, finish and report
+    Demo {
+        /// The tree to read (the demo's own default if absent)
+        #[arg(long)]
+        dir: Option<String>,
+        /// Passed to the demo, after `--`
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
+    /// Run the loom models of the lock-free parts
+    Loom {
+        /// Passed to the test binary, after `--`
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
+    /// Compare lookups with LMDB
+    Bench {
+        /// Passed to the benchmark, after `--`
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
+    /// Format all sources
+    Fmt,
+    /// Remove build products
+    Clean,
+}
+
+const BENCH_MANIFEST: [&str; 2] = ["--manifest-path", "crates/huon-bench/Cargo.toml"];
+
+fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    match Shell::new().and_then(|shell| run(&shell, command)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("xtask: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs one command; `Ok(false)` when it ran and found something wrong.
+fn run(shell: &Shell, command: Command) -> Result<bool, String> {
+    match command {
+        Command::Lint => lint(shell),
+        Command::Test { args } => test::run(shell, &args),
+        Command::Demo { dir, args } => {
+            let mut cargo =
+                shell.cargo(["run", "--release", "-p", "huon-cli", "--bin", "huon-demo", "--"]);
+            if let Some(dir) = dir {
+                cargo.args(["--dir", &dir]);
+            }
+            shell.run(cargo.args(args))
+        }
+        Command::Loom { args } => {
+            let mut cargo = shell.cargo(["test", "--release", "-p", "huon", "--lib"]);
+            // Its own target directory: other flags would rebuild everything, back and forth.
+            cargo.arg("--target-dir").arg(shell.target.join("loom"));
+            cargo.args(["loom", "--"]).args(args).env("RUSTFLAGS", "--cfg loom");
+            shell.run(&mut cargo)
+        }
+        Command::Bench { args } => {
+            let mut cargo = shell.cargo(["run", "--release"]);
+            shell.run(cargo.args(BENCH_MANIFEST).arg("--").args(args))
+        }
+        Command::Fmt => Ok(shell.run(&mut shell.cargo(["fmt", "--all"]))?
+            & shell.run(shell.cargo(["fmt"]).args(BENCH_MANIFEST))?),
+        Command::Clean => Ok(shell.run(&mut shell.cargo(["clean"]))?
+            & shell.run(shell.cargo(["clean"]).args(BENCH_MANIFEST))?),
+    }
+}
+
+/// Runs every check, also after one has failed, so that one run shows everything.
+fn lint(shell: &Shell) -> Result<bool, String> {
+    let mut good = true;
+    good &= shell.run(&mut shell.cargo(["fmt", "--all", "--check"]))?;
+    good &= shell.run(shell.cargo(["fmt", "--check"]).args(BENCH_MANIFEST))?;
+    let strict = ["--", "-D", "warnings"];
+    let everything = ["clippy", "--workspace", "--all-targets"];
+    good &= shell.run(shell.cargo(everything).args(strict))?;
+    // The engine as users build it: without the simulation that the test kit turns on.
+    good &= shell.run(shell.cargo(["clippy", "-p", "huon"]).args(strict))?;
+
+    let files = source::files(&shell.root)?;
+    let mut complaints = layers::check(&files)?;
+    complaints.extend(tidy::check(&shell.root, &files)?);
+    for complaint in &complaints {
+        println!("{complaint}");
+    }
+    match complaints.len() {
+        0 => println!("layers and house rules: {} files, nothing to say", files.len()),
+        n => println!("layers and house rules: {n} complaints"),
+    }
+    Ok(good & complaints.is_empty())
+}

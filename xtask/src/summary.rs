@@ -1,0 +1,309 @@
+//! What a test run said, read from cargo's output and from the file of figures, and the verdict.
+//!
+//! 1. The last line and the exit code agree: every problem counts as a failed test.
+//! 2. A test binary that ends without a result is a failure.
+//! 3. A test that skipped itself is not counted as passed.
+
+use std::fmt::Write;
+
+/// The kinds tests report, in the file of figures and in words.
+const KINDS: [(&str, &str); 7] = [
+    ("exhaustive", "exhaustive cases"),
+    ("model", "model operations"),
+    ("audit", "audits"),
+    ("crash", "crash images"),
+    ("fault", "faults"),
+    ("flip", "flips"),
+    ("kill", "kills"),
+];
+
+/// The figures of one run.
+#[derive(Default)]
+pub(crate) struct Summary {
+    passed: u64,
+    failed: u64,
+    failures: Vec<String>,
+    ignored: u64,
+    ignored_names: Vec<String>,
+    skips: Vec<String>,
+    counts: [u64; KINDS.len()],
+    problems: Vec<String>,
+    /// The number of tests a binary has announced, until it gives its result.
+    running: Option<u64>,
+}
+
+impl Summary {
+    /// Takes in one line that `cargo test` wrote to its standard output.
+    pub(crate) fn line(&mut self, line: &str) {
+        if let Some(result) = Outcome::parse(line) {
+            self.running = None;
+            self.passed += result.passed;
+            self.failed += result.failed;
+            self.ignored += result.ignored;
+        } else if let Some(count) = announced(line) {
+            self.binary_ended();
+            self.running = Some(count);
+        } else if let Some((name, end)) =
+            line.strip_prefix("test ").and_then(|test| test.rsplit_once(" ... "))
+        {
+            if end == "FAILED" {
+                self.failures.push(name.to_string());
+            } else if let Some(reason) = end.strip_prefix("ignored") {
+                let reason = reason.trim_start_matches([',', ' ']);
+                self.ignored_test(name, reason);
+            }
+        }
+    }
+
+    /// Ends the run: `status` says whether cargo succeeded.
+    pub(crate) fn end(&mut self, success: bool) {
+        self.binary_ended();
+        if !success && self.failed == 0 && self.problems.is_empty() {
+            self.problem("cargo test failed: see above");
+        }
+    }
+
+    /// Takes in the file of figures.
+    pub(crate) fn figures(&mut self, text: &str) {
+        for line in text.lines() {
+            if let Some(skip) = line.strip_prefix("skip ") {
+                let known = self.skips.iter().any(|s| s == skip);
+                if skip.split_once(": ").is_none_or(|(_, reason)| reason.trim().is_empty()) {
+                    self.problem(format!("a skip without a reason: {skip}"));
+                } else if !known {
+                    self.skips.push(skip.to_string());
+                }
+                continue;
+            }
+            let figure = line.split_once(' ').and_then(|(kind, count)| {
+                let kind = KINDS.iter().position(|(name, _)| *name == kind)?;
+                Some((kind, count.trim().parse::<u64>().ok()?))
+            });
+            match figure {
+                Some((kind, count)) => self.counts[kind] += count,
+                None => self.problem(format!("not a figure: {line}")),
+            }
+        }
+    }
+
+    /// A test of the run itself passed.
+    pub(crate) fn pass(&mut self) {
+        self.passed += 1;
+    }
+
+    /// A test of the run itself could not be done here.
+    pub(crate) fn skip(&mut self, name: &str, reason: &str) {
+        // Counted as passed first, as a test that skips itself is.
+        self.passed += 1;
+        self.skips.push(format!("{name}: {reason}"));
+    }
+
+    /// Something is wrong that no test said.
+    pub(crate) fn problem(&mut self, what: impl Into<String>) {
+        self.problems.push(what.into());
+    }
+
+    /// Makes a problem of every kind of test that did nothing.
+    pub(crate) fn judge_kinds(&mut self) {
+        if self.passed() == 0 {
+            self.problem("no unit test passed");
+        }
+        for (i, (_, words)) in KINDS.iter().enumerate() {
+            if self.counts[i] == 0 {
+                self.problem(format!("no {words}: tests of this kind did nothing"));
+            }
+        }
+    }
+
+    /// The text that ends the run.
+    pub(crate) fn report(&self) -> String {
+        let mut text = String::from("\n");
+        let mut row = |words: &str, count: u64| {
+            let _ = writeln!(text, "{words:<18} {:>15}", grouped(count));
+        };
+        row("unit", self.passed());
+        for ((_, words), count) in KINDS.iter().zip(self.counts) {
+            row(words, count);
+        }
+        text.push('\n');
+        for list in [&self.ignored_names, &self.skips] {
+            list.iter().for_each(|skip| text += &format!("skipped: {skip}\n"));
+        }
+        self.failures.iter().for_each(|name| text += &format!("failed: {name}\n"));
+        self.problems.iter().for_each(|what| text += &format!("failed: {what}\n"));
+        let _ = write!(text, "{} passed, {} failed", self.passed(), self.failed());
+        if self.skipped() > 0 {
+            let _ = write!(text, ", {} skipped", self.skipped());
+        }
+        text.push('\n');
+        text
+    }
+
+    /// True if everything passed.
+    pub(crate) fn good(&self) -> bool {
+        self.failed() == 0
+    }
+
+    fn passed(&self) -> u64 {
+        self.passed.saturating_sub(self.skips.len() as u64)
+    }
+
+    fn failed(&self) -> u64 {
+        self.failed + self.problems.len() as u64
+    }
+
+    fn skipped(&self) -> u64 {
+        self.ignored + self.skips.len() as u64
+    }
+
+    fn ignored_test(&mut self, name: &str, reason: &str) {
+        if reason.is_empty() {
+            self.problem(format!("{name} is ignored without a reason"));
+        }
+        self.ignored_names.push(format!("{name}: {reason}"));
+    }
+
+    fn binary_ended(&mut self) {
+        if let Some(count) = self.running.take() {
+            self.problem(format!("a test binary of {count} tests ended without a result"));
+        }
+    }
+}
+
+/// A line `test result: ok. 5 passed; 0 failed; 1 ignored; ..`.
+#[derive(Debug, PartialEq, Eq)]
+struct Outcome {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+impl Outcome {
+    /// Finds the result also behind the output of a test that did not end its line.
+    fn parse(line: &str) -> Option<Outcome> {
+        let at = line.rfind("test result: ")?;
+        let rest = &line[at + "test result: ".len()..];
+        let rest = rest.strip_prefix("ok. ").or_else(|| rest.strip_prefix("FAILED. "))?;
+        let mut parts = rest.split("; ");
+        let mut number = |word: &str| parts.next()?.strip_suffix(word)?.trim().parse().ok();
+        Some(Outcome {
+            passed: number("passed")?,
+            failed: number("failed")?,
+            ignored: number("ignored")?,
+        })
+    }
+}
+
+/// The number in `running 5 tests`.
+fn announced(line: &str) -> Option<u64> {
+    let rest = line.strip_prefix("running ")?;
+    rest.strip_suffix(" tests").or_else(|| rest.strip_suffix(" test"))?.parse().ok()
+}
+
+/// A number with a comma between thousands.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "
+running 3 tests
+test a ... ok
+test b ... ignored, needs a tape
+test c - should panic ... ok
+
+test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s
+
+running 1 test
+test d ... ok
+child says test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished
+";
+
+    const FIGURES: &str = "exhaustive 1\nmodel 1000\nmodel 234567\naudit 3\ncrash 4\nfault 5\n\
+        flip 6\nkill 7\nskip d: no such device: /dev/x\nskip d: no such device: /dev/x\n";
+
+    fn read(output: &str, success: bool) -> Summary {
+        let mut summary = Summary::default();
+        output.lines().for_each(|line| summary.line(line));
+        summary.end(success);
+        summary
+    }
+
+    fn last(summary: &Summary) -> String {
+        summary.report().lines().last().unwrap().to_string()
+    }
+
+    #[test]
+    fn a_good_run() {
+        let mut summary = read(GOOD, true);
+        summary.figures(FIGURES);
+        summary.judge_kinds();
+        assert!(summary.good());
+        let report = summary.report();
+        assert!(report.contains("\nmodel operations           235,567\n"), "{report}");
+        assert!(report.contains("\nskipped: b: needs a tape\n"), "{report}");
+        assert!(report.contains("\nskipped: d: no such device: /dev/x\n"), "{report}");
+        assert!(report.ends_with("\n2 passed, 0 failed, 2 skipped\n"), "{report}");
+    }
+
+    #[test]
+    fn nothing_skipped_is_not_mentioned() {
+        let summary = read("test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured", true);
+        assert_eq!(last(&summary), "5 passed, 0 failed");
+    }
+
+    #[test]
+    fn a_failed_test() {
+        let output = "running 2 tests\ntest x::y ... FAILED\ntest z ... ok\n\
+            test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out";
+        let summary = read(output, false);
+        assert!(!summary.good());
+        assert!(summary.report().contains("failed: x::y\n"));
+        assert_eq!(last(&summary), "1 passed, 1 failed");
+    }
+
+    #[test]
+    fn a_kind_at_zero_is_a_failure() {
+        let mut summary = read(GOOD, true);
+        summary.figures(&FIGURES.replace("crash 4", "crash 0"));
+        summary.judge_kinds();
+        assert!(!summary.good());
+        assert!(summary.report().contains("failed: no crash images"));
+        assert_eq!(last(&summary), "2 passed, 1 failed, 2 skipped");
+    }
+
+    #[test]
+    fn a_crash_and_a_compile_error_are_failures() {
+        let crashed = read("running 3 tests\ntest a ... ok\nrunning 0 tests\n", false);
+        assert_eq!(last(&crashed), "0 passed, 2 failed");
+        assert_eq!(last(&read("", false)), "0 passed, 1 failed");
+        // A binary of ours that is not libtest failed after others were fine.
+        assert_eq!(last(&read(GOOD, false)), "3 passed, 1 failed, 1 skipped");
+    }
+
+    #[test]
+    fn reasons_and_figures_must_be_right() {
+        let mut summary = read("test a ... ignored", true);
+        assert!(!summary.good());
+        summary = Summary::default();
+        summary.figures("luck 3\nmodel many\nskip x\n");
+        assert_eq!(last(&summary), "0 passed, 3 failed");
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        let shown = [0, 999, 1000, 1234567].map(grouped);
+        assert_eq!(shown, ["0", "999", "1,000", "1,234,567"]);
+    }
+}

@@ -1,0 +1,262 @@
+//! The house rules that rustfmt and clippy do not know; CONTRIBUTING.md says why each is there.
+//!
+//! 1. A Rust file has at most 800 lines, a function outside tests at most 70, a line 100 columns.
+//! 2. Text is ASCII and nothing is left to be done later.
+//! 3. The engine never unwraps outside tests.
+//! 4. `unsafe` has its rooms.
+//! 5. Relative links in Markdown lead somewhere.
+
+use std::path::Path;
+
+use proc_macro2::{Span, TokenStream, TokenTree};
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+
+use crate::source::Source;
+
+const FILE_LINES_MAX: usize = 800;
+const FUNCTION_LINES_MAX: usize = 70;
+const LINE_COLUMNS_MAX: usize = 100;
+
+/// Where `unsafe` may stand: the engine's lowest layer, calls into C to compare with it, and tests
+/// that need `fork` and the like.
+const UNSAFE_ROOMS: [&str; 3] =
+    ["crates/huon/src/os/", "crates/huon-bench/src/lmdb.rs", "crates/huon/tests/"];
+
+/// Words for work put off; spelled in two parts, so that they do not find themselves.
+const LATER: [&str; 5] = [
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("XX", "X"),
+    concat!("todo", "!("),
+    concat!("unimpl", "emented!("),
+];
+
+/// Everything against the rules, as `path:line: what`.
+pub(crate) fn check(root: &Path, files: &[Source]) -> Result<Vec<String>, String> {
+    let mut complaints = Vec::new();
+    for file in files {
+        let mut complain = |line: usize, what: &str| {
+            complaints.push(format!("{}:{line}: {what}", file.path));
+        };
+        lines(file, &mut complain);
+        if file.code.is_some() {
+            functions(file, &mut complain);
+            tokens(file, &mut complain);
+        }
+        if file.path.ends_with(".md") {
+            links(root, file, &mut complain);
+        }
+    }
+    Ok(complaints)
+}
+
+fn lines(file: &Source, complain: &mut impl FnMut(usize, &str)) {
+    let generated = file.path.ends_with("Cargo.lock");
+    if generated || file.path == "LICENSE" {
+        return;
+    }
+    let lines_count = file.text.lines().count();
+    if file.path.ends_with(".rs") && lines_count > FILE_LINES_MAX {
+        complain(FILE_LINES_MAX, &format!("{lines_count} lines; split the file"));
+    }
+    for (i, line) in file.text.lines().enumerate() {
+        // Addresses and the rows of Markdown tables cannot be broken.
+        let unbreakable = line.contains("://") || file.path.ends_with(".md") && line.contains('|');
+        let columns = line.chars().count();
+        if columns > LINE_COLUMNS_MAX && !unbreakable {
+            complain(i + 1, &format!("{columns} columns"));
+        }
+        if !line.is_ascii() {
+            complain(i + 1, "not ASCII");
+        }
+        if let Some(word) = LATER.iter().find(|word| has_word(line, word)) {
+            complain(i + 1, &format!("`{word}`: do it, or open an issue"));
+        }
+    }
+}
+
+/// True if `line` has `word` and no letter or digit beside it.
+fn has_word(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        let after = line[at + word.len()..].chars().next();
+        let call = word.ends_with('(');
+        !part(line[..at].chars().next_back()) && (call || !part(after))
+    })
+}
+
+fn functions(file: &Source, complain: &mut impl FnMut(usize, &str)) {
+    struct Functions(Vec<(String, Span, Span)>);
+    impl<'a> Visit<'a> for Functions {
+        fn visit_item_fn(&mut self, f: &'a syn::ItemFn) {
+            self.0.push((f.sig.ident.to_string(), f.sig.span(), f.block.span()));
+            syn::visit::visit_item_fn(self, f);
+        }
+        fn visit_impl_item_fn(&mut self, f: &'a syn::ImplItemFn) {
+            self.0.push((f.sig.ident.to_string(), f.sig.span(), f.block.span()));
+            syn::visit::visit_impl_item_fn(self, f);
+        }
+        fn visit_trait_item_fn(&mut self, f: &'a syn::TraitItemFn) {
+            if let Some(block) = &f.default {
+                self.0.push((f.sig.ident.to_string(), f.sig.span(), block.span()));
+            }
+            syn::visit::visit_trait_item_fn(self, f);
+        }
+    }
+    let (Some(code), false) = (&file.code, file.is_test()) else { return };
+    let mut functions = Functions(Vec::new());
+    functions.visit_file(code);
+    for (name, head, body) in functions.0 {
+        let (first, last) = (head.start().line, body.end().line);
+        let lines_count = last + 1 - first;
+        if lines_count > FUNCTION_LINES_MAX {
+            complain(first, &format!("`{name}` has {lines_count} lines; it should fit a screen"));
+        }
+    }
+}
+
+fn tokens(file: &Source, complain: &mut impl FnMut(usize, &str)) {
+    let safe = !UNSAFE_ROOMS.iter().any(|room| file.path.starts_with(room));
+    if safe {
+        // Tests too: what they need lives in the rooms.
+        let whole: TokenStream = file.text.parse().unwrap_or_default();
+        each(whole, &mut |trees| {
+            if matches!(&trees[0], TokenTree::Ident(word) if word == "unsafe") {
+                complain(trees[0].span().start().line, "`unsafe` outside its rooms");
+            }
+        });
+    }
+    if file.path.starts_with("crates/huon/src/") {
+        each(file.tokens(), &mut |trees| {
+            if let [TokenTree::Punct(dot), TokenTree::Ident(name), TokenTree::Group(args), ..] =
+                trees
+                && dot.as_char() == '.'
+                && name == "unwrap"
+                && args.stream().is_empty()
+            {
+                complain(name.span().start().line, "`unwrap()` in the engine");
+            }
+        });
+    }
+}
+
+/// Calls `look` with what begins at each token, group by group.
+fn each(tokens: TokenStream, look: &mut impl FnMut(&[TokenTree])) {
+    let trees: Vec<TokenTree> = tokens.into_iter().collect();
+    for (i, tree) in trees.iter().enumerate() {
+        look(&trees[i..]);
+        if let TokenTree::Group(group) = tree {
+            each(group.stream(), look);
+        }
+    }
+}
+
+fn links(root: &Path, file: &Source, complain: &mut impl FnMut(usize, &str)) {
+    let dir = root.join(&file.path).parent().map(Path::to_path_buf).unwrap_or_default();
+    let mut fenced = false;
+    for (i, line) in file.text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        if fenced {
+            continue;
+        }
+        for target in targets(line) {
+            let path = target.split('#').next().unwrap_or_default();
+            let outside = target.contains("://") || target.starts_with("mailto:");
+            if !outside && !path.is_empty() && !dir.join(path).exists() {
+                complain(i + 1, &format!("link to `{target}` leads nowhere"));
+            }
+        }
+    }
+}
+
+/// The targets of the links in a line of Markdown, `[..](target)` and `[..]: target`.
+fn targets(line: &str) -> Vec<&str> {
+    // Every second part between backticks is code, where nothing is a link.
+    let prose = line.split('`').step_by(2);
+    let mut targets: Vec<&str> = prose
+        .flat_map(|part| part.split("](").skip(1))
+        .filter_map(|rest| rest.split(')').next())
+        .filter_map(|inner| inner.split_whitespace().next())
+        .collect();
+    if line.starts_with('[')
+        && let Some((_, target)) = line.split_once("]: ")
+    {
+        targets.extend(target.split_whitespace().next());
+    }
+    targets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::sources;
+
+    fn complaints(path: &str, text: &str) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("HERE.md"), "").unwrap();
+        check(dir.path(), &sources(&[(path, text)])).unwrap()
+    }
+
+    #[test]
+    fn sizes() {
+        let function = |lines: usize| format!("/// doc\nfn f() {{\n{}}}\n", "a();\n".repeat(lines));
+        assert_eq!(complaints("a.rs", &function(68)), [""; 0]);
+        assert_eq!(
+            complaints("a.rs", &function(69)),
+            ["a.rs:2: `f` has 71 lines; it should fit a screen"]
+        );
+        assert_eq!(complaints("tests/a.rs", &function(90)), [""; 0]);
+        assert_eq!(complaints("a.rs", &format!("#[test] {}", function(90))).len(), 0);
+        assert_eq!(
+            complaints("a.rs", &"const A: u8 = 1;\n".repeat(801)),
+            ["a.rs:800: 801 lines; split the file"]
+        );
+        assert_eq!(
+            complaints("a.toml", &format!("# {}", "a".repeat(99))),
+            ["a.toml:1: 101 columns"]
+        );
+        assert_eq!(complaints("a.md", &format!("| {} |", "a".repeat(99))), [""; 0]);
+    }
+
+    #[test]
+    fn words() {
+        assert_eq!(complaints("a.md", "caf\u{e9}"), ["a.md:1: not ASCII"]);
+        let later = format!("// {}: more", LATER[0]);
+        assert_eq!(complaints("a.rs", &later).len(), 1);
+        assert_eq!(complaints("a.rs", &later.replace(':', "S")), [""; 0]);
+        assert_eq!(complaints("a.rs", &format!("fn f() {{ {}) }}", LATER[3])).len(), 1);
+    }
+
+    #[test]
+    fn unwrap_and_unsafe() {
+        let unwrap = "fn f() { x()\n.unwrap(); } // .unwrap()";
+        assert_eq!(
+            complaints("crates/huon/src/tree.rs", unwrap),
+            ["crates/huon/src/tree.rs:2: `unwrap()` in the engine"]
+        );
+        let in_test =
+            format!("#[cfg(test)] mod tests {{ {} }}", unwrap.replace("// .unwrap()", ""));
+        assert_eq!(complaints("crates/huon/src/tree.rs", &in_test), [""; 0]);
+        assert_eq!(complaints("xtask/src/x.rs", unwrap), [""; 0]);
+        let text = "// unsafe\nfn f() { unsafe { g(\"unsafe\") } }";
+        assert_eq!(complaints("crates/huon/src/os/map.rs", text), [""; 0]);
+        assert_eq!(
+            complaints("crates/huon/src/tree.rs", text),
+            ["crates/huon/src/tree.rs:2: `unsafe` outside its rooms"]
+        );
+    }
+
+    #[test]
+    fn links() {
+        let good = "[a](HERE.md#x) [b](https://x.org/y) [c](#part) `[d](gone.md)`\n[e]: HERE.md";
+        assert_eq!(complaints("a.md", good), [""; 0]);
+        assert_eq!(
+            complaints("a.md", "see [a](gone.md), [b](HERE.md)\n\n[c]: nowhere.md").len(),
+            2
+        );
+        assert_eq!(complaints("a.md", "```\n[a](gone.md)\n```"), [""; 0]);
+    }
+}
