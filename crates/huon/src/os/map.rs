@@ -1,1 +1,248 @@
-//! The read-only view of the data file. Replaced by the os back ends.
+//! The read-only view of the data file: address space reserved once, never moved.
+//!
+//! The mapping reaches far past the end of the file, so that growth needs no new mapping and moves
+//! no pointer. Reading a page past the end of the file is a SIGBUS: callers compare with the size
+//! of the file first. [`Map::page`] checks only against the reservation.
+//!
+//! Why handing out `&[u8]` of memory that other processes share is sound:
+//!
+//! 1. A page reachable from a pinned snapshot is never written, so a shared slice of that page may
+//!    live as long as the pin.
+//! 2. No slice of the whole map is ever formed, only of single pages and runs.
+//! 3. Metas change under us, so they are never looked at through the map: they are copied out with
+//!    `Storage::read_at`, and only the copy is read.
+//! 4. Only this library writes the file. Its locks enforce that among its users; who writes the
+//!    file by other means while it is open breaks this argument, as in every store that maps its
+//!    file.
+//!
+//! Sizes of files and snapshots, and what a page means, are left to others.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+
+use super::anon::{Anon, whole_pages};
+use crate::error::{Error, Result};
+
+/// No reservation is smaller than this, so that a new file has room to grow.
+const RESERVE_BYTES_MIN: u64 = 1 << 20;
+
+/// A reserved range of addresses, with a file (or the memory that plays one) at its start.
+pub(crate) struct Map {
+    base: NonNull<u8>,
+    bytes: u64,
+    backing: Backing,
+}
+
+enum Backing {
+    /// A mapping of a file, ours to unmap.
+    File,
+    /// Memory of the simulation, which gives itself back.
+    Memory { _memory: Anon },
+}
+
+// SAFETY: a `Map` is an address and a length. What it gives out are shared slices of bytes that do
+// not change (see the module's argument), which any thread may read.
+unsafe impl Send for Map {}
+// SAFETY: as above; writing goes through `unsafe` functions whose callers answer for it.
+unsafe impl Sync for Map {}
+
+impl Map {
+    /// Maps `file`, now `file_bytes` long, into `upper_bytes` of reserved addresses.
+    ///
+    /// Where the system refuses (an address-space limit, for example) the reservation is halved,
+    /// down to the size of the file; [`Map::bytes`] tells what it became.
+    pub(crate) fn reserve(file: BorrowedFd<'_>, upper_bytes: u64, file_bytes: u64) -> Result<Map> {
+        let lower = file_bytes.max(RESERVE_BYTES_MIN);
+        let mut wanted = upper_bytes.max(lower);
+        loop {
+            let tried = whole_pages(wanted)
+                .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
+                .and_then(|bytes| Ok((map_file(file, bytes)?, bytes)));
+            match tried {
+                Ok((base, bytes)) => {
+                    return Ok(Map { base, bytes: bytes as u64, backing: Backing::File });
+                }
+                Err(source) if wanted == lower => {
+                    let place = format!(
+                        "{lower} bytes of address space, the least this file needs \
+                         (a limit such as `ulimit -v` may be too low)"
+                    );
+                    return Err(Error::io("map", place, source));
+                }
+                Err(_) => wanted = (wanted / 2).max(lower),
+            }
+        }
+    }
+
+    /// Zeroed memory that plays the file in the simulation.
+    pub(crate) fn memory(bytes: u64) -> Result<Map> {
+        let memory = Anon::reserve(bytes)?;
+        let (base, bytes) = (memory.base(), memory.bytes() as u64);
+        Ok(Map { base, bytes, backing: Backing::Memory { _memory: memory } })
+    }
+
+    /// Length of the reservation, in bytes.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The `len` bytes at `offset`; `None` past the reservation.
+    ///
+    /// The caller has compared with the size of the file, and reads only what its pinned snapshot
+    /// (or its write transaction) reaches.
+    #[inline]
+    pub(crate) fn page(&self, offset: u64, len: usize) -> Option<&[u8]> {
+        if offset.checked_add(len as u64)? > self.bytes {
+            return None;
+        }
+        // SAFETY: the range lies in the reservation, which lives as long as `self`; it is not
+        // written while the slice lives: the module's argument.
+        Some(unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset as usize), len) })
+    }
+
+    /// The first address.
+    pub(crate) fn base(&self) -> usize {
+        self.base.as_ptr() as usize
+    }
+
+    /// Whether `bytes` lie inside the map: they were not copied.
+    pub(crate) fn contains(&self, bytes: &[u8]) -> bool {
+        let (start, address) = (self.base(), bytes.as_ptr() as usize);
+        // Differences, so that nothing overflows near the end of the address space.
+        address >= start
+            && (address - start) as u64 <= self.bytes
+            && bytes.len() as u64 <= self.bytes - (address - start) as u64
+    }
+
+    /// Drops this process's page-table entries for the first `bytes`: a page that a process maps
+    /// stays in the page cache whatever is asked of it. Contents stay as they are. Best effort.
+    pub(super) fn unhold(&self, bytes: u64) {
+        if matches!(self.backing, Backing::Memory { .. }) {
+            return;
+        }
+        let bytes = bytes.min(self.bytes) as usize;
+        // SAFETY: the range is ours; on a shared file mapping the next access reads the file again,
+        // so no slice of it changes.
+        unsafe { libc::madvise(self.base.as_ptr().cast(), bytes, libc::MADV_DONTNEED) };
+    }
+}
+
+/// What the simulation needs: the file behind the map is its memory.
+#[cfg(any(test, feature = "simulation"))]
+impl Map {
+    /// The first byte of a range of the memory that plays a file.
+    fn memory_at(&self, offset: u64, len: usize) -> *mut u8 {
+        assert!(matches!(self.backing, Backing::Memory { .. }), "a mapped file is read-only");
+        let end = offset.checked_add(len as u64);
+        assert!(end.is_some_and(|end| end <= self.bytes), "access past the simulated file");
+        self.base.as_ptr().wrapping_add(offset as usize)
+    }
+
+    /// Writes `bytes` at `offset`.
+    ///
+    /// # Safety
+    /// No slice of these bytes is alive, and no other thread copies, writes or zeroes them now.
+    pub(super) unsafe fn write(&self, offset: u64, bytes: &[u8]) {
+        let to = self.memory_at(offset, bytes.len());
+        // SAFETY: `to` has room (checked), and the caller keeps others away from it.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+    }
+
+    /// Zeroes `range`.
+    ///
+    /// # Safety
+    /// As for [`Map::write`].
+    pub(super) unsafe fn zero(&self, range: std::ops::Range<u64>) {
+        let len = range.end.saturating_sub(range.start) as usize;
+        let to = self.memory_at(range.start, len);
+        // SAFETY: as in `write`.
+        unsafe { std::ptr::write_bytes(to, 0, len) };
+    }
+
+    /// Copies the bytes at `offset` into `buffer`.
+    ///
+    /// # Safety
+    /// No other thread writes or zeroes these bytes now.
+    pub(super) unsafe fn copy_out(&self, offset: u64, buffer: &mut [u8]) {
+        let from = self.memory_at(offset, buffer.len());
+        // SAFETY: `from` holds that much (checked), nobody writes it now (the caller), and a slice
+        // that is borrowed mutably is not part of the map.
+        unsafe { std::ptr::copy_nonoverlapping(from, buffer.as_mut_ptr(), buffer.len()) };
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        if matches!(self.backing, Backing::File) {
+            // SAFETY: the mapping is ours, and every slice of it borrowed `self`.
+            unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes as usize) };
+        }
+    }
+}
+
+fn map_file(file: BorrowedFd<'_>, bytes: usize) -> io::Result<NonNull<u8>> {
+    let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping at an address of the system's choice touches no memory that is in use.
+    let base = unsafe {
+        libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, flags, file.as_raw_fd(), 0)
+    };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(base.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_bounded_by_the_reservation_only() {
+        let map = Map::memory(1 << 20).unwrap();
+        let end = map.bytes();
+        assert_eq!(map.page(0, 4096).map(<[u8]>::len), Some(4096));
+        assert_eq!(map.page(end - 256, 256).map(<[u8]>::len), Some(256));
+        assert_eq!(map.page(end, 0).map(<[u8]>::len), Some(0));
+        assert!(map.page(end - 255, 256).is_none());
+        assert!(map.page(end + 1, 0).is_none());
+        assert!(map.page(u64::MAX, 256).is_none());
+        assert!(map.page(u64::MAX - 255, 256).is_none());
+        assert!(map.page(0, usize::MAX).is_none());
+    }
+
+    #[test]
+    fn memory_keeps_what_is_written() {
+        let map = Map::memory(1 << 16).unwrap();
+        let mut out = [9; 4];
+        // SAFETY: one thread, and no slice of the map is alive.
+        unsafe {
+            map.write(300, b"abcd");
+            map.zero(301..303);
+            map.copy_out(300, &mut out);
+        }
+        assert_eq!(&out, b"a\0\0d");
+        assert_eq!(map.page(299, 6), Some(&b"\0a\0\0d\0"[..]));
+    }
+
+    #[test]
+    fn contains_tells_borrowed_from_copied() {
+        let map = Map::memory(1 << 16).unwrap();
+        let page = map.page(4096, 256).unwrap();
+        assert!(map.contains(page));
+        assert!(map.contains(&page[256..]));
+        let copy = page.to_vec();
+        assert!(!map.contains(&copy));
+        assert!(map.contains(map.page(map.bytes() - 1, 1).unwrap()));
+        assert_eq!(page.as_ptr() as usize, map.base() + 4096);
+    }
+
+    #[test]
+    #[should_panic(expected = "past the simulated file")]
+    fn a_write_past_the_memory_is_a_bug() {
+        let map = Map::memory(4096).unwrap();
+        // SAFETY: the range check comes first.
+        unsafe { map.write(map.bytes(), b"x") };
+    }
+}

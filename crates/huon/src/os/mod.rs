@@ -1,18 +1,38 @@
 //! The system: the only home of `unsafe`.
 //!
-//! A data file is a [`Storage`]: bytes that survive, read through a [`Map`]. A lock file is a [`Shared`]:
-//! words that processes share while they have the environment open. Each has a real and a simulated
-//! back end; [`Storage`] also has one that fails on demand. Above this module nothing names a file
-//! descriptor, a pointer or a system call.
+//! A data file is a [`Storage`]: bytes that survive, read through a [`Map`]. A lock file is a
+//! [`Shared`]: words that processes share while they have the environment open. Each has a real and
+//! a simulated back end; [`Storage`] also has one that fails on demand. Above this module nothing
+//! names a file descriptor, a pointer or a system call.
 
 use std::time::Duration;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
+mod anon;
+mod counts;
+#[cfg(any(test, feature = "simulation"))]
+mod faulty;
+mod file;
 mod map;
+mod prefetch;
+#[cfg(any(test, feature = "simulation"))]
+mod sim;
+#[cfg(test)]
+mod testing;
 mod word;
 
+pub(crate) use anon::{SeenTable, system_page};
+pub(crate) use counts::IoCounts;
+#[cfg(any(test, feature = "simulation"))]
+pub(crate) use faulty::Faulty;
+#[cfg(any(test, feature = "simulation"))]
+pub use faulty::{FaultCall, FaultPlan};
+pub(crate) use file::{Create, FileOptions, RealFile, sync_directory};
 pub(crate) use map::Map;
+pub(crate) use prefetch::prefetch;
+#[cfg(any(test, feature = "simulation"))]
+pub use sim::{Event, SimDisk};
 pub(crate) use word::Word;
 
 /// Names a file whatever its path: device and inode.
@@ -24,17 +44,21 @@ pub(crate) struct Identity {
 
 /// A data file.
 pub(crate) trait Storage: Send + Sync {
-    /// Length in bytes.
+    /// Length in bytes, asked of the system. Call it once the writer lock is taken: another process
+    /// may have changed the length, and the bound that `write_at` checks is remembered from here.
     fn file_bytes(&self) -> Result<u64>;
-    /// Reads at `offset`, past the map; returns how many bytes there were before the end of the file.
+    /// Reads at `offset`, past the map; returns how many bytes there were before the end of the
+    /// file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
-    /// Writes all parts, one after another, from `offset`. Never extends the file.
+    /// Writes all parts, one after another, from `offset`. Never extends the file: that is an
+    /// error, and nothing is written. After another error any of the parts may have been written.
     fn write_at(&self, parts: &[&[u8]], offset: u64) -> Result<()>;
     /// Flushes contents and length (`fdatasync`). A failure is final: see `Error::Poisoned`.
     fn sync(&self) -> Result<()>;
-    /// Makes the file `bytes` long, with real blocks under every byte: a full disk is an error here.
+    /// Makes the file at least `bytes` long, with real blocks under every new byte: a full disk is
+    /// an error here, and leaves the length as it was. New bytes are zero.
     fn grow(&self, bytes: u64) -> Result<()>;
-    /// Cuts the file to `bytes`.
+    /// Cuts the file to `bytes`, if it is longer.
     fn shrink(&self, bytes: u64) -> Result<()>;
     /// The read-only view of the file.
     fn map(&self) -> &Map;
@@ -42,12 +66,29 @@ pub(crate) trait Storage: Send + Sync {
     fn writable(&self) -> bool;
     /// Device and inode.
     fn identity(&self) -> Result<Identity>;
-    /// Tries to be the only client of the file. `false`: somebody else has it open. Never waits.
+    /// Tries to be the only client of the file. `false`: somebody else has it open, or this handle
+    /// cannot write; what it held before it holds still. Never waits.
     fn try_alone(&self) -> Result<bool>;
-    /// Becomes one client among others (also steps down from `try_alone`). `false`: somebody is alone with it.
+    /// Becomes one client among others (also steps down from `try_alone`). `false`: somebody is
+    /// alone with it.
     fn try_join(&self) -> Result<bool>;
     /// Drops clean cached pages, so that reads see what the disk holds. Best effort.
     fn forget_cache(&self);
+    /// What was written and flushed through this handle.
+    fn counts(&self) -> IoCounts;
+}
+
+/// How many bytes all parts have.
+fn parts_bytes(parts: &[&[u8]]) -> u64 {
+    parts.iter().map(|part| part.len() as u64).sum()
+}
+
+/// The error of a write that would extend the file.
+#[cold]
+fn past_end(offset: u64, bytes: u64, file_bytes: u64) -> Error {
+    let text = format!("{bytes} bytes would reach past the end of the file at {file_bytes}");
+    let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, text);
+    Error::io("write", format!("offset {offset}"), source)
 }
 
 /// A lock file: words shared between processes, a byte for each client, and one gate.

@@ -1,0 +1,168 @@
+//! Anonymous zeroed memory that is reserved at once and costs real memory only where it is touched.
+//!
+//! 1. A reservation never moves and is given back when its owner is dropped.
+//! 2. Its bytes are zero until somebody writes them.
+//!
+//! Under Miri, which has no `mmap` of this kind, it is a zeroed allocation.
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU16;
+
+use crate::error::{Error, Result};
+
+/// The size of a page of this system's memory, in bytes.
+pub(crate) fn system_page() -> usize {
+    // SAFETY: sysconf only reads its argument.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(4096)
+}
+
+/// `bytes` rounded up to whole system pages; `None` where that is no address any more.
+pub(super) fn whole_pages(bytes: u64) -> Option<usize> {
+    let page = system_page() as u64;
+    let rounded = bytes.max(1).checked_next_multiple_of(page)?;
+    // A slice, and so a reservation that slices are cut from, has at most isize::MAX bytes.
+    isize::try_from(rounded).ok().map(|bytes| bytes as usize)
+}
+
+/// A private reservation, readable and writable.
+pub(super) struct Anon {
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: `Anon` is only an address and a length; who reads and writes through it answers for the
+// rest.
+unsafe impl Send for Anon {}
+// SAFETY: as above.
+unsafe impl Sync for Anon {}
+
+impl Anon {
+    /// Reserves `bytes`, rounded up to whole system pages.
+    pub(super) fn reserve(bytes: u64) -> Result<Anon> {
+        let refused = |source| Error::io("reserve memory", format!("{bytes} bytes"), source);
+        let size = whole_pages(bytes).ok_or_else(|| refused(io::ErrorKind::OutOfMemory.into()))?;
+        match allocate(size) {
+            Ok(base) => Ok(Anon { base, bytes: size }),
+            Err(source) => Err(refused(source)),
+        }
+    }
+
+    pub(super) fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Anon {
+    fn drop(&mut self) {
+        // SAFETY: base and bytes are what `allocate` gave, and nobody outlives the owner with them.
+        unsafe { release(self.base, self.bytes) }
+    }
+}
+
+#[cfg(not(miri))]
+fn allocate(bytes: usize) -> io::Result<NonNull<u8>> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping at an address of the system's choice touches no memory that is in use.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(base.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}
+
+/// # Safety
+/// The range came from `allocate` and is not used afterwards.
+#[cfg(not(miri))]
+unsafe fn release(base: NonNull<u8>, bytes: usize) {
+    // SAFETY: the caller's promise. munmap of a whole mapping of ours cannot fail.
+    unsafe { libc::munmap(base.as_ptr().cast(), bytes) };
+}
+
+#[cfg(miri)]
+fn layout(bytes: usize) -> std::alloc::Layout {
+    std::alloc::Layout::from_size_align(bytes, system_page()).expect("checked by whole_pages")
+}
+
+#[cfg(miri)]
+fn allocate(bytes: usize) -> io::Result<NonNull<u8>> {
+    // SAFETY: whole_pages never gives zero bytes.
+    let base = unsafe { std::alloc::alloc_zeroed(layout(bytes)) };
+    NonNull::new(base).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}
+
+/// # Safety
+/// The range came from `allocate` and is not used afterwards.
+#[cfg(miri)]
+unsafe fn release(base: NonNull<u8>, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { std::alloc::dealloc(base.as_ptr(), layout(bytes)) };
+}
+
+/// One tag per page of the file: which birth of it had its checksum verified. All zero at first.
+///
+/// A table for every page number there may ever be costs memory only for the numbers that are met.
+pub(crate) struct SeenTable {
+    memory: Anon,
+    count: usize,
+}
+
+impl SeenTable {
+    /// A table of `count` tags.
+    pub(crate) fn new(count: usize) -> Result<SeenTable> {
+        let bytes = (count as u64).saturating_mul(size_of::<AtomicU16>() as u64);
+        Ok(SeenTable { memory: Anon::reserve(bytes)?, count })
+    }
+
+    /// The tags.
+    #[inline]
+    pub(crate) fn tags(&self) -> &[AtomicU16] {
+        let first = self.memory.base().as_ptr().cast::<AtomicU16>();
+        // SAFETY: the reservation holds `count` times two bytes, zeroed (a valid AtomicU16),
+        // aligned to a system page, and lives as long as `self`; everybody sees it as atomics only.
+        unsafe { std::slice::from_raw_parts(first, self.count) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn tags_start_at_zero_and_keep_what_is_stored() {
+        let table = SeenTable::new(10_000).unwrap();
+        assert_eq!(table.tags().len(), 10_000);
+        assert!(table.tags().iter().all(|tag| tag.load(Ordering::Relaxed) == 0));
+        table.tags()[9_999].store(7, Ordering::Relaxed);
+        assert_eq!(table.tags()[9_999].load(Ordering::Relaxed), 7);
+        assert!(SeenTable::new(0).unwrap().tags().is_empty());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no lazy reservation")]
+    fn a_table_for_every_page_number_of_a_huge_file_is_cheap() {
+        let table = SeenTable::new(1 << 28).unwrap();
+        table.tags()[(1 << 28) - 1].store(1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn an_impossible_reservation_is_an_error() {
+        assert!(matches!(SeenTable::new(usize::MAX), Err(Error::Io(_))));
+    }
+
+    #[test]
+    fn whole_pages_rounds_up() {
+        let page = system_page();
+        assert_eq!(whole_pages(0), Some(page));
+        assert_eq!(whole_pages(page as u64), Some(page));
+        assert_eq!(whole_pages(page as u64 + 1), Some(2 * page));
+        assert_eq!(whole_pages(u64::MAX), None);
+    }
+}

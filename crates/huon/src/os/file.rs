@@ -1,0 +1,478 @@
+//! The real data file.
+//!
+//! 1. The descriptor is close-on-exec, and names a regular file that was not reached through a
+//!    symbolic link in its last component.
+//! 2. Nothing here extends the file but `grow`, which puts blocks under every new byte: the map can
+//!    never meet a hole that a full disk cannot fill.
+//! 3. A failed `grow` leaves the file as long as it was.
+//! 4. A failed flush is returned, never tried again: the system may have dropped what it could not
+//!    write.
+//! 5. Who else has the file open is decided by an open-file-description (OFD) lock on one byte far
+//!    past any data. It belongs to the descriptor, not to the process, and ends with it however it
+//!    ends.
+//!
+//! What is in the file is left to others.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::counts::{Counters, IoCounts};
+use super::map::Map;
+use super::{Identity, Storage, parts_bytes, past_end};
+use crate::error::{Error, Result};
+
+/// The byte whose lock says who has the file open.
+const LOCK_BYTE: libc::off_t = 1 << 62;
+/// The most that one system call is asked to write, so that a signal or a kill is not kept waiting.
+const WRITE_BYTES_MAX: usize = 16 << 20;
+/// The most parts that one system call is given: 4 KiB of stack.
+const WRITE_PARTS_MAX: usize = 256;
+/// The pieces a file grows in where the file system cannot allocate: small, so that a disk that
+/// fills up is noticed before much is written in vain.
+const GROW_PIECE_BYTES: u64 = 256 << 10;
+/// How often creating is tried while others create and remove the file.
+const CREATE_TRIES: usize = 16;
+
+/// Whether opening may create the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Create {
+    /// It must exist.
+    Never,
+    /// It is created where it is missing; [`RealFile::created`] tells.
+    IfMissing,
+    /// It must not exist.
+    Fresh,
+}
+
+/// How to open a data file.
+#[derive(Debug, Clone)]
+pub(crate) struct FileOptions {
+    /// Open without the right to write.
+    pub(crate) read_only: bool,
+    /// Whether to create it.
+    pub(crate) create: Create,
+    /// Permissions of a file that is created; the process's umask is taken off.
+    pub(crate) mode: u32,
+    /// Address space to reserve; less is taken where the system refuses, see [`Map::reserve`].
+    pub(crate) reserve_bytes: u64,
+}
+
+/// An open data file.
+pub(crate) struct RealFile {
+    file: File,
+    path: PathBuf,
+    writable: bool,
+    created: bool,
+    map: Map,
+    /// The length when it was last asked for or changed here; a hint that saves a system call a
+    /// write.
+    known_bytes: AtomicU64,
+    counters: Counters,
+}
+
+impl RealFile {
+    /// Opens `path`, and maps it.
+    ///
+    /// Anything but a regular file is [`Error::NotOurs`] with a text that says what it is.
+    pub(crate) fn open(path: &Path, options: &FileOptions) -> Result<RealFile> {
+        if options.read_only && options.create != Create::Never {
+            return Err(Error::Invalid("a file that is opened read-only cannot be created"));
+        }
+        let (file, created) = open_file(path, options)?;
+        let stat = file.metadata().map_err(|e| Error::io("stat", place(path), e))?;
+        if let Some(what) = not_regular(stat.file_type()) {
+            return Err(refused(path, what));
+        }
+        let map = Map::reserve(file.as_fd(), options.reserve_bytes, stat.len())?;
+        Ok(RealFile {
+            file,
+            path: path.to_owned(),
+            writable: !options.read_only,
+            created,
+            map,
+            known_bytes: AtomicU64::new(stat.len()),
+            counters: Counters::default(),
+        })
+    }
+
+    /// Whether this open created the file. Its directory is then to be flushed: [`sync_directory`].
+    pub(crate) fn created(&self) -> bool {
+        self.created
+    }
+
+    /// The permissions of the file, which its lock file shares.
+    pub(crate) fn mode(&self) -> Result<u32> {
+        let stat = self.file.metadata().map_err(|e| self.error("stat", e))?;
+        Ok(stat.permissions().mode() & 0o7777)
+    }
+
+    fn error(&self, operation: &'static str, source: io::Error) -> Error {
+        Error::io(operation, place(&self.path), source)
+    }
+
+    fn error_at(&self, operation: &'static str, offset: u64, source: io::Error) -> Error {
+        Error::io(operation, format!("offset {offset} of {}", self.path.display()), source)
+    }
+
+    fn must_write(&self) -> Result<()> {
+        if self.writable { Ok(()) } else { Err(Error::ReadOnly) }
+    }
+
+    /// Refuses a write that would extend the file.
+    fn check_end(&self, offset: u64, bytes: u64) -> Result<()> {
+        let inside = |file_bytes| offset.checked_add(bytes).is_some_and(|end| end <= file_bytes);
+        if inside(self.known_bytes.load(Ordering::Relaxed)) {
+            return Ok(());
+        }
+        let file_bytes = self.file_bytes()?;
+        if inside(file_bytes) { Ok(()) } else { Err(past_end(offset, bytes, file_bytes)) }
+    }
+
+    /// [`Storage::grow`], with the system call that allocates as a parameter.
+    fn grow_by(
+        &self,
+        bytes: u64,
+        allocate: impl Fn(&File, u64, u64) -> io::Result<()>,
+    ) -> Result<()> {
+        self.must_write()?;
+        let from = self.file_bytes()?;
+        if bytes <= from {
+            return Ok(());
+        }
+        let grown = match allocate(&self.file, from, bytes - from) {
+            Err(e) if cannot_allocate(&e) => fill_with_zeros(&self.file, from, bytes),
+            other => other,
+        };
+        if let Err(e) = grown {
+            // Should this fail too, a longer file than needed does no harm: nothing refers to its
+            // end.
+            let _ = self.file.set_len(from);
+            return Err(self.error("grow", e));
+        }
+        self.known_bytes.store(bytes, Ordering::Relaxed);
+        self.counters.grew();
+        Ok(())
+    }
+
+    /// Takes the lock alone or shared, or changes the one held. `false`: somebody else's is in the
+    /// way, ours is as before.
+    #[cfg(target_os = "linux")]
+    fn lock(&self, alone: bool) -> Result<bool> {
+        let kind = if alone { libc::F_WRLCK } else { libc::F_RDLCK };
+        // SAFETY: `flock` is plain data, for which zeros are valid.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = kind as libc::c_short;
+        lock.l_whence = libc::SEEK_SET as libc::c_short;
+        lock.l_start = LOCK_BYTE;
+        lock.l_len = 1;
+        loop {
+            // SAFETY: the descriptor is open, and `lock` is a valid structure that outlives the
+            // call.
+            let done = unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_SETLK, &lock) };
+            if done == 0 {
+                return Ok(true);
+            }
+            let source = io::Error::last_os_error();
+            match source.raw_os_error() {
+                Some(libc::EINTR) => {}
+                Some(libc::EAGAIN | libc::EACCES) => return Ok(false),
+                Some(libc::EINVAL) => return Err(self.error("lock", no_ofd_locks())),
+                _ => return Err(self.error("lock", source)),
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn lock(&self, _alone: bool) -> Result<bool> {
+        Err(self.error("lock", no_ofd_locks()))
+    }
+}
+
+impl Storage for RealFile {
+    fn file_bytes(&self) -> Result<u64> {
+        let bytes = self.file.metadata().map_err(|e| self.error("stat", e))?.len();
+        self.known_bytes.store(bytes, Ordering::Relaxed);
+        Ok(bytes)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.file.read_at(&mut buffer[done..], offset.saturating_add(done as u64)) {
+                Ok(0) => break,
+                Ok(bytes) => done += bytes,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(self.error_at("read", offset, e)),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, parts: &[&[u8]], offset: u64) -> Result<()> {
+        self.must_write()?;
+        let bytes = parts_bytes(parts);
+        self.check_end(offset, bytes)?;
+        write_parts(parts, offset, |slices, at| pwritev(&self.file, slices, at))
+            .map_err(|e| self.error_at("write", offset, e))?;
+        self.counters.wrote(bytes);
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        // fdatasync on Linux, F_FULLFSYNC on macOS; only an interrupted call is made again.
+        self.file.sync_data().map_err(|e| self.error("flush", e))?;
+        self.counters.synced();
+        Ok(())
+    }
+
+    fn grow(&self, bytes: u64) -> Result<()> {
+        self.grow_by(bytes, allocate)
+    }
+
+    fn shrink(&self, bytes: u64) -> Result<()> {
+        self.must_write()?;
+        if bytes < self.file_bytes()? {
+            self.file.set_len(bytes).map_err(|e| self.error("shrink", e))?;
+            self.known_bytes.store(bytes, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn map(&self) -> &Map {
+        &self.map
+    }
+
+    fn writable(&self) -> bool {
+        self.writable
+    }
+
+    fn identity(&self) -> Result<Identity> {
+        let stat = self.file.metadata().map_err(|e| self.error("stat", e))?;
+        Ok(Identity { device: stat.dev(), inode: stat.ino() })
+    }
+
+    fn try_alone(&self) -> Result<bool> {
+        // The system gives an exclusive lock only to descriptors that may write.
+        if self.writable { self.lock(true) } else { Ok(false) }
+    }
+
+    fn try_join(&self) -> Result<bool> {
+        self.lock(false)
+    }
+
+    fn forget_cache(&self) {
+        self.map.unhold(self.known_bytes.load(Ordering::Relaxed));
+        #[cfg(target_os = "linux")]
+        // SAFETY: the descriptor is open; the call touches no memory of ours.
+        unsafe {
+            libc::posix_fadvise(self.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED);
+        }
+    }
+
+    fn counts(&self) -> IoCounts {
+        self.counters.get()
+    }
+}
+
+/// Flushes the directory that `file` is in, so that a file just created keeps its name after a
+/// power cut.
+pub(crate) fn sync_directory(file: &Path) -> Result<()> {
+    let parent = match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let directory = File::open(parent).map_err(|e| Error::io("open", place(parent), e))?;
+    match directory.sync_all() {
+        // Some file systems keep no names to flush.
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+        other => other.map_err(|e| Error::io("flush", place(parent), e)),
+    }
+}
+
+fn place(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn refused(path: &Path, what: &str) -> Error {
+    Error::NotOurs(format!("{} is {what}, not a regular file", path.display()).into())
+}
+
+fn no_ofd_locks() -> io::Error {
+    let text = "this system has no open-file-description locks (F_OFD_SETLK)";
+    io::Error::new(io::ErrorKind::Unsupported, text)
+}
+
+/// What a file is that is not a regular one.
+fn not_regular(kind: std::fs::FileType) -> Option<&'static str> {
+    if kind.is_file() {
+        return None;
+    }
+    Some(if kind.is_dir() {
+        "a directory"
+    } else if kind.is_symlink() {
+        "a symbolic link"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_block_device() {
+        "a block device"
+    } else if kind.is_char_device() {
+        "a character device"
+    } else {
+        "of an unknown kind"
+    })
+}
+
+/// Opens or creates; `true` where it was created.
+///
+/// Creating is always exclusive: two processes that find no file agree on who made it, and a
+/// dangling symbolic link is not followed.
+fn open_file(path: &Path, options: &FileOptions) -> Result<(File, bool)> {
+    let mut open = OpenOptions::new();
+    // O_NONBLOCK: opening a FIFO does not wait for its other end. It means nothing for regular
+    // files.
+    open.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    open.write(!options.read_only).mode(options.mode);
+    for _ in 0..CREATE_TRIES {
+        if options.create != Create::Fresh {
+            match open.open(path) {
+                Ok(file) => return Ok((file, false)),
+                Err(e)
+                    if e.kind() == io::ErrorKind::NotFound
+                        && options.create == Create::IfMissing => {}
+                Err(e) => return Err(open_error("open", path, e)),
+            }
+        }
+        match open.clone().create_new(true).open(path) {
+            Ok(file) => return Ok((file, true)),
+            Err(e)
+                if e.kind() == io::ErrorKind::AlreadyExists
+                    && options.create == Create::IfMissing => {}
+            Err(e) => return Err(open_error("create", path, e)),
+        }
+    }
+    Err(Error::io("create", place(path), io::ErrorKind::AlreadyExists.into()))
+}
+
+/// The error of a failed open: what the path names, where that explains it.
+fn open_error(operation: &'static str, path: &Path, source: io::Error) -> Error {
+    match std::fs::symlink_metadata(path).ok().and_then(|stat| not_regular(stat.file_type())) {
+        Some(what) => refused(path, what),
+        None => Error::io(operation, place(path), source),
+    }
+}
+
+/// Writes all `parts` from `offset` through `write`, which may write less than it is given.
+fn write_parts(
+    parts: &[&[u8]],
+    mut offset: u64,
+    mut write: impl FnMut(&[IoSlice<'_>], u64) -> io::Result<usize>,
+) -> io::Result<()> {
+    // The next byte to write is byte `skip` of part `first`.
+    let (mut first, mut skip) = (0, 0);
+    let mut left = parts_bytes(parts);
+    while left > 0 {
+        let mut slices = [IoSlice::new(&[]); WRITE_PARTS_MAX];
+        let count = batch(parts, first, skip, &mut slices);
+        let written = match write(&slices[..count], offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        };
+        offset += written as u64;
+        left -= written as u64;
+        skip += written;
+        while first < parts.len() && skip >= parts[first].len() {
+            skip -= parts[first].len();
+            first += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Fills `slices` from byte `skip` of part `first` on, within the limits of one call; returns their
+/// count.
+fn batch<'a>(
+    parts: &[&'a [u8]],
+    first: usize,
+    skip: usize,
+    slices: &mut [IoSlice<'a>; WRITE_PARTS_MAX],
+) -> usize {
+    let (mut count, mut room) = (0, WRITE_BYTES_MAX);
+    for (index, part) in parts.iter().enumerate().skip(first) {
+        let part = if index == first { &part[skip..] } else { part };
+        if part.is_empty() {
+            continue;
+        }
+        if count == WRITE_PARTS_MAX || room == 0 {
+            break;
+        }
+        let part = &part[..part.len().min(room)];
+        slices[count] = IoSlice::new(part);
+        count += 1;
+        room -= part.len();
+    }
+    count
+}
+
+fn pwritev(file: &File, slices: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+    let offset = off_t(offset)?;
+    let count = slices.len() as libc::c_int;
+    // SAFETY: `IoSlice` has the layout of `iovec` on Unix, and the slices outlive the call.
+    let written = unsafe { libc::pwritev(file.as_raw_fd(), slices.as_ptr().cast(), count, offset) };
+    usize::try_from(written).map_err(|_| io::Error::last_os_error())
+}
+
+fn off_t(bytes: u64) -> io::Result<libc::off_t> {
+    libc::off_t::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+/// Whether the file system cannot allocate at all, as against: not now.
+fn cannot_allocate(e: &io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ENOSYS))
+}
+
+/// Allocates blocks for `bytes` from `offset`, and extends the file over them.
+///
+/// Not `posix_fallocate`: where the file system cannot, some C libraries write one byte a block
+/// instead.
+#[cfg(target_os = "linux")]
+fn allocate(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
+    let (offset, bytes) = (off_t(offset)?, off_t(bytes)?);
+    loop {
+        // SAFETY: the descriptor is open; the call touches no memory of ours.
+        if unsafe { libc::fallocate(file.as_raw_fd(), 0, offset, bytes) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allocate(_file: &File, _offset: u64, _bytes: u64) -> io::Result<()> {
+    Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
+}
+
+/// Allocates by writing: zeros from `from` to `to`.
+fn fill_with_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
+    let zeros = vec![0; GROW_PIECE_BYTES.min(to - from) as usize];
+    let mut at = from;
+    while at < to {
+        let piece = &zeros[..GROW_PIECE_BYTES.min(to - at) as usize];
+        file.write_all_at(piece, at)?;
+        at += piece.len() as u64;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

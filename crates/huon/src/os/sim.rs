@@ -1,0 +1,454 @@
+//! A simulated machine: one data file in memory, and a record of all that happened to it.
+//!
+//! 1. The map and the file are the same memory, as with a real page cache: a write is seen at once.
+//! 2. While recording, every call that changes the file is one [`Event`], in order, with all its
+//!    bytes: every image that a power cut could leave follows from a base image and the events.
+//! 3. Every handle of [`SimDisk::storage`] is one open file with a lock of its own, given up on
+//!    drop.
+//! 4. With [`SimDisk::lossy`], a failed flush loses what was not flushed, as real systems do: the
+//!    cache goes on showing it, later flushes succeed without it, and it is gone once the cache is
+//!    dropped.
+//!
+//! Which images to make of the events is left to the test kit; failures on demand are in
+//! `faulty.rs`.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::counts::{Counters, IoCounts};
+use super::map::Map;
+use super::{Identity, Storage, parts_bytes, past_end};
+use crate::error::{Error, Result};
+
+/// What a lossy flush loses or keeps as a whole: the page of a page cache.
+const BLOCK_BYTES: u64 = 4096;
+/// The device that all simulated files are on.
+const DEVICE: u64 = 0x51D;
+
+/// A number that no other simulated file, handle or boot has.
+fn unique() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Something that happened to a simulated data file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Bytes were written over existing ones; they reach the disk in any order, whole or in part,
+    /// until the next [`Event::Sync`].
+    Write {
+        /// Where in the file.
+        offset: u64,
+        /// All bytes of the write.
+        bytes: Arc<[u8]>,
+    },
+    /// A flush ended: everything before it is on the disk.
+    Sync,
+    /// A flush failed, and lost what was written since the last one; only with [`SimDisk::lossy`].
+    SyncLost,
+    /// The file was extended by zeros.
+    Grow {
+        /// Length before.
+        from: u64,
+        /// Length after.
+        to: u64,
+    },
+    /// The file was cut.
+    Shrink {
+        /// Length before.
+        from: u64,
+        /// Length after.
+        to: u64,
+    },
+}
+
+/// A simulated machine with one data file (and, in its slot, the lock file beside it).
+///
+/// A clone is the same machine.
+///
+/// ```
+/// use huon::sim::SimDisk;
+///
+/// let disk = SimDisk::new(1 << 20)?;
+/// assert!(disk.image().is_empty());
+/// let after_power_cut = disk.after_crash(&disk.image(), false)?;
+/// assert_ne!(after_power_cut.boot(), disk.boot());
+/// # Ok::<(), huon::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct SimDisk {
+    machine: Arc<Machine>,
+}
+
+struct Machine {
+    map: Map,
+    /// Plays the inode.
+    inode: u64,
+    state: Mutex<State>,
+    slot: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+struct State {
+    file_bytes: u64,
+    recording: bool,
+    events: Vec<Event>,
+    boot: [u8; 16],
+    /// Handles that hold the lock, and whether alone.
+    holders: Vec<(u64, bool)>,
+    loss: Option<Loss>,
+}
+
+/// Blocks whose contents in the cache differ from the disk's, with what the disk has.
+#[derive(Default)]
+struct Loss {
+    /// The next flush writes them.
+    dirty: BTreeMap<u64, Vec<u8>>,
+    /// No flush writes them any more, unless they are written to again.
+    lost: BTreeMap<u64, Vec<u8>>,
+    /// How many of the next flushes fail.
+    failing: u64,
+}
+
+impl SimDisk {
+    /// A machine with an empty file, which can grow to `reserve_bytes`.
+    pub fn new(reserve_bytes: u64) -> Result<SimDisk> {
+        SimDisk::from_image(&[], reserve_bytes)
+    }
+
+    /// A machine of its own whose file holds `image`, and can grow to `reserve_bytes`.
+    pub fn from_image(image: &[u8], reserve_bytes: u64) -> Result<SimDisk> {
+        SimDisk::build(image, reserve_bytes, unique(), boot_number())
+    }
+
+    /// The same machine later: the same file by identity, now holding `image`, and nobody has it
+    /// open.
+    ///
+    /// `same_boot`: only the processes died. Otherwise the machine was started anew, with another
+    /// [`SimDisk::boot`]. The slot is empty; it records, as a new machine does.
+    pub fn after_crash(&self, image: &[u8], same_boot: bool) -> Result<SimDisk> {
+        let boot = if same_boot { self.boot() } else { boot_number() };
+        SimDisk::build(image, self.machine.map.bytes(), self.machine.inode, boot)
+    }
+
+    fn build(image: &[u8], reserve_bytes: u64, inode: u64, boot: [u8; 16]) -> Result<SimDisk> {
+        let map = Map::memory(reserve_bytes.max(image.len() as u64))?;
+        // SAFETY: nobody else has the map yet.
+        unsafe { map.write(0, image) };
+        let state = State {
+            file_bytes: image.len() as u64,
+            recording: true,
+            events: Vec::new(),
+            boot,
+            holders: Vec::new(),
+            loss: None,
+        };
+        let machine = Machine { map, inode, state: Mutex::new(state), slot: OnceLock::new() };
+        Ok(SimDisk { machine: Arc::new(machine) })
+    }
+
+    /// Turns recording off: no more events, and no memory for them.
+    pub fn quiet(self) -> SimDisk {
+        self.record(false);
+        self
+    }
+
+    /// Turns recording on or off. Events so far stay.
+    pub fn record(&self, on: bool) {
+        self.state().recording = on;
+    }
+
+    /// Makes flushes lose data when they fail, which [`SimDisk::fail_syncs`] makes them do. To be
+    /// said before the first write: the machine keeps what the disk holds beside what the cache
+    /// holds from then on.
+    pub fn lossy(self) -> SimDisk {
+        self.state().loss.get_or_insert_default();
+        self
+    }
+
+    /// Makes the next `count` flushes fail with EIO and lose what they should have written.
+    ///
+    /// # Panics
+    ///
+    /// If the machine is not [`SimDisk::lossy`]. (A `FaultPlan` fails the flushes of any, and loses
+    /// nothing.)
+    pub fn fail_syncs(&self, count: u64) {
+        let mut state = self.state();
+        let loss = state.loss.as_mut().expect("fail_syncs needs a lossy machine");
+        loss.failing = count;
+    }
+
+    /// All events recorded so far, in order.
+    pub fn events(&self) -> Vec<Event> {
+        self.state().events.clone()
+    }
+
+    /// How many events were recorded so far.
+    pub fn event_count(&self) -> usize {
+        self.state().events.len()
+    }
+
+    /// Forgets the events.
+    pub fn clear_events(&self) {
+        self.state().events.clear();
+    }
+
+    /// The file as programs see it now, flushed or not.
+    pub fn image(&self) -> Vec<u8> {
+        let state = self.state();
+        let mut image = vec![0; state.file_bytes as usize];
+        // SAFETY: whoever writes the memory holds the state's lock, as we do.
+        unsafe { self.machine.map.copy_out(0, &mut image) };
+        image
+    }
+
+    /// The number of this boot.
+    pub fn boot(&self) -> [u8; 16] {
+        self.state().boot
+    }
+
+    /// Changes the number of this boot, for example to one carried over with an image of the lock
+    /// file.
+    pub fn set_boot(&self, boot: [u8; 16]) {
+        self.state().boot = boot;
+    }
+
+    /// Opens the file for reading and writing.
+    pub(crate) fn storage(&self) -> Box<dyn Storage> {
+        self.open(true)
+    }
+
+    /// Opens the file for reading.
+    pub(crate) fn storage_read_only(&self) -> Box<dyn Storage> {
+        self.open(false)
+    }
+
+    fn open(&self, writable: bool) -> Box<dyn Storage> {
+        let machine = Arc::clone(&self.machine);
+        Box::new(SimFile { machine, handle: unique(), writable, counters: Counters::default() })
+    }
+
+    /// Room for the lock file of this machine.
+    pub(crate) fn slot(&self) -> &OnceLock<Box<dyn Any + Send + Sync>> {
+        &self.machine.slot
+    }
+
+    /// Names the data file.
+    pub(crate) fn identity(&self) -> Identity {
+        self.machine.identity()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.machine.state()
+    }
+}
+
+/// A boot number that differs from all others of this process.
+fn boot_number() -> [u8; 16] {
+    let mut boot = *b"simulated boot\0\0";
+    boot[8..].copy_from_slice(&unique().to_le_bytes());
+    boot
+}
+
+impl Machine {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A test that panicked elsewhere leaves nothing half done here.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity { device: DEVICE, inode: self.inode }
+    }
+
+    /// Notes what the disk holds of the blocks in `offset..end`, which are about to change.
+    fn note_dirty(&self, loss: &mut Loss, offset: u64, end: u64) {
+        for block in offset / BLOCK_BYTES..end.div_ceil(BLOCK_BYTES) {
+            if loss.dirty.contains_key(&block) {
+                continue;
+            }
+            // A lost block that is written to again is due again, and all of it.
+            let disk = loss.lost.remove(&block).unwrap_or_else(|| {
+                let start = block * BLOCK_BYTES;
+                let mut bytes = vec![0; BLOCK_BYTES.min(self.map.bytes() - start) as usize];
+                // SAFETY: the caller holds the state's lock.
+                unsafe { self.map.copy_out(start, &mut bytes) };
+                bytes
+            });
+            loss.dirty.insert(block, disk);
+        }
+    }
+}
+
+impl Loss {
+    /// Forgets what lies past `file_bytes`: cutting a file is never undone.
+    fn cut(&mut self, file_bytes: u64) {
+        for blocks in [&mut self.dirty, &mut self.lost] {
+            blocks.split_off(&file_bytes.div_ceil(BLOCK_BYTES));
+            if let Some(bytes) = blocks.get_mut(&(file_bytes / BLOCK_BYTES)) {
+                let kept = (file_bytes % BLOCK_BYTES) as usize;
+                bytes[kept..].fill(0);
+            }
+        }
+    }
+}
+
+impl State {
+    fn note(&mut self, event: impl FnOnce() -> Event) {
+        if self.recording {
+            self.events.push(event());
+        }
+    }
+}
+
+/// One open file of a simulated machine.
+struct SimFile {
+    machine: Arc<Machine>,
+    handle: u64,
+    writable: bool,
+    counters: Counters,
+}
+
+impl SimFile {
+    /// The state, for a change.
+    fn change(&self) -> Result<MutexGuard<'_, State>> {
+        if self.writable { Ok(self.machine.state()) } else { Err(Error::ReadOnly) }
+    }
+
+    fn try_lock(&self, alone: bool) -> bool {
+        let mut state = self.machine.state();
+        let others = |&(handle, theirs): &(u64, bool)| handle != self.handle && (alone || theirs);
+        if state.holders.iter().any(others) {
+            return false;
+        }
+        state.holders.retain(|&(handle, _)| handle != self.handle);
+        state.holders.push((self.handle, alone));
+        true
+    }
+}
+
+impl Storage for SimFile {
+    fn file_bytes(&self) -> Result<u64> {
+        Ok(self.machine.state().file_bytes)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let state = self.machine.state();
+        let bytes = state.file_bytes.saturating_sub(offset).min(buffer.len() as u64) as usize;
+        if bytes > 0 {
+            // SAFETY: whoever writes the memory holds the state's lock, as we do.
+            unsafe { self.machine.map.copy_out(offset, &mut buffer[..bytes]) };
+        }
+        Ok(bytes)
+    }
+
+    fn write_at(&self, parts: &[&[u8]], offset: u64) -> Result<()> {
+        let mut state = self.change()?;
+        let bytes = parts_bytes(parts);
+        let end = offset.checked_add(bytes).filter(|&end| end <= state.file_bytes);
+        let Some(end) = end else {
+            return Err(past_end(offset, bytes, state.file_bytes));
+        };
+        if let Some(loss) = &mut state.loss {
+            self.machine.note_dirty(loss, offset, end);
+        }
+        let mut at = offset;
+        for part in parts {
+            // SAFETY: we hold the state's lock, and nobody looks at pages that are being written:
+            // the argument of `map.rs`.
+            unsafe { self.machine.map.write(at, part) };
+            at += part.len() as u64;
+        }
+        state.note(|| Event::Write { offset, bytes: parts.concat().into() });
+        self.counters.wrote(bytes);
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        let mut state = self.machine.state();
+        if let Some(loss) = &mut state.loss {
+            let dirty = std::mem::take(&mut loss.dirty);
+            if loss.failing > 0 {
+                loss.failing -= 1;
+                loss.lost.extend(dirty);
+                state.note(|| Event::SyncLost);
+                return Err(Error::io("flush", "", io::Error::from_raw_os_error(libc::EIO)));
+            }
+        }
+        state.note(|| Event::Sync);
+        self.counters.synced();
+        Ok(())
+    }
+
+    fn grow(&self, bytes: u64) -> Result<()> {
+        let mut state = self.change()?;
+        let from = state.file_bytes;
+        if bytes > self.machine.map.bytes() {
+            return Err(Error::MapFull);
+        }
+        if bytes > from {
+            // Cut bytes were zeroed when they were cut, the rest was never written.
+            state.file_bytes = bytes;
+            state.note(|| Event::Grow { from, to: bytes });
+            self.counters.grew();
+        }
+        Ok(())
+    }
+
+    fn shrink(&self, bytes: u64) -> Result<()> {
+        let mut state = self.change()?;
+        let from = state.file_bytes;
+        if bytes < from {
+            if let Some(loss) = &mut state.loss {
+                loss.cut(bytes);
+            }
+            // SAFETY: we hold the state's lock, and nobody can see pages that are being cut off.
+            unsafe { self.machine.map.zero(bytes..from) };
+            state.file_bytes = bytes;
+            state.note(|| Event::Shrink { from, to: bytes });
+        }
+        Ok(())
+    }
+
+    fn map(&self) -> &Map {
+        &self.machine.map
+    }
+
+    fn writable(&self) -> bool {
+        self.writable
+    }
+
+    fn identity(&self) -> Result<Identity> {
+        Ok(self.machine.identity())
+    }
+
+    fn try_alone(&self) -> Result<bool> {
+        Ok(self.writable && self.try_lock(true))
+    }
+
+    fn try_join(&self) -> Result<bool> {
+        Ok(self.try_lock(false))
+    }
+
+    fn forget_cache(&self) {
+        let mut state = self.machine.state();
+        if let Some(loss) = &mut state.loss {
+            for (block, disk) in std::mem::take(&mut loss.lost) {
+                // SAFETY: we hold the state's lock; who drops the cache is alone with the file, and
+                // has no snapshot yet.
+                unsafe { self.machine.map.write(block * BLOCK_BYTES, &disk) };
+            }
+        }
+    }
+
+    fn counts(&self) -> IoCounts {
+        self.counters.get()
+    }
+}
+
+impl Drop for SimFile {
+    fn drop(&mut self) {
+        self.machine.state().holders.retain(|&(handle, _)| handle != self.handle);
+    }
+}

@@ -1,0 +1,86 @@
+//! What the tests of this layer share: scratch directories, and child processes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Set in a child: the full name of the test whose body it runs.
+const CHILD: &str = "HUON_TEST_CHILD";
+
+/// A directory that is removed, with all that is in it, when it is dropped.
+pub(super) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(super) fn new() -> Scratch {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("huon-os-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).expect("a scratch directory");
+        Scratch(path)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(super) fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Whether this process is a child that runs the test of that name.
+pub(super) fn is_child(test: &str) -> bool {
+    std::env::var_os(CHILD).is_some_and(|name| name == test)
+}
+
+/// The arguments that make this test binary run one test (its name begins with the crate's) and no
+/// other.
+pub(super) fn child_command(mut command: Command, test: &str) -> Command {
+    let short = test.split_once("::").map_or(test, |(_, rest)| rest);
+    command.args([short, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, test);
+    command
+}
+
+/// Runs `body` in a child process, so that limits and signals of the whole process can be changed
+/// in it.
+///
+/// `test` is the full name of the calling test, crate and all: the child is this binary, told to
+/// run only that.
+pub(super) fn in_child(test: &str, body: impl FnOnce()) {
+    if is_child(test) {
+        body();
+        // The parent looks for this: a name that matches no test would succeed as well.
+        println!("child of {test} is done");
+        return;
+    }
+    let exe = std::env::current_exe().expect("this test binary has a path");
+    let output = child_command(Command::new(exe), test).output().expect("a child process");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let done = text.contains(&format!("child of {test} is done"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && done, "{}\n{text}\n{errors}", output.status);
+}
+
+/// Sets a limit of this process, soft and hard.
+pub(super) fn limit(resource: libc::__rlimit_resource_t, value: u64) {
+    let limit = libc::rlimit { rlim_cur: value, rlim_max: value };
+    // SAFETY: `limit` is valid and outlives the call.
+    assert_eq!(unsafe { libc::setrlimit(resource, &limit) }, 0, "setrlimit");
+}
+
+/// Notes for the summary of the test run why a test could not do its work here.
+pub(super) fn skip(test: &str, reason: &str) {
+    use std::io::Write;
+    println!("skip {test}: {reason}");
+    if let Some(path) = std::env::var_os("HUON_FIGURES") {
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        let _ = file.and_then(|mut file| writeln!(file, "skip {test}: {reason}"));
+    }
+}
