@@ -76,8 +76,8 @@ fn exports(root: &syn::File) -> HashMap<String, String> {
     exported
 }
 
-/// Collects the names that follow the crate's root in paths: `crate::x`, `crate::{x, y}`, and as many
-/// `super` as lead to the root from a module `depth` below it.
+/// Collects the names that follow the crate's root in paths: `crate::x`, `crate::{x, y}`, and as
+/// many `super` as lead to the root from a module `depth` below it.
 fn collect(tokens: TokenStream, depth: usize, uses: &mut Vec<(usize, String)>) {
     let trees: Vec<TokenTree> = tokens.into_iter().collect();
     for i in 0..trees.len() {

@@ -19,7 +19,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The tokens that are not tests, if this is Rust. Comments are gone; documentation is literals.
+    /// The tokens that are not tests, if this is Rust. Comments are gone, documentation is a
+    /// literal.
     pub(crate) fn tokens(&self) -> TokenStream {
         self.code.as_ref().map(ToTokens::to_token_stream).unwrap_or_default()
     }

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test, then the summary.
 //!
-//! Tests append to the file named by `HUON_FIGURES` (see `huon_testkit::figures`); `summary` reads it
-//! together with cargo's own output.
+//! Tests append to the file named by `HUON_FIGURES` (see `huon_testkit::figures`); `summary` reads
+//! it together with cargo's own output.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -1,7 +1,8 @@
 //! Figures of a test run: how many images, faults, operations a test went through.
 //!
 //! `cargo xtask test` names a file in the environment variable `HUON_FIGURES`, sums the lines that
-//! tests append to it, and fails when a kind stays at zero. Without the variable nothing is written.
+//! tests append to it, and fails when a kind stays at zero. Without the variable nothing is
+//! written.
 //!
 //! 1. A line is written by one `write` to a file opened for appending, so lines of threads and of
 //!    child processes do not mix.
