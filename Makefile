@@ -7,7 +7,7 @@ ARGS ?=
 .PHONY: help demo test lint bench loom fmt clean
 
 help:
-	@echo "make demo [DIR=/usr]   build a database of a directory tree, kill its writer, finish, report"
+	@echo "make demo [DIR=/usr]   build a database of a directory tree, kill its writer, finish it"
 	@echo "make test              build and run every test, with a summary by kind"
 	@echo "make lint              formatting, clippy, layers, house rules"
 	@echo "make bench             get against LMDB at 1 M and 10 M records"
