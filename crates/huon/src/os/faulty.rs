@@ -228,3 +228,92 @@ impl Storage for Faulty {
         self.inner.counts()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::SimDisk;
+
+    /// One call of each kind; the kinds of those that failed.
+    fn one_of_each(file: &dyn Storage) -> Vec<(&'static str, Option<i32>)> {
+        let results = [
+            file.grow(8192),
+            file.write_at(&[b"abc", b"def"], 10),
+            file.sync(),
+            file.read_at(&mut [0; 4], 0).map(drop),
+            file.shrink(4096),
+        ];
+        let failed = results.into_iter().filter_map(|result| match result {
+            Err(Error::Io(e)) => Some((e.operation, e.source.raw_os_error())),
+            Err(other) => panic!("another error: {other}"),
+            Ok(()) => None,
+        });
+        failed.collect()
+    }
+
+    fn faulty(plan: &FaultPlan) -> (SimDisk, Faulty) {
+        let disk = SimDisk::new(1 << 16).unwrap();
+        let file = disk.storage();
+        file.grow(4096).unwrap();
+        disk.clear_events();
+        (disk, Faulty::new(file, plan.clone()))
+    }
+
+    #[test]
+    fn each_call_in_turn_fails_and_does_nothing() {
+        let operations = ["grow", "write", "flush", "read", "shrink"];
+        let counting = FaultPlan::new();
+        assert!(one_of_each(&faulty(&counting).1).is_empty());
+        assert_eq!((counting.calls(), counting.fired()), (5, 0));
+        for (call, operation) in operations.into_iter().enumerate() {
+            let plan = FaultPlan::new();
+            plan.fail_once(call as u64, libc::EIO);
+            let (disk, file) = faulty(&plan);
+            assert_eq!(one_of_each(&file), [(operation, Some(libc::EIO))]);
+            assert_eq!((plan.calls(), plan.fired()), (5, 1));
+            assert_eq!(plan.first_fired().unwrap().operation(), operation);
+            // A read is no event; without the growth there is nothing to cut either.
+            let events = [2, 3, 3, 4, 3][call];
+            assert_eq!(disk.event_count(), events, "{operation}");
+        }
+    }
+
+    #[test]
+    fn from_then_on_everything_fails_until_healed() {
+        let plan = FaultPlan::new();
+        plan.fail_from(2, libc::ENOSPC);
+        let (_disk, file) = faulty(&plan);
+        assert_eq!(one_of_each(&file).len(), 3);
+        assert_eq!(one_of_each(&file).len(), 5);
+        assert_eq!((plan.fired(), plan.first_fired()), (8, Some(FaultCall::Sync)));
+        plan.heal();
+        assert!(one_of_each(&file).is_empty());
+        assert_eq!((plan.calls(), plan.fired()), (15, 8));
+    }
+
+    #[test]
+    fn a_failing_write_may_be_torn() {
+        for (torn, wanted) in [(0, &b"......"[..]), (4, b"abcd.."), (9, b"abcdef")] {
+            let plan = FaultPlan::new();
+            plan.fail_once(1, libc::EIO);
+            plan.tear_writes(torn);
+            let (disk, file) = faulty(&plan);
+            file.write_at(&[b"......"], 10).unwrap();
+            assert!(file.write_at(&[b"abc", b"def"], 10).is_err());
+            assert_eq!(&disk.image()[10..16], wanted);
+        }
+    }
+
+    #[test]
+    fn the_rest_is_passed_through() {
+        let plan = FaultPlan::new();
+        plan.fail_from(0, libc::EIO);
+        let (disk, file) = faulty(&plan);
+        assert_eq!(file.file_bytes().unwrap(), 4096);
+        assert_eq!(file.identity().unwrap(), disk.identity());
+        assert_eq!(file.map().base(), disk.storage().map().base());
+        assert!(file.writable() && file.try_alone().unwrap() && file.try_join().unwrap());
+        file.forget_cache();
+        assert_eq!((plan.calls(), file.counts().syncs), (0, 0));
+    }
+}
