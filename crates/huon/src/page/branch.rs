@@ -1,9 +1,29 @@
 //! Branches: reading.
-use super::order::KeyOrder;
-use super::probe::{Probe, Slot};
-use super::types::{Ptr, Reason};
+//!
+//! ```text
+//! header | slots, 8 bytes a child | pointers, 12 bytes a child | free | heap | prefix
+//! slot:  u32 head, u16 offset in the page, u16 bytes of the rest of the separator; slot 0 is zero
+//! ```
+//!
+//! 1. Child `i` holds the keys from separator `i` (included) to separator `i + 1` (excluded). Child 0
+//!    has none: it begins below every key.
+//! 2. All separators share the prefix, which lies in the last `prefix_bytes` of the page and counts as
+//!    part of the heap; the heap holds what follows it of each. [`Branch::find`] compares the prefix, so it
+//!    is right for any key.
+//! 3. A branch has at least one child.
 
-/// A separator in its two parts; [`KeyOrder::join`] says where each belongs.
+use super::header::{self, HEADER_BYTES};
+use super::leaf::{SLOT_BYTES, audit_heap, audit_places};
+use super::limits::key_bytes_max;
+use super::order::KeyOrder;
+use super::probe::{Probe, Slot, Tie, seek, seek_between, slot_head, slot_key_bytes, slot_offset};
+use super::types::{Ptr, Reason};
+use std::cmp::Ordering;
+
+/// Bytes that a child takes beside its separator: slot and pointer.
+pub(super) const CHILD_BYTES: usize = SLOT_BYTES + Ptr::BYTES;
+
+/// A separator in its two parts, the lead and the rest of it; [`KeyOrder::join`] puts them together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SeparatorRef<'p> {
     pub(crate) prefix: &'p [u8],
@@ -14,19 +34,23 @@ impl SeparatorRef<'_> {
     pub(crate) fn bytes(&self) -> usize {
         self.prefix.len() + self.rest.len()
     }
-    /// The whole separator, into `out` (which is cleared).
+
+    /// Makes `out` the whole separator.
     pub(crate) fn build<O: KeyOrder>(&self, order: O, out: &mut Vec<u8>) {
         out.clear();
         out.resize(self.bytes(), 0);
         order.join(self.prefix, self.rest, out);
     }
-    pub(crate) fn to_vec<O: KeyOrder>(&self, order: O) -> Vec<u8> {
+
+    /// The whole separator.
+    pub(crate) fn to_vec<O: KeyOrder>(self, order: O) -> Vec<u8> {
         let mut out = Vec::new();
         self.build(order, &mut out);
         out
     }
 }
 
+/// A branch.
 #[derive(Clone, Copy)]
 pub(crate) struct Branch<'p> {
     page: &'p [u8],
@@ -34,39 +58,151 @@ pub(crate) struct Branch<'p> {
 }
 
 impl<'p> Branch<'p> {
-    /// `count` is what `header::admit` returned; at least one child.
+    /// The branch in `page`; `count` is what [`header::admit`] returned.
     #[inline]
     pub(crate) fn view(page: &'p [u8], count: usize) -> Result<Branch<'p>, Reason> {
-        todo!()
+        if count == 0 || HEADER_BYTES + CHILD_BYTES * count > page.len() {
+            return Err(Reason::Count);
+        }
+        match page.get(HEADER_BYTES..).and_then(|rest| rest.as_chunks().0.get(..count)) {
+            Some(slots) => Ok(Branch { page, slots }),
+            None => Err(Reason::Count),
+        }
     }
+
+    /// Children of the branch.
+    #[inline]
     pub(crate) fn count(&self) -> usize {
         self.slots.len()
     }
+
+    #[inline]
     pub(crate) fn prefix_bytes(&self) -> usize {
-        todo!()
+        header::prefix_bytes(self.page)
     }
-    /// Panics if `i` is no child: an internal mistake.
+
+    #[inline]
+    fn prefix(&self) -> Result<&'p [u8], Reason> {
+        let start = self.page.len().checked_sub(self.prefix_bytes());
+        start.and_then(|start| self.page.get(start..)).ok_or(Reason::Cell)
+    }
+
+    /// Panics if there is no such child: an internal mistake.
+    #[inline]
     pub(crate) fn child(&self, i: usize) -> Ptr {
-        todo!()
+        assert!(i < self.slots.len(), "no such child");
+        let at = HEADER_BYTES + SLOT_BYTES * self.slots.len() + Ptr::BYTES * i;
+        match self.page.get(at..).and_then(|rest| rest.first_chunk()) {
+            Some(bytes) => Ptr::decode(bytes),
+            None => unreachable!("pointers were bounded by view"),
+        }
     }
-    /// The separator below child `i`, empty for child 0.
+
+    /// The separator of child `i` without the prefix.
+    #[inline]
+    fn rest(&self, i: usize) -> Result<&'p [u8], Reason> {
+        let slot = &self.slots[i];
+        let rest = self.page.get(slot_offset(slot)..);
+        rest.and_then(|rest| rest.get(..slot_key_bytes(slot))).ok_or(Reason::Cell)
+    }
+
+    /// Where the separator of child `i` lies, without the prefix: offset and bytes.
+    pub(super) fn rest_place(&self, i: usize) -> Result<(usize, usize), Reason> {
+        Ok((slot_offset(&self.slots[i]), self.rest(i)?.len()))
+    }
+
+    /// The separator at which child `i` begins; empty for child 0.
     pub(crate) fn separator(&self, i: usize) -> Result<SeparatorRef<'p>, Reason> {
-        todo!()
+        if i == 0 {
+            return Ok(SeparatorRef { prefix: &[], rest: &[] });
+        }
+        Ok(SeparatorRef { prefix: self.prefix()?, rest: self.rest(i)? })
     }
-    /// The child that the key belongs to.
+
+    /// The child that holds the key if any does.
+    #[inline]
     pub(crate) fn find<O: KeyOrder>(&self, order: O, key: &[u8]) -> Result<usize, Reason> {
         self.find_probe(&Probe::new(order, key))
     }
+
+    /// As [`Branch::find`].
+    #[inline]
     pub(crate) fn find_probe<O: KeyOrder>(&self, probe: &Probe<'_, O>) -> Result<usize, Reason> {
-        todo!()
+        let prefix_bytes = self.prefix_bytes();
+        if prefix_bytes != 0 {
+            let prefix = self.prefix()?;
+            let lead = probe.order.lead(probe.key, prefix_bytes);
+            if lead != prefix {
+                let below = probe.order.compare(lead, prefix) == Ordering::Less;
+                return Ok(if below { 0 } else { self.slots.len() - 1 });
+            }
+        }
+        match seek(self.slots, 1, probe.head(prefix_bytes)) {
+            Err(above) => Ok(above - 1),
+            Ok(tie) => self.find_tie(probe, tie),
+        }
     }
+
+    /// Goes on from an equal head, with whole separators where heads are equal.
+    #[inline(never)]
+    fn find_tie<O: KeyOrder>(&self, probe: &Probe<'_, O>, mut tie: Tie) -> Result<usize, Reason> {
+        let prefix_bytes = self.prefix_bytes();
+        let (head, rest) = (probe.head(prefix_bytes), probe.order.rest(probe.key, prefix_bytes));
+        loop {
+            let (lo, hi) = match probe.order.compare(rest, self.rest(tie.mid)?) {
+                Ordering::Less => (tie.lo, tie.mid),
+                Ordering::Greater => (tie.mid + 1, tie.hi),
+                Ordering::Equal => return Ok(tie.mid),
+            };
+            match seek_between(self.slots, lo, hi, head) {
+                Ok(next) => tie = next,
+                Err(above) => return Ok(above - 1),
+            }
+        }
+    }
+
+    /// Bytes of slots, pointers and heap, from the header.
+    #[inline]
     pub(crate) fn live_bytes(&self) -> usize {
-        todo!()
+        let heap = header::heap_bytes(self.page).saturating_sub(header::dead_bytes(self.page));
+        self.slots.len() * CHILD_BYTES + heap
     }
+
+    /// Bytes that more children may take, once the page is packed.
+    #[inline]
     pub(crate) fn free_bytes(&self) -> usize {
-        todo!()
+        (self.page.len() - HEADER_BYTES).saturating_sub(self.live_bytes())
     }
+
+    /// Whether the page is all that it should be: separators inside the heap and apart, sums right, in
+    /// order and not too long, heads true, slot 0 empty, no child that is no page.
     pub(crate) fn audit<O: KeyOrder>(&self, order: O) -> Result<(), Reason> {
-        todo!()
+        let heap_start = audit_heap(self.page, CHILD_BYTES * self.count())?;
+        let prefix_bytes = self.prefix_bytes();
+        if prefix_bytes != 0 && (!order.has_heads() || self.count() == 1) {
+            return Err(Reason::Order);
+        }
+        let prefix = self.prefix()?;
+        let mut places = vec![(self.page.len() - prefix_bytes, prefix.len())];
+        for i in 1..self.count() {
+            let rest = self.rest(i)?;
+            places.push(self.rest_place(i)?);
+            if prefix_bytes + rest.len() > key_bytes_max(self.page.len()) {
+                return Err(Reason::Cell);
+            }
+            let rises = i == 1 || order.compare(self.rest(i - 1)?, rest) == Ordering::Less;
+            if !rises || slot_head(&self.slots[i]) != order.head(rest, 0) {
+                return Err(Reason::Order);
+            }
+        }
+        if self.slots[0] != [0; SLOT_BYTES] {
+            return Err(Reason::Cell);
+        }
+        if (0..self.count()).any(|i| self.child(i).is_none()) {
+            return Err(Reason::OutOfRange);
+        }
+        // A place without bytes may lie anywhere.
+        places.retain(|(_, bytes)| *bytes != 0);
+        audit_places(self.page, heap_start, places)
     }
 }

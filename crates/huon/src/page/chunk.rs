@@ -1,10 +1,26 @@
-//! Free-space chunk pages.
-use super::types::{Ptr, Reason};
+//! Free-space chunk pages: older parts of the queue of retired pages, sealed like any page.
+//!
+//! ```text
+//! header | 12 bytes pointer to the next chunk, 4 zero | items, 24 bytes each
+//! item:  u32 pgno, u32 pages, u64 birth, u64 freed
+//! ```
+//!
+//! 1. An item with `pages == 0` is a chain: `(pgno, birth)` is its first chunk page and `freed` the
+//!    snapshot that owns it (0: none). Every other item is a run of pages of one birth, freed together.
+//! 2. No item names page 0, and no run passes the largest page number.
+//!
+//! Which items may be reused is decided above.
 
+use super::header::{self, HEADER_BYTES};
+use super::types::{Kind, Pgno, Ptr, Reason, Txnid};
+
+/// Bytes of an encoded [`Item`].
 pub(crate) const ITEM_BYTES: usize = 24;
 
-/// A retired run of pages, or (pages == 0) a chain of chunk pages that begins at (pgno, birth) and
-/// belongs to the snapshot `freed` (0: none).
+const ITEMS_START: usize = HEADER_BYTES + 16;
+const ITEMS_MAX: usize = 78;
+
+/// Retired pages, or a chain of chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Item {
     pub(crate) pgno: u32,
@@ -14,27 +30,57 @@ pub(crate) struct Item {
 }
 
 impl Item {
+    /// Whether the item stands for chunk pages, not for retired ones.
     pub(crate) fn is_chain(&self) -> bool {
         self.pages == 0
     }
+
+    /// The first page, with its birth.
+    pub(crate) fn ptr(&self) -> Ptr {
+        Ptr { pgno: Pgno(self.pgno), birth: Txnid(self.birth) }
+    }
+
     pub(crate) fn encode(&self) -> [u8; ITEM_BYTES] {
-        todo!()
+        let mut out = [0; ITEM_BYTES];
+        out[..4].copy_from_slice(&self.pgno.to_le_bytes());
+        out[4..8].copy_from_slice(&self.pages.to_le_bytes());
+        out[8..16].copy_from_slice(&self.birth.to_le_bytes());
+        out[16..].copy_from_slice(&self.freed.to_le_bytes());
+        out
     }
+
     pub(crate) fn decode(bytes: &[u8; ITEM_BYTES]) -> Result<Item, Reason> {
-        todo!()
+        let words = bytes.as_chunks::<8>().0;
+        let [first, birth, freed] = [0, 1, 2].map(|i| u64::from_le_bytes(words[i]));
+        let item = Item { pgno: first as u32, pages: (first >> 32) as u32, birth, freed };
+        if item.is_sound() { Ok(item) } else { Err(Reason::Space) }
+    }
+
+    pub(super) fn is_sound(&self) -> bool {
+        self.pgno != 0 && self.pgno.checked_add(self.pages).is_some()
     }
 }
 
+/// How many items a chunk page holds at most.
 pub(crate) const fn chunk_capacity(page_bytes: usize) -> usize {
-    let fit = (page_bytes - 48) / ITEM_BYTES;
-    if fit < 78 { fit } else { 78 }
+    let fit = (page_bytes - ITEMS_START) / ITEM_BYTES;
+    if fit < ITEMS_MAX { fit } else { ITEMS_MAX }
 }
 
-/// Writes a whole chunk page (not its checksum).
+/// Makes the page a chunk. The checksum is not set.
 pub(crate) fn write_chunk(page: &mut [u8], ptr: Ptr, next: Ptr, items: &[Item]) {
-    todo!()
+    assert!(items.len() <= chunk_capacity(page.len()), "write_chunk: too many items");
+    header::init(page, ptr, Kind::Chunk, 0);
+    header::set_count(page, items.len());
+    page[HEADER_BYTES..HEADER_BYTES + Ptr::BYTES].copy_from_slice(&next.encode());
+    let places = page[ITEMS_START..].as_chunks_mut::<ITEM_BYTES>().0;
+    for (item, place) in items.iter().zip(places) {
+        assert!(item.is_sound(), "write_chunk: an item that would not be believed");
+        *place = item.encode();
+    }
 }
 
+/// A chunk page.
 #[derive(Clone, Copy)]
 pub(crate) struct Chunk<'p> {
     next: Ptr,
@@ -42,19 +88,32 @@ pub(crate) struct Chunk<'p> {
 }
 
 impl<'p> Chunk<'p> {
-    /// `count` is what `header::admit` returned (kind Chunk, level 0).
+    /// The chunk in `page`; `count` is what [`header::admit`] returned.
     pub(crate) fn view(page: &'p [u8], count: usize) -> Result<Chunk<'p>, Reason> {
-        todo!()
+        let next = page.get(HEADER_BYTES..).and_then(|rest| rest.first_chunk());
+        let items = page.get(ITEMS_START..).and_then(|rest| rest.as_chunks().0.get(..count));
+        match (next, items) {
+            (Some(next), Some(items)) if count <= ITEMS_MAX => {
+                Ok(Chunk { next: Ptr::decode(next), items })
+            }
+            _ => Err(Reason::Count),
+        }
     }
+
+    /// The chunk that follows, or none.
     pub(crate) fn next(&self) -> Ptr {
         self.next
     }
+
+    /// Items of the chunk.
     pub(crate) fn count(&self) -> usize {
         self.items.len()
     }
+
     pub(crate) fn item(&self, i: usize) -> Result<Item, Reason> {
         Item::decode(self.items.get(i).ok_or(Reason::Count)?)
     }
+
     pub(crate) fn items(self) -> impl Iterator<Item = Result<Item, Reason>> + 'p {
         self.items.iter().map(Item::decode)
     }

@@ -1,24 +1,59 @@
-//! Dividing, joining and packing pages.
-use super::leaf::Leaf;
-use super::order::KeyOrder;
-use super::types::{Ptr, Reason};
+//! Dividing and joining pages.
+//!
+//! 1. A divided page and its new right neighbour are packed, and hold what the page held before.
+//! 2. The separator is the shortest lead that is above everything on the left and not above anything on
+//!    the right, the new key included.
+//! 3. Pages with a single cell or child are ordinary: keys near the maximum leave no choice.
+//!
+//! Which pages are neighbours, and what happens to their parent, is the tree's business.
 
+use super::branch::Branch;
+use super::branch_edit::{Entry, branch_bytes, entries, write_branch};
+use super::header::{self, HEADER_BYTES};
+use super::leaf::{Leaf, leaf_cell_bytes};
+use super::leaf_edit::pack_cells;
+use super::limits::key_bytes_max;
+use super::order::KeyOrder;
+use super::types::{Kind, Ptr, Reason};
+
+/// One of the two pages of a division.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
     Left,
     Right,
 }
 
-/// Where a leaf is divided: cells `at..` go right, and the new cell belongs to `side`.
+/// Where a leaf is divided: cells `at..` go to the right, and the new cell belongs to `side`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) at: usize,
     pub(crate) side: Side,
 }
 
-/// `new_cell_bytes` = `leaf_cell_bytes(key, payload)`; `index` is where the new cell would go.
-/// After the split the new cell's index on its side is `index` (Left) or `index - at` (Right).
-/// If it does not fit there even so, choose and split again on that side.
+impl Place {
+    /// The division that leaves `left` cells on the left, the new one at `index` counted.
+    fn new(left: usize, index: usize) -> Place {
+        if left <= index {
+            Place { at: left, side: Side::Right }
+        } else {
+            Place { at: left - 1, side: Side::Left }
+        }
+    }
+
+    /// Where the new cell goes on its side, if it was to go before slot `index` of the whole.
+    pub(crate) fn index(self, index: usize) -> usize {
+        match self.side {
+            Side::Left => index,
+            Side::Right => index - self.at,
+        }
+    }
+}
+
+/// Where to divide a leaf so that a new cell before slot `index` fits its side.
+///
+/// `new_cell_bytes` is [`leaf_cell_bytes`] of it. The halves are balanced by bytes; at the edges of the
+/// tree the full page stays full, for keys that arrive in order. If the new cell fits no place (it is
+/// large, and so are its neighbours) it goes to the right page's front: choose and divide again there.
 pub(crate) fn choose_split(
     leaf: &Leaf<'_>,
     index: usize,
@@ -26,10 +61,48 @@ pub(crate) fn choose_split(
     rightmost: bool,
     leftmost: bool,
 ) -> Result<Place, Reason> {
-    todo!()
+    let count = leaf.count();
+    assert!(count >= 1 && index <= count, "choose_split: an empty leaf has room");
+    if rightmost && index == count {
+        return Ok(Place::new(count, index));
+    }
+    if leftmost && index == 0 {
+        return Ok(Place::new(1, index));
+    }
+    let size = |i: usize| -> Result<usize, Reason> {
+        let cell = leaf.cell(i)?;
+        Ok(leaf_cell_bytes(cell.key.len(), cell.payload.len()))
+    };
+    let mut total = new_cell_bytes;
+    for i in 0..count {
+        total += size(i)?;
+    }
+    let room = leaf.live_bytes() + leaf.free_bytes();
+    let (mut left, mut best) = (0, None);
+    for here in 1..=count {
+        let last = here - 1;
+        left += match last.cmp(&index) {
+            std::cmp::Ordering::Less => size(last)?,
+            std::cmp::Ordering::Equal => new_cell_bytes,
+            std::cmp::Ordering::Greater => size(last - 1)?,
+        };
+        let right = total - left;
+        let skew = left.abs_diff(right);
+        if left <= room && right <= room && best.is_none_or(|(least, _)| skew < least) {
+            best = Some((skew, here));
+        }
+    }
+    Ok(match best {
+        Some((_, here)) => Place::new(here, index),
+        None if index == 0 => Place::new(1, index),
+        None => Place::new(index, index),
+    })
 }
 
-/// `key` is the new key, which decides the separator if `index == place.at`. Returns the separator.
+/// Divides a leaf: cells from `place.at` on go to `right`, which becomes the leaf `right_ptr`.
+///
+/// `key` is the new key, to be inserted before slot `index` of the whole; it bounds the separator if it
+/// goes to the border. Returns the separator.
 pub(crate) fn split_leaf<O: KeyOrder>(
     order: O,
     left: &mut [u8],
@@ -39,15 +112,48 @@ pub(crate) fn split_leaf<O: KeyOrder>(
     index: usize,
     key: &[u8],
 ) -> Result<Vec<u8>, Reason> {
-    todo!()
+    let copy = left.to_vec();
+    let leaf = Leaf::view(&copy, header::count(&copy))?;
+    let (at, count) = (place.at, leaf.count());
+    assert!(at <= count && index <= count, "split_leaf: no such place");
+    let new_at_border = index == at;
+    let below = match place.side {
+        Side::Left if new_at_border => key,
+        _ => leaf.key(at.checked_sub(1).expect("split_leaf: nothing on the left"))?,
+    };
+    let above = match place.side {
+        Side::Right if new_at_border => key,
+        _ if at < count => leaf.key(at)?,
+        _ => panic!("split_leaf: nothing on the right"),
+    };
+    let separator = order.separator(below, above).to_vec();
+    if separator.len() > key_bytes_max(left.len()) {
+        return Err(Reason::Cell);
+    }
+    header::init(right, right_ptr, Kind::Leaf, 0);
+    pack_cells(order, right, &[leaf.part(at, count)])?;
+    pack_cells(order, left, &[leaf.part(0, at)])?;
+    Ok(separator)
 }
 
-/// False: they do not fit one page, nothing changed.
-pub(crate) fn merge_leaf<O: KeyOrder>(order: O, left: &mut [u8], right: &[u8]) -> Result<bool, Reason> {
-    todo!()
+/// Moves all cells of `right` into `left`. False: they do not fit, and nothing changed.
+pub(crate) fn merge_leaf<O: KeyOrder>(
+    order: O,
+    left: &mut [u8],
+    right: &[u8],
+) -> Result<bool, Reason> {
+    let copy = left.to_vec();
+    let low = Leaf::view(&copy, header::count(&copy))?;
+    let high = Leaf::view(right, header::count(right))?;
+    if low.live_bytes() + high.live_bytes() > left.len() - HEADER_BYTES {
+        return Ok(false);
+    }
+    pack_cells(order, left, &[low, high])?;
+    Ok(true)
 }
 
-/// Children `at..` (`1..count`) go right. Returns the separator that moves up.
+/// Divides a branch: children from `at` on (not the first) go to `right`, which becomes the branch
+/// `right_ptr`. Returns the separator between the two.
 pub(crate) fn split_branch<O: KeyOrder>(
     order: O,
     left: &mut [u8],
@@ -55,10 +161,12 @@ pub(crate) fn split_branch<O: KeyOrder>(
     right_ptr: Ptr,
     at: usize,
 ) -> Result<Vec<u8>, Reason> {
-    todo!()
+    let copy = left.to_vec();
+    let entries = entries(Branch::view(&copy, header::count(&copy))?)?;
+    divide_entries(order, left, right, right_ptr, &entries, at)
 }
 
-/// A child to be inserted into a branch.
+/// A child to be inserted into a branch, not as its first.
 #[derive(Clone, Copy)]
 pub(crate) struct NewChild<'a> {
     pub(crate) index: usize,
@@ -66,8 +174,11 @@ pub(crate) struct NewChild<'a> {
     pub(crate) child: Ptr,
 }
 
-/// Divides a full branch with the new child in it; one call is always enough. Returns the separator that
-/// moves up, and how many children the left page has now.
+/// Divides a branch that has no room for `new`, with `new` in it. One call is always enough: the new child
+/// can be the first on the right, where its separator is not stored.
+///
+/// The halves are balanced by count as far as they fit; at the edges of the tree the full page stays full.
+/// Returns the separator between the two, and how many children the left one has.
 pub(crate) fn split_branch_insert<O: KeyOrder>(
     order: O,
     left: &mut [u8],
@@ -77,20 +188,78 @@ pub(crate) fn split_branch_insert<O: KeyOrder>(
     rightmost: bool,
     leftmost: bool,
 ) -> Result<(Vec<u8>, usize), Reason> {
-    todo!()
+    let copy = left.to_vec();
+    let mut entries = entries(Branch::view(&copy, header::count(&copy))?)?;
+    let count = entries.len();
+    assert!(new.index >= 1 && new.index <= count, "split_branch_insert: no such place");
+    entries.insert(new.index, Entry::new(new.separator, new.child));
+    let wanted = if rightmost && new.index == count {
+        count
+    } else if leftmost && new.index == 1 {
+        1
+    } else {
+        balanced(&entries)
+    };
+    let room = left.len() - HEADER_BYTES;
+    let fits = |at: usize| {
+        branch_bytes(order, &entries[..at]) <= room && branch_bytes(order, &entries[at..]) <= room
+    };
+    // From the wanted place toward the one that always fits.
+    let mut at = wanted;
+    while at != new.index && !fits(at) {
+        at = if at < new.index { at + 1 } else { at - 1 };
+    }
+    Ok((divide_entries(order, left, right, right_ptr, &entries, at)?, at))
 }
 
-/// False: they do not fit one page, nothing changed.
+/// Where both halves have about the same bytes; between the first child and the last.
+fn balanced(entries: &[Entry<'_>]) -> usize {
+    let size = |entry: &Entry<'_>| 20 + entry.separator.rest.len();
+    let total: usize = entries.iter().map(size).sum();
+    let mut left = 0;
+    for (i, entry) in entries.iter().enumerate() {
+        left += size(entry);
+        if left * 2 >= total {
+            return (i + 1).clamp(1, entries.len() - 1);
+        }
+    }
+    entries.len() - 1
+}
+
+fn divide_entries<O: KeyOrder>(
+    order: O,
+    left: &mut [u8],
+    right: &mut [u8],
+    right_ptr: Ptr,
+    entries: &[Entry<'_>],
+    at: usize,
+) -> Result<Vec<u8>, Reason> {
+    assert!(at >= 1 && at < entries.len(), "a branch keeps a child");
+    let separator = entries[at].separator.to_vec(order);
+    if separator.len() > key_bytes_max(left.len()) {
+        return Err(Reason::Cell);
+    }
+    header::init(right, right_ptr, Kind::Branch, header::level(left));
+    let fits =
+        write_branch(order, right, &entries[at..])? && write_branch(order, left, &entries[..at])?;
+    if !fits {
+        return Err(Reason::Cell);
+    }
+    Ok(separator)
+}
+
+/// Moves all children of `right` into `left`, with `separator` between them. False: they do not fit, and
+/// nothing changed.
 pub(crate) fn merge_branch<O: KeyOrder>(
     order: O,
     left: &mut [u8],
     separator: &[u8],
     right: &[u8],
 ) -> Result<bool, Reason> {
-    todo!()
-}
-
-/// The same page (leaf, branch or chunk) with cells in key order, no dead bytes, the best prefix.
-pub(crate) fn pack<O: KeyOrder>(order: O, page: &[u8], out: &mut [u8]) -> Result<(), Reason> {
-    todo!()
+    let copy = left.to_vec();
+    let mut all = entries(Branch::view(&copy, header::count(&copy))?)?;
+    let high = entries(Branch::view(right, header::count(right))?)?;
+    all.push(Entry::new(separator, high[0].child));
+    all.extend_from_slice(&high[1..]);
+    write_branch(order, left, &all)
 }

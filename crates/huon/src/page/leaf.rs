@@ -1,18 +1,72 @@
 //! Leaves: reading.
-use super::order::KeyOrder;
-use super::probe::{Probe, Slot};
-use super::types::{Ptr, Reason};
+//!
+//! ```text
+//! header | slots, 8 bytes each | free | heap of cells, to the end of the page
+//! slot:  u32 head, u16 offset of the cell in the page, u16 key_bytes
+//! cell:  u32 tag = kind << 28 | payload_bytes, key, payload
+//! ```
+//!
+//! 1. Slots are in key order; the cell of slot 0 lies lowest in a packed page.
+//! 2. All keys share their first `prefix_bytes` bytes in key order (perhaps more), and the head of a slot
+//!    holds the four bytes behind them. Keys stay whole in their cells.
+//! 3. Every offset and length is checked before use; [`Leaf::audit`] checks what reading can do without.
+//!
+//! What a payload means (a run, a tree record) is for the layers above.
 
+use super::header::{self, HEADER_BYTES};
+use super::limits::key_bytes_max;
+use super::order::KeyOrder;
+use super::probe::{Probe, Slot, Tie, seek, seek_between, slot_head, slot_key_bytes, slot_offset};
+use super::types::Reason;
+use std::cmp::Ordering;
+
+/// What the payload of a cell is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum PayloadKind {
+    /// The value itself.
     Inline = 0,
+    /// A tree record: a table.
     Table = 1,
+    /// The reference to a large value.
     Run = 2,
+    /// Reserved for multimaps.
     DuplicateSet = 3,
+    /// Reserved for multimaps.
     DuplicateTree = 4,
 }
 
+impl PayloadKind {
+    #[inline(always)]
+    fn decode(number: u32) -> Option<PayloadKind> {
+        Some(match number {
+            0 => PayloadKind::Inline,
+            1 => PayloadKind::Table,
+            2 => PayloadKind::Run,
+            3 => PayloadKind::DuplicateSet,
+            4 => PayloadKind::DuplicateTree,
+            _ => return None,
+        })
+    }
+}
+
+/// Bytes of a slot.
+pub(super) const SLOT_BYTES: usize = 8;
+/// Bytes of the tag before the key.
+pub(super) const TAG_BYTES: usize = 4;
+const KIND_SHIFT: u32 = 28;
+
+/// Bytes that a record takes in a leaf: its slot and its cell.
+pub(crate) const fn leaf_cell_bytes(key_bytes: usize, payload_bytes: usize) -> usize {
+    SLOT_BYTES + TAG_BYTES + key_bytes + payload_bytes
+}
+
+pub(super) fn tag(kind: PayloadKind, payload_bytes: usize) -> [u8; TAG_BYTES] {
+    debug_assert!(payload_bytes < 1 << KIND_SHIFT);
+    ((kind as u32) << KIND_SHIFT | payload_bytes as u32).to_le_bytes()
+}
+
+/// A record of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cell<'p> {
     pub(crate) key: &'p [u8],
@@ -20,6 +74,14 @@ pub(crate) struct Cell<'p> {
     pub(crate) payload: &'p [u8],
 }
 
+impl Cell<'_> {
+    /// Bytes of the cell in the heap.
+    pub(super) fn bytes(&self) -> usize {
+        TAG_BYTES + self.key.len() + self.payload.len()
+    }
+}
+
+/// A leaf, or some consecutive slots of one.
 #[derive(Clone, Copy)]
 pub(crate) struct Leaf<'p> {
     page: &'p [u8],
@@ -27,28 +89,94 @@ pub(crate) struct Leaf<'p> {
 }
 
 impl<'p> Leaf<'p> {
-    /// `count` is what `header::admit` returned.
+    /// The leaf in `page`; `count` is what [`header::admit`] returned.
     #[inline]
     pub(crate) fn view(page: &'p [u8], count: usize) -> Result<Leaf<'p>, Reason> {
-        todo!()
+        match page.get(HEADER_BYTES..).and_then(|rest| rest.as_chunks().0.get(..count)) {
+            Some(slots) => Ok(Leaf { page, slots }),
+            None => Err(Reason::Count),
+        }
     }
+
+    /// Records of the leaf.
+    #[inline]
     pub(crate) fn count(&self) -> usize {
         self.slots.len()
     }
+
+    #[inline]
     pub(crate) fn prefix_bytes(&self) -> usize {
-        todo!()
+        header::prefix_bytes(self.page)
     }
+
+    /// The same leaf without the slots before `from` and from `to` on.
+    pub(super) fn part(self, from: usize, to: usize) -> Leaf<'p> {
+        Leaf { page: self.page, slots: &self.slots[from..to] }
+    }
+
+    /// Panics if there is no such slot: an internal mistake.
+    #[inline]
     pub(crate) fn key(&self, i: usize) -> Result<&'p [u8], Reason> {
-        todo!()
+        let slot = &self.slots[i];
+        let key = self.page.get(slot_offset(slot) + TAG_BYTES..);
+        key.and_then(|rest| rest.get(..slot_key_bytes(slot))).ok_or(Reason::Cell)
     }
+
+    /// Panics if there is no such slot: an internal mistake.
+    #[inline]
     pub(crate) fn cell(&self, i: usize) -> Result<Cell<'p>, Reason> {
-        todo!()
+        let slot = &self.slots[i];
+        let cell = self.page.get(slot_offset(slot)..).and_then(|cell| cell.split_first_chunk());
+        let Some((tag, rest)) = cell else { return Err(Reason::Cell) };
+        let tag = u32::from_le_bytes(*tag);
+        let Some((key, rest)) = rest.split_at_checked(slot_key_bytes(slot)) else {
+            return Err(Reason::Cell);
+        };
+        let Some(payload) = rest.get(..(tag & ((1 << KIND_SHIFT) - 1)) as usize) else {
+            return Err(Reason::Cell);
+        };
+        let Some(kind) = PayloadKind::decode(tag >> KIND_SHIFT) else {
+            return Err(Reason::CellKind);
+        };
+        Ok(Cell { key, kind, payload })
     }
-    /// The cell of exactly that key (hot path; no prefix comparison).
-    pub(crate) fn get<O: KeyOrder>(&self, probe: &Probe<'_, O>) -> Result<Option<Cell<'p>>, Reason> {
-        todo!()
+
+    /// Where the cell of slot `i` begins.
+    pub(super) fn offset(&self, i: usize) -> usize {
+        slot_offset(&self.slots[i])
     }
+
+    /// The cell of slot `i`, whose length was checked by [`Leaf::cell`].
+    pub(super) fn cell_bytes(&self, i: usize, bytes: usize) -> &'p [u8] {
+        &self.page[self.offset(i)..][..bytes]
+    }
+
+    /// The record with exactly that key. An equal key proves that the prefix is shared, so the prefix
+    /// is not compared; a key that does not share it finds an arbitrary slot, and is not equal.
+    #[inline]
+    pub(crate) fn get<O: KeyOrder>(
+        &self,
+        probe: &Probe<'_, O>,
+    ) -> Result<Option<Cell<'p>>, Reason> {
+        let Ok(tie) = seek(self.slots, 0, probe.head(self.prefix_bytes())) else { return Ok(None) };
+        let cell = self.cell(tie.mid)?;
+        if cell.key == probe.key { Ok(Some(cell)) } else { self.get_tie(probe, tie) }
+    }
+
+    #[inline(never)]
+    fn get_tie<O: KeyOrder>(
+        &self,
+        probe: &Probe<'_, O>,
+        tie: Tie,
+    ) -> Result<Option<Cell<'p>>, Reason> {
+        match self.search_tie(probe, tie)? {
+            Ok(i) => self.cell(i).map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// Where the key is (`Ok`), or where it would be inserted (`Err`).
+    #[inline]
     pub(crate) fn search<O: KeyOrder>(
         &self,
         order: O,
@@ -56,27 +184,118 @@ impl<'p> Leaf<'p> {
     ) -> Result<Result<usize, usize>, Reason> {
         self.search_probe(&Probe::new(order, key))
     }
+
+    /// As [`Leaf::search`].
+    #[inline]
     pub(crate) fn search_probe<O: KeyOrder>(
         &self,
         probe: &Probe<'_, O>,
     ) -> Result<Result<usize, usize>, Reason> {
-        todo!()
+        let prefix_bytes = self.prefix_bytes();
+        if prefix_bytes != 0 && !self.slots.is_empty() {
+            let (order, key) = (probe.order, probe.key);
+            let shared = order.lead(self.key(0)?, prefix_bytes);
+            match order.compare(order.lead(key, prefix_bytes), shared) {
+                Ordering::Less => return Ok(Err(0)),
+                Ordering::Greater => return Ok(Err(self.slots.len())),
+                Ordering::Equal => {}
+            }
+        }
+        match seek(self.slots, 0, probe.head(prefix_bytes)) {
+            Err(place) => Ok(Err(place)),
+            Ok(tie) => self.search_tie(probe, tie),
+        }
     }
-    /// Bytes of slots and cells.
+
+    /// Goes on from an equal head, with whole keys where heads are equal.
+    #[inline(never)]
+    fn search_tie<O: KeyOrder>(
+        &self,
+        probe: &Probe<'_, O>,
+        mut tie: Tie,
+    ) -> Result<Result<usize, usize>, Reason> {
+        let head = probe.head(self.prefix_bytes());
+        loop {
+            let (lo, hi) = match probe.order.compare(probe.key, self.key(tie.mid)?) {
+                Ordering::Less => (tie.lo, tie.mid),
+                Ordering::Greater => (tie.mid + 1, tie.hi),
+                Ordering::Equal => return Ok(Ok(tie.mid)),
+            };
+            match seek_between(self.slots, lo, hi, head) {
+                Ok(next) => tie = next,
+                Err(place) => return Ok(Err(place)),
+            }
+        }
+    }
+
+    /// Bytes of the page's slots and cells, from its header.
+    #[inline]
     pub(crate) fn live_bytes(&self) -> usize {
-        todo!()
+        let heap = header::heap_bytes(self.page).saturating_sub(header::dead_bytes(self.page));
+        self.slots.len() * SLOT_BYTES + heap
     }
-    /// Bytes that another slot and cell may have, after compaction.
+
+    /// Bytes that more slots and cells may take, once the page is packed.
+    #[inline]
     pub(crate) fn free_bytes(&self) -> usize {
-        todo!()
+        (self.page.len() - HEADER_BYTES).saturating_sub(self.live_bytes())
     }
-    /// Everything `check` wants to know: cells inside the heap and apart, keys in order, heads, prefix.
+
+    /// Whether the page is all that it should be: cells inside the heap and apart, sums right, keys in
+    /// order and not too long, heads and prefix true.
     pub(crate) fn audit<O: KeyOrder>(&self, order: O) -> Result<(), Reason> {
-        todo!()
+        let heap_start = audit_heap(self.page, SLOT_BYTES * self.count())?;
+        let prefix_bytes = self.prefix_bytes();
+        let mut places = Vec::with_capacity(self.count());
+        let mut before: Option<&[u8]> = None;
+        for (i, slot) in self.slots.iter().enumerate() {
+            let cell = self.cell(i)?;
+            places.push((self.offset(i), cell.bytes()));
+            if cell.key.len() > key_bytes_max(self.page.len()) {
+                return Err(Reason::Cell);
+            }
+            let first = before.unwrap_or(cell.key);
+            let shares = cell.key.len() >= prefix_bytes
+                && order.lead(first, prefix_bytes) == order.lead(cell.key, prefix_bytes);
+            let rises = before.is_none_or(|key| order.compare(key, cell.key) == Ordering::Less);
+            if !shares || !rises || slot_head(slot) != order.head(cell.key, prefix_bytes) {
+                return Err(Reason::Order);
+            }
+            before = Some(cell.key);
+        }
+        if prefix_bytes != 0 && (!order.has_heads() || self.count() == 0) {
+            return Err(Reason::Order);
+        }
+        audit_places(self.page, heap_start, places)
     }
 }
 
-/// Bytes that a cell and its slot take.
-pub(crate) const fn leaf_cell_bytes(key_bytes: usize, payload_bytes: usize) -> usize {
-    8 + 4 + key_bytes + payload_bytes
+/// Checks the heap's bounds in the header; returns where the heap starts.
+pub(super) fn audit_heap(page: &[u8], table_bytes: usize) -> Result<usize, Reason> {
+    let (heap, dead) = (header::heap_bytes(page), header::dead_bytes(page));
+    if HEADER_BYTES + table_bytes + heap > page.len() || dead > heap {
+        return Err(Reason::Count);
+    }
+    Ok(page.len() - heap)
+}
+
+/// Checks that the places `(offset, bytes)` lie in the heap, apart, and make up its live bytes.
+pub(super) fn audit_places(
+    page: &[u8],
+    heap_start: usize,
+    mut places: Vec<(usize, usize)>,
+) -> Result<(), Reason> {
+    places.sort_unstable();
+    let (mut end, mut live) = (heap_start, 0);
+    for (offset, bytes) in places {
+        if offset < end || offset + bytes > page.len() {
+            return Err(Reason::Cell);
+        }
+        (end, live) = (offset + bytes, live + bytes);
+    }
+    if live + header::dead_bytes(page) == header::heap_bytes(page) {
+        Ok(())
+    } else {
+        Err(Reason::Cell)
+    }
 }

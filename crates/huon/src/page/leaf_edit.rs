@@ -1,25 +1,43 @@
-//! Leaves: editing.
-use super::leaf::{Leaf, PayloadKind};
-use super::order::KeyOrder;
-use super::types::{Ptr, Reason};
+//! Leaves: editing a page that this transaction level buffers.
+//!
+//! 1. After every call the page is a valid leaf, unless the page was damaged before (`Err`).
+//! 2. The prefix only shrinks while a page is edited; packing makes it as long as it can be.
+//! 3. `heap_bytes` and `dead_bytes` stay exact, so whether something fits is known without a walk.
+//!
+//! Nothing here knows of splits: what does not fit is refused, and the page is unchanged.
 
+use super::header::{self, FLAG_EDITED, HEADER_BYTES};
+use super::leaf::{
+    Cell, Leaf, PayloadKind, SLOT_BYTES, TAG_BYTES, audit_heap, leaf_cell_bytes, tag,
+};
+use super::limits::key_bytes_max;
+use super::order::KeyOrder;
+use super::probe::slot;
+use super::types::{Kind, Ptr, Reason};
+
+/// A leaf that may be edited.
 pub(crate) struct LeafMut<'p> {
     page: &'p mut [u8],
 }
 
 impl<'p> LeafMut<'p> {
-    /// An empty leaf.
+    /// Makes the page an empty leaf.
     pub(crate) fn init(page: &'p mut [u8], ptr: Ptr) -> LeafMut<'p> {
-        todo!()
+        header::init(page, ptr, Kind::Leaf, 0);
+        LeafMut { page }
     }
-    /// A leaf that was admitted.
+
+    /// A leaf whose header was admitted when it was read.
     pub(crate) fn view(page: &'p mut [u8]) -> Result<LeafMut<'p>, Reason> {
-        todo!()
+        audit_heap(page, SLOT_BYTES * header::count(page))?;
+        Ok(LeafMut { page })
     }
+
     pub(crate) fn as_leaf(&self) -> Leaf<'_> {
-        todo!()
+        Leaf::view(self.page, header::count(self.page)).expect("slots were bounded by view")
     }
-    /// False: it does not fit, nothing changed.
+
+    /// Inserts a record before slot `index`. False: it does not fit, and nothing changed.
     pub(crate) fn insert<O: KeyOrder>(
         &mut self,
         order: O,
@@ -28,9 +46,11 @@ impl<'p> LeafMut<'p> {
         kind: PayloadKind,
         payload: &[u8],
     ) -> Result<bool, Reason> {
-        todo!()
+        let place = self.insert_reserve(order, index, key, kind, payload.len())?;
+        Ok(place.map(|place| place.copy_from_slice(payload)).is_some())
     }
-    /// Like `insert`; the payload's bytes are unspecified until the caller fills them.
+
+    /// As [`LeafMut::insert`]; the payload holds arbitrary bytes until the caller fills it.
     pub(crate) fn insert_reserve<O: KeyOrder>(
         &mut self,
         order: O,
@@ -39,12 +59,54 @@ impl<'p> LeafMut<'p> {
         kind: PayloadKind,
         payload_bytes: usize,
     ) -> Result<Option<&mut [u8]>, Reason> {
-        todo!()
+        let count = header::count(self.page);
+        assert!(index <= count, "insert: no such place");
+        assert!(key.len() <= key_bytes_max(self.page.len()), "insert: key too long");
+        if payload_bytes >= self.page.len() {
+            return Ok(None);
+        }
+        let need = leaf_cell_bytes(key.len(), payload_bytes);
+        if need > self.gap() {
+            if need > self.gap() + header::dead_bytes(self.page) {
+                return Ok(None);
+            }
+            self.compact(order)?;
+            if need > self.gap() {
+                return Err(Reason::Cell);
+            }
+        }
+        self.share_prefix(order, key)?;
+        let (_, table_end) = self.slot_place(count);
+        let (at, next) = self.slot_place(index);
+        self.page.copy_within(at..table_end - SLOT_BYTES, next);
+        header::set_count(self.page, count + 1);
+        let head = order.head(key, header::prefix_bytes(self.page));
+        let offset = self.new_cell(TAG_BYTES + key.len() + payload_bytes);
+        self.set_slot(index, head, offset, key.len());
+        self.page[offset + TAG_BYTES..][..key.len()].copy_from_slice(key);
+        Ok(Some(self.set_tag(offset, key.len(), kind, payload_bytes)))
     }
+
+    /// Removes the record of slot `index`.
     pub(crate) fn remove(&mut self, index: usize) -> Result<(), Reason> {
-        todo!()
+        let count = header::count(self.page);
+        assert!(index < count, "remove: no such slot");
+        let (offset, cell) = self.cell(index)?;
+        let bytes = cell.bytes();
+        self.kill(offset, bytes)?;
+        let (at, next) = self.slot_place(index);
+        let (table_end, _) = self.slot_place(count);
+        self.page.copy_within(next..table_end, at);
+        header::set_count(self.page, count - 1);
+        if count == 1 {
+            header::set_heap_bytes(self.page, 0);
+            header::set_dead_bytes(self.page, 0);
+            header::set_prefix_bytes(self.page, 0);
+        }
+        Ok(())
     }
-    /// False: it does not fit, nothing changed.
+
+    /// Gives the record another payload. False: it does not fit, and nothing changed.
     pub(crate) fn replace<O: KeyOrder>(
         &mut self,
         order: O,
@@ -52,9 +114,11 @@ impl<'p> LeafMut<'p> {
         kind: PayloadKind,
         payload: &[u8],
     ) -> Result<bool, Reason> {
-        todo!()
+        let place = self.replace_reserve(order, index, kind, payload.len())?;
+        Ok(place.map(|place| place.copy_from_slice(payload)).is_some())
     }
-    /// Like `replace`, for a payload the caller fills.
+
+    /// As [`LeafMut::replace`]; the payload holds arbitrary bytes until the caller fills it.
     pub(crate) fn replace_reserve<O: KeyOrder>(
         &mut self,
         order: O,
@@ -62,9 +126,193 @@ impl<'p> LeafMut<'p> {
         kind: PayloadKind,
         payload_bytes: usize,
     ) -> Result<Option<&mut [u8]>, Reason> {
-        todo!()
+        let (offset, cell) = self.cell(index)?;
+        let (key_bytes, old_bytes, old_payload) =
+            (cell.key.len(), cell.bytes(), cell.payload.len());
+        if payload_bytes <= old_payload {
+            let shorter = old_payload - payload_bytes;
+            if shorter != 0 {
+                self.bury(shorter)?;
+            }
+            return Ok(Some(self.set_tag(offset, key_bytes, kind, payload_bytes)));
+        }
+        if payload_bytes >= self.page.len() {
+            return Ok(None);
+        }
+        let bytes = TAG_BYTES + key_bytes + payload_bytes;
+        let gap = self.gap();
+        if bytes <= gap {
+            self.bury(old_bytes)?;
+            let fresh = self.new_cell(bytes);
+            let from = offset + TAG_BYTES;
+            self.page.copy_within(from..from + key_bytes, fresh + TAG_BYTES);
+            let (at, _) = self.slot_place(index);
+            self.page[at + 4..at + 6].copy_from_slice(&(fresh as u16).to_le_bytes());
+            return Ok(Some(self.set_tag(fresh, key_bytes, kind, payload_bytes)));
+        }
+        if bytes > gap + header::dead_bytes(self.page) + old_bytes {
+            return Ok(None);
+        }
+        let key = cell.key.to_vec();
+        self.remove(index)?;
+        match self.insert_reserve(order, index, &key, kind, payload_bytes)? {
+            None => Err(Reason::Cell),
+            place => Ok(place),
+        }
     }
+
+    /// The payload of slot `index`, to be changed in place.
     pub(crate) fn payload_mut(&mut self, index: usize) -> Result<&mut [u8], Reason> {
-        todo!()
+        let (offset, cell) = self.cell(index)?;
+        let (key_bytes, bytes) = (cell.key.len(), cell.payload.len());
+        Ok(&mut self.page[offset + TAG_BYTES + key_bytes..][..bytes])
     }
+
+    /// A cell that may be edited: one inside the heap, with its offset.
+    fn cell(&self, index: usize) -> Result<(usize, Cell<'_>), Reason> {
+        let leaf = self.as_leaf();
+        let (offset, cell) = (leaf.offset(index), leaf.cell(index)?);
+        if offset < self.page.len() - header::heap_bytes(self.page) {
+            return Err(Reason::Cell);
+        }
+        Ok((offset, cell))
+    }
+
+    /// Bytes between slots and heap.
+    fn gap(&self) -> usize {
+        let table = HEADER_BYTES + SLOT_BYTES * header::count(self.page);
+        self.page.len() - table - header::heap_bytes(self.page)
+    }
+
+    /// Where slot `index` begins and ends.
+    fn slot_place(&self, index: usize) -> (usize, usize) {
+        let at = HEADER_BYTES + SLOT_BYTES * index;
+        (at, at + SLOT_BYTES)
+    }
+
+    fn set_slot(&mut self, index: usize, head: u32, offset: usize, key_bytes: usize) {
+        let (at, end) = self.slot_place(index);
+        self.page[at..end].copy_from_slice(&slot(head, offset, key_bytes));
+    }
+
+    /// Writes the tag of a cell; returns its payload.
+    fn set_tag(
+        &mut self,
+        offset: usize,
+        key_bytes: usize,
+        kind: PayloadKind,
+        payload_bytes: usize,
+    ) -> &mut [u8] {
+        let (front, rest) = self.page[offset..].split_at_mut(TAG_BYTES);
+        front.copy_from_slice(&tag(kind, payload_bytes));
+        &mut rest[key_bytes..key_bytes + payload_bytes]
+    }
+
+    /// Takes bytes from the gap for a cell; returns where it begins.
+    fn new_cell(&mut self, bytes: usize) -> usize {
+        let heap = header::heap_bytes(self.page) + bytes;
+        header::set_heap_bytes(self.page, heap);
+        header::set_flags(self.page, header::flags(self.page) | FLAG_EDITED);
+        self.page.len() - heap
+    }
+
+    /// Gives the bytes of a cell back: to the gap if it is the lowest, else as dead bytes.
+    fn kill(&mut self, offset: usize, bytes: usize) -> Result<(), Reason> {
+        let heap = header::heap_bytes(self.page);
+        let lowest = offset == self.page.len() - heap;
+        if lowest && header::dead_bytes(self.page) + bytes <= heap {
+            header::set_heap_bytes(self.page, heap - bytes);
+            header::set_flags(self.page, header::flags(self.page) | FLAG_EDITED);
+            return Ok(());
+        }
+        self.bury(bytes)
+    }
+
+    /// Counts bytes of the heap as dead.
+    fn bury(&mut self, bytes: usize) -> Result<(), Reason> {
+        let dead = header::dead_bytes(self.page) + bytes;
+        if dead > header::heap_bytes(self.page) {
+            return Err(Reason::Cell);
+        }
+        header::set_dead_bytes(self.page, dead);
+        header::set_flags(self.page, header::flags(self.page) | FLAG_EDITED);
+        Ok(())
+    }
+
+    /// Makes the page's prefix one that `key` has, too.
+    fn share_prefix<O: KeyOrder>(&mut self, order: O, key: &[u8]) -> Result<(), Reason> {
+        let count = header::count(self.page);
+        if count == 0 {
+            let prefix_bytes = if order.has_heads() { key.len() } else { 0 };
+            header::set_prefix_bytes(self.page, prefix_bytes);
+            return Ok(());
+        }
+        let prefix_bytes = header::prefix_bytes(self.page);
+        let leaf = self.as_leaf();
+        let shared = order.lead(leaf.key(0)?, prefix_bytes);
+        if order.lead(key, prefix_bytes) == shared {
+            return Ok(());
+        }
+        let common = order.common(key, shared);
+        header::set_prefix_bytes(self.page, common);
+        for i in 0..count {
+            let head = order.head(self.as_leaf().key(i)?, common);
+            let (at, _) = self.slot_place(i);
+            self.page[at..at + 4].copy_from_slice(&head.to_le_bytes());
+        }
+        Ok(())
+    }
+
+    fn compact<O: KeyOrder>(&mut self, order: O) -> Result<(), Reason> {
+        let copy = self.page.to_vec();
+        let leaf = Leaf::view(&copy, header::count(&copy))?;
+        pack_cells(order, self.page, &[leaf])?;
+        header::set_flags(self.page, FLAG_EDITED);
+        Ok(())
+    }
+}
+
+/// Fills a leaf whose header names it with the records of `parts`, in their order: packed, with the best
+/// prefix, free bytes zero. The caller knows that they fit; if not, the page they came from is damaged.
+pub(super) fn pack_cells<O: KeyOrder>(
+    order: O,
+    out: &mut [u8],
+    parts: &[Leaf<'_>],
+) -> Result<(), Reason> {
+    let count = parts.iter().map(Leaf::count).sum();
+    let prefix_bytes = best_prefix(order, parts)?;
+    let table_end = HEADER_BYTES + SLOT_BYTES * count;
+    let (mut top, mut slot_at) = (out.len(), table_end);
+    for part in parts.iter().rev() {
+        for i in (0..part.count()).rev() {
+            let cell = part.cell(i)?;
+            let bytes = cell.bytes();
+            match top.checked_sub(bytes) {
+                Some(below) if below >= table_end => top = below,
+                _ => return Err(Reason::Cell),
+            }
+            out[top..top + bytes].copy_from_slice(part.cell_bytes(i, bytes));
+            slot_at -= SLOT_BYTES;
+            let head = order.head(cell.key, prefix_bytes);
+            out[slot_at..slot_at + SLOT_BYTES].copy_from_slice(&slot(head, top, cell.key.len()));
+        }
+    }
+    if table_end > top {
+        return Err(Reason::Cell);
+    }
+    out[table_end..top].fill(0);
+    header::set_count(out, count);
+    header::set_heap_bytes(out, out.len() - top);
+    header::set_dead_bytes(out, 0);
+    header::set_prefix_bytes(out, prefix_bytes);
+    header::set_flags(out, 0);
+    Ok(())
+}
+
+/// What the first and the last key share, all keys between share.
+fn best_prefix<O: KeyOrder>(order: O, parts: &[Leaf<'_>]) -> Result<usize, Reason> {
+    let mut filled = parts.iter().filter(|part| part.count() != 0);
+    let Some(first) = filled.next() else { return Ok(0) };
+    let last = filled.next_back().unwrap_or(first);
+    Ok(order.common(first.key(0)?, last.key(last.count() - 1)?))
 }

@@ -1,16 +1,72 @@
-//! The meta block.
-use super::chunk::Item;
-use super::tree_record::Tree;
+//! The meta block: everything a snapshot is, in 4096 bytes. The same bytes are an image in the lock file.
+//!
+//! ```text
+//!   0  4 bytes  "HUON"               72  4 x u32  geometry: lower, upper, grow, shrink (pages)
+//!   4  u32  format version           88  u32  used (pages)
+//!   8  u64  incompatible features    92  u32  app_flags
+//!  16  u64  checksum of what follows 96  64 bytes  main tree
+//!  24  16 bytes  uuid               160  3 x u64  markers
+//!  40  u32  page_bytes              184  u64  markers_txnid
+//!  44  u32  commit kind             192  u32  items
+//!  48  u64  txnid                   196  zero
+//!  56  u64  before                  256  160 x 24 bytes  free-space items
+//!  64  u64  ceiling                4096
+//! ```
+//!
+//! 1. What a reader needs lies in the first 512 bytes.
+//! 2. What [`Meta::encode`] writes, [`Meta::decode`] believes: both hold it against `Meta::flaw`.
+//! 3. Magic, version and features are outside the checksum: a newer format may have another one.
+//!
+//! Which of several metas counts is decided at opening.
+
+use super::checksum::Seal;
+use super::chunk::{ITEM_BYTES, Item};
+use super::header::{PAGE_BYTES_MAX, PAGE_BYTES_MIN};
+use super::tree_record::{TREE_BYTES, Tree};
 use super::types::Txnid;
 use crate::error::Error;
 
+/// Bytes of a meta block, whatever the page size.
 pub(crate) const META_BYTES: usize = 4096;
+/// Free-space items that a meta holds at most.
 pub(crate) const META_ITEMS_MAX: usize = 160;
+/// The version of the format that this code writes.
+pub(crate) const FORMAT_VERSION: u32 = 1;
 
+const MAGIC: &[u8; 4] = b"HUON";
+const VERSION: usize = 4;
+const FEATURES: usize = 8;
+const CHECKSUM: usize = 16;
+const UUID: usize = 24;
+const PAGE_BYTES: usize = 40;
+const COMMIT: usize = 44;
+const TXNID: usize = 48;
+const BEFORE: usize = 56;
+const CEILING: usize = 64;
+const GEOMETRY: usize = 72;
+const USED: usize = 88;
+const APP_FLAGS: usize = 92;
+const MAIN: usize = 96;
+const MARKERS: usize = 160;
+const MARKERS_TXNID: usize = 184;
+const ITEM_COUNT: usize = 192;
+const ZERO: usize = 196;
+const ITEMS: usize = 256;
+
+const _: () = {
+    assert!(MAIN + TREE_BYTES == MARKERS);
+    assert!(ITEMS + META_ITEMS_MAX * ITEM_BYTES == META_BYTES);
+    assert!(MARKERS <= 512);
+    assert!(USED % 4 == 0 && TXNID % 8 == 0 && MAIN % 8 == 0 && ITEMS % 8 == 0);
+};
+
+/// How the meta reached the disk, which says what must be verified before it is believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum CommitKind {
+    /// Together with its pages: they are verified after an unclean end.
     OneFlush = 1,
+    /// After its pages were durable.
     TwoFlush = 2,
 }
 
@@ -23,49 +79,206 @@ pub(crate) struct Geometry {
     pub(crate) shrink: u32,
 }
 
+/// A snapshot, and the state of the file with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Meta {
     pub(crate) uuid: [u8; 16],
     pub(crate) page_bytes: u32,
     pub(crate) commit: CommitKind,
     pub(crate) txnid: Txnid,
+    /// The durable snapshot before this one.
     pub(crate) before: Txnid,
+    /// No id above it was given out before this meta was durable.
     pub(crate) ceiling: u64,
     pub(crate) geometry: Geometry,
+    /// Pages that are or were in use; all others lie behind them.
     pub(crate) used: u32,
     pub(crate) main: Tree,
     pub(crate) markers: [u64; 3],
     pub(crate) markers_txnid: u64,
     pub(crate) app_flags: u32,
+    /// The youngest end of the free space; at most [`META_ITEMS_MAX`].
     pub(crate) items: Vec<Item>,
 }
 
-/// Why a block is no meta of this file.
+/// Why a block is no meta.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MetaFault {
+    /// It does not begin as a meta does.
     NotOurs,
+    /// It has another format version.
     Version(u32),
+    /// It needs features that this version lacks.
     Features(u64),
+    /// It is whole, but its page size is none.
     PageSize(u32),
+    /// It is damaged; the text says how it shows.
     Corrupt(&'static str),
 }
 
 impl From<MetaFault> for Error {
     fn from(fault: MetaFault) -> Error {
-        todo!()
+        match fault {
+            MetaFault::NotOurs => Error::NotOurs("it does not begin with HUON".into()),
+            MetaFault::Version(found) => Error::Version(
+                format!("the file has version {found}, this is version {FORMAT_VERSION}").into(),
+            ),
+            MetaFault::Features(bits) => {
+                Error::Version(format!("the file needs unknown features {bits:#x}").into())
+            }
+            MetaFault::PageSize(found) => Error::PageSize { found },
+            MetaFault::Corrupt(what) => Error::corrupt_file(what),
+        }
     }
+}
+
+/// The first page that the three meta blocks do not cover.
+pub(crate) const fn first_data_page(page_bytes: usize) -> u32 {
+    (3 * META_BYTES).div_ceil(page_bytes) as u32
 }
 
 impl Meta {
     pub(crate) fn encode(&self) -> [u8; META_BYTES] {
-        todo!()
+        let flaw = self.flaw();
+        assert!(flaw.is_none(), "a meta that would not be believed: {flaw:?}");
+        let mut out = [0; META_BYTES];
+        out[..VERSION].copy_from_slice(MAGIC);
+        out[UUID..PAGE_BYTES].copy_from_slice(&self.uuid);
+        let g = &self.geometry;
+        let halves = [
+            (VERSION, FORMAT_VERSION),
+            (PAGE_BYTES, self.page_bytes),
+            (COMMIT, self.commit as u32),
+            (GEOMETRY, g.lower),
+            (GEOMETRY + 4, g.upper),
+            (GEOMETRY + 8, g.grow),
+            (GEOMETRY + 12, g.shrink),
+            (USED, self.used),
+            (APP_FLAGS, self.app_flags),
+            (ITEM_COUNT, self.items.len() as u32),
+        ];
+        for (at, value) in halves {
+            out[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        }
+        let words = [
+            (TXNID, self.txnid.0),
+            (BEFORE, self.before.0),
+            (CEILING, self.ceiling),
+            (MARKERS, self.markers[0]),
+            (MARKERS + 8, self.markers[1]),
+            (MARKERS + 16, self.markers[2]),
+            (MARKERS_TXNID, self.markers_txnid),
+        ];
+        for (at, value) in words {
+            out[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        out[MAIN..MARKERS].copy_from_slice(&self.main.encode());
+        for (item, place) in self.items.iter().zip(out[ITEMS..].as_chunks_mut().0) {
+            *place = item.encode();
+        }
+        let sum = Seal::new(&self.uuid).run(&out[UUID..]);
+        out[CHECKSUM..UUID].copy_from_slice(&sum.to_le_bytes());
+        out
     }
+
     pub(crate) fn decode(block: &[u8; META_BYTES]) -> Result<Meta, MetaFault> {
-        todo!()
+        let uuid = admit(block)?;
+        let page_bytes = half(block, PAGE_BYTES);
+        let size = page_bytes as usize;
+        if !size.is_power_of_two() || !(PAGE_BYTES_MIN..=PAGE_BYTES_MAX).contains(&size) {
+            return Err(MetaFault::PageSize(page_bytes));
+        }
+        let count = half(block, ITEM_COUNT) as usize;
+        let places = block[ITEMS..].as_chunks().0.get(..count);
+        let Some(places) = places else { return Err(MetaFault::Corrupt("too many items")) };
+        let items: Result<Vec<Item>, _> = places.iter().map(Item::decode).collect();
+        let meta = Meta {
+            uuid,
+            page_bytes,
+            commit: match half(block, COMMIT) {
+                1 => CommitKind::OneFlush,
+                2 => CommitKind::TwoFlush,
+                _ => return Err(MetaFault::Corrupt("unknown commit kind in a meta")),
+            },
+            txnid: Txnid(word(block, TXNID)),
+            before: Txnid(word(block, BEFORE)),
+            ceiling: word(block, CEILING),
+            geometry: Geometry {
+                lower: half(block, GEOMETRY),
+                upper: half(block, GEOMETRY + 4),
+                grow: half(block, GEOMETRY + 8),
+                shrink: half(block, GEOMETRY + 12),
+            },
+            used: half(block, USED),
+            main: Tree::decode(&block[MAIN..MARKERS]).map_err(|e| MetaFault::Corrupt(e.text()))?,
+            markers: [0, 8, 16].map(|at| word(block, MARKERS + at)),
+            markers_txnid: word(block, MARKERS_TXNID),
+            app_flags: half(block, APP_FLAGS),
+            items: items.map_err(|e| MetaFault::Corrupt(e.text()))?,
+        };
+        let unused = &block[ITEMS + count * ITEM_BYTES..];
+        if block[ZERO..ITEMS].iter().chain(unused).any(|byte| *byte != 0) {
+            return Err(MetaFault::Corrupt("reserved bytes of a meta are not zero"));
+        }
+        match meta.flaw() {
+            None => Ok(meta),
+            Some(flaw) => Err(MetaFault::Corrupt(flaw)),
+        }
+    }
+
+    /// What contradicts itself in this meta, if anything does.
+    fn flaw(&self) -> Option<&'static str> {
+        let root = self.main.root;
+        let first = first_data_page(self.page_bytes as usize);
+        let outside = |item: &Item| {
+            let end = u64::from(item.pgno) + u64::from(item.pages.max(1));
+            !item.is_sound() || item.pgno < first || end > u64::from(self.used)
+        };
+        if self.before > self.txnid || self.txnid.0 > self.ceiling {
+            Some("the ids of a meta are out of order")
+        } else if self.geometry.lower > self.geometry.upper || self.used > self.geometry.upper {
+            Some("the geometry of a meta makes no sense")
+        } else if self.used < first {
+            Some("a meta says that less than the metas is in use")
+        } else if !root.is_none()
+            && (root.pgno.0 < first || root.pgno.0 >= self.used || root.birth > self.txnid)
+        {
+            Some("the root of a meta lies outside the file")
+        } else if self.items.len() > META_ITEMS_MAX || self.items.iter().any(outside) {
+            Some("a free-space item of a meta lies outside the file")
+        } else {
+            None
+        }
     }
 }
 
-/// The first page that is not covered by the three metas.
-pub(crate) const fn first_data_page(page_bytes: usize) -> u32 {
-    (3 * META_BYTES).div_ceil(page_bytes) as u32
+/// The uuid of a whole meta of this format.
+fn admit(block: &[u8; META_BYTES]) -> Result<[u8; 16], MetaFault> {
+    if !block.starts_with(MAGIC) {
+        return Err(MetaFault::NotOurs);
+    }
+    if half(block, VERSION) != FORMAT_VERSION {
+        return Err(MetaFault::Version(half(block, VERSION)));
+    }
+    if word(block, FEATURES) != 0 {
+        return Err(MetaFault::Features(word(block, FEATURES)));
+    }
+    let mut uuid = [0; 16];
+    uuid.copy_from_slice(&block[UUID..PAGE_BYTES]);
+    if Seal::new(&uuid).run(&block[UUID..]) != word(block, CHECKSUM) {
+        return Err(MetaFault::Corrupt("the checksum of a meta does not match its contents"));
+    }
+    Ok(uuid)
+}
+
+fn half(block: &[u8; META_BYTES], at: usize) -> u32 {
+    let mut bytes = [0; 4];
+    bytes.copy_from_slice(&block[at..at + 4]);
+    u32::from_le_bytes(bytes)
+}
+
+fn word(block: &[u8; META_BYTES], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&block[at..at + 8]);
+    u64::from_le_bytes(bytes)
 }

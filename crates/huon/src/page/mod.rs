@@ -28,6 +28,7 @@ mod leaf_edit;
 mod limits;
 mod meta;
 mod order;
+mod pack;
 mod probe;
 mod run;
 mod tree_record;
@@ -38,7 +39,7 @@ pub(crate) use branch_edit::BranchMut;
 pub(crate) use checksum::Seal;
 pub(crate) use chunk::{Chunk, ITEM_BYTES, Item, chunk_capacity, write_chunk};
 pub(crate) use divide::{
-    NewChild, Place, Side, choose_split, merge_branch, merge_leaf, pack, split_branch,
+    NewChild, Place, Side, choose_split, merge_branch, merge_leaf, split_branch,
     split_branch_insert, split_leaf,
 };
 pub(crate) use header::{HEADER_BYTES, PAGE_BYTES_MAX, PAGE_BYTES_MIN, admit};
@@ -46,9 +47,11 @@ pub(crate) use leaf::{Cell, Leaf, PayloadKind, leaf_cell_bytes};
 pub(crate) use leaf_edit::LeafMut;
 pub(crate) use limits::{MAX_VALUE_BYTES, fits_inline, key_bytes_max};
 pub(crate) use meta::{
-    CommitKind, Geometry, META_BYTES, META_ITEMS_MAX, Meta, MetaFault, first_data_page,
+    CommitKind, FORMAT_VERSION, Geometry, META_BYTES, META_ITEMS_MAX, Meta, MetaFault,
+    first_data_page,
 };
 pub(crate) use order::{AnyOrder, BytesOrder, CustomOrder, KeyOrder, ReversedOrder};
+pub(crate) use pack::{pack, pack_for_writing};
 pub(crate) use probe::Probe;
 pub(crate) use run::{RUN_REF_BYTES, RunRef, run_pages};
 pub(crate) use tree_record::{MAX_DEPTH, OrderKind, TREE_BYTES, Tree};

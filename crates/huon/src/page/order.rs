@@ -222,13 +222,13 @@ impl KeyOrder for CustomOrder<'_> {
     }
 
     #[inline(always)]
-    fn rest<'k>(&self, key: &'k [u8], _skip: usize) -> &'k [u8] {
-        key
+    fn rest<'k>(&self, key: &'k [u8], skip: usize) -> &'k [u8] {
+        key.get(skip..).unwrap_or(&[])
     }
 
     #[inline(always)]
-    fn lead<'k>(&self, _key: &'k [u8], _n: usize) -> &'k [u8] {
-        &[]
+    fn lead<'k>(&self, key: &'k [u8], n: usize) -> &'k [u8] {
+        key.get(..n).unwrap_or(key)
     }
 
     #[inline(always)]
@@ -245,8 +245,8 @@ impl KeyOrder for CustomOrder<'_> {
         right
     }
 
-    fn join(&self, _lead: &[u8], rest: &[u8], out: &mut [u8]) {
-        out.copy_from_slice(rest);
+    fn join(&self, lead: &[u8], rest: &[u8], out: &mut [u8]) {
+        BytesOrder.join(lead, rest, out);
     }
 }
 

@@ -33,7 +33,7 @@ impl<'k, O: KeyOrder> Probe<'k, O> {
     }
 }
 
-/// Where a search over heads stopped at an equal one: the answer lies in `lo..=hi`.
+/// Where a search over heads stopped at an equal one: all of `..lo` is below, all of `hi..` above.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tie {
     pub(crate) lo: usize,
@@ -62,10 +62,20 @@ pub(crate) fn slot(head: u32, offset: usize, key_bytes: usize) -> Slot {
     (u64::from(head) | u64::from(offset) << 32 | u64::from(key_bytes) << 48).to_le_bytes()
 }
 
-/// Searches `slots[first..]`: `Err` is the number of slots whose head is below; `Ok` is an equal head.
+/// Searches `slots[first..]`: `Err` is the first slot whose head is above; `Ok` is an equal head.
 #[inline(always)]
 pub(crate) fn seek(slots: &[Slot], first: usize, head: u32) -> Result<Tie, usize> {
-    let (mut lo, mut hi) = (first, slots.len());
+    seek_between(slots, first, slots.len(), head)
+}
+
+/// Searches `slots[lo..hi]`.
+#[inline(always)]
+pub(crate) fn seek_between(
+    slots: &[Slot],
+    mut lo: usize,
+    mut hi: usize,
+    head: u32,
+) -> Result<Tie, usize> {
     while lo < hi {
         let mid = (lo + hi) / 2;
         let found = slot_head(&slots[mid]);

@@ -8,8 +8,8 @@
 //! 24  u32  zero
 //! ```
 
-use super::types::{Pgno, Reason, Txnid};
 use super::limits::MAX_VALUE_BYTES;
+use super::types::{Pgno, Reason, Txnid};
 
 /// Bytes of an encoded [`RunRef`]: the payload of its cell.
 pub(crate) const RUN_REF_BYTES: usize = 28;

@@ -81,7 +81,15 @@ impl Tree {
         Tree { order, ..Tree::default() }
     }
 
+    fn is_sound(&self) -> bool {
+        self.depth <= MAX_DEPTH
+            && (self.depth == 0) == self.root.is_none()
+            && (self.depth != 0 || (self.root == Ptr::NONE && self.entries == 0))
+            && self.flags == 0
+    }
+
     pub(crate) fn encode(&self) -> [u8; TREE_BYTES] {
+        assert!(self.is_sound(), "a tree that would not be believed: {self:?}");
         let mut out = [0; TREE_BYTES];
         out[..4].copy_from_slice(&self.root.pgno.0.to_le_bytes());
         out[4] = self.depth;
@@ -114,12 +122,7 @@ impl Tree {
             leaf_pages: (word(5) >> 32) as u32,
             run_pages: word(6) as u32,
         };
-        let sound = tree.depth <= MAX_DEPTH
-            && (tree.depth == 0) == tree.root.is_none()
-            && (tree.depth != 0 || (tree.root == Ptr::NONE && tree.entries == 0))
-            && tree.flags == 0
-            && word(6) >> 32 == 0
-            && word(7) == 0;
+        let sound = tree.is_sound() && word(6) >> 32 == 0 && word(7) == 0;
         if sound { Ok(tree) } else { Err(Reason::Tree) }
     }
 }
