@@ -93,7 +93,8 @@ fn past_end(offset: u64, bytes: u64, file_bytes: u64) -> Error {
 
 /// A lock file: words shared between processes, a byte for each client, and one gate.
 ///
-/// Byte `n` is held by the client numbered `n` for as long as it lives; the kernel drops it however it dies.
+/// Byte `n` is held by the client numbered `n` for as long as it lives; the kernel drops it however
+/// it dies.
 pub(crate) trait Shared: Send + Sync {
     /// All words of the file as far as it is allocated. The address never changes.
     fn words(&self) -> &[Word];
@@ -109,11 +110,13 @@ pub(crate) trait Shared: Send + Sync {
     fn release(&self, number: u32);
     /// Whether somebody else holds the byte of client `number`. A descriptor never sees its own.
     fn held(&self, number: u32) -> Result<bool>;
-    /// Sleeps while the word's low half stays as it is in `expected`, at most `timeout`. May wake early.
+    /// Sleeps while the word's low half stays as it is in `expected`, at most `timeout`. May wake
+    /// early.
     fn wait(&self, word: usize, expected: u64, timeout: Duration);
     /// Wakes all who wait on the word.
     fn wake(&self, word: usize);
-    /// Whether the lock descriptor is still this client's own: not after a fork, not after someone closed it (P5).
+    /// Whether the lock descriptor is still this client's own: not after a fork, not after someone
+    /// closed it (P5).
     fn intact(&self) -> bool;
     /// Identity of the lock file itself.
     fn identity(&self) -> Result<Identity>;

@@ -232,7 +232,8 @@ fn a_full_disk_is_an_error_of_growing_and_of_nothing_else() {
     }
     let scratch = Scratch::new();
     // A mount that only the child sees, and that ends with it.
-    let script = r#"mount -t tmpfs -o size=1m huon "$HUON_TEST_DIRECTORY" && echo mounted && exec "$0" "$@""#;
+    let script = "mount -t tmpfs -o size=1m huon \"$HUON_TEST_DIRECTORY\" && echo mounted \
+                  && exec \"$0\" \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["-Urm", "sh", "-c", script]).arg(std::env::current_exe().unwrap());
     command.env(DIRECTORY, scratch.path());
