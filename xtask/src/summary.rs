@@ -3,6 +3,8 @@
 //! 1. The last line and the exit code agree: every problem counts as a failed test.
 //! 2. A test binary that ends without a result is a failure.
 //! 3. A test that skipped itself is not counted as passed.
+//! 4. What a test prints is not taken for the run's own words, also when it starts test binaries
+//!    itself: a result counts if its sum is the number of tests that its binary announced.
 
 use std::fmt::Write;
 
@@ -33,16 +35,20 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Takes in one line that `cargo test` wrote to its standard output.
+    /// Takes in one line that `cargo test` wrote, to either of its outputs, in their true order.
     pub(crate) fn line(&mut self, line: &str) {
-        if let Some(result) = Outcome::parse(line) {
-            self.running = None;
-            self.passed += result.passed;
-            self.failed += result.failed;
-            self.ignored += result.ignored;
-        } else if let Some(count) = announced(line) {
+        if line.starts_with("     Running ") || line.starts_with("   Doc-tests ") {
             self.binary_ended();
-            self.running = Some(count);
+        } else if let Some(result) = Outcome::parse(line) {
+            if self.running == Some(result.passed + result.failed + result.ignored) {
+                self.running = None;
+                self.passed += result.passed;
+                self.failed += result.failed;
+                self.ignored += result.ignored;
+            }
+        } else if let Some(count) = announced(line) {
+            // While one runs, another is a child of it.
+            self.running.get_or_insert(count);
         } else if let Some((name, end)) =
             line.strip_prefix("test ").and_then(|test| test.rsplit_once(" ... "))
         {
@@ -157,10 +163,10 @@ impl Summary {
     }
 
     fn ignored_test(&mut self, name: &str, reason: &str) {
-        if reason.is_empty() {
-            self.problem(format!("{name} is ignored without a reason"));
+        match reason {
+            "" => self.problem(format!("{name} is ignored without a reason")),
+            reason => self.ignored_names.push(format!("{name}: {reason}")),
         }
-        self.ignored_names.push(format!("{name}: {reason}"));
     }
 
     fn binary_ended(&mut self) {
@@ -218,6 +224,8 @@ mod tests {
     use super::*;
 
     const GOOD: &str = "
+     Running unittests src/lib.rs (target/debug/deps/huon-1)
+
 running 3 tests
 test a ... ok
 test b ... ignored, needs a tape
@@ -225,9 +233,11 @@ test c - should panic ... ok
 
 test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s
 
+   Doc-tests huon
+
 running 1 test
 test d ... ok
-child says test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished
+half a line test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished
 ";
 
     const FIGURES: &str = "exhaustive 1\nmodel 1000\nmodel 234567\naudit 3\ncrash 4\nfault 5\n\
@@ -259,7 +269,10 @@ child says test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtere
 
     #[test]
     fn nothing_skipped_is_not_mentioned() {
-        let summary = read("test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured", true);
+        let summary = read(
+            "running 5 tests\ntest result: ok. 5 passed; 0 failed; 0 ignored; 0 measured",
+            true,
+        );
         assert_eq!(last(&summary), "5 passed, 0 failed");
     }
 
@@ -285,11 +298,25 @@ child says test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtere
 
     #[test]
     fn a_crash_and_a_compile_error_are_failures() {
-        let crashed = read("running 3 tests\ntest a ... ok\nrunning 0 tests\n", false);
-        assert_eq!(last(&crashed), "0 passed, 2 failed");
+        let output = "running 3 tests\ntest a ... ok\n     Running b (c)\nrunning 9 tests\n";
+        assert_eq!(last(&read(output, false)), "0 passed, 2 failed");
         assert_eq!(last(&read("", false)), "0 passed, 1 failed");
         // A binary of ours that is not libtest failed after others were fine.
         assert_eq!(last(&read(GOOD, false)), "3 passed, 1 failed, 1 skipped");
+    }
+
+    #[test]
+    fn binaries_that_tests_start_are_not_counted() {
+        let child = "running 1 test\ntest child ... ok\n\
+            test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out\n";
+        let killed = "running 1 test\n";
+        let end = "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured";
+        let output = format!("running 3 tests\n{child}{killed}{child}{end}\n");
+        assert_eq!(last(&read(&output, true)), "3 passed, 0 failed");
+        // A parent that looks like its child, and fails.
+        let end = "test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured";
+        let summary = read(&format!("running 1 test\n{child}{end}\n"), false);
+        assert!(!summary.good());
     }
 
     #[test]

@@ -4,15 +4,19 @@
 //! it together with cargo's own output.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
-use std::time::Instant;
+use std::io::{BufRead, BufReader, PipeReader};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use crate::shell::{Shell, shown};
 use crate::summary::Summary;
 
 /// What `make test` may take on two cores, the build included.
 const SECONDS_MAX: u64 = 600;
+
+/// How long a process may keep the output open after cargo has ended (and once more as long).
+const OUTLIVE_MAX: Duration = Duration::from_secs(2);
 
 /// Runs the tests; `args` go to `cargo test` and make the run a partial one.
 pub(crate) fn run(shell: &Shell, args: &[String]) -> Result<bool, String> {
@@ -24,18 +28,8 @@ pub(crate) fn run(shell: &Shell, args: &[String]) -> Result<bool, String> {
 
     let mut summary = Summary::default();
     let mut cargo = shell.cargo(["test", "--workspace", "--no-fail-fast"]);
-    cargo.args(args).env("HUON_FIGURES", &figures).stdin(Stdio::null()).stdout(Stdio::piped());
-    eprintln!("+ {}", shown(&cargo));
-    let mut child = cargo.spawn().map_err(|e| format!("cargo: {e}"))?;
-    if let Some(output) = child.stdout.take() {
-        for line in BufReader::new(output).split(b'\n') {
-            let line = line.map_err(|e| format!("output of cargo: {e}"))?;
-            let line = String::from_utf8_lossy(&line);
-            println!("{line}");
-            summary.line(line.trim_end());
-        }
-    }
-    let status = child.wait().map_err(|e| format!("cargo: {e}"))?;
+    cargo.args(args).env("HUON_FIGURES", &figures);
+    let status = listen(&mut cargo, &mut summary).map_err(|e| format!("cargo test: {e}"))?;
     summary.end(status.success());
 
     let text = std::fs::read_to_string(&figures);
@@ -49,6 +43,49 @@ pub(crate) fn run(shell: &Shell, args: &[String]) -> Result<bool, String> {
     println!("\n{seconds} s, build included (at most {SECONDS_MAX} s on two cores)");
     print!("{}", summary.report());
     Ok(summary.good())
+}
+
+/// Runs `cargo`, shows what it prints and tells `summary`.
+fn listen(cargo: &mut Command, summary: &mut Summary) -> std::io::Result<ExitStatus> {
+    eprintln!("+ {}", shown(cargo));
+    // One pipe for both outputs keeps the order in which things happened.
+    let (reader, writer) = std::io::pipe()?;
+    cargo.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    let mut child = cargo.spawn()?;
+    // The command still holds our ends for writing; without them the pipe ends with its users.
+    cargo.stdout(Stdio::null()).stderr(Stdio::null());
+    let lines = lines(reader);
+    let mut ended = None;
+    loop {
+        match lines.recv_timeout(OUTLIVE_MAX) {
+            Ok(line) => {
+                println!("{line}");
+                summary.line(line.trim_end());
+            }
+            Err(RecvTimeoutError::Disconnected) => return child.wait(),
+            Err(RecvTimeoutError::Timeout) => match ended {
+                // Waiting for the end of the pipe could take for ever.
+                Some(status) => {
+                    summary.problem("a process that a test started outlived the run");
+                    return Ok(status);
+                }
+                None => ended = child.try_wait()?,
+            },
+        }
+    }
+}
+
+/// The lines that come out of a pipe, read by a thread of their own.
+fn lines(reader: PipeReader) -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(reader).split(b'\n').map_while(Result::ok) {
+            if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
 }
 
 /// Checks what users build with the oldest compiler we promise, if rustup has it.
