@@ -21,7 +21,9 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 
-use super::anon::{Anon, whole_pages};
+#[cfg(any(test, feature = "simulation"))]
+use super::anon::Anon;
+use super::anon::whole_pages;
 use crate::error::{Error, Result};
 
 /// No reservation is smaller than this, so that a new file has room to grow.
@@ -38,6 +40,7 @@ enum Backing {
     /// A mapping of a file, ours to unmap.
     File,
     /// Memory of the simulation, which gives itself back.
+    #[cfg(any(test, feature = "simulation"))]
     Memory { _memory: Anon },
 }
 
@@ -73,13 +76,6 @@ impl Map {
                 Err(_) => wanted = (wanted / 2).max(lower),
             }
         }
-    }
-
-    /// Zeroed memory that plays the file in the simulation.
-    pub(crate) fn memory(bytes: u64) -> Result<Map> {
-        let memory = Anon::reserve(bytes)?;
-        let (base, bytes) = (memory.base(), memory.bytes() as u64);
-        Ok(Map { base, bytes, backing: Backing::Memory { _memory: memory } })
     }
 
     /// Length of the reservation, in bytes.
@@ -119,7 +115,7 @@ impl Map {
     /// Drops this process's page-table entries for the first `bytes`: a page that a process maps
     /// stays in the page cache whatever is asked of it. Contents stay as they are. Best effort.
     pub(super) fn unhold(&self, bytes: u64) {
-        if matches!(self.backing, Backing::Memory { .. }) {
+        if !matches!(self.backing, Backing::File) {
             return;
         }
         let bytes = bytes.min(self.bytes) as usize;
@@ -132,9 +128,16 @@ impl Map {
 /// What the simulation needs: the file behind the map is its memory.
 #[cfg(any(test, feature = "simulation"))]
 impl Map {
+    /// Zeroed memory that plays the file in the simulation.
+    pub(crate) fn memory(bytes: u64) -> Result<Map> {
+        let memory = Anon::reserve(bytes)?;
+        let (base, bytes) = (memory.base(), memory.bytes() as u64);
+        Ok(Map { base, bytes, backing: Backing::Memory { _memory: memory } })
+    }
+
     /// The first byte of a range of the memory that plays a file.
     fn memory_at(&self, offset: u64, len: usize) -> *mut u8 {
-        assert!(matches!(self.backing, Backing::Memory { .. }), "a mapped file is read-only");
+        assert!(!matches!(self.backing, Backing::File), "a mapped file is read-only");
         let end = offset.checked_add(len as u64);
         assert!(end.is_some_and(|end| end <= self.bytes), "access past the simulated file");
         self.base.as_ptr().wrapping_add(offset as usize)
