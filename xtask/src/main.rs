@@ -88,7 +88,7 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
             // Its own target directory: other flags would rebuild everything, back and forth.
             cargo.arg("--target-dir").arg(shell.target.join("loom"));
             cargo.args(["loom", "--"]).args(args).env("RUSTFLAGS", "--cfg loom");
-            shell.run(&mut cargo)
+            test::models(&mut cargo)
         }
         Command::Bench { args } => {
             let mut cargo = shell.cargo(["run", "--release"]);

@@ -109,11 +109,16 @@ impl Summary {
         self.problems.push(what.into());
     }
 
+    /// Makes a problem of a run in which no test passed.
+    pub(crate) fn judge_passed(&mut self) {
+        if self.passed() == 0 {
+            self.problem("no test passed");
+        }
+    }
+
     /// Makes a problem of every kind of test that did nothing.
     pub(crate) fn judge_kinds(&mut self) {
-        if self.passed() == 0 {
-            self.problem("no unit test passed");
-        }
+        self.judge_passed();
         for (i, (_, words)) in KINDS.iter().enumerate() {
             if self.counts[i] == 0 {
                 self.problem(format!("no {words}: tests of this kind did nothing"));
@@ -132,6 +137,12 @@ impl Summary {
             row(words, count);
         }
         text.push('\n');
+        text + &self.verdict() + "\n"
+    }
+
+    /// What was skipped and what failed, and the line of totals.
+    pub(crate) fn verdict(&self) -> String {
+        let mut text = String::new();
         for list in [&self.ignored_names, &self.skips] {
             list.iter().for_each(|skip| text += &format!("skipped: {skip}\n"));
         }
@@ -141,7 +152,6 @@ impl Summary {
         if self.skipped() > 0 {
             let _ = write!(text, ", {} skipped", self.skipped());
         }
-        text.push('\n');
         text
     }
 

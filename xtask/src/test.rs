@@ -27,7 +27,10 @@ pub(crate) fn run(shell: &Shell, args: &[String]) -> Result<bool, String> {
     File::create(&figures).map_err(|e| format!("{}: {e}", figures.display()))?;
 
     let mut summary = Summary::default();
-    let mut cargo = shell.cargo(["test", "--workspace", "--no-fail-fast"]);
+    let mut cargo = shell.cargo(["test", "--no-fail-fast"]);
+    if args.is_empty() {
+        cargo.arg("--workspace");
+    }
     cargo.args(args).env("HUON_FIGURES", &figures);
     let status = listen(&mut cargo, &mut summary).map_err(|e| format!("cargo test: {e}"))?;
     summary.end(status.success());
@@ -42,6 +45,16 @@ pub(crate) fn run(shell: &Shell, args: &[String]) -> Result<bool, String> {
     let seconds = started.elapsed().as_secs();
     println!("\n{seconds} s, build included (at most {SECONDS_MAX} s on two cores)");
     print!("{}", summary.report());
+    Ok(summary.good())
+}
+
+/// Runs models, by a command that is a part of the tests; it is a failure if there is none.
+pub(crate) fn models(cargo: &mut Command) -> Result<bool, String> {
+    let mut summary = Summary::default();
+    let status = listen(cargo, &mut summary).map_err(|e| format!("cargo test: {e}"))?;
+    summary.end(status.success());
+    summary.judge_passed();
+    println!("\n{}", summary.verdict());
     Ok(summary.good())
 }
 
