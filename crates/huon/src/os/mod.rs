@@ -10,29 +10,55 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 
 mod anon;
+mod board;
+#[cfg(not(loom))]
+mod boot;
+mod clients;
+mod clock;
 mod counts;
 #[cfg(any(test, feature = "simulation"))]
 mod faulty;
 mod file;
+mod fork;
+#[cfg(not(loom))]
+mod futex;
+mod gate;
+mod layout;
 mod map;
+mod memory;
 mod prefetch;
+mod role;
+#[cfg(not(loom))]
+mod shm;
 #[cfg(any(test, feature = "simulation"))]
 mod sim;
+mod slots;
 #[cfg(test)]
 mod testing;
 mod word;
 
 pub(crate) use anon::{SeenTable, system_page};
+pub(crate) use board::{
+    Board, BoardIdentity, Durable, Flag, Mark, Plan, ProtectedMarks, Start,
+};
+pub(crate) use clients::{ClientId, ClientInfo, Clients};
 pub(crate) use counts::IoCounts;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) use faulty::Faulty;
 #[cfg(any(test, feature = "simulation"))]
 pub use faulty::{FaultCall, FaultPlan};
 pub(crate) use file::{Create, FileOptions, RealFile, sync_directory};
+pub(crate) use gate::{GATE_TIMEOUT, Gate};
+pub(crate) use layout::IMAGE_BYTES;
 pub(crate) use map::Map;
+pub(crate) use memory::{MemoryFile, MemoryShared};
 pub(crate) use prefetch::prefetch;
+pub(crate) use role::{Acquired, Holder, Role, RoleKind};
+#[cfg(not(loom))]
+pub(crate) use shm::RealShared;
 #[cfg(any(test, feature = "simulation"))]
 pub use sim::{Event, SimDisk};
+pub(crate) use slots::{Protected, ReaderInfo, Slot, Slots};
 pub(crate) use word::Word;
 
 /// Names a file whatever its path: device and inode.
@@ -100,6 +126,8 @@ pub(crate) trait Shared: Send + Sync {
     fn words(&self) -> &[Word];
     /// Makes the file at least `words` long, allocated and zeroed. Call it under the gate.
     fn grow(&self, words: usize) -> Result<()>;
+    /// Notices growth by other clients: afterwards `words` shows all that the file holds.
+    fn refresh(&self) -> Result<()>;
     /// Takes the gate, which serialises joining, leaving and growing. Waits at most `timeout`.
     fn lock_gate(&self, timeout: Duration) -> Result<bool>;
     /// Leaves the gate.

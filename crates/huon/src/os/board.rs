@@ -1,0 +1,586 @@
+//! The board: what all clients of an environment know at this moment, written into the lock file.
+//!
+//! It names the snapshots that matter by *marks*, keeps the last eight snapshot images, the plan of
+//! the flush under way and the ids that were issued. `layout` has the picture.
+//!
+//! Invariants:
+//! 1. `sealed`, `published` and `durable` only move forward, and the issued id is never lowered
+//!    (P7, P9).
+//! 2. An image is written only while no mark names it; naming it as newest is the seal.
+//! 3. A candidate is in flight before its flush begins and until `durable` names it (P4, P9).
+//! 4. A single store moves `durable`: where its meta lies is written beforehand, for another meta
+//!    slot.
+//! 5. The board is ready only when everything in it is; the ready word is stored last.
+//!
+//! Orders of memory: each mark is stored with release and loaded with acquire, which carries the
+//! image and the pages below it. Three pairs need a full fence on both sides, since each party
+//! stores one word and then loads the other's: pin and published (P14), candidate and sealed
+//! (Flush), seal and everything the writer protects (P10).
+//!
+//! Who may call what: `seal` and `publish` the holder of the writer's role, everything about the
+//! flush the holder of the flusher's (`role`). Reader slots are in `slots`, clients in `clients`.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::clock;
+use super::gate::Gate;
+use super::layout::*;
+use super::slots::Slot;
+use super::word::{Ordering, Word, fence};
+use super::{Identity, Shared};
+use crate::error::{Error, Result};
+
+/// Names a sealed snapshot and the image that holds it. [`Mark::NONE`] names nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Mark(u64);
+
+impl Mark {
+    pub(crate) const NONE: Mark = Mark(0);
+
+    fn new(txnid: u64, index: usize) -> Mark {
+        assert!(txnid > 0 && txnid < 1 << 61 && index < IMAGES_COUNT);
+        Mark(txnid << 3 | index as u64)
+    }
+
+    /// The snapshot's id; 0 for none.
+    #[inline]
+    pub(crate) fn txnid(self) -> u64 {
+        self.0 >> 3
+    }
+
+    pub(crate) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize % IMAGES_COUNT
+    }
+}
+
+/// What a lock file says it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BoardIdentity {
+    /// The data file.
+    pub(crate) data: Identity,
+    pub(crate) uuid: [u8; 16],
+    /// Zeros where the system cannot tell one boot from another.
+    pub(crate) boot: [u8; 16],
+    pub(crate) page_bytes: u32,
+}
+
+/// The snapshot that a first client chose; it is sealed, published and durable from then on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start<'a> {
+    pub(crate) txnid: u64,
+    pub(crate) image: &'a [u8; IMAGE_BYTES],
+    /// The last id that may have been used; at least `txnid`.
+    pub(crate) issued: u64,
+    /// Where the durable meta lies (0, 1, 2), its checksum and its ceiling.
+    pub(crate) meta_slot: u8,
+    pub(crate) checksum: u64,
+    pub(crate) ceiling: u64,
+    /// Whether the repair of P16 is due.
+    pub(crate) repair_due: bool,
+}
+
+/// The durable snapshot and the meta that holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Durable {
+    pub(crate) mark: Mark,
+    pub(crate) meta_slot: u8,
+    pub(crate) checksum: u64,
+    /// Ids up to here may be used before the next flush point (P16).
+    pub(crate) ceiling: u64,
+}
+
+/// How the candidate in flight is being flushed (P4): enough to write the same meta again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) mark: Mark,
+    pub(crate) meta_slot: u8,
+    pub(crate) two_flush: bool,
+    /// Txnid of the durable snapshot before it.
+    pub(crate) predecessor: u64,
+    pub(crate) ceiling: u64,
+}
+
+/// The snapshots that the writer must not harm, apart from those that readers pin (P11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProtectedMarks {
+    pub(crate) in_flight: Mark,
+    pub(crate) durable: Mark,
+    pub(crate) published: Mark,
+    pub(crate) sealed: Mark,
+}
+
+/// What the board notes besides marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Flag {
+    /// The first write transaction has to repair (P16).
+    RepairDue = 1,
+    /// A flush failed: no commits until a client is alone and opens anew.
+    Poisoned = 2,
+    /// Everything sealed was flushed, and then the last client left.
+    CleanClose = 4,
+}
+
+/// The typed face of a lock file.
+pub(crate) struct Board {
+    shared: Arc<dyn Shared>,
+    /// The first [`WORDS_FIRST`] words of `shared`.
+    fixed: NonNull<[Word; WORDS_FIRST]>,
+}
+
+// SAFETY: `fixed` points into the words of `shared`, which is kept alive beside it; words are
+// atomics.
+unsafe impl Send for Board {}
+// SAFETY: as above.
+unsafe impl Sync for Board {}
+
+impl Board {
+    /// The board on `shared`, which grows to hold one. What it says is not looked at.
+    pub(crate) fn attach(shared: Arc<dyn Shared>, gate: &Gate) -> Result<Board> {
+        gate.assert_of(&shared);
+        shared.grow(WORDS_FIRST)?;
+        let fixed = shared.words().first_chunk::<WORDS_FIRST>();
+        let fixed = NonNull::from(fixed.ok_or(Error::Invalid("the lock file did not grow"))?);
+        Ok(Board { shared, fixed })
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<dyn Shared> {
+        &self.shared
+    }
+
+    /// The words that every lock file has.
+    #[inline]
+    pub(super) fn fixed(&self) -> &[Word; WORDS_FIRST] {
+        // SAFETY: the words never move and live as long as `shared`, which `self` keeps.
+        unsafe { self.fixed.as_ref() }
+    }
+
+    fn load(&self, word: usize) -> u64 {
+        self.fixed()[word].load(Ordering::Acquire)
+    }
+
+    fn store(&self, word: usize, value: u64) {
+        self.fixed()[word].store(value, Ordering::Release);
+    }
+
+    // ---- opening
+
+    /// Makes the board anew around the snapshot that the first client chose. Client table and
+    /// generations stay: names of dead clients must not come back (P1).
+    pub(crate) fn initialise(&self, gate: &Gate, identity: &BoardIdentity, start: &Start<'_>) {
+        gate.assert_of(&self.shared);
+        assert!(start.issued >= start.txnid && start.ceiling >= start.txnid);
+        self.store(READY, 0);
+        fence(Ordering::SeqCst);
+        let all = self.shared.words();
+        let tables = all[MAGIC..IMAGES].iter().chain(&all[SLOTS..]);
+        let client_high = self.load(CLIENT_HIGH);
+        tables.for_each(|word| word.store(0, Ordering::Relaxed));
+        let mark = Mark::new(start.txnid, 0);
+        self.fill_image(mark, start.image);
+        let meta = METAS + usize::from(start.meta_slot) * META_WORDS;
+        let [uuid0, uuid1] = words_of(&identity.uuid);
+        let [boot0, boot1] = words_of(&identity.boot);
+        for (word, value) in [
+            (MAGIC, MAGIC_VALUE),
+            (LAYOUT, LAYOUT_VALUE),
+            (DEVICE, identity.data.device),
+            (INODE, identity.data.inode),
+            (UUID, uuid0),
+            (UUID + 1, uuid1),
+            (PAGE_BYTES, u64::from(identity.page_bytes)),
+            (BOOT, boot0),
+            (BOOT + 1, boot1),
+            (FLAGS, if start.repair_due { Flag::RepairDue as u64 } else { 0 }),
+            (SLOT_CAPACITY, u64::from(SLOTS_FIRST)),
+            (CLIENT_HIGH, client_high.min(u64::from(CLIENTS_MAX))),
+            (ISSUED, start.issued),
+            (meta + META_MARK, mark.0),
+            (meta + META_CHECKSUM, start.checksum),
+            (meta + META_CEILING, start.ceiling),
+            (DURABLE, mark.0),
+            (PUBLISHED, mark.0),
+            (SEALED, mark.0),
+        ] {
+            self.store(word, value);
+        }
+        self.store(READY, READY_VALUE);
+    }
+
+    /// What the lock file belongs to; `None` if nobody ever finished initialising it.
+    pub(crate) fn identity(&self) -> Option<BoardIdentity> {
+        let expected = [(READY, READY_VALUE), (MAGIC, MAGIC_VALUE), (LAYOUT, LAYOUT_VALUE)];
+        if expected.iter().any(|(word, value)| self.load(*word) != *value) {
+            return None;
+        }
+        let two = |word| bytes_of([self.load(word), self.load(word + 1)]);
+        Some(BoardIdentity {
+            data: Identity { device: self.load(DEVICE), inode: self.load(INODE) },
+            uuid: two(UUID),
+            boot: two(BOOT),
+            page_bytes: self.load(PAGE_BYTES) as u32,
+        })
+    }
+
+    /// Whether the board was made since the system's last boot; not if the system cannot tell.
+    pub(crate) fn same_boot(&self) -> bool {
+        let now = self.shared.boot();
+        now != [0; 16] && self.identity().is_some_and(|identity| identity.boot == now)
+    }
+
+    pub(crate) fn flag(&self, flag: Flag) -> bool {
+        self.load(FLAGS) & flag as u64 != 0
+    }
+
+    pub(crate) fn set_flag(&self, flag: Flag, on: bool) {
+        let flags = &self.fixed()[FLAGS];
+        if on {
+            flags.fetch_or(flag as u64, Ordering::AcqRel);
+        } else {
+            flags.fetch_and(!(flag as u64), Ordering::AcqRel);
+        }
+    }
+
+    /// Notes that a flush failed, and wakes everybody who waits for one.
+    pub(crate) fn poison(&self) {
+        self.set_flag(Flag::Poisoned, true);
+        self.ring();
+    }
+
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.flag(Flag::Poisoned)
+    }
+
+    // ---- ids
+
+    /// The last id that may have been written anywhere.
+    pub(crate) fn issued(&self) -> u64 {
+        self.load(ISSUED)
+    }
+
+    /// The id of the next write transaction: above all that were issued or sealed (P7).
+    pub(crate) fn next_id(&self) -> u64 {
+        self.issued().max(self.sealed().txnid()) + 1
+    }
+
+    /// Burns all ids up to `id`: before the first page of a transaction is written (P7).
+    pub(crate) fn raise_issued(&self, id: u64) {
+        self.fixed()[ISSUED].fetch_max(id, Ordering::AcqRel);
+    }
+
+    // ---- seal and publish
+
+    /// Makes `image` the newest sealed snapshot: after this the commit has happened. `None`:
+    /// somebody else sealed after `base`, and nothing has happened (P3). Ask `Role::still_ours`
+    /// right before.
+    pub(crate) fn seal(&self, base: Mark, txnid: u64, image: &[u8; IMAGE_BYTES]) -> Option<Mark> {
+        assert!(txnid > base.txnid(), "P7: ids only rise");
+        let mark = Mark::new(txnid, self.free_image());
+        self.fill_image(mark, image);
+        let sealed = &self.fixed()[SEALED];
+        sealed.compare_exchange(base.0, mark.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
+        Some(mark)
+    }
+
+    /// An image that no mark names, the longest unused first.
+    fn free_image(&self) -> usize {
+        let sealed = self.sealed();
+        let named = [sealed, self.in_flight(), self.published(), self.durable()];
+        (1..=IMAGES_COUNT)
+            .map(|step| (sealed.index() + step) % IMAGES_COUNT)
+            .find(|index| named.iter().all(|mark| mark.is_none() || mark.index() != *index))
+            .expect("four marks cannot name eight images")
+    }
+
+    fn fill_image(&self, mark: Mark, image: &[u8; IMAGE_BYTES]) {
+        let fixed = self.fixed();
+        let name = &fixed[IMAGE_MARKS + mark.index()];
+        name.store(0, Ordering::Relaxed);
+        // A reader that copies any word stored below must then see that no mark names this image.
+        fence(Ordering::Release);
+        let at = IMAGES + mark.index() * IMAGE_WORDS;
+        let (words, _) = image.as_chunks::<8>();
+        for (word, bytes) in fixed[at..at + IMAGE_WORDS].iter().zip(words) {
+            word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
+        }
+        name.store(mark.0, Ordering::Release);
+    }
+
+    /// The newest sealed snapshot: the base of the next write transaction.
+    pub(crate) fn sealed(&self) -> Mark {
+        Mark(self.load(SEALED))
+    }
+
+    /// The snapshot that new readers take.
+    #[inline]
+    pub(crate) fn published(&self) -> Mark {
+        Mark(self.fixed()[PUBLISHED].load(Ordering::Acquire))
+    }
+
+    /// The candidate of the running flush, or of one that a dead flusher left.
+    pub(crate) fn in_flight(&self) -> Mark {
+        Mark(self.load(IN_FLIGHT))
+    }
+
+    /// The newest snapshot whose flush has ended.
+    pub(crate) fn durable(&self) -> Mark {
+        Mark(self.load(DURABLE))
+    }
+
+    /// Lets new readers see `mark`; never moves back. `mark` must still be named: call it before
+    /// the role under which it was sealed is released.
+    pub(crate) fn publish(&self, mark: Mark) {
+        self.fixed()[PUBLISHED].fetch_max(mark.0, Ordering::AcqRel);
+    }
+
+    /// Copies the image of `mark`. `false`: it was given away meanwhile, and `into` holds rubbish.
+    pub(crate) fn copy_image(&self, mark: Mark, into: &mut [u8; IMAGE_BYTES]) -> bool {
+        if mark.is_none() {
+            return false;
+        }
+        let fixed = self.fixed();
+        let name = &fixed[IMAGE_MARKS + mark.index()];
+        if name.load(Ordering::Acquire) != mark.0 {
+            return false;
+        }
+        let at = IMAGES + mark.index() * IMAGE_WORDS;
+        let (chunks, _) = into.as_chunks_mut::<8>();
+        for (bytes, word) in chunks.iter_mut().zip(&fixed[at..at + IMAGE_WORDS]) {
+            *bytes = word.load(Ordering::Relaxed).to_le_bytes();
+        }
+        fence(Ordering::Acquire);
+        name.load(Ordering::Relaxed) == mark.0
+    }
+
+    // ---- reading
+
+    /// Pins the published snapshot in `slot` and copies the first words of its image (P14). No
+    /// system call but a coarse clock, no allocation; repeats only if a publish comes in between.
+    #[inline]
+    pub(crate) fn read_published(&self, slot: &Slot, wanted: &mut [u64]) -> Mark {
+        let fixed = self.fixed();
+        let own = self.slot_words(slot.index());
+        own[SLOT_SINCE].store(clock::now_ms(), Ordering::Relaxed);
+        loop {
+            let mark = self.published();
+            own[SLOT_PIN].store(mark.txnid(), Ordering::Relaxed);
+            let image = &fixed[IMAGES + mark.index() * IMAGE_WORDS..][..IMAGE_WORDS];
+            for (value, word) in wanted.iter_mut().zip(image) {
+                *value = word.load(Ordering::Relaxed);
+            }
+            // Pairs with the fence of `Slots::scan`: either the scan sees the pin, or this load
+            // sees a mark that the writer protects anyway. Also keeps the copy above the second
+            // look.
+            fence(Ordering::SeqCst);
+            if fixed[PUBLISHED].load(Ordering::Relaxed) == mark.0 {
+                return mark;
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn slot_words(&self, index: u32) -> &[Word] {
+        let at = SLOTS + index as usize * SLOT_WORDS;
+        if index < SLOTS_FIRST {
+            &self.fixed()[at..at + SLOT_WORDS]
+        } else {
+            self.late_slot_words(at)
+        }
+    }
+
+    #[cold]
+    fn late_slot_words(&self, at: usize) -> &[Word] {
+        if self.shared.words().len() < at + SLOT_WORDS {
+            // Another client grew the table. A failure shows right below, as a broken invariant of
+            // P14.
+            let _ = self.shared.refresh();
+        }
+        &self.shared.words()[at..at + SLOT_WORDS]
+    }
+
+    /// What the writer must not harm besides readers' snapshots, in the order of P10.
+    pub(crate) fn protected_marks(&self) -> ProtectedMarks {
+        // Pairs with the fence of `nominate`: a flusher that took an older candidate is seen here.
+        fence(Ordering::SeqCst);
+        let in_flight = self.in_flight();
+        let durable = self.durable();
+        let published = self.published();
+        ProtectedMarks { in_flight, durable, published, sealed: self.sealed() }
+    }
+
+    // ---- flush
+
+    /// Cleans up after the flusher before, dead or failed; call it first under the flusher's role.
+    /// `Some`: its candidate's meta may be in its slot already, so the same flush is to be done
+    /// again (P4).
+    pub(crate) fn unfinished_flush(&self) -> Option<Plan> {
+        let candidate = self.in_flight();
+        if candidate.is_none() {
+            return None;
+        }
+        if candidate != self.durable()
+            && let Some(plan) = self.candidate_plan()
+        {
+            return Some(plan);
+        }
+        // It ended but for the last store, or never got as far as a plan.
+        self.store(IN_FLIGHT, 0);
+        self.ring();
+        None
+    }
+
+    /// Puts the newest sealed snapshot in flight. `None`: it is durable already.
+    pub(crate) fn nominate(&self) -> Option<Mark> {
+        let fixed = self.fixed();
+        self.store(PLAN_MARK, 0);
+        self.store(PLAN_WRITTEN, self.load(WRITTEN));
+        loop {
+            let candidate = self.sealed();
+            if candidate == self.durable() {
+                self.store(IN_FLIGHT, 0);
+                return None;
+            }
+            self.store(IN_FLIGHT, candidate.0);
+            // Pairs with the fence of `protected_marks`: either the writer sees the candidate, or
+            // we see what it sealed.
+            fence(Ordering::SeqCst);
+            if fixed[SEALED].load(Ordering::Acquire) == candidate.0 {
+                return Some(candidate);
+            }
+        }
+    }
+
+    /// Stores how the candidate in flight will be flushed; before its meta is written (P4).
+    pub(crate) fn set_candidate_plan(&self, plan: &Plan) {
+        assert!(plan.mark == self.in_flight(), "P4: a plan for what is not in flight");
+        assert!(usize::from(plan.meta_slot) < META_SLOTS);
+        let durable_slot = self.durable_info().map(|durable| durable.meta_slot);
+        assert!(durable_slot != Some(plan.meta_slot), "P4: the durable meta's slot");
+        self.store(PLAN_MARK, 0);
+        fence(Ordering::Release);
+        self.store(PLAN_HOW, u64::from(plan.meta_slot) << 1 | u64::from(plan.two_flush));
+        self.store(PLAN_PREDECESSOR, plan.predecessor);
+        self.store(PLAN_CEILING, plan.ceiling);
+        self.store(PLAN_MARK, plan.mark.0);
+    }
+
+    /// The plan of the candidate in flight, if it has one.
+    pub(crate) fn candidate_plan(&self) -> Option<Plan> {
+        let mark = Mark(self.load(PLAN_MARK));
+        if mark.is_none() || mark != self.in_flight() {
+            return None;
+        }
+        let how = self.load(PLAN_HOW);
+        Some(Plan {
+            mark,
+            meta_slot: (how >> 1) as u8 % META_SLOTS as u8,
+            two_flush: how & 1 != 0,
+            predecessor: self.load(PLAN_PREDECESSOR),
+            ceiling: self.load(PLAN_CEILING),
+        })
+    }
+
+    /// The candidate's flush has ended well: hands over in the order of P9, and wakes.
+    pub(crate) fn finish_flush(&self, done: &Durable) {
+        assert!(done.mark == self.in_flight(), "P9: the flush of what was not in flight");
+        assert!(done.mark > self.durable(), "P9: durable only moves forward");
+        let meta = METAS + usize::from(done.meta_slot) * META_WORDS;
+        self.store(meta + META_MARK, 0);
+        fence(Ordering::Release);
+        self.store(meta + META_CHECKSUM, done.checksum);
+        self.store(meta + META_CEILING, done.ceiling);
+        self.store(meta + META_MARK, done.mark.0);
+        self.store(WRITTEN_DURABLE, self.load(PLAN_WRITTEN));
+        self.publish(done.mark);
+        self.store(DURABLE, done.mark.0);
+        self.store(IN_FLIGHT, 0);
+        self.ring();
+    }
+
+    /// The durable snapshot and its meta. `None` only from a lock file that somebody damaged.
+    pub(crate) fn durable_info(&self) -> Option<Durable> {
+        loop {
+            let mark = self.durable();
+            for meta_slot in 0..META_SLOTS {
+                let meta = METAS + meta_slot * META_WORDS;
+                if self.load(meta + META_MARK) != mark.0 {
+                    continue;
+                }
+                let (checksum, ceiling) =
+                    (self.load(meta + META_CHECKSUM), self.load(meta + META_CEILING));
+                // While `durable` names it nobody writes there (invariant 4).
+                if self.durable() == mark {
+                    return Some(Durable { mark, meta_slot: meta_slot as u8, checksum, ceiling });
+                }
+            }
+            if self.durable() == mark {
+                return None;
+            }
+        }
+    }
+
+    /// Counts bytes written for commits; only the choice between one flush and two rests on it.
+    pub(crate) fn add_written(&self, bytes: u64) {
+        self.fixed()[WRITTEN].fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes written since the durable snapshot's flush began.
+    pub(crate) fn written_since_durable(&self) -> u64 {
+        self.load(WRITTEN).wrapping_sub(self.load(WRITTEN_DURABLE))
+    }
+
+    // ---- waiting for durability
+
+    /// A number that changes with each event of flushing: end, failure, change of the flusher.
+    pub(crate) fn bell(&self) -> u64 {
+        self.load(BELL)
+    }
+
+    /// Sleeps until the bell is no longer `seen`, at most `timeout`; may return early. Ask for the
+    /// number first, then look whether there is anything to wait for: so nothing is missed.
+    pub(crate) fn wait_bell(&self, seen: u64, timeout: Duration) {
+        self.shared.wait(BELL, seen, timeout);
+    }
+
+    pub(super) fn ring(&self) {
+        self.fixed()[BELL].fetch_add(1, Ordering::AcqRel);
+        self.shared.wake(BELL);
+    }
+
+    /// Sleeps until `txnid` is durable (`true`), or the time is over or the board poisoned
+    /// (`false`). It only waits for another's flush: who commits must try to become the flusher too
+    /// (`bell`, `wait_bell`).
+    pub(crate) fn wait_durable(&self, txnid: u64, timeout: Duration) -> bool {
+        let start = Instant::now();
+        loop {
+            let seen = self.bell();
+            if self.durable().txnid() >= txnid {
+                return true;
+            }
+            let left = timeout.saturating_sub(start.elapsed());
+            if left.is_zero() || self.is_poisoned() {
+                return false;
+            }
+            self.wait_bell(seen, left);
+        }
+    }
+}
+
+fn words_of(bytes: &[u8; 16]) -> [u64; 2] {
+    let (halves, _) = bytes.as_chunks::<8>();
+    [u64::from_le_bytes(halves[0]), u64::from_le_bytes(halves[1])]
+}
+
+fn bytes_of(words: [u64; 2]) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&words[0].to_le_bytes());
+    bytes[8..].copy_from_slice(&words[1].to_le_bytes());
+    bytes
+}

@@ -1,0 +1,178 @@
+//! The client table: who has the environment open, and who only had it open until it died.
+//!
+//! A client is one open environment. It has a number, and holds the lock byte of that number for as
+//! long as it lives; and a generation, which changes each time the number is given out. Whatever
+//! names a client in the lock file names it by both (P1).
+//!
+//! Invariants:
+//! 1. Numbers are given out, and slots of the dead cleared, only under the gate.
+//! 2. A client is alive exactly while the table shows its generation and its byte is held. Death is
+//!    final: a generation never comes back.
+//! 3. Nobody judges its own client: a descriptor does not see its own lock (P2).
+
+use std::sync::{Arc, OnceLock};
+
+use super::board::Board;
+use super::gate::Gate;
+use super::layout::*;
+use super::word::{Ordering, Word};
+use super::{clock, fork, slots};
+use crate::error::{Error, Result};
+
+const NUMBER_SHIFT: u32 = 2;
+const GENERATION_SHIFT: u32 = 18;
+const GENERATION_MAX: u64 = (1 << (64 - GENERATION_SHIFT)) - 1;
+
+/// A client, by number and generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ClientId {
+    pub(crate) number: u32,
+    pub(crate) generation: u64,
+}
+
+impl ClientId {
+    /// The name in one word, never 0; its low two bits are free for the state of a slot.
+    #[inline]
+    pub(super) fn word(self) -> u64 {
+        self.generation << GENERATION_SHIFT | u64::from(self.number) << NUMBER_SHIFT
+    }
+
+    /// The client that a word names.
+    pub(super) fn of_word(word: u64) -> ClientId {
+        let number = (word >> NUMBER_SHIFT) as u32 & 0xFFFF;
+        ClientId { number, generation: word >> GENERATION_SHIFT }
+    }
+}
+
+/// What the table tells about a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClientInfo {
+    pub(crate) id: ClientId,
+    /// As the client saw it, in its own PID namespace; for people only.
+    pub(crate) pid: u32,
+    /// For how long it has had the environment open, in milliseconds.
+    pub(crate) age_ms: u64,
+    /// Whether it is this very client.
+    pub(crate) me: bool,
+}
+
+/// The client table, seen by one client.
+pub(crate) struct Clients {
+    board: Arc<Board>,
+    me: OnceLock<ClientId>,
+    fork_generation: u32,
+}
+
+impl Clients {
+    pub(crate) fn new(board: Arc<Board>) -> Clients {
+        Clients { board, me: OnceLock::new(), fork_generation: fork::generation() }
+    }
+
+    pub(crate) fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    /// Becomes a client. After the board is known to be ready and ours.
+    pub(crate) fn join(&self, gate: &Gate) -> Result<ClientId> {
+        let shared = self.board.shared();
+        gate.assert_of(shared);
+        assert!(self.me.get().is_none(), "one client joins once");
+        for number in 0..CLIENTS_MAX {
+            if !shared.claim(number)? {
+                continue;
+            }
+            let entry = self.entry(number);
+            let before = entry[CLIENT_GENERATION].load(Ordering::Relaxed);
+            let generation = if before >= GENERATION_MAX { 1 } else { before + 1 };
+            let high = &self.board.fixed()[CLIENT_HIGH];
+            high.fetch_max(u64::from(number) + 1, Ordering::AcqRel);
+            entry[CLIENT_PID].store(u64::from(std::process::id()), Ordering::Relaxed);
+            entry[CLIENT_SINCE].store(clock::now_ms(), Ordering::Relaxed);
+            entry[CLIENT_GENERATION].store(generation, Ordering::Release);
+            return Ok(*self.me.get_or_init(|| ClientId { number, generation }));
+        }
+        Err(Error::Busy(format!("all {CLIENTS_MAX} client numbers are taken").into()))
+    }
+
+    /// Stops being a client: its slots are free and its byte is given up. Roles must have been
+    /// released.
+    pub(crate) fn leave(&self, gate: &Gate) {
+        gate.assert_of(self.board.shared());
+        let Some(me) = self.me.get() else { return };
+        if fork::generation() != self.fork_generation {
+            return;
+        }
+        slots::clear_all_of(&self.board, *me);
+        self.entry(me.number)[CLIENT_PID].store(0, Ordering::Relaxed);
+        self.board.shared().release(me.number);
+    }
+
+    /// This client.
+    pub(crate) fn me(&self) -> ClientId {
+        *self.me.get().expect("a client has joined before it is named")
+    }
+
+    /// Whether a client is still there. Costs a system call, except for oneself.
+    pub(crate) fn is_alive(&self, id: ClientId) -> Result<bool> {
+        if self.me.get() == Some(&id) {
+            return Ok(true);
+        }
+        if id.number >= CLIENTS_MAX {
+            return Ok(false);
+        }
+        let generation = self.entry(id.number)[CLIENT_GENERATION].load(Ordering::Acquire);
+        Ok(generation == id.generation && self.board.shared().held(id.number)?)
+    }
+
+    /// Whether anybody but this client has the environment open. Under the gate, so that it stays
+    /// true.
+    pub(crate) fn others_alive(&self, gate: &Gate) -> Result<bool> {
+        gate.assert_of(self.board.shared());
+        for number in 0..self.high() {
+            if self.board.shared().held(number)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What the table says about a client, alive or dead; `None` if its number has gone to another.
+    pub(crate) fn info(&self, id: ClientId) -> Option<ClientInfo> {
+        if id.number >= CLIENTS_MAX {
+            return None;
+        }
+        let entry = self.entry(id.number);
+        let pid = entry[CLIENT_PID].load(Ordering::Relaxed) as u32;
+        let since = entry[CLIENT_SINCE].load(Ordering::Relaxed);
+        let age_ms = clock::now_ms().saturating_sub(since);
+        let same = entry[CLIENT_GENERATION].load(Ordering::Acquire) == id.generation;
+        same.then(|| ClientInfo { id, pid, age_ms, me: self.me.get() == Some(&id) })
+    }
+
+    /// All clients that are alive, this one included.
+    pub(crate) fn list(&self) -> Result<Vec<ClientInfo>> {
+        let mut alive = Vec::new();
+        for number in 0..self.high() {
+            let generation = self.entry(number)[CLIENT_GENERATION].load(Ordering::Acquire);
+            let id = ClientId { number, generation };
+            if generation != 0 && self.is_alive(id)? {
+                alive.extend(self.info(id));
+            }
+        }
+        Ok(alive)
+    }
+
+    /// Numbers below this may have been given out.
+    fn high(&self) -> u32 {
+        if self.board.identity().is_none() {
+            return CLIENTS_MAX;
+        }
+        let high = self.board.fixed()[CLIENT_HIGH].load(Ordering::Acquire);
+        high.min(u64::from(CLIENTS_MAX)) as u32
+    }
+
+    fn entry(&self, number: u32) -> &[Word] {
+        let at = CLIENTS + number as usize * CLIENT_WORDS;
+        &self.board.fixed()[at..at + CLIENT_WORDS]
+    }
+}

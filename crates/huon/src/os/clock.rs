@@ -1,0 +1,47 @@
+//! Time since boot in milliseconds, the same for all processes of a machine, and cheap.
+//!
+//! It is for people to read (how old is that reader, how long is the lock held); nothing is decided
+//! by it.
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[inline]
+pub(crate) fn now_ms() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for one `timespec`. The coarse clock costs no system call.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
+    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn now_ms() -> u64 {
+    use std::time::SystemTime;
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |t| t.as_millis() as u64)
+}
+
+/// The id of this thread as the system's tools show it; asked for once per thread.
+#[inline]
+pub(crate) fn thread_id() -> u32 {
+    use std::cell::Cell;
+    thread_local! { static ID: Cell<u32> = const { Cell::new(0) } }
+    ID.with(|id| {
+        if id.get() == 0 {
+            id.set(ask_thread_id());
+        }
+        id.get()
+    })
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cold]
+fn ask_thread_id() -> u32 {
+    // SAFETY: `gettid` has no arguments and cannot fail.
+    unsafe { libc::gettid() as u32 }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[cold]
+fn ask_thread_id() -> u32 {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}

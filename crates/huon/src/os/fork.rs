@@ -1,0 +1,132 @@
+//! What a `fork` does to open environments (P5).
+//!
+//! A forked child shares the parent's open file descriptions, and with them its OFD locks: the
+//! parent's byte would stay held until the child is gone too. So the child closes its copies of all
+//! registered descriptors, first thing. It unlocks nothing and touches no shared word: both belong
+//! to the parent.
+//!
+//! Invariants:
+//! 1. The child handler is async-signal-safe: atomics, `fstat` and `close`; no lock, no allocation.
+//! 2. The handler closes a descriptor only if it still names the file it was registered for.
+//! 3. Every handle remembers [`generation`] and is dead once it differs: its memory is the
+//!    parent's.
+
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::error::{Error, Result};
+
+/// Most descriptors that one process can have registered.
+const DESCRIPTORS_MAX: usize = 4096;
+const VACANT: i32 = -1;
+/// Being filled; the handler leaves it alone.
+const TAKEN: i32 = -2;
+
+struct Entry {
+    descriptor: AtomicI32,
+    device: AtomicU64,
+    inode: AtomicU64,
+}
+
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+static ENTRIES: [Entry; DESCRIPTORS_MAX] = [const {
+    Entry {
+        descriptor: AtomicI32::new(VACANT),
+        device: AtomicU64::new(0),
+        inode: AtomicU64::new(0),
+    }
+}; DESCRIPTORS_MAX];
+/// Entries from here on were never used.
+static HIGH: AtomicUsize = AtomicUsize::new(0);
+
+/// A number that differs between a process and its forked children.
+#[inline]
+pub(crate) fn generation() -> u32 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
+/// Has forked children close their copies of `descriptor`.
+pub(crate) fn register(descriptor: i32) -> Result<()> {
+    install()?;
+    let (device, inode) = inode_of(descriptor)
+        .ok_or_else(|| Error::io("stat", "a descriptor", std::io::Error::last_os_error()))?;
+    for (n, entry) in ENTRIES.iter().enumerate() {
+        let free =
+            entry.descriptor.compare_exchange(VACANT, TAKEN, Ordering::Acquire, Ordering::Relaxed);
+        if free.is_ok() {
+            HIGH.fetch_max(n + 1, Ordering::Relaxed);
+            entry.device.store(device, Ordering::Relaxed);
+            entry.inode.store(inode, Ordering::Relaxed);
+            entry.descriptor.store(descriptor, Ordering::Release);
+            return Ok(());
+        }
+    }
+    Err(Error::Invalid("too many environments are open in this process"))
+}
+
+/// Undoes [`register`]; call it before the descriptor is closed.
+pub(crate) fn unregister(descriptor: i32) {
+    for entry in &ENTRIES[..HIGH.load(Ordering::Relaxed)] {
+        let ours = entry.descriptor.compare_exchange(
+            descriptor,
+            VACANT,
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
+        if ours.is_ok() {
+            return;
+        }
+    }
+}
+
+/// Device and inode behind a descriptor; `None` if it is not open. Async-signal-safe.
+pub(super) fn inode_of(descriptor: i32) -> Option<(u64, u64)> {
+    let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: `fstat` writes a whole `stat` into the buffer, or fails.
+    if unsafe { libc::fstat(descriptor, stat.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: `fstat` returned 0, so the buffer is filled.
+    let stat = unsafe { stat.assume_init() };
+    // The types differ between systems.
+    #[allow(clippy::unnecessary_cast)]
+    Some((stat.st_dev as u64, stat.st_ino as u64))
+}
+
+fn install() -> Result<()> {
+    static DONE: OnceLock<()> = OnceLock::new();
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    if DONE.get().is_some() {
+        return Ok(());
+    }
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if DONE.get().is_none() {
+        // SAFETY: `in_child` is a plain function that lives for ever and is async-signal-safe
+        // (invariant 1).
+        let failed = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        if failed != 0 {
+            let source = std::io::Error::from_raw_os_error(failed);
+            return Err(Error::io("register a fork handler", "", source));
+        }
+        let _ = DONE.set(());
+    }
+    Ok(())
+}
+
+extern "C" fn in_child() {
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+    for entry in &ENTRIES[..HIGH.load(Ordering::Relaxed)] {
+        let descriptor = entry.descriptor.load(Ordering::Acquire);
+        if descriptor < 0 {
+            continue;
+        }
+        let registered =
+            (entry.device.load(Ordering::Relaxed), entry.inode.load(Ordering::Relaxed));
+        if inode_of(descriptor) == Some(registered) {
+            // SAFETY: the descriptor is this process's copy of one that an environment owns; its
+            // handles see the new generation and use it no more.
+            unsafe { libc::close(descriptor) };
+        }
+        entry.descriptor.store(VACANT, Ordering::Relaxed);
+    }
+}

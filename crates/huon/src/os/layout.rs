@@ -1,0 +1,115 @@
+//! The lock file as a picture. All positions are in words of eight bytes, in the machine's own
+//! order.
+//!
+//! ```text
+//!     0  magic | layout | ready | device | inode | uuid (2) | page bytes
+//!     8  boot (2) | flags | slot capacity | slot high-water | client high-water | - | -
+//!    16  writer's role:  holder | since (ms) | waiters | thread | - - - -
+//!    24  flusher's role: the same
+//!    32  published                                (a line of its own: every reader loads it)
+//!    40  sealed | in flight | issued id | bytes written | bytes written when durable began | - - -
+//!    48  durable | bell | - - - - - -
+//!    56  plan of the flush: mark | slot and kind | predecessor | ceiling | bytes written | - - -
+//!    64  what each of three meta slots holds: mark | checksum | ceiling | -
+//!    80  mark of each of eight images
+//!   512  eight images of 512 words
+//!  4608  client table: 4096 x (generation | pid | since (ms) | -)
+//! 20992  reader slots: state | pin | since (ms) | thread | - - - -      (512 at first, then more)
+//! ```
+//!
+//! A mark is `txnid << 3 | image index`, 0 for none. Words that different parties write often lie
+//! on different cache lines. Loom's models use the same layout with smaller tables.
+
+/// Words in a cache line.
+pub(super) const LINE: usize = 8;
+
+pub(super) const MAGIC: usize = 0;
+pub(super) const LAYOUT: usize = 1;
+/// [`READY_VALUE`] once everything else is in place; stored last, cleared first.
+pub(super) const READY: usize = 2;
+pub(super) const DEVICE: usize = 3;
+pub(super) const INODE: usize = 4;
+pub(super) const UUID: usize = 5;
+pub(super) const PAGE_BYTES: usize = 7;
+pub(super) const BOOT: usize = 8;
+pub(super) const FLAGS: usize = 10;
+/// How many reader slots are allocated; raised after the file grew.
+pub(super) const SLOT_CAPACITY: usize = 11;
+/// Reader slots from here on were never used; raised before a new one is (P14).
+pub(super) const SLOT_HIGH: usize = 12;
+/// Client numbers from here on were never given out.
+pub(super) const CLIENT_HIGH: usize = 13;
+
+pub(super) const WRITER: usize = 2 * LINE;
+pub(super) const FLUSHER: usize = 3 * LINE;
+/// Who holds the role (`ClientId::word`); 0 for nobody.
+pub(super) const ROLE_HOLDER: usize = 0;
+pub(super) const ROLE_SINCE: usize = 1;
+/// Not 0 while some client sleeps on the holder's word.
+pub(super) const ROLE_WAITERS: usize = 2;
+pub(super) const ROLE_THREAD: usize = 3;
+
+pub(super) const PUBLISHED: usize = 4 * LINE;
+pub(super) const SEALED: usize = 5 * LINE;
+pub(super) const IN_FLIGHT: usize = SEALED + 1;
+/// The last id that may have been written anywhere (P7).
+pub(super) const ISSUED: usize = SEALED + 2;
+pub(super) const WRITTEN: usize = SEALED + 3;
+pub(super) const WRITTEN_DURABLE: usize = SEALED + 4;
+pub(super) const DURABLE: usize = 6 * LINE;
+/// Counts events that somebody who waits for durability wants to see.
+pub(super) const BELL: usize = DURABLE + 1;
+
+pub(super) const PLAN_MARK: usize = 7 * LINE;
+/// `meta slot << 1 | two-flush`.
+pub(super) const PLAN_HOW: usize = PLAN_MARK + 1;
+pub(super) const PLAN_PREDECESSOR: usize = PLAN_MARK + 2;
+pub(super) const PLAN_CEILING: usize = PLAN_MARK + 3;
+/// [`WRITTEN`] when the candidate was nominated.
+pub(super) const PLAN_WRITTEN: usize = PLAN_MARK + 4;
+
+pub(super) const META_SLOTS: usize = 3;
+pub(super) const METAS: usize = 8 * LINE;
+pub(super) const META_WORDS: usize = 4;
+pub(super) const META_MARK: usize = 0;
+pub(super) const META_CHECKSUM: usize = 1;
+pub(super) const META_CEILING: usize = 2;
+
+pub(super) const IMAGES_COUNT: usize = 8;
+pub(super) const IMAGE_MARKS: usize = 10 * LINE;
+pub(super) const IMAGES: usize = if cfg!(loom) { 12 * LINE } else { 512 };
+/// Words of one image.
+pub(super) const IMAGE_WORDS: usize = if cfg!(loom) { 2 } else { 512 };
+/// Bytes of one image: a meta without its trimmings.
+pub(crate) const IMAGE_BYTES: usize = IMAGE_WORDS * 8;
+
+/// How many clients can have the environment open at once.
+pub(crate) const CLIENTS_MAX: u32 = if cfg!(loom) { 3 } else { 4096 };
+pub(super) const CLIENTS: usize = IMAGES + IMAGES_COUNT * IMAGE_WORDS;
+pub(super) const CLIENT_WORDS: usize = 4;
+pub(super) const CLIENT_GENERATION: usize = 0;
+pub(super) const CLIENT_PID: usize = 1;
+pub(super) const CLIENT_SINCE: usize = 2;
+
+pub(super) const SLOTS: usize = CLIENTS + CLIENTS_MAX as usize * CLIENT_WORDS;
+pub(super) const SLOT_WORDS: usize = LINE;
+/// Reader slots that every lock file has.
+pub(super) const SLOTS_FIRST: u32 = if cfg!(loom) { 2 } else { 512 };
+pub(super) const SLOT_STATE: usize = 0;
+/// The txnid that the slot protects; 0 for none.
+pub(super) const SLOT_PIN: usize = 1;
+pub(super) const SLOT_SINCE: usize = 2;
+pub(super) const SLOT_THREAD: usize = 3;
+
+/// Words of a lock file that has not grown.
+pub(super) const WORDS_FIRST: usize = SLOTS + SLOTS_FIRST as usize * SLOT_WORDS;
+
+/// `HUONLOCK` on little-endian machines; another machine's lock file is a foreign one.
+pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"HUONLOCK");
+pub(super) const READY_VALUE: u64 = u64::from_le_bytes(*b"READY!\r\n");
+/// Version of this picture, and the sizes that it depends on.
+pub(super) const LAYOUT_VALUE: u64 = (1 << 48) | ((CLIENTS as u64) << 24) | SLOTS as u64;
+
+const _: () = assert!(METAS + META_SLOTS * META_WORDS <= IMAGE_MARKS);
+const _: () = assert!(IMAGE_MARKS + IMAGES_COUNT <= IMAGES);
+const _: () = assert!(cfg!(loom) || (SLOTS == 20992 && SLOTS.is_multiple_of(LINE)));

@@ -1,0 +1,240 @@
+//! A lock file in memory: shared by any number of handles of one process, each as if it were a
+//! client in a process of its own.
+//!
+//! It serves the simulation (many clients of one simulated machine, killed at will) and the client
+//! that may not use the real lock file and opens on a private image.
+//!
+//! Invariants: as of the real one. A killed handle loses its bytes and the gate and leaves the
+//! words alone.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64 as StdU64, AtomicUsize};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::word::{Ordering, Word};
+use super::{Identity, Shared, layout};
+use crate::error::{Error, Result};
+
+/// Words that a memory lock file can grow to by default: room for about 130,000 reader slots.
+const CAPACITY_WORDS: usize = if cfg!(loom) { layout::WORDS_FIRST + 64 } else { 1 << 20 };
+
+/// The lock file itself. It lives as long as a handle or its maker keeps it.
+pub(crate) struct MemoryFile {
+    words: Box<[Word]>,
+    allocated: AtomicUsize,
+    boot: [u8; 16],
+    identity: Identity,
+    next_handle: StdU64,
+    state: Mutex<State>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Byte number to the handle that holds it.
+    bytes: HashMap<u32, u64>,
+    gate: Option<u64>,
+}
+
+/// One client's handle of a [`MemoryFile`].
+pub(crate) struct MemoryShared {
+    file: Arc<MemoryFile>,
+    handle: u64,
+    killed: AtomicBool,
+}
+
+impl MemoryFile {
+    /// An empty lock file on a machine whose boot is called `boot`.
+    pub(crate) fn new(boot: [u8; 16]) -> Arc<MemoryFile> {
+        MemoryFile::from_image(&[], boot)
+    }
+
+    /// A lock file that holds `image`, as [`MemoryFile::words_image`] gave it.
+    pub(crate) fn from_image(image: &[u64], boot: [u8; 16]) -> Arc<MemoryFile> {
+        MemoryFile::with_capacity(image, boot, CAPACITY_WORDS)
+    }
+
+    /// As [`MemoryFile::from_image`]; growth past `capacity` words fails as on a full disk.
+    pub(crate) fn with_capacity(image: &[u64], boot: [u8; 16], capacity: usize) -> Arc<MemoryFile> {
+        static NEXT_INODE: StdU64 = StdU64::new(1);
+        let words = zeroed_words(capacity.max(image.len()));
+        for (word, value) in words.iter().zip(image) {
+            word.store(*value, Ordering::Relaxed);
+        }
+        Arc::new(MemoryFile {
+            words,
+            allocated: AtomicUsize::new(image.len()),
+            boot,
+            identity: Identity {
+                device: u64::MAX,
+                inode: NEXT_INODE.fetch_add(1, Ordering::Relaxed),
+            },
+            next_handle: StdU64::new(1),
+            state: Mutex::new(State::default()),
+            bell: Condvar::new(),
+        })
+    }
+
+    /// A handle of its own, as a process that opens the file gets it.
+    pub(crate) fn open(self: &Arc<Self>) -> MemoryShared {
+        let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
+        MemoryShared { file: self.clone(), handle, killed: AtomicBool::new(false) }
+    }
+
+    /// A copy of all words. Take it while nobody stores, or accept a mixture.
+    pub(crate) fn words_image(&self) -> Vec<u64> {
+        let allocated = self.allocated.load(Ordering::Acquire);
+        self.words[..allocated].iter().map(|word| word.load(Ordering::Relaxed)).collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl MemoryShared {
+    /// Ends this client as SIGKILL ends a process: its bytes and the gate are free, the words stay.
+    pub(crate) fn kill(&self) {
+        self.killed.store(true, Ordering::Release);
+        let mut state = self.file.state();
+        state.bytes.retain(|_, holder| *holder != self.handle);
+        if state.gate == Some(self.handle) {
+            state.gate = None;
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.killed.load(Ordering::Acquire) {
+            let source = std::io::Error::other("this simulated client was killed");
+            return Err(Error::io("use the lock file", "memory", source));
+        }
+        Ok(())
+    }
+}
+
+impl Shared for MemoryShared {
+    #[inline]
+    fn words(&self) -> &[Word] {
+        &self.file.words[..self.file.allocated.load(Ordering::Acquire)]
+    }
+
+    fn grow(&self, words: usize) -> Result<()> {
+        self.check()?;
+        if words > self.file.words.len() {
+            let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
+            return Err(Error::io("grow the lock file", "memory", source));
+        }
+        self.file.allocated.fetch_max(words, Ordering::Release);
+        Ok(())
+    }
+
+    fn refresh(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn lock_gate(&self, timeout: Duration) -> Result<bool> {
+        let start = Instant::now();
+        loop {
+            self.check()?;
+            {
+                let mut state = self.file.state();
+                if state.gate.is_none() {
+                    state.gate = Some(self.handle);
+                    return Ok(true);
+                }
+            }
+            let left = timeout.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            pause(left.min(Duration::from_micros(50)));
+        }
+    }
+
+    fn unlock_gate(&self) {
+        let mut state = self.file.state();
+        if state.gate == Some(self.handle) {
+            state.gate = None;
+        }
+    }
+
+    fn claim(&self, number: u32) -> Result<bool> {
+        self.check()?;
+        let mut state = self.file.state();
+        Ok(*state.bytes.entry(number).or_insert(self.handle) == self.handle)
+    }
+
+    fn release(&self, number: u32) {
+        let mut state = self.file.state();
+        if state.bytes.get(&number) == Some(&self.handle) {
+            state.bytes.remove(&number);
+        }
+    }
+
+    fn held(&self, number: u32) -> Result<bool> {
+        let state = self.file.state();
+        Ok(state.bytes.get(&number).is_some_and(|holder| *holder != self.handle))
+    }
+
+    #[cfg(not(loom))]
+    fn wait(&self, word: usize, expected: u64, timeout: Duration) {
+        let state = self.file.state();
+        if self.words()[word].load(Ordering::Acquire) as u32 == expected as u32 {
+            let _ = self.file.bell.wait_timeout(state, timeout);
+        }
+    }
+
+    #[cfg(loom)]
+    fn wait(&self, _: usize, _: u64, _: Duration) {
+        loom::thread::yield_now();
+    }
+
+    fn wake(&self, _: usize) {
+        // Under the lock that sleepers hold while they look at the word: none can miss it.
+        let _state = self.file.state();
+        self.file.bell.notify_all();
+    }
+
+    fn intact(&self) -> bool {
+        !self.killed.load(Ordering::Acquire)
+    }
+
+    fn identity(&self) -> Result<Identity> {
+        Ok(self.file.identity)
+    }
+
+    fn boot(&self) -> [u8; 16] {
+        self.file.boot
+    }
+}
+
+impl Drop for MemoryShared {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+#[cfg(not(loom))]
+fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
+
+#[cfg(loom)]
+fn pause(_: Duration) {
+    loom::thread::yield_now();
+}
+
+/// `count` zero words; memory that is never touched costs nothing.
+#[cfg(not(loom))]
+fn zeroed_words(count: usize) -> Box<[Word]> {
+    let zeros = Box::into_raw(vec![0u64; count].into_boxed_slice());
+    // SAFETY: `AtomicU64` has the size, alignment and bit validity of `u64` where 64-bit atomics
+    // exist.
+    unsafe { Box::from_raw(zeros as *mut [Word]) }
+}
+
+#[cfg(loom)]
+fn zeroed_words(count: usize) -> Box<[Word]> {
+    (0..count).map(|_| Word::new(0)).collect()
+}

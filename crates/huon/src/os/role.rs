@@ -1,0 +1,340 @@
+//! A role that one client at a time has: the writer's, and the flusher's.
+//!
+//! The role is a word of the lock file that names its holder. In front of the word stands a queue
+//! of the threads of this client, so at most one of them deals with the word.
+//!
+//! Invariants:
+//! 1. The word is 0 or a client's name, generation included; it changes by compare-and-swap only.
+//!    So a takeover succeeds only against the very holder that was found dead (P1).
+//! 2. Only the client that the word names may put 0 there; only a dead holder's name is replaced.
+//! 3. Nobody judges its own client dead: within a client the queue decides (P2).
+//! 4. Neither queue nor word knows threads: any thread of the client may release.
+//! 5. Waits are timed and look at the holder again: a dead one wakes nobody (P2).
+//!
+//! What a takeover means for the work that the dead one left is the caller's business.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::board::Board;
+use super::clients::{ClientId, Clients};
+use super::layout::*;
+use super::word::{Ordering, Word, fence};
+use super::{clock, fork};
+use crate::error::{Error, Result};
+
+/// How long a wait lasts before the holder's byte is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How long a client that was asked to hand over waits for the other to come.
+const GIVE_WAY: Duration = Duration::from_millis(1);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RoleKind {
+    Writer,
+    Flusher,
+}
+
+/// How the role was got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Acquired {
+    /// The holder before died with it: whatever it had begun is to be dropped, or finished.
+    pub(crate) took_over_from_dead: bool,
+}
+
+/// Who has a role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Holder {
+    pub(crate) client: ClientId,
+    /// 0 if the client table has forgotten it.
+    pub(crate) pid: u32,
+    pub(crate) thread: u32,
+    /// For how long, in milliseconds.
+    pub(crate) age_ms: u64,
+    /// Whether it is this very client.
+    pub(crate) me: bool,
+}
+
+/// One of the two roles, as one client sees it.
+pub(crate) struct Role {
+    clients: Arc<Clients>,
+    me: ClientId,
+    kind: RoleKind,
+    at: usize,
+    queue: Mutex<Queue>,
+    turn: Condvar,
+    /// Another client waited when the role was released last.
+    give_way: AtomicBool,
+    fork_generation: u32,
+}
+
+#[derive(Default)]
+struct Queue {
+    busy: bool,
+    waiting: u32,
+    /// Released to those who wait: who comes anew queues behind them.
+    handed: bool,
+}
+
+/// What one look at the word came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    Taken(Acquired),
+    HeldBy(u64),
+}
+
+impl Role {
+    /// The client must have joined.
+    pub(crate) fn new(clients: Arc<Clients>, kind: RoleKind) -> Role {
+        Role {
+            me: clients.me(),
+            clients,
+            kind,
+            at: if kind == RoleKind::Writer { WRITER } else { FLUSHER },
+            queue: Mutex::default(),
+            turn: Condvar::new(),
+            give_way: AtomicBool::new(false),
+            fork_generation: fork::generation(),
+        }
+    }
+
+    /// Takes the role, waiting at most `timeout`; `Error::Busy` names who has it then.
+    pub(crate) fn acquire(&self, timeout: Duration) -> Result<Acquired> {
+        let deadline = Deadline { start: Instant::now(), timeout };
+        match self.acquire_by(deadline)? {
+            Some(acquired) => Ok(acquired),
+            None => Err(Error::Busy(self.held_text(deadline.start.elapsed()).into())),
+        }
+    }
+
+    /// Takes the role if nobody living has it. Never waits.
+    pub(crate) fn try_acquire(&self) -> Result<Option<Acquired>> {
+        self.acquire_by(Deadline { start: Instant::now(), timeout: Duration::ZERO })
+    }
+
+    /// Gives the role back. Only after a successful acquire, once, from any thread.
+    pub(crate) fn release(&self) {
+        if self.forked() {
+            return;
+        }
+        self.leave_word();
+        self.leave_queue();
+    }
+
+    /// Whether this client still has the role and still is who it was (P3, P5).
+    pub(crate) fn still_ours(&self) -> bool {
+        self.word(ROLE_HOLDER).load(Ordering::Acquire) == self.me.word()
+            && self.board().shared().intact()
+    }
+
+    /// Who has the role at this moment, dead or alive.
+    pub(crate) fn holder(&self) -> Option<Holder> {
+        let word = self.word(ROLE_HOLDER).load(Ordering::Acquire);
+        if word == 0 {
+            return None;
+        }
+        let client = ClientId::of_word(word);
+        let since = self.word(ROLE_SINCE).load(Ordering::Relaxed);
+        Some(Holder {
+            client,
+            pid: self.clients.info(client).map_or(0, |info| info.pid),
+            thread: self.word(ROLE_THREAD).load(Ordering::Relaxed) as u32,
+            age_ms: clock::now_ms().saturating_sub(since),
+            me: client == self.me,
+        })
+    }
+
+    fn acquire_by(&self, deadline: Deadline) -> Result<Option<Acquired>> {
+        // Before the queue: in a forked child its mutex may be locked for ever.
+        if self.forked() {
+            return Err(Error::Forked);
+        }
+        if !self.board().shared().intact() {
+            let source = std::io::Error::from_raw_os_error(libc::EBADF);
+            return Err(Error::io(
+                "use the lock file (somebody closed its descriptor)",
+                "",
+                source,
+            ));
+        }
+        if !self.enter_queue(deadline) {
+            return Ok(None);
+        }
+        let acquired = self.take_word(deadline);
+        match acquired {
+            Ok(Some(_)) => {
+                self.word(ROLE_SINCE).store(clock::now_ms(), Ordering::Relaxed);
+                self.word(ROLE_THREAD).store(u64::from(clock::thread_id()), Ordering::Relaxed);
+            }
+            Ok(None) | Err(_) => self.leave_queue(),
+        }
+        acquired
+    }
+
+    // ---- the queue of this client's threads
+
+    fn lock_queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter_queue(&self, deadline: Deadline) -> bool {
+        let mut queue = self.lock_queue();
+        if queue.busy || queue.handed {
+            queue.waiting += 1;
+            while queue.busy {
+                let left = deadline.left();
+                if left.is_zero() {
+                    break;
+                }
+                let woken = self.turn.wait_timeout(queue, left);
+                queue = woken.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            queue.waiting -= 1;
+            if queue.busy {
+                return false;
+            }
+            queue.handed = false;
+        }
+        queue.busy = true;
+        true
+    }
+
+    fn leave_queue(&self) {
+        let mut queue = self.lock_queue();
+        assert!(queue.busy, "a role is released once");
+        queue.busy = false;
+        queue.handed = queue.waiting > 0;
+        if queue.handed {
+            self.turn.notify_one();
+        }
+    }
+
+    // ---- the word
+
+    fn take_word(&self, deadline: Deadline) -> Result<Option<Acquired>> {
+        if self.give_way.swap(false, Ordering::Relaxed) {
+            self.let_others_in();
+        }
+        loop {
+            let holder = match self.attempt()? {
+                Attempt::Taken(acquired) => return Ok(Some(acquired)),
+                Attempt::HeldBy(holder) => holder,
+            };
+            let left = deadline.left();
+            if left.is_zero() {
+                return Ok(None);
+            }
+            self.word(ROLE_WAITERS).store(1, Ordering::Relaxed);
+            // Pairs with the fence of `leave_word`: it sees us, or the kernel sees that the word
+            // changed.
+            fence(Ordering::SeqCst);
+            self.board().shared().wait(self.at + ROLE_HOLDER, holder, left.min(LOOK_AGAIN));
+        }
+    }
+
+    /// Takes the word if it is free or its holder dead.
+    fn attempt(&self) -> Result<Attempt> {
+        let word = self.word(ROLE_HOLDER);
+        let mut holder = word.load(Ordering::Acquire);
+        loop {
+            // The queue is ours, so a word that names us was left by a failed release: nobody works
+            // under it.
+            let dead = holder != 0
+                && (holder == self.me.word()
+                    || !self.clients.is_alive(ClientId::of_word(holder))?);
+            if holder != 0 && !dead {
+                return Ok(Attempt::HeldBy(holder));
+            }
+            let taken =
+                word.compare_exchange(holder, self.me.word(), Ordering::AcqRel, Ordering::Acquire);
+            match taken {
+                Ok(_) => return Ok(Attempt::Taken(Acquired { took_over_from_dead: dead })),
+                Err(now) => holder = now,
+            }
+        }
+    }
+
+    fn leave_word(&self) {
+        let word = self.word(ROLE_HOLDER);
+        let left = word.compare_exchange(self.me.word(), 0, Ordering::AcqRel, Ordering::Relaxed);
+        if left.is_err() {
+            return;
+        }
+        fence(Ordering::SeqCst);
+        if self.word(ROLE_WAITERS).load(Ordering::Relaxed) != 0 {
+            self.word(ROLE_WAITERS).store(0, Ordering::Relaxed);
+            self.give_way.store(true, Ordering::Relaxed);
+            self.board().shared().wake(self.at + ROLE_HOLDER);
+        }
+        if self.kind == RoleKind::Flusher {
+            self.board().ring();
+        }
+    }
+
+    /// Lets another client have its turn, which was woken and needs a moment: a client that writes
+    /// all the time would otherwise win each race for the word.
+    fn let_others_in(&self) {
+        let start = Instant::now();
+        while self.word(ROLE_HOLDER).load(Ordering::Relaxed) == 0 && start.elapsed() < GIVE_WAY {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    fn board(&self) -> &Board {
+        self.clients.board()
+    }
+
+    fn word(&self, which: usize) -> &Word {
+        &self.board().fixed()[self.at + which]
+    }
+
+    fn forked(&self) -> bool {
+        fork::generation() != self.fork_generation
+    }
+
+    #[cold]
+    fn held_text(&self, waited: Duration) -> String {
+        let what = match self.kind {
+            RoleKind::Writer => "the writer's lock",
+            RoleKind::Flusher => "the flusher's role",
+        };
+        let waited = waited.as_millis();
+        let Some(holder) = self.holder() else {
+            return format!("{what} was not free within {waited} ms");
+        };
+        let place = if holder.me {
+            "this environment".to_string()
+        } else if holder.pid == std::process::id() {
+            "another environment of this process".to_string()
+        } else if is_process(holder.pid) {
+            format!("process {}", holder.pid)
+        } else {
+            // Seen from here only its lock is left.
+            format!("process {} (gone; a child that it forked, or another container)", holder.pid)
+        };
+        format!(
+            "{what} was not free within {waited} ms: client {} of {place}, thread {}, \
+             has held it for {} ms",
+            holder.client.number, holder.thread, holder.age_ms
+        )
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Deadline {
+    start: Instant,
+    timeout: Duration,
+}
+
+impl Deadline {
+    fn left(self) -> Duration {
+        self.timeout.saturating_sub(self.start.elapsed())
+    }
+}
+
+/// Whether a process of that number can be seen from here; only words of an error depend on it.
+fn is_process(pid: u32) -> bool {
+    // SAFETY: signal 0 is never delivered, the call only asks.
+    let sent = unsafe { libc::kill(pid as libc::pid_t, 0) };
+    sent == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}

@@ -1,0 +1,457 @@
+//! Reader slots: which snapshots living readers can see.
+//!
+//! A slot is a cache line of the lock file: a state with the client that owns it, and the txnid it
+//! pins. A client keeps the slots that it ever needed, live but with no pin, in a pool of its own;
+//! so taking one costs no system call and no shared write. A slot that is live with a pin of 0
+//! protects nothing.
+//!
+//! Invariants:
+//! 1. A state changes by compare-and-swap only; whoever takes a free slot, the dead's included, has
+//!    it alone.
+//! 2. The high-water mark is raised before a new slot is used, and the file grown before that
+//!    (P14).
+//! 3. Slots of the dead are cleared only under the gate, pin first (P1).
+//! 4. A scan sees the pin of every reader whose second look (`Board::read_published`) came before
+//!    the scan's fence; a reader that looks later took a snapshot that the writer protects anyway
+//!    (P10, P14).
+//! 5. A forked child changes nothing here: its slots are the parent's.
+//!
+//! States: free -> live (owned) -> parked -> ousted; a parked reader has promised to look at its
+//! state before it reads on, and an ousted one protects nothing any more.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::board::{Board, Mark, ProtectedMarks};
+use super::clients::{ClientId, Clients};
+use super::gate::{GATE_TIMEOUT, Gate};
+use super::layout::*;
+use super::word::{Ordering, fence};
+use super::{clock, fork};
+use crate::error::{Error, Result};
+
+const STATE_MASK: u64 = 3;
+const FREE: u64 = 0;
+const LIVE: u64 = 1;
+const PARKED: u64 = 2;
+const OUSTED: u64 = 3;
+
+/// Places of the pool; threads are spread over them by their id.
+const PLACES: usize = 64;
+
+/// A reader slot that this client owns and one reader uses. To be given back to [`Slots::release`].
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    index: u32,
+}
+
+impl Slot {
+    #[inline]
+    pub(crate) fn index(&self) -> u32 {
+        self.index
+    }
+}
+
+/// A reader, for people to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ReaderInfo {
+    /// The number of its slot.
+    pub(crate) slot: u32,
+    pub(crate) client: ClientId,
+    /// 0 if the client table has forgotten it.
+    pub(crate) pid: u32,
+    pub(crate) thread: u32,
+    pub(crate) txnid: u64,
+    pub(crate) age_ms: u64,
+    pub(crate) parked: bool,
+    pub(crate) ousted: bool,
+}
+
+/// The snapshots that page reuse must respect (P11), in a buffer to be used again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Protected {
+    snapshots: Vec<u64>,
+    published: u64,
+}
+
+impl Protected {
+    /// All of them, ascending, each once.
+    pub(crate) fn snapshots(&self) -> &[u64] {
+        &self.snapshots
+    }
+
+    /// The snapshot that was published when the scan of the slots began: in a later transaction
+    /// this scan decides only pages freed at or before it (P13).
+    pub(crate) fn published(&self) -> u64 {
+        self.published
+    }
+
+    /// The oldest protected snapshot that can see a page born at `birth` and freed at `freed` (P12,
+    /// P15).
+    pub(crate) fn holder(&self, birth: u64, freed: u64) -> Option<u64> {
+        let at = self.snapshots.partition_point(|s| *s < birth);
+        self.snapshots.get(at).copied().filter(|s| *s < freed)
+    }
+
+    /// Reads the marks anew and keeps the readers that the last scan found (P13).
+    pub(crate) fn add_marks(&mut self, marks: &ProtectedMarks) {
+        for mark in [marks.in_flight, marks.durable, marks.published, marks.sealed] {
+            self.add(mark.txnid());
+        }
+    }
+
+    /// Protects one more snapshot, such as a named one; 0 is none.
+    pub(crate) fn add(&mut self, txnid: u64) {
+        if txnid != 0
+            && let Err(at) = self.snapshots.binary_search(&txnid)
+        {
+            self.snapshots.insert(at, txnid);
+        }
+    }
+}
+
+/// The reader slots, as one client sees them.
+pub(crate) struct Slots {
+    clients: Arc<Clients>,
+    me: ClientId,
+    live: u64,
+    /// Index + 1 of a pooled slot, or 0.
+    places: Box<[Place; PLACES]>,
+    overflow: Mutex<Vec<u32>>,
+    owned: AtomicUsize,
+    /// Where the last search for a free slot ended.
+    rover: AtomicU32,
+    fork_generation: u32,
+}
+
+/// On cache lines of its own (and of the pair that the prefetcher fetches).
+#[repr(align(128))]
+struct Place(AtomicU32);
+
+impl Slots {
+    /// The client must have joined.
+    pub(crate) fn new(clients: Arc<Clients>) -> Slots {
+        let me = clients.me();
+        Slots {
+            clients,
+            me,
+            live: me.word() | LIVE,
+            places: Box::new([const { Place(AtomicU32::new(0)) }; PLACES]),
+            overflow: Mutex::default(),
+            owned: AtomicUsize::new(0),
+            rover: AtomicU32::new(0),
+            fork_generation: fork::generation(),
+        }
+    }
+
+    /// A slot for a reader, without a pin yet. From the pool: no allocation and no system call.
+    #[inline]
+    pub(crate) fn claim(&self) -> Result<Slot> {
+        let pooled = self.place().swap(0, Ordering::Acquire);
+        if pooled != 0 && self.usable(pooled - 1) {
+            return Ok(Slot { index: pooled - 1 });
+        }
+        self.claim_slow()
+    }
+
+    /// Takes the pin away and keeps the slot for the next reader.
+    #[inline]
+    pub(crate) fn release(&self, slot: Slot) {
+        if !self.usable(slot.index) && !self.revive(slot.index) {
+            return;
+        }
+        self.board().slot_words(slot.index)[SLOT_PIN].store(0, Ordering::Release);
+        let kept =
+            self.place().compare_exchange(0, slot.index + 1, Ordering::Release, Ordering::Relaxed);
+        if kept.is_err() {
+            self.lock_overflow().push(slot.index);
+        }
+    }
+
+    /// The reader promises to [`Slots::unpark`] before it reads on; until then it may be ousted.
+    pub(crate) fn park(&self, slot: &Slot) -> Result<()> {
+        let parked = self.change(slot.index, self.live, self.me.word() | PARKED);
+        parked.then_some(()).ok_or(Error::Invalid("the reader is parked already"))
+    }
+
+    /// Whether the reader may read on: it was not ousted.
+    pub(crate) fn unpark(&self, slot: &Slot) -> bool {
+        self.change(slot.index, self.me.word() | PARKED, self.live)
+    }
+
+    /// Ousts a parked reader, of whatever client, as [`Slots::list`] showed it. From then on scans
+    /// ignore it.
+    pub(crate) fn oust(&self, reader: &ReaderInfo) -> bool {
+        reader.parked
+            && reader.slot < self.high()
+            && self.change(
+                reader.slot,
+                reader.client.word() | PARKED,
+                reader.client.word() | OUSTED,
+            )
+    }
+
+    /// Everything that page reuse must respect, read in the order of P10.
+    pub(crate) fn protected(&self, into: &mut Protected) -> Result<ProtectedMarks> {
+        let marks = self.board().protected_marks();
+        into.snapshots.clear();
+        into.published = marks.published.txnid();
+        self.scan(&mut into.snapshots)?;
+        into.snapshots.sort_unstable();
+        into.snapshots.dedup();
+        into.add_marks(&marks);
+        Ok(marks)
+    }
+
+    /// Adds the pins of living readers to `pins`, unordered, some more than once. After
+    /// [`Board::protected_marks`]. Clears up after the dead if the gate is free at once.
+    pub(crate) fn scan(&self, pins: &mut Vec<u64>) -> Result<()> {
+        // Pairs with the fence of `Board::read_published`; also keeps the slots below the marks
+        // (P10).
+        fence(Ordering::SeqCst);
+        let mut judge = Judge { clients: &self.clients, known: Vec::new() };
+        let mut any_dead = false;
+        for index in 0..self.high() {
+            let words = self.board().slot_words(index);
+            let state = words[SLOT_STATE].load(Ordering::Acquire);
+            let pin = words[SLOT_PIN].load(Ordering::Acquire);
+            if pin == 0 || state & STATE_MASK == OUSTED {
+                continue;
+            }
+            // Free with a pin: just being taken, or cleared. Its state will be seen next time.
+            if state & STATE_MASK == FREE || judge.is_alive(state)? {
+                pins.push(pin);
+            } else {
+                any_dead = true;
+            }
+        }
+        if any_dead && let Some(gate) = Gate::try_lock(self.board().shared(), Duration::ZERO)? {
+            self.sweep(&gate)?;
+        }
+        Ok(())
+    }
+
+    /// Frees the slots of dead clients; returns how many.
+    pub(crate) fn sweep(&self, gate: &Gate) -> Result<u32> {
+        gate.assert_of(self.board().shared());
+        let mut judge = Judge { clients: &self.clients, known: Vec::new() };
+        let mut freed = 0;
+        for index in 0..self.high() {
+            let state = self.board().slot_words(index)[SLOT_STATE].load(Ordering::Acquire);
+            if state & STATE_MASK != FREE && !judge.is_alive(state)? {
+                freed += u32::from(clear(self.board(), index, state));
+            }
+        }
+        Ok(freed)
+    }
+
+    /// All readers with a pin, for people to look at.
+    pub(crate) fn list(&self) -> Vec<ReaderInfo> {
+        let now = clock::now_ms();
+        let reader = |slot| {
+            let words = self.board().slot_words(slot);
+            let state = words[SLOT_STATE].load(Ordering::Acquire);
+            let txnid = words[SLOT_PIN].load(Ordering::Acquire);
+            let client = ClientId::of_word(state);
+            (state & STATE_MASK != FREE && txnid != 0).then(|| ReaderInfo {
+                slot,
+                client,
+                pid: self.clients.info(client).map_or(0, |info| info.pid),
+                thread: words[SLOT_THREAD].load(Ordering::Relaxed) as u32,
+                txnid,
+                age_ms: now.saturating_sub(words[SLOT_SINCE].load(Ordering::Relaxed)),
+                parked: state & STATE_MASK == PARKED,
+                ousted: state & STATE_MASK == OUSTED,
+            })
+        };
+        (0..self.high()).filter_map(reader).collect()
+    }
+
+    // ---- the pool
+
+    #[inline]
+    fn place(&self) -> &AtomicU32 {
+        &self.places[clock::thread_id() as usize % PLACES].0
+    }
+
+    /// Whether the slot is still ours to use: no fork, and nobody took this client for dead (its
+    /// descriptors closed behind its back).
+    #[inline]
+    fn usable(&self, index: u32) -> bool {
+        fork::generation() == self.fork_generation
+            && self.board().slot_words(index)[SLOT_STATE].load(Ordering::Relaxed) == self.live
+    }
+
+    /// Makes a slot live again that was parked, maybe ousted. `false`: it is not ours any more.
+    #[cold]
+    fn revive(&self, index: u32) -> bool {
+        if fork::generation() != self.fork_generation {
+            return false;
+        }
+        // An ousted slot's pin must be gone before its state counts again.
+        let state = self.board().slot_words(index)[SLOT_STATE].load(Ordering::Acquire);
+        if state & !STATE_MASK != self.me.word() {
+            return false;
+        }
+        self.board().slot_words(index)[SLOT_PIN].store(0, Ordering::Release);
+        self.change(index, self.me.word() | PARKED, self.live)
+            || self.change(index, self.me.word() | OUSTED, self.live)
+    }
+
+    #[cold]
+    fn claim_slow(&self) -> Result<Slot> {
+        if fork::generation() != self.fork_generation {
+            return Err(Error::Forked);
+        }
+        loop {
+            let pooled = self.lock_overflow().pop();
+            // With few slots a thread gets one of its own, rather than its neighbour's each time.
+            let found = match pooled {
+                Some(index) => Some(index),
+                None if self.owned.load(Ordering::Relaxed) < PLACES => None,
+                None => self.steal(),
+            };
+            match found {
+                Some(index) if self.usable(index) => return Ok(Slot { index }),
+                Some(_) => {}
+                None => return self.claim_new(),
+            }
+        }
+    }
+
+    fn steal(&self) -> Option<u32> {
+        let full = |place: &&Place| place.0.load(Ordering::Relaxed) != 0;
+        self.places.iter().filter(full).find_map(|place| match place.0.swap(0, Ordering::Acquire) {
+            0 => None,
+            pooled => Some(pooled - 1),
+        })
+    }
+
+    fn claim_new(&self) -> Result<Slot> {
+        // Room for all of them, so that giving one back never allocates.
+        let owned = self.owned.fetch_add(1, Ordering::Relaxed) + 1;
+        {
+            let mut overflow = self.lock_overflow();
+            let missing = owned.saturating_sub(overflow.len());
+            overflow.reserve(missing);
+        }
+        let index = self.take_shared().inspect_err(|_| {
+            self.owned.fetch_sub(1, Ordering::Relaxed);
+        })?;
+        let words = self.board().slot_words(index);
+        words[SLOT_THREAD].store(u64::from(clock::thread_id()), Ordering::Relaxed);
+        Ok(Slot { index })
+    }
+
+    fn lock_overflow(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.overflow.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // ---- the shared table
+
+    fn take_shared(&self) -> Result<u32> {
+        if let Some(index) = self.take_free() {
+            return Ok(index);
+        }
+        let gate = Gate::lock(self.board().shared(), GATE_TIMEOUT)?;
+        if self.sweep(&gate)? > 0
+            && let Some(index) = self.take_free()
+        {
+            return Ok(index);
+        }
+        loop {
+            let index = self.high();
+            if index == self.capacity() {
+                self.grow(&gate)?;
+            }
+            // Before the slot is used: a scan that misses it must come before its pin (invariant
+            // 2).
+            self.board().fixed()[SLOT_HIGH].store(u64::from(index) + 1, Ordering::Release);
+            // Somebody who needs no gate to find a free slot may be faster.
+            if self.change(index, FREE, self.live) {
+                return Ok(index);
+            }
+        }
+    }
+
+    fn take_free(&self) -> Option<u32> {
+        let high = self.high();
+        let start = self.rover.load(Ordering::Relaxed).min(high);
+        let found = (start..high).chain(0..start).find(|index| {
+            self.board().slot_words(*index)[SLOT_STATE].load(Ordering::Relaxed) == FREE
+                && self.change(*index, FREE, self.live)
+        });
+        self.rover.store(found.map_or(0, |index| index + 1), Ordering::Relaxed);
+        found
+    }
+
+    fn grow(&self, gate: &Gate) -> Result<()> {
+        gate.assert_of(self.board().shared());
+        let capacity = self.capacity() + self.capacity().max(SLOTS_FIRST);
+        self.board().shared().grow(SLOTS + capacity as usize * SLOT_WORDS)?;
+        self.board().fixed()[SLOT_CAPACITY].store(u64::from(capacity), Ordering::Release);
+        Ok(())
+    }
+
+    fn change(&self, index: u32, from: u64, to: u64) -> bool {
+        let state = &self.board().slot_words(index)[SLOT_STATE];
+        state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    fn high(&self) -> u32 {
+        slots_high(self.board())
+    }
+
+    fn capacity(&self) -> u32 {
+        self.board().fixed()[SLOT_CAPACITY].load(Ordering::Acquire) as u32
+    }
+
+    fn board(&self) -> &Board {
+        self.clients.board()
+    }
+}
+
+/// Judges each client once per scan: asking the kernel costs.
+struct Judge<'a> {
+    clients: &'a Clients,
+    known: Vec<(ClientId, bool)>,
+}
+
+impl Judge<'_> {
+    fn is_alive(&mut self, state: u64) -> Result<bool> {
+        let id = ClientId::of_word(state);
+        if let Some((_, alive)) = self.known.iter().rev().find(|(known, _)| *known == id) {
+            return Ok(*alive);
+        }
+        let alive = self.clients.is_alive(id)?;
+        self.known.push((id, alive));
+        Ok(alive)
+    }
+}
+
+/// Frees all slots of a client that is about to leave.
+pub(super) fn clear_all_of(board: &Board, client: ClientId) {
+    for index in 0..slots_high(board) {
+        let state = board.slot_words(index)[SLOT_STATE].load(Ordering::Acquire);
+        if state & STATE_MASK != FREE && state & !STATE_MASK == client.word() {
+            clear(board, index, state);
+        }
+    }
+}
+
+/// Frees a slot whose owner is dead or leaving. Under the gate, so nobody else clears it too.
+fn clear(board: &Board, index: u32, state: u64) -> bool {
+    let words = board.slot_words(index);
+    // The pin first: once the slot is free its next owner's pin must not be lost.
+    words[SLOT_PIN].store(0, Ordering::Release);
+    let freed =
+        words[SLOT_STATE].compare_exchange(state, FREE, Ordering::AcqRel, Ordering::Relaxed);
+    freed.is_ok()
+}
+
+fn slots_high(board: &Board) -> u32 {
+    let fixed = board.fixed();
+    let high = fixed[SLOT_HIGH].load(Ordering::Acquire);
+    high.min(fixed[SLOT_CAPACITY].load(Ordering::Acquire)) as u32
+}
