@@ -5,11 +5,11 @@
 //! slot:  u32 head, u16 offset in the page, u16 bytes of the rest of the separator; slot 0 is zero
 //! ```
 //!
-//! 1. Child `i` holds the keys from separator `i` (included) to separator `i + 1` (excluded). Child 0
-//!    has none: it begins below every key.
-//! 2. All separators share the prefix, which lies in the last `prefix_bytes` of the page and counts as
-//!    part of the heap; the heap holds what follows it of each. [`Branch::find`] compares the prefix, so it
-//!    is right for any key.
+//! 1. Child `i` holds the keys from separator `i` (included) to separator `i + 1` (excluded). Child
+//!    0 has none: it begins below every key.
+//! 2. All separators share the prefix, which lies in the last `prefix_bytes` of the page and counts
+//!    as part of the heap; the heap holds what follows it of each. [`Branch::find`] compares the
+//!    prefix, so it is right for any key.
 //! 3. A branch has at least one child.
 
 use super::header::{self, HEADER_BYTES};
@@ -23,7 +23,8 @@ use std::cmp::Ordering;
 /// Bytes that a child takes beside its separator: slot and pointer.
 pub(super) const CHILD_BYTES: usize = SLOT_BYTES + Ptr::BYTES;
 
-/// A separator in its two parts, the lead and the rest of it; [`KeyOrder::join`] puts them together.
+/// A separator in its two parts, the lead and the rest of it; [`KeyOrder::join`] puts them
+/// together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SeparatorRef<'p> {
     pub(crate) prefix: &'p [u8],
@@ -174,8 +175,8 @@ impl<'p> Branch<'p> {
         (self.page.len() - HEADER_BYTES).saturating_sub(self.live_bytes())
     }
 
-    /// Whether the page is all that it should be: separators inside the heap and apart, sums right, in
-    /// order and not too long, heads true, slot 0 empty, no child that is no page.
+    /// Whether the page is all that it should be: separators inside the heap and apart, sums right,
+    /// in order and not too long, heads true, slot 0 empty, no child that is no page.
     pub(crate) fn audit<O: KeyOrder>(&self, order: O) -> Result<(), Reason> {
         let heap_start = audit_heap(self.page, CHILD_BYTES * self.count())?;
         let prefix_bytes = self.prefix_bytes();

@@ -1,8 +1,8 @@
 //! Branches: editing a page that this transaction level buffers.
 //!
 //! 1. After every call the page is a valid branch, unless the page was damaged before (`Err`).
-//! 2. A separator that does not share the page's prefix makes all others longer, so inserting it may be
-//!    refused although the separator itself would fit.
+//! 2. A separator that does not share the page's prefix makes all others longer, so inserting it
+//!    may be refused although the separator itself would fit.
 
 use super::branch::{Branch, CHILD_BYTES, SeparatorRef};
 use super::header::{self, FLAG_EDITED, HEADER_BYTES};
@@ -76,8 +76,8 @@ impl<'p> BranchMut<'p> {
         Ok(true)
     }
 
-    /// Removes child `index` with its separator; of child 0, with that of the child that is first then.
-    /// Not the only child.
+    /// Removes child `index` with its separator; of child 0, with that of the child that is first
+    /// then. Not the only child.
     pub(crate) fn remove(&mut self, index: usize) -> Result<(), Reason> {
         let count = header::count(self.page);
         assert!(count > 1 && index < count, "remove: no such child, or the only one");
@@ -109,7 +109,8 @@ impl<'p> BranchMut<'p> {
         self.page[at..at + Ptr::BYTES].copy_from_slice(&child.encode());
     }
 
-    /// Gives child `index`, not the first, another separator. False: it does not fit, nothing changed.
+    /// Gives child `index`, not the first, another separator. False: it does not fit, nothing
+    /// changed.
     pub(crate) fn set_separator<O: KeyOrder>(
         &mut self,
         order: O,
@@ -255,8 +256,8 @@ pub(super) fn write_branch<O: KeyOrder>(
     Ok(true)
 }
 
-/// The slot of a separator whose rest lies at `offset`. An empty rest may lie anywhere: at the very end of
-/// a page of 64 KiB its offset would not fit 16 bits.
+/// The slot of a separator whose rest lies at `offset`. An empty rest may lie anywhere: at the very
+/// end of a page of 64 KiB its offset would not fit 16 bits.
 fn rest_slot<O: KeyOrder>(order: O, rest: &[u8], offset: usize) -> Slot {
     slot(order.head(rest, 0), if rest.is_empty() { 0 } else { offset }, rest.len())
 }

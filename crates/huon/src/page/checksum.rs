@@ -1,4 +1,5 @@
-//! Checksums: xxh3 of 64 bits, seeded with the file's uuid, so that pages of another file do not pass.
+//! Checksums: xxh3 of 64 bits, seeded with the file's uuid, so that pages of another file do not
+//! pass.
 
 use super::types::Reason;
 use xxhash_rust::xxh3::xxh3_64_with_seed;

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! 1. An item with `pages == 0` is a chain: `(pgno, birth)` is its first chunk page and `freed` the
-//!    snapshot that owns it (0: none). Every other item is a run of pages of one birth, freed together.
+//!    snapshot that owns it (0: none). Every other item is a run of pages of one birth, freed
+//!    together.
 //! 2. No item names page 0, and no run passes the largest page number.
 //!
 //! Which items may be reused is decided above.

@@ -1,8 +1,8 @@
 //! Dividing and joining pages.
 //!
 //! 1. A divided page and its new right neighbour are packed, and hold what the page held before.
-//! 2. The separator is the shortest lead that is above everything on the left and not above anything on
-//!    the right, the new key included.
+//! 2. The separator is the shortest lead that is above everything on the left and not above
+//!    anything on the right, the new key included.
 //! 3. Pages with a single cell or child are ordinary: keys near the maximum leave no choice.
 //!
 //! Which pages are neighbours, and what happens to their parent, is the tree's business.
@@ -51,9 +51,10 @@ impl Place {
 
 /// Where to divide a leaf so that a new cell before slot `index` fits its side.
 ///
-/// `new_cell_bytes` is [`leaf_cell_bytes`] of it. The halves are balanced by bytes; at the edges of the
-/// tree the full page stays full, for keys that arrive in order. If the new cell fits no place (it is
-/// large, and so are its neighbours) it goes to the right page's front: choose and divide again there.
+/// `new_cell_bytes` is [`leaf_cell_bytes`] of it. The halves are balanced by bytes; at the edges of
+/// the tree the full page stays full, for keys that arrive in order. If the new cell fits no place
+/// (it is large, and so are its neighbours) it goes to the right page's front: choose and divide
+/// again there.
 pub(crate) fn choose_split(
     leaf: &Leaf<'_>,
     index: usize,
@@ -101,8 +102,8 @@ pub(crate) fn choose_split(
 
 /// Divides a leaf: cells from `place.at` on go to `right`, which becomes the leaf `right_ptr`.
 ///
-/// `key` is the new key, to be inserted before slot `index` of the whole; it bounds the separator if it
-/// goes to the border. Returns the separator.
+/// `key` is the new key, to be inserted before slot `index` of the whole; it bounds the separator
+/// if it goes to the border. Returns the separator.
 pub(crate) fn split_leaf<O: KeyOrder>(
     order: O,
     left: &mut [u8],
@@ -174,11 +175,11 @@ pub(crate) struct NewChild<'a> {
     pub(crate) child: Ptr,
 }
 
-/// Divides a branch that has no room for `new`, with `new` in it. One call is always enough: the new child
-/// can be the first on the right, where its separator is not stored.
+/// Divides a branch that has no room for `new`, with `new` in it. One call is always enough: the
+/// new child can be the first on the right, where its separator is not stored.
 ///
-/// The halves are balanced by count as far as they fit; at the edges of the tree the full page stays full.
-/// Returns the separator between the two, and how many children the left one has.
+/// The halves are balanced by count as far as they fit; at the edges of the tree the full page
+/// stays full. Returns the separator between the two, and how many children the left one has.
 pub(crate) fn split_branch_insert<O: KeyOrder>(
     order: O,
     left: &mut [u8],
@@ -248,8 +249,8 @@ fn divide_entries<O: KeyOrder>(
     Ok(separator)
 }
 
-/// Moves all children of `right` into `left`, with `separator` between them. False: they do not fit, and
-/// nothing changed.
+/// Moves all children of `right` into `left`, with `separator` between them. False: they do not
+/// fit, and nothing changed.
 pub(crate) fn merge_branch<O: KeyOrder>(
     order: O,
     left: &mut [u8],

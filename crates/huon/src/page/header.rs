@@ -1,8 +1,9 @@
 //! The header that every page starts with; its picture is in the module above.
 //!
-//! 1. [`admit`] is the only way from a pointer to a page: pgno, kind, level and birth are compared in
-//!    one test, and nothing else of a page is read before it passed.
-//! 2. `count` is only bounded here by its 16 bits; the views of leaf, branch and chunk bound it by the page.
+//! 1. [`admit`] is the only way from a pointer to a page: pgno, kind, level and birth are compared
+//!    in one test, and nothing else of a page is read before it passed.
+//! 2. `count` is only bounded here by its 16 bits; the views of leaf, branch and chunk bound it by
+//!    the page.
 
 use super::types::{Kind, Pgno, Ptr, Reason, Txnid};
 

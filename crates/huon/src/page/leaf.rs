@@ -7,9 +7,10 @@
 //! ```
 //!
 //! 1. Slots are in key order; the cell of slot 0 lies lowest in a packed page.
-//! 2. All keys share their first `prefix_bytes` bytes in key order (perhaps more), and the head of a slot
-//!    holds the four bytes behind them. Keys stay whole in their cells.
-//! 3. Every offset and length is checked before use; [`Leaf::audit`] checks what reading can do without.
+//! 2. All keys share their first `prefix_bytes` bytes in key order (perhaps more), and the head of
+//!    a slot holds the four bytes behind them. Keys stay whole in their cells.
+//! 3. Every offset and length is checked before use; [`Leaf::audit`] checks what reading can do
+//!    without.
 //!
 //! What a payload means (a run, a tree record) is for the layers above.
 
@@ -151,8 +152,9 @@ impl<'p> Leaf<'p> {
         &self.page[self.offset(i)..][..bytes]
     }
 
-    /// The record with exactly that key. An equal key proves that the prefix is shared, so the prefix
-    /// is not compared; a key that does not share it finds an arbitrary slot, and is not equal.
+    /// The record with exactly that key. An equal key proves that the prefix is shared, so the
+    /// prefix is not compared; a key that does not share it finds an arbitrary slot, and is not
+    /// equal.
     #[inline]
     pub(crate) fn get<O: KeyOrder>(
         &self,
@@ -241,8 +243,8 @@ impl<'p> Leaf<'p> {
         (self.page.len() - HEADER_BYTES).saturating_sub(self.live_bytes())
     }
 
-    /// Whether the page is all that it should be: cells inside the heap and apart, sums right, keys in
-    /// order and not too long, heads and prefix true.
+    /// Whether the page is all that it should be: cells inside the heap and apart, sums right, keys
+    /// in order and not too long, heads and prefix true.
     pub(crate) fn audit<O: KeyOrder>(&self, order: O) -> Result<(), Reason> {
         let heap_start = audit_heap(self.page, SLOT_BYTES * self.count())?;
         let prefix_bytes = self.prefix_bytes();

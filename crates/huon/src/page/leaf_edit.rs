@@ -272,8 +272,9 @@ impl<'p> LeafMut<'p> {
     }
 }
 
-/// Fills a leaf whose header names it with the records of `parts`, in their order: packed, with the best
-/// prefix, free bytes zero. The caller knows that they fit; if not, the page they came from is damaged.
+/// Fills a leaf whose header names it with the records of `parts`, in their order: packed, with the
+/// best prefix, free bytes zero. The caller knows that they fit; if not, the page they came from is
+/// damaged.
 pub(super) fn pack_cells<O: KeyOrder>(
     order: O,
     out: &mut [u8],

@@ -1,4 +1,5 @@
-//! The meta block: everything a snapshot is, in 4096 bytes. The same bytes are an image in the lock file.
+//! The meta block: everything a snapshot is, in 4096 bytes. The same bytes are an image in the lock
+//! file.
 //!
 //! ```text
 //!   0  4 bytes  "HUON"               72  4 x u32  geometry: lower, upper, grow, shrink (pages)

@@ -15,7 +15,8 @@
 //! 30  u16  flags          bit 0: edited since it was packed (never set on a page in the file)
 //! ```
 //!
-//! A [`Ptr`] names one content for ever; a page whose pgno or birth differ from its pointer is damage.
+//! A [`Ptr`] names one content for ever; a page whose pgno or birth differ from its pointer is
+//! damage.
 
 mod branch;
 mod branch_edit;
@@ -31,6 +32,8 @@ mod order;
 mod pack;
 mod probe;
 mod run;
+#[cfg(test)]
+mod tests;
 mod tree_record;
 mod types;
 

@@ -1,9 +1,10 @@
 //! How keys compare, and what their leading bytes in that order are.
 //!
-//! 1. An order with heads compares as its `lead`s do: `a < b` exactly when the first place where the
-//!    two differ, counted in key order, holds the smaller byte in `a`, or `a` is a lead of `b`.
+//! 1. An order with heads compares as its `lead`s do: `a < b` exactly when the first place where
+//!    the two differ, counted in key order, holds the smaller byte in `a`, or `a` is a lead of `b`.
 //! 2. `lead(key, n)` and `rest(key, n)` are the two parts of the key for every `n`; both saturate.
-//! 3. Equal bytes compare equal in every order; only a caller's comparator may call others equal too.
+//! 3. Equal bytes compare equal in every order; only a caller's comparator may call others equal
+//!    too.
 //!
 //! Native little-endian integers are the reversed order with a fixed key length.
 

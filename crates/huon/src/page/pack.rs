@@ -3,8 +3,9 @@
 //! 1. A page keeps its meaning: the same name, the same records or children, in the same order.
 //! 2. A page that was not edited since it was packed is left as it is.
 //!
-//! [`pack`] also finds the best prefix, for which it needs the order of the keys. [`pack_for_writing`] keeps
-//! the prefix; it is the best one nearly always, since dividing a page finds it and later keys share it.
+//! [`pack`] also finds the best prefix, for which it needs the order of the keys.
+//! [`pack_for_writing`] keeps the prefix; it is the best one nearly always, since dividing a page
+//! finds it and later keys share it.
 
 use super::branch::{Branch, CHILD_BYTES};
 use super::branch_edit::{entries, write_branch};
@@ -63,7 +64,8 @@ pub(crate) fn pack_for_writing(page: &mut [u8], scratch: &mut [u8]) {
     }
 }
 
-/// Copies what the slots name, `place(i)` in `from`, to the top of `page`, below its last `tail_bytes`.
+/// Copies what the slots name, `place(i)` in `from`, to the top of `page`, below its last
+/// `tail_bytes`.
 fn gather(
     page: &mut [u8],
     from: &[u8],

@@ -1,7 +1,8 @@
-//! The search that leaves and branches share: over the heads alone, whole keys only where heads tie.
+//! The search that leaves and branches share: over the heads alone, whole keys only where heads
+//! tie.
 //!
-//! The search branches on every comparison on purpose: for single lookups the predictor lets the core
-//! run ahead past the missing line, which a branchless search cannot.
+//! The search branches on every comparison on purpose: for single lookups the predictor lets the
+//! core run ahead past the missing line, which a branchless search cannot.
 
 use super::order::KeyOrder;
 
@@ -22,7 +23,8 @@ impl<'k, O: KeyOrder> Probe<'k, O> {
         Probe { order, key, first: order.first(key) }
     }
 
-    /// Four bytes behind the `skip` leading ones, as the slots of a page with that prefix hold them.
+    /// Four bytes behind the `skip` leading ones, as the slots of a page with that prefix hold
+    /// them.
     #[inline(always)]
     pub(crate) fn head(&self, skip: usize) -> u32 {
         if skip <= 4 {

@@ -1,0 +1,188 @@
+//! Damaged and hostile pages: a reason, never a panic.
+
+use super::*;
+
+/// Reads everything there is to read. Whether nothing was wrong.
+fn read<O: KeyOrder>(order: O, page: &[u8], keys: &[Vec<u8>]) -> Result<(), Reason> {
+    let count = header::count(page);
+    let mut out = vec![0; page.len()];
+    if let Ok(leaf) = Leaf::view(page, count) {
+        let _ = leaf.audit(order);
+        for i in 0..leaf.count() {
+            let _ = (leaf.key(i), leaf.cell(i));
+        }
+        for key in keys {
+            let _ = (leaf.search(order, key), leaf.get(&Probe::new(order, key)));
+        }
+    }
+    if let Ok(branch) = Branch::view(page, count) {
+        let _ = branch.audit(order);
+        for i in 0..branch.count() {
+            let _ = branch.separator(i).map(|separator| separator.to_vec(order));
+            let _ = branch.child(i);
+        }
+        for key in keys {
+            assert!(branch.find(order, key).is_ok_and(|i| i < branch.count()) || count > 0);
+        }
+    }
+    if let Ok(chunk) = Chunk::view(page, count) {
+        let _ = chunk.items().count() + chunk.next().pgno.0 as usize;
+    }
+    pack(order, page, &mut out)?;
+    pack_for_writing(&mut out, &mut page.to_vec());
+    Ok(())
+}
+
+/// Edits the page as the tree would. Whether nothing was wrong.
+fn edit_leaf<O: KeyOrder>(
+    order: O,
+    page: &[u8],
+    keys: &[Vec<u8>],
+    rng: &mut Rng,
+) -> Result<(), Reason> {
+    let mut copy = page.to_vec();
+    for key in keys {
+        let bytes = rng.bytes(rng.0 as usize % 40);
+        let mut edit = LeafMut::view(&mut copy)?;
+        match edit.as_leaf().search(order, key)? {
+            Ok(i) if rng.chance(2) => edit.remove(i)?,
+            Ok(i) => drop(edit.replace(order, i, PayloadKind::Inline, &bytes)?),
+            Err(i) => drop(edit.insert(order, i, key, PayloadKind::Inline, &bytes)?),
+        }
+        if edit.as_leaf().count() > 0 {
+            let i = rng.below(edit.as_leaf().count());
+            edit.payload_mut(i)?.fill(0xFF);
+        }
+    }
+    let (mut left, mut right) = (page.to_vec(), vec![0; page.len()]);
+    let leaf = Leaf::view(page, header::count(page))?;
+    if leaf.count() > 0 {
+        let index = rng.below(leaf.count() + 1);
+        let place = choose_split(&leaf, index, 40, rng.chance(4), rng.chance(4))?;
+        split_leaf(order, &mut left, &mut right, ptr(8), place, index, &keys[0])?;
+        merge_leaf(order, &mut left, page)?;
+    }
+    Ok(())
+}
+
+fn edit_branch<O: KeyOrder>(
+    order: O,
+    page: &[u8],
+    keys: &[Vec<u8>],
+    rng: &mut Rng,
+) -> Result<(), Reason> {
+    let mut copy = page.to_vec();
+    for key in keys {
+        let mut edit = BranchMut::view(&mut copy)?;
+        let i = edit.as_branch().find(order, key)?;
+        edit.set_child(i, ptr(5));
+        match rng.below(3) {
+            0 if edit.as_branch().count() > 1 => edit.remove(i)?,
+            1 if i > 0 => drop(edit.set_separator(order, i, key)?),
+            _ => drop(edit.insert(order, i + 1, key, ptr(6))?),
+        }
+    }
+    let count = Branch::view(page, header::count(page))?.count();
+    let (mut left, mut right) = (page.to_vec(), vec![0; page.len()]);
+    let new = NewChild { index: 1 + rng.below(count), separator: &keys[0], child: ptr(7) };
+    split_branch_insert(order, &mut left, &mut right, ptr(8), new, false, false)?;
+    merge_branch(order, &mut left, &keys[1], page)?;
+    let mut left = page.to_vec();
+    if count > 1 {
+        split_branch(order, &mut left, &mut right, ptr(8), 1 + rng.below(count - 1))?;
+    }
+    Ok(())
+}
+
+fn attack<O: KeyOrder>(case: &Case<O>, page: &[u8], rng: &mut Rng) -> [u64; 2] {
+    let keys: Vec<Vec<u8>> = (0..4).map(|_| rng.key(key_bytes_max(page.len()))).collect();
+    let results = [
+        read(case.order, page, &keys),
+        edit_leaf(case.order, page, &keys, rng),
+        edit_branch(case.order, page, &keys, rng),
+    ];
+    let fine = results.iter().filter(|result| result.is_ok()).count() as u64;
+    [fine, results.len() as u64 - fine]
+}
+
+fn sound_page<O: KeyOrder>(case: &Case<O>, page_bytes: usize, rng: &mut Rng) -> Vec<u8> {
+    let mut page = vec![0; page_bytes];
+    let mut keys: Vec<Vec<u8>> = (0..1 + rng.below(16)).map(|_| rng.key(30)).collect();
+    case.sort(&mut keys);
+    if rng.chance(2) {
+        let mut edit = LeafMut::init(&mut page, ptr(4));
+        for (i, key) in keys.iter().enumerate() {
+            let bytes = rng.bytes(i);
+            let _ =
+                edit.insert(case.order, edit.as_leaf().count(), key, PayloadKind::Inline, &bytes);
+        }
+    } else {
+        let mut edit = BranchMut::init(&mut page, ptr(4), 1, ptr(1));
+        for key in &keys {
+            let _ = edit.insert(case.order, edit.as_branch().count(), key, ptr(2));
+        }
+    }
+    let mut out = vec![0; page_bytes];
+    pack(case.order, &page, &mut out).unwrap();
+    if rng.chance(2) { out } else { page }
+}
+
+fn flips<O: KeyOrder>(case: &Case<O>, page_bytes: usize, pages: usize) -> u64 {
+    let (mut rng, mut results) = (Rng(11), [0, 0]);
+    for _ in 0..pages {
+        let mut page = sound_page(case, page_bytes, &mut rng);
+        let table = (HEADER_BYTES + 20 * 16).min(page_bytes);
+        for _ in 0..1 + rng.below(6) {
+            let end = if rng.chance(4) { page_bytes } else { table };
+            let at = rng.below(end);
+            page[at] = if rng.chance(2) { rng.next() as u8 } else { page[at] ^ 1 << rng.below(8) };
+        }
+        let [fine, refused] = attack(case, &page, &mut rng);
+        results = [results[0] + fine, results[1] + refused];
+    }
+    assert!(results.iter().all(|n| *n > 0), "one kind of answer never came: {results:?}");
+    pages as u64
+}
+
+fn noise<O: KeyOrder>(case: &Case<O>, page_bytes: usize, pages: usize) -> u64 {
+    let mut rng = Rng(12);
+    for _ in 0..pages {
+        let mut page = rng.bytes(page_bytes);
+        // Random bytes alone are refused at once; these get further.
+        let count = rng.below(page_bytes / 8);
+        header::set_count(&mut page, if rng.chance(2) { count } else { rng.below(12) });
+        page[12] = 1 + rng.below(4) as u8;
+        if rng.chance(2) {
+            let heap = rng.below(page_bytes);
+            header::set_heap_bytes(&mut page, heap);
+            header::set_dead_bytes(&mut page, rng.below(heap + 1));
+            header::set_prefix_bytes(&mut page, rng.below(20));
+        }
+        attack(case, &page, &mut rng);
+    }
+    pages as u64
+}
+
+#[test]
+fn damaged_pages_give_reasons() {
+    let done = each_order!(flips(256, 20_000)) + each_order!(flips(4096, 2_000));
+    figure("flip", "damaged pages read and edited", done);
+}
+
+#[test]
+fn random_bytes_give_reasons() {
+    let done = each_order!(noise(256, 20_000)) + each_order!(noise(65536, 200));
+    figure("flip", "pages of random bytes read and edited", done);
+}
+
+#[test]
+fn short_pages_give_reasons() {
+    for bytes in 0..64 {
+        let page = vec![1; bytes];
+        assert!(admit(&page, ptr(1), Kind::Leaf, 0).is_err());
+        let _ = (Leaf::view(&page, 257), Branch::view(&page, 257).is_err());
+        assert!(Leaf::view(&page, 257).is_err() && Branch::view(&page, 257).is_err());
+        assert!(Chunk::view(&page, 257).is_err());
+        assert!(Seal { seed: 1 }.verify(&page).is_err());
+    }
+}

@@ -1,0 +1,210 @@
+use super::*;
+
+type Record = (Vec<u8>, PayloadKind, Vec<u8>);
+
+/// The page must hold exactly these records, and find every one of `probes` as they do.
+fn same<O: KeyOrder>(case: &Case<O>, page: &[u8], model: &[Record], probes: &[Vec<u8>]) {
+    let (order, leaf) = (case.order, leaf(page));
+    leaf.audit(order).unwrap();
+    assert_eq!(leaf.count(), model.len());
+    let mut live = 0;
+    for (i, (key, kind, payload)) in model.iter().enumerate() {
+        assert_eq!(leaf.cell(i).unwrap(), Cell { key, kind: *kind, payload });
+        assert_eq!(leaf.key(i).unwrap(), key);
+        live += leaf_cell_bytes(key.len(), payload.len());
+    }
+    assert_eq!((leaf.live_bytes(), leaf.free_bytes()), (live, page.len() - HEADER_BYTES - live));
+    for key in probes {
+        let place = model.binary_search_by(|record| (case.plain)(&record.0, key));
+        assert_eq!(leaf.search(order, key).unwrap(), place, "{key:x?}");
+        let found = leaf.get(&Probe::new(order, key)).unwrap();
+        assert_eq!(found.map(|cell| cell.payload), place.ok().map(|i| &model[i].2[..]));
+    }
+}
+
+fn insert<O: KeyOrder>(case: &Case<O>, page: &mut [u8], model: &mut Vec<Record>, key: &[u8]) {
+    let order = case.order;
+    let place = model.binary_search_by(|record| (case.plain)(&record.0, key)).unwrap_err();
+    let payload = key.repeat(2);
+    let mut leaf = LeafMut::view(page).unwrap();
+    assert!(leaf.insert(order, place, key, PayloadKind::Inline, &payload).unwrap());
+    model.insert(place, (key.to_vec(), PayloadKind::Inline, payload));
+}
+
+fn every_insertion_order<O: KeyOrder>(case: &Case<O>, keys: &[Vec<u8>]) -> u64 {
+    let (mut page, mut done) = (vec![0; 256], 0);
+    let ways = permutations(4);
+    for set in 0_u32..1 << keys.len() {
+        if set.count_ones() != 4 {
+            continue;
+        }
+        let chosen: Vec<&Vec<u8>> =
+            (0..keys.len()).filter(|i| set >> i & 1 == 1).map(|i| &keys[i]).collect();
+        for way in &ways {
+            LeafMut::init(&mut page, ptr(7));
+            let mut model = Vec::new();
+            for i in way {
+                insert(case, &mut page, &mut model, chosen[*i]);
+            }
+            same(case, &page, &model, keys);
+            done += 1;
+        }
+    }
+    done
+}
+
+#[test]
+fn every_insertion_order_of_small_key_sets() {
+    let keys = all_keys(&[0, 0xFF], 3);
+    let done = each_order!(every_insertion_order(&keys));
+    figure("exhaustive", "leaves filled in every insertion order", done);
+}
+
+fn every_removal_order<O: KeyOrder>(case: &Case<O>, keys: &[Vec<u8>]) -> u64 {
+    let (mut page, mut done) = (vec![0; 256], 0);
+    for chosen in keys.windows(5) {
+        for way in permutations(5) {
+            LeafMut::init(&mut page, ptr(7));
+            let mut model = Vec::new();
+            for i in &way {
+                insert(case, &mut page, &mut model, &chosen[*i]);
+            }
+            for key in chosen {
+                let place = model.binary_search_by(|r| (case.plain)(&r.0, key)).unwrap();
+                LeafMut::view(&mut page).unwrap().remove(place).unwrap();
+                model.remove(place);
+                same(case, &page, &model, chosen);
+                done += 1;
+            }
+        }
+    }
+    done
+}
+
+#[test]
+fn every_removal_order_of_small_key_sets() {
+    let keys = all_keys(&[0, b'a', 0xFF], 3);
+    let done = each_order!(every_removal_order(&keys));
+    figure("exhaustive", "removals from leaves in every order", done);
+}
+
+fn payload(rng: &mut Rng, page_bytes: usize) -> (PayloadKind, Vec<u8>) {
+    let kinds = [
+        PayloadKind::Inline,
+        PayloadKind::Table,
+        PayloadKind::Run,
+        PayloadKind::DuplicateSet,
+        PayloadKind::DuplicateTree,
+    ];
+    let bytes = match rng.below(8) {
+        0 => rng.below(page_bytes),
+        1 => 0,
+        2 => rng.below(page_bytes / 4),
+        _ => rng.below(24),
+    };
+    (kinds[rng.below(5)], rng.bytes(bytes))
+}
+
+fn random_edits<O: KeyOrder>(case: &Case<O>, page_bytes: usize, edits: usize, seed: u64) -> u64 {
+    let (order, mut rng) = (case.order, Rng(seed));
+    let mut page = vec![0xAA; page_bytes];
+    LeafMut::init(&mut page, ptr(9));
+    let mut model: Vec<Record> = Vec::new();
+    let room = page_bytes - HEADER_BYTES;
+    let mut refused = 0;
+    for _ in 0..edits {
+        let live = leaf(&page).live_bytes();
+        let key = match rng.chance(3) && !model.is_empty() {
+            true => model[rng.below(model.len())].0.clone(),
+            false => rng.key(key_bytes_max(page_bytes)),
+        };
+        let (kind, bytes) = payload(&mut rng, page_bytes);
+        let place = model.binary_search_by(|record| (case.plain)(&record.0, &key));
+        let before = page.clone();
+        let mut edit = LeafMut::view(&mut page).unwrap();
+        match place {
+            Err(place) => {
+                let fits = live + leaf_cell_bytes(key.len(), bytes.len()) <= room;
+                assert_eq!(edit.insert(order, place, &key, kind, &bytes).unwrap(), fits);
+                match fits {
+                    true => model.insert(place, (key.clone(), kind, bytes)),
+                    false => assert_eq!(page, before, "a refused insert changed the page"),
+                }
+                refused += u64::from(!fits);
+            }
+            Ok(place) if rng.chance(2) => {
+                edit.remove(place).unwrap();
+                model.remove(place);
+            }
+            Ok(place) if rng.chance(4) => {
+                edit.payload_mut(place).unwrap().fill(0x55);
+                model[place].2.fill(0x55);
+            }
+            Ok(place) => {
+                let fits = live - model[place].2.len() + bytes.len() <= room;
+                assert_eq!(edit.replace(order, place, kind, &bytes).unwrap(), fits);
+                match fits {
+                    true => (model[place].1, model[place].2) = (kind, bytes),
+                    false => assert_eq!(page, before, "a refused replace changed the page"),
+                }
+                refused += u64::from(!fits);
+            }
+        }
+        same(case, &page, &model, std::slice::from_ref(&key));
+        if rng.chance(20) {
+            let probes: Vec<Vec<u8>> = (0..8).map(|_| rng.key(20)).collect();
+            for form in packed_forms(order, &page) {
+                same(case, &form, &model, &probes);
+                page = form;
+            }
+        }
+    }
+    assert!(refused > 0, "the page never was full");
+    edits as u64
+}
+
+#[test]
+fn random_edits_agree_with_a_vector() {
+    let mut done = 0;
+    for (page_bytes, edits) in [(256, 20_000), (512, 10_000), (4096, 3_000), (65536, 300)] {
+        done += each_order!(random_edits(page_bytes, edits, page_bytes as u64));
+    }
+    figure("model", "random edits of leaves", done);
+}
+
+#[test]
+fn longest_keys_and_values_fit() {
+    for shift in 8..=16 {
+        let page_bytes = 1 << shift;
+        let max = key_bytes_max(page_bytes);
+        for (byte, payload_bytes) in [(0, 0), (0xFF, RUN_REF_BYTES), (b'k', TREE_BYTES)] {
+            let mut page = vec![0; page_bytes];
+            let mut edit = LeafMut::init(&mut page, ptr(1));
+            let (key, payload) = (vec![byte; max], vec![1; payload_bytes]);
+            assert!(edit.insert(BytesOrder, 0, &key, PayloadKind::Run, &payload).unwrap());
+            edit.as_leaf().audit(BytesOrder).unwrap();
+            assert_eq!(edit.as_leaf().search(BytesOrder, &key).unwrap(), Ok(0));
+            assert_eq!(edit.as_leaf().search(BytesOrder, &key[1..]).unwrap(), Err(0));
+        }
+        let half = (page_bytes - HEADER_BYTES) / 2;
+        assert!(fits_inline(page_bytes, 20, half - 32) && fits_inline(page_bytes, max, 28));
+        assert!(!fits_inline(page_bytes, 20, half - 31) && !fits_inline(page_bytes, 0, half));
+        assert!(!fits_inline(page_bytes, 0, usize::MAX) && !fits_inline(page_bytes, max, 29));
+    }
+}
+
+#[test]
+fn reserve_hands_out_the_payload() {
+    let mut page = vec![0; 256];
+    let mut edit = LeafMut::init(&mut page, ptr(1));
+    let kind = PayloadKind::Inline;
+    let place = edit.insert_reserve(BytesOrder, 0, b"key", kind, 5).unwrap().unwrap();
+    place.copy_from_slice(b"value");
+    assert_eq!(edit.as_leaf().cell(0).unwrap().payload, b"value");
+    let place = edit.replace_reserve(BytesOrder, 0, kind, 6).unwrap().unwrap();
+    place.copy_from_slice(b"longer");
+    assert_eq!(edit.as_leaf().cell(0).unwrap().payload, b"longer");
+    assert!(edit.insert_reserve(BytesOrder, 1, b"z", kind, 256).unwrap().is_none());
+    assert!(edit.insert_reserve(BytesOrder, 1, b"z", kind, usize::MAX).unwrap().is_none());
+    assert!(edit.replace_reserve(BytesOrder, 0, kind, usize::MAX).unwrap().is_none());
+}
