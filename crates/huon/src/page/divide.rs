@@ -15,6 +15,7 @@ use super::leaf_edit::pack_cells;
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
 use super::types::{Kind, Ptr, Reason};
+use std::cmp::Ordering;
 
 /// One of the two pages of a division.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,10 +52,10 @@ impl Place {
 
 /// Where to divide a leaf so that a new cell before slot `index` fits its side.
 ///
-/// `new_cell_bytes` is [`leaf_cell_bytes`] of it. The halves are balanced by bytes; at the edges of
-/// the tree the full page stays full, for keys that arrive in order. If the new cell fits no place
-/// (it is large, and so are its neighbours) it goes to the right page's front: choose and divide
-/// again there.
+/// `new_cell_bytes` is [`leaf_cell_bytes`] of it. The halves, the new cell counted, are as equal in
+/// bytes as they can be, so the new cell fits if it does anywhere; at the edges of the tree the
+/// full page stays full, for keys that arrive in order. If it does not fit (it is large, and so are
+/// its neighbours) choose and divide again on its side: that has fewer cells each time.
 pub(crate) fn choose_split(
     leaf: &Leaf<'_>,
     index: usize,
@@ -78,26 +79,17 @@ pub(crate) fn choose_split(
     for i in 0..count {
         total += size(i)?;
     }
-    let room = leaf.live_bytes() + leaf.free_bytes();
-    let (mut left, mut best) = (0, None);
+    let (mut left, mut best) = (0, (usize::MAX, count));
     for here in 1..=count {
         let last = here - 1;
         left += match last.cmp(&index) {
-            std::cmp::Ordering::Less => size(last)?,
-            std::cmp::Ordering::Equal => new_cell_bytes,
-            std::cmp::Ordering::Greater => size(last - 1)?,
+            Ordering::Less => size(last)?,
+            Ordering::Equal => new_cell_bytes,
+            Ordering::Greater => size(last - 1)?,
         };
-        let right = total - left;
-        let skew = left.abs_diff(right);
-        if left <= room && right <= room && best.is_none_or(|(least, _)| skew < least) {
-            best = Some((skew, here));
-        }
+        best = best.min((left.abs_diff(total - left), here));
     }
-    Ok(match best {
-        Some((_, here)) => Place::new(here, index),
-        None if index == 0 => Place::new(1, index),
-        None => Place::new(index, index),
-    })
+    Ok(Place::new(best.1, index))
 }
 
 /// Divides a leaf: cells from `place.at` on go to `right`, which becomes the leaf `right_ptr`.

@@ -298,9 +298,6 @@ pub(super) fn pack_cells<O: KeyOrder>(
             out[slot_at..slot_at + SLOT_BYTES].copy_from_slice(&slot(head, top, cell.key.len()));
         }
     }
-    if table_end > top {
-        return Err(Reason::Cell);
-    }
     out[table_end..top].fill(0);
     header::set_count(out, count);
     header::set_heap_bytes(out, out.len() - top);

@@ -58,7 +58,8 @@ const _: () = {
     assert!(MAIN + TREE_BYTES == MARKERS);
     assert!(ITEMS + META_ITEMS_MAX * ITEM_BYTES == META_BYTES);
     assert!(MARKERS <= 512);
-    assert!(USED % 4 == 0 && TXNID % 8 == 0 && MAIN % 8 == 0 && ITEMS % 8 == 0);
+    assert!(USED.is_multiple_of(4) && TXNID.is_multiple_of(8));
+    assert!(MAIN.is_multiple_of(8) && ITEMS.is_multiple_of(8));
 };
 
 /// How the meta reached the disk, which says what must be verified before it is believed.

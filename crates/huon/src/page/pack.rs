@@ -78,7 +78,7 @@ fn gather(
     for i in slots.rev() {
         let (offset, bytes) = place(i)?;
         let source = from.get(offset..).and_then(|rest| rest.get(..bytes)).ok_or(Reason::Cell)?;
-        top = top.checked_sub(bytes).filter(|top| *top >= table_end).ok_or(Reason::Cell)?;
+        top = top.checked_sub(bytes).ok_or(Reason::Cell)?;
         page[top..top + bytes].copy_from_slice(source);
         let offset = if bytes == 0 { 0 } else { top };
         let at = HEADER_BYTES + SLOT_BYTES * i + 4;
