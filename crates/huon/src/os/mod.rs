@@ -24,9 +24,12 @@ mod fork;
 mod futex;
 mod gate;
 mod layout;
+#[cfg(all(test, loom))]
+mod loom_models;
 mod map;
 mod memory;
 mod prefetch;
+mod random;
 mod role;
 #[cfg(not(loom))]
 mod shm;
@@ -48,11 +51,13 @@ pub(crate) use faulty::Faulty;
 #[cfg(any(test, feature = "simulation"))]
 pub use faulty::{FaultCall, FaultPlan};
 pub(crate) use file::{Create, FileOptions, RealFile, sync_directory};
+pub(crate) use fork::generation as fork_generation;
 pub(crate) use gate::{GATE_TIMEOUT, Gate};
 pub(crate) use layout::IMAGE_BYTES;
 pub(crate) use map::Map;
 pub(crate) use memory::{MemoryFile, MemoryShared};
 pub(crate) use prefetch::prefetch;
+pub(crate) use random::{random_bytes, unique_number};
 pub(crate) use role::{Acquired, Holder, Role, RoleKind};
 #[cfg(not(loom))]
 pub(crate) use shm::RealShared;

@@ -30,6 +30,9 @@ pub(crate) struct Item {
     pub(crate) freed: u64,
 }
 
+/// Marks an item whose pages carry no headers: a large value.
+const HEADERLESS: u32 = 1 << 31;
+
 impl Item {
     /// Whether the item stands for chunk pages, not for retired ones.
     pub(crate) fn is_chain(&self) -> bool {
@@ -58,7 +61,42 @@ impl Item {
     }
 
     pub(super) fn is_sound(&self) -> bool {
-        self.pgno != 0 && self.pgno.checked_add(self.pages).is_some()
+        self.pgno != 0 && self.pgno.checked_add(self.page_count()).is_some()
+    }
+
+    pub(crate) fn run(pgno: Pgno, pages: u32, birth: Txnid, freed: Txnid, node: bool) -> Item {
+        let mark = if node { 0 } else { HEADERLESS };
+        Item { pgno: pgno.0, pages: pages | mark, birth: birth.0, freed: freed.0 }
+    }
+
+    /// Pages that anybody may take: no snapshot lies between birth and end.
+    pub(crate) fn free(pgno: Pgno, pages: u32) -> Item {
+        Item { pgno: pgno.0, pages, birth: 0, freed: 0 }
+    }
+
+    pub(crate) fn chain(first: Ptr, owner: Txnid) -> Item {
+        Item { pgno: first.pgno.0, pages: 0, birth: first.birth.0, freed: owner.0 }
+    }
+
+    /// How many pages the item itself stands for; a chain stands for its first chunk page.
+    pub(crate) fn page_count(&self) -> u32 {
+        (self.pages & !HEADERLESS).max(1)
+    }
+
+    /// Whether the pages carry headers that still say who wrote them.
+    pub(crate) fn has_headers(&self) -> bool {
+        self.pages & HEADERLESS == 0 && self.birth != 0
+    }
+
+    /// Takes in the item that follows if the two share one life and lie side by side.
+    pub(crate) fn absorb(&mut self, next: &Item) -> bool {
+        let alike = |item: &Item| (item.birth, item.freed, item.pages & HEADERLESS);
+        let joins = !self.is_chain()
+            && !next.is_chain()
+            && alike(self) == alike(next)
+            && self.pgno + self.page_count() == next.pgno;
+        self.pages += if joins { next.page_count() } else { 0 };
+        joins
     }
 }
 

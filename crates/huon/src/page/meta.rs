@@ -24,13 +24,21 @@ use super::checksum::Seal;
 use super::chunk::{ITEM_BYTES, Item};
 use super::header::{PAGE_BYTES_MAX, PAGE_BYTES_MIN};
 use super::tree_record::{TREE_BYTES, Tree};
-use super::types::Txnid;
+use super::types::{Reason, Txnid};
 use crate::error::Error;
 
 /// Bytes of a meta block, whatever the page size.
 pub(crate) const META_BYTES: usize = 4096;
 /// Free-space items that a meta holds at most.
 pub(crate) const META_ITEMS_MAX: usize = 160;
+/// Meta slots at the start of a file.
+pub(crate) const META_SLOTS: usize = 3;
+/// A ceiling lies this far ahead of the snapshot whose meta sets it.
+pub(crate) const CEILING_AHEAD: u64 = 1 << 32;
+/// Ids stay below: one is stored together with a few bits elsewhere.
+const ID_MAX: u64 = 1 << 60;
+/// Words of eight bytes at the start of an image that hold all a reader needs.
+pub(crate) const META_HEAD_WORDS: usize = 20;
 /// The version of the format that this code writes.
 pub(crate) const FORMAT_VERSION: u32 = 1;
 
@@ -57,7 +65,7 @@ const ITEMS: usize = 256;
 const _: () = {
     assert!(MAIN + TREE_BYTES == MARKERS);
     assert!(ITEMS + META_ITEMS_MAX * ITEM_BYTES == META_BYTES);
-    assert!(MARKERS <= 512);
+    assert!(MARKERS <= META_HEAD_WORDS * 8);
     assert!(USED.is_multiple_of(4) && TXNID.is_multiple_of(8));
     assert!(MAIN.is_multiple_of(8) && ITEMS.is_multiple_of(8));
 };
@@ -233,10 +241,10 @@ impl Meta {
         let root = self.main.root;
         let first = first_data_page(self.page_bytes as usize);
         let outside = |item: &Item| {
-            let end = u64::from(item.pgno) + u64::from(item.pages.max(1));
+            let end = u64::from(item.pgno) + u64::from(item.page_count());
             !item.is_sound() || item.pgno < first || end > u64::from(self.used)
         };
-        if self.before > self.txnid || self.txnid.0 > self.ceiling {
+        if self.before > self.txnid || self.txnid.0 > self.ceiling || self.ceiling >= ID_MAX {
             Some("the ids of a meta are out of order")
         } else if self.geometry.lower > self.geometry.upper || self.used > self.geometry.upper {
             Some("the geometry of a meta makes no sense")
@@ -252,6 +260,34 @@ impl Meta {
             None
         }
     }
+}
+
+/// What a reader needs of an image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct MetaHead {
+    pub(crate) txnid: Txnid,
+    pub(crate) used: u32,
+    pub(crate) main: Tree,
+}
+
+impl MetaHead {
+    /// The head of an image, from its first words as the lock file holds them.
+    pub(crate) fn decode(words: &[u64; META_HEAD_WORDS]) -> Result<MetaHead, Reason> {
+        let mut main = [0; TREE_BYTES];
+        for (bytes, word) in main.as_chunks_mut::<8>().0.iter_mut().zip(&words[MAIN / 8..]) {
+            *bytes = word.to_le_bytes();
+        }
+        Ok(MetaHead {
+            txnid: Txnid(words[TXNID / 8]),
+            used: words[USED / 8] as u32,
+            main: Tree::decode(&main)?,
+        })
+    }
+}
+
+/// The checksum that a meta block carries.
+pub(crate) fn meta_checksum(block: &[u8; META_BYTES]) -> u64 {
+    word(block, CHECKSUM)
 }
 
 /// The uuid of a whole meta of this format.

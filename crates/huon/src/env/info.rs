@@ -1,0 +1,128 @@
+//! What an environment says about itself.
+
+use crate::env::Env;
+use crate::error::Result;
+
+/// A live read transaction, of any process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReaderInfo {
+    /// Number of the client in the lock file.
+    pub client: u32,
+    /// Process id as the client saw it; for people only, since containers count on their own.
+    pub pid: u32,
+    /// The snapshot it keeps.
+    pub txnid: u64,
+    /// How many commits were made since.
+    pub lag: u64,
+    /// For how long it has been there, in milliseconds.
+    pub age_ms: u64,
+}
+
+/// What one client wrote and flushed since it opened the environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct IoInfo {
+    /// Flushes of the data file.
+    pub flushes: u64,
+    /// Write calls.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Commits that changed something.
+    pub commits: u64,
+    /// Pages written by commits, large values and free-space chunks included; metas are not pages.
+    pub pages_written: u64,
+    /// Free-space chunk pages read.
+    pub chunks_opened: u64,
+    /// Free-space chunk pages written.
+    pub chunks_written: u64,
+    /// Free-space items looked at.
+    pub items_judged: u64,
+}
+
+/// The state of an environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EnvInfo {
+    /// Page size in bytes.
+    pub page_bytes: u32,
+    /// Identity of the file, drawn when it was created.
+    pub uuid: [u8; 16],
+    /// Length of the file.
+    pub file_bytes: u64,
+    /// Part of the file in use by the newest snapshot.
+    pub used_bytes: u64,
+    /// Upper limit of the file's length.
+    pub upper_bytes: u64,
+    /// Address space reserved for it by this process.
+    pub map_bytes: u64,
+    /// The newest committed snapshot.
+    pub newest: u64,
+    /// The snapshot that new readers get.
+    pub visible: u64,
+    /// The newest snapshot that survives a power cut.
+    pub durable: u64,
+    /// A flush has failed: see [`Error::Poisoned`](crate::Error::Poisoned).
+    pub poisoned: bool,
+    /// Longest key in bytes.
+    pub key_bytes_max: u32,
+    /// Processes (or opens) that have the environment open.
+    pub clients: u32,
+    /// Live readers of all processes, oldest snapshot first.
+    pub readers: Vec<ReaderInfo>,
+    /// What this client did.
+    pub io: IoInfo,
+}
+
+impl Env {
+    /// The state of the environment at this moment.
+    pub fn info(&self) -> Result<EnvInfo> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let core = self.core();
+        core.check_usable()?;
+        let store = &core.store;
+        let board = &store.board;
+        let (mark, meta) = core.newest_sealed()?;
+        let mut readers: Vec<ReaderInfo> = store
+            .slots
+            .list()
+            .into_iter()
+            .map(|reader| ReaderInfo {
+                client: reader.client.number,
+                pid: reader.pid,
+                txnid: reader.txnid,
+                lag: mark.txnid().saturating_sub(reader.txnid),
+                age_ms: reader.age_ms,
+            })
+            .collect();
+        readers.sort_by_key(|reader| reader.txnid);
+        let io = store.storage.counts();
+        let bytes = |pages: u32| u64::from(pages) * store.page_bytes as u64;
+        Ok(EnvInfo {
+            page_bytes: store.page_bytes as u32,
+            uuid: store.uuid,
+            file_bytes: store.storage.file_bytes()?,
+            used_bytes: bytes(meta.used),
+            upper_bytes: bytes(meta.geometry.upper),
+            map_bytes: store.storage.map().bytes(),
+            newest: mark.txnid(),
+            visible: board.published().txnid(),
+            durable: board.durable().txnid(),
+            poisoned: board.is_poisoned(),
+            key_bytes_max: crate::page::key_bytes_max(store.page_bytes) as u32,
+            clients: core.clients.list()?.len() as u32,
+            readers,
+            io: IoInfo {
+                flushes: io.syncs,
+                writes: io.writes,
+                written_bytes: io.written_bytes,
+                commits: core.counts.commits.load(Relaxed),
+                pages_written: core.counts.pages_written.load(Relaxed),
+                chunks_opened: core.counts.chunks_opened.load(Relaxed),
+                chunks_written: core.counts.chunks_written.load(Relaxed),
+                items_judged: core.counts.items_judged.load(Relaxed),
+            },
+        })
+    }
+}

@@ -1,0 +1,162 @@
+//! The environment: one open file, and the way in to everything else.
+
+mod info;
+mod open;
+mod options;
+mod recover;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::txn::Core;
+use crate::txn::read::ReadTxn;
+use crate::txn::write::WriteTxn;
+
+pub use info::{EnvInfo, IoInfo, ReaderInfo};
+pub use options::Options;
+pub use recover::Recovery;
+
+/// An open environment. Clones share it; it is closed when the last clone and transaction are gone.
+///
+/// Opening the same file twice in one process is fine: the two are clients like any others.
+///
+/// ```
+/// use huon::{Env, Str, TableDef, U64};
+/// const AGES: TableDef<Str, U64> = TableDef::new("ages");
+///
+/// # let dir = tempfile::tempdir()?;
+/// let env = Env::options().open(dir.path().join("people.huon"))?;
+/// env.update(|txn| txn.create(&AGES)?.put(txn, "ada", &36).map(drop))?;
+/// let age = env.view(|txn| match txn.open(&AGES)? {
+///     Some(ages) => ages.get(txn, "ada"),
+///     None => Ok(None),
+/// })?;
+/// assert_eq!(age, Some(36));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Env {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    core: Arc<Core>,
+    recovery: Recovery,
+    lock_timeout: Duration,
+}
+
+impl Env {
+    /// The options to open an environment with; see [`Options::open`].
+    pub fn options() -> Options {
+        Options::default()
+    }
+
+    pub(crate) fn open_at(path: &Path, options: &Options) -> Result<Env> {
+        let ground = open::real_ground(path, options)?;
+        Env::from_opened(open::open(ground, options)?, options)
+    }
+
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn open_sim(
+        disk: &crate::os::SimDisk,
+        plan: Option<&crate::os::FaultPlan>,
+        options: &Options,
+    ) -> Result<Env> {
+        use crate::os::{Faulty, MemoryFile};
+        let file = disk
+            .slot()
+            .get_or_init(|| Box::new(MemoryFile::new(disk.boot())))
+            .downcast_ref::<Arc<MemoryFile>>()
+            .ok_or(Error::Invalid("the simulated machine's lock file is something else"))?;
+        let shared = Arc::new(file.open());
+        let storage = disk.storage();
+        let storage = match plan {
+            Some(plan) => Box::new(Faulty::new(storage, plan.clone())),
+            None => storage,
+        };
+        let ground = open::Ground { storage, shared, private: false };
+        Env::from_opened(open::open(ground, options)?, options)
+    }
+
+    fn from_opened(opened: open::Opened, options: &Options) -> Result<Env> {
+        let inner = Inner {
+            core: Arc::new(opened.core),
+            recovery: opened.recovery,
+            lock_timeout: options.lock_timeout,
+        };
+        Ok(Env { inner: Arc::new(inner) })
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.inner.core
+    }
+
+    /// How the snapshot that this process started from was found.
+    pub fn recovery(&self) -> Recovery {
+        self.inner.recovery
+    }
+
+    /// Begins a read transaction on the newest visible commit. Never waits, whoever writes.
+    ///
+    /// # Errors
+    /// [`Error::Forked`] after a fork; [`Error::MapFull`] if the snapshot is larger than the address space
+    /// reserved at open: open again.
+    pub fn read(&self) -> Result<ReadTxn> {
+        ReadTxn::begin(&self.inner.core)
+    }
+
+    /// Begins the one write transaction; waits for another writer as long as the options say.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] names who holds the writer's role; [`Error::ReadOnly`], [`Error::Poisoned`].
+    pub fn write(&self) -> Result<WriteTxn> {
+        self.write_within(self.inner.lock_timeout)
+    }
+
+    /// The same, with its own limit to the wait.
+    pub fn write_within(&self, timeout: Duration) -> Result<WriteTxn> {
+        WriteTxn::begin(&self.inner.core, timeout)
+    }
+
+    /// Runs `work` in a read transaction.
+    pub fn view<R, E: From<Error>>(
+        &self,
+        work: impl FnOnce(&ReadTxn) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        work(&self.read()?)
+    }
+
+    /// Runs `work` in a write transaction: commits if it returns `Ok`, undoes everything if not.
+    pub fn update<R, E: From<Error>>(
+        &self,
+        work: impl FnOnce(&mut WriteTxn) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        let mut txn = self.write()?;
+        let result = work(&mut txn)?;
+        txn.commit()?;
+        Ok(result)
+    }
+
+    /// Makes everything that has been committed durable; returns the id of the newest durable snapshot.
+    pub fn sync(&self) -> Result<u64> {
+        let core = &self.inner.core;
+        if core.is_repair_due() {
+            drop(self.write()?);
+        }
+        core.flush_up_to(core.store.board.sealed().txnid())?;
+        Ok(core.store.board.durable().txnid())
+    }
+
+    /// The newest durable snapshot's id: everything up to it survives a power cut.
+    pub fn durable_id(&self) -> u64 {
+        self.inner.core.store.board.durable().txnid()
+    }
+}
+
+impl std::fmt::Debug for Env {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Env").field("recovery", &self.inner.recovery).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,317 @@
+//! Opening: who is first, what it starts from, and how a new file comes to be.
+//!
+//! Everything here happens under the gate of the lock file. A lock on the data file itself says who is
+//! first, so that a lock file that was deleted or replaced while in use is noticed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::env::options::{Options, PAGE_BYTES_DEFAULT};
+use crate::env::recover::{self, Chosen, Left, Recovery};
+use crate::error::{Error, Result};
+use crate::os::{
+    self, Board, BoardIdentity, Clients, Create, FileOptions, GATE_TIMEOUT, Gate, MemoryFile,
+    RealFile, RealShared, Role, RoleKind, Shared, Start, Storage,
+};
+use crate::page::{CommitKind, META_BYTES, Meta, OrderKind, Tree, Txnid, first_data_page};
+use crate::store::{Store, StoreParts};
+use crate::txn::names::Names;
+use crate::txn::{Core, CoreCounts};
+
+/// How long an open that is not first waits for live clients to show in the lock file.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What an opening needs of the system.
+pub(crate) struct Ground {
+    pub(crate) storage: Box<dyn Storage>,
+    pub(crate) shared: Arc<dyn Shared>,
+    /// The lock file is this client's own memory: nobody else can see it, so nobody else may write.
+    pub(crate) private: bool,
+}
+
+/// An open environment's inside.
+pub(crate) struct Opened {
+    pub(crate) core: Core,
+    pub(crate) recovery: Recovery,
+}
+
+/// The lock file of a data file.
+pub(crate) fn lock_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-lock");
+    PathBuf::from(name)
+}
+
+/// The real files behind `path`, created if need be.
+pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
+    let mut file = FileOptions {
+        read_only: options.read_only,
+        create: Create::Never,
+        mode: options.mode,
+        reserve_bytes: options.upper(),
+    };
+    let missing = std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+    if missing && options.create && !options.read_only {
+        create_file(path, options)?;
+    }
+    let opened = match RealFile::open(path, &file) {
+        Err(Error::Io(e)) if may_be_read(&e.source) && !options.read_only => {
+            file.read_only = true;
+            RealFile::open(path, &file)?
+        }
+        opened => opened?,
+    };
+    let mode = opened.mode()?;
+    let lock = lock_path(path);
+    let create = opened.writable().then_some(mode);
+    let shared: Option<Arc<dyn Shared>> = match RealShared::open(&lock, create) {
+        Ok(Some(shared)) => Some(Arc::new(shared)),
+        Ok(None) => None,
+        Err(Error::Io(e)) if may_be_read(&e.source) && !opened.writable() => None,
+        Err(error) => return Err(error),
+    };
+    let private = shared.is_none();
+    let shared = shared.unwrap_or_else(|| Arc::new(MemoryFile::new([0; 16]).open()));
+    Ok(Ground { storage: Box::new(opened), shared, private })
+}
+
+/// Errors that leave the hope that a file can at least be read.
+fn may_be_read(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
+}
+
+/// Makes a new file beside its final name, flushes it, and gives it the name: it exists whole or not at all.
+fn create_file(path: &Path, options: &Options) -> Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!("-new-{}-{}", std::process::id(), os::unique_number()));
+    let draft = PathBuf::from(name);
+    let made = make_draft(&draft, options).and_then(|()| {
+        match std::fs::hard_link(&draft, path) {
+            // Somebody else was faster: then theirs is the file.
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            linked => linked.map_err(|e| Error::io("create", path.display().to_string(), e)),
+        }
+    });
+    // The draft's own name is needed no more, whatever became of it.
+    let _ = std::fs::remove_file(&draft);
+    made?;
+    os::sync_directory(path)
+}
+
+fn make_draft(draft: &Path, options: &Options) -> Result<()> {
+    let file = FileOptions {
+        read_only: false,
+        create: Create::Fresh,
+        mode: options.mode,
+        reserve_bytes: 1 << 20,
+    };
+    format_file(&RealFile::open(draft, &file)?, options)
+}
+
+/// Writes the first meta of an empty environment.
+pub(crate) fn format_file(storage: &dyn Storage, options: &Options) -> Result<()> {
+    let page_bytes = options.page_bytes.unwrap_or(PAGE_BYTES_DEFAULT);
+    let geometry = options.geometry(page_bytes);
+    let meta = Meta {
+        uuid: os::random_bytes()?,
+        page_bytes: page_bytes as u32,
+        commit: CommitKind::TwoFlush,
+        txnid: Txnid(1),
+        before: Txnid(0),
+        ceiling: Core::ceiling_after(1),
+        geometry,
+        used: first_data_page(page_bytes),
+        main: Tree::new(OrderKind::Bytes),
+        markers: [0; 3],
+        markers_txnid: 0,
+        app_flags: 0,
+        items: Vec::new(),
+    };
+    storage.grow(u64::from(geometry.lower) * page_bytes as u64)?;
+    storage.write_at(&[&meta.encode()], 0)?;
+    storage.sync()
+}
+
+/// Opens what `ground` gives.
+pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
+    let start = Instant::now();
+    loop {
+        let gate = Gate::lock(&ground.shared, GATE_TIMEOUT)?;
+        if ground.storage.writable() && ground.storage.try_alone()? {
+            return open_first(ground, &gate, options);
+        }
+        if !ground.storage.try_join()? {
+            drop(gate);
+            if start.elapsed() > JOIN_TIMEOUT {
+                return Err(Error::Busy("another client has the file open for itself".into()));
+            }
+        } else if ground.private {
+            return open_private(ground, &gate, options);
+        } else {
+            let board = Arc::new(Board::attach(ground.shared.clone(), &gate)?);
+            let clients = Arc::new(Clients::new(board.clone()));
+            if options.exclusive {
+                return Err(Error::Busy("the file is open elsewhere and cannot be had alone".into()));
+            }
+            if is_current(&board, &*ground.storage)? && clients.others_alive(&gate)? {
+                return join(ground, board, clients, &gate, options);
+            }
+            drop(gate);
+            if start.elapsed() > JOIN_TIMEOUT {
+                if !ground.storage.writable() {
+                    // Nobody has the lock file in use: a private image, with the data file held shared.
+                    ground.shared = Arc::new(MemoryFile::new([0; 16]).open());
+                    ground.private = true;
+                    continue;
+                }
+                return Err(Error::Busy(
+                    "the file is in use, but not through this lock file: was it replaced while open?"
+                        .into(),
+                ));
+            }
+        }
+        sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether the lock file belongs to this data file and this boot.
+fn is_current(board: &Board, storage: &dyn Storage) -> Result<bool> {
+    let data = storage.identity()?;
+    Ok(board.identity().is_some_and(|identity| identity.data == data))
+}
+
+/// The first client chooses what everybody starts from.
+fn open_first(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> {
+    let storage = &*ground.storage;
+    let board = Arc::new(Board::attach(ground.shared.clone(), gate)?);
+    if board.is_poisoned() || !board.same_boot() {
+        storage.forget_cache();
+    }
+    if storage.file_bytes()? == 0 && options.create {
+        format_file(storage, options)?;
+    }
+    let metas = recover::metas(storage)?;
+    let newest = recover::newest(&metas)?.clone();
+    let left = recover::left_by_others(&board, storage, &newest.uuid);
+    let clean = recover::closed_cleanly(&board);
+    let issued = if board.same_boot() { board.issued() } else { 0 };
+    let clients = Arc::new(Clients::new(board.clone()));
+    clients.join(gate)?;
+    let store = make_store(ground.storage, clients.clone(), &newest, options)?;
+    let chosen = recover::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
+    initialise(&store, gate, &chosen, issued)?;
+    if !options.exclusive && !store.storage.try_join()? {
+        return Err(Error::Busy("the lock on the data file was lost while opening".into()));
+    }
+    finish(store, clients, chosen.recovery, options)
+}
+
+/// Fills the board around the chosen snapshot.
+fn initialise(store: &Store, gate: &Gate, chosen: &Chosen, issued: u64) -> Result<()> {
+    let identity = BoardIdentity {
+        data: store.storage.identity()?,
+        uuid: store.uuid,
+        boot: store.board.shared().boot(),
+        page_bytes: store.page_bytes as u32,
+    };
+    let block: [u8; META_BYTES] = chosen.meta.encode();
+    store.board.initialise(
+        gate,
+        &identity,
+        &Start {
+            txnid: chosen.meta.txnid.0,
+            image: &block,
+            issued: issued.max(chosen.meta.txnid.0),
+            meta_slot: chosen.meta_slot,
+            checksum: chosen.checksum,
+            ceiling: chosen.meta.ceiling,
+            repair_due: chosen.recovery != Recovery::Clean,
+        },
+    );
+    Ok(())
+}
+
+/// A client that finds others.
+fn join(
+    ground: Ground,
+    board: Arc<Board>,
+    clients: Arc<Clients>,
+    gate: &Gate,
+    options: &Options,
+) -> Result<Opened> {
+    clients.join(gate)?;
+    let joined = (|| {
+        let mark = board.published();
+        let mut block = [0; META_BYTES];
+        if !board.copy_image(mark, &mut block) {
+            return Err(Error::corrupt_file("the lock file does not hold the published snapshot"));
+        }
+        let meta = Meta::decode(&block).map_err(Error::from)?;
+        make_store(ground.storage, clients.clone(), &meta, options)
+    })();
+    match joined {
+        Ok(store) => finish(store, clients, Recovery::Clean, options),
+        Err(error) => {
+            clients.leave(gate);
+            Err(error)
+        }
+    }
+}
+
+/// A client that cannot write, of a file that nobody writes: the lock file is its own memory.
+fn open_private(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> {
+    let metas = recover::metas(&*ground.storage)?;
+    let newest = recover::newest(&metas)?.clone();
+    let board = Arc::new(Board::attach(ground.shared.clone(), gate)?);
+    let clients = Arc::new(Clients::new(board));
+    clients.join(gate)?;
+    let store = make_store(ground.storage, clients.clone(), &newest, options)?;
+    let none: Option<&Left> = None;
+    let chosen = recover::choose(&store, &metas, none, false, options.meta_slot)?;
+    initialise(&store, gate, &chosen, 0)?;
+    finish(store, clients, chosen.recovery, options)
+}
+
+fn make_store(
+    storage: Box<dyn Storage>,
+    clients: Arc<Clients>,
+    meta: &Meta,
+    options: &Options,
+) -> Result<Store> {
+    let page_bytes = meta.page_bytes as usize;
+    if options.page_bytes.is_some_and(|wanted| wanted != page_bytes) {
+        return Err(Error::PageSize { found: meta.page_bytes });
+    }
+    Store::new(StoreParts {
+        storage,
+        clients,
+        uuid: meta.uuid,
+        page_bytes,
+        spill_pages: (options.spill_bytes / page_bytes).max(8),
+        verify: options.verify,
+    })
+}
+
+fn finish(
+    store: Store,
+    clients: Arc<Clients>,
+    recovery: Recovery,
+    options: &Options,
+) -> Result<Opened> {
+    let read_only = options.read_only || !store.storage.writable();
+    let core = Core {
+        store: Arc::new(store),
+        writer: Role::new(clients.clone(), RoleKind::Writer),
+        flusher: Role::new(clients.clone(), RoleKind::Flusher),
+        names: Names::new(),
+        clients,
+        fork_generation: os::fork_generation(),
+        durability: options.durability,
+        read_only,
+        counts: CoreCounts::default(),
+    };
+    Ok(Opened { core, recovery })
+}

@@ -1,0 +1,231 @@
+//! How an environment is opened, and created.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::page::{Geometry, PAGE_BYTES_MAX, PAGE_BYTES_MIN, first_data_page};
+use crate::store::Verify;
+use crate::txn::commit::Durability;
+
+/// Page size of new environments, in bytes.
+pub(crate) const PAGE_BYTES_DEFAULT: usize = 4096;
+/// Upper size of new environments, in bytes: address space, not disk.
+const UPPER_BYTES_DEFAULT: u64 = 1 << 40;
+/// Memory that a write transaction buffers before it spills, in bytes.
+const SPILL_BYTES_DEFAULT: usize = 256 << 20;
+/// A free tail of the file at least this long is given back, in bytes.
+const SHRINK_BYTES_DEFAULT: u64 = 8 << 20;
+
+/// Options of an environment; see [`Env::options`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// let env = huon::Env::options()
+///     .page_bytes(8192)
+///     .upper_bytes(1 << 30)
+///     .open(dir.path().join("data.huon"))?;
+/// assert_eq!(env.info()?.page_bytes, 8192);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub(crate) page_bytes: Option<usize>,
+    pub(crate) upper_bytes: Option<u64>,
+    pub(crate) lower_bytes: u64,
+    pub(crate) grow_bytes: u64,
+    pub(crate) shrink_bytes: u64,
+    pub(crate) spill_bytes: usize,
+    pub(crate) mode: u32,
+    pub(crate) create: bool,
+    pub(crate) read_only: bool,
+    pub(crate) exclusive: bool,
+    pub(crate) durability: Durability,
+    pub(crate) verify: Verify,
+    pub(crate) lock_timeout: Duration,
+    pub(crate) meta_slot: Option<u8>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            page_bytes: None,
+            upper_bytes: None,
+            lower_bytes: 0,
+            grow_bytes: 0,
+            shrink_bytes: SHRINK_BYTES_DEFAULT,
+            spill_bytes: SPILL_BYTES_DEFAULT,
+            mode: 0o600,
+            create: true,
+            read_only: false,
+            exclusive: false,
+            durability: Durability::Durable,
+            verify: Verify::Pages,
+            lock_timeout: Duration::from_secs(3600),
+            meta_slot: None,
+        }
+    }
+}
+
+impl Options {
+    /// Page size of a new environment: a power of two from 256 to 65536 bytes; 4096 unless said. An existing
+    /// file keeps its own, and opening it with another one is an error.
+    pub fn page_bytes(&mut self, bytes: usize) -> &mut Self {
+        self.page_bytes = Some(bytes);
+        self
+    }
+
+    /// How large a new file may become, in bytes, and how much address space is reserved for it; 1 TiB
+    /// unless said, or as much as the system allows. An existing file keeps its limit.
+    pub fn upper_bytes(&mut self, bytes: u64) -> &mut Self {
+        self.upper_bytes = Some(bytes);
+        self
+    }
+
+    /// Bytes below which a new environment's file never shrinks; it is created with this length.
+    pub fn lower_bytes(&mut self, bytes: u64) -> &mut Self {
+        self.lower_bytes = bytes;
+        self
+    }
+
+    /// Bytes that the file of a new environment grows by; 0, the default, lets the growth follow the size.
+    pub fn grow_bytes(&mut self, bytes: u64) -> &mut Self {
+        self.grow_bytes = bytes;
+        self
+    }
+
+    /// A free tail of at least so many bytes is given back to the system (8 MiB unless said); 0: never.
+    /// Taken when the environment is created.
+    pub fn shrink_bytes(&mut self, bytes: u64) -> &mut Self {
+        self.shrink_bytes = bytes;
+        self
+    }
+
+    /// Bytes of changed pages that a write transaction keeps in memory before it writes them out; 256 MiB
+    /// unless said. Larger transactions only cost writes, never correctness.
+    pub fn spill_bytes(&mut self, bytes: usize) -> &mut Self {
+        self.spill_bytes = bytes;
+        self
+    }
+
+    /// Permission bits of files that are created; 0600 unless said.
+    pub fn mode(&mut self, mode: u32) -> &mut Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Whether a missing file is created (the default) or an error.
+    pub fn create(&mut self, yes: bool) -> &mut Self {
+        self.create = yes;
+        self
+    }
+
+    /// Opens for reading only. Readers still use the lock file where it can be written; where it cannot, the
+    /// file must not be open for writing anywhere.
+    pub fn read_only(&mut self, yes: bool) -> &mut Self {
+        self.read_only = yes;
+        self
+    }
+
+    /// Refuses to share the file: the open fails with [`Error::Busy`] if anybody has it open, and nobody else
+    /// can open it until this one is closed.
+    pub fn exclusive(&mut self, yes: bool) -> &mut Self {
+        self.exclusive = yes;
+        self
+    }
+
+    /// What [`WriteTxn::commit`](crate::WriteTxn::commit) waits for; durable unless said.
+    pub fn durability(&mut self, durability: Durability) -> &mut Self {
+        self.durability = durability;
+        self
+    }
+
+    /// When checksums are verified in reading.
+    pub fn verify(&mut self, verify: Verify) -> &mut Self {
+        self.verify = verify;
+        self
+    }
+
+    /// How long [`Env::write`] waits for another writer before it fails with [`Error::Busy`]; an hour unless
+    /// said.
+    pub fn lock_timeout(&mut self, timeout: Duration) -> &mut Self {
+        self.lock_timeout = timeout;
+        self
+    }
+
+    /// Opens from the meta in slot 0, 1 or 2, whatever the others say: the last resort for a file that does
+    /// not open otherwise. Everything newer than that meta is given up, and only a check tells whether what
+    /// it shows is whole.
+    pub fn meta_slot(&mut self, slot: u8) -> &mut Self {
+        self.meta_slot = Some(slot);
+        self
+    }
+
+    /// Opens or creates the environment at `path`; its lock file lies beside it, with `-lock` appended.
+    ///
+    /// # Soundness
+    /// This function is safe although the file is mapped into memory. What it relies on: only this library
+    /// writes the file. Its users are held to that by locks; a process that writes to the file past them, or
+    /// cuts it short, can make readers see changing bytes or be killed by `SIGBUS`, as it could with any file
+    /// they read. Pages that a transaction can reach are never written to, every offset and length that
+    /// comes from the file is checked where it is used, and no reference to the whole map ever exists.
+    ///
+    /// # Errors
+    /// [`Error::NotOurs`] for what is no environment, [`Error::Version`] for a newer one, [`Error::Corrupt`]
+    /// for a damaged one, [`Error::Busy`] if it cannot be shared, [`Error::Io`] for everything the system
+    /// refuses.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Env> {
+        self.check()?;
+        Env::open_at(path.as_ref(), self)
+    }
+
+    /// Opens the data file of a simulated machine as one more client.
+    #[cfg(any(test, feature = "simulation"))]
+    pub fn open_simulated(&self, disk: &crate::os::SimDisk) -> Result<Env> {
+        self.check()?;
+        Env::open_sim(disk, None, self)
+    }
+
+    /// The same, with calls that fail as `plan` says.
+    #[cfg(any(test, feature = "simulation"))]
+    pub fn open_faulty(
+        &self,
+        disk: &crate::os::SimDisk,
+        plan: &crate::os::FaultPlan,
+    ) -> Result<Env> {
+        self.check()?;
+        Env::open_sim(disk, Some(plan), self)
+    }
+
+    fn check(&self) -> Result<()> {
+        let size = self.page_bytes.unwrap_or(PAGE_BYTES_DEFAULT);
+        if !size.is_power_of_two() || !(PAGE_BYTES_MIN..=PAGE_BYTES_MAX).contains(&size) {
+            return Err(Error::Invalid("page size must be a power of two from 256 to 65536 bytes"));
+        }
+        if self.meta_slot.is_some_and(|slot| slot > 2) {
+            return Err(Error::Invalid("there are meta slots 0, 1 and 2"));
+        }
+        if self.upper_bytes.is_some_and(|upper| upper < self.lower_bytes) {
+            return Err(Error::Invalid("the upper size lies below the lower size"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn upper(&self) -> u64 {
+        self.upper_bytes.unwrap_or(UPPER_BYTES_DEFAULT)
+    }
+
+    /// The geometry of a new environment.
+    pub(crate) fn geometry(&self, page_bytes: usize) -> Geometry {
+        let pages = |bytes: u64| u32::try_from(bytes / page_bytes as u64).unwrap_or(u32::MAX);
+        let first = first_data_page(page_bytes);
+        let lower = pages(self.lower_bytes).max(first + 1);
+        Geometry {
+            lower,
+            upper: pages(self.upper()).max(lower),
+            grow: pages(self.grow_bytes),
+            shrink: pages(self.shrink_bytes),
+        }
+    }
+}

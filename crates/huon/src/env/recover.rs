@@ -1,0 +1,175 @@
+//! Choosing the snapshot that a first client starts from.
+//!
+//! In the order of trust: a clean close of this boot; the lock file's newest sealed image, if everything
+//! born since the meta it builds on verifies; the newest whole meta, if it was flushed on its own or its tail
+//! verifies; one step back from it, if nothing that the predecessor sees has been written over. Never further.
+
+use crate::error::{Error, Result};
+use crate::os::{Board, Flag, Storage};
+use crate::page::{CommitKind, META_BYTES, META_SLOTS, Meta, MetaFault, Txnid, meta_checksum};
+use crate::store::Store;
+use crate::txn::repair::read_metas;
+use crate::txn::tail;
+
+/// How the snapshot of an opening was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Recovery {
+    /// The environment was closed cleanly, or other clients had it open.
+    Clean,
+    /// It was not, and the newest commit that any process had made is there.
+    Newest,
+    /// It was not; the newest flushed snapshot is there. Commits that never became durable may be missing.
+    Flushed,
+    /// The newest flushed snapshot is damaged, and the one before it is there.
+    SteppedBack,
+    /// The caller named the meta to start from.
+    ByHand,
+}
+
+/// The metas of a file.
+pub(crate) type Metas = [std::result::Result<Meta, MetaFault>; META_SLOTS];
+
+/// A snapshot to start from.
+pub(crate) struct Chosen {
+    pub(crate) meta: Meta,
+    /// The slot of the meta that is, or that the snapshot builds on.
+    pub(crate) meta_slot: u8,
+    pub(crate) checksum: u64,
+    pub(crate) recovery: Recovery,
+}
+
+/// A sealed image that an earlier lock file holds, and the durable meta it builds on.
+pub(crate) struct Left {
+    image: Meta,
+    durable_txnid: u64,
+    durable_checksum: u64,
+}
+
+/// Where each whole meta lies.
+fn whole(metas: &Metas) -> Vec<(u8, &Meta)> {
+    let mut whole: Vec<(u8, &Meta)> = metas
+        .iter()
+        .enumerate()
+        .filter_map(|(slot, meta)| Some((slot as u8, meta.as_ref().ok()?)))
+        .collect();
+    whole.sort_by_key(|(_, meta)| std::cmp::Reverse(meta.txnid));
+    whole
+}
+
+/// The newest whole meta, or why the file has none.
+pub(crate) fn newest(metas: &Metas) -> Result<&Meta> {
+    if let Some((_, meta)) = whole(metas).first() {
+        return Ok(meta);
+    }
+    let faults = metas.iter().filter_map(|meta| meta.as_ref().err().copied());
+    // The fault that says most: a version or page size shows that the file is ours.
+    let telling = faults.max_by_key(|fault| match fault {
+        MetaFault::Version(_) | MetaFault::Features(_) => 3,
+        MetaFault::PageSize(_) => 2,
+        MetaFault::Corrupt(_) => 1,
+        MetaFault::NotOurs => 0,
+    });
+    Err(telling.map_or(Error::corrupt_file("no meta"), Error::from))
+}
+
+/// What an earlier lock file of this boot still knows; `None` if it does not count.
+pub(crate) fn left_by_others(board: &Board, storage: &dyn Storage, uuid: &[u8; 16]) -> Option<Left> {
+    let identity = board.identity()?;
+    let same = board.same_boot()
+        && Some(identity.data) == storage.identity().ok()
+        && identity.uuid == *uuid
+        && !board.is_poisoned();
+    if !same {
+        return None;
+    }
+    let mut block = [0; META_BYTES];
+    if !board.copy_image(board.sealed(), &mut block) {
+        return None;
+    }
+    let image = Meta::decode(&block).ok().filter(|meta| meta.uuid == *uuid)?;
+    let durable = board.durable_info()?;
+    Some(Left {
+        image,
+        durable_txnid: durable.mark.txnid(),
+        durable_checksum: durable.checksum,
+    })
+}
+
+/// Chooses. `clean`: the lock file is of this boot and notes a clean close.
+pub(crate) fn choose(
+    store: &Store,
+    metas: &Metas,
+    left: Option<&Left>,
+    clean: bool,
+    by_hand: Option<u8>,
+) -> Result<Chosen> {
+    if let Some(slot) = by_hand {
+        let meta = metas[usize::from(slot)].clone().map_err(Error::from)?;
+        return Ok(chosen(store, &meta, slot, Recovery::ByHand));
+    }
+    let whole = whole(metas);
+    let Some(&(slot, newest)) = whole.first() else { return Err(newest_error(metas)) };
+    if clean && left.is_some_and(|left| left.image.txnid == newest.txnid) {
+        return Ok(chosen(store, newest, slot, Recovery::Clean));
+    }
+    if let Some(found) = left.and_then(|left| sealed_image(store, &whole, left)) {
+        return Ok(found);
+    }
+    if stands(store, newest) {
+        return Ok(chosen(store, newest, slot, Recovery::Flushed));
+    }
+    let before = whole.iter().find(|(_, meta)| meta.txnid == newest.before);
+    match before {
+        Some((slot, meta)) if tail::retired_are_intact(store, newest, meta.txnid).is_ok() => {
+            Ok(chosen(store, meta, *slot, Recovery::SteppedBack))
+        }
+        _ => Err(Error::corrupt_file(
+            "the newest snapshot is damaged and the one before it is not known to be whole; \
+             run a check against each meta slot, then open with the one that is best",
+        )),
+    }
+}
+
+fn newest_error(metas: &Metas) -> Error {
+    newest(metas).err().unwrap_or(Error::corrupt_file("no meta"))
+}
+
+fn chosen(store: &Store, meta: &Meta, meta_slot: u8, recovery: Recovery) -> Chosen {
+    let block = meta.encode();
+    debug_assert_eq!(meta.uuid, store.uuid);
+    Chosen { meta: meta.clone(), meta_slot, checksum: meta_checksum(&block), recovery }
+}
+
+/// A two-flush meta stands by its checksum, a one-flush meta if everything born since its predecessor is there.
+fn stands(store: &Store, meta: &Meta) -> bool {
+    meta.commit == CommitKind::TwoFlush || tail::verify(store, meta, meta.before).is_ok()
+}
+
+/// The sealed image counts if the durable meta below it is whole and everything born since verifies.
+fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Option<Chosen> {
+    let (slot, durable) = whole.iter().find(|(_, meta)| {
+        meta.txnid.0 == left.durable_txnid && meta_checksum(&meta.encode()) == left.durable_checksum
+    })?;
+    if left.image.txnid < durable.txnid || !stands(store, durable) {
+        return None;
+    }
+    let since = Txnid(left.durable_txnid);
+    tail::verify(store, &left.image, since).ok()?;
+    Some(Chosen {
+        meta: left.image.clone(),
+        meta_slot: *slot,
+        checksum: left.durable_checksum,
+        recovery: Recovery::Newest,
+    })
+}
+
+/// Whether an earlier client noted that everything was flushed when it left last.
+pub(crate) fn closed_cleanly(board: &Board) -> bool {
+    board.same_boot() && board.flag(Flag::CleanClose) && !board.is_poisoned()
+}
+
+/// The metas as the file holds them now.
+pub(crate) fn metas(storage: &dyn Storage) -> Result<Metas> {
+    read_metas(storage)
+}

@@ -1,0 +1,310 @@
+//! Which pages exist: the file as pages, snapshots of it, free space, and the writer's pages.
+//!
+//! A [`Store`] is what one client shares among its transactions: the data file, the lock file's board, the
+//! checksum seal, buffers, and the memory of which pages have been verified.
+
+pub(crate) mod pages;
+pub(crate) mod snapshot;
+pub(crate) mod source;
+pub(crate) mod space;
+
+use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::error::{Error, Result};
+use crate::os::{Board, Clients, SeenTable, Slots, Storage};
+use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
+use crate::store::source::damaged;
+use crate::store::space::{Ground, Protected};
+
+/// One page's bytes on their way to the file.
+pub(crate) type Buffer = Box<[u8]>;
+
+/// Buffers kept for the next transaction at most.
+const SPARE_BUFFERS_MAX: usize = 4096;
+/// Pages that only deletes and commits may take when the file cannot grow any more: they need some, and
+/// give more back.
+const RESERVE_PAGES: u32 = 64;
+/// The growth step where the geometry leaves it open: an eighth of the file within these bounds.
+const GROW_BYTES_MIN: u64 = 1 << 20;
+const GROW_BYTES_MAX: u64 = 64 << 20;
+
+/// When checksums of pages are verified in reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verify {
+    /// When this process first meets a page. Later visits cost one load.
+    #[default]
+    Pages,
+    /// The same, and large values each time they are read.
+    PagesAndValues,
+    /// Never in reading; check, copy and recovery still do.
+    Never,
+}
+
+/// What one client shares among its transactions.
+pub(crate) struct Store {
+    pub(crate) storage: Box<dyn Storage>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) slots: Slots,
+    pub(crate) seal: Seal,
+    pub(crate) uuid: [u8; 16],
+    pub(crate) page_bytes: usize,
+    /// Buffered pages above which a write transaction spills.
+    pub(crate) spill_pages: usize,
+    verify: Verify,
+    /// By page number: a tag of the birth whose checksum was verified, 0 for none.
+    seen: SeenTable,
+    /// Length of the file in pages when last asked; it may have grown since.
+    file_pages: AtomicU32,
+    upper_pages: AtomicU32,
+    grow_pages: AtomicU32,
+    buffers: Mutex<Vec<Buffer>>,
+    /// Checksums of pages computed for reading (they are counted, so that tests can assert on them).
+    pub(crate) verified_count: AtomicU64,
+}
+
+/// What a store is made of.
+pub(crate) struct StoreParts {
+    pub(crate) storage: Box<dyn Storage>,
+    pub(crate) clients: Arc<Clients>,
+    pub(crate) uuid: [u8; 16],
+    pub(crate) page_bytes: usize,
+    pub(crate) spill_pages: usize,
+    pub(crate) verify: Verify,
+}
+
+impl Store {
+    pub(crate) fn new(parts: StoreParts) -> Result<Store> {
+        let map_pages = parts.storage.map().bytes() / parts.page_bytes as u64;
+        let store = Store {
+            seal: Seal::new(&parts.uuid),
+            seen: SeenTable::new(usize::try_from(map_pages).unwrap_or(usize::MAX))?,
+            storage: parts.storage,
+            board: parts.clients.board().clone(),
+            slots: Slots::new(parts.clients),
+            uuid: parts.uuid,
+            page_bytes: parts.page_bytes,
+            spill_pages: parts.spill_pages,
+            verify: parts.verify,
+            file_pages: AtomicU32::new(0),
+            upper_pages: AtomicU32::new(0),
+            grow_pages: AtomicU32::new(0),
+            buffers: Mutex::new(Vec::new()),
+            verified_count: AtomicU64::new(0),
+        };
+        store.measure()?;
+        Ok(store)
+    }
+
+    /// Asks the system how long the file is.
+    pub(crate) fn measure(&self) -> Result<u32> {
+        let bytes = self.storage.file_bytes()?.min(self.storage.map().bytes());
+        let pages = u32::try_from(bytes / self.page_bytes as u64).unwrap_or(u32::MAX);
+        self.file_pages.store(pages, Ordering::Relaxed);
+        Ok(pages)
+    }
+
+    /// Pages that the reserved address space can hold.
+    pub(crate) fn map_pages(&self) -> u32 {
+        u32::try_from(self.storage.map().bytes() / self.page_bytes as u64).unwrap_or(u32::MAX)
+    }
+
+    /// Takes over the limits of the snapshot that a write transaction starts from.
+    pub(crate) fn set_geometry(&self, geometry: &Geometry) {
+        self.upper_pages.store(geometry.upper.min(self.map_pages()), Ordering::Relaxed);
+        self.grow_pages.store(geometry.grow, Ordering::Relaxed);
+    }
+
+    fn offset(&self, pgno: u32) -> u64 {
+        u64::from(pgno) * self.page_bytes as u64
+    }
+
+    /// S1: the bytes of the page that `ptr` names in a snapshot of `used` pages.
+    #[inline]
+    pub(crate) fn page(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
+        let pgno = ptr.pgno.0;
+        if pgno >= used || pgno >= self.file_pages.load(Ordering::Relaxed) {
+            self.check_range(ptr, used)?;
+        }
+        let page = self.storage.map().page(self.offset(pgno), self.page_bytes);
+        let page = page.ok_or_else(|| damaged(ptr, Reason::OutOfRange))?;
+        let tag = &self.seen.tags()[pgno as usize];
+        if tag.load(Ordering::Relaxed) != birth_tag(ptr) && self.verify != Verify::Never {
+            self.meet(ptr, page)?;
+            tag.store(birth_tag(ptr), Ordering::Relaxed);
+        }
+        Ok(page)
+    }
+
+    /// The slow half of the range check: the file may have grown since it was last measured.
+    #[cold]
+    fn check_range(&self, ptr: Ptr, used: u32) -> Result<()> {
+        if ptr.pgno.0 < used && ptr.pgno.0 < self.measure()? {
+            return Ok(());
+        }
+        Err(damaged(ptr, Reason::OutOfRange))
+    }
+
+    /// First meeting: the pair first, since a page of another birth has a right checksum of its own.
+    #[cold]
+    fn meet(&self, ptr: Ptr, page: &[u8]) -> Result<()> {
+        self.verified_count.fetch_add(1, Ordering::Relaxed);
+        if crate::page::header::ptr(page) != ptr {
+            return Err(damaged(ptr, Reason::Header));
+        }
+        self.seal.verify(page).map_err(|reason| damaged(ptr, reason))
+    }
+
+    /// The page again, checksum verified whatever was verified before: for check, copy and recovery.
+    pub(crate) fn page_verified(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
+        self.check_range(ptr, used)?;
+        let page = self.storage.map().page(self.offset(ptr.pgno.0), self.page_bytes);
+        let page = page.ok_or_else(|| damaged(ptr, Reason::OutOfRange))?;
+        self.meet(ptr, page)?;
+        Ok(page)
+    }
+
+    /// The bytes of a large value.
+    pub(crate) fn run(&self, run: &RunRef, used: u32) -> Result<&[u8]> {
+        match self.verify {
+            Verify::PagesAndValues => self.run_verified(run, used),
+            _ => self.run_bytes(run, used),
+        }
+    }
+
+    fn run_bytes(&self, run: &RunRef, used: u32) -> Result<&[u8]> {
+        let ptr = Ptr { pgno: run.pgno, birth: run.birth };
+        let outside = || damaged(ptr, Reason::OutOfRange);
+        let last = run.pgno.0.checked_add(run.pages(self.page_bytes)).ok_or_else(outside)?;
+        if run.pgno.0 == 0 || last > used {
+            return Err(outside());
+        }
+        if last > self.file_pages.load(Ordering::Relaxed) && last > self.measure()? {
+            return Err(outside());
+        }
+        let bytes = self.storage.map().page(self.offset(run.pgno.0), run.bytes as usize);
+        bytes.ok_or_else(outside)
+    }
+
+    /// The bytes of a large value, checksum verified.
+    pub(crate) fn run_verified(&self, run: &RunRef, used: u32) -> Result<&[u8]> {
+        let bytes = self.run_bytes(run, used)?;
+        match self.seal.run(bytes) == run.checksum {
+            true => Ok(bytes),
+            false => {
+                Err(damaged(Ptr { pgno: run.pgno, birth: run.birth }, Reason::Run))
+            }
+        }
+    }
+
+    /// Hints that the page will be read soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, ptr: Ptr) {
+        if let Some(page) = self.storage.map().page(self.offset(ptr.pgno.0), self.page_bytes) {
+            crate::os::prefetch(page);
+        }
+    }
+
+    /// A page buffer; what is in it is left over from before.
+    pub(crate) fn buffer(&self) -> Buffer {
+        let spare = self.buffers.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        spare.unwrap_or_else(|| vec![0; self.page_bytes].into_boxed_slice())
+    }
+
+    /// Keeps a buffer for later.
+    pub(crate) fn recycle(&self, buffer: Buffer) {
+        let mut buffers = self.buffers.lock().unwrap_or_else(|e| e.into_inner());
+        if buffers.len() < SPARE_BUFFERS_MAX {
+            buffers.push(buffer);
+        }
+    }
+
+    /// The pages were just written by this client: their contents need no first meeting.
+    pub(crate) fn met(&self, ptr: Ptr) {
+        if let Some(tag) = self.seen.tags().get(ptr.pgno.0 as usize) {
+            tag.store(birth_tag(ptr), Ordering::Relaxed);
+        }
+    }
+
+    fn growth_step(&self, file_pages: u32) -> u32 {
+        match self.grow_pages.load(Ordering::Relaxed) {
+            0 => {
+                let bytes = (self.offset(file_pages) / 8).clamp(GROW_BYTES_MIN, GROW_BYTES_MAX);
+                (bytes / self.page_bytes as u64) as u32
+            }
+            pages => pages,
+        }
+    }
+
+    /// Cuts what lies past `keep` pages if it is at least `shrink` pages, at a boundary of the system's pages.
+    pub(crate) fn shrink(&self, keep: u32, shrink: u32) -> Result<()> {
+        let system_page = crate::os::system_page() as u64;
+        let keep_bytes = self.offset(keep).next_multiple_of(system_page);
+        let file_bytes = self.offset(self.file_pages.load(Ordering::Relaxed));
+        if file_bytes < keep_bytes + self.offset(shrink) {
+            return Ok(());
+        }
+        self.storage.shrink(keep_bytes)?;
+        self.measure().map(drop)
+    }
+
+    /// Grows the file to hold `wanted` pages, by whole steps while the limit allows.
+    fn grow(&self, wanted: u32, upper: u32) -> Result<()> {
+        let file_pages = self.measure()?;
+        if wanted <= file_pages {
+            return Ok(());
+        }
+        let step = self.growth_step(file_pages).max(1);
+        let target = file_pages.saturating_add(step).max(wanted).min(upper);
+        if let Err(error) = self.storage.grow(self.offset(target)) {
+            // The whole step may not fit the disk where the pages themselves do.
+            if target == wanted || self.storage.grow(self.offset(wanted)).is_err() {
+                return Err(error);
+            }
+        }
+        self.measure().map(drop)
+    }
+}
+
+/// Fifteen bits of the birth and a mark: a page that this client has met is told from one of another birth.
+#[inline]
+fn birth_tag(ptr: Ptr) -> u16 {
+    (ptr.birth.0 as u16) << 1 | 1
+}
+
+impl Ground for Store {
+    fn protected(&self) -> Result<Protected> {
+        // P10: the marks first, then the reader slots.
+        let marks = self.board.protected_marks();
+        let mut lasting = Vec::new();
+        self.slots.scan(&mut lasting)?;
+        lasting.extend([marks.durable.txnid(), marks.in_flight.txnid()]);
+        let mut all = lasting.clone();
+        all.extend([marks.published.txnid(), marks.sealed.txnid()]);
+        for ids in [&mut lasting, &mut all] {
+            ids.retain(|&id| id != 0);
+            ids.sort_unstable();
+            ids.dedup();
+        }
+        Ok(Protected { all, lasting })
+    }
+
+    fn chunk(&self, ptr: Ptr, used: u32) -> Result<Chunk<'_>> {
+        let page = self.page_verified(ptr, used)?;
+        admit(page, ptr, Kind::Chunk, 0)
+            .and_then(|count| Chunk::view(page, count))
+            .map_err(|reason| damaged(ptr, reason))
+    }
+
+    fn extend(&self, used: u32, frugal: bool) -> Result<()> {
+        let upper = self.upper_pages.load(Ordering::Relaxed);
+        let reserve = if frugal { 0 } else { RESERVE_PAGES.min(upper / 16) };
+        let wanted = used.checked_add(reserve).ok_or(Error::MapFull)?;
+        let file_pages = self.file_pages.load(Ordering::Relaxed);
+        match wanted {
+            wanted if wanted <= file_pages => Ok(()),
+            wanted if wanted <= upper => self.grow(wanted, upper),
+            _ => Err(Error::MapFull),
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! The writer's pages: touch, edit, free, spill, and levels.
+//!
+//! One rule: a page may be edited only if the current level allocated it and still buffers it. Otherwise
+//! [`Pages::touch`] copies it to a fresh number and frees the old one. Copy-on-write, spilling, nested
+//! transactions and savepoints all follow from it.
+//!
+//! W1. A buffered page was allocated by the level it is marked with, under this transaction's id, and was
+//!     never written.
+//! W2. A page that was written (spilled, or a large value) is never edited again: a later touch copies it.
+//! W3. A level's abort leaves exactly the pages and free space that were there when it began, but for
+//!     numbers that were written in between, which are retired under this id (P8).
+//! W4. Before the first page is written the id is raised in the lock file (P7).
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::page::{self, Item, Pgno, Ptr, RunRef, Txnid};
+use crate::store::source::PageSource;
+use crate::store::space::{SealedSpace, Space, SpaceCounts};
+use crate::store::{Buffer, Store};
+
+/// Bytes that a single write call carries at most.
+const WRITE_BYTES_MAX: usize = 1 << 20;
+
+/// Page numbers are their own hash, spread by one multiplication (Knuth, TAOCP 3, 6.4).
+#[derive(Default)]
+pub(crate) struct PgnoHasher(u64);
+
+impl Hasher for PgnoHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only page numbers are hashed");
+    }
+    fn write_u32(&mut self, n: u32) {
+        self.0 = u64::from(n).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+struct Dirty {
+    buffer: Buffer,
+    level: usize,
+}
+
+#[derive(Default)]
+struct Level {
+    /// Where the level's retired items begin.
+    retired_mark: usize,
+    /// Buffered pages of outer levels that this level has replaced.
+    shadowed: Vec<Pgno>,
+    /// What this level allocated and wrote: page, pages, whether they carry headers.
+    written: Vec<(Pgno, u32, bool)>,
+}
+
+/// All pages of one write transaction.
+pub(crate) struct Pages {
+    store: Arc<Store>,
+    txnid: Txnid,
+    /// Frontier of the base snapshot: its pages lie below.
+    base_used: u32,
+    dirty: HashMap<u32, Dirty, BuildHasherDefault<PgnoHasher>>,
+    /// Level 0 is the transaction itself.
+    levels: Vec<Level>,
+    space: Space,
+    /// Buffered pages above which [`Pages::spill`] writes them out.
+    spill_pages: usize,
+    written_bytes: u64,
+    /// A write failed, and the buffers with it.
+    lost: bool,
+}
+
+/// What a transaction has done so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PagesCounts {
+    pub(crate) dirty_pages: usize,
+    pub(crate) written_bytes: u64,
+    pub(crate) space: SpaceCounts,
+}
+
+impl PageSource for Pages {
+    #[inline]
+    fn bytes(&self, ptr: Ptr) -> Result<&[u8]> {
+        if ptr.birth == self.txnid {
+            if let Some(dirty) = self.dirty.get(&ptr.pgno.0) {
+                return Ok(&dirty.buffer);
+            }
+        }
+        self.store.page(ptr, self.space.used())
+    }
+
+    fn run(&self, run: &RunRef) -> Result<&[u8]> {
+        self.store.run(run, self.space.used())
+    }
+}
+
+impl Pages {
+    pub(crate) fn new(store: Arc<Store>, txnid: Txnid, used: u32, items: Vec<Item>) -> Pages {
+        let spill_pages = store.spill_pages;
+        Pages {
+            store,
+            txnid,
+            base_used: used,
+            dirty: HashMap::default(),
+            levels: vec![Level::default()],
+            space: Space::new(txnid, used, items),
+            spill_pages,
+            written_bytes: 0,
+            lost: false,
+        }
+    }
+
+    pub(crate) fn txnid(&self) -> Txnid {
+        self.txnid
+    }
+
+    pub(crate) fn page_bytes(&self) -> usize {
+        self.store.page_bytes
+    }
+
+    pub(crate) fn counts(&self) -> PagesCounts {
+        PagesCounts {
+            dirty_pages: self.dirty.len(),
+            written_bytes: self.written_bytes,
+            space: self.space.counts,
+        }
+    }
+
+    /// Deletes may use the last pages of a full file, since they give back more.
+    pub(crate) fn set_frugal(&mut self, frugal: bool) {
+        self.space.frugal = frugal;
+    }
+
+    /// Whether buffered pages were lost to a failed write.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Whether the transaction has changed nothing yet.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.dirty.is_empty() && self.written_bytes == 0 && self.space.mark() == 0
+    }
+
+    /// Whether `ptr` names a page that this transaction wrote or will write.
+    pub(crate) fn is_own(&self, ptr: Ptr) -> bool {
+        ptr.birth == self.txnid
+    }
+
+    fn level(&self) -> usize {
+        self.levels.len() - 1
+    }
+
+    /// A fresh, zeroed page of this level.
+    pub(crate) fn allocate(&mut self) -> Result<Ptr> {
+        let (ptr, mut buffer) = self.fresh()?;
+        buffer.fill(0);
+        self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: self.level() });
+        Ok(ptr)
+    }
+
+    fn fresh(&mut self) -> Result<(Ptr, Buffer)> {
+        let pgno = self.space.take(&*self.store)?;
+        assert!(!self.dirty.contains_key(&pgno.0), "F1: a buffered page was handed out again");
+        Ok((Ptr { pgno, birth: self.txnid }, self.store.buffer()))
+    }
+
+    /// Makes the page editable by this level; the answer is where it lives now.
+    pub(crate) fn touch(&mut self, ptr: Ptr) -> Result<Ptr> {
+        if self.is_editable(ptr) {
+            return Ok(ptr);
+        }
+        let (fresh, mut buffer) = self.fresh()?;
+        let copied = self.bytes(ptr).map(|page| buffer.copy_from_slice(page));
+        if let Err(error) = copied {
+            self.space.give_back(fresh.pgno, 1);
+            return Err(error);
+        }
+        page::header::set_ptr(&mut buffer, fresh);
+        self.free(ptr);
+        self.dirty.insert(fresh.pgno.0, Dirty { buffer, level: self.level() });
+        Ok(fresh)
+    }
+
+    fn is_editable(&self, ptr: Ptr) -> bool {
+        ptr.birth == self.txnid
+            && self.dirty.get(&ptr.pgno.0).is_some_and(|dirty| dirty.level == self.level())
+    }
+
+    /// The bytes of a page that [`Pages::touch`] or [`Pages::allocate`] made editable.
+    pub(crate) fn edit(&mut self, ptr: Ptr) -> &mut [u8] {
+        debug_assert!(self.is_editable(ptr), "W1: edited without touch");
+        &mut self.dirty.get_mut(&ptr.pgno.0).expect("W1: edited without touch").buffer
+    }
+
+    /// Two editable pages at once, for splits and merges.
+    pub(crate) fn edit_two(&mut self, a: Ptr, b: Ptr) -> (&mut [u8], &mut [u8]) {
+        debug_assert!(self.is_editable(a) && self.is_editable(b), "W1: edited without touch");
+        let [a, b] = self.dirty.get_disjoint_mut([&a.pgno.0, &b.pgno.0]);
+        let (a, b) = (a.expect("W1: edited without touch"), b.expect("W1: edited without touch"));
+        (&mut a.buffer, &mut b.buffer)
+    }
+
+    /// An editable page together with the bytes of another, for merging into it.
+    pub(crate) fn edit_beside(&mut self, edited: Ptr, other: Ptr) -> Result<(&mut [u8], Buffer)> {
+        let mut copy = self.store.buffer();
+        copy.copy_from_slice(self.bytes(other)?);
+        Ok((self.edit(edited), copy))
+    }
+
+    /// Returns a buffer that [`Pages::edit_beside`] lent.
+    pub(crate) fn recycle(&self, buffer: Buffer) {
+        self.store.recycle(buffer);
+    }
+
+    /// The page has left the tree.
+    pub(crate) fn free(&mut self, ptr: Ptr) {
+        let current = self.level();
+        let level_of = match ptr.birth == self.txnid {
+            true => self.dirty.get(&ptr.pgno.0).map(|dirty| dirty.level),
+            false => None,
+        };
+        match level_of {
+            Some(level) if level == current => self.drop_buffer(ptr.pgno),
+            Some(_) => self.levels[current].shadowed.push(ptr.pgno),
+            None => self.space.retire(ptr.pgno, 1, ptr.birth, true),
+        }
+    }
+
+    /// W1: never written, so the number is free at once.
+    fn drop_buffer(&mut self, pgno: Pgno) {
+        let dirty = self.dirty.remove(&pgno.0).expect("W1: only buffered pages are dropped");
+        self.store.recycle(dirty.buffer);
+        self.space.give_back(pgno, 1);
+    }
+
+    /// The large value has left the tree.
+    pub(crate) fn free_run(&mut self, run: &RunRef) {
+        self.space.retire(run.pgno, run.pages(self.page_bytes()), run.birth, false);
+    }
+
+    /// Writes a large value straight from the caller's memory to pages of its own.
+    pub(crate) fn write_run(&mut self, bytes: &[u8]) -> Result<RunRef> {
+        let page_bytes = self.page_bytes();
+        let len = u32::try_from(bytes.len()).map_err(|_| Error::ValueTooLong)?;
+        let checksum = self.store.seal.run(bytes);
+        let mut run = RunRef { pgno: Pgno(0), birth: self.txnid, bytes: len, checksum };
+        let pages = run.pages(page_bytes);
+        run.pgno = self.space.take_run(&*self.store, pages)?;
+        let level = self.level();
+        self.levels[level].written.push((run.pgno, pages, false));
+        self.before_write();
+        let offset = u64::from(run.pgno.0) * page_bytes as u64;
+        let tail = vec![0; pages as usize * page_bytes - bytes.len()];
+        self.written_bytes += u64::from(pages) * page_bytes as u64;
+        self.store.storage.write_at(&[bytes, &tail], offset)?;
+        Ok(run)
+    }
+
+    /// W4.
+    fn before_write(&mut self) {
+        if self.written_bytes == 0 {
+            self.store.board.raise_issued(self.txnid.0);
+        }
+    }
+
+    /// Writes out every buffered page if there are more than the limit. Call it between operations only:
+    /// no page is held then, so none needs a mark that keeps it.
+    pub(crate) fn spill(&mut self) -> Result<()> {
+        if self.dirty.len() <= self.spill_pages {
+            return Ok(());
+        }
+        self.write_dirty(Vec::new())
+    }
+
+    /// Hands every buffered page to the system, in page order and coalesced. The one way out for pages.
+    fn write_dirty(&mut self, chunks: Vec<(Ptr, Vec<u8>)>) -> Result<()> {
+        self.before_write();
+        let mut out: Vec<(u32, usize, Buffer)> =
+            self.dirty.drain().map(|(pgno, dirty)| (pgno, dirty.level, dirty.buffer)).collect();
+        out.extend(chunks.into_iter().map(|(ptr, page)| (ptr.pgno.0, 0, page.into_boxed_slice())));
+        out.sort_unstable_by_key(|page| page.0);
+        let mut scratch = self.store.buffer();
+        for (pgno, level, buffer) in &mut out {
+            self.levels[*level].written.push((Pgno(*pgno), 1, true));
+            page::pack_for_writing(buffer, &mut scratch);
+            self.store.seal.stamp(buffer);
+        }
+        self.written_bytes += (out.len() * self.page_bytes()) as u64;
+        let written = self.write_sorted(&out);
+        self.lost |= written.is_err();
+        self.store.recycle(scratch);
+        for (pgno, _, buffer) in out {
+            self.store.met(Ptr { pgno: Pgno(pgno), birth: self.txnid });
+            self.store.recycle(buffer);
+        }
+        written
+    }
+
+    fn write_sorted(&self, pages: &[(u32, usize, Buffer)]) -> Result<()> {
+        let per_write = (WRITE_BYTES_MAX / self.page_bytes()).max(1);
+        let mut rest = pages;
+        while let Some(&(first, ..)) = rest.first() {
+            let consecutive = (rest.iter().enumerate())
+                .take_while(|(i, page)| *i < per_write && page.0 as usize == first as usize + i)
+                .count();
+            let (now, later) = rest.split_at(consecutive);
+            let parts: Vec<&[u8]> = now.iter().map(|page| &*page.2).collect();
+            self.store.storage.write_at(&parts, u64::from(first) * self.page_bytes() as u64)?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Starts a nested level.
+    pub(crate) fn push_level(&mut self) {
+        let retired_mark = self.space.mark();
+        self.levels.push(Level { retired_mark, ..Level::default() });
+    }
+
+    /// The level's work becomes its parent's.
+    pub(crate) fn commit_level(&mut self) {
+        let level = self.pop_level();
+        let current = self.level();
+        for dirty in self.dirty.values_mut().filter(|dirty| dirty.level > current) {
+            dirty.level = current;
+        }
+        self.levels[current].written.extend(level.written);
+        for pgno in level.shadowed {
+            // It may have been spilled meanwhile, then it is no buffer any more (W2).
+            match self.dirty.get(&pgno.0) {
+                Some(_) => self.free(Ptr { pgno, birth: self.txnid }),
+                None => self.space.retire(pgno, 1, self.txnid, true),
+            }
+        }
+    }
+
+    /// W3: the level's work has not happened.
+    pub(crate) fn abort_level(&mut self) {
+        let aborted = self.level();
+        let level = self.pop_level();
+        self.space.cut_back(level.retired_mark);
+        let mine: Vec<u32> =
+            self.dirty.iter().filter(|(_, d)| d.level == aborted).map(|(&pgno, _)| pgno).collect();
+        mine.into_iter().for_each(|pgno| self.drop_buffer(Pgno(pgno)));
+        for (pgno, pages, node) in level.written {
+            self.space.retire(pgno, pages, self.txnid, node);
+        }
+    }
+
+    fn pop_level(&mut self) -> Level {
+        assert!(self.levels.len() > 1, "the transaction itself is no nested level");
+        self.levels.pop().expect("there is a level")
+    }
+
+    /// Writes all that is left and closes the free space: the pages' part of a seal.
+    pub(crate) fn seal(mut self, shrink_pages: u32) -> Result<(SealedSpace, PagesCounts)> {
+        assert_eq!(self.level(), 0, "W3: sealed inside a nested level");
+        let space = std::mem::replace(&mut self.space, Space::new(self.txnid, self.base_used, Vec::new()));
+        let mut counts = PagesCounts { space: space.counts, ..self.counts() };
+        let mut sealed = space.seal(&*self.store, self.page_bytes(), shrink_pages)?;
+        counts.space.chunks_written = sealed.chunks.len() as u64;
+        self.write_dirty(std::mem::take(&mut sealed.chunks))?;
+        counts.written_bytes = self.written_bytes;
+        Ok((sealed, counts))
+    }
+}

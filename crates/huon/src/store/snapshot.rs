@@ -1,0 +1,31 @@
+//! A pinned snapshot as a source of pages.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::page::{Ptr, RunRef};
+use crate::store::Store;
+use crate::store::source::PageSource;
+
+/// The pages that one snapshot can reach. Whoever holds it sees to it that the snapshot stays protected.
+pub(crate) struct Snapshot {
+    pub(crate) store: Arc<Store>,
+    /// First page number past the part of the file that the snapshot uses.
+    pub(crate) used: u32,
+}
+
+impl PageSource for Snapshot {
+    #[inline]
+    fn bytes(&self, ptr: Ptr) -> Result<&[u8]> {
+        self.store.page(ptr, self.used)
+    }
+
+    fn run(&self, run: &RunRef) -> Result<&[u8]> {
+        self.store.run(run, self.used)
+    }
+
+    #[inline]
+    fn prefetch(&self, ptr: Ptr) {
+        self.store.prefetch(ptr);
+    }
+}

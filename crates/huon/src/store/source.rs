@@ -1,0 +1,46 @@
+//! Where pages come from: a pinned snapshot, or the writer's own pages.
+//!
+//! Readers of a tree are generic over [`PageSource`], so that searching, walking and iterating exist once
+//! and cost nothing extra in a read transaction.
+//!
+//! S1. A page handed out carries the pair its pointer asks for, and its checksum has been verified when
+//!     this client first met that pair (unless the environment was told never to).
+
+use crate::error::{Error, Result};
+use crate::page::{Branch, Kind, Leaf, Ptr, Reason, RunRef, admit};
+
+pub(crate) trait PageSource {
+    /// The bytes of the page that `ptr` names; range and checksum are checked, the header is not.
+    fn bytes(&self, ptr: Ptr) -> Result<&[u8]>;
+
+    /// The bytes of a large value.
+    fn run(&self, run: &RunRef) -> Result<&[u8]>;
+
+    /// Starts loading the page into the cache; only a hint.
+    #[inline]
+    fn prefetch(&self, _ptr: Ptr) {}
+
+    /// The leaf that `ptr` names.
+    #[inline]
+    fn leaf(&self, ptr: Ptr) -> Result<Leaf<'_>> {
+        let page = self.bytes(ptr)?;
+        admit(page, ptr, Kind::Leaf, 0)
+            .and_then(|count| Leaf::view(page, count))
+            .map_err(|reason| damaged(ptr, reason))
+    }
+
+    /// The branch that `ptr` names, `level` levels above the leaves.
+    #[inline]
+    fn branch(&self, ptr: Ptr, level: u8) -> Result<Branch<'_>> {
+        let page = self.bytes(ptr)?;
+        admit(page, ptr, Kind::Branch, level)
+            .and_then(|count| Branch::view(page, count))
+            .map_err(|reason| damaged(ptr, reason))
+    }
+}
+
+/// The error for damage found on the page that `ptr` names.
+#[cold]
+pub(crate) fn damaged(ptr: Ptr, reason: Reason) -> Error {
+    Error::corrupt(ptr.pgno.0, reason.text())
+}

@@ -1,0 +1,405 @@
+//! Free space: which pages may be written over, and when.
+//!
+//! A page that leaves the tree is *retired*: an [`Item`] says which pages, who wrote them (`birth`) and who
+//! freed them (`freed`). A retired page may be reused exactly when no protected snapshot `s` has
+//! `birth <= s < freed` (P12). The items of a snapshot lie inline in its meta; when they are too many, whole
+//! groups of them move to *chunk* pages, grouped by the oldest snapshot that holds them (P15), so that what a
+//! sleeping reader holds is moved once and not looked at again until the reader is gone.
+//!
+//! A chain of chunks is itself an item: its first page, and the snapshot that owns it. So the inline list
+//! is the only root, and chunks may name chains in turn. (The idea of a list per holding snapshot is that
+//! of ZFS deadlists.)
+//!
+//! F1. Every page from the first data page to the frontier is in exactly one place: reachable, or in one item.
+//! F2. Allocating a chunk page takes from the reusable numbers or from the frontier, and never adds an item:
+//!     there is no fixpoint to reach at commit.
+//! F3. A number that was written under this transaction's id is never handed out again under it (P8).
+//! F4. A chain is opened only when its owner protects nothing any more.
+//! F5. Work is bounded by what the transaction uses: the inline items, plus one chunk for each page wanted.
+
+use crate::error::{Error, Result};
+use crate::page::{Chunk, Item, Pgno, Ptr, Reason, Txnid, chunk_capacity, write_chunk};
+
+/// Inline items above which a commit moves groups of them into chunks.
+pub(crate) const INLINE_ITEMS_MAX: usize = crate::page::META_ITEMS_MAX;
+/// Inline items a commit aims at once it has to move some.
+const INLINE_ITEMS_LOW: usize = INLINE_ITEMS_MAX / 2;
+/// A group smaller than this is not worth a chunk of its own.
+const GROUP_ITEMS_MIN: usize = 4;
+/// Chunks that one request may open in vain before the file grows instead (P15).
+const CHUNKS_IN_VAIN_MAX: usize = 4;
+
+/// What the allocator needs from the outside.
+pub(crate) trait Ground {
+    /// The ids that must keep what they see: see [`Protected`]. Called at most once a transaction.
+    fn protected(&self) -> Result<Protected>;
+    /// A chunk page, fully verified, of a snapshot of `used` pages.
+    fn chunk(&self, ptr: Ptr, used: u32) -> Result<Chunk<'_>>;
+    /// Makes the file hold pages up to `used` (exclusive); an error if it may not or cannot. `frugal`: the
+    /// reserve may be used, as deletes and commits must work on a full disk.
+    fn extend(&self, used: u32, frugal: bool) -> Result<()>;
+}
+
+/// The snapshots of P11 as the writer read them, in the order of P10.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Protected {
+    /// All of them, ascending.
+    pub(crate) all: Vec<u64>,
+    /// Those that tend to stay (readers, durable, in flight), ascending: they own chains.
+    pub(crate) lasting: Vec<u64>,
+}
+
+impl Protected {
+    /// The oldest snapshot of `ids` that sees a page with this birth and end.
+    fn oldest_holder(ids: &[u64], birth: u64, freed: u64) -> Option<u64> {
+        let at = ids.partition_point(|&s| s < birth);
+        ids.get(at).copied().filter(|&s| s < freed)
+    }
+
+    /// P12, the one sentence.
+    pub(crate) fn holds(&self, birth: u64, freed: u64) -> bool {
+        Self::oldest_holder(&self.all, birth, freed).is_some()
+    }
+
+    fn owner(&self, item: &Item) -> u64 {
+        match item.is_chain() {
+            true if self.all.binary_search(&item.freed).is_ok() => item.freed,
+            true => 0,
+            false => Self::oldest_holder(&self.lasting, item.birth, item.freed).unwrap_or(0),
+        }
+    }
+}
+
+/// Counts of what the allocator did in one transaction.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SpaceCounts {
+    pub(crate) chunks_opened: u64,
+    pub(crate) chunks_written: u64,
+    pub(crate) items_judged: u64,
+}
+
+/// The free space of one write transaction.
+pub(crate) struct Space {
+    txnid: Txnid,
+    /// First page number past the part of the file in use.
+    used: u32,
+    /// Runs that may be taken now; the last one is being taken from.
+    pool: Vec<(u32, u32)>,
+    /// Items that are held, or not judged yet.
+    items: Vec<Item>,
+    judged: bool,
+    /// Retired by this transaction, oldest first; a level's abort cuts it back.
+    retired: Vec<Item>,
+    /// Chunk pages that were opened: retired too, but no level's abort takes that back.
+    opened: Vec<Item>,
+    protected: Option<Protected>,
+    /// Deletes and commits may use the last pages of a full file.
+    pub(crate) frugal: bool,
+    pub(crate) counts: SpaceCounts,
+}
+
+/// What a commit stores of the free space.
+pub(crate) struct SealedSpace {
+    pub(crate) items: Vec<Item>,
+    pub(crate) used: u32,
+    /// Chunk pages to write: pointer and bytes, checksum not yet stamped.
+    pub(crate) chunks: Vec<(Ptr, Vec<u8>)>,
+}
+
+impl Space {
+    pub(crate) fn new(txnid: Txnid, used: u32, items: Vec<Item>) -> Space {
+        Space {
+            txnid,
+            used,
+            pool: Vec::new(),
+            items,
+            judged: false,
+            retired: Vec::new(),
+            opened: Vec::new(),
+            protected: None,
+            frugal: false,
+            counts: SpaceCounts::default(),
+        }
+    }
+
+    pub(crate) fn used(&self) -> u32 {
+        self.used
+    }
+
+    /// How many items this transaction has retired: a mark for [`Space::cut_back`].
+    pub(crate) fn mark(&self) -> usize {
+        self.retired.len()
+    }
+
+    /// Forgets everything retired since `mark` (a level aborts).
+    pub(crate) fn cut_back(&mut self, mark: usize) {
+        self.retired.truncate(mark);
+    }
+
+    /// Pages that leave the tree. `node`: they carry headers; large values do not.
+    pub(crate) fn retire(&mut self, pgno: Pgno, pages: u32, birth: Txnid, node: bool) {
+        assert!(birth <= self.txnid, "F1: a page from the future is retired");
+        self.retired.push(Item::run(pgno, pages, birth, self.txnid, node));
+    }
+
+    /// Numbers taken by this transaction and never written: free at once.
+    pub(crate) fn give_back(&mut self, pgno: Pgno, pages: u32) {
+        debug_assert!(pgno.0 + pages <= self.used, "F1: a number past the frontier is given back");
+        self.pool.push((pgno.0, pages));
+    }
+
+    /// One page number.
+    pub(crate) fn take(&mut self, ground: &impl Ground) -> Result<Pgno> {
+        if self.pool.is_empty() {
+            self.refill(ground, |pool| !pool.is_empty())?;
+        }
+        match self.pool.last_mut() {
+            Some((start, pages)) => {
+                let pgno = *start;
+                (*start, *pages) = (*start + 1, *pages - 1);
+                if *pages == 0 {
+                    self.pool.pop();
+                }
+                Ok(Pgno(pgno))
+            }
+            None => self.advance(ground, 1),
+        }
+    }
+
+    /// Consecutive page numbers for a large value: the shortest run that is long enough, else growth.
+    pub(crate) fn take_run(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
+        let fits = |pool: &[(u32, u32)]| pool.iter().any(|run| run.1 >= pages);
+        if !fits(&self.pool) {
+            self.refill(ground, |pool| fits(pool))?;
+        }
+        let best = (0..self.pool.len())
+            .filter(|&i| self.pool[i].1 >= pages)
+            .min_by_key(|&i| self.pool[i].1);
+        let Some(best) = best else { return self.advance(ground, pages) };
+        let run = &mut self.pool[best];
+        let pgno = run.0;
+        *run = (run.0 + pages, run.1 - pages);
+        if run.1 == 0 {
+            self.pool.remove(best);
+        }
+        Ok(Pgno(pgno))
+    }
+
+    fn advance(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
+        let used = self.used.checked_add(pages).ok_or(Error::MapFull)?;
+        ground.extend(used, self.frugal)?;
+        let pgno = Pgno(self.used);
+        self.used = used;
+        Ok(pgno)
+    }
+
+    /// Judges the inline items once, then opens chains until `enough` or a bounded search was in vain.
+    fn refill(&mut self, ground: &impl Ground, enough: impl Fn(&[(u32, u32)]) -> bool) -> Result<()> {
+        if !self.judged {
+            self.judged = true;
+            self.protected = Some(ground.protected()?);
+            let items = std::mem::take(&mut self.items);
+            self.judge(items);
+            self.tidy_pool();
+        }
+        for _ in 0..CHUNKS_IN_VAIN_MAX {
+            if enough(&self.pool) || !self.open_chain(ground)? {
+                break;
+            }
+            self.tidy_pool();
+        }
+        Ok(())
+    }
+
+    /// Sorts items into the pool and the held ones.
+    fn judge(&mut self, items: Vec<Item>) {
+        let protected = self.protected.as_ref().expect("F4: judged before the protected set was read");
+        self.counts.items_judged += items.len() as u64;
+        for item in items {
+            if item.is_chain() || protected.holds(item.birth, item.freed) {
+                self.items.push(item);
+            } else {
+                self.pool.push((item.pgno, item.page_count()));
+            }
+        }
+    }
+
+    /// Opens the newest chain whose owner is gone. `false`: there is none.
+    fn open_chain(&mut self, ground: &impl Ground) -> Result<bool> {
+        let protected = self.protected.as_ref().expect("F4: opened before the protected set was read");
+        let newest = (0..self.items.len())
+            .filter(|&i| self.items[i].is_chain() && protected.owner(&self.items[i]) == 0)
+            .max_by_key(|&i| (self.items[i].birth, i));
+        let Some(at) = newest else { return Ok(false) };
+        let chain = self.items.remove(at);
+        let ptr = chain.ptr();
+        let chunk = ground.chunk(ptr, self.used)?;
+        let next = chunk.next();
+        let items: std::result::Result<Vec<Item>, Reason> = chunk.items().collect();
+        let items = items.map_err(|reason| Error::corrupt(ptr.pgno.0, reason.text()))?;
+        for item in items.iter().filter(|item| !item.is_chain()) {
+            self.check_range(item)?;
+        }
+        self.counts.chunks_opened += 1;
+        self.opened.push(Item::run(ptr.pgno, 1, ptr.birth, self.txnid, true));
+        if !next.is_none() {
+            self.items.push(Item::chain(next, Txnid(chain.freed)));
+        }
+        self.judge(items);
+        Ok(true)
+    }
+
+    /// Freed pages lie inside the file, and not before the first data page (a hostile file may say otherwise).
+    fn check_range(&self, item: &Item) -> Result<()> {
+        let end = u64::from(item.pgno) + u64::from(item.page_count());
+        if item.pgno == 0 || end > u64::from(self.used) || item.birth > item.freed {
+            return Err(Error::corrupt(item.pgno, Reason::Space.text()));
+        }
+        Ok(())
+    }
+
+    /// Joins neighbours and puts the longest run last, where it is taken first: a commit's pages are few
+    /// contiguous writes.
+    fn tidy_pool(&mut self) {
+        self.pool.sort_unstable();
+        self.pool.dedup_by(|next, run| {
+            debug_assert!(run.0 + run.1 <= next.0, "F1: a free page is listed twice");
+            let joins = run.0 + run.1 == next.0;
+            run.1 += if joins { next.1 } else { 0 };
+            joins
+        });
+        self.pool.sort_by_key(|run| run.1);
+    }
+
+    /// The free space that the snapshot of this transaction records. `shrink_pages`: a free tail of at
+    /// least so many pages is cut off the part in use; 0: never.
+    pub(crate) fn seal(
+        mut self,
+        ground: &impl Ground,
+        page_bytes: usize,
+        shrink_pages: u32,
+    ) -> Result<SealedSpace> {
+        self.frugal = true;
+        self.tidy_pool();
+        self.drop_tail(shrink_pages);
+        let mut runs = std::mem::take(&mut self.items);
+        runs.append(&mut self.retired);
+        runs.append(&mut self.opened);
+        join_items(&mut runs);
+        let mut chunks = Vec::new();
+        if runs.len() + self.pool.len() > INLINE_ITEMS_MAX {
+            runs = self.move_to_chunks(ground, runs, page_bytes, &mut chunks)?;
+        }
+        runs.extend(self.pool.iter().map(|&(pgno, pages)| Item::free(Pgno(pgno), pages)));
+        assert!(runs.len() <= INLINE_ITEMS_MAX, "F2: the inline items fit the meta");
+        self.counts.chunks_written += chunks.len() as u64;
+        Ok(SealedSpace { items: runs, used: self.used, chunks })
+    }
+
+    /// M10: pages at the end of the file that nobody can see go back to the system after this commit.
+    fn drop_tail(&mut self, shrink_pages: u32) {
+        let used = self.used;
+        let tail = self.pool.iter().position(|run| run.0 + run.1 == used);
+        if let Some(at) = tail.filter(|&at| shrink_pages > 0 && self.pool[at].1 >= shrink_pages) {
+            self.used -= self.pool.remove(at).1;
+        }
+    }
+
+    /// Moves the largest groups of items into chunks until what is left fits the meta comfortably.
+    fn move_to_chunks(
+        &mut self,
+        ground: &impl Ground,
+        items: Vec<Item>,
+        page_bytes: usize,
+        chunks: &mut Vec<(Ptr, Vec<u8>)>,
+    ) -> Result<Vec<Item>> {
+        let protected = match self.protected.take() {
+            Some(protected) => protected,
+            None => ground.protected()?,
+        };
+        let mut groups = group_by_owner(&protected, items);
+        let capacity = chunk_capacity(page_bytes);
+        loop {
+            let inline = groups.iter().map(|g| g.items.len()).sum::<usize>();
+            if inline + self.pool.len() <= INLINE_ITEMS_LOW {
+                break;
+            }
+            let group = self.next_group(&mut groups);
+            let ptr = Ptr { pgno: self.take_for_chunk(ground)?, birth: self.txnid };
+            let below = group.take_chain();
+            let keep = group.items.len().saturating_sub(capacity);
+            let moved = group.items.split_off(keep);
+            let mut page = vec![0; page_bytes];
+            write_chunk(&mut page, ptr, below, &moved);
+            chunks.push((ptr, page));
+            group.items.insert(0, Item::chain(ptr, Txnid(group.owner)));
+        }
+        Ok(groups.into_iter().flat_map(|g| g.items).collect())
+    }
+
+    /// The group to move from: the largest; the reusable runs when they are more; the held items of all
+    /// owners together when none has enough for a chunk of its own (then the oldest owner stands for all).
+    fn next_group<'g>(&mut self, groups: &'g mut Vec<Group>) -> &'g mut Group {
+        let largest = groups.iter().map(|g| g.items.len()).max().unwrap_or(0);
+        if self.pool.len() > largest.max(GROUP_ITEMS_MIN) {
+            let free = self.pool.drain(..self.pool.len() - 1);
+            let free: Vec<Item> = free.map(|(pgno, pages)| Item::free(Pgno(pgno), pages)).collect();
+            match groups.iter_mut().find(|g| g.owner == 0) {
+                Some(group) => group.items.extend(free),
+                None => groups.insert(0, Group { owner: 0, items: free }),
+            }
+        } else if largest < GROUP_ITEMS_MIN {
+            let first = groups.partition_point(|g| g.owner == 0);
+            let owner = groups[first].owner;
+            let items = groups.drain(first..).flat_map(|g| g.items).collect();
+            groups.push(Group { owner, items });
+        }
+        groups.iter_mut().max_by_key(|g| g.items.len()).expect("there are items to move")
+    }
+
+    /// F2: from the pool, or from the frontier.
+    fn take_for_chunk(&mut self, ground: &impl Ground) -> Result<Pgno> {
+        match self.pool.is_empty() {
+            true => self.advance(ground, 1),
+            false => self.take(ground),
+        }
+    }
+}
+
+/// Items with one owner.
+struct Group {
+    owner: u64,
+    items: Vec<Item>,
+}
+
+impl Group {
+    /// Takes out a chain of this owner: the new chunk goes on top of it.
+    fn take_chain(&mut self) -> Ptr {
+        let owner = self.owner;
+        match self.items.iter().position(|i| i.is_chain() && i.freed == owner) {
+            Some(at) => self.items.remove(at).ptr(),
+            None => Ptr::NONE,
+        }
+    }
+}
+
+fn group_by_owner(protected: &Protected, items: Vec<Item>) -> Vec<Group> {
+    let mut owned: Vec<(u64, Item)> =
+        items.into_iter().map(|item| (protected.owner(&item), item)).collect();
+    owned.sort_by_key(|(owner, item)| (*owner, item.freed));
+    let mut groups: Vec<Group> = Vec::new();
+    for (owner, item) in owned {
+        match groups.last_mut() {
+            Some(group) if group.owner == owner => group.items.push(item),
+            _ => groups.push(Group { owner, items: vec![item] }),
+        }
+    }
+    groups
+}
+
+/// Joins neighbouring pages with the same life.
+fn join_items(items: &mut Vec<Item>) {
+    items.sort_by_key(|item| item.pgno);
+    items.dedup_by(|next, item| item.absorb(next));
+    items.sort_by_key(|item| item.freed);
+}

@@ -1,0 +1,184 @@
+//! Codecs: how keys and values become bytes, and bytes become keys and values.
+
+use crate::error::{Error, Result};
+use crate::txn::names::Order;
+
+/// Room for an encoded key or value: small ones need no allocation.
+#[derive(Default)]
+pub struct Scratch {
+    small: [u8; 16],
+    large: Vec<u8>,
+}
+
+impl Scratch {
+    /// Stores up to 16 bytes without allocating, more with.
+    pub fn keep(&mut self, bytes: &[u8]) -> &[u8] {
+        match self.small.get_mut(..bytes.len()) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                place
+            }
+            None => {
+                self.large.clear();
+                self.large.extend_from_slice(bytes);
+                &self.large
+            }
+        }
+    }
+
+    /// A buffer to write an encoding into; empty.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        self.large.clear();
+        &mut self.large
+    }
+}
+
+/// How a type is stored. Implemented by marker types such as [`Str`] and [`U64`].
+///
+/// ```
+/// use huon::{Codec, Error, Scratch};
+///
+/// /// A point, as two little-endian floats.
+/// struct Point;
+/// impl Codec for Point {
+///     type In = (f32, f32);
+///     type Out<'t> = (f32, f32);
+///     fn encode<'a>(item: &'a (f32, f32), scratch: &'a mut Scratch) -> &'a [u8] {
+///         let buffer = scratch.buffer();
+///         buffer.extend_from_slice(&item.0.to_le_bytes());
+///         buffer.extend_from_slice(&item.1.to_le_bytes());
+///         buffer
+///     }
+///     fn decode(bytes: &[u8]) -> huon::Result<(f32, f32)> {
+///         let (halves, []) = bytes.as_chunks::<4>() else {
+///             return Err(Error::Decode("a point has 8 bytes".into()));
+///         };
+///         Ok((f32::from_le_bytes(halves[0]), f32::from_le_bytes(halves[1])))
+///     }
+/// }
+/// assert_eq!(Point::decode(Point::encode(&(1.0, 2.0), &mut Scratch::default()))?, (1.0, 2.0));
+/// # Ok::<(), huon::Error>(())
+/// ```
+pub trait Codec: 'static {
+    /// What is put in.
+    type In: ?Sized;
+    /// What comes out; it may borrow the transaction.
+    type Out<'t>;
+
+    /// The bytes of `item`: its own where it is bytes already, else written to `scratch`.
+    fn encode<'a>(item: &'a Self::In, scratch: &'a mut Scratch) -> &'a [u8];
+
+    /// The item that `bytes` stand for.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if they stand for none.
+    fn decode(bytes: &[u8]) -> Result<Self::Out<'_>>;
+}
+
+/// A codec whose bytes sort as its items do, in the order it names.
+pub trait KeyCodec: Codec {
+    /// The order of a table with such keys.
+    const ORDER: Order = Order::Bytes;
+}
+
+/// Plain bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Bytes;
+
+impl Codec for Bytes {
+    type In = [u8];
+    type Out<'t> = &'t [u8];
+
+    #[inline]
+    fn encode<'a>(item: &'a [u8], _: &'a mut Scratch) -> &'a [u8] {
+        item
+    }
+
+    #[inline]
+    fn decode(bytes: &[u8]) -> Result<&[u8]> {
+        Ok(bytes)
+    }
+}
+
+impl KeyCodec for Bytes {}
+
+/// UTF-8 text.
+#[derive(Debug, Clone, Copy)]
+pub struct Str;
+
+impl Codec for Str {
+    type In = str;
+    type Out<'t> = &'t str;
+
+    fn encode<'a>(item: &'a str, _: &'a mut Scratch) -> &'a [u8] {
+        item.as_bytes()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<&str> {
+        std::str::from_utf8(bytes).map_err(|e| Error::Decode(Box::new(e)))
+    }
+}
+
+impl KeyCodec for Str {}
+
+/// Nothing: for tables that are sets of keys.
+#[derive(Debug, Clone, Copy)]
+pub struct Unit;
+
+impl Codec for Unit {
+    type In = ();
+    type Out<'t> = ();
+
+    fn encode<'a>((): &'a (), _: &'a mut Scratch) -> &'a [u8] {
+        &[]
+    }
+
+    fn decode(_: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
+
+macro_rules! integer_codec {
+    ($(#[$doc:meta] $name:ident, $int:ty, $to:ident, $from:ident, $order:expr;)*) => {$(
+        #[$doc]
+        #[derive(Debug, Clone, Copy)]
+        pub struct $name;
+
+        impl Codec for $name {
+            type In = $int;
+            type Out<'t> = $int;
+
+            fn encode<'a>(item: &'a $int, scratch: &'a mut Scratch) -> &'a [u8] {
+                scratch.keep(&item.$to())
+            }
+
+            fn decode(bytes: &[u8]) -> Result<$int> {
+                match bytes.try_into() {
+                    Ok(bytes) => Ok(<$int>::$from(bytes)),
+                    Err(_) => Err(Error::Decode(wrong_length(bytes.len(), size_of::<$int>()))),
+                }
+            }
+        }
+
+        impl KeyCodec for $name {
+            const ORDER: Order = $order;
+        }
+    )*};
+}
+
+fn wrong_length(found: usize, expected: usize) -> Box<dyn std::error::Error + Send + Sync> {
+    format!("{found} bytes where an integer of {expected} was expected").into()
+}
+
+integer_codec! {
+    /// An unsigned 32-bit integer, big-endian, so that byte order is number order.
+    U32, u32, to_be_bytes, from_be_bytes, Order::Bytes;
+    /// An unsigned 64-bit integer, big-endian, so that byte order is number order.
+    U64, u64, to_be_bytes, from_be_bytes, Order::Bytes;
+    /// An unsigned 128-bit integer, big-endian, so that byte order is number order.
+    U128, u128, to_be_bytes, from_be_bytes, Order::Bytes;
+    /// An unsigned 32-bit integer as little-endian machines hold it; the table has native order.
+    NativeU32, u32, to_le_bytes, from_le_bytes, Order::NativeU32;
+    /// An unsigned 64-bit integer as little-endian machines hold it; the table has native order.
+    NativeU64, u64, to_le_bytes, from_le_bytes, Order::NativeU64;
+}

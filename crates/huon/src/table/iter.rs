@@ -1,0 +1,385 @@
+//! Iterating a table: ranges, prefixes, borrowing cursors and detached scans.
+
+use std::borrow::Borrow;
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+
+use crate::error::{Error, Result};
+use crate::page::{AnyOrder, Cell, OrderKind, Tree};
+use crate::store::pages::Pages;
+use crate::store::snapshot::Snapshot;
+use crate::store::source::PageSource;
+use crate::table::codec::{Codec, KeyCodec, Scratch};
+use crate::table::def::Table;
+use crate::table::plain::{UNORDERED, encode_bound};
+use crate::table::txn::{SeatKind, Txn};
+use crate::tree::cursor::Span;
+use crate::tree::path::Path;
+
+/// The records of a part of a table, from both ends; see [`Table::range`].
+///
+/// Steps cost no allocation and no system call. An item is an error where a page is damaged.
+pub struct Range<'t, K, V> {
+    seat: SeatKind<'t>,
+    span: Spans<'t>,
+    types: PhantomData<fn(K) -> V>,
+}
+
+enum Spans<'t> {
+    Read(Span<'t, Snapshot, AnyOrder<'t>>),
+    Write(Span<'t, Pages, AnyOrder<'t>>),
+}
+
+type Record<'t, K, V> = (<K as Codec>::Out<'t>, <V as Codec>::Out<'t>);
+
+impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
+    fn new(
+        seat: SeatKind<'t>,
+        id: u32,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+    ) -> Result<Range<'t, K, V>> {
+        let tree = seat.tree(id)?;
+        let order = match (from, to) {
+            (Bound::Unbounded, Bound::Unbounded) => UNORDERED,
+            _ => seat.order(id, &tree)?,
+        };
+        let span = match seat {
+            SeatKind::Read(txn) => Spans::Read(Span::new(&txn.snapshot, &tree, order, from, to)?),
+            SeatKind::Write(txn) => Spans::Write(Span::new(txn.pages(), &tree, order, from, to)?),
+        };
+        Ok(Range { seat, span, types: PhantomData })
+    }
+
+    #[inline]
+    fn step(&mut self, forward: bool) -> Result<Option<Record<'t, K, V>>> {
+        loop {
+            let cell = match (&mut self.span, forward) {
+                (Spans::Read(span), true) => span.next()?,
+                (Spans::Read(span), false) => span.next_back()?,
+                (Spans::Write(span), true) => span.next()?,
+                (Spans::Write(span), false) => span.next_back()?,
+            };
+            let Some(cell) = cell else { return Ok(None) };
+            // The main table's iterators pass over the records of named tables.
+            if let Some(value) = self.seat.value(&cell)? {
+                return Ok(Some((K::decode(cell.key)?, V::decode(value)?)));
+            }
+        }
+    }
+}
+
+impl<'t, K: KeyCodec, V: Codec> Iterator for Range<'t, K, V> {
+    type Item = Result<Record<'t, K, V>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step(true).transpose()
+    }
+}
+
+impl<K: KeyCodec, V: Codec> DoubleEndedIterator for Range<'_, K, V> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.step(false).transpose()
+    }
+}
+
+impl<K: KeyCodec, V: Codec> Table<K, V> {
+    /// All records, in key order.
+    pub fn iter<'t>(self, txn: &'t impl Txn) -> Result<Range<'t, K, V>> {
+        Range::new(txn.seat().0, self.id, Bound::Unbounded, Bound::Unbounded)
+    }
+
+    /// The records of a range of keys, in key order; `.rev()` goes the other way. An upper bound below the
+    /// lower one gives nothing.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// for (i, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
+    ///     t.put(&mut txn, name, &(i as u64))?;
+    /// }
+    /// let names: Result<Vec<_>, _> = t.range(&txn, "b"..)?.rev().map(|r| r.map(|r| r.0)).collect();
+    /// assert_eq!(names?, ["cid", "bob"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn range<'t, Q: Borrow<K::In>>(
+        self,
+        txn: &'t impl Txn,
+        range: impl RangeBounds<Q>,
+    ) -> Result<Range<'t, K, V>> {
+        let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
+        let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
+        let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
+        Range::new(txn.seat().0, self.id, from, to)
+    }
+
+    /// The records whose keys begin with the bytes of `prefix`.
+    ///
+    /// # Errors
+    /// [`Error::TableKind`] unless keys are ordered as byte strings: elsewhere they do not lie together.
+    pub fn prefix<'t>(self, txn: &'t impl Txn, prefix: &K::In) -> Result<Range<'t, K, V>> {
+        let seat = txn.seat().0;
+        if seat.tree(self.id)?.order != OrderKind::Bytes {
+            return Err(Error::TableKind);
+        }
+        let mut scratch = Scratch::default();
+        let from = K::encode(prefix, &mut scratch);
+        let end = after_prefix(from);
+        let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        Range::new(seat, self.id, Bound::Included(from), to)
+    }
+
+    /// The record with the lowest key.
+    pub fn first<'t>(self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
+        self.iter(txn)?.step(true)
+    }
+
+    /// The record with the highest key.
+    pub fn last<'t>(self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
+        self.iter(txn)?.step(false)
+    }
+
+    /// A cursor that borrows the transaction, before the first record.
+    pub fn cursor<'t, T: Txn>(self, txn: &'t T) -> Result<Cursor<'t, T, K, V>> {
+        let mut cursor = Cursor { txn, scan: self.scan() };
+        cursor.scan.place(txn.seat().0)?;
+        Ok(cursor)
+    }
+
+    /// A detached cursor, before the first record: it borrows nothing, so several may live beside writes.
+    pub fn scan(self) -> Scan<K, V> {
+        Scan {
+            id: self.id,
+            path: Path::new(),
+            tree: None,
+            version: (0, 0),
+            gap: Gap::Start,
+            key: Vec::new(),
+            types: PhantomData,
+        }
+    }
+}
+
+/// The first byte string above everything that begins with `prefix`; `None` if there is none.
+fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let keep = prefix.iter().rposition(|&byte| byte != 0xFF)?;
+    let mut end = prefix[..=keep].to_vec();
+    end[keep] += 1;
+    Some(end)
+}
+
+/// Where a scan stands: always between two records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Gap {
+    Start,
+    End,
+    /// Before the key, whether it is there or not.
+    Before,
+    After,
+}
+
+/// A detached cursor: a gap between two records, remembered by key.
+///
+/// It may be used with any transaction of the environment, one after another, and between the changes of a
+/// write transaction: after each it goes on where it stood. What it has returned last is not returned again,
+/// and what is inserted next to it is seen. A step costs one key copy; after a change also a descent.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let mut txn = env.write()?;
+/// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+/// (0..6).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
+/// let mut scan = t.scan();
+/// while let Some((n, ())) = scan.next(&txn)? {
+///     if n % 2 == 0 {
+///         t.delete(&mut txn, &n)?;
+///     }
+/// }
+/// assert_eq!(t.count(&txn)?, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Scan<K, V> {
+    id: u32,
+    path: Path,
+    tree: Option<Tree>,
+    version: (u64, u64),
+    gap: Gap,
+    key: Vec<u8>,
+    types: PhantomData<fn(K) -> V>,
+}
+
+impl<K: KeyCodec, V: Codec> Scan<K, V> {
+    /// Moves before the first record.
+    pub fn to_start(&mut self) {
+        (self.gap, self.tree) = (Gap::Start, None);
+    }
+
+    /// Moves behind the last record.
+    pub fn to_end(&mut self) {
+        (self.gap, self.tree) = (Gap::End, None);
+    }
+
+    /// Moves before `key`, whether it is there or not.
+    pub fn seek(&mut self, key: &K::In) {
+        self.remember(key, Gap::Before);
+    }
+
+    /// Moves behind `key`, whether it is there or not.
+    pub fn seek_after(&mut self, key: &K::In) {
+        self.remember(key, Gap::After);
+    }
+
+    fn remember(&mut self, key: &K::In, gap: Gap) {
+        let mut scratch = Scratch::default();
+        self.key.clear();
+        self.key.extend_from_slice(K::encode(key, &mut scratch));
+        (self.gap, self.tree) = (gap, None);
+    }
+
+    /// The record behind the gap; the gap moves behind it.
+    pub fn next<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
+        self.step(txn.seat().0, true)
+    }
+
+    /// The record before the gap; the gap moves before it.
+    pub fn prev<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
+        self.step(txn.seat().0, false)
+    }
+
+    fn step<'t>(&mut self, seat: SeatKind<'t>, forward: bool) -> Result<Option<Record<'t, K, V>>> {
+        let tree = self.place(seat)?;
+        loop {
+            let cell = match seat {
+                SeatKind::Read(txn) => move_path(&txn.snapshot, &tree, &mut self.path, forward)?,
+                SeatKind::Write(txn) => move_path(txn.pages(), &tree, &mut self.path, forward)?,
+            };
+            let Some(cell) = cell else {
+                self.gap = if forward { Gap::End } else { Gap::Start };
+                return Ok(None);
+            };
+            if let Some(value) = seat.value(&cell)? {
+                self.key.clear();
+                self.key.extend_from_slice(cell.key);
+                self.gap = if forward { Gap::After } else { Gap::Before };
+                return Ok(Some((K::decode(cell.key)?, V::decode(value)?)));
+            }
+        }
+    }
+
+    /// Makes the path stand where the gap is in what the transaction shows now.
+    fn place(&mut self, seat: SeatKind<'_>) -> Result<Tree> {
+        let version = seat.version();
+        if let Some(tree) = self.tree.filter(|_| self.version == version) {
+            return Ok(tree);
+        }
+        let tree = seat.tree(self.id)?;
+        let order = match self.gap {
+            Gap::Start | Gap::End => UNORDERED,
+            Gap::Before | Gap::After => seat.order(self.id, &tree)?,
+        };
+        match seat {
+            SeatKind::Read(txn) => self.place_in(&txn.snapshot, &tree, order)?,
+            SeatKind::Write(txn) => self.place_in(txn.pages(), &tree, order)?,
+        }
+        (self.tree, self.version) = (Some(tree), version);
+        Ok(tree)
+    }
+
+    fn place_in<S: PageSource>(&mut self, source: &S, tree: &Tree, order: AnyOrder<'_>) -> Result<()> {
+        match self.gap {
+            Gap::Start => self.path.first(source, tree, order)?,
+            Gap::End => self.path.end(source, tree, order)?,
+            Gap::Before | Gap::After => {
+                if self.path.seek(source, tree, order, &self.key)? && self.gap == Gap::After {
+                    self.path.last_mut().index += 1;
+                }
+            }
+        }
+        self.path.settle(source, tree, order)
+    }
+}
+
+/// Steps over one item; the path stands on the item behind the gap.
+fn move_path<'t, S: PageSource>(
+    source: &'t S,
+    tree: &Tree,
+    path: &mut Path,
+    forward: bool,
+) -> Result<Option<Cell<'t>>> {
+    if forward {
+        if !path.on_item() {
+            return Ok(None);
+        }
+        let cell = cell_at(source, path)?;
+        path.last_mut().index += 1;
+        path.settle(source, tree, UNORDERED)?;
+        return Ok(Some(cell));
+    }
+    match path.step_back(source, tree, UNORDERED)? {
+        true => cell_at(source, path).map(Some),
+        false => Ok(None),
+    }
+}
+
+fn cell_at<'t, S: PageSource>(source: &'t S, path: &Path) -> Result<Cell<'t>> {
+    let frame = path.last();
+    let cell = source.leaf(frame.ptr)?.cell(frame.index);
+    cell.map_err(|reason| crate::store::source::damaged(frame.ptr, reason))
+}
+
+/// A cursor that borrows its transaction: a gap between two records.
+pub struct Cursor<'t, T, K, V> {
+    txn: &'t T,
+    scan: Scan<K, V>,
+}
+
+impl<'t, T: Txn, K: KeyCodec, V: Codec> Cursor<'t, T, K, V> {
+    /// Moves before the first record.
+    pub fn to_start(&mut self) {
+        self.scan.to_start();
+    }
+
+    /// Moves behind the last record.
+    pub fn to_end(&mut self) {
+        self.scan.to_end();
+    }
+
+    /// Moves before `key`, whether it is there or not.
+    pub fn seek(&mut self, key: &K::In) {
+        self.scan.seek(key);
+    }
+
+    /// The record behind the gap; the gap moves behind it.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<Record<'t, K, V>>> {
+        self.scan.next(self.txn)
+    }
+
+    /// The record before the gap; the gap moves before it.
+    pub fn prev(&mut self) -> Result<Option<Record<'t, K, V>>> {
+        self.scan.prev(self.txn)
+    }
+
+    /// The record behind the gap, without moving.
+    pub fn peek_next(&mut self) -> Result<Option<Record<'t, K, V>>> {
+        let found = self.scan.next(self.txn)?;
+        if found.is_some() {
+            self.scan.prev(self.txn)?;
+        }
+        Ok(found)
+    }
+
+    /// The record before the gap, without moving.
+    pub fn peek_prev(&mut self) -> Result<Option<Record<'t, K, V>>> {
+        let found = self.scan.prev(self.txn)?;
+        if found.is_some() {
+            self.scan.next(self.txn)?;
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,7 @@
+//! The typed face: tables of keys and values, over the bytes below.
+
+pub(crate) mod codec;
+pub(crate) mod def;
+pub(crate) mod iter;
+pub(crate) mod plain;
+pub(crate) mod txn;

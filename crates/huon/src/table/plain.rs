@@ -1,0 +1,260 @@
+//! Tables of one value a key: everything but iterating.
+
+use std::borrow::Borrow;
+use std::ops::{Bound, RangeBounds};
+
+use crate::error::{Error, Result};
+use crate::page::{AnyOrder, Tree};
+use crate::store::pages::Pages;
+use crate::table::codec::{Codec, KeyCodec, Scratch};
+use crate::table::def::Table;
+use crate::table::txn::{Sealed, Txn};
+use crate::tree::build::Builder;
+use crate::tree::write::{self, NewValue, Put, PutMode, Whose};
+use crate::txn::write::WriteTxn;
+
+/// What [`Table::build`] hands to the caller: adds the next record.
+pub type Append<'a, K, V> =
+    dyn FnMut(&<K as Codec>::In, &<V as Codec>::In) -> Result<()> + 'a;
+
+impl<K: KeyCodec, V: Codec> Table<K, V> {
+    /// The value of `key`.
+    ///
+    /// Costs one descent: no allocation, no system call. The answer borrows the transaction; in a read
+    /// transaction it lies in the file's map.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a page on the way is damaged, [`Error::Decode`] from the codec.
+    #[inline]
+    pub fn get<'t>(self, txn: &'t impl Txn, key: &K::In) -> Result<Option<V::Out<'t>>> {
+        let mut scratch = Scratch::default();
+        let value = txn.seat().0.get(self.id, K::encode(key, &mut scratch))?;
+        value.map(V::decode).transpose()
+    }
+
+    /// Whether `key` is there.
+    pub fn contains(self, txn: &impl Txn, key: &K::In) -> Result<bool> {
+        let mut scratch = Scratch::default();
+        Ok(txn.seat().0.get(self.id, K::encode(key, &mut scratch))?.is_some())
+    }
+
+    /// How many records the table holds; for the main table, named tables count too. Costs nothing.
+    pub fn count(self, txn: &impl Txn) -> Result<u64> {
+        Ok(txn.seat().0.tree(self.id)?.entries)
+    }
+
+    /// Stores `value` under `key`; whether the key is new. An identical value costs no write.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::KeyLength`], [`Error::TableKind`] leave
+    /// the transaction as it was; [`Error::MapFull`] and [`Error::Io`] leave it broken.
+    pub fn put(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
+        self.put_as(txn, key, value, PutMode::Upsert).map(|put| put == Put::Inserted)
+    }
+
+    /// Stores `value` only if `key` is new; whether it was.
+    pub fn insert_new(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
+        self.put_as(txn, key, value, PutMode::InsertNew).map(|put| put == Put::Inserted)
+    }
+
+    /// Stores `value` only if `key` exists; whether it did.
+    pub fn update(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
+        self.put_as(txn, key, value, PutMode::Update).map(|put| put == Put::Overwritten)
+    }
+
+    /// Stores `value` under a `key` that is above all others: cheaper than [`Table::put`], and fills pages to
+    /// the brim.
+    ///
+    /// # Errors
+    /// [`Error::KeyOutOfOrder`] if it is not.
+    pub fn append(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<()> {
+        self.put_as(txn, key, value, PutMode::Append).map(drop)
+    }
+
+    /// Stores `value` under `key` and returns the bytes that were there before.
+    pub fn replace(
+        self,
+        txn: &mut WriteTxn,
+        key: &K::In,
+        value: &V::In,
+    ) -> Result<Option<Vec<u8>>> {
+        let old = self.get_bytes(txn, key)?;
+        self.put(txn, key, value)?;
+        Ok(old)
+    }
+
+    /// Deletes `key` and returns the bytes that were there.
+    pub fn take(self, txn: &mut WriteTxn, key: &K::In) -> Result<Option<Vec<u8>>> {
+        let old = self.get_bytes(txn, key)?;
+        if old.is_some() {
+            self.delete(txn, key)?;
+        }
+        Ok(old)
+    }
+
+    fn get_bytes(self, txn: &WriteTxn, key: &K::In) -> Result<Option<Vec<u8>>> {
+        let mut scratch = Scratch::default();
+        let old = txn.seat().0.get(self.id, K::encode(key, &mut scratch))?;
+        Ok(old.map(<[u8]>::to_vec))
+    }
+
+    fn put_as(
+        self,
+        txn: &mut WriteTxn,
+        key: &K::In,
+        value: &V::In,
+        mode: PutMode,
+    ) -> Result<Put> {
+        let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
+        let key = K::encode(key, &mut key_room);
+        let value = NewValue::Bytes(V::encode(value, &mut value_room));
+        txn.change(self.id, false, |pages, tree, order| {
+            check_key(tree, key)?;
+            write::put(pages, tree, order, key, value, mode)
+        })
+    }
+
+    /// Stores a value of `bytes` bytes that `fill` writes in place, without a copy of its own: inline values
+    /// in their page, large ones in the buffer that goes to the file. The bytes are zero at first.
+    pub fn reserve(
+        self,
+        txn: &mut WriteTxn,
+        key: &K::In,
+        bytes: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<()> {
+        let mut scratch = Scratch::default();
+        let key = K::encode(key, &mut scratch);
+        let mut fill = Some(fill);
+        let mut fill_once = |place: &mut [u8]| {
+            if let Some(fill) = fill.take() {
+                fill(place);
+            }
+        };
+        txn.change(self.id, false, |pages, tree, order| {
+            check_key(tree, key)?;
+            write::reserve(pages, tree, order, key, bytes, &mut fill_once)
+        })
+    }
+
+    /// Deletes `key`; whether it was there.
+    pub fn delete(self, txn: &mut WriteTxn, key: &K::In) -> Result<bool> {
+        let mut scratch = Scratch::default();
+        let key = K::encode(key, &mut scratch);
+        txn.change(self.id, true, |pages, tree, order| {
+            write::delete(pages, tree, order, key, Whose::Caller)
+        })
+    }
+
+    /// Deletes all keys of a range; how many there were. Costs in proportion to the pages they fill.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+    /// (0..10).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
+    /// assert_eq!(t.delete_range(&mut txn, 3..=5)?, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn delete_range<Q: Borrow<K::In>>(
+        self,
+        txn: &mut WriteTxn,
+        range: impl RangeBounds<Q>,
+    ) -> Result<u64> {
+        let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
+        let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
+        let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
+        let is_main = self.is_main();
+        txn.change(self.id, true, |pages, tree, order| {
+            refuse_catalog(is_main, pages, tree)?;
+            write::delete_range(pages, tree, order, from, to)
+        })
+    }
+
+    /// Deletes everything in the table; the table stays.
+    pub fn clear(self, txn: &mut WriteTxn) -> Result<()> {
+        let is_main = self.is_main();
+        txn.change_unordered(self.id, true, |pages, tree| {
+            refuse_catalog(is_main, pages, tree)?;
+            write::clear(pages, tree)
+        })
+    }
+
+    /// Deletes the table and everything in it; whether it existed.
+    pub fn drop_table(self, txn: &mut WriteTxn) -> Result<bool> {
+        txn.drop_table(self.id)
+    }
+
+    /// Gives the table another name. This handle stands for a missing table from then on.
+    ///
+    /// # Errors
+    /// [`Error::TableExists`] if the name is taken, by a table or a record.
+    pub fn rename(self, txn: &mut WriteTxn, name: &[u8]) -> Result<()> {
+        txn.rename_table(self.id, name)
+    }
+
+    /// Fills an empty table from records in key order, packed to the brim and bottom-up: many times
+    /// faster than putting them.
+    ///
+    /// # Errors
+    /// [`Error::KeyOutOfOrder`] breaks the transaction, as any error after the first record does;
+    /// [`Error::Invalid`] if the table is not empty.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Str>::new("t"))?;
+    /// t.build(&mut txn, |append| (0..1000).try_for_each(|n| append(&n, "a value")))?;
+    /// assert_eq!(t.count(&txn)?, 1000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn build(
+        self,
+        txn: &mut WriteTxn,
+        feed: impl FnOnce(&mut Append<'_, K, V>) -> Result<()>,
+    ) -> Result<()> {
+        if self.count(txn)? != 0 {
+            return Err(Error::Invalid("only an empty table can be built"));
+        }
+        txn.change_firmly(self.id, |pages, tree, order| {
+            let mut builder = Builder::new(*tree, order);
+            let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
+            feed(&mut |key, value| {
+                let key = K::encode(key, &mut key_room);
+                check_key(builder.tree(), key)?;
+                builder.push(pages, key, V::encode(value, &mut value_room))
+            })?;
+            *tree = builder.finish();
+            Ok(())
+        })
+    }
+}
+
+/// Native integers have one length.
+fn check_key(tree: &Tree, key: &[u8]) -> Result<()> {
+    match tree.order.key_bytes() {
+        Some(bytes) if bytes != key.len() => Err(Error::KeyLength),
+        _ => Ok(()),
+    }
+}
+
+/// The records of named tables cannot be swept away with the main table's own.
+fn refuse_catalog(is_main: bool, pages: &Pages, tree: &Tree) -> Result<()> {
+    if is_main && !crate::txn::catalog::names(pages, tree)?.is_empty() {
+        return Err(Error::TableKind);
+    }
+    Ok(())
+}
+
+/// A bound as bytes.
+pub(crate) fn encode_bound<'a, K: Codec, Q: Borrow<K::In> + 'a>(
+    bound: Bound<&'a Q>,
+    scratch: &'a mut Scratch,
+) -> Bound<&'a [u8]> {
+    bound.map(|key| K::encode(key.borrow(), scratch))
+}
+
+/// Any order will do where no key is compared.
+pub(crate) const UNORDERED: AnyOrder<'static> = AnyOrder::Bytes(crate::page::BytesOrder);

@@ -1,0 +1,160 @@
+//! What reading needs of a transaction, whichever it is.
+
+use crate::error::{Error, Result};
+use crate::page::{AnyOrder, BytesOrder, Cell, OrderKind, Tree};
+use crate::table::def::{Table, TableDef};
+use crate::table::codec::KeyCodec;
+use crate::tree::read;
+use crate::txn::catalog;
+use crate::txn::names::{MAIN, TableInfo};
+use crate::txn::read::ReadTxn;
+use crate::txn::write::WriteTxn;
+
+mod sealed {
+    /// A transaction, by kind.
+    #[derive(Clone, Copy)]
+    pub struct Seat<'t>(pub(crate) super::SeatKind<'t>);
+
+    pub trait Sealed {
+        fn seat(&self) -> Seat<'_>;
+    }
+}
+
+pub(crate) use sealed::Sealed;
+
+/// A transaction that can be read from: [`ReadTxn`] or [`WriteTxn`].
+pub trait Txn: Sealed {}
+
+/// The transaction behind a `&impl Txn`.
+#[derive(Clone, Copy)]
+pub(crate) enum SeatKind<'t> {
+    Read(&'t ReadTxn),
+    Write(&'t WriteTxn),
+}
+
+impl Sealed for ReadTxn {
+    #[inline]
+    fn seat(&self) -> sealed::Seat<'_> {
+        sealed::Seat(SeatKind::Read(self))
+    }
+}
+
+impl Sealed for WriteTxn {
+    #[inline]
+    fn seat(&self) -> sealed::Seat<'_> {
+        sealed::Seat(SeatKind::Write(self))
+    }
+}
+
+impl Txn for ReadTxn {}
+impl Txn for WriteTxn {}
+
+impl<'t> SeatKind<'t> {
+    /// The table behind a handle; it must exist.
+    #[inline]
+    pub(crate) fn tree(self, id: u32) -> Result<Tree> {
+        let tree = match self {
+            SeatKind::Read(txn) => txn.tree(id)?,
+            SeatKind::Write(txn) => txn.tree(id)?,
+        };
+        tree.ok_or(Error::TableMissing)
+    }
+
+    pub(crate) fn info(self, id: u32) -> Result<&'t TableInfo> {
+        match self {
+            SeatKind::Read(txn) => txn.info(id),
+            SeatKind::Write(txn) => txn.info(id),
+        }
+    }
+
+    /// How the table's keys compare.
+    #[inline]
+    pub(crate) fn order(self, id: u32, tree: &Tree) -> Result<AnyOrder<'t>> {
+        match tree.order {
+            OrderKind::Bytes => Ok(AnyOrder::Bytes(BytesOrder)),
+            stored => self.info(id)?.order.resolve(stored).ok_or(Error::TableKind),
+        }
+    }
+
+    /// Changes whenever what the transaction shows may have changed.
+    pub(crate) fn version(self) -> (u64, u64) {
+        match self {
+            SeatKind::Read(txn) => (txn.id(), 0),
+            SeatKind::Write(txn) => (txn.id(), txn.stamp() + 1),
+        }
+    }
+
+    /// The value of a cell; `None` for the record of a table.
+    #[inline]
+    pub(crate) fn value(self, cell: &Cell<'t>) -> Result<Option<&'t [u8]>> {
+        match self {
+            SeatKind::Read(txn) => read::value(&txn.snapshot, cell),
+            SeatKind::Write(txn) => read::value(txn.pages(), cell),
+        }
+    }
+
+    /// The value of a key.
+    #[inline]
+    pub(crate) fn get(self, id: u32, key: &[u8]) -> Result<Option<&'t [u8]>> {
+        let tree = self.tree(id)?;
+        let cell = match (self, tree.order) {
+            (SeatKind::Read(txn), OrderKind::Bytes) => {
+                read::get(&txn.snapshot, &tree, BytesOrder, key)?
+            }
+            (SeatKind::Read(txn), _) => {
+                read::get(&txn.snapshot, &tree, self.order(id, &tree)?, key)?
+            }
+            (SeatKind::Write(txn), _) => read::get(txn.pages(), &tree, self.order(id, &tree)?, key)?,
+        };
+        match cell {
+            Some(cell) => self.value(&cell),
+            None => Ok(None),
+        }
+    }
+}
+
+impl ReadTxn {
+    /// A handle of the table, if it exists in this snapshot.
+    ///
+    /// # Errors
+    /// [`Error::TableKind`] if the name belongs to an ordinary record, or to a table of another order.
+    pub fn open<K: KeyCodec, V>(&self, def: &TableDef<K, V>) -> Result<Option<Table<K, V>>> {
+        let id = intern(&self.core, def)?;
+        Ok(self.tree(id)?.map(|_| Table::of(id)))
+    }
+
+    /// The names of all named tables, in order.
+    pub fn table_names(&self) -> Result<Vec<Vec<u8>>> {
+        catalog::names(&self.snapshot, self.main())
+    }
+}
+
+impl WriteTxn {
+    /// A handle of the table, if it exists.
+    ///
+    /// # Errors
+    /// As [`ReadTxn::open`].
+    pub fn open<K: KeyCodec, V>(&self, def: &TableDef<K, V>) -> Result<Option<Table<K, V>>> {
+        let id = intern(&self.core, def)?;
+        Ok(self.tree(id)?.map(|_| Table::of(id)))
+    }
+
+    /// A handle of the table, which is created if it does not exist.
+    ///
+    /// # Errors
+    /// As [`ReadTxn::open`].
+    pub fn create<K: KeyCodec, V>(&mut self, def: &TableDef<K, V>) -> Result<Table<K, V>> {
+        let id = intern(&self.core, def)?;
+        self.create_table(id)?;
+        Ok(Table::of(id))
+    }
+
+    /// The names of all named tables, in order.
+    pub fn table_names(&self) -> Result<Vec<Vec<u8>>> {
+        catalog::names(self.pages(), &self.main)
+    }
+}
+
+fn intern<K: KeyCodec, V>(core: &crate::txn::Core, def: &TableDef<K, V>) -> Result<u32> {
+    if def.name.is_empty() { Ok(MAIN) } else { core.names.intern(&def.name, &def.order) }
+}

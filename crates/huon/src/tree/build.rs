@@ -1,0 +1,168 @@
+//! Building a packed tree bottom-up from input in key order.
+//!
+//! Pages are filled to the brim and left behind; only the right edge is held. Compaction, `load` and
+//! conversions use it.
+
+use crate::error::{Error, Result};
+use crate::page::{
+    self, BranchMut, KeyOrder, LeafMut, MAX_DEPTH, PayloadKind, Ptr, Reason, Tree,
+};
+use crate::store::pages::Pages;
+use crate::store::source::{PageSource, damaged};
+
+/// A tree under construction.
+pub(crate) struct Builder<O> {
+    order: O,
+    tree: Tree,
+    /// The page being filled on each level, leaf first.
+    edge: Vec<Ptr>,
+    last_key: Vec<u8>,
+}
+
+impl<O: KeyOrder> Builder<O> {
+    /// Starts from an empty tree, whose kind and flags the new one keeps.
+    pub(crate) fn new(empty: Tree, order: O) -> Builder<O> {
+        assert_eq!(empty.depth, 0, "a tree is built from nothing");
+        Builder { order, tree: empty, edge: Vec::new(), last_key: Vec::new() }
+    }
+
+    /// Adds the next record; its key must be above the last one.
+    pub(crate) fn push(&mut self, pages: &mut Pages, key: &[u8], value: &[u8]) -> Result<()> {
+        let max = page::key_bytes_max(pages.page_bytes());
+        if key.len() > max {
+            return Err(Error::KeyTooLong { bytes: key.len() as u32, max: max as u32 });
+        }
+        if self.tree.entries > 0 && self.order.compare(key, &self.last_key).is_le() {
+            return Err(Error::KeyOutOfOrder);
+        }
+        if page::fits_inline(pages.page_bytes(), key.len(), value.len()) {
+            self.push_cell(pages, key, PayloadKind::Inline, value)?;
+        } else {
+            if value.len() > page::MAX_VALUE_BYTES {
+                return Err(Error::ValueTooLong);
+            }
+            let run = pages.write_run(value)?;
+            self.tree.run_pages += run.pages(pages.page_bytes());
+            self.push_cell(pages, key, PayloadKind::Run, &run.encode())?;
+        }
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+        self.tree.entries += 1;
+        Ok(())
+    }
+
+    fn push_cell(
+        &mut self,
+        pages: &mut Pages,
+        key: &[u8],
+        kind: PayloadKind,
+        payload: &[u8],
+    ) -> Result<()> {
+        if self.edge.is_empty() {
+            let leaf = self.new_leaf(pages)?;
+            self.edge.push(leaf);
+            (self.tree.root, self.tree.depth) = (leaf, 1);
+        }
+        if self.append(pages, key, kind, payload)? {
+            return Ok(());
+        }
+        let separator = self.separator(key);
+        let leaf = self.new_leaf(pages)?;
+        self.edge[0] = leaf;
+        let fits = self.append(pages, key, kind, payload)?;
+        assert!(fits, "a page holds any single cell");
+        self.link(pages, 1, &separator, leaf)
+    }
+
+    /// The shortest key that divides the last record from the next one.
+    fn separator(&self, key: &[u8]) -> Vec<u8> {
+        self.order.separator(&self.last_key, key).to_vec()
+    }
+
+    fn new_leaf(&mut self, pages: &mut Pages) -> Result<Ptr> {
+        // Nothing is held between two pages but numbers: a page that was spilled is touched again.
+        pages.spill()?;
+        let leaf = pages.allocate()?;
+        LeafMut::init(pages.edit(leaf), leaf);
+        self.tree.leaf_pages += 1;
+        Ok(leaf)
+    }
+
+    fn append(
+        &mut self,
+        pages: &mut Pages,
+        key: &[u8],
+        kind: PayloadKind,
+        payload: &[u8],
+    ) -> Result<bool> {
+        let leaf = self.edge[0];
+        let at = pages.leaf(leaf)?.count();
+        LeafMut::view(pages.edit(leaf))
+            .and_then(|mut page| page.insert(self.order, at, key, kind, payload))
+            .map_err(|reason| damaged(leaf, reason))
+    }
+
+    /// Links a new page of `level - 1` at the right edge of `level`.
+    fn link(&mut self, pages: &mut Pages, level: usize, separator: &[u8], child: Ptr) -> Result<()> {
+        if level == self.edge.len() {
+            return self.grow(pages, level, separator, child);
+        }
+        let branch = self.touch_edge(pages, level)?;
+        let at = pages.branch(branch, level as u8)?.count();
+        let fits = BranchMut::view(pages.edit(branch))
+            .and_then(|mut page| page.insert(self.order, at, separator, child))
+            .map_err(|reason| damaged(branch, reason))?;
+        if fits {
+            return Ok(());
+        }
+        let fresh = pages.allocate()?;
+        BranchMut::init(pages.edit(fresh), fresh, level as u8, child);
+        self.tree.branch_pages += 1;
+        self.edge[level] = fresh;
+        self.link(pages, level + 1, separator, fresh)
+    }
+
+    fn grow(&mut self, pages: &mut Pages, level: usize, separator: &[u8], child: Ptr) -> Result<()> {
+        if level == usize::from(MAX_DEPTH) {
+            return Err(Error::corrupt(child.pgno.0, Reason::Depth.text()));
+        }
+        let root = pages.allocate()?;
+        let first = self.tree.root;
+        BranchMut::init(pages.edit(root), root, level as u8, first);
+        self.tree.branch_pages += 1;
+        self.edge.push(root);
+        (self.tree.root, self.tree.depth) = (root, level as u8 + 1);
+        self.link(pages, level, separator, child)
+    }
+
+    /// Makes the edge from the root down to `level` editable again after a spill.
+    fn touch_edge(&mut self, pages: &mut Pages, level: usize) -> Result<Ptr> {
+        for at in (level..self.edge.len()).rev() {
+            let fresh = pages.touch(self.edge[at])?;
+            if fresh == self.edge[at] {
+                continue;
+            }
+            match self.edge.get(at + 1).copied() {
+                None => self.tree.root = fresh,
+                Some(parent) => {
+                    let last = pages.branch(parent, at as u8 + 1)?.count() - 1;
+                    BranchMut::view(pages.edit(parent))
+                        .map_err(|reason| damaged(parent, reason))?
+                        .set_child(last, fresh);
+                }
+            }
+            self.edge[at] = fresh;
+        }
+        Ok(self.edge[level])
+    }
+
+    /// The tree as far as it is built.
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// The finished tree.
+    pub(crate) fn finish(self) -> Tree {
+        self.tree
+    }
+}

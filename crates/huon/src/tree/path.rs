@@ -1,0 +1,268 @@
+//! A path: the way from the root of a tree to one place in a leaf.
+//!
+//! A path holds page numbers, never pointers into pages, so it stays valid across spills and copies of
+//! other pages; who changes the tree seeks again.
+//!
+//! T1. A path stands on an item (`index < count` of its leaf), or at the end of the tree (last leaf,
+//!     `index == count`), or nowhere (empty tree).
+
+use crate::error::{Error, Result};
+use crate::page::{KeyOrder, Leaf, MAX_DEPTH, Ptr, Reason, Tree};
+use crate::store::source::{PageSource, damaged};
+
+const FRAMES: usize = MAX_DEPTH as usize;
+
+/// One page of a path and the place in it.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Frame {
+    pub(crate) ptr: Ptr,
+    pub(crate) index: usize,
+    pub(crate) count: usize,
+}
+
+/// The frames from the root down to a leaf (or to a branch, for writers).
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    frames: [Frame; FRAMES],
+    depth: usize,
+    /// Level of the last frame: 0 for a leaf.
+    floor: u8,
+}
+
+/// Where a descent goes on each page.
+enum Aim<'k> {
+    First,
+    Last,
+    Key(&'k [u8]),
+}
+
+impl Path {
+    pub(crate) fn new() -> Path {
+        Path { frames: [Frame::default(); FRAMES], depth: 0, floor: 0 }
+    }
+
+    pub(crate) fn is_nowhere(&self) -> bool {
+        self.depth == 0
+    }
+
+    pub(crate) fn frames(&self) -> &[Frame] {
+        &self.frames[..self.depth]
+    }
+
+    pub(crate) fn frames_mut(&mut self) -> &mut [Frame] {
+        &mut self.frames[..self.depth]
+    }
+
+    /// The last frame.
+    pub(crate) fn last(&self) -> &Frame {
+        &self.frames[self.depth - 1]
+    }
+
+    pub(crate) fn last_mut(&mut self) -> &mut Frame {
+        &mut self.frames[self.depth - 1]
+    }
+
+    /// The level of the page in frame `at`.
+    pub(crate) fn level(&self, at: usize) -> u8 {
+        self.floor + (self.depth - 1 - at) as u8
+    }
+
+    /// Whether the path stands on an item.
+    pub(crate) fn on_item(&self) -> bool {
+        self.depth > 0 && self.last().index < self.last().count
+    }
+
+    /// Whether two paths of one tree stand at the same place.
+    pub(crate) fn same_place(&self, other: &Path) -> bool {
+        match (self.depth, other.depth) {
+            (0, 0) => true,
+            (0, _) | (_, 0) => false,
+            _ => self.last().ptr == other.last().ptr && self.last().index == other.last().index,
+        }
+    }
+
+    /// Whether every page of the path is the last (or first) of its level.
+    pub(crate) fn on_right_edge(&self) -> bool {
+        let (_, branches) = self.frames().split_last().expect("a path with a leaf");
+        branches.iter().all(|frame| frame.index + 1 == frame.count)
+    }
+
+    pub(crate) fn on_left_edge(&self) -> bool {
+        let (_, branches) = self.frames().split_last().expect("a path with a leaf");
+        branches.iter().all(|frame| frame.index == 0)
+    }
+
+    /// Goes to the first item whose key is not below `key`; whether its key is equal.
+    /// The leaf may be left at its end: see [`Path::settle`].
+    pub(crate) fn seek<S: PageSource, O: KeyOrder>(
+        &mut self,
+        source: &S,
+        tree: &Tree,
+        order: O,
+        key: &[u8],
+    ) -> Result<bool> {
+        self.start(tree, 0);
+        self.descend(source, tree, order, &Aim::Key(key))
+    }
+
+    /// Goes to the branch of `level` whose range holds `key`; its index is the child for the key.
+    pub(crate) fn seek_branch<S: PageSource, O: KeyOrder>(
+        &mut self,
+        source: &S,
+        tree: &Tree,
+        order: O,
+        key: &[u8],
+        level: u8,
+    ) -> Result<()> {
+        self.start(tree, level);
+        self.descend(source, tree, order, &Aim::Key(key))?;
+        Ok(())
+    }
+
+    /// Goes to the first item.
+    pub(crate) fn first<S: PageSource, O: KeyOrder>(
+        &mut self,
+        source: &S,
+        tree: &Tree,
+        order: O,
+    ) -> Result<()> {
+        self.start(tree, 0);
+        self.descend(source, tree, order, &Aim::First).map(drop)
+    }
+
+    /// Goes behind the last item.
+    pub(crate) fn end<S: PageSource, O: KeyOrder>(
+        &mut self,
+        source: &S,
+        tree: &Tree,
+        order: O,
+    ) -> Result<()> {
+        self.start(tree, 0);
+        self.descend(source, tree, order, &Aim::Last).map(drop)
+    }
+
+    fn start(&mut self, tree: &Tree, floor: u8) {
+        self.depth = 0;
+        self.floor = floor;
+        if tree.depth > floor {
+            self.frames[0] = Frame { ptr: tree.root, index: 0, count: 0 };
+            self.depth = 1;
+        }
+    }
+
+    /// Completes the path from its last frame down to the floor.
+    fn descend<S: PageSource, O: KeyOrder>(
+        &mut self,
+        source: &S,
+        tree: &Tree,
+        order: O,
+        aim: &Aim<'_>,
+    ) -> Result<bool> {
+        if self.depth == 0 {
+            return Ok(false);
+        }
+        loop {
+            let level = tree.depth - self.depth as u8;
+            let frame = &mut self.frames[self.depth - 1];
+            if level == 0 {
+                return aim_leaf(source.leaf(frame.ptr)?, frame, order, aim);
+            }
+            let branch = source.branch(frame.ptr, level)?;
+            frame.count = branch.count();
+            frame.index = match aim {
+                Aim::First => 0,
+                Aim::Last => frame.count - 1,
+                Aim::Key(key) => branch.find(order, key).map_err(|r| damaged(frame.ptr, r))?,
+            };
+            if level == self.floor {
+                return Ok(false);
+            }
+            let child = branch.child(frame.index);
+            if self.depth == FRAMES {
+                return Err(Error::corrupt(child.pgno.0, Reason::Depth.text()));
+            }
+            self.frames[self.depth] = Frame { ptr: child, index: 0, count: 0 };
+            self.depth += 1;
+        }
+    }
+
+    /// Leaves the end of a leaf for the start of the next one, if there is one (T1).
+    #[inline]
+    pub(crate) fn settle<S: PageSource, O: KeyOrder>(
+        &mut self,
+        source: &S,
+        tree: &Tree,
+        order: O,
+    ) -> Result<()> {
+        while self.depth > 0 && self.last().index >= self.last().count {
+            if !self.turn(source, tree, order, &Aim::First)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One item back. `false`: the path stands on the first item (or nowhere) and stays there.
+    #[inline]
+    pub(crate) fn step_back<S: PageSource, O: KeyOrder>(
+        &mut self,
+        source: &S,
+        tree: &Tree,
+        order: O,
+    ) -> Result<bool> {
+        if self.depth == 0 {
+            return Ok(false);
+        }
+        while self.last().index == 0 {
+            if !self.turn(source, tree, order, &Aim::Last)? {
+                return Ok(false);
+            }
+        }
+        self.last_mut().index -= 1;
+        Ok(true)
+    }
+
+    /// Moves to the neighbouring leaf: the next one for `Aim::First`, the one before for `Aim::Last`.
+    fn turn<S: PageSource, O: KeyOrder>(
+        &mut self,
+        source: &S,
+        tree: &Tree,
+        order: O,
+        aim: &Aim<'_>,
+    ) -> Result<bool> {
+        let forward = matches!(aim, Aim::First);
+        let branches = self.depth - 1;
+        let turning = (0..branches).rev().find(|&at| {
+            let frame = &self.frames[at];
+            if forward { frame.index + 1 < frame.count } else { frame.index > 0 }
+        });
+        let Some(at) = turning else { return Ok(false) };
+        let level = self.level(at);
+        let frame = &mut self.frames[at];
+        frame.index = if forward { frame.index + 1 } else { frame.index - 1 };
+        let child = source.branch(frame.ptr, level)?.child(frame.index);
+        self.frames[at + 1] = Frame { ptr: child, index: 0, count: 0 };
+        self.depth = at + 2;
+        self.descend(source, tree, order, aim)?;
+        Ok(true)
+    }
+}
+
+fn aim_leaf<O: KeyOrder>(
+    leaf: Leaf<'_>,
+    frame: &mut Frame,
+    order: O,
+    aim: &Aim<'_>,
+) -> Result<bool> {
+    frame.count = leaf.count();
+    let (index, found) = match aim {
+        Aim::First => (0, false),
+        Aim::Last => (frame.count, false),
+        Aim::Key(key) => match leaf.search(order, key).map_err(|r| damaged(frame.ptr, r))? {
+            Ok(index) => (index, true),
+            Err(index) => (index, false),
+        },
+    };
+    frame.index = index;
+    Ok(found)
+}

@@ -1,0 +1,45 @@
+//! Reading a tree: one key, and what a found cell means.
+
+use crate::error::{Error, Result};
+use crate::page::{Cell, KeyOrder, PayloadKind, Probe, Reason, RunRef, Tree};
+use crate::store::source::{PageSource, damaged};
+
+/// The cell of `key`, if there is one. Needs no path: nothing is remembered on the way down.
+#[inline]
+pub(crate) fn get<'s, S: PageSource, O: KeyOrder>(
+    source: &'s S,
+    tree: &Tree,
+    order: O,
+    key: &[u8],
+) -> Result<Option<Cell<'s>>> {
+    if tree.depth == 0 {
+        return Ok(None);
+    }
+    let probe = Probe::new(order, key);
+    let mut ptr = tree.root;
+    for level in (1..tree.depth).rev() {
+        let branch = source.branch(ptr, level)?;
+        let index = branch.find_probe(&probe).map_err(|reason| damaged(ptr, reason))?;
+        ptr = branch.child(index);
+        source.prefetch(ptr);
+    }
+    source.leaf(ptr)?.get(&probe).map_err(|reason| damaged(ptr, reason))
+}
+
+/// The value that a cell holds or points to. `None`: the cell is a table's record.
+#[inline]
+pub(crate) fn value<'s, S: PageSource>(source: &'s S, cell: &Cell<'s>) -> Result<Option<&'s [u8]>> {
+    match cell.kind {
+        PayloadKind::Inline => Ok(Some(cell.payload)),
+        PayloadKind::Run => source.run(&run_ref(cell)?).map(Some),
+        PayloadKind::Table => Ok(None),
+        PayloadKind::DuplicateSet | PayloadKind::DuplicateTree => {
+            Err(Error::corrupt_file("a plain table holds duplicate values"))
+        }
+    }
+}
+
+/// The large value that a cell points to.
+pub(crate) fn run_ref(cell: &Cell<'_>) -> Result<RunRef> {
+    RunRef::decode(cell.payload).map_err(|reason: Reason| Error::corrupt_file(reason.text()))
+}

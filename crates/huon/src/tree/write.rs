@@ -1,0 +1,608 @@
+//! Changing a tree: touch the path, edit the leaf, carry what is left over upward.
+//!
+//! A split that does not make room enough (keys near the maximum) is followed by another; a new page is
+//! linked by seeking its separator from the root. So no path is ever repaired, and no case is special.
+//!
+//! T2. After each function of this module every page of the tree that was changed is this level's own, all
+//!     separators bound their children, and `entries` and the page counts are right.
+
+use std::ops::Bound;
+
+use crate::error::{Error, Result};
+use crate::page::{
+    self, BranchMut, Cell, KeyOrder, Leaf, LeafMut, MAX_DEPTH, MAX_VALUE_BYTES, NewChild, PayloadKind,
+    Ptr, Reason, RunRef, Tree,
+};
+use crate::store::pages::Pages;
+use crate::store::source::{PageSource, damaged};
+use crate::tree::path::Path;
+use crate::tree::{cursor, read};
+
+/// What to do about a key that exists, or does not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PutMode {
+    /// Insert or overwrite.
+    Upsert,
+    /// Insert only; an existing key is left alone.
+    InsertNew,
+    /// Overwrite only; an absent key is left absent.
+    Update,
+    /// Insert above all keys; anything else is an error.
+    Append,
+}
+
+/// What a put found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Put {
+    Inserted,
+    Overwritten,
+    /// `InsertNew` met the key, or `Update` did not.
+    LeftAlone,
+}
+
+/// What a put stores: bytes of the caller, a table's record, or a place to be filled.
+#[derive(Clone, Copy)]
+pub(crate) enum NewValue<'v> {
+    Bytes(&'v [u8]),
+    Table(&'v [u8]),
+}
+
+impl<'v> NewValue<'v> {
+    fn bytes(&self) -> &'v [u8] {
+        match self {
+            NewValue::Bytes(bytes) | NewValue::Table(bytes) => bytes,
+        }
+    }
+}
+
+/// What a reserved value holds until it is filled; no inline value is longer.
+static ZEROS: [u8; 1 << 15] = [0; 1 << 15];
+
+/// A cell on its way into a leaf.
+struct NewCell<'c> {
+    key: &'c [u8],
+    kind: PayloadKind,
+    payload: &'c [u8],
+}
+
+/// Errors of page-level edits, named by page.
+fn on<T>(ptr: Ptr, result: std::result::Result<T, Reason>) -> Result<T> {
+    result.map_err(|reason| damaged(ptr, reason))
+}
+
+/// Stores `value` under `key` as `mode` says.
+pub(crate) fn put<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    key: &[u8],
+    value: NewValue<'_>,
+    mode: PutMode,
+) -> Result<Put> {
+    check_lengths(pages, key, value.bytes())?;
+    let mut path = Path::new();
+    let found = path.seek(pages, tree, order, key)?;
+    match mode {
+        PutMode::InsertNew if found => return Ok(Put::LeftAlone),
+        PutMode::Update if !found => return Ok(Put::LeftAlone),
+        PutMode::Append if found || !at_end(&path) => return Err(Error::KeyOutOfOrder),
+        _ => {}
+    }
+    if found {
+        let there = cell_at(pages, &path)?;
+        if there.kind == PayloadKind::Table && matches!(value, NewValue::Bytes(_)) {
+            return Err(Error::TableKind);
+        }
+        if holds_already(&there, &value) {
+            return Ok(Put::Overwritten);
+        }
+    }
+    let run = store_large(pages, tree, key, &value)?;
+    let encoded = run.map(|run| run.encode());
+    let cell = match (&value, &encoded) {
+        (NewValue::Table(record), _) => NewCell { key, kind: PayloadKind::Table, payload: record },
+        (_, Some(run)) => NewCell { key, kind: PayloadKind::Run, payload: run },
+        (NewValue::Bytes(bytes), None) => NewCell { key, kind: PayloadKind::Inline, payload: bytes },
+    };
+    if tree.depth == 0 {
+        plant(pages, tree)?;
+        path.seek(pages, tree, order, key)?;
+    }
+    touch_path(pages, tree, &mut path)?;
+    if found {
+        overwrite(pages, tree, order, &path, &cell)?;
+        return Ok(Put::Overwritten);
+    }
+    insert(pages, tree, order, path, &cell)?;
+    tree.entries += 1;
+    Ok(Put::Inserted)
+}
+
+fn check_lengths(pages: &Pages, key: &[u8], value: &[u8]) -> Result<()> {
+    let max = page::key_bytes_max(pages.page_bytes());
+    if key.len() > max {
+        return Err(Error::KeyTooLong { bytes: key.len() as u32, max: max as u32 });
+    }
+    if value.len() > MAX_VALUE_BYTES {
+        return Err(Error::ValueTooLong);
+    }
+    Ok(())
+}
+
+fn at_end(path: &Path) -> bool {
+    path.is_nowhere() || (path.on_right_edge() && !path.on_item())
+}
+
+/// The cell that a path stands on.
+pub(crate) fn cell_at<'p>(pages: &'p Pages, path: &Path) -> Result<Cell<'p>> {
+    let frame = path.last();
+    on(frame.ptr, pages.leaf(frame.ptr)?.cell(frame.index))
+}
+
+/// An identical value needs no copy of the path. Large values are not compared.
+fn holds_already(cell: &Cell<'_>, value: &NewValue<'_>) -> bool {
+    let kind = match value {
+        NewValue::Bytes(_) => PayloadKind::Inline,
+        NewValue::Table(_) => PayloadKind::Table,
+    };
+    cell.kind == kind && cell.payload == value.bytes()
+}
+
+fn store_large(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    key: &[u8],
+    value: &NewValue<'_>,
+) -> Result<Option<RunRef>> {
+    let NewValue::Bytes(bytes) = value else { return Ok(None) };
+    if page::fits_inline(pages.page_bytes(), key.len(), bytes.len()) {
+        return Ok(None);
+    }
+    let run = pages.write_run(bytes)?;
+    tree.run_pages += run.pages(pages.page_bytes());
+    Ok(Some(run))
+}
+
+/// Gives an empty tree its first leaf.
+fn plant(pages: &mut Pages, tree: &mut Tree) -> Result<()> {
+    let root = pages.allocate()?;
+    LeafMut::init(pages.edit(root), root);
+    tree.root = root;
+    tree.depth = 1;
+    tree.leaf_pages = 1;
+    Ok(())
+}
+
+/// Makes every page of the path this level's own, top down: each parent learns where its child went.
+pub(crate) fn touch_path(pages: &mut Pages, tree: &mut Tree, path: &mut Path) -> Result<()> {
+    let mut parent: Option<(Ptr, usize)> = None;
+    for frame in path.frames_mut() {
+        let fresh = pages.touch(frame.ptr)?;
+        if fresh != frame.ptr {
+            match parent {
+                None => tree.root = fresh,
+                Some((ptr, index)) => {
+                    on(ptr, BranchMut::view(pages.edit(ptr)))?.set_child(index, fresh);
+                }
+            }
+            frame.ptr = fresh;
+        }
+        parent = Some((fresh, frame.index));
+    }
+    Ok(())
+}
+
+fn overwrite<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    path: &Path,
+    cell: &NewCell<'_>,
+) -> Result<()> {
+    let frame = *path.last();
+    release_run(pages, tree, frame.ptr, frame.index)?;
+    let leaf = LeafMut::view(pages.edit(frame.ptr));
+    let fits = leaf.and_then(|mut leaf| leaf.replace(order, frame.index, cell.kind, cell.payload));
+    if !on(frame.ptr, fits)? {
+        on(frame.ptr, LeafMut::view(pages.edit(frame.ptr)).and_then(|mut l| l.remove(frame.index)))?;
+        insert(pages, tree, order, path.clone(), cell)?;
+    }
+    Ok(())
+}
+
+/// Frees the pages of a large value whose cell is about to go.
+fn release_run(pages: &mut Pages, tree: &mut Tree, ptr: Ptr, index: usize) -> Result<()> {
+    let cell = on(ptr, pages.leaf(ptr)?.cell(index))?;
+    if cell.kind == PayloadKind::Run {
+        let run = read::run_ref(&cell)?;
+        tree.run_pages = tree.run_pages.saturating_sub(run.pages(pages.page_bytes()));
+        pages.free_run(&run);
+    }
+    Ok(())
+}
+
+/// Puts the cell at the end of a touched path, splitting while it does not fit.
+fn insert<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    mut path: Path,
+    cell: &NewCell<'_>,
+) -> Result<()> {
+    loop {
+        let frame = *path.last();
+        let leaf = LeafMut::view(pages.edit(frame.ptr));
+        let fits =
+            leaf.and_then(|mut leaf| leaf.insert(order, frame.index, cell.key, cell.kind, cell.payload));
+        if on(frame.ptr, fits)? {
+            return Ok(());
+        }
+        split_leaf(pages, tree, order, &path, cell)?;
+        path.seek(pages, tree, order, cell.key)?;
+    }
+}
+
+/// Divides the leaf of a touched path to make room for the cell, and links the new right part.
+fn split_leaf<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    path: &Path,
+    cell: &NewCell<'_>,
+) -> Result<()> {
+    let frame = *path.last();
+    let cell_bytes = page::leaf_cell_bytes(cell.key.len(), cell.payload.len());
+    let place = page::choose_split(
+        &pages.leaf(frame.ptr)?,
+        frame.index,
+        cell_bytes,
+        path.on_right_edge(),
+        path.on_left_edge(),
+    );
+    let place = on(frame.ptr, place)?;
+    let right = pages.allocate()?;
+    let (left_page, right_page) = pages.edit_two(frame.ptr, right);
+    let split =
+        page::split_leaf(order, left_page, right_page, right, place, frame.index, cell.key);
+    let separator = on(frame.ptr, split)?;
+    tree.leaf_pages += 1;
+    link(pages, tree, order, 1, &separator, right)
+}
+
+/// Links `child`, whose keys start at `separator`, into the branch of `level` that the separator leads to.
+fn link<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    level: u8,
+    separator: &[u8],
+    child: Ptr,
+) -> Result<()> {
+    if level == tree.depth {
+        grow_root(pages, tree)?;
+    }
+    let mut path = Path::new();
+    path.seek_branch(pages, tree, order, separator, level)?;
+    touch_path(pages, tree, &mut path)?;
+    let frame = *path.last();
+    let new = NewChild { index: frame.index + 1, separator, child };
+    let branch = BranchMut::view(pages.edit(frame.ptr));
+    let fits = branch.and_then(|mut b| b.insert(order, new.index, separator, child));
+    match on(frame.ptr, fits)? {
+        true => Ok(()),
+        false => split_branch(pages, tree, order, &path, new),
+    }
+}
+
+/// Divides the last branch of a touched path with the new child in it, and links the right part one level up.
+fn split_branch<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    path: &Path,
+    new: NewChild<'_>,
+) -> Result<()> {
+    let ptr = path.last().ptr;
+    let level = path.level(path.frames().len() - 1);
+    let right = pages.allocate()?;
+    let (left_page, right_page) = pages.edit_two(ptr, right);
+    let split = page::split_branch_insert(
+        order,
+        left_page,
+        right_page,
+        right,
+        new,
+        path.on_right_edge(),
+        path.on_left_edge(),
+    );
+    let (separator, _) = on(ptr, split)?;
+    tree.branch_pages += 1;
+    link(pages, tree, order, level + 1, &separator, right)
+}
+
+fn grow_root(pages: &mut Pages, tree: &mut Tree) -> Result<()> {
+    if tree.depth == MAX_DEPTH {
+        return Err(Error::corrupt(tree.root.pgno.0, Reason::Depth.text()));
+    }
+    let root = pages.allocate()?;
+    BranchMut::init(pages.edit(root), root, tree.depth, tree.root);
+    tree.root = root;
+    tree.depth += 1;
+    tree.branch_pages += 1;
+    Ok(())
+}
+
+/// Stores a value of `bytes` bytes under `key` that `fill` writes in place.
+pub(crate) fn reserve<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    key: &[u8],
+    bytes: usize,
+    fill: &mut dyn FnMut(&mut [u8]),
+) -> Result<()> {
+    if page::fits_inline(pages.page_bytes(), key.len(), bytes) {
+        put(pages, tree, order, key, NewValue::Bytes(&ZEROS[..bytes]), PutMode::Upsert)?;
+        let mut path = Path::new();
+        path.seek(pages, tree, order, key)?;
+        touch_path(pages, tree, &mut path)?;
+        let frame = *path.last();
+        let mut leaf = on(frame.ptr, LeafMut::view(pages.edit(frame.ptr)))?;
+        fill(on(frame.ptr, leaf.payload_mut(frame.index))?);
+        return Ok(());
+    }
+    check_lengths(pages, key, &[])?;
+    if bytes > MAX_VALUE_BYTES {
+        return Err(Error::ValueTooLong);
+    }
+    let mut value = Vec::new();
+    value.try_reserve_exact(bytes).map_err(|_| Error::ValueTooLong)?;
+    value.resize(bytes, 0);
+    fill(&mut value);
+    put(pages, tree, order, key, NewValue::Bytes(&value), PutMode::Upsert).map(drop)
+}
+
+/// Whose records a delete is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whose {
+    /// The caller's: a table's record is not one of them.
+    Caller,
+    /// The catalog's own.
+    Catalog,
+}
+
+/// Deletes `key`; whether it was there.
+pub(crate) fn delete<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    key: &[u8],
+    whose: Whose,
+) -> Result<bool> {
+    let mut path = Path::new();
+    if !path.seek(pages, tree, order, key)? {
+        return Ok(false);
+    }
+    if whose == Whose::Caller && cell_at(pages, &path)?.kind == PayloadKind::Table {
+        return Err(Error::TableKind);
+    }
+    touch_path(pages, tree, &mut path)?;
+    let frame = *path.last();
+    remove_cells(pages, tree, &mut path, frame.index, frame.index + 1)?;
+    carry_shrinking(pages, tree, order, &mut path)?;
+    Ok(true)
+}
+
+/// Deletes the keys between two bounds; how many there were.
+pub(crate) fn delete_range<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    from: Bound<&[u8]>,
+    to: Bound<&[u8]>,
+) -> Result<u64> {
+    let before = tree.entries;
+    let mut path = Path::new();
+    while !cursor::is_reversed(order, from, to) {
+        cursor::place(pages, tree, order, &mut path, from, cursor::Edge::Lower)?;
+        if !path.on_item() {
+            break;
+        }
+        let frame = *path.last();
+        let leaf = pages.leaf(frame.ptr)?;
+        let until = match to {
+            Bound::Unbounded => frame.count,
+            Bound::Included(to) => match on(frame.ptr, leaf.search(order, to))? {
+                Ok(index) => index + 1,
+                Err(index) => index,
+            },
+            Bound::Excluded(to) => match on(frame.ptr, leaf.search(order, to))? {
+                Ok(index) | Err(index) => index,
+            },
+        };
+        if until <= frame.index {
+            break;
+        }
+        touch_path(pages, tree, &mut path)?;
+        remove_cells(pages, tree, &mut path, frame.index, until)?;
+        carry_shrinking(pages, tree, order, &mut path)?;
+        pages.spill()?;
+    }
+    Ok(before - tree.entries)
+}
+
+/// Removes the cells `from..to` of the leaf of a touched path.
+fn remove_cells(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    path: &mut Path,
+    from: usize,
+    to: usize,
+) -> Result<()> {
+    let ptr = path.last().ptr;
+    for index in (from..to).rev() {
+        release_run(pages, tree, ptr, index)?;
+        on(ptr, LeafMut::view(pages.edit(ptr)).and_then(|mut leaf| leaf.remove(index)))?;
+    }
+    path.last_mut().count -= to - from;
+    tree.entries -= (to - from) as u64;
+    Ok(())
+}
+
+/// Carries empty and underfull pages upward from the leaf of a touched path, and takes a root away that has
+/// become needless. Neighbours are merged when they fit one page; nothing is ever shifted between them.
+fn carry_shrinking<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    path: &mut Path,
+) -> Result<()> {
+    for at in (1..path.frames().len()).rev() {
+        let frame = path.frames()[at];
+        let level = path.level(at);
+        let parent = path.frames()[at - 1];
+        let gone = if frame.count == 0 {
+            count_page_gone(tree, level);
+            pages.free(frame.ptr);
+            Some(parent.index)
+        } else {
+            merge_with_neighbour(pages, tree, order, parent, frame.ptr, level)?
+        };
+        let Some(gone) = gone else { break };
+        let edited = BranchMut::view(pages.edit(parent.ptr));
+        on(parent.ptr, edited.and_then(|mut branch| branch.remove(gone)))?;
+        path.frames_mut()[at - 1].count -= 1;
+    }
+    lower_root(pages, tree, path.frames()[0].count)
+}
+
+fn count_page_gone(tree: &mut Tree, level: u8) {
+    match level {
+        0 => tree.leaf_pages -= 1,
+        _ => tree.branch_pages -= 1,
+    }
+}
+
+fn lower_root(pages: &mut Pages, tree: &mut Tree, mut count: usize) -> Result<()> {
+    if count == 0 {
+        count_page_gone(tree, tree.depth - 1);
+        pages.free(tree.root);
+        (tree.root, tree.depth) = (Ptr::NONE, 0);
+        return Ok(());
+    }
+    while tree.depth > 1 && count == 1 {
+        let child = pages.branch(tree.root, tree.depth - 1)?.child(0);
+        count_page_gone(tree, tree.depth - 1);
+        pages.free(tree.root);
+        (tree.root, tree.depth) = (child, tree.depth - 1);
+        count = match tree.depth {
+            1 => pages.leaf(child)?.count(),
+            depth => pages.branch(child, depth - 1)?.count(),
+        };
+    }
+    Ok(())
+}
+
+/// Merges a sparsely filled page with the neighbour right of it, else left of it, under the same parent.
+/// The answer is the parent's slot that has lost its page.
+fn merge_with_neighbour<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    parent: crate::tree::path::Frame,
+    ptr: Ptr,
+    level: u8,
+) -> Result<Option<usize>> {
+    if !is_sparse(pages, ptr, level)? {
+        return Ok(None);
+    }
+    let pairs = [parent.index, parent.index.wrapping_sub(1)];
+    for left in pairs.into_iter().filter(|&left| left < parent.count && left + 1 < parent.count) {
+        if merge_pair(pages, order, parent.ptr, left, level)? {
+            count_page_gone(tree, level);
+            return Ok(Some(left + 1));
+        }
+    }
+    Ok(None)
+}
+
+/// Less than two fifths full: merging such a page with a neighbour leaves room for the next inserts.
+fn is_sparse(pages: &Pages, ptr: Ptr, level: u8) -> Result<bool> {
+    Ok(live_bytes(pages, ptr, level)? * 5 < pages.page_bytes() * 2)
+}
+
+fn live_bytes(pages: &Pages, ptr: Ptr, level: u8) -> Result<usize> {
+    match level {
+        0 => Ok(pages.leaf(ptr)?.live_bytes()),
+        _ => Ok(pages.branch(ptr, level)?.live_bytes()),
+    }
+}
+
+/// Merges children `left` and `left + 1` of a touched branch into the left one if they fit one page.
+fn merge_pair<O: KeyOrder>(
+    pages: &mut Pages,
+    order: O,
+    parent: Ptr,
+    left: usize,
+    level: u8,
+) -> Result<bool> {
+    let (left_ptr, right_ptr, separator) = {
+        let branch = pages.branch(parent, level + 1)?;
+        let separator = on(parent, branch.separator(left + 1))?.to_vec(order);
+        (branch.child(left), branch.child(left + 1), separator)
+    };
+    let live = live_bytes(pages, left_ptr, level)? + live_bytes(pages, right_ptr, level)?;
+    if live > pages.page_bytes() - page::HEADER_BYTES {
+        return Ok(false);
+    }
+    let fresh = pages.touch(left_ptr)?;
+    on(parent, BranchMut::view(pages.edit(parent)))?.set_child(left, fresh);
+    let (page, other) = pages.edit_beside(fresh, right_ptr)?;
+    let merged = match level {
+        0 => page::merge_leaf(order, page, &other),
+        _ => page::merge_branch(order, page, &separator, &other),
+    };
+    pages.recycle(other);
+    let merged = on(fresh, merged)?;
+    if merged {
+        pages.free(right_ptr);
+    }
+    Ok(merged)
+}
+
+/// Frees every page of the tree; what is left is an empty tree of the same kind.
+pub(crate) fn clear(pages: &mut Pages, tree: &mut Tree) -> Result<()> {
+    if tree.depth > 0 {
+        free_below(pages, tree.root, tree.depth - 1, tree.run_pages > 0)?;
+    }
+    (tree.root, tree.depth, tree.entries) = (Ptr::NONE, 0, 0);
+    (tree.branch_pages, tree.leaf_pages, tree.run_pages) = (0, 0, 0);
+    Ok(())
+}
+
+/// Frees a subtree. Leaves need not be read where no large values are.
+fn free_below(pages: &mut Pages, ptr: Ptr, level: u8, has_runs: bool) -> Result<()> {
+    if level > 0 {
+        let count = pages.branch(ptr, level)?.count();
+        for index in 0..count {
+            let child = pages.branch(ptr, level)?.child(index);
+            free_below(pages, child, level - 1, has_runs)?;
+        }
+    } else if has_runs {
+        let runs = runs_of(&pages.leaf(ptr)?, ptr)?;
+        runs.iter().for_each(|run| pages.free_run(run));
+    }
+    pages.free(ptr);
+    Ok(())
+}
+
+fn runs_of(leaf: &Leaf<'_>, ptr: Ptr) -> Result<Vec<RunRef>> {
+    let mut runs = Vec::new();
+    for index in 0..leaf.count() {
+        let cell = on(ptr, leaf.cell(index))?;
+        if cell.kind == PayloadKind::Run {
+            runs.push(read::run_ref(&cell)?);
+        }
+    }
+    Ok(runs)
+}

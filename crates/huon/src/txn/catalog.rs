@@ -1,0 +1,77 @@
+//! The catalog: the main table holds a record for each named table.
+
+use std::ops::Bound;
+
+use crate::error::{Error, Result};
+use crate::page::{BytesOrder, OrderKind, PayloadKind, Reason, Tree};
+use crate::store::pages::Pages;
+use crate::store::source::PageSource;
+use crate::tree::cursor::Span;
+use crate::tree::read;
+use crate::tree::write::{self, NewValue, Put, PutMode};
+use crate::txn::names::{Order, TableInfo};
+
+/// Main-table order: names compare as bytes.
+const NAMES: BytesOrder = BytesOrder;
+
+/// The record of a table. `None`: no such table. An ordinary record of that name is an error.
+pub(crate) fn find<S: PageSource>(source: &S, main: &Tree, name: &[u8]) -> Result<Option<Tree>> {
+    let Some(cell) = read::get(source, main, NAMES, name)? else { return Ok(None) };
+    if cell.kind != PayloadKind::Table {
+        return Err(Error::TableKind);
+    }
+    Tree::decode(cell.payload).map(Some).map_err(|reason: Reason| Error::corrupt_file(reason.text()))
+}
+
+/// Adds an empty table. The name must be free.
+pub(crate) fn create(
+    pages: &mut Pages,
+    main: &mut Tree,
+    name: &[u8],
+    order: OrderKind,
+) -> Result<Tree> {
+    let mut tree = Tree::new(order);
+    tree.changed = pages.txnid();
+    match write::put(pages, main, NAMES, name, NewValue::Table(&tree.encode()), PutMode::InsertNew)? {
+        Put::Inserted => Ok(tree),
+        _ => Err(Error::TableExists),
+    }
+}
+
+/// Writes a table's record back.
+pub(crate) fn store(pages: &mut Pages, main: &mut Tree, name: &[u8], tree: &Tree) -> Result<()> {
+    let record = tree.encode();
+    let put = write::put(pages, main, NAMES, name, NewValue::Table(&record), PutMode::Update)?;
+    assert_eq!(put, Put::Overwritten, "T2: a changed table has a record");
+    Ok(())
+}
+
+/// Takes the record of a table out of the catalog.
+pub(crate) fn remove(pages: &mut Pages, main: &mut Tree, name: &[u8]) -> Result<bool> {
+    write::delete(pages, main, NAMES, name, write::Whose::Catalog)
+}
+
+/// Whether the stored order is the one the caller expects.
+pub(crate) fn check_order(info: &TableInfo, tree: &Tree) -> Result<()> {
+    match info.order.kind() {
+        Some(kind) if kind != tree.order => Err(Error::TableKind),
+        _ => Ok(()),
+    }
+}
+
+/// The order kind of a new table.
+pub(crate) fn kind_of_new(order: &Order) -> OrderKind {
+    order.kind().unwrap_or(OrderKind::Bytes)
+}
+
+/// The names of all tables, in order.
+pub(crate) fn names<S: PageSource>(source: &S, main: &Tree) -> Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    let mut span = Span::new(source, main, NAMES, Bound::Unbounded, Bound::Unbounded)?;
+    while let Some(cell) = span.next()? {
+        if cell.kind == PayloadKind::Table {
+            names.push(cell.key.to_vec());
+        }
+    }
+    Ok(names)
+}

@@ -1,0 +1,104 @@
+//! Committing: seal, publish, and wait until it is durable.
+//!
+//! The steps, and what a crash right after each leaves:
+//!
+//! 1. the changed tables' records go into the catalog: nothing, it is all in buffers;
+//! 2. pages and chunks are written: nothing, no snapshot reaches them, and the id is burnt (P7);
+//! 3. the image is stored and named as newest: *sealed*. The commit has happened for every process; after a
+//!    power cut it may or may not have;
+//! 4. the writer's role is released; somebody flushes the newest sealed snapshot (`flush`);
+//! 5. durable: no power cut takes it away. New readers see it at the latest now.
+
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::os::Mark;
+use crate::page::{CommitKind, Meta};
+use crate::txn::write::WriteTxn;
+
+/// What a commit waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Durability {
+    /// Until no power cut can take it away: one flush when little was written, two when much.
+    #[default]
+    Durable,
+    /// For nothing: visible at once, kept through any process crash; a power cut falls back to the last
+    /// durable commit or sync, and never to something half done.
+    Lazy,
+}
+
+/// How long a committer waits for the flush of another process before it looks again.
+pub(crate) const FLUSH_LOOK: Duration = Duration::from_millis(50);
+
+impl WriteTxn {
+    /// Makes the changes permanent and visible, durably unless the environment says otherwise; returns the
+    /// id of the new snapshot. A transaction that changed nothing makes none.
+    ///
+    /// # Errors
+    /// Until the seal an error means that nothing has happened. [`Error::Poisoned`] means that the flush
+    /// failed: whether the commit survives a power cut is unknown.
+    pub fn commit(self) -> Result<u64> {
+        let durability = self.core.durability;
+        self.commit_with(durability)
+    }
+
+    /// The same, with the durability said for this commit.
+    pub fn commit_with(mut self, durability: Durability) -> Result<u64> {
+        if self.is_broken() {
+            return Err(Error::TxnBroken);
+        }
+        assert!(!self.has_levels(), "W3: a nested transaction is still open");
+        if !self.is_changed() {
+            return Ok(self.base.txnid.0);
+        }
+        let mark = self.seal()?;
+        let core = self.core.clone();
+        if durability == Durability::Lazy {
+            core.store.board.publish(mark);
+        }
+        drop(self);
+        if durability == Durability::Durable {
+            core.flush_up_to(mark.txnid())?;
+        }
+        Ok(mark.txnid())
+    }
+
+    /// Steps 1 to 3.
+    fn seal(&mut self) -> Result<Mark> {
+        self.store_tables()?;
+        let core = self.core.clone();
+        let board = &core.store.board;
+        let txnid = self.txnid();
+        let main = self.main;
+        let pages = self.pages.take().expect("pages are there until the commit");
+        let (space, counts) = pages.seal(self.base.geometry.shrink)?;
+        let meta = Meta {
+            txnid,
+            used: space.used,
+            main,
+            items: space.items,
+            // These three are the flusher's to say; an image holds what is always valid.
+            commit: CommitKind::TwoFlush,
+            before: self.base.txnid,
+            ceiling: crate::txn::Core::ceiling_after(txnid.0),
+            ..self.base.clone()
+        };
+        core.check_writable()?;
+        if !core.writer.still_ours() {
+            return Err(Error::Busy("the writer's role was taken over while committing".into()));
+        }
+        // P10: the seal's fence lies inside; whatever is protected is read by the next transaction after it.
+        let mark = board.seal(self.base_mark, txnid.0, &meta.encode()).ok_or_else(|| {
+            Error::Busy("another writer sealed a snapshot after the base of this one (P3)".into())
+        })?;
+        board.add_written(counts.written_bytes);
+        core.count(&core.counts.commits, 1);
+        core.count(&core.counts.chunks_opened, counts.space.chunks_opened);
+        core.count(&core.counts.chunks_written, counts.space.chunks_written);
+        core.count(&core.counts.items_judged, counts.space.items_judged);
+        let page_bytes = core.store.page_bytes as u64;
+        core.count(&core.counts.pages_written, counts.written_bytes / page_bytes);
+        Ok(mark)
+    }
+}

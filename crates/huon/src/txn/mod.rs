@@ -1,0 +1,189 @@
+//! Transactions: the catalog, reading, writing, sealing, publishing, flushing.
+//!
+//! [`Core`] is one client's share of an open environment, below the public face: the store, the two roles
+//! (writer and flusher), reader slots, and the names of tables.
+
+pub(crate) mod catalog;
+pub(crate) mod commit;
+pub(crate) mod flush;
+pub(crate) mod names;
+pub(crate) mod read;
+pub(crate) mod repair;
+pub(crate) mod tail;
+pub(crate) mod write;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::os::{self, Clients, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
+use crate::page::{CEILING_AHEAD, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, Txnid};
+use crate::store::Store;
+use crate::txn::names::Names;
+
+/// What a client counts; never reset.
+#[derive(Debug, Default)]
+pub(crate) struct CoreCounts {
+    pub(crate) commits: AtomicU64,
+    pub(crate) flushes: AtomicU64,
+    pub(crate) chunks_opened: AtomicU64,
+    pub(crate) chunks_written: AtomicU64,
+    pub(crate) items_judged: AtomicU64,
+    pub(crate) pages_written: AtomicU64,
+}
+
+/// One client's share of an open environment.
+pub(crate) struct Core {
+    pub(crate) store: Arc<Store>,
+    pub(crate) writer: Role,
+    pub(crate) flusher: Role,
+    pub(crate) clients: Arc<Clients>,
+    pub(crate) names: Names,
+    /// The process's fork generation when the environment was opened.
+    pub(crate) fork_generation: u32,
+    pub(crate) durability: commit::Durability,
+    /// Why nothing may be written, if so.
+    pub(crate) read_only: bool,
+    pub(crate) counts: CoreCounts,
+}
+
+impl Core {
+    pub(crate) fn check_forked(&self) -> Result<()> {
+        if os::fork_generation() != self.fork_generation { Err(Error::Forked) } else { Ok(()) }
+    }
+
+    /// Whether transactions may begin at all.
+    pub(crate) fn check_usable(&self) -> Result<()> {
+        self.check_forked()
+    }
+
+    /// Whether this client may write now.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.check_forked()?;
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.check_poisoned()
+    }
+
+    pub(crate) fn check_poisoned(&self) -> Result<()> {
+        if self.store.board.is_poisoned() { Err(Error::Poisoned) } else { Ok(()) }
+    }
+
+    /// P14: pins the published snapshot.
+    pub(crate) fn pin(&self) -> Result<(Slot, MetaHead)> {
+        let slot = self.store.slots.claim()?;
+        let mut words = [0; META_HEAD_WORDS];
+        let mark = self.store.board.read_published(&slot, &mut words);
+        match MetaHead::decode(&words) {
+            Ok(head) if head.txnid.0 == mark.txnid() => Ok((slot, head)),
+            _ => {
+                self.unpin(slot);
+                Err(Error::corrupt_file("the lock file's image of the published snapshot is damaged"))
+            }
+        }
+    }
+
+    pub(crate) fn unpin(&self, slot: Slot) {
+        self.store.slots.release(slot);
+    }
+
+    /// Becomes the writer. A dead writer's unsealed work is dropped with it: nobody can have seen it.
+    pub(crate) fn take_writer(&self, timeout: Duration) -> Result<()> {
+        self.writer.acquire(timeout).map(drop)
+    }
+
+    /// The snapshot that the next write transaction starts from.
+    pub(crate) fn newest_sealed(&self) -> Result<(Mark, Meta)> {
+        let mark = self.store.board.sealed();
+        let meta = self.image(mark)?;
+        Ok((mark, meta))
+    }
+
+    /// The snapshot that `mark` names, checksum verified: the lock file is as little trusted as the data.
+    pub(crate) fn image(&self, mark: Mark) -> Result<Meta> {
+        let mut bytes = [0; META_BYTES];
+        if !self.store.board.copy_image(mark, &mut bytes) {
+            return Err(Error::corrupt_file("the lock file names an image that it does not hold"));
+        }
+        let meta = Meta::decode(&bytes).map_err(Error::from)?;
+        match meta.txnid.0 == mark.txnid() && meta.uuid == self.store.uuid {
+            true => Ok(meta),
+            false => Err(Error::corrupt_file("an image in the lock file is not what its name says")),
+        }
+    }
+
+    /// P7, P16: the id of the next write transaction; a new ceiling is made durable first if it is due.
+    pub(crate) fn next_id(&self, base: &Meta) -> Result<Txnid> {
+        let id = self.store.board.next_id();
+        assert!(id > base.txnid.0, "P7: ids only rise");
+        if id >= self.durable_info()?.ceiling {
+            return Err(Error::Invalid("ids have run past their ceiling; sync the environment"));
+        }
+        Ok(Txnid(id))
+    }
+
+    /// The durable snapshot and where its meta lies.
+    pub(crate) fn durable_info(&self) -> Result<os::Durable> {
+        let info = self.store.board.durable_info();
+        info.ok_or_else(|| Error::corrupt_file("the lock file does not say where the durable meta lies"))
+    }
+
+    /// M10: gives the free tail of the file back to the system. The writer calls it when the lower size of
+    /// its base has been published, so that no new reader can take an older snapshot; pages past that size
+    /// were reusable when it was sealed, hence no protected snapshot sees them (P12).
+    pub(crate) fn shrink_file(&self, base: &Meta) -> Result<()> {
+        let keep = base.used.max(base.geometry.lower);
+        let shrink = base.geometry.shrink;
+        if shrink == 0 || self.store.board.published().txnid() < base.txnid.0 {
+            return Ok(());
+        }
+        self.store.shrink(keep, shrink)
+    }
+
+    /// The writer's role ends.
+    pub(crate) fn end_writing(&self) {
+        self.writer.release();
+    }
+
+    /// Whether the repair of P16 is due.
+    pub(crate) fn is_repair_due(&self) -> bool {
+        self.store.board.flag(Flag::RepairDue)
+    }
+
+    /// The ceiling that a flush point sets for ids after `txnid`.
+    pub(crate) fn ceiling_after(txnid: u64) -> u64 {
+        txnid.saturating_add(CEILING_AHEAD)
+    }
+
+    pub(crate) fn count(&self, counter: &AtomicU64, by: u64) {
+        counter.fetch_add(by, Ordering::Relaxed);
+    }
+
+    /// Every close flushes what is sealed; who leaves last notes that nothing is owed.
+    fn close(&self) -> Result<()> {
+        self.check_forked()?;
+        let board = &self.store.board;
+        let writable = !self.read_only && !board.is_poisoned();
+        let flushed = match writable && !self.is_repair_due() {
+            true => self.flush_up_to(board.sealed().txnid()),
+            false => Ok(()),
+        };
+        let gate = Gate::lock(board.shared(), GATE_TIMEOUT)?;
+        self.clients.leave(&gate);
+        let owed = board.sealed() != board.durable() || !board.in_flight().is_none();
+        let clean = writable && !owed && !self.is_repair_due() && !board.is_poisoned();
+        if clean && !self.clients.others_alive(&gate)? {
+            board.set_flag(Flag::CleanClose, true);
+        }
+        flushed
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        // What could not be flushed or noted now is found by the next first open, as after a crash.
+        let _ = self.close();
+    }
+}

@@ -1,0 +1,150 @@
+//! The names of tables that this environment has met, and how their keys compare.
+//!
+//! A table handle is a number in this list. Numbers are never given out twice, and entries never move or
+//! change, so a handle is found without a lock and stays good as long as the environment is open.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use crate::error::{Error, Result};
+use crate::page::{AnyOrder, BytesOrder, CustomOrder, OrderKind, ReversedOrder};
+
+/// A caller's comparison of two keys.
+///
+/// It must be a total order, and the same one for as long as the table exists.
+pub type Compare = dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync;
+
+/// How the keys of a table are ordered. Stored with the table when it is created.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub enum Order {
+    /// As byte strings.
+    #[default]
+    Bytes,
+    /// From the last byte to the first.
+    Reversed,
+    /// Keys are unsigned 32-bit integers, little-endian in the file.
+    NativeU32,
+    /// Keys are unsigned 64-bit integers, little-endian in the file.
+    NativeU64,
+    /// As the function says. The file only notes that there is one: give the same function each time.
+    Custom(Arc<Compare>),
+    /// As the table was created; one with a caller's function can then only be read from end to end.
+    Stored,
+}
+
+impl fmt::Debug for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Order::Bytes => "Bytes",
+            Order::Reversed => "Reversed",
+            Order::NativeU32 => "NativeU32",
+            Order::NativeU64 => "NativeU64",
+            Order::Custom(_) => "Custom",
+            Order::Stored => "Stored",
+        })
+    }
+}
+
+impl Order {
+    /// What the file says of the order; `None`: whatever it says is right.
+    pub(crate) fn kind(&self) -> Option<OrderKind> {
+        match self {
+            Order::Bytes => Some(OrderKind::Bytes),
+            Order::Reversed => Some(OrderKind::Reversed),
+            Order::NativeU32 => Some(OrderKind::Native4),
+            Order::NativeU64 => Some(OrderKind::Native8),
+            Order::Custom(_) => Some(OrderKind::Custom),
+            Order::Stored => None,
+        }
+    }
+
+    /// The order to use for a table of the stored kind. `None`: its function is not known here.
+    pub(crate) fn resolve(&self, stored: OrderKind) -> Option<AnyOrder<'_>> {
+        match (stored, self) {
+            (OrderKind::Bytes, _) => Some(AnyOrder::Bytes(BytesOrder)),
+            (OrderKind::Reversed | OrderKind::Native4 | OrderKind::Native8, _) => {
+                Some(AnyOrder::Reversed(ReversedOrder))
+            }
+            (OrderKind::Custom, Order::Custom(compare)) => {
+                Some(AnyOrder::Custom(CustomOrder(&**compare)))
+            }
+            (OrderKind::Custom, _) => None,
+        }
+    }
+}
+
+/// One table as this environment knows it.
+#[derive(Debug)]
+pub(crate) struct TableInfo {
+    /// Empty for the main table.
+    pub(crate) name: Box<[u8]>,
+    pub(crate) order: Order,
+}
+
+const BLOCK: usize = 64;
+const BLOCKS: usize = 512;
+/// More tables than this cannot be open at once.
+pub(crate) const TABLES_MAX: usize = BLOCK * BLOCKS;
+/// The handle of the main table.
+pub(crate) const MAIN: u32 = 0;
+
+type Block = Box<[OnceLock<TableInfo>]>;
+
+/// The list.
+pub(crate) struct Names {
+    blocks: Box<[OnceLock<Block>]>,
+    by_name: Mutex<HashMap<Box<[u8]>, Vec<u32>>>,
+    count: std::sync::atomic::AtomicUsize,
+}
+
+impl Names {
+    pub(crate) fn new() -> Names {
+        let names = Names {
+            blocks: (0..BLOCKS).map(|_| OnceLock::new()).collect(),
+            by_name: Mutex::default(),
+            count: 0.into(),
+        };
+        names.push(TableInfo { name: Box::default(), order: Order::Bytes });
+        names
+    }
+
+    /// What a handle stands for.
+    pub(crate) fn get(&self, id: u32) -> Option<&TableInfo> {
+        self.blocks.get(id as usize / BLOCK)?.get()?[id as usize % BLOCK].get()
+    }
+
+    fn push(&self, info: TableInfo) -> Option<u32> {
+        let id = self.count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let block = self.blocks.get(id / BLOCK)?;
+        let block = block.get_or_init(|| (0..BLOCK).map(|_| OnceLock::new()).collect());
+        block[id % BLOCK].set(info).expect("numbers are given out once");
+        Some(id as u32)
+    }
+
+    /// The handle for a name with an order; the same one each time. A caller's function counts as the same
+    /// only if it is the very same one.
+    pub(crate) fn intern(&self, name: &[u8], order: &Order) -> Result<u32> {
+        let mut by_name = self.by_name.lock().unwrap_or_else(|e| e.into_inner());
+        let known = by_name.get(name).into_iter().flatten().copied();
+        let same = known.into_iter().find(|&id| {
+            self.get(id).is_some_and(|info| same_order(&info.order, order))
+        });
+        if let Some(id) = same {
+            return Ok(id);
+        }
+        let info = TableInfo { name: name.into(), order: order.clone() };
+        let id = self.push(info).ok_or(Error::Invalid("more than 32768 tables were opened"))?;
+        by_name.entry(name.into()).or_default().push(id);
+        Ok(id)
+    }
+}
+
+fn same_order(a: &Order, b: &Order) -> bool {
+    match (a, b) {
+        (Order::Custom(a), Order::Custom(b)) => Arc::ptr_eq(a, b),
+        (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+    }
+}

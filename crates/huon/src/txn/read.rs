@@ -1,0 +1,121 @@
+//! Read transactions.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use crate::error::{Error, Result};
+use crate::os::Slot;
+use crate::page::Tree;
+use crate::store::snapshot::Snapshot;
+use crate::txn::names::{MAIN, TableInfo};
+use crate::txn::{Core, catalog};
+
+/// Tables found without a lock; later ones lie behind one.
+const TABLES_AT_HAND: usize = 4;
+
+/// A snapshot of all tables at one commit.
+///
+/// It sees nothing of later commits, holds no lock, and never waits for a writer. Keys and values got from
+/// it lie in the file's map and live as long as it does. It is not bound to a thread.
+///
+/// While it lives, the pages that only it can see are kept: a forgotten one costs at most one copy of what
+/// it sees, however long it sleeps.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// let before = env.read()?;
+/// env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t")).map(drop))?;
+/// assert!(env.read()?.id() > before.id());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ReadTxn {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) core: Arc<Core>,
+    slot: Option<Slot>,
+    txnid: u64,
+    main: Tree,
+    tables: [OnceLock<(u32, Option<Tree>)>; TABLES_AT_HAND],
+    more: Mutex<Vec<(u32, Option<Tree>)>>,
+}
+
+impl ReadTxn {
+    pub(crate) fn begin(core: &Arc<Core>) -> Result<ReadTxn> {
+        core.check_usable()?;
+        let (slot, head) = core.pin()?;
+        if head.used > core.store.map_pages() {
+            core.unpin(slot);
+            return Err(Error::MapFull);
+        }
+        Ok(ReadTxn {
+            snapshot: Snapshot { store: core.store.clone(), used: head.used },
+            core: core.clone(),
+            slot: Some(slot),
+            txnid: head.txnid.0,
+            main: head.main,
+            tables: Default::default(),
+            more: Mutex::default(),
+        })
+    }
+
+    /// The id of the snapshot: the id of the write transaction that made it.
+    pub fn id(&self) -> u64 {
+        self.txnid
+    }
+
+    /// Pages that the snapshot's part of the file spans.
+    pub(crate) fn main(&self) -> &Tree {
+        &self.main
+    }
+
+    /// The table behind a handle as this snapshot has it. `None`: it does not exist here.
+    #[inline]
+    pub(crate) fn tree(&self, id: u32) -> Result<Option<Tree>> {
+        if id == MAIN {
+            return Ok(Some(self.main));
+        }
+        for place in &self.tables {
+            match place.get() {
+                Some((known, tree)) if *known == id => return Ok(*tree),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        self.find(id)
+    }
+
+    #[cold]
+    fn find(&self, id: u32) -> Result<Option<Tree>> {
+        let mut more = self.more.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some((_, tree)) = more.iter().find(|(known, _)| *known == id) {
+            return Ok(*tree);
+        }
+        let info = self.info(id)?;
+        let tree = catalog::find(&self.snapshot, &self.main, &info.name)?;
+        if let Some(tree) = &tree {
+            catalog::check_order(info, tree)?;
+        }
+        let vacant = self.tables.iter().any(|place| place.set((id, tree)).is_ok());
+        if !vacant {
+            more.push((id, tree));
+        }
+        Ok(tree)
+    }
+
+    pub(crate) fn info(&self, id: u32) -> Result<&TableInfo> {
+        self.core.names.get(id).ok_or(Error::TableMissing)
+    }
+}
+
+impl Drop for ReadTxn {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            self.core.unpin(slot);
+        }
+    }
+}
+
+impl std::fmt::Debug for ReadTxn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadTxn").field("id", &self.txnid).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,110 @@
+//! The repair that the first write transaction after an unclean opening makes (P16).
+//!
+//! The opening only chooses a snapshot. Before anything is allocated or reused, the writer
+//!
+//! 1. writes the verified tail again, the same bytes, and flushes: what was verified in memory may not be on
+//!    the disk, and a flush that failed before may never be tried again;
+//! 2. writes a two-flush meta with the chosen roots, an id above every ceiling in any whole meta, and a new
+//!    ceiling, and flushes: pages of the timeline that is given up can never pass for pages of the next.
+//!
+//! Both flushes are those of an ordinary two-flush commit. Only then may free space be used.
+
+use crate::error::{Error, Result};
+use crate::os::{Flag, Plan};
+use crate::page::{CommitKind, META_BYTES, META_SLOTS, Meta, MetaFault, Txnid};
+use crate::txn::commit::FLUSH_LOOK;
+use crate::txn::{Core, tail};
+
+impl Core {
+    /// Repairs if it is due. The caller holds the writer's role.
+    pub(crate) fn repair_if_due(&self) -> Result<()> {
+        if !self.is_repair_due() {
+            return Ok(());
+        }
+        while !self.flusher.try_acquire()?.is_some() {
+            self.store.board.wait_bell(self.store.board.bell(), FLUSH_LOOK);
+        }
+        let repaired = self.repair();
+        self.flusher.release();
+        repaired
+    }
+
+    /// The caller holds both roles.
+    fn repair(&self) -> Result<()> {
+        let board = &self.store.board;
+        let (base_mark, chosen) = self.newest_sealed()?;
+        let durable = self.durable_info()?;
+        tail::write_again(&self.store, &chosen, self.tail_start(&chosen)?)?;
+        let top = self.highest_ceiling()?.max(board.issued()).max(chosen.ceiling);
+        board.raise_issued(top + 1);
+        let ceiling = Core::ceiling_after(top + 1);
+        let meta = Meta { txnid: Txnid(top + 1), before: chosen.txnid, ceiling, ..chosen };
+        let mark = board
+            .seal(base_mark, meta.txnid.0, &meta.encode())
+            .ok_or_else(|| Error::Busy("another writer sealed during the repair (P3)".into()))?;
+        // Nobody else flushes or seals now, so the newest sealed snapshot is ours.
+        board.unfinished_flush();
+        assert_eq!(board.nominate(), Some(mark), "P16: the repair is what gets flushed");
+        let plan = Plan {
+            mark,
+            meta_slot: self.slot_for_repair(durable.meta_slot)?,
+            two_flush: true,
+            predecessor: meta.before.0,
+            ceiling,
+        };
+        board.set_candidate_plan(&plan);
+        self.carry_out(&plan)?;
+        board.set_flag(Flag::RepairDue, false);
+        Ok(())
+    }
+
+    /// Pages born after this snapshot are the tail: they may never have been flushed on their own.
+    fn tail_start(&self, chosen: &Meta) -> Result<Txnid> {
+        let metas = self.metas_on_disk()?;
+        let own = metas.iter().flatten().find(|meta| meta.txnid == chosen.txnid);
+        Ok(match own {
+            Some(meta) if meta.commit == CommitKind::TwoFlush => meta.txnid,
+            Some(meta) => meta.before,
+            // A sealed image that was never flushed: everything since the meta it builds on was verified.
+            None => {
+                let older = metas.iter().flatten().filter(|meta| meta.txnid < chosen.txnid);
+                older.map(|meta| meta.txnid).max().unwrap_or(Txnid(0))
+            }
+        })
+    }
+
+    /// The three metas as the file holds them; `None` where there is no whole one.
+    pub(crate) fn metas_on_disk(&self) -> Result<[Option<Meta>; META_SLOTS]> {
+        read_metas(&*self.store.storage).map(|metas| metas.map(|meta| meta.ok()))
+    }
+
+    fn highest_ceiling(&self) -> Result<u64> {
+        Ok(self.metas_on_disk()?.iter().flatten().map(|meta| meta.ceiling).max().unwrap_or(0))
+    }
+
+    /// The slot of a rejected meta, else any but the chosen one's.
+    fn slot_for_repair(&self, chosen: u8) -> Result<u8> {
+        let metas = self.metas_on_disk()?;
+        let others = (0..META_SLOTS as u8).filter(|&slot| slot != chosen);
+        let chosen_id = metas[usize::from(chosen)].as_ref().map(|meta| meta.txnid);
+        // A meta above the chosen one was rejected; a torn one holds nothing; the oldest is worth least.
+        Ok(others
+            .max_by_key(|&slot| match &metas[usize::from(slot)] {
+                Some(meta) if Some(meta.txnid) > chosen_id => (2, u64::MAX),
+                None => (1, 0),
+                Some(meta) => (0, u64::MAX - meta.txnid.0),
+            })
+            .expect("there are two other slots"))
+    }
+}
+
+/// Reads the three meta blocks past the map.
+pub(crate) fn read_metas(
+    storage: &dyn crate::os::Storage,
+) -> Result<[std::result::Result<Meta, MetaFault>; META_SLOTS]> {
+    let mut blocks = [[0; META_BYTES]; META_SLOTS];
+    for (slot, block) in blocks.iter_mut().enumerate() {
+        storage.read_at(block, (slot * META_BYTES) as u64)?;
+    }
+    Ok(blocks.map(|block| Meta::decode(&block)))
+}

@@ -1,0 +1,187 @@
+//! The tail of a snapshot: every page, large value and chunk that was born after some earlier one.
+//!
+//! After an unclean end only the tail is in doubt, and the births in the pointers lead straight to it: what
+//! was born earlier is not even read. The cost is proportional to what was written since.
+
+use std::collections::HashSet;
+
+use crate::error::{Error, Result};
+use crate::page::{
+    Chunk, Item, Kind, Meta, PayloadKind, Ptr, Reason, RunRef, Tree, Txnid, admit,
+};
+use crate::store::source::damaged;
+use crate::store::Store;
+use crate::tree::read;
+
+/// Bytes that are copied and written at once.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// A part of the tail, verified: where it lies and what it holds.
+struct Piece<'s> {
+    offset: u64,
+    bytes: &'s [u8],
+}
+
+/// Verifies everything in snapshot `meta` that was born after `since`.
+pub(crate) fn verify(store: &Store, meta: &Meta, since: Txnid) -> Result<()> {
+    Tail::new(store, meta, since, &mut |_| Ok(())).run(meta)
+}
+
+/// Verifies it and writes the same bytes to the same places again.
+pub(crate) fn write_again(store: &Store, meta: &Meta, since: Txnid) -> Result<()> {
+    let mut copy = Vec::new();
+    let mut rewrite = |piece: Piece<'_>| {
+        let mut offset = piece.offset;
+        for part in piece.bytes.chunks(PIECE_BYTES) {
+            // The map shows the very page that is written: a copy keeps the system from reading what it writes.
+            copy.clear();
+            copy.extend_from_slice(part);
+            store.storage.write_at(&[&copy], offset)?;
+            offset += part.len() as u64;
+        }
+        Ok(())
+    };
+    Tail::new(store, meta, since, &mut rewrite).run(meta)
+}
+
+struct Tail<'s, 'f> {
+    store: &'s Store,
+    used: u32,
+    newest: Txnid,
+    since: Txnid,
+    seen: HashSet<u32>,
+    each: &'f mut dyn FnMut(Piece<'s>) -> Result<()>,
+}
+
+impl<'s, 'f> Tail<'s, 'f> {
+    fn new(
+        store: &'s Store,
+        meta: &Meta,
+        since: Txnid,
+        each: &'f mut dyn FnMut(Piece<'s>) -> Result<()>,
+    ) -> Tail<'s, 'f> {
+        Tail { store, used: meta.used, newest: meta.txnid, since, seen: HashSet::new(), each }
+    }
+
+    fn run(&mut self, meta: &Meta) -> Result<()> {
+        self.tree(&meta.main, true)?;
+        self.items(&meta.items)
+    }
+
+    fn tree(&mut self, tree: &Tree, is_main: bool) -> Result<()> {
+        match tree.depth {
+            0 => Ok(()),
+            depth => self.node(tree.root, depth - 1, is_main),
+        }
+    }
+
+    /// Whether `ptr` belongs to the tail; then it must not be met twice.
+    fn enters(&mut self, ptr: Ptr) -> Result<bool> {
+        if ptr.birth <= self.since {
+            return Ok(false);
+        }
+        if ptr.birth > self.newest {
+            return Err(damaged(ptr, Reason::Header));
+        }
+        match self.seen.insert(ptr.pgno.0) {
+            true => Ok(true),
+            false => Err(damaged(ptr, Reason::Cycle)),
+        }
+    }
+
+    fn page(&mut self, ptr: Ptr) -> Result<&'s [u8]> {
+        let bytes = self.store.page_verified(ptr, self.used)?;
+        let offset = u64::from(ptr.pgno.0) * self.store.page_bytes as u64;
+        (self.each)(Piece { offset, bytes })?;
+        Ok(bytes)
+    }
+
+    fn node(&mut self, ptr: Ptr, level: u8, is_main: bool) -> Result<()> {
+        if !self.enters(ptr)? {
+            return Ok(());
+        }
+        let page = self.page(ptr)?;
+        let on = |reason| damaged(ptr, reason);
+        if level > 0 {
+            let count = admit(page, ptr, Kind::Branch, level).map_err(on)?;
+            let branch = crate::page::Branch::view(page, count).map_err(on)?;
+            return (0..count).try_for_each(|i| self.node(branch.child(i), level - 1, is_main));
+        }
+        let count = admit(page, ptr, Kind::Leaf, 0).map_err(on)?;
+        let leaf = crate::page::Leaf::view(page, count).map_err(on)?;
+        for index in 0..count {
+            let cell = leaf.cell(index).map_err(on)?;
+            match cell.kind {
+                PayloadKind::Run => self.run_value(&read::run_ref(&cell)?)?,
+                PayloadKind::Table if is_main => {
+                    self.tree(&Tree::decode(cell.payload).map_err(on)?, false)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn run_value(&mut self, run: &RunRef) -> Result<()> {
+        if !self.enters(Ptr { pgno: run.pgno, birth: run.birth })? {
+            return Ok(());
+        }
+        let bytes = self.store.run_verified(run, self.used)?;
+        (self.each)(Piece { offset: u64::from(run.pgno.0) * self.store.page_bytes as u64, bytes })
+    }
+
+    fn items(&mut self, items: &[Item]) -> Result<()> {
+        let mut chains: Vec<Ptr> =
+            items.iter().filter(|item| item.is_chain()).map(Item::ptr).collect();
+        while let Some(ptr) = chains.pop() {
+            if !self.enters(ptr)? {
+                continue;
+            }
+            let page = self.page(ptr)?;
+            let chunk = admit(page, ptr, Kind::Chunk, 0).and_then(|count| Chunk::view(page, count));
+            let chunk = chunk.map_err(|reason| damaged(ptr, reason))?;
+            if !chunk.next().is_none() {
+                chains.push(chunk.next());
+            }
+            for item in chunk.items() {
+                let item = item.map_err(|reason| damaged(ptr, reason))?;
+                if item.is_chain() {
+                    chains.push(item.ptr());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether every page with a header that `meta` retired from snapshot `before` still carries its pair: only
+/// then has nothing that `before` sees been written over.
+pub(crate) fn retired_are_intact(store: &Store, meta: &Meta, before: Txnid) -> Result<()> {
+    let mut items = meta.items.clone();
+    let mut seen = HashSet::new();
+    while let Some(item) = items.pop() {
+        if item.is_chain() {
+            let ptr = item.ptr();
+            if !seen.insert(ptr.pgno.0) {
+                return Err(damaged(ptr, Reason::Cycle));
+            }
+            let page = store.page_verified(ptr, meta.used)?;
+            let chunk = admit(page, ptr, Kind::Chunk, 0).and_then(|count| Chunk::view(page, count));
+            let chunk = chunk.map_err(|reason| damaged(ptr, reason))?;
+            let inner: std::result::Result<Vec<Item>, Reason> = chunk.items().collect();
+            items.extend(inner.map_err(|reason| damaged(ptr, reason))?);
+            if !chunk.next().is_none() {
+                items.push(Item::chain(chunk.next(), Txnid(0)));
+            }
+        } else if item.has_headers() && item.birth <= before.0 && before.0 < item.freed {
+            for step in 0..item.page_count() {
+                let mut ptr = item.ptr();
+                ptr.pgno.0 = ptr.pgno.0.checked_add(step).ok_or_else(|| {
+                    Error::corrupt(item.pgno, Reason::Space.text())
+                })?;
+                store.page_verified(ptr, meta.used)?;
+            }
+        }
+    }
+    Ok(())
+}

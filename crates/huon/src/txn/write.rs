@@ -1,0 +1,448 @@
+//! Write transactions: begin, change, nest, abort. How one ends well is in `commit`.
+//!
+//! X1. An error or a panic in the middle of a change leaves the transaction broken: it can only be dropped.
+//! X2. What a dropped transaction did has not happened; its id is burnt if it wrote a page (P7).
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::os::Mark;
+use crate::page::{AnyOrder, Meta, Tree, Txnid};
+use crate::store::pages::{Pages, PagesCounts};
+use crate::txn::names::{MAIN, TableInfo};
+use crate::txn::{Core, catalog};
+
+/// A table of a write transaction.
+#[derive(Clone, Copy, Debug)]
+struct OpenTable {
+    /// `None`: it does not exist (any more).
+    tree: Option<Tree>,
+    /// Its record in the catalog is out of date.
+    changed: bool,
+}
+
+/// What a nested level restores when it is aborted.
+struct Level {
+    main: Tree,
+    tables: Vec<Option<OpenTable>>,
+    changed: bool,
+}
+
+/// The one transaction that may change the environment at a time.
+///
+/// Nobody sees its changes before [`WriteTxn::commit`]; dropping it undoes them. It can be sent to another
+/// thread. Slices got from it borrow it, so they cannot be held across a change.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// let mut txn = env.write()?;
+/// let ages = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
+/// ages.put(&mut txn, "ada", &36)?;
+/// txn.commit()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct WriteTxn {
+    pub(crate) core: Arc<Core>,
+    /// `None` only while the commit takes it apart.
+    pub(crate) pages: Option<Pages>,
+    /// What the transaction started from.
+    pub(crate) base: Meta,
+    pub(crate) base_mark: Mark,
+    pub(crate) main: Tree,
+    tables: RefCell<Vec<Option<OpenTable>>>,
+    levels: Vec<Level>,
+    /// Counts changes, so that detached cursors notice them.
+    stamp: u64,
+    changed: bool,
+    broken: bool,
+    /// The writer's role is still held.
+    pub(crate) holds_role: bool,
+}
+
+impl WriteTxn {
+    pub(crate) fn begin(core: &Arc<Core>, timeout: Duration) -> Result<WriteTxn> {
+        core.check_writable()?;
+        core.take_writer(timeout)?;
+        Self::begin_as_writer(core).inspect_err(|_| core.writer.release())
+    }
+
+    fn begin_as_writer(core: &Arc<Core>) -> Result<WriteTxn> {
+        core.check_writable()?;
+        core.repair_if_due()?;
+        let (base_mark, base) = core.newest_sealed()?;
+        let txnid = core.next_id(&base)?;
+        core.store.measure()?;
+        core.store.set_geometry(&base.geometry);
+        if base.used > core.store.map_pages() {
+            return Err(Error::MapFull);
+        }
+        core.shrink_file(&base)?;
+        let pages = Pages::new(core.store.clone(), txnid, base.used, base.items.clone());
+        Ok(WriteTxn {
+            core: core.clone(),
+            pages: Some(pages),
+            main: base.main,
+            base,
+            base_mark,
+            tables: RefCell::default(),
+            levels: Vec::new(),
+            stamp: 0,
+            changed: false,
+            broken: false,
+            holds_role: true,
+        })
+    }
+
+    /// The id of this transaction, and of the snapshot it makes when it commits.
+    pub fn id(&self) -> u64 {
+        self.pages().txnid().0
+    }
+
+    /// Buffered pages, written bytes and the like.
+    pub(crate) fn counts(&self) -> PagesCounts {
+        self.pages().counts()
+    }
+
+    #[inline]
+    pub(crate) fn pages(&self) -> &Pages {
+        self.pages.as_ref().expect("pages are there until the commit")
+    }
+
+    pub(crate) fn pages_mut(&mut self) -> &mut Pages {
+        self.pages.as_mut().expect("pages are there until the commit")
+    }
+
+    /// Counts the changes made so far.
+    pub(crate) fn stamp(&self) -> u64 {
+        self.stamp
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Whether there is anything to commit.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.changed
+    }
+
+    pub(crate) fn has_levels(&self) -> bool {
+        !self.levels.is_empty()
+    }
+
+    fn check_usable(&self) -> Result<()> {
+        if self.broken {
+            return Err(Error::TxnBroken);
+        }
+        self.core.check_forked()
+    }
+
+    pub(crate) fn info(&self, id: u32) -> Result<&TableInfo> {
+        self.core.names.get(id).ok_or(Error::TableMissing)
+    }
+
+    /// The table behind a handle as this transaction has it. `None`: it does not exist here.
+    pub(crate) fn tree(&self, id: u32) -> Result<Option<Tree>> {
+        self.check_usable()?;
+        if id == MAIN {
+            return Ok(Some(self.main));
+        }
+        let known = self.tables.borrow().get(id as usize).copied().flatten();
+        if let Some(table) = known {
+            return Ok(table.tree);
+        }
+        let info = self.info(id)?;
+        let tree = catalog::find(self.pages(), &self.main, &info.name)?;
+        if let Some(tree) = &tree {
+            catalog::check_order(info, tree)?;
+        }
+        self.remember(id, OpenTable { tree, changed: false });
+        Ok(tree)
+    }
+
+    fn remember(&self, id: u32, table: OpenTable) {
+        let mut tables = self.tables.borrow_mut();
+        let id = id as usize;
+        if tables.len() <= id {
+            tables.resize(id + 1, None);
+        }
+        tables[id] = Some(table);
+    }
+
+    /// Runs one change of a table (X1). `frugal`: it gives space back, so it may use the last pages.
+    pub(crate) fn change<R>(
+        &mut self,
+        id: u32,
+        frugal: bool,
+        edit: impl FnOnce(&mut Pages, &mut Tree, AnyOrder<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let tree = self.tree(id)?.ok_or(Error::TableMissing)?;
+        let core = self.core.clone();
+        let info = core.names.get(id).ok_or(Error::TableMissing)?;
+        let order = info.order.resolve(tree.order).ok_or(Error::TableKind)?;
+        self.change_tree(id, tree, frugal, |pages, tree| edit(pages, tree, order))
+    }
+
+    /// The same for a change that compares no keys.
+    pub(crate) fn change_unordered<R>(
+        &mut self,
+        id: u32,
+        frugal: bool,
+        edit: impl FnOnce(&mut Pages, &mut Tree) -> Result<R>,
+    ) -> Result<R> {
+        let tree = self.tree(id)?.ok_or(Error::TableMissing)?;
+        self.change_tree(id, tree, frugal, edit)
+    }
+
+    /// The same for a change that is made of many: a refusal in the middle breaks the transaction too.
+    pub(crate) fn change_firmly(
+        &mut self,
+        id: u32,
+        edit: impl FnOnce(&mut Pages, &mut Tree, AnyOrder<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let changed = self.change(id, false, edit);
+        self.broken |= changed.is_err();
+        changed
+    }
+
+    fn change_tree<R>(
+        &mut self,
+        id: u32,
+        mut tree: Tree,
+        frugal: bool,
+        edit: impl FnOnce(&mut Pages, &mut Tree) -> Result<R>,
+    ) -> Result<R> {
+        let before = tree;
+        let result = self.guarded(frugal, |txn| edit(txn.pages_mut(), &mut tree))?;
+        if tree == before {
+            return Ok(result);
+        }
+        tree.changed = self.pages().txnid();
+        match id {
+            MAIN => self.main = tree,
+            _ => self.remember(id, OpenTable { tree: Some(tree), changed: true }),
+        }
+        Ok(result)
+    }
+
+    /// X1: the transaction counts as broken while `act` runs, and stays so unless it ends well or refuses
+    /// before it has changed anything.
+    fn guarded<R>(&mut self, frugal: bool, act: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        self.check_usable()?;
+        self.broken = true;
+        self.changed = true;
+        self.stamp += 1;
+        self.pages_mut().set_frugal(frugal);
+        let result = act(self);
+        let result = match result {
+            Ok(result) => self.pages_mut().spill().map(|()| result),
+            Err(error) if is_refusal(&error) => {
+                self.broken = false;
+                return Err(error);
+            }
+            Err(error) => Err(error),
+        };
+        self.broken = result.is_err();
+        result
+    }
+
+    /// Creates the table unless it exists.
+    pub(crate) fn create_table(&mut self, id: u32) -> Result<()> {
+        if self.tree(id)?.is_some() {
+            return Ok(());
+        }
+        let core = self.core.clone();
+        let info = core.names.get(id).ok_or(Error::TableMissing)?;
+        let kind = catalog::kind_of_new(&info.order);
+        let tree = self.guarded(false, |txn| {
+            let mut main = txn.main;
+            let tree = catalog::create(txn.pages_mut(), &mut main, &info.name, kind)?;
+            txn.main = main;
+            Ok(tree)
+        })?;
+        self.remember(id, OpenTable { tree: Some(tree), changed: false });
+        Ok(())
+    }
+
+    /// Deletes the table and everything in it; whether it existed.
+    pub(crate) fn drop_table(&mut self, id: u32) -> Result<bool> {
+        if id == MAIN {
+            return Err(Error::Invalid("the main table cannot be dropped; clear it"));
+        }
+        let Some(mut tree) = self.tree(id)? else { return Ok(false) };
+        let core = self.core.clone();
+        let info = core.names.get(id).ok_or(Error::TableMissing)?;
+        self.guarded(true, |txn| {
+            let mut main = txn.main;
+            crate::tree::write::clear(txn.pages_mut(), &mut tree)?;
+            catalog::remove(txn.pages_mut(), &mut main, &info.name)?;
+            txn.main = main;
+            Ok(())
+        })?;
+        self.forget_name(&info.name);
+        Ok(true)
+    }
+
+    /// Gives the table another name; the old handle stands for a missing table then.
+    pub(crate) fn rename_table(&mut self, id: u32, to: &[u8]) -> Result<()> {
+        if id == MAIN || to.is_empty() {
+            return Err(Error::Invalid("the main table has no name to change"));
+        }
+        let tree = self.tree(id)?.ok_or(Error::TableMissing)?;
+        let core = self.core.clone();
+        let info = core.names.get(id).ok_or(Error::TableMissing)?;
+        if crate::tree::read::get(self.pages(), &self.main, crate::page::BytesOrder, to)?.is_some() {
+            return Err(Error::TableExists);
+        }
+        self.guarded(true, |txn| {
+            let mut main = txn.main;
+            catalog::remove(txn.pages_mut(), &mut main, &info.name)?;
+            catalog::create(txn.pages_mut(), &mut main, to, tree.order)?;
+            catalog::store(txn.pages_mut(), &mut main, to, &tree)?;
+            txn.main = main;
+            Ok(())
+        })?;
+        self.forget_name(&info.name);
+        self.forget_name(to);
+        Ok(())
+    }
+
+    /// All handles of a name (they differ in order) are looked up anew.
+    fn forget_name(&mut self, name: &[u8]) {
+        let names = &self.core.names;
+        let mut tables = self.tables.borrow_mut();
+        for (id, table) in tables.iter_mut().enumerate() {
+            if names.get(id as u32).is_some_and(|info| *info.name == *name) {
+                *table = None;
+            }
+        }
+    }
+
+    /// Writes the records of all changed tables into the catalog.
+    pub(crate) fn store_tables(&mut self) -> Result<()> {
+        let core = self.core.clone();
+        let tables = self.tables.take();
+        self.guarded(true, |txn| {
+            let mut main = txn.main;
+            for (id, table) in tables.iter().enumerate() {
+                let Some(OpenTable { tree: Some(tree), changed: true }) = table else { continue };
+                let info = core.names.get(id as u32).ok_or(Error::TableMissing)?;
+                catalog::store(txn.pages_mut(), &mut main, &info.name, tree)?;
+            }
+            if main != txn.main {
+                main.changed = txn.pages().txnid();
+            }
+            txn.main = main;
+            Ok(())
+        })
+    }
+
+    /// Runs `work` as a nested transaction: on an error everything it did is undone, and only that.
+    ///
+    /// Nesting may go to any depth. The cost of undoing is proportional to the pages the work touched.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "kept", &1)?;
+    /// let failed = txn.nested(|child| {
+    ///     t.put(child, "lost", &2)?;
+    ///     Err::<(), _>(huon::Error::Invalid("changed my mind"))
+    /// });
+    /// assert!(failed.is_err());
+    /// assert_eq!(t.get(&txn, "lost")?, None);
+    /// assert_eq!(t.get(&txn, "kept")?, Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn nested<R, E: From<Error>>(
+        &mut self,
+        work: impl FnOnce(&mut WriteTxn) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        self.check_usable()?;
+        let depth = self.levels.len();
+        self.push_level();
+        // A panic in `work` leaves levels behind: the transaction is broken then, and is only dropped.
+        let result = work(self);
+        assert_eq!(self.levels.len(), depth + 1, "W3: nested levels end in order");
+        match result {
+            Ok(result) if !self.broken => {
+                self.commit_level();
+                Ok(result)
+            }
+            Ok(_) => {
+                self.abort_level();
+                Err(E::from(Error::TxnBroken))
+            }
+            Err(error) => {
+                self.abort_level();
+                Err(error)
+            }
+        }
+    }
+
+    fn push_level(&mut self) {
+        self.pages_mut().push_level();
+        let tables = self.tables.borrow().clone();
+        self.levels.push(Level { main: self.main, tables, changed: self.changed });
+    }
+
+    fn commit_level(&mut self) {
+        self.levels.pop().expect("W3: a level is open");
+        self.pages_mut().commit_level();
+        self.stamp += 1;
+    }
+
+    /// A level that failed in the middle of a change is whole again once it is undone.
+    fn abort_level(&mut self) {
+        let level = self.levels.pop().expect("W3: a level is open");
+        self.pages_mut().abort_level();
+        self.main = level.main;
+        self.tables = RefCell::new(level.tables);
+        self.changed = level.changed || !self.pages().is_untouched();
+        self.stamp += 1;
+        // Buffers of outer levels that could not be written are gone for good.
+        self.broken = self.pages().is_lost();
+    }
+
+    /// Undoes everything. The same as dropping the transaction, but says so.
+    pub fn abort(self) {}
+
+    pub(crate) fn txnid(&self) -> Txnid {
+        self.pages().txnid()
+    }
+}
+
+/// Errors that are found before anything is changed.
+fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::KeyTooLong { .. }
+            | Error::ValueTooLong
+            | Error::KeyLength
+            | Error::KeyOutOfOrder
+            | Error::TableMissing
+            | Error::TableKind
+            | Error::TableExists
+            | Error::Invalid(_)
+            | Error::Decode(_)
+    )
+}
+
+impl Drop for WriteTxn {
+    fn drop(&mut self) {
+        if self.holds_role {
+            self.core.end_writing();
+        }
+    }
+}
+
+impl std::fmt::Debug for WriteTxn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WriteTxn").field("base", &self.base.txnid.0).finish_non_exhaustive()
+    }
+}
