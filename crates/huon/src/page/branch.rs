@@ -140,22 +140,30 @@ impl<'p> Branch<'p> {
         }
         match seek(self.slots, 1, probe.head(prefix_bytes)) {
             Err(above) => Ok(above - 1),
-            Ok(tie) => self.find_tie(probe, tie),
+            Ok(tie) => Self::find_tie(self.page, self.slots, probe.order, probe.key, tie),
         }
     }
 
-    /// Goes on from an equal head, with whole separators where heads are equal.
+    /// Goes on from an equal head, with whole separators where heads are equal. Takes the parts of
+    /// the view and of the probe, so that those of the fast path stay in registers.
     #[inline(never)]
-    fn find_tie<O: KeyOrder>(&self, probe: &Probe<'_, O>, mut tie: Tie) -> Result<usize, Reason> {
-        let prefix_bytes = self.prefix_bytes();
-        let (head, rest) = (probe.head(prefix_bytes), probe.order.rest(probe.key, prefix_bytes));
+    fn find_tie<O: KeyOrder>(
+        page: &'p [u8],
+        slots: &'p [Slot],
+        order: O,
+        key: &[u8],
+        mut tie: Tie,
+    ) -> Result<usize, Reason> {
+        let branch = Branch { page, slots };
+        let prefix_bytes = branch.prefix_bytes();
+        let (head, rest) = (order.head(key, prefix_bytes), order.rest(key, prefix_bytes));
         loop {
-            let (lo, hi) = match probe.order.compare(rest, self.rest(tie.mid)?) {
+            let (lo, hi) = match order.compare(rest, branch.rest(tie.mid)?) {
                 Ordering::Less => (tie.lo, tie.mid),
                 Ordering::Greater => (tie.mid + 1, tie.hi),
                 Ordering::Equal => return Ok(tie.mid),
             };
-            match seek_between(self.slots, lo, hi, head) {
+            match seek_between(slots, lo, hi, head) {
                 Ok(next) => tie = next,
                 Err(above) => return Ok(above - 1),
             }

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! header | 12 bytes pointer to the next chunk, 4 zero | items, 24 bytes each
-//! item:  u32 pgno, u32 pages, u64 birth, u64 freed
+//! item:  u32 pgno, u32 pages (bit 31: pages without headers), u64 birth, u64 freed
 //! ```
 //!
 //! 1. An item with `pages == 0` is a chain: `(pgno, birth)` is its first chunk page and `freed` the
 //!    snapshot that owns it (0: none). Every other item is a run of pages of one birth, freed
-//!    together.
+//!    together; birth and freed are 0 if no snapshot lies between them.
 //! 2. No item names page 0, and no run passes the largest page number.
 //!
 //! Which items may be reused is decided above.

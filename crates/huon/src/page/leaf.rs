@@ -162,17 +162,22 @@ impl<'p> Leaf<'p> {
     ) -> Result<Option<Cell<'p>>, Reason> {
         let Ok(tie) = seek(self.slots, 0, probe.head(self.prefix_bytes())) else { return Ok(None) };
         let cell = self.cell(tie.mid)?;
-        if cell.key == probe.key { Ok(Some(cell)) } else { self.get_tie(probe, tie) }
+        if cell.key == probe.key {
+            return Ok(Some(cell));
+        }
+        Self::get_tie(self.page, self.slots, probe.order, probe.key, tie)
     }
 
     #[inline(never)]
     fn get_tie<O: KeyOrder>(
-        &self,
-        probe: &Probe<'_, O>,
+        page: &'p [u8],
+        slots: &'p [Slot],
+        order: O,
+        key: &[u8],
         tie: Tie,
     ) -> Result<Option<Cell<'p>>, Reason> {
-        match self.search_tie(probe, tie)? {
-            Ok(i) => self.cell(i).map(Some),
+        match Self::search_tie(page, slots, order, key, tie)? {
+            Ok(i) => Leaf { page, slots }.cell(i).map(Some),
             Err(_) => Ok(None),
         }
     }
@@ -205,25 +210,29 @@ impl<'p> Leaf<'p> {
         }
         match seek(self.slots, 0, probe.head(prefix_bytes)) {
             Err(place) => Ok(Err(place)),
-            Ok(tie) => self.search_tie(probe, tie),
+            Ok(tie) => Self::search_tie(self.page, self.slots, probe.order, probe.key, tie),
         }
     }
 
-    /// Goes on from an equal head, with whole keys where heads are equal.
+    /// Goes on from an equal head, with whole keys where heads are equal. Takes the parts of the
+    /// view and of the probe, so that those of the fast path stay in registers.
     #[inline(never)]
     fn search_tie<O: KeyOrder>(
-        &self,
-        probe: &Probe<'_, O>,
+        page: &'p [u8],
+        slots: &'p [Slot],
+        order: O,
+        key: &[u8],
         mut tie: Tie,
     ) -> Result<Result<usize, usize>, Reason> {
-        let head = probe.head(self.prefix_bytes());
+        let leaf = Leaf { page, slots };
+        let head = order.head(key, leaf.prefix_bytes());
         loop {
-            let (lo, hi) = match probe.order.compare(probe.key, self.key(tie.mid)?) {
+            let (lo, hi) = match order.compare(key, leaf.key(tie.mid)?) {
                 Ordering::Less => (tie.lo, tie.mid),
                 Ordering::Greater => (tie.mid + 1, tie.hi),
                 Ordering::Equal => return Ok(Ok(tie.mid)),
             };
-            match seek_between(self.slots, lo, hi, head) {
+            match seek_between(slots, lo, hi, head) {
                 Ok(next) => tie = next,
                 Err(place) => return Ok(Err(place)),
             }
