@@ -187,6 +187,19 @@ fn false_sums_of_dead_bytes_are_seen() {
     let refused = edit.insert(BytesOrder, 2, b"c", PayloadKind::Inline, &[0; 60]);
     assert_eq!(refused, Err(Reason::Cell));
     assert_eq!(edit.as_leaf().cell(1).unwrap().payload, [0; 80]);
+    let lowest = header::heap_bytes(&page) - 84;
+    header::set_dead_bytes(&mut page, lowest);
+    assert_eq!(LeafMut::view(&mut page).unwrap().remove(1), Err(Reason::Cell));
+
+    let mut page = vec![0; 256];
+    let mut edit = BranchMut::init(&mut page, ptr(4), 1, ptr(1));
+    for (i, key) in [b"aa", b"ab"].into_iter().enumerate() {
+        assert!(edit.insert(BytesOrder, i + 1, key, ptr(2)).unwrap());
+    }
+    let mut packed = vec![0; 256];
+    pack(BytesOrder, &page, &mut packed).unwrap();
+    header::set_dead_bytes(&mut packed, 2);
+    assert_eq!(BranchMut::view(&mut packed).unwrap().remove(1), Err(Reason::Cell));
 }
 
 #[test]

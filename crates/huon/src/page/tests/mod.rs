@@ -13,12 +13,8 @@ use std::cmp::Ordering;
 
 /// Adds to a figure of the test run's summary, and prints it.
 fn figure(kind: &str, what: &str, count: u64) {
-    use std::io::Write;
     println!("{count} {what}");
-    if let Some(path) = std::env::var_os("HUON_FIGURES") {
-        let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        file.and_then(|mut file| file.write_all(format!("{kind} {count}\n").as_bytes())).unwrap();
-    }
+    crate::figure(kind, count);
 }
 
 /// A small generator (splitmix64), so that a failing case can be had again from its seed.

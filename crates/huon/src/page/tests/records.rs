@@ -104,6 +104,10 @@ fn chunks_come_back() {
         page[48..56].fill(0);
         assert_eq!(Chunk::view(&page, count).unwrap().item(0), Err(Reason::Space));
     }
+    let large = Item::run(Pgno(8), 3, Txnid(1), Txnid(2), false);
+    assert_eq!(Item::decode(&large.encode()), Ok(large));
+    let none = Item::run(Pgno(8), 0, Txnid(1), Txnid(2), false);
+    assert_eq!(Item::decode(&none.encode()), Err(Reason::Space));
     assert_eq!((chunk_capacity(256), chunk_capacity(4096)), (8, 78));
 }
 
