@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use huon::{Bytes, Env, TableDef};
+use huon::{Bytes, Durability, Env, TableDef};
 
 use crate::store::{Key, Result, Store, touched, value};
 
@@ -27,16 +27,17 @@ impl Store for Huon {
 
     fn put_all(&mut self, keys: &[Key]) -> Result<()> {
         let mut txn = self.env.write()?;
-        let table = txn.create(TABLE)?;
+        let table = txn.create(&TABLE)?;
         for key in keys {
             table.put(&mut txn, key, &value(key))?;
         }
-        Ok(txn.commit()?)
+        txn.commit_with(Durability::Lazy)?;
+        Ok(())
     }
 
     fn get_all(&self, keys: &[Key]) -> Result<u64> {
         let snapshot = self.env.read()?;
-        let table = snapshot.open(TABLE)?.ok_or("Huon: no table")?;
+        let table = snapshot.open(&TABLE)?.ok_or("Huon: no table")?;
         let mut sum = 0;
         for key in keys {
             sum += touched(table.get(&snapshot, key)?.ok_or("Huon: a key is missing")?);

@@ -37,9 +37,6 @@ pub mod sim {
 }
 
 #[cfg(test)]
-pub(crate) fn figure(kind: &str, count: u64) {
-    use std::io::Write;
-    let Some(path) = std::env::var_os("HUON_FIGURES") else { return };
-    let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
-    file.write_all(format!("{kind} {count}\n").as_bytes()).unwrap();
-}
+mod testing;
+#[cfg(test)]
+pub(crate) use testing::figure;

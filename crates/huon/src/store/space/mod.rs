@@ -78,13 +78,40 @@ pub(crate) struct SpaceCounts {
     pub(crate) items_judged: u64,
 }
 
+/// Consecutive pages that may be taken.
+#[derive(Debug, Clone, Copy)]
+struct FreeRun {
+    pgno: u32,
+    pages: u32,
+    /// When the youngest of them was freed.
+    freed: u64,
+}
+
+impl FreeRun {
+    fn end(&self) -> u32 {
+        self.pgno + self.pages
+    }
+
+    /// Takes pages off the front.
+    fn take(&mut self, pages: u32) -> Pgno {
+        let pgno = Pgno(self.pgno);
+        self.pgno += pages;
+        self.pages -= pages;
+        pgno
+    }
+
+    fn item(&self) -> Item {
+        Item::free(Pgno(self.pgno), self.pages)
+    }
+}
+
 /// The free space of one write transaction.
 pub(crate) struct Space {
     txnid: Txnid,
     /// First page number past the part of the file in use.
     used: u32,
     /// Runs that may be taken now; the last one is being taken from.
-    pool: Vec<(u32, u32)>,
+    pool: Vec<FreeRun>,
     /// Items that are held, or not judged yet.
     items: Vec<Item>,
     judged: bool,
@@ -145,7 +172,7 @@ impl Space {
     /// Numbers taken by this transaction and never written: free at once.
     pub(crate) fn give_back(&mut self, pgno: Pgno, pages: u32) {
         debug_assert!(pgno.0 + pages <= self.used, "F1: a number past the frontier is given back");
-        self.pool.push((pgno.0, pages));
+        self.pool.push(FreeRun { pgno: pgno.0, pages, freed: self.txnid.0 });
     }
 
     /// One page number.
@@ -154,13 +181,12 @@ impl Space {
             self.refill(ground, |pool| !pool.is_empty())?;
         }
         match self.pool.last_mut() {
-            Some((start, pages)) => {
-                let pgno = *start;
-                (*start, *pages) = (*start + 1, *pages - 1);
-                if *pages == 0 {
+            Some(run) => {
+                let pgno = run.take(1);
+                if run.pages == 0 {
                     self.pool.pop();
                 }
-                Ok(Pgno(pgno))
+                Ok(pgno)
             }
             None => self.advance(ground, 1),
         }
@@ -168,21 +194,19 @@ impl Space {
 
     /// Consecutive page numbers for a large value: the shortest run that is long enough, else growth.
     pub(crate) fn take_run(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
-        let fits = |pool: &[(u32, u32)]| pool.iter().any(|run| run.1 >= pages);
+        let fits = |pool: &[FreeRun]| pool.iter().any(|run| run.pages >= pages);
         if !fits(&self.pool) {
-            self.refill(ground, |pool| fits(pool))?;
+            self.refill(ground, fits)?;
         }
         let best = (0..self.pool.len())
-            .filter(|&i| self.pool[i].1 >= pages)
-            .min_by_key(|&i| self.pool[i].1);
+            .filter(|&i| self.pool[i].pages >= pages)
+            .min_by_key(|&i| self.pool[i].pages);
         let Some(best) = best else { return self.advance(ground, pages) };
-        let run = &mut self.pool[best];
-        let pgno = run.0;
-        *run = (run.0 + pages, run.1 - pages);
-        if run.1 == 0 {
+        let pgno = self.pool[best].take(pages);
+        if self.pool[best].pages == 0 {
             self.pool.remove(best);
         }
-        Ok(Pgno(pgno))
+        Ok(pgno)
     }
 
     fn advance(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
@@ -194,7 +218,7 @@ impl Space {
     }
 
     /// Judges the inline items once, then opens chains until `enough` or a bounded search was in vain.
-    fn refill(&mut self, ground: &impl Ground, enough: impl Fn(&[(u32, u32)]) -> bool) -> Result<()> {
+    fn refill(&mut self, ground: &impl Ground, enough: impl Fn(&[FreeRun]) -> bool) -> Result<()> {
         if !self.judged {
             self.judged = true;
             self.protected = Some(ground.protected()?);
@@ -219,7 +243,8 @@ impl Space {
             if item.is_chain() || protected.holds(item.birth, item.freed) {
                 self.items.push(item);
             } else {
-                self.pool.push((item.pgno, item.page_count()));
+                let (pgno, pages, freed) = (item.pgno, item.page_count(), item.freed);
+                self.pool.push(FreeRun { pgno, pages, freed });
             }
         }
     }
@@ -259,16 +284,19 @@ impl Space {
     }
 
     /// Joins neighbours and puts the longest run last, where it is taken first: a commit's pages are few
-    /// contiguous writes.
+    /// contiguous writes. Among equals the youngest goes first: a short cycle keeps caches warm.
     fn tidy_pool(&mut self) {
-        self.pool.sort_unstable();
+        self.pool.sort_unstable_by_key(|run| run.pgno);
         self.pool.dedup_by(|next, run| {
-            debug_assert!(run.0 + run.1 <= next.0, "F1: a free page is listed twice");
-            let joins = run.0 + run.1 == next.0;
-            run.1 += if joins { next.1 } else { 0 };
+            debug_assert!(run.end() <= next.pgno, "F1: a free page is listed twice");
+            let joins = run.end() == next.pgno;
+            if joins {
+                run.pages += next.pages;
+                run.freed = run.freed.max(next.freed);
+            }
             joins
         });
-        self.pool.sort_by_key(|run| run.1);
+        self.pool.sort_by_key(|run| (run.pages, run.freed));
     }
 
     /// The free space that the snapshot of this transaction records. `shrink_pages`: a free tail of at
@@ -290,7 +318,7 @@ impl Space {
         if runs.len() + self.pool.len() > INLINE_ITEMS_MAX {
             runs = self.move_to_chunks(ground, runs, page_bytes, &mut chunks)?;
         }
-        runs.extend(self.pool.iter().map(|&(pgno, pages)| Item::free(Pgno(pgno), pages)));
+        runs.extend(self.pool.iter().map(FreeRun::item));
         assert!(runs.len() <= INLINE_ITEMS_MAX, "F2: the inline items fit the meta");
         self.counts.chunks_written += chunks.len() as u64;
         Ok(SealedSpace { items: runs, used: self.used, chunks })
@@ -299,9 +327,9 @@ impl Space {
     /// M10: pages at the end of the file that nobody can see go back to the system after this commit.
     fn drop_tail(&mut self, shrink_pages: u32) {
         let used = self.used;
-        let tail = self.pool.iter().position(|run| run.0 + run.1 == used);
-        if let Some(at) = tail.filter(|&at| shrink_pages > 0 && self.pool[at].1 >= shrink_pages) {
-            self.used -= self.pool.remove(at).1;
+        let tail = self.pool.iter().position(|run| run.end() == used);
+        if let Some(at) = tail.filter(|&at| shrink_pages > 0 && self.pool[at].pages >= shrink_pages) {
+            self.used -= self.pool.remove(at).pages;
         }
     }
 
@@ -319,22 +347,19 @@ impl Space {
         };
         let mut groups = group_by_owner(&protected, items);
         let capacity = chunk_capacity(page_bytes);
-        loop {
-            let inline = groups.iter().map(|g| g.items.len()).sum::<usize>();
-            if inline + self.pool.len() <= INLINE_ITEMS_LOW {
-                break;
-            }
+        let mut inline = groups.iter().map(Group::inline_items).sum::<usize>() + self.pool.len();
+        while inline > INLINE_ITEMS_LOW {
             let group = self.next_group(&mut groups);
             let ptr = Ptr { pgno: self.take_for_chunk(ground)?, birth: self.txnid };
-            let below = group.take_chain();
             let keep = group.items.len().saturating_sub(capacity);
             let moved = group.items.split_off(keep);
             let mut page = vec![0; page_bytes];
-            write_chunk(&mut page, ptr, below, &moved);
+            write_chunk(&mut page, ptr, group.chain, &moved);
             chunks.push((ptr, page));
-            group.items.insert(0, Item::chain(ptr, Txnid(group.owner)));
+            group.chain = ptr;
+            inline = groups.iter().map(Group::inline_items).sum::<usize>() + self.pool.len();
         }
-        Ok(groups.into_iter().flat_map(|g| g.items).collect())
+        Ok(groups.into_iter().flat_map(Group::into_items).collect())
     }
 
     /// The group to move from: the largest; the reusable runs when they are more; the held items of all
@@ -342,17 +367,16 @@ impl Space {
     fn next_group<'g>(&mut self, groups: &'g mut Vec<Group>) -> &'g mut Group {
         let largest = groups.iter().map(|g| g.items.len()).max().unwrap_or(0);
         if self.pool.len() > largest.max(GROUP_ITEMS_MIN) {
-            let free = self.pool.drain(..self.pool.len() - 1);
-            let free: Vec<Item> = free.map(|(pgno, pages)| Item::free(Pgno(pgno), pages)).collect();
+            let free = self.pool.drain(..self.pool.len() - 1).map(|run| run.item());
             match groups.iter_mut().find(|g| g.owner == 0) {
                 Some(group) => group.items.extend(free),
-                None => groups.insert(0, Group { owner: 0, items: free }),
+                None => groups.insert(0, Group::new(0, free.collect())),
             }
         } else if largest < GROUP_ITEMS_MIN {
             let first = groups.partition_point(|g| g.owner == 0);
             let owner = groups[first].owner;
-            let items = groups.drain(first..).flat_map(|g| g.items).collect();
-            groups.push(Group { owner, items });
+            let items = groups.drain(first..).flat_map(Group::into_items).collect();
+            groups.push(Group::new(owner, items));
         }
         groups.iter_mut().max_by_key(|g| g.items.len()).expect("there are items to move")
     }
@@ -370,16 +394,30 @@ impl Space {
 struct Group {
     owner: u64,
     items: Vec<Item>,
+    /// The owner's chain, on top of which a new chunk goes.
+    chain: Ptr,
 }
 
 impl Group {
-    /// Takes out a chain of this owner: the new chunk goes on top of it.
-    fn take_chain(&mut self) -> Ptr {
-        let owner = self.owner;
-        match self.items.iter().position(|i| i.is_chain() && i.freed == owner) {
-            Some(at) => self.items.remove(at).ptr(),
-            None => Ptr::NONE,
+    fn new(owner: u64, items: Vec<Item>) -> Group {
+        Group { owner, items, chain: Ptr::NONE }
+    }
+
+    fn add(&mut self, item: Item) {
+        if item.is_chain() && item.freed == self.owner && self.chain.is_none() {
+            self.chain = item.ptr();
+        } else {
+            self.items.push(item);
         }
+    }
+
+    fn inline_items(&self) -> usize {
+        self.items.len() + usize::from(!self.chain.is_none())
+    }
+
+    fn into_items(self) -> impl Iterator<Item = Item> {
+        let chain = (!self.chain.is_none()).then(|| Item::chain(self.chain, Txnid(self.owner)));
+        chain.into_iter().chain(self.items)
     }
 }
 
@@ -390,8 +428,12 @@ fn group_by_owner(protected: &Protected, items: Vec<Item>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (owner, item) in owned {
         match groups.last_mut() {
-            Some(group) if group.owner == owner => group.items.push(item),
-            _ => groups.push(Group { owner, items: vec![item] }),
+            Some(group) if group.owner == owner => group.add(item),
+            _ => {
+                let mut group = Group::new(owner, Vec::new());
+                group.add(item);
+                groups.push(group);
+            }
         }
     }
     groups
@@ -403,3 +445,6 @@ fn join_items(items: &mut Vec<Item>) {
     items.dedup_by(|next, item| item.absorb(next));
     items.sort_by_key(|item| item.freed);
 }
+
+#[cfg(test)]
+mod tests;

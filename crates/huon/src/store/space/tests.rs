@@ -1,0 +1,250 @@
+//! The allocator against a model of every page, and its bounds counted.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::*;
+use crate::page::{Kind, admit};
+
+const PAGE_BYTES: usize = 4096;
+const FIRST: u32 = 3;
+
+/// A file that has every page, chunks kept in memory, and a protected set to choose.
+#[derive(Default)]
+struct Plain {
+    chunks: RefCell<HashMap<u32, (u64, &'static [u8])>>,
+    readers: RefCell<Vec<u64>>,
+    durable: RefCell<u64>,
+    newest: RefCell<u64>,
+    page_bytes: usize,
+}
+
+impl Ground for Plain {
+    fn protected(&self) -> Result<Protected> {
+        let mut lasting = self.readers.borrow().clone();
+        lasting.push(*self.durable.borrow());
+        let mut all = lasting.clone();
+        all.push(*self.newest.borrow());
+        for ids in [&mut lasting, &mut all] {
+            ids.sort_unstable();
+            ids.dedup();
+        }
+        Ok(Protected { all, lasting })
+    }
+
+    fn chunk(&self, ptr: Ptr, _: u32) -> Result<Chunk<'_>> {
+        let (birth, page) = *self.chunks.borrow().get(&ptr.pgno.0).expect("a chunk was written there");
+        assert_eq!(birth, ptr.birth.0, "a chunk was written over while its list needed it");
+        let count = admit(page, ptr, Kind::Chunk, 0).expect("a chunk");
+        Ok(Chunk::view(page, count).expect("a chunk"))
+    }
+
+    fn extend(&self, _: u32, _: bool) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// All snapshots of a simulated environment, at the level of page numbers.
+struct World {
+    ground: Plain,
+    items: Vec<Item>,
+    used: u32,
+    txnid: u64,
+    /// Live pages of the newest snapshot and their births.
+    live: BTreeMap<u32, u64>,
+}
+
+impl World {
+    fn new(page_bytes: usize) -> World {
+        let ground = Plain { page_bytes, ..Plain::default() };
+        World {
+            ground,
+            items: Vec::new(),
+            used: FIRST,
+            txnid: 1,
+            live: BTreeMap::new(),
+        }
+    }
+
+    /// One transaction: takes `takes` pages, retires what `pick` says of the pages that were there.
+    fn run(&mut self, takes: usize, retires: &[u32], durable: bool) -> SpaceCounts {
+        let txnid = self.txnid + 1;
+        *self.ground.newest.borrow_mut() = self.txnid;
+        let mut space = Space::new(Txnid(txnid), self.used, self.items.clone());
+        let mut taken = Vec::new();
+        for _ in 0..takes {
+            let pgno = space.take(&self.ground).unwrap().0;
+            assert!(pgno >= FIRST && !self.live.contains_key(&pgno), "F1: a live page is handed out");
+            taken.push(pgno);
+        }
+        for &pgno in retires {
+            let birth = self.live.remove(&pgno).expect("only live pages are retired");
+            space.retire(Pgno(pgno), 1, Txnid(birth), true);
+        }
+        self.live.extend(taken.iter().map(|&pgno| (pgno, txnid)));
+        let mut counts = space.counts;
+        let sealed = space.seal(&self.ground, self.ground.page_bytes, 0).unwrap();
+        counts.chunks_written = sealed.chunks.len() as u64;
+        for (ptr, page) in sealed.chunks {
+            assert!(!self.live.contains_key(&ptr.pgno.0), "F1: a chunk lies on a live page");
+            let page: &'static [u8] = Box::leak(page.into_boxed_slice());
+            self.ground.chunks.borrow_mut().insert(ptr.pgno.0, (ptr.birth.0, page));
+        }
+        (self.items, self.used, self.txnid) = (sealed.items, sealed.used, txnid);
+        if durable {
+            *self.ground.durable.borrow_mut() = txnid;
+        }
+        counts
+    }
+
+    /// Every item of the newest snapshot, chains opened, with the chunk pages themselves.
+    fn all_items(&self) -> Vec<Item> {
+        let mut all = Vec::new();
+        let mut todo = self.items.clone();
+        while let Some(item) = todo.pop() {
+            if item.is_chain() {
+                let chunk = self.ground.chunk(item.ptr(), self.used).unwrap();
+                todo.extend(chunk.items().map(|item| item.unwrap()));
+                if !chunk.next().is_none() {
+                    todo.push(Item::chain(chunk.next(), Txnid(item.freed)));
+                }
+            }
+            all.push(item);
+        }
+        all
+    }
+
+    /// F1: each page is live, or in one item, or a chunk.
+    fn audit(&self) {
+        let mut seen: BTreeSet<u32> = self.live.keys().copied().collect();
+        for item in self.all_items() {
+            for pgno in item.pgno..item.pgno + item.page_count() {
+                assert!(seen.insert(pgno), "F1: page {pgno} is in two places");
+            }
+        }
+        assert_eq!(seen.len() as u32, self.used - FIRST, "F1: a page is lost");
+    }
+}
+
+#[test]
+fn random_histories_never_touch_what_a_snapshot_sees() {
+    let mut steps = 0;
+    for seed in 0..15 {
+        let mut random = crate::testing::Random::new(seed);
+        let page_bytes = [256, 512, 4096][seed as usize % 3];
+        let mut world = World::new(page_bytes);
+        // What each pinned snapshot sees: pgno and birth.
+        let mut pinned: Vec<(u64, BTreeMap<u32, u64>)> = Vec::new();
+        let mut durable: BTreeMap<u32, u64> = BTreeMap::new();
+        for _ in 0..250 {
+            steps += 1;
+            let size = random.below(40) as usize;
+            let live: Vec<u32> = world.live.keys().copied().collect();
+            let retires: BTreeSet<u32> = (0..random.below(size as u64 + 8))
+                .filter(|_| !live.is_empty())
+                .map(|_| live[random.below(live.len() as u64) as usize])
+                .collect();
+            let flush = random.below(4) == 0;
+            let retires: Vec<u32> = retires.into_iter().collect();
+            let before = world.live.clone();
+            let newest = world.txnid;
+            world.run(size, &retires, flush);
+            for (txnid, seen) in pinned.iter().map(|(t, s)| (*t, s)).chain([(0, &durable), (newest, &before)]) {
+                for (pgno, birth) in seen {
+                    let now = world.live.get(pgno).copied();
+                    assert!(
+                        now.is_none_or(|now| now == *birth),
+                        "P12: page {pgno} that snapshot {txnid} sees was reused"
+                    );
+                    let chunk = world.ground.chunks.borrow().get(pgno).map(|(b, _)| *b);
+                    assert!(chunk.is_none_or(|b| b < *birth), "P12: a chunk was written over page {pgno}");
+                }
+            }
+            world.audit();
+            if flush {
+                durable = world.live.clone();
+            }
+            if random.below(6) == 0 && pinned.len() < 8 {
+                pinned.push((world.txnid, world.live.clone()));
+            }
+            if random.below(7) == 0 && !pinned.is_empty() {
+                pinned.remove(random.below(pinned.len() as u64) as usize);
+            }
+            *world.ground.readers.borrow_mut() = pinned.iter().map(|(t, _)| *t).collect();
+        }
+        // Exactness: once nothing is pinned and all is durable, everything that is free can be had again.
+        world.ground.readers.borrow_mut().clear();
+        world.run(1, &[], true);
+        world.run(1, &[], true);
+        let free: u32 = world.all_items().iter().map(Item::page_count).sum();
+        let used = world.used;
+        let chunks = world.all_items().iter().filter(|item| item.is_chain()).count() as u32;
+        world.run((free - chunks) as usize, &[], true);
+        assert_eq!(world.used, used, "P12: a free page was not found by the next scan");
+    }
+    crate::figure("model", steps);
+}
+
+/// Bound 4: a million free runs interleaved with held ones do not slow a small commit, whoever makes it.
+#[test]
+fn work_is_bounded_by_what_a_transaction_uses() {
+    let mut world = World::new(PAGE_BYTES);
+    // Two million pages; every second one is born before the reader's snapshot and freed after.
+    world.run(1_000_000, &[], true);
+    let held: Vec<u32> = world.live.keys().copied().filter(|pgno| pgno % 2 == 0).collect();
+    world.ground.readers.borrow_mut().push(world.txnid);
+    world.run(1_000_000, &[], true);
+    let young: Vec<u32> = world.live.iter().filter(|(_, b)| **b == world.txnid).map(|(p, _)| *p).collect();
+    let young: Vec<u32> = young.into_iter().filter(|pgno| pgno % 2 == 1).collect();
+    world.run(4, &[held, young].concat(), true);
+    world.run(4, &[], true);
+    let items = world.all_items().len();
+    assert!(items > 900_000, "there are {items} items");
+    let (mut opened, mut written, mut judged) = (0, 0, 0);
+    let rounds = 1000;
+    for _ in 0..rounds {
+        let retires: Vec<u32> = world.live.keys().copied().take(4).collect();
+        let counts = world.run(4, &retires, true);
+        assert!(counts.chunks_opened <= 4, "bound 4: {} chunks opened", counts.chunks_opened);
+        assert!(counts.chunks_written <= 4, "bound 3: {} chunks written", counts.chunks_written);
+        assert!(counts.items_judged <= 800, "bound 4: {} items judged", counts.items_judged);
+        opened += counts.chunks_opened;
+        written += counts.chunks_written;
+        judged += counts.items_judged;
+    }
+    println!("{items} items; over {rounds} commits: {opened} chunks opened, {written} written, {judged} items judged");
+    assert!(written <= rounds / 5, "bound 3: {written} chunk pages in {rounds} commits");
+}
+
+/// Bound 5: a large value searches a bounded number of chunks, then the file grows.
+#[test]
+fn a_run_is_searched_for_within_bounds() {
+    let mut world = World::new(PAGE_BYTES);
+    world.run(200_000, &[], true);
+    let odd: Vec<u32> = world.live.keys().copied().filter(|pgno| pgno % 2 == 1).collect();
+    world.run(0, &odd, true);
+    *world.ground.newest.borrow_mut() = world.txnid;
+    let mut space = Space::new(Txnid(world.txnid + 1), world.used, world.items.clone());
+    let run = space.take_run(&world.ground, 10).unwrap();
+    assert_eq!(run.0, world.used, "no such run is free, so the file grows");
+    assert!(space.counts.chunks_opened <= CHUNKS_IN_VAIN_MAX as u64);
+}
+
+/// Bound 6: what was freed last is used first; bound 1: and a held page never.
+#[test]
+fn the_youngest_free_pages_are_taken_first() {
+    let mut world = World::new(PAGE_BYTES);
+    world.run(2000, &[], true);
+    let old: Vec<u32> = world.live.keys().copied().filter(|p| p % 2 == 0).take(900).collect();
+    world.run(0, &old, true);
+    world.run(0, &[], true);
+    // None of them lies beside an older free page: a longer run would go first.
+    let young = world.live.keys().copied().filter(|p| p % 2 == 0).skip(1).take(60);
+    let young: Vec<u32> = young.collect();
+    world.run(0, &young, true);
+    let before = world.live.clone();
+    world.run(40, &[], true);
+    let taken: Vec<u32> = world.live.keys().copied().filter(|p| !before.contains_key(p)).collect();
+    let fresh = taken.iter().filter(|pgno| young.contains(pgno)).count();
+    assert_eq!(fresh, taken.len(), "bound 6: older pages were taken while younger ones were free");
+}
