@@ -469,8 +469,11 @@ fn carry_shrinking<O: KeyOrder>(
             merge_with_neighbour(pages, tree, order, parent, frame.ptr, level)?
         };
         let Some(gone) = gone else { break };
-        let edited = BranchMut::view(pages.edit(parent.ptr));
-        on(parent.ptr, edited.and_then(|mut branch| branch.remove(gone)))?;
+        // A branch that loses its only child is empty, and leaves the tree in the next round.
+        if parent.count > 1 {
+            let edited = BranchMut::view(pages.edit(parent.ptr));
+            on(parent.ptr, edited.and_then(|mut branch| branch.remove(gone)))?;
+        }
         path.frames_mut()[at - 1].count -= 1;
     }
     lower_root(pages, tree, path.frames()[0].count)
