@@ -142,9 +142,15 @@ unsafe impl Send for Board {}
 unsafe impl Sync for Board {}
 
 impl Board {
-    /// The board on `shared`, which grows to hold one. What it says is not looked at.
+    /// The board on `shared`, which grows to hold one. What it says is not looked at, but a file
+    /// that was never a lock file of ours is refused rather than overwritten.
     pub(crate) fn attach(shared: Arc<dyn Shared>, gate: &Gate) -> Result<Board> {
         gate.assert_of(&shared);
+        if let Some(magic) = shared.words().get(MAGIC)
+            && !matches!(magic.load(Ordering::Acquire), 0 | MAGIC_VALUE)
+        {
+            return Err(Error::NotOurs("another file is where the lock file should be".into()));
+        }
         shared.grow(WORDS_FIRST)?;
         let fixed = shared.words().first_chunk::<WORDS_FIRST>();
         let fixed = NonNull::from(fixed.ok_or(Error::Invalid("the lock file did not grow"))?);
@@ -368,6 +374,7 @@ impl Board {
         let fixed = self.fixed();
         let own = self.slot_words(slot.index());
         own[SLOT_SINCE].store(clock::now_ms(), Ordering::Relaxed);
+        own[SLOT_THREAD].store(u64::from(clock::thread_id()), Ordering::Relaxed);
         loop {
             let mark = self.published();
             own[SLOT_PIN].store(mark.txnid(), Ordering::Relaxed);
@@ -436,22 +443,22 @@ impl Board {
         None
     }
 
-    /// Puts the newest sealed snapshot in flight. `None`: it is durable already.
+    /// Puts the newest sealed snapshot in flight; after [`Board::unfinished_flush`]. `None`: it is
+    /// durable already.
     pub(crate) fn nominate(&self) -> Option<Mark> {
-        let fixed = self.fixed();
+        assert!(self.in_flight().is_none(), "P4: an unfinished flush comes first");
+        if self.sealed() == self.durable() {
+            return None;
+        }
         self.store(PLAN_MARK, 0);
         self.store(PLAN_WRITTEN, self.load(WRITTEN));
         loop {
             let candidate = self.sealed();
-            if candidate == self.durable() {
-                self.store(IN_FLIGHT, 0);
-                return None;
-            }
             self.store(IN_FLIGHT, candidate.0);
             // Pairs with the fence of `protected_marks`: either the writer sees the candidate, or
             // we see what it sealed.
             fence(Ordering::SeqCst);
-            if fixed[SEALED].load(Ordering::Acquire) == candidate.0 {
+            if self.sealed() == candidate {
                 return Some(candidate);
             }
         }

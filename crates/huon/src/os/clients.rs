@@ -112,6 +112,19 @@ impl Clients {
         *self.me.get().expect("a client has joined before it is named")
     }
 
+    /// Refuses to go on after a fork, or when somebody closed the lock file's descriptor, and with
+    /// it dropped this client's byte (P5). Costs a system call.
+    pub(crate) fn check_intact(&self) -> Result<()> {
+        if fork::generation() != self.fork_generation {
+            return Err(Error::Forked);
+        }
+        if !self.board.shared().intact() {
+            let source = std::io::Error::from_raw_os_error(libc::EBADF);
+            return Err(Error::io("use the lock file, whose descriptor was closed", "", source));
+        }
+        Ok(())
+    }
+
     /// Whether a client is still there. Costs a system call, except for oneself.
     pub(crate) fn is_alive(&self, id: ClientId) -> Result<bool> {
         if self.me.get() == Some(&id) {

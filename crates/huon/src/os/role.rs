@@ -84,7 +84,7 @@ enum Attempt {
 }
 
 impl Role {
-    /// The client must have joined.
+    /// The client must have joined. One of each kind for a client, since its queue is in it.
     pub(crate) fn new(clients: Arc<Clients>, kind: RoleKind) -> Role {
         Role {
             me: clients.me(),
@@ -149,14 +149,7 @@ impl Role {
         if self.forked() {
             return Err(Error::Forked);
         }
-        if !self.board().shared().intact() {
-            let source = std::io::Error::from_raw_os_error(libc::EBADF);
-            return Err(Error::io(
-                "use the lock file (somebody closed its descriptor)",
-                "",
-                source,
-            ));
-        }
+        self.clients.check_intact()?;
         if !self.enter_queue(deadline) {
             return Ok(None);
         }
@@ -181,16 +174,15 @@ impl Role {
         let mut queue = self.lock_queue();
         if queue.busy || queue.handed {
             queue.waiting += 1;
-            while queue.busy {
-                let left = deadline.left();
-                if left.is_zero() {
-                    break;
-                }
-                let woken = self.turn.wait_timeout(queue, left);
+            let mut ours = false;
+            // What was handed over is for those who slept here before: nobody takes it unslept.
+            while !ours && !deadline.left().is_zero() {
+                let woken = self.turn.wait_timeout(queue, deadline.left());
                 queue = woken.unwrap_or_else(PoisonError::into_inner).0;
+                ours = !queue.busy;
             }
             queue.waiting -= 1;
-            if queue.busy {
+            if !ours {
                 return false;
             }
             queue.handed = false;
@@ -237,11 +229,8 @@ impl Role {
         let word = self.word(ROLE_HOLDER);
         let mut holder = word.load(Ordering::Acquire);
         loop {
-            // The queue is ours, so a word that names us was left by a failed release: nobody works
-            // under it.
-            let dead = holder != 0
-                && (holder == self.me.word()
-                    || !self.clients.is_alive(ClientId::of_word(holder))?);
+            // A word that names us is held as any other: nobody judges its own client (P2).
+            let dead = holder != 0 && !self.clients.is_alive(ClientId::of_word(holder))?;
             if holder != 0 && !dead {
                 return Ok(Attempt::HeldBy(holder));
             }

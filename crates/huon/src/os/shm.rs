@@ -112,19 +112,22 @@ impl RealShared {
         Error::io(what, self.path.display().to_string(), source)
     }
 
-    /// Refuses a handle that was inherited through a fork, or whose descriptor somebody closed
-    /// (P5).
+    /// Refuses a handle that was inherited through a fork, or whose descriptor somebody closed: its
+    /// number may be another file's by now (P5).
     fn check(&self) -> Result<()> {
         if fork::generation() != self.fork_generation {
             return Err(Error::Forked);
         }
+        if !self.intact() {
+            return Err(self.failed("use", io::Error::from_raw_os_error(libc::EBADF)));
+        }
         Ok(())
     }
 
-    /// One OFD lock operation on one byte. `Ok(None)`: somebody else has it.
-    fn lock_byte(&self, operation: i32, kind: i32, byte: i64) -> Result<Option<libc::flock>> {
+    /// One operation on one byte. `false`: somebody else's lock is in the way.
+    fn lock_byte(&self, operation: Operation, byte: i64) -> Result<bool> {
         self.check()?;
-        ofd(self.descriptor, operation, kind, byte).map_err(|e| self.failed("lock", e))
+        ofd(self.descriptor, operation, byte).map_err(|e| self.failed("lock", e))
     }
 
     /// Puts real blocks under the first `bytes`, which may lie past the end of the file.
@@ -161,6 +164,7 @@ impl Shared for RealShared {
     }
 
     fn refresh(&self) -> Result<()> {
+        self.check()?;
         let bytes = file_bytes(self.descriptor).map_err(|e| self.failed("stat", e))?;
         let words = (bytes as usize).min(self.reserved_bytes) / 8;
         self.allocated_words.fetch_max(words, Ordering::Release);
@@ -174,9 +178,9 @@ impl Shared for RealShared {
         loop {
             // Other threads of this client first: the descriptor would not stop them (invariant 3).
             if !self.gate_taken.swap(true, Ordering::Acquire) {
-                match self.lock_byte(libc::F_OFD_SETLK, libc::F_WRLCK as i32, GATE_BYTE) {
-                    Ok(Some(_)) => return Ok(true),
-                    Ok(None) => self.gate_taken.store(false, Ordering::Release),
+                match self.lock_byte(Operation::Take, GATE_BYTE) {
+                    Ok(true) => return Ok(true),
+                    Ok(false) => self.gate_taken.store(false, Ordering::Release),
                     Err(e) => {
                         self.gate_taken.store(false, Ordering::Release);
                         return Err(e);
@@ -194,24 +198,29 @@ impl Shared for RealShared {
 
     fn unlock_gate(&self) {
         // In a forked child the gate is the parent's.
-        let _ = self.lock_byte(libc::F_OFD_SETLK, libc::F_UNLCK as i32, GATE_BYTE);
+        let _ = self.lock_byte(Operation::Drop, GATE_BYTE);
         self.gate_taken.store(false, Ordering::Release);
     }
 
     fn claim(&self, number: u32) -> Result<bool> {
         let byte = CLIENT_BYTES + i64::from(number);
-        Ok(self.lock_byte(libc::F_OFD_SETLK, libc::F_WRLCK as i32, byte)?.is_some())
+        self.lock_byte(Operation::Take, byte)
     }
 
     fn release(&self, number: u32) {
         let byte = CLIENT_BYTES + i64::from(number);
-        let _ = self.lock_byte(libc::F_OFD_SETLK, libc::F_UNLCK as i32, byte);
+        let _ = self.lock_byte(Operation::Drop, byte);
     }
 
     fn held(&self, number: u32) -> Result<bool> {
         let byte = CLIENT_BYTES + i64::from(number);
-        let found = self.lock_byte(libc::F_OFD_GETLK, libc::F_WRLCK as i32, byte)?;
-        Ok(found.is_some_and(|lock| i32::from(lock.l_type) != libc::F_UNLCK as i32))
+        let free = ofd(self.descriptor, Operation::Ask, byte);
+        let free = free.map_err(|e| self.failed("lock", e))?;
+        if free {
+            // Only this answer does harm if it was about another file.
+            self.check()?;
+        }
+        Ok(!free)
     }
 
     fn wait(&self, word: usize, expected: u64, timeout: Duration) {
@@ -353,9 +362,22 @@ fn allocate(descriptor: i32, old: u64, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// `Ok(None)`: somebody else holds a lock in the way of `F_OFD_SETLK`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Take,
+    Drop,
+    /// Whether it could be taken.
+    Ask,
+}
+
+/// An OFD lock operation on one byte. `false`: somebody else's lock is in the way.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn ofd(descriptor: i32, operation: i32, kind: i32, byte: i64) -> io::Result<Option<libc::flock>> {
+fn ofd(descriptor: i32, operation: Operation, byte: i64) -> io::Result<bool> {
+    let (command, kind) = match operation {
+        Operation::Take => (libc::F_OFD_SETLK, libc::F_WRLCK),
+        Operation::Drop => (libc::F_OFD_SETLK, libc::F_UNLCK),
+        Operation::Ask => (libc::F_OFD_GETLK, libc::F_WRLCK),
+    };
     // SAFETY: `flock` is plain data, for which zeros are valid; OFD locks want `l_pid` to be 0.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
     lock.l_type = kind as _;
@@ -364,14 +386,20 @@ fn ofd(descriptor: i32, operation: i32, kind: i32, byte: i64) -> io::Result<Opti
     lock.l_len = 1;
     loop {
         // SAFETY: `lock` is a valid `flock` that outlives the call.
-        if unsafe { libc::fcntl(descriptor, operation, &mut lock) } == 0 {
-            return Ok(Some(lock));
+        if unsafe { libc::fcntl(descriptor, command, &mut lock) } == 0 {
+            return Ok(operation != Operation::Ask || lock.l_type == libc::F_UNLCK as _);
         }
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
             Some(libc::EINTR) => {}
-            Some(libc::EAGAIN | libc::EACCES) => return Ok(None),
+            Some(libc::EAGAIN | libc::EACCES) => return Ok(false),
             _ => return Err(error),
         }
     }
+}
+
+/// Without OFD locks nobody can tell who is alive (P6).
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn ofd(_: i32, _: Operation, _: i64) -> io::Result<bool> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no OFD locks"))
 }

@@ -329,6 +329,7 @@ impl Slots {
     }
 
     fn claim_new(&self) -> Result<Slot> {
+        self.clients.check_intact()?;
         // Room for all of them, so that giving one back never allocates.
         let owned = self.owned.fetch_add(1, Ordering::Relaxed) + 1;
         {
@@ -339,8 +340,6 @@ impl Slots {
         let index = self.take_shared().inspect_err(|_| {
             self.owned.fetch_sub(1, Ordering::Relaxed);
         })?;
-        let words = self.board().slot_words(index);
-        words[SLOT_THREAD].store(u64::from(clock::thread_id()), Ordering::Relaxed);
         Ok(Slot { index })
     }
 

@@ -1,0 +1,334 @@
+//! Loom models of what clients do to the lock file at the same time. They run the engine's own
+//! source.
+//!
+//! Loom follows every interleaving and every value that C11 lets a load return, up to the stated
+//! number of preemptions. Its limits, and what they mean here: `fence(SeqCst)` is modelled,
+//! accesses with `SeqCst` are not (the engine has none); loads are never reordered before earlier
+//! ones of other words than C11's happens-before allows, so "load buffering" is not explored (all
+//! our loads that matter acquire); the kernel's part (lock bytes, the gate, sleeping) is a plain
+//! value that changes atomically. Mutual exclusion of threads of one client is std's business and
+//! not modelled.
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use super::layout::*;
+use super::memory::{MemoryFile, MemoryShared};
+use super::word::Ordering;
+use super::*;
+
+const BOOT: [u8; 16] = [7; 16];
+
+/// Runs `body` under all interleavings with at most `preemptions` preemptions.
+fn model(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 50_000;
+    builder.check(body);
+}
+
+fn image(txnid: u64) -> [u8; IMAGE_BYTES] {
+    let mut image = [0; IMAGE_BYTES];
+    image.chunks_mut(8).for_each(|word| word.copy_from_slice(&txnid.to_le_bytes()));
+    image
+}
+
+/// A client of its own, as in a process of its own. Threads return theirs: it must outlive the
+/// model, since loom does not know that the kernel frees a byte after all that the process did.
+struct Client {
+    shared: Arc<MemoryShared>,
+    board: Arc<Board>,
+    clients: Arc<Clients>,
+}
+
+fn client(file: &Arc<MemoryFile>, first: bool) -> Client {
+    let memory = Arc::new(file.open());
+    let shared: Arc<dyn Shared> = memory.clone();
+    let gate = Gate::lock(&shared, Duration::ZERO).expect("the gate is free");
+    let board = Arc::new(Board::attach(shared.clone(), &gate).expect("room for a board"));
+    if first {
+        let data = Identity { device: 1, inode: 2 };
+        let identity = BoardIdentity { data, uuid: [3; 16], boot: BOOT, page_bytes: 4096 };
+        let start = Start {
+            txnid: 1,
+            image: &image(1),
+            issued: 1,
+            meta_slot: 0,
+            checksum: 9,
+            ceiling: 1 << 32,
+            repair_due: false,
+        };
+        board.initialise(&gate, &identity, &start);
+    }
+    let clients = Arc::new(Clients::new(board.clone()));
+    clients.join(&gate).expect("a client number");
+    Client { shared: memory, board, clients }
+}
+
+impl Client {
+    fn seal(&self, txnid: u64) -> Mark {
+        self.board.seal(self.board.sealed(), txnid, &image(txnid)).expect("nobody else seals")
+    }
+
+    fn flush(&self, meta_slot: u8) -> Option<Mark> {
+        assert_eq!(self.board.unfinished_flush(), None);
+        let mark = self.board.nominate()?;
+        let predecessor = self.board.durable().txnid();
+        let ceiling = mark.txnid() + 9;
+        let plan = Plan { mark, meta_slot, two_flush: false, predecessor, ceiling };
+        self.board.set_candidate_plan(&plan);
+        self.board.finish_flush(&Durable { mark, meta_slot, checksum: 5, ceiling });
+        Some(mark)
+    }
+}
+
+/// What the pages of each snapshot hold; loom sees any use that is not ordered after another's end.
+#[derive(Clone)]
+struct Pages(Arc<[UnsafeCell<u64>; 5]>);
+
+impl Pages {
+    fn new() -> Pages {
+        Pages(Arc::new(std::array::from_fn(|txnid| UnsafeCell::new(txnid as u64))))
+    }
+
+    fn read(&self, txnid: u64) {
+        // SAFETY: loom checks that nobody writes meanwhile.
+        self.0[txnid as usize]
+            .with(|page| assert_eq!(unsafe { *page }, txnid, "a page was reused"));
+    }
+
+    fn reuse(&self, txnid: u64) {
+        // SAFETY: loom checks that nobody reads meanwhile.
+        self.0[txnid as usize].with_mut(|page| unsafe { *page = 0 });
+    }
+}
+
+fn read_once(reader: &Client, slots: &Slots, pages: &Pages) {
+    let slot = slots.claim().expect("a slot");
+    let mut words = [0; IMAGE_WORDS];
+    let mark = reader.board.read_published(&slot, &mut words);
+    assert_eq!(words, [mark.txnid(); IMAGE_WORDS], "P14: a torn image");
+    pages.read(mark.txnid());
+    slots.release(slot);
+}
+
+/// Reuses the pages of the snapshots below `base` that nothing protects.
+fn reclaim(slots: &Slots, base: u64, pages: &Pages) -> Protected {
+    let mut protected = Protected::default();
+    slots.protected(&mut protected).expect("a scan");
+    for txnid in 1..base {
+        if !protected.snapshots().contains(&txnid) {
+            pages.reuse(txnid);
+        }
+    }
+    protected
+}
+
+/// P10, P14: a reader and the writer that publishes and then wants pages.
+#[test]
+fn a_pin_is_seen_or_not_needed() {
+    model(4, || {
+        let file = MemoryFile::new(BOOT);
+        let writer = client(&file, true);
+        let reader = client(&file, false);
+        let pages = Pages::new();
+        writer.board.publish(writer.seal(2));
+        let reading = {
+            let pages = pages.clone();
+            thread::spawn(move || {
+                let slots = Slots::new(reader.clients.clone());
+                read_once(&reader, &slots, &pages);
+                reader
+            })
+        };
+        let slots = Slots::new(writer.clients.clone());
+        writer.board.publish(writer.seal(3));
+        reclaim(&slots, 3, &pages);
+        reading.join().expect("the reader ends");
+    });
+}
+
+/// P10, P14: as before, with the publishing done by a flusher, so that three parties are involved.
+#[test]
+fn a_pin_is_seen_or_not_needed_when_a_flusher_publishes() {
+    model(3, || {
+        let file = MemoryFile::new(BOOT);
+        let writer = client(&file, true);
+        let reader = client(&file, false);
+        let flusher = client(&file, false);
+        let pages = Pages::new();
+        writer.board.publish(writer.seal(2));
+        writer.seal(3);
+        let reading = {
+            let pages = pages.clone();
+            thread::spawn(move || {
+                let slots = Slots::new(reader.clients.clone());
+                read_once(&reader, &slots, &pages);
+                reader
+            })
+        };
+        let flushing = thread::spawn(move || (flusher.flush(1), flusher));
+        let slots = Slots::new(writer.clients.clone());
+        reclaim(&slots, 3, &pages);
+        reading.join().expect("the reader ends");
+        flushing.join().expect("the flusher ends");
+    });
+}
+
+/// Flush, P9, P10: the candidate is the newest sealed one, or the writer protects it.
+#[test]
+fn a_candidate_is_the_newest_or_protected() {
+    model(3, || {
+        let file = MemoryFile::new(BOOT);
+        let writer = client(&file, true);
+        let flusher = client(&file, false);
+        writer.seal(2);
+        let flushing = thread::spawn(move || (flusher.flush(1), flusher));
+        let slots = Slots::new(writer.clients.clone());
+        // Published too, as a lazy commit is: so the older candidate is not protected as published.
+        writer.board.publish(writer.seal(3));
+        let mut protected = Protected::default();
+        slots.protected(&mut protected).expect("a scan");
+        let (candidate, _) = flushing.join().expect("the flusher ends");
+        assert!(protected.snapshots().contains(&3), "P11: the newest sealed");
+        if candidate.is_some_and(|mark| mark.txnid() == 2) {
+            assert!(protected.snapshots().contains(&2), "P10: a candidate without protection");
+        }
+    });
+}
+
+/// P9: who sees that a snapshot is durable sees it published.
+#[test]
+fn durable_is_published_and_described() {
+    model(5, || {
+        let file = MemoryFile::new(BOOT);
+        let flusher = client(&file, true);
+        let waiter = client(&file, false);
+        flusher.seal(2);
+        let flushing = thread::spawn(move || (flusher.flush(1), flusher));
+        let seen = waiter.board.durable_info().expect("the durable meta");
+        assert!(waiter.board.published().txnid() >= seen.mark.txnid(), "P9");
+        let expected = if seen.mark.txnid() == 1 { (0, 9) } else { (1, 5) };
+        assert_eq!((seen.meta_slot, seen.checksum), expected);
+        flushing.join().expect("the flusher ends");
+    });
+}
+
+/// Names image `index` for snapshot `txnid` by hand.
+fn place(board: &Board, word: usize, txnid: u64, index: u64) {
+    let mark = txnid << 3 | index;
+    board.fixed()[word].store(mark, Ordering::Relaxed);
+    board.fixed()[IMAGE_MARKS + index as usize].store(mark, Ordering::Relaxed);
+    for at in 0..IMAGE_WORDS {
+        let word = IMAGES + index as usize * IMAGE_WORDS + at;
+        board.fixed()[word].store(txnid, Ordering::Relaxed);
+    }
+}
+
+/// A board where the next seal after a publish takes the image that readers were reading.
+fn tight_ring(board: &Board) {
+    place(board, DURABLE, 1, 4);
+    place(board, PUBLISHED, 2, 1);
+    place(board, SEALED, 3, 0);
+}
+
+/// P14: nobody takes an image for whole that was given away under his eyes.
+#[test]
+fn a_reused_image_is_noticed_by_readers() {
+    model(5, || {
+        let file = MemoryFile::new(BOOT);
+        let writer = client(&file, true);
+        let reader = client(&file, false);
+        tight_ring(&writer.board);
+        let reading = thread::spawn(move || {
+            let slots = Slots::new(reader.clients.clone());
+            read_once(&reader, &slots, &Pages::new());
+            reader
+        });
+        writer.board.publish(writer.board.sealed());
+        writer.board.publish(writer.seal(4));
+        reading.join().expect("the reader ends");
+    });
+}
+
+#[test]
+fn a_reused_image_is_noticed_by_copiers() {
+    model(5, || {
+        let file = MemoryFile::new(BOOT);
+        let writer = client(&file, true);
+        let reader = client(&file, false);
+        tight_ring(&writer.board);
+        let copying = thread::spawn(move || {
+            let mark = reader.board.published();
+            let mut bytes = [0; IMAGE_BYTES];
+            if reader.board.copy_image(mark, &mut bytes) {
+                assert_eq!(bytes, image(mark.txnid()), "a torn image was taken for whole");
+            }
+        });
+        writer.board.publish(writer.board.sealed());
+        writer.seal(4);
+        copying.join().expect("the copier ends");
+    });
+}
+
+/// P1: one of two clients gets the role of a dead one, and both never have it together; a new
+/// client with the dead one's number neither keeps its lock alive nor lets a late takeover through.
+#[test]
+fn a_role_has_one_holder() {
+    model(3, || {
+        let file = MemoryFile::new(BOOT);
+        let dead = client(&file, true);
+        let others = [client(&file, false), client(&file, false)];
+        let role = Role::new(dead.clients.clone(), RoleKind::Writer);
+        role.try_acquire().expect("no error").expect("nobody has it");
+        dead.shared.kill();
+        let work = Arc::new(UnsafeCell::new(0));
+        let threads = others.map(|client| {
+            let work = work.clone();
+            thread::spawn(move || take_turn(&client, &work))
+        });
+        let heir = client(&file, false);
+        assert_eq!(heir.clients.me().number, dead.clients.me().number);
+        let mut got = take_turn(&heir, &work);
+        for thread in threads {
+            got += thread.join().expect("a client ends");
+        }
+        assert!(got > 0, "P1: a dead client's lock looks held");
+    });
+}
+
+/// Takes the role if it is free or its holder dead, does some work and gives it back. Whether it
+/// did.
+fn take_turn(client: &Client, work: &UnsafeCell<u32>) -> u32 {
+    let role = Role::new(client.clients.clone(), RoleKind::Writer);
+    if role.try_acquire().expect("no error").is_none() {
+        return 0;
+    }
+    // SAFETY: loom checks that the other holders' work happens before or after.
+    work.with_mut(|work| unsafe { *work += 1 });
+    assert!(role.still_ours(), "P3");
+    role.release();
+    1
+}
+
+/// P14: a slot that was never used before is below the high-water mark when its pin counts.
+#[test]
+fn a_free_slot_has_one_owner() {
+    model(4, || {
+        let file = MemoryFile::new(BOOT);
+        let clients = [client(&file, true), client(&file, false)];
+        let threads = clients.map(|client| {
+            thread::spawn(move || {
+                let slots = Slots::new(client.clients.clone());
+                let slot = slots.claim().expect("a slot");
+                let index = slot.index();
+                slots.release(slot);
+                (index, client)
+            })
+        });
+        let taken = threads.map(|thread| thread.join().expect("a client ends"));
+        assert_ne!(taken[0].0, taken[1].0, "a slot with two owners");
+    });
+}
