@@ -62,7 +62,22 @@ impl ReadTxn {
         self.txnid
     }
 
-    /// Pages that the snapshot's part of the file spans.
+    /// Whether the bytes lie in the file's map, that is, were never copied.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.put(txn, "k", "v"))?;
+    /// let txn = env.read()?;
+    /// let t = txn.open(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.unwrap();
+    /// assert!(txn.is_mapped(t.get(&txn, "k")?.unwrap().as_bytes()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_mapped(&self, bytes: &[u8]) -> bool {
+        self.snapshot.store.storage.map().contains(bytes)
+    }
+
+    /// The main table.
     pub(crate) fn main(&self) -> &Tree {
         &self.main
     }
