@@ -159,8 +159,10 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
             if is_current(&board, &*ground.storage)? && clients.others_alive(&gate)? {
                 return join(ground, board, clients, &gate, options);
             }
+            // Who cannot write need not wait where the data file's lock shows that nobody is there.
+            let deserted = !ground.storage.writable() && !ground.storage.has_others()?;
             drop(gate);
-            if start.elapsed() > JOIN_TIMEOUT {
+            if deserted || start.elapsed() > JOIN_TIMEOUT {
                 if !ground.storage.writable() {
                     // Nobody has the lock file in use: a private image, with the data file held shared.
                     ground.shared = Arc::new(MemoryFile::new([0; 16]).open());

@@ -220,6 +220,10 @@ impl Storage for Faulty {
         self.inner.try_join()
     }
 
+    fn has_others(&self) -> Result<bool> {
+        self.inner.has_others()
+    }
+
     fn forget_cache(&self) {
         self.inner.forget_cache();
     }

@@ -162,17 +162,35 @@ impl RealFile {
     /// way, ours is as before.
     #[cfg(target_os = "linux")]
     fn lock(&self, alone: bool) -> Result<bool> {
-        let kind = if alone { libc::F_WRLCK } else { libc::F_RDLCK };
-        // SAFETY: `flock` is plain data, for which zeros are valid.
-        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-        lock.l_type = kind as libc::c_short;
-        lock.l_whence = libc::SEEK_SET as libc::c_short;
-        lock.l_start = LOCK_BYTE;
-        lock.l_len = 1;
+        let mut lock = lock_of(alone);
+        self.lock_call(libc::F_OFD_SETLK, &mut lock)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn lock(&self, _alone: bool) -> Result<bool> {
+        Err(self.error("lock", no_ofd_locks()))
+    }
+
+    /// Whether somebody else holds the lock, alone or shared. The system answers this for
+    /// descriptors that may only read, too.
+    #[cfg(target_os = "linux")]
+    fn is_locked_elsewhere(&self) -> Result<bool> {
+        let mut lock = lock_of(true);
+        self.lock_call(libc::F_OFD_GETLK, &mut lock)?;
+        Ok(lock.l_type != libc::F_UNLCK as libc::c_short)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn is_locked_elsewhere(&self) -> Result<bool> {
+        Err(self.error("lock", no_ofd_locks()))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn lock_call(&self, command: libc::c_int, lock: &mut libc::flock) -> Result<bool> {
         loop {
             // SAFETY: the descriptor is open, and `lock` is a valid structure that outlives the
             // call.
-            let done = unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_SETLK, &lock) };
+            let done = unsafe { libc::fcntl(self.file.as_raw_fd(), command, &raw mut *lock) };
             if done == 0 {
                 return Ok(true);
             }
@@ -184,11 +202,6 @@ impl RealFile {
                 _ => return Err(self.error("lock", source)),
             }
         }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn lock(&self, _alone: bool) -> Result<bool> {
-        Err(self.error("lock", no_ofd_locks()))
     }
 }
 
@@ -264,6 +277,10 @@ impl Storage for RealFile {
         self.lock(false)
     }
 
+    fn has_others(&self) -> Result<bool> {
+        self.is_locked_elsewhere()
+    }
+
     fn forget_cache(&self) {
         self.map.unhold(self.known_bytes.load(Ordering::Relaxed));
         #[cfg(target_os = "linux")]
@@ -299,6 +316,18 @@ fn place(path: &Path) -> String {
 
 fn refused(path: &Path, what: &str) -> Error {
     Error::NotOurs(format!("{} is {what}, not a regular file", path.display()).into())
+}
+
+/// The lock that says who has the file open.
+#[cfg(target_os = "linux")]
+fn lock_of(alone: bool) -> libc::flock {
+    // SAFETY: `flock` is plain data, for which zeros are valid.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = if alone { libc::F_WRLCK } else { libc::F_RDLCK } as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = LOCK_BYTE;
+    lock.l_len = 1;
+    lock
 }
 
 fn no_ofd_locks() -> io::Error {

@@ -103,6 +103,8 @@ pub(crate) trait Storage: Send + Sync {
     /// Becomes one client among others (also steps down from `try_alone`). `false`: somebody is
     /// alone with it.
     fn try_join(&self) -> Result<bool>;
+    /// Whether somebody else has the file open; also for handles that cannot write. Only asks.
+    fn has_others(&self) -> Result<bool>;
     /// Drops clean cached pages, so that reads see what the disk holds. Best effort.
     fn forget_cache(&self);
     /// What was written and flushed through this handle.

@@ -431,6 +431,10 @@ impl Storage for SimFile {
         Ok(self.try_lock(false))
     }
 
+    fn has_others(&self) -> Result<bool> {
+        Ok(self.machine.state().holders.iter().any(|&(handle, _)| handle != self.handle))
+    }
+
     fn forget_cache(&self) {
         let mut state = self.machine.state();
         if let Some(loss) = &mut state.loss {
@@ -566,7 +570,9 @@ mod tests {
         assert!(!a.try_alone().unwrap() && !b.try_alone().unwrap());
         let c = disk.storage();
         assert!(!c.try_alone().unwrap());
+        assert!(a.has_others().unwrap() && c.has_others().unwrap());
         drop(a);
+        assert!(!b.has_others().unwrap() && c.has_others().unwrap());
         assert!(b.try_alone().unwrap());
         drop(b);
         assert!(c.try_alone().unwrap());

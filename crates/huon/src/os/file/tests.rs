@@ -346,8 +346,12 @@ fn one_alone_or_many_joined() {
     // A failed try_alone has not given up the shared hold.
     let c = RealFile::open(&path, &options(Create::Never)).unwrap();
     assert!(!c.try_alone().unwrap());
+    let reader = RealFile::open(&path, &read_only()).unwrap();
+    assert!(reader.has_others().unwrap() && a.has_others().unwrap());
     drop(a);
+    assert!(!b.has_others().unwrap() && reader.has_others().unwrap());
     assert!(b.try_alone().unwrap());
+    assert!(!b.has_others().unwrap() && reader.has_others().unwrap());
     drop(b);
     assert!(c.try_alone().unwrap());
     assert_eq!(a_identity(&c), a_identity(&RealFile::open(&path, &read_only()).unwrap()));
