@@ -17,6 +17,8 @@ mod txn;
 
 pub use env::{Env, EnvInfo, IoInfo, Options, ReaderInfo, Recovery};
 pub use error::{Corruption, Error, IoError, Result};
+pub use ops::Progress;
+pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
 pub use store::Verify;
 pub use table::codec::{
     Bytes, Codec, KeyCodec, NativeU32, NativeU64, Scratch, Str, U32, U64, U128, Unit,

@@ -1,1 +1,16 @@
-//! Whole-file operations.
+//! Looking after an environment: check, stat, copy, dump and load.
+//!
+//! Each of them works on a snapshot that it pins like any reader: writers go on, and nothing here
+//! waits for one or holds one up.
+//!
+//! 1. Whatever a file holds, these functions end: every page is entered at most once, and what is
+//!    remembered of problems is bounded.
+//! 2. Check and copy verify the checksum of everything they read, whatever was verified before.
+
+pub(crate) mod check;
+
+mod bitmap;
+mod pinned;
+mod progress;
+
+pub use progress::Progress;

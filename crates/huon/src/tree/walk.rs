@@ -1,62 +1,102 @@
 //! Visiting every page of a tree once, top down and in key order.
 //!
-//! The base of check, copy, drop and statistics. A damaged or hostile tree cannot make it run long: levels
-//! count down to the leaves, and the caller's `enter` may refuse a page it has seen before.
+//! The base of check, copy and statistics. A damaged or hostile tree cannot make it run long:
+//! levels count down to the leaves, and the visitor's `enter` may refuse a page it has seen before.
 
-use crate::error::Result;
-use crate::page::{Branch, Leaf, Ptr, Tree};
-use crate::store::source::PageSource;
+use crate::error::{Error, Result};
+use crate::page::{Branch, KeyOrder, Kind, Leaf, Ptr, Tree, Txnid, admit};
+use crate::store::source::{PageSource, damaged};
+
+/// A place in a tree, as the pages above it describe it.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot<'b> {
+    pub(crate) ptr: Ptr,
+    pub(crate) level: u8,
+    /// The birth of the page that points here: nothing below is younger.
+    pub(crate) above: Txnid,
+    /// No key below is lower.
+    pub(crate) lower: Option<&'b [u8]>,
+    /// All keys below are lower.
+    pub(crate) upper: Option<&'b [u8]>,
+}
 
 /// A page as the walk meets it.
+#[derive(Clone, Copy)]
 pub(crate) enum Visit<'s> {
-    Branch(Branch<'s>, u8),
+    Branch(Branch<'s>),
     Leaf(Leaf<'s>),
 }
 
-/// What a visitor does with the pages of a tree.
-pub(crate) trait Visitor {
+/// What a visitor does with the pages of a tree; an error ends the walk.
+pub(crate) trait Visitor<'s> {
     /// Before a page is read: `false` leaves it and all below it out.
-    fn enter(&mut self, ptr: Ptr, level: u8) -> Result<bool>;
-    /// The page itself.
-    fn visit(&mut self, ptr: Ptr, page: Visit<'_>) -> Result<()>;
-    /// The page could not be read; an error ends the walk.
-    fn trouble(&mut self, ptr: Ptr, error: crate::error::Error) -> Result<()>;
+    fn enter(&mut self, spot: &Spot<'_>) -> Result<bool>;
+    /// The page itself, in bytes and in meaning.
+    fn visit(&mut self, spot: &Spot<'_>, bytes: &'s [u8], page: Visit<'s>) -> Result<()>;
+    /// The page could not be read.
+    fn trouble(&mut self, spot: &Spot<'_>, error: Error) -> Result<()>;
 }
 
-/// Visits the pages of `tree`.
-pub(crate) fn walk<S: PageSource>(
-    source: &S,
+/// Visits the pages of `tree`, whose record lies on a page (or in a meta) born with `above`.
+pub(crate) fn walk<'s, S: PageSource, O: KeyOrder>(
+    source: &'s S,
     tree: &Tree,
-    visitor: &mut impl Visitor,
+    above: Txnid,
+    order: O,
+    visitor: &mut impl Visitor<'s>,
 ) -> Result<()> {
-    match tree.depth {
-        0 => Ok(()),
-        depth => walk_below(source, tree.root, depth - 1, visitor),
-    }
+    let Some(level) = tree.depth.checked_sub(1) else { return Ok(()) };
+    let root = Spot { ptr: tree.root, level, above, lower: None, upper: None };
+    walk_below(source, root, order, visitor)
 }
 
-fn walk_below<S: PageSource>(
-    source: &S,
-    ptr: Ptr,
-    level: u8,
-    visitor: &mut impl Visitor,
+fn walk_below<'s, S: PageSource, O: KeyOrder>(
+    source: &'s S,
+    spot: Spot<'_>,
+    order: O,
+    visitor: &mut impl Visitor<'s>,
 ) -> Result<()> {
-    if !visitor.enter(ptr, level)? {
+    if !visitor.enter(&spot)? {
         return Ok(());
     }
-    if level == 0 {
-        return match source.leaf(ptr) {
-            Ok(leaf) => visitor.visit(ptr, Visit::Leaf(leaf)),
-            Err(error) => visitor.trouble(ptr, error),
-        };
-    }
-    let branch = match source.branch(ptr, level) {
-        Ok(branch) => branch,
-        Err(error) => return visitor.trouble(ptr, error),
+    let (bytes, page) = match read(source, spot.ptr, spot.level) {
+        Ok(read) => read,
+        Err(error) => return visitor.trouble(&spot, error),
     };
-    visitor.visit(ptr, Visit::Branch(branch, level))?;
+    visitor.visit(&spot, bytes, page)?;
+    let Visit::Branch(branch) = page else { return Ok(()) };
+    let (mut lower, mut upper) = (None, None);
     for index in 0..branch.count() {
-        walk_below(source, branch.child(index), level - 1, visitor)?;
+        lower = match index {
+            0 => spot.lower.map(<[u8]>::to_vec),
+            _ => upper.take(),
+        };
+        upper = match index + 1 == branch.count() {
+            true => spot.upper.map(<[u8]>::to_vec),
+            // A damaged separator bounds nothing; the visitor has seen it.
+            false => branch.separator(index + 1).ok().map(|separator| separator.to_vec(order)),
+        };
+        let child = Spot {
+            ptr: branch.child(index),
+            level: spot.level - 1,
+            above: spot.ptr.birth,
+            lower: lower.as_deref(),
+            upper: upper.as_deref(),
+        };
+        walk_below(source, child, order, visitor)?;
     }
     Ok(())
+}
+
+fn read<'s, S: PageSource>(source: &'s S, ptr: Ptr, level: u8) -> Result<(&'s [u8], Visit<'s>)> {
+    let bytes = source.bytes(ptr)?;
+    let view = match level {
+        0 => admit(bytes, ptr, Kind::Leaf, 0)
+            .and_then(|count| Leaf::view(bytes, count))
+            .map(Visit::Leaf),
+        _ => admit(bytes, ptr, Kind::Branch, level)
+            .and_then(|count| Branch::view(bytes, count))
+            .map(Visit::Branch),
+    };
+    Ok((bytes, view.map_err(|reason| damaged(ptr, reason))?))
 }

@@ -1,0 +1,229 @@
+//! Check: is every page of a snapshot what it should be, and in exactly one place?
+//!
+//! K1. Every page from the first data page to the frontier is reachable from a table, listed once
+//!     as free, or part of the free-space list itself (F1 of the free space).
+//! K2. A problem never ends the check: what can still be reached is still looked at.
+//! K3. Nothing is younger than what points to it, and nothing is younger than the snapshot.
+//!
+//! The free space is read first. So each page of a tree is held against it when it is entered, and
+//! the work that lies ahead is known.
+
+mod report;
+mod space;
+mod tree;
+
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::ops::bitmap::Bitmap;
+use crate::ops::pinned::{self, Verified};
+use crate::ops::progress::{Meter, OnProgress, Progress};
+use crate::page::{Meta, Ptr, Txnid, first_data_page, meta_checksum};
+use crate::txn::Core;
+use std::ops::ControlFlow;
+
+pub use report::{CheckReport, Problem, TableReport};
+
+/// Options of a check; see [`Env::check_with`].
+#[derive(Default)]
+pub struct CheckOptions<'a> {
+    progress: Option<OnProgress<'a>>,
+}
+
+impl<'a> CheckOptions<'a> {
+    /// A check that reports to nobody.
+    pub fn new() -> CheckOptions<'a> {
+        CheckOptions::default()
+    }
+
+    /// Calls `report` about once a megabyte; the check ends with an error if it breaks.
+    pub fn progress(
+        mut self,
+        report: &'a mut (dyn FnMut(&Progress) -> ControlFlow<()> + 'a),
+    ) -> CheckOptions<'a> {
+        self.progress = Some(report);
+        self
+    }
+}
+
+impl std::fmt::Debug for CheckOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CheckOptions").finish_non_exhaustive()
+    }
+}
+
+impl Env {
+    /// Checks everything in the newest visible snapshot: see [`Env::check_with`].
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let report = env.check()?;
+    /// assert!(report.is_clean(), "{:?}", report.problems);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check(&self) -> Result<CheckReport> {
+        self.check_with(&mut CheckOptions::new())
+    }
+
+    /// Checks everything in the newest visible snapshot.
+    ///
+    /// Every page of every table: checksum, header, cells, order of keys within and across pages,
+    /// large values, counts; and that each page of the file is in use once, or free once. It reads
+    /// everything that is in use, as a reader that holds nobody up, and never stops at a problem.
+    /// Memory: two bits a page of the file, and a key for each level of a tree.
+    ///
+    /// # Errors
+    /// Damage is reported, not returned. An error means that the check could not be made: the
+    /// snapshot could not be pinned, the system failed, or the caller stopped it.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let mut show = |progress: &huon::Progress| {
+    ///     println!("{} of {} bytes", progress.done_bytes, progress.total_bytes);
+    ///     ControlFlow::Continue(())
+    /// };
+    /// let report = env.check_with(&mut huon::CheckOptions::new().progress(&mut show))?;
+    /// report.problems.iter().for_each(|problem| println!("{problem}"));
+    /// assert_eq!(report.problem_count, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_with(&self, options: &mut CheckOptions<'_>) -> Result<CheckReport> {
+        let (_pin, meta) = pinned::pin(self)?;
+        let core = self.core();
+        let mut check = Check::new(core, &meta, options)?;
+        check.metas()?;
+        check.space(&meta.items)?;
+        check.tables(&meta.main)?;
+        check.lost();
+        check.meter.tell()?;
+        Ok(check.report)
+    }
+}
+
+/// A check under way.
+struct Check<'s, 'a> {
+    core: &'s Core,
+    source: Verified<'s>,
+    snapshot: Txnid,
+    /// First data page.
+    first: u32,
+    /// Pages of trees and of the free-space list.
+    used: Bitmap,
+    /// Pages listed as free.
+    free: Bitmap,
+    /// Something could not be read or entered, so that pages below it were not met.
+    incomplete: bool,
+    meter: Meter<'a>,
+    report: CheckReport,
+}
+
+impl<'s, 'a> Check<'s, 'a> {
+    fn new(
+        core: &'s Core,
+        meta: &Meta,
+        options: &'a mut CheckOptions<'_>,
+    ) -> Result<Check<'s, 'a>> {
+        let page_bytes = core.store.page_bytes;
+        // Pages past the end of the file can only be free ones: see `Check::space`.
+        let limit = meta.used.min(core.store.measure()?);
+        let first = first_data_page(page_bytes);
+        let report = CheckReport {
+            txnid: meta.txnid.0,
+            page_bytes: page_bytes as u32,
+            pages_total: u64::from(meta.used.saturating_sub(first)),
+            ..CheckReport::default()
+        };
+        let progress: Option<OnProgress<'a>> = match &mut options.progress {
+            Some(progress) => Some(&mut **progress),
+            None => None,
+        };
+        Ok(Check {
+            core,
+            source: Verified { store: &core.store, used: meta.used },
+            snapshot: meta.txnid,
+            first,
+            used: Bitmap::new(limit),
+            free: Bitmap::new(limit),
+            incomplete: false,
+            meter: Meter::new(progress, 0),
+            report,
+        })
+    }
+
+    /// The meta that the durable snapshot rests on is whole; others may be torn.
+    fn metas(&mut self) -> Result<()> {
+        let before = self.core.durable_info()?;
+        let metas = crate::txn::repair::read_metas(&*self.core.store.storage)?;
+        if self.core.durable_info()?.mark != before.mark {
+            // A flush ended meanwhile, so its meta has just been written: nothing to compare with.
+            return Ok(());
+        }
+        for (slot, meta) in metas.iter().enumerate() {
+            let durable = slot == usize::from(before.meta_slot);
+            let fault = match meta {
+                Ok(meta) if durable && meta_checksum(&meta.encode()) != before.checksum => {
+                    Some("it is not the one that was written there".to_string())
+                }
+                Ok(_) => None,
+                Err(fault) => Some(Error::from(*fault).to_string()),
+            };
+            match fault {
+                Some(text) if durable => {
+                    let text = || format!("the durable meta, in slot {slot}: {text}");
+                    self.report.add(None, None, text);
+                }
+                Some(text) => self.report.notes.push(format!("meta slot {slot}: {text}")),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters a page of a tree or of the free-space list. `false`: it must not be read.
+    fn enter(&mut self, ptr: Ptr, above: Txnid, table: Option<&[u8]>) -> bool {
+        let pgno = ptr.pgno.0;
+        let mut add = |text: &str| self.report.add(Some(pgno), table, || text.to_string());
+        if ptr.birth > above {
+            add("it is younger than what points to it");
+        }
+        if pgno < self.first || pgno >= self.used.limit() {
+            add("a pointer leads outside the file");
+        } else if self.used.put(pgno) {
+            add("it is referenced twice");
+        } else {
+            if self.free.has(pgno) {
+                add("it is in use, and listed as free");
+            }
+            return true;
+        }
+        self.incomplete = true;
+        false
+    }
+
+    /// K1: pages that are nowhere.
+    fn lost(&mut self) {
+        let gaps = self.used.gaps(&self.free, self.first);
+        if self.incomplete {
+            let pages: u64 = gaps.map(|(_, pages)| u64::from(pages)).sum();
+            if pages > 0 {
+                self.report.notes.push(format!(
+                    "{pages} pages were not met: they lie below damage, or nothing names them"
+                ));
+            }
+            return;
+        }
+        for (start, pages) in gaps {
+            self.report.add(Some(start), None, || match pages {
+                1 => "it is neither in use nor listed as free".to_string(),
+                _ => format!("{pages} pages from here on are neither in use nor listed as free"),
+            });
+        }
+    }
+
+    fn page_bytes(&self) -> u64 {
+        self.core.store.page_bytes as u64
+    }
+}

@@ -1,0 +1,106 @@
+//! What a check found.
+
+/// Problems that a report keeps; the others are only counted.
+const PROBLEMS_KEPT_MAX: usize = 1000;
+
+/// Something that is not as it must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The page it was found on; `None` if it is not on a page.
+    pub pgno: Option<u32>,
+    /// The table it belongs to, the unnamed main table being empty; `None` if it is in no table.
+    pub table: Option<Vec<u8>>,
+    /// What is wrong.
+    pub text: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(table) = &self.table {
+            match table.is_empty() {
+                true => write!(f, "main table: ")?,
+                false => write!(f, "table \"{}\": ", table.escape_ascii())?,
+            }
+        }
+        if let Some(pgno) = self.pgno {
+            write!(f, "page {pgno}: ")?;
+        }
+        f.write_str(&self.text)
+    }
+}
+
+/// What a check counted in a table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct TableReport {
+    /// The table's name; empty for the unnamed main table.
+    pub name: Vec<u8>,
+    /// How its keys are ordered: `bytes`, `reversed`, `native-u32`, `native-u64` or `custom`.
+    pub order: &'static str,
+    /// Whether the order of keys was checked: not for a comparator that is not known here.
+    pub ordered: bool,
+    /// Records; for the main table, the records of named tables too.
+    pub entries: u64,
+    /// Levels of pages: 0 if it is empty.
+    pub depth: u8,
+    /// Pages of branches.
+    pub branch_pages: u32,
+    /// Pages of leaves.
+    pub leaf_pages: u32,
+    /// Pages of large values.
+    pub run_pages: u32,
+    /// Bytes of these pages that hold something, headers included.
+    pub used_bytes: u64,
+}
+
+/// The result of [`Env::check`](crate::Env::check).
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// The snapshot that was checked.
+    pub txnid: u64,
+    /// Page size in bytes.
+    pub page_bytes: u32,
+    /// The first thousand problems.
+    pub problems: Vec<Problem>,
+    /// How many problems there are.
+    pub problem_count: u64,
+    /// What is worth knowing, but no problem.
+    pub notes: Vec<String>,
+    /// The main table, then the named ones in the order of their names.
+    pub tables: Vec<TableReport>,
+    /// Names of tables whose keys were not compared, since their comparator is not known here. Open
+    /// such a table with its comparator first, and its order is checked too.
+    pub tables_unordered: Vec<Vec<u8>>,
+    /// Pages of all tables.
+    pub reachable_pages: u64,
+    /// Pages of the free-space list itself.
+    pub chunk_pages: u64,
+    /// Free pages that the next write transaction may use.
+    pub free_pages: u64,
+    /// Free pages that the durable snapshot or a reader can still see.
+    pub held_pages: u64,
+    /// Pages that the snapshot spans, without the metas.
+    pub pages_total: u64,
+}
+
+impl CheckReport {
+    /// Whether no problem was found.
+    pub fn is_clean(&self) -> bool {
+        self.problem_count == 0
+    }
+
+    /// Adds a problem; its text is made only if it is kept.
+    pub(super) fn add(
+        &mut self,
+        pgno: Option<u32>,
+        table: Option<&[u8]>,
+        text: impl FnOnce() -> String,
+    ) {
+        self.problem_count += 1;
+        if self.problems.len() < PROBLEMS_KEPT_MAX {
+            self.problems.push(Problem { pgno, table: table.map(<[u8]>::to_vec), text: text() });
+        }
+    }
+}

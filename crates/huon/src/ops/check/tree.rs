@@ -1,0 +1,289 @@
+//! The trees of a snapshot: the main table, and the tables whose records it holds.
+
+use super::{Check, TableReport};
+use crate::error::{Error, Result};
+use crate::page::{
+    AnyOrder, Branch, Cell, CustomOrder, HEADER_BYTES, KeyOrder, Leaf, OrderKind, PayloadKind, Ptr,
+    RunRef, Tree, Txnid, header,
+};
+use crate::store::source::PageSource;
+use crate::tree::walk::{Spot, Visit, Visitor, walk};
+use crate::txn::names::{Names, Order};
+use std::cmp::Ordering;
+
+/// A named table: its name, its record, and the birth of the leaf that holds the record.
+type Record = (Vec<u8>, Tree, Txnid);
+
+/// Stands in for a comparator that is not known: the page is audited in all but its order.
+const UNKNOWN: AnyOrder<'static> = AnyOrder::Custom(CustomOrder(&rising));
+
+fn rising(_: &[u8], _: &[u8]) -> Ordering {
+    Ordering::Less
+}
+
+impl Check<'_, '_> {
+    /// The main table, then every named one.
+    pub(super) fn tables(&mut self, main: &Tree) -> Result<()> {
+        let mut records = Vec::new();
+        if main.order != OrderKind::Bytes {
+            self.report.add(None, Some(b""), || "its keys must be byte strings".to_string());
+        }
+        self.table(b"", main, self.snapshot, Some(&mut records))?;
+        for (name, tree, above) in records {
+            self.table(&name, &tree, above, None)?;
+        }
+        Ok(())
+    }
+
+    fn table(
+        &mut self,
+        name: &[u8],
+        tree: &Tree,
+        above: Txnid,
+        records: Option<&mut Vec<Record>>,
+    ) -> Result<()> {
+        let core = self.core;
+        let known = order_of(&core.names, name, tree.order);
+        let order = known.unwrap_or(UNKNOWN);
+        let report = TableReport {
+            name: name.to_vec(),
+            order: order_name(tree.order),
+            ordered: known.is_some(),
+            depth: tree.depth,
+            ..TableReport::default()
+        };
+        let store = self.source.store;
+        let source = crate::ops::pinned::Verified { store, used: self.source.used };
+        let mut visit =
+            TableCheck { check: self, name, tree, order, report, records, complete: true };
+        walk(&source, tree, above, order, &mut visit)?;
+        visit.compare_with_record();
+        let report = visit.report;
+        let pages = [report.branch_pages, report.leaf_pages, report.run_pages];
+        self.report.reachable_pages += pages.map(u64::from).iter().sum::<u64>();
+        if !report.ordered {
+            self.report.tables_unordered.push(name.to_vec());
+        }
+        self.report.tables.push(report);
+        Ok(())
+    }
+
+    /// Notes damage that reading met.
+    pub(super) fn trouble(&mut self, pgno: u32, table: Option<&[u8]>, error: &Error) {
+        self.report.add(Some(pgno), table, || match error {
+            Error::Corrupt(corruption) => corruption.reason.to_string(),
+            other => other.to_string(),
+        });
+    }
+}
+
+/// How the keys of a table compare, if that is known here.
+fn order_of<'n>(names: &'n Names, name: &[u8], kind: OrderKind) -> Option<AnyOrder<'n>> {
+    if let Some(order) = Order::Stored.resolve(kind) {
+        // The built-in orders borrow nothing.
+        return match order {
+            AnyOrder::Bytes(order) => Some(AnyOrder::Bytes(order)),
+            AnyOrder::Reversed(order) => Some(AnyOrder::Reversed(order)),
+            AnyOrder::Custom(_) => None,
+        };
+    }
+    let mut known = (0..).map_while(|id| names.get(id));
+    known.find_map(|info| match info.order {
+        Order::Custom(_) if *info.name == *name => info.order.resolve(kind),
+        _ => None,
+    })
+}
+
+pub(super) fn order_name(kind: OrderKind) -> &'static str {
+    match kind {
+        OrderKind::Bytes => "bytes",
+        OrderKind::Reversed => "reversed",
+        OrderKind::Native4 => "native-u32",
+        OrderKind::Native8 => "native-u64",
+        OrderKind::Custom => "custom",
+    }
+}
+
+/// One table under way.
+struct TableCheck<'c, 's, 'a, 't> {
+    check: &'c mut Check<'s, 'a>,
+    name: &'t [u8],
+    tree: &'t Tree,
+    order: AnyOrder<'t>,
+    report: TableReport,
+    /// The main table: where the records of named ones go.
+    records: Option<&'t mut Vec<Record>>,
+    /// Every page was read, so that the counts can be compared.
+    complete: bool,
+}
+
+impl<'p> Visitor<'p> for TableCheck<'_, '_, '_, '_> {
+    fn enter(&mut self, spot: &Spot<'_>) -> Result<bool> {
+        let enters = self.check.enter(spot.ptr, spot.above, Some(self.name));
+        self.complete &= enters;
+        Ok(enters)
+    }
+
+    fn visit(&mut self, spot: &Spot<'_>, bytes: &'p [u8], page: Visit<'p>) -> Result<()> {
+        if header::flags(bytes) != 0 {
+            self.add(spot.ptr, "it was written without being packed");
+        }
+        self.report.used_bytes += HEADER_BYTES as u64;
+        match page {
+            Visit::Branch(branch) => self.branch(spot, branch),
+            Visit::Leaf(leaf) => self.leaf(spot, leaf)?,
+        }
+        self.check.meter.advance(self.check.page_bytes())
+    }
+
+    fn trouble(&mut self, spot: &Spot<'_>, error: Error) -> Result<()> {
+        self.complete = false;
+        self.check.incomplete = true;
+        self.check.trouble(spot.ptr.pgno.0, Some(self.name), &error);
+        self.check.meter.advance(self.check.page_bytes())
+    }
+}
+
+impl TableCheck<'_, '_, '_, '_> {
+    fn add(&mut self, ptr: Ptr, text: &str) {
+        self.check.report.add(Some(ptr.pgno.0), Some(self.name), || text.to_string());
+    }
+
+    fn branch(&mut self, spot: &Spot<'_>, branch: Branch<'_>) {
+        self.report.branch_pages += 1;
+        self.report.used_bytes += branch.live_bytes() as u64;
+        if let Err(reason) = branch.audit(self.order) {
+            self.add(spot.ptr, reason.text());
+            return;
+        }
+        let separator = |i| branch.separator(i).ok().map(|separator| separator.to_vec(self.order));
+        let count = branch.count();
+        if count > 1 && !self.within(spot, separator(1).as_deref(), separator(count - 1).as_deref())
+        {
+            self.add(spot.ptr, "its separators are not between those above it");
+        }
+    }
+
+    /// Whether the lowest and the highest of some keys lie where the pages above say. A separator
+    /// is never the same as the one that its page begins with.
+    fn within(&self, spot: &Spot<'_>, low: Option<&[u8]>, high: Option<&[u8]>) -> bool {
+        let order = self.order;
+        let below = |a: Option<&[u8]>, b: Option<&[u8]>, equal: bool| match (a, b) {
+            (Some(a), Some(b)) => match order.compare(a, b) {
+                Ordering::Less => true,
+                Ordering::Equal => equal,
+                Ordering::Greater => false,
+            },
+            _ => true,
+        };
+        !self.report.ordered
+            || (below(spot.lower, low, spot.level == 0) && below(high, spot.upper, false))
+    }
+
+    fn leaf(&mut self, spot: &Spot<'_>, leaf: Leaf<'_>) -> Result<()> {
+        self.report.leaf_pages += 1;
+        self.report.used_bytes += leaf.live_bytes() as u64;
+        self.report.entries += leaf.count() as u64;
+        match leaf.audit(self.order) {
+            Err(reason) => self.add(spot.ptr, reason.text()),
+            Ok(()) if leaf.count() == 0 => self.add(spot.ptr, "it is a leaf without records"),
+            Ok(()) => {
+                let (low, high) = (leaf.key(0).ok(), leaf.key(leaf.count() - 1).ok());
+                if !self.within(spot, low, high) {
+                    self.add(spot.ptr, "its keys are not between the separators above it");
+                }
+            }
+        }
+        for index in 0..leaf.count() {
+            // A cell that cannot be read was seen by the audit.
+            if let Ok(cell) = leaf.cell(index) {
+                self.cell(spot, &cell)?;
+            } else {
+                self.complete = false;
+                self.check.incomplete = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn cell(&mut self, spot: &Spot<'_>, cell: &Cell<'_>) -> Result<()> {
+        if self.tree.order.key_bytes().is_some_and(|bytes| bytes != cell.key.len()) {
+            self.add(spot.ptr, "a key has not the length of the table's integers");
+        }
+        match (cell.kind, &mut self.records) {
+            (PayloadKind::Inline, _) => {}
+            (PayloadKind::Run, _) => match RunRef::decode(cell.payload) {
+                Ok(run) => self.run(spot, &run)?,
+                Err(reason) => {
+                    (self.complete, self.check.incomplete) = (false, true);
+                    self.add(spot.ptr, reason.text());
+                }
+            },
+            (PayloadKind::Table, Some(records)) => match Tree::decode(cell.payload) {
+                Ok(tree) if tree.changed <= spot.ptr.birth && !cell.key.is_empty() => {
+                    records.push((cell.key.to_vec(), tree, spot.ptr.birth));
+                }
+                _ => {
+                    self.check.incomplete = true;
+                    let name = cell.key.escape_ascii();
+                    let text = format!("the record of table \"{name}\" makes no sense");
+                    self.add(spot.ptr, &text);
+                }
+            },
+            (PayloadKind::Table, None) => {
+                self.add(spot.ptr, "a named table holds the record of a table");
+            }
+            (PayloadKind::DuplicateSet | PayloadKind::DuplicateTree, _) => {
+                self.add(spot.ptr, "a plain table holds duplicate values");
+            }
+        }
+        Ok(())
+    }
+
+    /// A large value: no page of it is met twice, so no byte is verified twice.
+    fn run(&mut self, spot: &Spot<'_>, run: &RunRef) -> Result<()> {
+        let page_bytes = self.check.page_bytes();
+        let pages = run.pages(page_bytes as usize);
+        let above = spot.ptr.birth;
+        let mut fresh = true;
+        for step in 0..pages {
+            let Some(pgno) = run.pgno.0.checked_add(step) else { break };
+            let ptr = Ptr { pgno: crate::page::Pgno(pgno), birth: run.birth };
+            fresh = self.check.enter(ptr, above, Some(self.name));
+            if !fresh {
+                break;
+            }
+        }
+        if !fresh {
+            self.complete = false;
+            return Ok(());
+        }
+        self.report.run_pages += pages;
+        self.report.used_bytes += u64::from(run.bytes);
+        if let Err(error) = self.check.source.run(run) {
+            self.check.trouble(run.pgno.0, Some(self.name), &error);
+        }
+        self.check.meter.advance(u64::from(pages) * page_bytes)
+    }
+
+    /// What the record of the table says of its size.
+    fn compare_with_record(&mut self) {
+        if !self.complete {
+            return;
+        }
+        let (tree, found) = (self.tree, &self.report);
+        let mut wrong = Vec::new();
+        let mut compare = |what: &str, says: u64, is: u64| {
+            if says != is {
+                wrong.push(format!("its record says {says} {what}, and there are {is}"));
+            }
+        };
+        compare("entries", tree.entries, found.entries);
+        compare("branch pages", tree.branch_pages.into(), found.branch_pages.into());
+        compare("leaf pages", tree.leaf_pages.into(), found.leaf_pages.into());
+        compare("pages of large values", tree.run_pages.into(), found.run_pages.into());
+        for text in wrong {
+            self.check.report.add(None, Some(self.name), || text);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! A pinned snapshot with everything that its image holds, read with every checksum verified.
+
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::page::{Meta, Ptr, RunRef};
+use crate::store::Store;
+use crate::store::source::PageSource;
+use crate::txn::read::ReadTxn;
+
+/// How often a pin is tried while commits come in between.
+const PINS_MAX: usize = 10_000;
+
+/// Pins the newest visible snapshot, and returns its whole image with it.
+///
+/// The image of a snapshot is kept only while the snapshot is the published one, so it is copied
+/// right after the pin, and both are taken again if a commit came in between.
+pub(crate) fn pin(env: &Env) -> Result<(ReadTxn, Meta)> {
+    let core = env.core();
+    for _ in 0..PINS_MAX {
+        let txn = env.read()?;
+        let mark = core.store.board.published();
+        if mark.txnid() != txn.id() {
+            continue;
+        }
+        match core.image(mark) {
+            Ok(meta) => return Ok((txn, meta)),
+            // Given away meanwhile, or damaged.
+            Err(error) if core.store.board.published() == mark => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Err(Error::Busy("commits follow each other too fast to read the image of one".into()))
+}
+
+/// The pages of a snapshot, each verified whenever it is read.
+pub(crate) struct Verified<'s> {
+    pub(crate) store: &'s Store,
+    pub(crate) used: u32,
+}
+
+impl PageSource for Verified<'_> {
+    fn bytes(&self, ptr: Ptr) -> Result<&[u8]> {
+        self.store.page_verified(ptr, self.used)
+    }
+
+    fn run(&self, run: &RunRef) -> Result<&[u8]> {
+        self.store.run_verified(run, self.used)
+    }
+}
