@@ -142,6 +142,7 @@ impl Env {
     /// Makes everything that has been committed durable; returns the id of the newest durable snapshot.
     pub fn sync(&self) -> Result<u64> {
         let core = &self.inner.core;
+        core.check_writable()?;
         if core.is_repair_due() {
             drop(self.write()?);
         }

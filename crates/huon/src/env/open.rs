@@ -23,6 +23,9 @@ use crate::txn::{Core, CoreCounts};
 /// How long an open that is not first waits for live clients to show in the lock file.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The same for a client that cannot write and so does not need them.
+const IDLE_TIMEOUT: Duration = Duration::from_millis(30);
+
 /// What an opening needs of the system.
 pub(crate) struct Ground {
     pub(crate) storage: Box<dyn Storage>,
@@ -47,7 +50,8 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
 /// The real files behind `path`, created if need be.
 pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
     let mut file = FileOptions {
-        read_only: options.read_only,
+        // A reader opens for writing too where it may: then it can be first, and writers can join it.
+        read_only: false,
         create: Create::Never,
         mode: options.mode,
         reserve_bytes: options.upper(),
@@ -57,7 +61,7 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
         create_file(path, options)?;
     }
     let opened = match RealFile::open(path, &file) {
-        Err(Error::Io(e)) if may_be_read(&e.source) && !options.read_only => {
+        Err(Error::Io(e)) if may_be_read(&e.source) => {
             file.read_only = true;
             RealFile::open(path, &file)?
         }

@@ -226,6 +226,15 @@ impl Store {
         }
     }
 
+    /// Makes the file hold all pages of a snapshot again: after a crash it may be shorter than the snapshot
+    /// remembers, since its free tail was cut off later.
+    pub(crate) fn cover(&self, used: u32) -> Result<()> {
+        match self.measure()? < used {
+            true => self.grow(used, used),
+            false => Ok(()),
+        }
+    }
+
     fn growth_step(&self, file_pages: u32) -> u32 {
         match self.grow_pages.load(Ordering::Relaxed) {
             0 => {

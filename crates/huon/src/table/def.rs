@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::table::codec::{Bytes, KeyCodec};
-use crate::txn::names::{MAIN, Order};
+use crate::txn::names::{Order, TableId};
 
 /// The name of a table, and the types of its keys and values.
 ///
@@ -67,7 +67,7 @@ impl<K, V> fmt::Debug for TableDef<K, V> {
 /// In a snapshot where the table does not exist its methods fail with
 /// [`Error::TableMissing`](crate::Error::TableMissing).
 pub struct Table<K, V> {
-    pub(crate) id: u32,
+    pub(crate) id: TableId,
     types: PhantomData<fn(K) -> V>,
 }
 
@@ -75,12 +75,12 @@ pub struct Table<K, V> {
 pub type RawTable = Table<Bytes, Bytes>;
 
 impl<K, V> Table<K, V> {
-    pub(crate) fn of(id: u32) -> Table<K, V> {
+    pub(crate) fn of(id: TableId) -> Table<K, V> {
         Table { id, types: PhantomData }
     }
 
     pub(crate) fn is_main(self) -> bool {
-        self.id == MAIN
+        self.id.is_main()
     }
 
     /// The same table seen as bytes.
@@ -99,6 +99,6 @@ impl<K, V> Copy for Table<K, V> {}
 
 impl<K, V> fmt::Debug for Table<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Table({})", self.id)
+        write!(f, "{:?}", self.id)
     }
 }

@@ -15,6 +15,7 @@ use crate::table::plain::{UNORDERED, encode_bound};
 use crate::table::txn::{SeatKind, Txn};
 use crate::tree::cursor::Span;
 use crate::tree::path::Path;
+use crate::txn::names::TableId;
 
 /// The records of a part of a table, from both ends; see [`Table::range`].
 ///
@@ -35,7 +36,7 @@ type Record<'t, K, V> = (<K as Codec>::Out<'t>, <V as Codec>::Out<'t>);
 impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     fn new(
         seat: SeatKind<'t>,
-        id: u32,
+        id: TableId,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> Result<Range<'t, K, V>> {
@@ -204,7 +205,7 @@ enum Gap {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Scan<K, V> {
-    id: u32,
+    id: TableId,
     path: Path,
     tree: Option<Tree>,
     version: (u64, u64),

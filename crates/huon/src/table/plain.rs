@@ -92,6 +92,11 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         Ok(old)
     }
 
+    /// The table's number in the environment of the transaction.
+    fn number_in(self, txn: &WriteTxn) -> Result<u32> {
+        txn.core.names.number(self.id)
+    }
+
     fn get_bytes(self, txn: &WriteTxn, key: &K::In) -> Result<Option<Vec<u8>>> {
         let mut scratch = Scratch::default();
         let old = txn.seat().0.get(self.id, K::encode(key, &mut scratch))?;
@@ -108,7 +113,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
         let key = K::encode(key, &mut key_room);
         let value = NewValue::Bytes(V::encode(value, &mut value_room));
-        txn.change(self.id, false, |pages, tree, order| {
+        txn.change(self.number_in(txn)?, false, |pages, tree, order| {
             check_key(tree, key)?;
             write::put(pages, tree, order, key, value, mode)
         })
@@ -131,7 +136,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
                 fill(place);
             }
         };
-        txn.change(self.id, false, |pages, tree, order| {
+        txn.change(self.number_in(txn)?, false, |pages, tree, order| {
             check_key(tree, key)?;
             write::reserve(pages, tree, order, key, bytes, &mut fill_once)
         })
@@ -141,7 +146,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     pub fn delete(self, txn: &mut WriteTxn, key: &K::In) -> Result<bool> {
         let mut scratch = Scratch::default();
         let key = K::encode(key, &mut scratch);
-        txn.change(self.id, true, |pages, tree, order| {
+        txn.change(self.number_in(txn)?, true, |pages, tree, order| {
             write::delete(pages, tree, order, key, Whose::Caller)
         })
     }
@@ -166,7 +171,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
         let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
         let is_main = self.is_main();
-        txn.change(self.id, true, |pages, tree, order| {
+        txn.change(self.number_in(txn)?, true, |pages, tree, order| {
             refuse_catalog(is_main, pages, tree)?;
             write::delete_range(pages, tree, order, from, to)
         })
@@ -175,7 +180,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Deletes everything in the table; the table stays.
     pub fn clear(self, txn: &mut WriteTxn) -> Result<()> {
         let is_main = self.is_main();
-        txn.change_unordered(self.id, true, |pages, tree| {
+        txn.change_unordered(self.number_in(txn)?, true, |pages, tree| {
             refuse_catalog(is_main, pages, tree)?;
             write::clear(pages, tree)
         })
@@ -183,7 +188,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
 
     /// Deletes the table and everything in it; whether it existed.
     pub fn drop_table(self, txn: &mut WriteTxn) -> Result<bool> {
-        txn.drop_table(self.id)
+        txn.drop_table(self.number_in(txn)?)
     }
 
     /// Gives the table another name. This handle stands for a missing table from then on.
@@ -191,7 +196,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # Errors
     /// [`Error::TableExists`] if the name is taken, by a table or a record.
     pub fn rename(self, txn: &mut WriteTxn, name: &[u8]) -> Result<()> {
-        txn.rename_table(self.id, name)
+        txn.rename_table(self.number_in(txn)?, name)
     }
 
     /// Fills an empty table from records in key order, packed to the brim and bottom-up: many times
@@ -218,7 +223,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         if self.count(txn)? != 0 {
             return Err(Error::Invalid("only an empty table can be built"));
         }
-        txn.change_firmly(self.id, |pages, tree, order| {
+        txn.change_firmly(self.number_in(txn)?, |pages, tree, order| {
             let mut builder = Builder::new(*tree, order);
             let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
             feed(&mut |key, value| {

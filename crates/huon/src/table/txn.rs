@@ -6,7 +6,7 @@ use crate::table::def::{Table, TableDef};
 use crate::table::codec::KeyCodec;
 use crate::tree::read;
 use crate::txn::catalog;
-use crate::txn::names::{MAIN, TableInfo};
+use crate::txn::names::{MAIN, TableId, TableInfo};
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
 
@@ -52,24 +52,24 @@ impl Txn for WriteTxn {}
 impl<'t> SeatKind<'t> {
     /// The table behind a handle; it must exist.
     #[inline]
-    pub(crate) fn tree(self, id: u32) -> Result<Tree> {
+    pub(crate) fn tree(self, id: TableId) -> Result<Tree> {
         let tree = match self {
-            SeatKind::Read(txn) => txn.tree(id)?,
-            SeatKind::Write(txn) => txn.tree(id)?,
+            SeatKind::Read(txn) => txn.tree(txn.core.names.number(id)?)?,
+            SeatKind::Write(txn) => txn.tree(txn.core.names.number(id)?)?,
         };
         tree.ok_or(Error::TableMissing)
     }
 
-    pub(crate) fn info(self, id: u32) -> Result<&'t TableInfo> {
+    pub(crate) fn info(self, id: TableId) -> Result<&'t TableInfo> {
         match self {
-            SeatKind::Read(txn) => txn.info(id),
-            SeatKind::Write(txn) => txn.info(id),
+            SeatKind::Read(txn) => txn.info(txn.core.names.number(id)?),
+            SeatKind::Write(txn) => txn.info(txn.core.names.number(id)?),
         }
     }
 
     /// How the table's keys compare.
     #[inline]
-    pub(crate) fn order(self, id: u32, tree: &Tree) -> Result<AnyOrder<'t>> {
+    pub(crate) fn order(self, id: TableId, tree: &Tree) -> Result<AnyOrder<'t>> {
         match tree.order {
             OrderKind::Bytes => Ok(AnyOrder::Bytes(BytesOrder)),
             stored => self.info(id)?.order.resolve(stored).ok_or(Error::TableKind),
@@ -95,7 +95,7 @@ impl<'t> SeatKind<'t> {
 
     /// The value of a key.
     #[inline]
-    pub(crate) fn get(self, id: u32, key: &[u8]) -> Result<Option<&'t [u8]>> {
+    pub(crate) fn get(self, id: TableId, key: &[u8]) -> Result<Option<&'t [u8]>> {
         let tree = self.tree(id)?;
         let cell = match (self, tree.order) {
             (SeatKind::Read(txn), OrderKind::Bytes) => {
@@ -120,7 +120,7 @@ impl ReadTxn {
     /// [`Error::TableKind`] if the name belongs to an ordinary record, or to a table of another order.
     pub fn open<K: KeyCodec, V>(&self, def: &TableDef<K, V>) -> Result<Option<Table<K, V>>> {
         let id = intern(&self.core, def)?;
-        Ok(self.tree(id)?.map(|_| Table::of(id)))
+        Ok(self.tree(id)?.map(|_| Table::of(self.core.names.handle(id))))
     }
 
     /// The names of all named tables, in order.
@@ -136,7 +136,7 @@ impl WriteTxn {
     /// As [`ReadTxn::open`].
     pub fn open<K: KeyCodec, V>(&self, def: &TableDef<K, V>) -> Result<Option<Table<K, V>>> {
         let id = intern(&self.core, def)?;
-        Ok(self.tree(id)?.map(|_| Table::of(id)))
+        Ok(self.tree(id)?.map(|_| Table::of(self.core.names.handle(id))))
     }
 
     /// A handle of the table, which is created if it does not exist.
@@ -146,7 +146,7 @@ impl WriteTxn {
     pub fn create<K: KeyCodec, V>(&mut self, def: &TableDef<K, V>) -> Result<Table<K, V>> {
         let id = intern(&self.core, def)?;
         self.create_table(id)?;
-        Ok(Table::of(id))
+        Ok(Table::of(self.core.names.handle(id)))
     }
 
     /// The names of all named tables, in order.

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::error::{Error, Result};
+use crate::os::unique_number;
 use crate::page::{AnyOrder, BytesOrder, CustomOrder, OrderKind, ReversedOrder};
 
 /// A caller's comparison of two keys.
@@ -76,9 +77,11 @@ impl Order {
     }
 }
 
-/// One table as this environment knows it.
+/// One table as a handle means it.
 #[derive(Debug)]
 pub(crate) struct TableInfo {
+    /// The first handle of the same name: what a transaction keeps for a table is kept under it.
+    pub(crate) same_name: u32,
     /// Empty for the main table.
     pub(crate) name: Box<[u8]>,
     pub(crate) order: Order,
@@ -86,15 +89,28 @@ pub(crate) struct TableInfo {
 
 const BLOCK: usize = 64;
 const BLOCKS: usize = 512;
-/// More tables than this cannot be open at once.
-pub(crate) const TABLES_MAX: usize = BLOCK * BLOCKS;
 /// The handle of the main table.
 pub(crate) const MAIN: u32 = 0;
 
 type Block = Box<[OnceLock<TableInfo>]>;
 
+/// A handle as users hold it: the number in the list, and which list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TableId {
+    tag: u32,
+    number: u32,
+}
+
+impl TableId {
+    pub(crate) fn is_main(self) -> bool {
+        self.number == MAIN
+    }
+}
+
 /// The list.
 pub(crate) struct Names {
+    /// Tells the lists of different environments apart.
+    tag: u32,
     blocks: Box<[OnceLock<Block>]>,
     by_name: Mutex<HashMap<Box<[u8]>, Vec<u32>>>,
     count: std::sync::atomic::AtomicUsize,
@@ -103,11 +119,12 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn new() -> Names {
         let names = Names {
+            tag: unique_number() as u32,
             blocks: (0..BLOCKS).map(|_| OnceLock::new()).collect(),
             by_name: Mutex::default(),
             count: 0.into(),
         };
-        names.push(TableInfo { name: Box::default(), order: Order::Bytes });
+        names.push(TableInfo { same_name: MAIN, name: Box::default(), order: Order::Bytes });
         names
     }
 
@@ -116,6 +133,21 @@ impl Names {
         self.blocks.get(id as usize / BLOCK)?.get()?[id as usize % BLOCK].get()
     }
 
+    /// The handle for a number.
+    pub(crate) fn handle(&self, number: u32) -> TableId {
+        TableId { tag: self.tag, number }
+    }
+
+    /// The number of a handle, which must be of this environment.
+    #[inline]
+    pub(crate) fn number(&self, id: TableId) -> Result<u32> {
+        match id.tag == self.tag {
+            true => Ok(id.number),
+            false => Err(Error::Invalid("the table handle belongs to another environment")),
+        }
+    }
+
+    /// Adds an entry. `None`: the list is full. Called with the names locked, or before anybody else can.
     fn push(&self, info: TableInfo) -> Option<u32> {
         let id = self.count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let block = self.blocks.get(id / BLOCK)?;
@@ -135,7 +167,9 @@ impl Names {
         if let Some(id) = same {
             return Ok(id);
         }
-        let info = TableInfo { name: name.into(), order: order.clone() };
+        let next = self.count.load(std::sync::atomic::Ordering::Relaxed) as u32;
+        let same_name = by_name.get(name).and_then(|handles| handles.first()).copied().unwrap_or(next);
+        let info = TableInfo { same_name, name: name.into(), order: order.clone() };
         let id = self.push(info).ok_or(Error::Invalid("more than 32768 tables were opened"))?;
         by_name.entry(name.into()).or_default().push(id);
         Ok(id)

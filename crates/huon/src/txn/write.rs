@@ -74,11 +74,11 @@ impl WriteTxn {
         core.repair_if_due()?;
         let (base_mark, base) = core.newest_sealed()?;
         let txnid = core.next_id(&base)?;
-        core.store.measure()?;
-        core.store.set_geometry(&base.geometry);
         if base.used > core.store.map_pages() {
             return Err(Error::MapFull);
         }
+        core.store.set_geometry(&base.geometry);
+        core.store.cover(base.used)?;
         core.shrink_file(&base)?;
         let pages = Pages::new(core.store.clone(), txnid, base.used, base.items.clone());
         Ok(WriteTxn {
@@ -150,22 +150,25 @@ impl WriteTxn {
         if id == MAIN {
             return Ok(Some(self.main));
         }
-        let known = self.tables.borrow().get(id as usize).copied().flatten();
-        if let Some(table) = known {
-            return Ok(table.tree);
-        }
         let info = self.info(id)?;
-        let tree = catalog::find(self.pages(), &self.main, &info.name)?;
+        let known = self.tables.borrow().get(info.same_name as usize).copied().flatten();
+        let tree = match known {
+            Some(table) => table.tree,
+            None => catalog::find(self.pages(), &self.main, &info.name)?,
+        };
         if let Some(tree) = &tree {
             catalog::check_order(info, tree)?;
         }
-        self.remember(id, OpenTable { tree, changed: false });
+        if known.is_none() {
+            self.remember(info, OpenTable { tree, changed: false });
+        }
         Ok(tree)
     }
 
-    fn remember(&self, id: u32, table: OpenTable) {
+    /// All handles of one name share what is known of the table.
+    fn remember(&self, info: &TableInfo, table: OpenTable) {
         let mut tables = self.tables.borrow_mut();
-        let id = id as usize;
+        let id = info.same_name as usize;
         if tables.len() <= id {
             tables.resize(id + 1, None);
         }
@@ -223,7 +226,10 @@ impl WriteTxn {
         tree.changed = self.pages().txnid();
         match id {
             MAIN => self.main = tree,
-            _ => self.remember(id, OpenTable { tree: Some(tree), changed: true }),
+            _ => {
+                let info = self.info(id)?;
+                self.remember(info, OpenTable { tree: Some(tree), changed: true });
+            }
         }
         Ok(result)
     }
@@ -263,7 +269,7 @@ impl WriteTxn {
             txn.main = main;
             Ok(tree)
         })?;
-        self.remember(id, OpenTable { tree: Some(tree), changed: false });
+        self.remember(info, OpenTable { tree: Some(tree), changed: false });
         Ok(())
     }
 
@@ -310,7 +316,7 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// All handles of a name (they differ in order) are looked up anew.
+    /// The table of this name is looked up anew.
     fn forget_name(&mut self, name: &[u8]) {
         let names = &self.core.names;
         let mut tables = self.tables.borrow_mut();
