@@ -1,1 +1,5 @@
-fn main() {}
+//! The command `huon`.
+
+fn main() -> std::process::ExitCode {
+    huon_cli::main()
+}

@@ -1,0 +1,352 @@
+//! The command line of `huon`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+
+const MAIN_HELP: &str = "\
+Keys and values are printed as text: printable ASCII stands for itself, a
+backslash is doubled, any other byte is \\xx in hex. They are read the same way.
+With --hex they are plain hex digits, both ways. A key or file \"-\" stands for
+standard input or output; the key \"-\" itself is \\2d. Put `--` before a key
+that begins with a dash.
+
+Exit codes:
+  0  fine
+  1  problems found, or what was asked for is not there
+  2  wrong usage
+  3  busy: somebody else has the file
+  4  damaged, or not a file that this version reads
+  5  the system refused something
+  130  interrupted
+
+Examples:
+  huon put fruit.huon apple red
+  huon get fruit.huon apple
+  huon ls fruit.huon --prefix a
+  huon dump fruit.huon --all | gzip > fruit.gz
+  huon check fruit.huon";
+
+/// Look into, change, check, copy, dump and load Huon environments.
+#[derive(Parser, Debug)]
+#[command(name = "huon", version, after_help = MAIN_HELP, max_term_width = 80)]
+#[command(disable_help_subcommand = true, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Show the state of an environment
+    #[command(after_help = "Examples:\n  huon info data.huon\n  huon info data.huon --json")]
+    Info(Look),
+    /// Explain where the space is: live, reusable, held by whom
+    #[command(after_help = "Examples:\n  huon stat data.huon\n  huon stat data.huon --json")]
+    Stat(Look),
+    /// List the tables and how many records each has
+    #[command(after_help = "Examples:\n  huon tables data.huon\n  huon tables data.huon --json")]
+    Tables(Look),
+    /// Print the value of a key
+    #[command(after_help = GET_HELP)]
+    Get(Get),
+    /// Store a value under a key
+    #[command(after_help = PUT_HELP)]
+    Put(Put),
+    /// Delete a key
+    #[command(after_help = DEL_HELP)]
+    Del(Del),
+    /// List records in key order, as key, tab, value
+    #[command(after_help = LS_HELP)]
+    Ls(Ls),
+    /// Print how many records a table has, the number alone
+    #[command(after_help = "Examples:\n  huon count data.huon\n  huon count data.huon -t users")]
+    Count(Count),
+    /// List who is reading, the oldest snapshot first
+    #[command(after_help = "Examples:\n  huon readers data.huon\n  huon readers data.huon --json")]
+    Readers(Look),
+    /// Verify every page of the newest snapshot, and its free space
+    #[command(after_help = CHECK_HELP)]
+    Check(Check),
+    /// Write records in the text format of mdb_dump and Berkeley DB
+    #[command(after_help = DUMP_HELP)]
+    Dump(Dump),
+    /// Read records in the text format of mdb_dump and Berkeley DB
+    #[command(after_help = LOAD_HELP)]
+    Load(Load),
+    /// Copy the newest snapshot to a new file, while others go on writing
+    #[command(after_help = COPY_HELP)]
+    Copy(Copy),
+}
+
+impl Command {
+    /// The environment that the command is about.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Command::Info(a) | Command::Stat(a) | Command::Tables(a) | Command::Readers(a) => {
+                &a.file
+            }
+            Command::Get(a) => &a.target.file,
+            Command::Put(a) => &a.target.file,
+            Command::Del(a) => &a.target.file,
+            Command::Ls(a) => &a.target.file,
+            Command::Count(a) => &a.target.file,
+            Command::Check(a) => &a.file,
+            Command::Dump(a) => &a.file,
+            Command::Load(a) => &a.file,
+            Command::Copy(a) => &a.file,
+        }
+    }
+}
+
+/// A file, and whether to print JSON.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Look {
+    /// The environment
+    pub(crate) file: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Names as hex digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+}
+
+/// A file, and a table in it.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Target {
+    /// The environment
+    pub(crate) file: PathBuf,
+    /// The table [default: the unnamed main table]
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) table: Option<OsString>,
+}
+
+/// What matters when a file is opened to be changed.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Writing {
+    /// How long to wait for another writer
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub(crate) wait: u64,
+    /// Page size in bytes; an existing file must have it
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) page_size: Option<usize>,
+}
+
+const GET_HELP: &str = "\
+Ends with 1 if a key is not there.
+
+Examples:
+  huon get data.huon apple
+  huon get data.huon picture.png --raw > picture.png
+  huon get data.huon --table users --hex 0001ff
+  cut -f1 names.txt | huon get data.huon -";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Get {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// The key; `-` reads keys from standard input, one a line
+    pub(crate) key: OsString,
+    /// Keys and values as hex digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// Print the value's bytes as they are, and nothing else
+    #[arg(long, conflicts_with_all = ["hex", "json"])]
+    pub(crate) raw: bool,
+    /// Print a JSON document a record
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const PUT_HELP: &str = "\
+The file and the table are made if they do not exist. All records of one call
+are committed together, durably.
+
+Examples:
+  huon put data.huon apple red
+  huon put data.huon --table pictures picture.png - < picture.png
+  huon put data.huon --hex 0001ff 00
+  huon ls old.huon | huon put data.huon -";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Put {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// The key; `-` reads records from standard input, a line each: key, tab, value
+    pub(crate) key: OsString,
+    /// The value; `-` takes the bytes of standard input as they are
+    pub(crate) value: Option<OsString>,
+    /// Keys and values as hex digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// Only if the key is not there yet; ends with 1 if it is
+    #[arg(long)]
+    pub(crate) new: bool,
+    #[command(flatten)]
+    pub(crate) writing: Writing,
+}
+
+const DEL_HELP: &str = "\
+Ends with 1 if a key is not there.
+
+Examples:
+  huon del data.huon apple
+  huon ls data.huon --prefix tmp/ --keys | huon del data.huon -";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Del {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// The key; `-` reads keys from standard input, one a line
+    pub(crate) key: OsString,
+    /// The key as hex digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+    #[command(flatten)]
+    pub(crate) writing: Writing,
+}
+
+const LS_HELP: &str = "\
+Examples:
+  huon ls data.huon
+  huon ls data.huon --table users --prefix a --limit 10
+  huon ls data.huon --from 2024 --to 2025
+  huon ls data.huon --reverse --limit 1
+  huon ls data.huon --json | jq -r .key";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Ls {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Only keys that begin so
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["from", "to"])]
+    pub(crate) prefix: Option<OsString>,
+    /// Only keys from this one on
+    #[arg(long, value_name = "KEY")]
+    pub(crate) from: Option<OsString>,
+    /// Only keys before this one
+    #[arg(long, value_name = "KEY")]
+    pub(crate) to: Option<OsString>,
+    /// From the last key to the first
+    #[arg(short, long)]
+    pub(crate) reverse: bool,
+    /// At most so many records
+    #[arg(short = 'n', long, value_name = "COUNT")]
+    pub(crate) limit: Option<u64>,
+    /// Keys only
+    #[arg(short, long)]
+    pub(crate) keys: bool,
+    /// Keys and values as hex digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// Print a JSON document a record
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Count {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Print a JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const CHECK_HELP: &str = "\
+Checksums, order, pointers, counts, and that every page is in use exactly once
+or free. Ends with 1 if anything is wrong.
+
+Examples:
+  huon check data.huon
+  huon check data.huon --json
+  huon check data.huon --meta-slot 1";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Check {
+    /// The environment
+    pub(crate) file: PathBuf,
+    /// Start from the meta in this slot, 0 to 2, instead of the newest whole one
+    #[arg(long, value_name = "SLOT", value_parser = clap::value_parser!(u8).range(..3))]
+    pub(crate) meta_slot: Option<u8>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing; the exit code says it
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+}
+
+const DUMP_HELP: &str = "\
+Examples:
+  huon dump data.huon > main.txt
+  huon dump data.huon --all --print data.txt
+  huon dump data.huon --table users | mdb_load -s users lmdb-directory
+  huon dump --rescue damaged.huon | huon load fresh.huon";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Dump {
+    /// The environment
+    pub(crate) file: PathBuf,
+    /// Where to write; `-` is standard output
+    #[arg(default_value = "-")]
+    pub(crate) output: PathBuf,
+    /// Only this table [default: the unnamed main table]
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) table: Option<OsString>,
+    /// All tables
+    #[arg(short, long, conflicts_with = "table")]
+    pub(crate) all: bool,
+    /// Readable text with \xx for other bytes, instead of hex digits
+    #[arg(short, long)]
+    pub(crate) print: bool,
+    /// Save what can be read of a damaged file, all tables unless one is named
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) rescue: bool,
+}
+
+const LOAD_HELP: &str = "\
+Records of a table that exists are added to it, and replace those with the same
+key, so that a load can be repeated. It commits every second: after Ctrl-C, or
+whatever ends it early, what was committed is there.
+
+Examples:
+  huon load data.huon data.txt
+  mdb_dump -a lmdb-directory | huon load data.huon
+  mdb_dump lmdb-directory | huon load data.huon --table users";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Load {
+    /// The environment; made if it does not exist
+    pub(crate) file: PathBuf,
+    /// What to read; `-` is standard input
+    #[arg(default_value = "-")]
+    pub(crate) input: PathBuf,
+    /// Load into this table what the text does not give a table
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) table: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) writing: Writing,
+}
+
+const COPY_HELP: &str = "\
+The copy appears under its name when it is whole and flushed. An existing file
+is never overwritten.
+
+Examples:
+  huon copy data.huon backup.huon
+  huon copy data.huon small.huon --compact
+  huon copy data.huon - | ssh host 'cat > backup.huon'";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Copy {
+    /// The environment
+    pub(crate) file: PathBuf,
+    /// The new file; `-` is standard output
+    pub(crate) target: PathBuf,
+    /// Rebuild every table without gaps
+    #[arg(short, long)]
+    pub(crate) compact: bool,
+}

@@ -1,0 +1,22 @@
+//! One module a command, or a few small ones that belong together.
+
+mod info;
+mod records;
+
+use crate::args::Command;
+use crate::fail::Outcome;
+
+/// Runs a command.
+pub(crate) fn run(command: Command) -> Outcome {
+    match command {
+        Command::Info(args) => info::info(&args),
+        Command::Tables(args) => info::tables(&args),
+        Command::Readers(args) => info::readers(&args),
+        Command::Get(args) => records::get(&args),
+        Command::Put(args) => records::put(&args),
+        Command::Del(args) => records::del(&args),
+        Command::Ls(args) => records::ls(&args),
+        Command::Count(args) => records::count(&args),
+        _ => Err(crate::fail::Failure::usage("this command is not part of this build.")),
+    }
+}

@@ -1,0 +1,160 @@
+//! How a command ends: its exit code, and the one sentence that explains it.
+
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use huon::Error;
+
+/// Exit codes, the same for all commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Code {
+    /// Everything is fine.
+    Fine = 0,
+    /// Problems were found, or what was asked for is not there.
+    Problems = 1,
+    /// The command line, or what it asks for, makes no sense.
+    Usage = 2,
+    /// Somebody else has the file.
+    Busy = 3,
+    /// The file is damaged, or not one that this version reads.
+    Corrupt = 4,
+    /// The system refused something.
+    Io = 5,
+    /// Ctrl-C, as shells count it.
+    Interrupted = 130,
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> ExitCode {
+        ExitCode::from(code as u8)
+    }
+}
+
+pub(crate) type Outcome = Result<Code, Failure>;
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The engine's error, about the file that the command names.
+    Engine(Error),
+    /// Who reads our output has closed it.
+    ClosedPipe,
+    /// A code and its sentence.
+    Told(Code, String),
+}
+
+impl Failure {
+    pub(crate) fn usage(text: impl Into<String>) -> Failure {
+        Failure::Told(Code::Usage, text.into())
+    }
+
+    /// A system error that is not about the environment itself.
+    pub(crate) fn io(what: &str, error: &io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
+            _ => Failure::Told(Code::Io, format!("{what}: {}.", without_number(error.to_string()))),
+        }
+    }
+
+    /// Says on standard error what happened to `path`, and gives the code.
+    pub(crate) fn report(self, program: &str, path: &Path) -> ExitCode {
+        match self {
+            Failure::ClosedPipe => Code::Fine.into(),
+            Failure::Told(code, text) => {
+                eprintln!("{program}: {text}");
+                code.into()
+            }
+            Failure::Engine(error) => {
+                eprintln!("{program}: {}", sentence(&error, path));
+                code_of(&error).into()
+            }
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match error {
+            // A closed pipe under a copy or a dump.
+            Error::Io(io) if io.source.kind() == io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
+            error => Failure::Engine(error),
+        }
+    }
+}
+
+/// Only writes to standard output give plain system errors.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::io("cannot write to standard output", &error)
+    }
+}
+
+/// What an error of the engine means to a shell.
+fn code_of(error: &Error) -> Code {
+    match error {
+        Error::TableMissing => Code::Problems,
+        Error::KeyTooLong { .. }
+        | Error::ValueTooLong
+        | Error::KeyLength
+        | Error::KeyOutOfOrder
+        | Error::TableKind
+        | Error::TableExists
+        | Error::Invalid(_)
+        | Error::PageSize { .. } => Code::Usage,
+        Error::Busy(_) => Code::Busy,
+        Error::Decode(_) | Error::NotOurs(_) | Error::Version(_) | Error::Corrupt(_) => {
+            Code::Corrupt
+        }
+        _ => Code::Io,
+    }
+}
+
+/// What, where, and what to do.
+fn sentence(error: &Error, path: &Path) -> String {
+    let (path, text) = (path.display(), without_number(error.to_string()));
+    let place = match text.contains(&path.to_string()) {
+        true => String::new(),
+        false => format!("{path}: "),
+    };
+    let text = text.trim_end_matches('.');
+    match advice(error) {
+        "" => format!("{place}{text}."),
+        advice => format!("{place}{text}; {advice}."),
+    }
+}
+
+/// The system's texts end with a number that says the same again.
+fn without_number(text: String) -> String {
+    match text.rsplit_once(" (os error ") {
+        Some((words, _)) => words.to_owned(),
+        None => text,
+    }
+}
+
+fn advice(error: &Error) -> &'static str {
+    match error {
+        Error::Busy(_) => "try again when it is free",
+        Error::NotOurs(_) => "check the name",
+        Error::Version(_) => "use a newer huon",
+        Error::PageSize { .. } => "leave the option out to take the file as it is",
+        Error::Corrupt(_) => "see `huon check`, and `huon dump --rescue` to save what can be read",
+        Error::TableMissing => "`huon tables` lists them",
+        Error::TableKind => {
+            "`huon tables` lists the tables, and `huon ls` without bounds shows any of them"
+        }
+        Error::KeyLength => "use --hex to give exactly so many bytes",
+        Error::KeyTooLong { .. } => "only a file with larger pages holds such keys",
+        Error::ReadOnly => "check the permissions of the file and its directory",
+        Error::Io(io) => match io.source.kind() {
+            io::ErrorKind::NotFound => {
+                "check the name, or make the file with `huon put` or `huon load`"
+            }
+            io::ErrorKind::PermissionDenied => "check the permissions",
+            io::ErrorKind::StorageFull => "free some space; what was committed is safe",
+            _ => "",
+        },
+        _ => "",
+    }
+}

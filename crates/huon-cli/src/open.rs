@@ -1,0 +1,54 @@
+//! Opening the environment that a command names, and the table in it.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+use huon::{Bytes, Env, Order, RawTable, ReadTxn, TableDef, WriteTxn};
+
+use crate::args::{Target, Writing};
+use crate::fail::{Code, Failure};
+use crate::text::Form;
+
+/// Opens a file to look at it: nothing is created or written.
+pub(crate) fn look(path: &Path) -> Result<Env, Failure> {
+    Ok(Env::options().read_only(true).create(false).open(path)?)
+}
+
+/// Opens a file to change it, and creates it if that is wanted.
+pub(crate) fn change(path: &Path, writing: &Writing, create: bool) -> Result<Env, Failure> {
+    let mut options = Env::options();
+    options.create(create).lock_timeout(Duration::from_secs(writing.wait));
+    if let Some(bytes) = writing.page_size {
+        options.page_bytes(bytes);
+    }
+    Ok(options.open(path)?)
+}
+
+/// What `--table` names; the main table without it. Whatever order a table has is the right one.
+pub(crate) fn definition(table: Option<&OsStr>) -> Result<TableDef<Bytes, Bytes>, Failure> {
+    let Some(name) = table else { return Ok(TableDef::main()) };
+    let name = Form::Plain.argument("table name", name)?;
+    if name.is_empty() {
+        return Ok(TableDef::main());
+    }
+    Ok(TableDef::named(name).ordered(Order::Stored))
+}
+
+/// The table to read from.
+pub(crate) fn table(txn: &ReadTxn, target: &Target) -> Result<RawTable, Failure> {
+    let def = definition(target.table.as_deref())?;
+    txn.open(&def)?.ok_or_else(|| missing(&def, target))
+}
+
+/// The table to delete from; it is not created.
+pub(crate) fn table_to_change(txn: &WriteTxn, target: &Target) -> Result<RawTable, Failure> {
+    let def = definition(target.table.as_deref())?;
+    txn.open(&def)?.ok_or_else(|| missing(&def, target))
+}
+
+fn missing(def: &TableDef<Bytes, Bytes>, target: &Target) -> Failure {
+    let (path, name) = (target.file.display(), Form::Plain.show(def.name()));
+    let text = format!("{path} has no table \"{name}\"; `huon tables {path}` lists what it has.");
+    Failure::Told(Code::Problems, text)
+}

@@ -1,0 +1,52 @@
+//! Progress on a terminal: bytes, rate, time left. Elsewhere nothing is shown.
+
+use std::io::IsTerminal;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+const KNOWN: &str = "{msg} {wide_bar} {binary_bytes}/{binary_total_bytes} \
+                     {binary_bytes_per_sec} {eta} left";
+const UNKNOWN: &str = "{msg} {spinner} {binary_bytes} {binary_bytes_per_sec} {elapsed}";
+const COUNTED: &str = "{msg} {wide_bar} {human_pos}/{human_len} {per_sec} {eta} left";
+
+/// A line on standard error that follows some work, if that is a terminal.
+pub(crate) struct Bar(ProgressBar);
+
+impl Bar {
+    /// For work on bytes; `total` is 0 where it is not known.
+    pub(crate) fn bytes(what: &'static str, total: u64) -> Bar {
+        Bar::new(what, total, if total == 0 { UNKNOWN } else { KNOWN })
+    }
+
+    /// For work on so many things.
+    pub(crate) fn count(what: &'static str, total: u64) -> Bar {
+        Bar::new(what, total, COUNTED)
+    }
+
+    fn new(what: &'static str, total: u64, template: &str) -> Bar {
+        if !std::io::stderr().is_terminal() {
+            return Bar(ProgressBar::hidden());
+        }
+        let bar = if total == 0 { ProgressBar::no_length() } else { ProgressBar::new(total) };
+        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_message(what);
+        Bar(bar)
+    }
+
+    /// So much is done of what is now known to be `total`.
+    pub(crate) fn at(&self, done: u64, total: u64) {
+        if total != 0 && self.0.length() != Some(total) {
+            self.0.set_length(total);
+        }
+        self.0.set_position(done);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,33 @@
+//! Ctrl-C and its relatives, for commands that have something to finish first.
+//!
+//! 1. The first signal only raises a flag; a second one ends the process at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::fail::Failure;
+
+/// Whether somebody asked this process to end.
+#[derive(Clone)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// From now on signals are noted instead of ending the process.
+    pub(crate) fn on_signals() -> Result<Stop, Failure> {
+        let stop = Stop(Arc::default());
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // In this order: the first signal finds the flag down and raises it.
+            flag::register_conditional_shutdown(signal, 128 + signal, stop.0.clone())
+                .and_then(|_| flag::register(signal, stop.0.clone()))
+                .map_err(|e| Failure::io("cannot catch signals", &e))?;
+        }
+        Ok(stop)
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
