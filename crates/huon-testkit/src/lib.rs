@@ -1,3 +1,12 @@
 //! Models, random histories and crash images for testing Huon.
 
+pub mod audit;
+mod changes;
 pub mod figures;
+pub mod history;
+mod looks;
+pub mod model;
+pub mod program;
+pub mod random;
+pub mod shrink;
+pub mod trail;

@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::counts::{Counters, IoCounts};
 use super::map::Map;
+use super::memory::MemoryFile;
 use super::{Identity, Storage, parts_bytes, past_end};
 use crate::error::{Error, Result};
 
@@ -99,7 +100,10 @@ struct State {
     /// Handles that hold the lock, and whether alone.
     holders: Vec<(u64, bool)>,
     loss: Option<Loss>,
+    watch: Option<Arc<Watch>>,
 }
+
+type Watch = dyn Fn(&SimDisk) + Send + Sync;
 
 /// Blocks whose contents in the cache differ from the disk's, with what the disk has.
 #[derive(Default)]
@@ -144,6 +148,7 @@ impl SimDisk {
             boot,
             holders: Vec::new(),
             loss: None,
+            watch: None,
         };
         let machine = Machine { map, inode, state: Mutex::new(state), slot: OnceLock::new() };
         Ok(SimDisk { machine: Arc::new(machine) })
@@ -202,6 +207,25 @@ impl SimDisk {
         // SAFETY: whoever writes the memory holds the state's lock, as we do.
         unsafe { self.machine.map.copy_out(0, &mut image) };
         image
+    }
+
+    /// The words of the lock file as they are now; none if nobody has opened it yet.
+    pub fn lock_image(&self) -> Vec<u64> {
+        let file = self.machine.slot.get().and_then(|slot| slot.downcast_ref::<Arc<MemoryFile>>());
+        file.map(|file| file.words_image()).unwrap_or_default()
+    }
+
+    /// Puts a lock file that holds `words`, as [`SimDisk::lock_image`] gave them, beside the data
+    /// file, unless there is one. Nobody has it open.
+    pub fn with_lock_image(self, words: &[u64]) -> SimDisk {
+        let boot = self.boot();
+        self.machine.slot.get_or_init(|| Box::new(MemoryFile::from_image(words, boot)));
+        self
+    }
+
+    /// Calls `watch` after each recorded event, on the thread that caused it.
+    pub fn watch(&self, watch: impl Fn(&SimDisk) + Send + Sync + 'static) {
+        self.state().watch = Some(Arc::new(watch));
     }
 
     /// The number of this boot.
@@ -316,6 +340,15 @@ impl SimFile {
         if self.writable { Ok(self.machine.state()) } else { Err(Error::ReadOnly) }
     }
 
+    /// Tells the watcher, with the state unlocked.
+    fn seen(&self, state: MutexGuard<'_, State>) {
+        let watch = state.watch.clone().filter(|_| state.recording);
+        drop(state);
+        if let Some(watch) = watch {
+            watch(&SimDisk { machine: Arc::clone(&self.machine) });
+        }
+    }
+
     fn try_lock(&self, alone: bool) -> bool {
         let mut state = self.machine.state();
         let others = |&(handle, theirs): &(u64, bool)| handle != self.handle && (alone || theirs);
@@ -362,6 +395,7 @@ impl Storage for SimFile {
         }
         state.note(|| Event::Write { offset, bytes: parts.concat().into() });
         self.counters.wrote(bytes);
+        self.seen(state);
         Ok(())
     }
 
@@ -378,6 +412,7 @@ impl Storage for SimFile {
         }
         state.note(|| Event::Sync);
         self.counters.synced();
+        self.seen(state);
         Ok(())
     }
 
@@ -392,6 +427,7 @@ impl Storage for SimFile {
             state.file_bytes = bytes;
             state.note(|| Event::Grow { from, to: bytes });
             self.counters.grew();
+            self.seen(state);
         }
         Ok(())
     }
@@ -407,6 +443,7 @@ impl Storage for SimFile {
             unsafe { self.machine.map.zero(bytes..from) };
             state.file_bytes = bytes;
             state.note(|| Event::Shrink { from, to: bytes });
+            self.seen(state);
         }
         Ok(())
     }

@@ -1,0 +1,324 @@
+//! Operations that change a table, with what the model expects of them.
+
+use huon::{Error, Order, RawTable, TableDef, WriteTxn};
+
+use crate::history::{History, Step, Stop};
+use crate::model::{Model, TableId};
+use crate::program::{self, How, Op, Value};
+use crate::random::digest;
+
+/// What a change answers.
+#[derive(Debug, PartialEq, Eq)]
+enum Got {
+    Nothing,
+    Flag(bool),
+    Old(Option<Vec<u8>>),
+    Count(u64),
+    Refused(i32),
+}
+
+/// Stands for every way to say that there is no such table.
+const MISSING: i32 = 5;
+
+impl Got {
+    fn of<T>(result: huon::Result<T>, got: impl FnOnce(T) -> Got) -> Result<Got, Stop> {
+        match result {
+            Ok(value) => Ok(got(value)),
+            Err(Error::Io(_) | Error::Corrupt(_) | Error::MapFull | Error::TxnBroken) => {
+                result.map(|_| Got::Nothing).map_err(Stop::from)
+            }
+            Err(error) => Ok(Got::Refused(error.code())),
+        }
+    }
+}
+
+impl History {
+    /// Performs a change on both sides; whether it wrote a large value. Others are passed over.
+    pub(crate) fn change(&mut self, op: &Op, txn: &mut WriteTxn) -> Result<bool, Stop> {
+        let mut large = false;
+        match op {
+            Op::Write { how, table, key, value } => {
+                large = value.bytes + key.len() + 12 > (self.page_bytes() - 32) / 2;
+                self.write(txn, *how, *table, key, *value)?;
+            }
+            Op::Fill { table, first, count, step, bytes } => {
+                for i in 0..*count {
+                    let key = program::key(table.order(), self.page_bytes(), first + i * step);
+                    let value = Value { bytes: *bytes, seed: first + i };
+                    self.write(txn, How::Put, *table, &key, value)?;
+                }
+                large = bytes + 12 > (self.page_bytes() - 32) / 4;
+                self.counts.add("fill", 1);
+            }
+            Op::Take { table, key } => self.take(txn, *table, key)?,
+            Op::Delete { table, key } => self.delete(txn, *table, key)?,
+            Op::DeleteRange { .. } => self.delete_range(txn, op)?,
+            Op::Clear { table } => self.clear(txn, *table)?,
+            Op::Create { table } => self.create(txn, *table)?,
+            Op::Drop { table } => self.drop_table(txn, *table)?,
+            Op::Rename { table } => self.rename(txn, *table)?,
+            Op::Build { .. } => {
+                self.build(txn, op)?;
+                large = true;
+            }
+            _ => {}
+        }
+        Ok(large)
+    }
+
+    /// A handle of the table; `None` if this client never had one. Some keys go through a second
+    /// handle of the same table.
+    pub(crate) fn handle(
+        &mut self,
+        txn: &WriteTxn,
+        id: TableId,
+        alias: bool,
+    ) -> Result<Option<RawTable>, Stop> {
+        let alias = alias && !id.is_main() && id.order() != crate::model::KeyOrder::ByLength;
+        let def = match alias {
+            true => TableDef::named(id.name()).ordered(Order::Stored),
+            false => id.def(),
+        };
+        let slot = (self.client, id, alias);
+        match txn.open(&def) {
+            Ok(Some(table)) if self.work.table(id).is_some() => {
+                self.handles.insert(slot, table);
+            }
+            Ok(None) if self.work.table(id).is_none() => {}
+            Err(Error::TableKind) if hides(&self.work, id) => {}
+            other => {
+                let there = self.work.table(id).is_some();
+                return Err(Stop::Fail(format!("open {id:?} gave {other:?}, it exists: {there}")));
+            }
+        }
+        Ok(self.handles.get(&slot).copied())
+    }
+
+    fn expect(&mut self, what: &'static str, id: TableId, found: Got, expected: Got) -> Step {
+        let missing = |got: &Got| matches!(got, Got::Refused(5..=7));
+        let same = found == expected
+            || (expected == Got::Refused(MISSING) && missing(&found))
+            || (hides(&self.work, id) && missing(&found) && missing(&expected));
+        if !same {
+            return Err(Stop::Fail(format!("{what} {id:?}: {found:?}, expected {expected:?}")));
+        }
+        self.counts.add(what, 1);
+        if matches!(found, Got::Refused(_)) {
+            self.counts.add("refusal", 1);
+        }
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        txn: &mut WriteTxn,
+        how: How,
+        id: TableId,
+        key: &[u8],
+        value: Value,
+    ) -> Step {
+        let Some(table) = self.handle(txn, id, digest(key) % 9 == 0)? else { return Ok(()) };
+        let bytes = value.make();
+        let (what, found) = match how {
+            How::Put => ("put", Got::of(table.put(txn, key, &bytes), Got::Flag)),
+            How::InsertNew => {
+                ("insert new", Got::of(table.insert_new(txn, key, &bytes), Got::Flag))
+            }
+            How::Update => ("update", Got::of(table.update(txn, key, &bytes), Got::Flag)),
+            How::Append => ("append", Got::of(table.append(txn, key, &bytes), |()| Got::Nothing)),
+            How::Replace => ("replace", Got::of(table.replace(txn, key, &bytes), Got::Old)),
+            How::Reserve => {
+                let fill = |place: &mut [u8]| {
+                    assert!(place.iter().all(|&b| b == 0), "a reserved place is not zero");
+                    place.copy_from_slice(&bytes);
+                };
+                ("reserve", Got::of(table.reserve(txn, key, bytes.len(), fill), |()| Got::Nothing))
+            }
+        };
+        let max = (self.page_bytes() - 32) / 2 - 10;
+        let (expected, stores) = expect_write(&self.work, max, how, id, key);
+        self.expect(what, id, found?, expected)?;
+        if stores && let Some(records) = self.work.table_mut(id) {
+            records.put(id.order().sort_key(key), key, &bytes);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, txn: &mut WriteTxn, id: TableId, key: &[u8]) -> Step {
+        let Some(table) = self.handle(txn, id, key.len() % 9 == 1)? else { return Ok(()) };
+        let found = Got::of(table.take(txn, key), Got::Old)?;
+        let sort_key = id.order().sort_key(key);
+        let expected = match self.work.table_mut(id) {
+            None => Got::Refused(MISSING),
+            Some(records) => {
+                let old = records.get(&sort_key).map(|value| value.to_vec());
+                records.delete(&sort_key);
+                Got::Old(old)
+            }
+        };
+        self.expect("take", id, found, expected)
+    }
+
+    fn delete(&mut self, txn: &mut WriteTxn, id: TableId, key: &[u8]) -> Step {
+        let Some(table) = self.handle(txn, id, key.len() % 9 == 2)? else { return Ok(()) };
+        let found = Got::of(table.delete(txn, key), Got::Flag)?;
+        let is_name = id.is_main() && self.work.is_name(key);
+        let expected = match self.work.table_mut(id) {
+            None => Got::Refused(MISSING),
+            Some(_) if is_name => Got::Refused(6),
+            Some(records) => Got::Flag(records.delete(&id.order().sort_key(key))),
+        };
+        self.expect("delete", id, found, expected)
+    }
+
+    fn delete_range(&mut self, txn: &mut WriteTxn, op: &Op) -> Step {
+        let Op::DeleteRange { table: id, from, to } = op else { return Ok(()) };
+        let Some(table) = self.handle(txn, *id, false)? else { return Ok(()) };
+        let found = Got::of(table.delete_range(txn, (from.clone(), to.clone())), Got::Count)?;
+        let has_names = id.is_main() && self.work.named().next().is_some();
+        let order = id.order();
+        let sorted = |bound: &std::ops::Bound<Vec<u8>>| bound.clone().map(|k| order.sort_key(&k));
+        let expected = match self.work.table_mut(*id) {
+            None => Got::Refused(MISSING),
+            Some(_) if has_names => Got::Refused(6),
+            Some(records) => {
+                let gone = records.between(sorted(from), sorted(to));
+                let gone: Vec<Vec<u8>> = gone.map(|(key, _)| key.clone()).collect();
+                gone.iter().for_each(|key| drop(records.delete(key)));
+                Got::Count(gone.len() as u64)
+            }
+        };
+        self.expect("delete range", *id, found, expected)
+    }
+
+    fn clear(&mut self, txn: &mut WriteTxn, id: TableId) -> Step {
+        let Some(table) = self.handle(txn, id, false)? else { return Ok(()) };
+        let found = Got::of(table.clear(txn), |()| Got::Nothing)?;
+        let has_names = id.is_main() && self.work.named().next().is_some();
+        let expected = match self.work.table_mut(id) {
+            None => Got::Refused(MISSING),
+            Some(_) if has_names => Got::Refused(6),
+            Some(records) => {
+                records.clear();
+                Got::Nothing
+            }
+        };
+        self.expect("clear", id, found, expected)
+    }
+
+    fn create(&mut self, txn: &mut WriteTxn, id: TableId) -> Step {
+        let created = txn.create(&id.def());
+        if let Ok(table) = &created {
+            self.handles.insert((self.client, id, false), *table);
+        }
+        let found = Got::of(created, |_| Got::Nothing)?;
+        if hides(&self.work, id) {
+            return self.expect("create", id, found, Got::Refused(MISSING));
+        }
+        self.work.create(id);
+        self.expect("create", id, found, Got::Nothing)
+    }
+
+    fn drop_table(&mut self, txn: &mut WriteTxn, id: TableId) -> Step {
+        let Some(table) = self.handle(txn, id, false)? else { return Ok(()) };
+        let found = Got::of(table.drop_table(txn), Got::Flag)?;
+        if id.is_main() {
+            return self.expect("drop", id, found, Got::Refused(10));
+        }
+        if hides(&self.work, id) {
+            // Whether the handle was looked up before decides how it says no.
+            let refused = matches!(found, Got::Refused(_) | Got::Flag(false));
+            return if refused { Ok(()) } else { Err(Stop::Fail(format!("drop gave {found:?}"))) };
+        }
+        let expected = Got::Flag(self.work.drop_table(id));
+        self.expect("drop", id, found, expected)
+    }
+
+    fn rename(&mut self, txn: &mut WriteTxn, id: TableId) -> Step {
+        let Some(table) = self.handle(txn, id, false)? else { return Ok(()) };
+        let to = id.renamed();
+        let found = Got::of(table.rename(txn, &to.name()), |()| Got::Nothing)?;
+        let expected = if id.is_main() {
+            Got::Refused(10)
+        } else if self.work.table(id).is_none() {
+            Got::Refused(MISSING)
+        } else if self.work.table(to).is_some() || hides(&self.work, to) {
+            Got::Refused(7)
+        } else {
+            self.work.rename(id, to);
+            Got::Nothing
+        };
+        self.expect("rename", id, found, expected)
+    }
+
+    fn build(&mut self, txn: &mut WriteTxn, op: &Op) -> Step {
+        let Op::Build { table: id, count, bytes } = op else { return Ok(()) };
+        let order = id.order();
+        let may = |model: &Model| match model.table(*id) {
+            Some(records) => {
+                records.count() == 0 && !(id.is_main() && model.named().next().is_some())
+            }
+            None => false,
+        };
+        if !may(&self.work) {
+            return Ok(());
+        }
+        let Some(table) = self.handle(txn, *id, false)? else { return Ok(()) };
+        let mut keys: Vec<Vec<u8>> =
+            (0..*count).map(|n| program::key(order, self.page_bytes(), n * 3)).collect();
+        keys.sort_by_key(|key| order.sort_key(key));
+        keys.dedup();
+        let values: Vec<Vec<u8>> =
+            (0..keys.len() as u64).map(|seed| Value { bytes: *bytes, seed }.make()).collect();
+        let built = table.build(txn, |append| {
+            keys.iter().zip(&values).try_for_each(|(key, value)| append(key, value))
+        });
+        let found = Got::of(built, |()| Got::Nothing)?;
+        if let Some(records) = self.work.table_mut(*id) {
+            for (key, value) in keys.iter().zip(&values) {
+                records.put(order.sort_key(key), key, value);
+            }
+        }
+        self.expect("build", *id, found, Got::Nothing)
+    }
+}
+
+/// Whether an ordinary record of the main table has the table's name.
+pub(crate) fn hides(model: &Model, id: TableId) -> bool {
+    let records = model.table(TableId::MAIN);
+    !id.is_main() && records.is_some_and(|records| records.get(&id.name()).is_some())
+}
+
+/// What a write should answer, and whether it stores the record.
+fn expect_write(model: &Model, max: usize, how: How, id: TableId, key: &[u8]) -> (Got, bool) {
+    let Some(records) = model.table(id) else { return (Got::Refused(MISSING), false) };
+    if id.order().key_bytes().is_some_and(|bytes| bytes != key.len()) {
+        return (Got::Refused(3), false);
+    }
+    if key.len() > max {
+        return (Got::Refused(1), false);
+    }
+    if id.is_main() && model.is_name(key) {
+        return match how {
+            How::InsertNew => (Got::Flag(false), false),
+            How::Append => (Got::Refused(4), false),
+            _ => (Got::Refused(6), false),
+        };
+    }
+    let sort_key = id.order().sort_key(key);
+    let old = records.get(&sort_key);
+    match how {
+        How::Put => (Got::Flag(old.is_none()), true),
+        How::InsertNew => (Got::Flag(old.is_none()), old.is_none()),
+        How::Update => (Got::Flag(old.is_some()), old.is_some()),
+        How::Replace => (Got::Old(old.map(|value| value.to_vec())), true),
+        How::Reserve => (Got::Nothing, true),
+        How::Append => {
+            let mut above = records.last().is_none_or(|last| *last < sort_key);
+            if id.is_main() {
+                above &= model.named().all(|name| name.name() < sort_key);
+            }
+            if above { (Got::Nothing, true) } else { (Got::Refused(4), false) }
+        }
+    }
+}

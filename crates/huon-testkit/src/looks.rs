@@ -1,0 +1,276 @@
+//! Operations that only look, in any transaction: gets, ranges, prefixes and detached scans.
+
+use std::ops::Bound;
+
+use huon::{Bytes, Error, RawTable, Scan, TableDef, Txn};
+
+use crate::changes::hides;
+use crate::history::{History, Step, Stop, fail};
+use crate::model::{self, KeyOrder, Model, Record, Records, TableId};
+use crate::program::{Goal, Op};
+
+/// Where a scan stands, in sort keys: always between two records.
+#[derive(Clone, Debug)]
+enum Gap {
+    Start,
+    End,
+    Before(Vec<u8>),
+    After(Vec<u8>),
+}
+
+/// A detached scan and where it should stand.
+pub(crate) struct ScanState {
+    pub(crate) client: usize,
+    id: TableId,
+    scan: Scan<Bytes, Bytes>,
+    gap: Gap,
+}
+
+impl Gap {
+    /// The next record in a direction, and the gap beyond it.
+    fn step<'r>(&self, records: &'r Records, back: bool) -> (Option<&'r Record>, Gap) {
+        use Bound::{Excluded, Included, Unbounded};
+        let mut range = match (self, back) {
+            (Gap::Start, false) | (Gap::End, true) => records.between(Unbounded, Unbounded),
+            (Gap::Start, true) => return (None, Gap::Start),
+            (Gap::End, false) => return (None, Gap::End),
+            (Gap::Before(key), false) => records.between(Included(key.clone()), Unbounded),
+            (Gap::Before(key), true) => records.between(Unbounded, Excluded(key.clone())),
+            (Gap::After(key), false) => records.between(Excluded(key.clone()), Unbounded),
+            (Gap::After(key), true) => records.between(Unbounded, Included(key.clone())),
+        };
+        match if back { range.next_back() } else { range.next() } {
+            Some((key, record)) if back => (Some(record), Gap::Before(key.clone())),
+            Some((key, record)) => (Some(record), Gap::After(key.clone())),
+            None => (None, if back { Gap::Start } else { Gap::End }),
+        }
+    }
+}
+
+impl History {
+    /// Performs an operation that looks; others are passed over.
+    pub(crate) fn look<T: Openable>(&mut self, op: &Op, txn: &T, model: &Model) -> Step {
+        match op {
+            Op::Get { table: id, key } => {
+                let Some((table, records)) = open(txn, *id, model)? else { return Ok(()) };
+                let found = table.get(txn, key)?;
+                let expected = records.get(&id.order().sort_key(key));
+                if found != expected.map(|value| &value[..]) {
+                    return Err(Stop::Fail(format!("get {id:?} {}", model::short(key))));
+                }
+                if table.contains(txn, key)? != expected.is_some() {
+                    return Err(Stop::Fail(format!("contains {id:?} {}", model::short(key))));
+                }
+                self.counts.add("get", 1);
+            }
+            Op::Range { table: id, from, to, ends } => {
+                let Some((table, records)) = open(txn, *id, model)? else { return Ok(()) };
+                range(txn, *id, table, records, (from, to), *ends)?;
+                self.counts.add("range", 1);
+            }
+            Op::Prefix { table: id, key, back } => self.prefix(txn, model, *id, key, *back)?,
+            Op::Whole { table: id } => {
+                let Some((table, records)) = open(txn, *id, model)? else { return Ok(()) };
+                let hidden = if id.is_main() { model.named().count() } else { 0 };
+                model::compare_table(txn, table, records, hidden)?;
+                ends_of(txn, table, records)?;
+                self.counts.add("whole table", 1);
+            }
+            Op::ScanOpen { scan, table: id } => {
+                if let Some((table, _)) = open(txn, *id, model)? {
+                    let state = ScanState {
+                        client: self.client,
+                        id: *id,
+                        scan: table.scan(),
+                        gap: Gap::Start,
+                    };
+                    self.scans[usize::from(*scan)] = Some(state);
+                    self.counts.add("scan open", 1);
+                }
+            }
+            Op::ScanMove { scan, goal } => self.scan_move(usize::from(*scan), goal),
+            Op::ScanStep { scan, back, steps, reader } => {
+                let index = usize::from(*scan);
+                let mine = self.scans[index].as_ref().is_some_and(|s| s.client == self.client);
+                if *reader {
+                    let walked = self.with_reader(index, |history, txn, model| {
+                        history.scan_step(index, txn, model, *back, *steps)
+                    })?;
+                    self.counts.add("scan by reader", u64::from(walked));
+                } else if mine {
+                    self.scan_step(index, txn, model, *back, *steps)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn prefix<T: Openable>(
+        &mut self,
+        txn: &T,
+        model: &Model,
+        id: TableId,
+        prefix: &[u8],
+        back: bool,
+    ) -> Step {
+        let Some((table, records)) = open(txn, id, model)? else { return Ok(()) };
+        let found = table.prefix(txn, prefix);
+        if id.order() != KeyOrder::Bytes {
+            return match found {
+                Err(Error::TableKind) => Ok(()),
+                _ => Err(Stop::Fail(format!("prefix of {id:?} was not refused"))),
+            };
+        }
+        let mut found = found?;
+        let expected: Vec<&Record> =
+            records.iter().filter(|record| record.0.starts_with(prefix)).collect();
+        for i in 0..=expected.len() {
+            let (next, wanted) = match back {
+                false => (found.next(), expected.get(i).copied()),
+                true => (found.next_back(), expected.iter().rev().nth(i).copied()),
+            };
+            model::same(next.transpose()?, wanted, "prefix")?;
+        }
+        self.counts.add("prefix", 1);
+        Ok(())
+    }
+
+    fn scan_move(&mut self, scan: usize, goal: &Goal) {
+        let Some(state) = &mut self.scans[scan] else { return };
+        let order = state.id.order();
+        match goal {
+            Goal::Start => {
+                state.scan.to_start();
+                state.gap = Gap::Start;
+            }
+            Goal::End => {
+                state.scan.to_end();
+                state.gap = Gap::End;
+            }
+            Goal::Before(key) => {
+                state.scan.seek(key);
+                state.gap = Gap::Before(order.sort_key(key));
+            }
+            Goal::After(key) => {
+                state.scan.seek_after(key);
+                state.gap = Gap::After(order.sort_key(key));
+            }
+        }
+        self.counts.add("scan move", 1);
+    }
+
+    fn scan_step<T: Txn>(
+        &mut self,
+        scan: usize,
+        txn: &T,
+        model: &Model,
+        back: bool,
+        steps: u8,
+    ) -> Step {
+        let Some(state) = &mut self.scans[scan] else { return Ok(()) };
+        for _ in 0..steps {
+            let found = if back { state.scan.prev(txn) } else { state.scan.next(txn) };
+            let Some(records) = model.table(state.id) else {
+                return match found {
+                    Err(Error::TableMissing) => Ok(()),
+                    Err(Error::TableKind) if hides(model, state.id) => Ok(()),
+                    Err(error) => Err(fail(error)),
+                    Ok(_) => Err(Stop::Fail("a scan found something in no table".into())),
+                };
+            };
+            let (expected, gap) = state.gap.step(records, back);
+            let what = if back { "scan back" } else { "scan" };
+            let what = format!("{what} {scan} of {:?} from {:?}", state.id, short_gap(&state.gap));
+            model::same(found?, expected, &what)?;
+            state.gap = gap;
+        }
+        self.counts.add(if back { "scan back" } else { "scan forward" }, u64::from(steps));
+        Ok(())
+    }
+}
+
+fn short_gap(gap: &Gap) -> String {
+    match gap {
+        Gap::Start => "start".into(),
+        Gap::End => "end".into(),
+        Gap::Before(key) => format!("before {}", model::short(key)),
+        Gap::After(key) => format!("after {}", model::short(key)),
+    }
+}
+
+/// A transaction that opens tables.
+pub(crate) trait Openable: Txn {
+    fn open_table(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>>;
+}
+
+impl Openable for huon::ReadTxn {
+    fn open_table(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>> {
+        self.open(def)
+    }
+}
+
+impl Openable for huon::WriteTxn {
+    fn open_table(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>> {
+        self.open(def)
+    }
+}
+
+/// A table and its model, if it exists.
+fn open<'m, T: Openable>(
+    txn: &T,
+    id: TableId,
+    model: &'m Model,
+) -> Result<Option<(RawTable, &'m Records)>, Stop> {
+    match (txn.open_table(&id.def()), model.table(id)) {
+        (Ok(Some(table)), Some(records)) => Ok(Some((table, records))),
+        (Ok(None), None) => Ok(None),
+        (Err(Error::TableKind), None) if hides(model, id) => Ok(None),
+        (Err(error), _) => Err(fail(error)),
+        (Ok(table), _) => Err(Stop::Fail(format!("{id:?} exists: {}", table.is_some()))),
+    }
+}
+
+/// Takes a range from both ends, as the bits of `ends` say.
+fn range<T: Txn>(
+    txn: &T,
+    id: TableId,
+    table: RawTable,
+    records: &Records,
+    (from, to): (&Bound<Vec<u8>>, &Bound<Vec<u8>>),
+    ends: u64,
+) -> Step {
+    let mut found = table.range(txn, (from.clone(), to.clone()))?;
+    let sorted = |bound: &Bound<Vec<u8>>| bound.clone().map(|key| id.order().sort_key(&key));
+    let mut expected = records.between(sorted(from), sorted(to)).map(|(_, record)| record);
+    for step in 0.. {
+        // Mostly one way, sometimes in turns.
+        let back = match ends % 3 {
+            0 => false,
+            1 => true,
+            _ => ends >> (step % 60) & 4 != 0,
+        };
+        let (next, wanted) = match back {
+            true => (found.next_back(), expected.next_back()),
+            false => (found.next(), expected.next()),
+        };
+        let next = next.transpose()?;
+        model::same(next, wanted, "range")?;
+        if next.is_none() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn ends_of<T: Txn>(txn: &T, table: RawTable, records: &Records) -> Step {
+    model::same(table.first(txn)?, records.iter().next(), "first")?;
+    model::same(table.last(txn)?, records.iter().next_back(), "last")?;
+    let mut cursor = table.cursor(txn)?;
+    for record in records.iter().take(5) {
+        model::same(cursor.peek_next()?, Some(record), "cursor")?;
+        model::same(cursor.next()?, Some(record), "cursor")?;
+        model::same(cursor.peek_prev()?, Some(record), "cursor")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,335 @@
+//! What an environment should hold: plain maps, cloned at will.
+//!
+//! Every order that the tests use can be written as a transformation of keys whose results compare
+//! as bytes, so one kind of map serves all of them.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, OnceLock};
+
+use huon::{Bytes, Order, RawTable, ReadTxn, TableDef, Txn};
+
+/// The orders of keys that tests use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeyOrder {
+    /// As byte strings.
+    Bytes,
+    /// From the last byte.
+    Reversed,
+    /// Integers of 4 bytes.
+    NativeU32,
+    /// Integers of 8 bytes.
+    NativeU64,
+    /// A caller's function: shorter keys first, then as byte strings.
+    ByLength,
+}
+
+fn by_length(a: &[u8], b: &[u8]) -> Ordering {
+    (a.len(), a).cmp(&(b.len(), b))
+}
+
+impl KeyOrder {
+    /// Bytes that compare as the key does in this order.
+    pub fn sort_key(self, key: &[u8]) -> Vec<u8> {
+        match self {
+            KeyOrder::Bytes => key.to_vec(),
+            KeyOrder::Reversed | KeyOrder::NativeU32 | KeyOrder::NativeU64 => {
+                key.iter().rev().copied().collect()
+            }
+            KeyOrder::ByLength => [&(key.len() as u32).to_be_bytes()[..], key].concat(),
+        }
+    }
+
+    /// The engine's word for it; the caller's function is the very same one each time.
+    pub fn order(self) -> Order {
+        static BY_LENGTH: OnceLock<Arc<huon::Compare>> = OnceLock::new();
+        match self {
+            KeyOrder::Bytes => Order::Bytes,
+            KeyOrder::Reversed => Order::Reversed,
+            KeyOrder::NativeU32 => Order::NativeU32,
+            KeyOrder::NativeU64 => Order::NativeU64,
+            KeyOrder::ByLength => {
+                Order::Custom(BY_LENGTH.get_or_init(|| Arc::new(by_length)).clone())
+            }
+        }
+    }
+
+    /// The one length of keys, where there is one.
+    pub fn key_bytes(self) -> Option<usize> {
+        match self {
+            KeyOrder::NativeU32 => Some(4),
+            KeyOrder::NativeU64 => Some(8),
+            _ => None,
+        }
+    }
+}
+
+/// A table of the tests: one of a few places, each with an order, under one of two names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct TableId(pub u8);
+
+const PLACES: [(&str, KeyOrder); 7] = [
+    ("", KeyOrder::Bytes),
+    ("bytes", KeyOrder::Bytes),
+    ("reversed", KeyOrder::Reversed),
+    ("four", KeyOrder::NativeU32),
+    ("eight", KeyOrder::NativeU64),
+    ("length", KeyOrder::ByLength),
+    ("wide", KeyOrder::Bytes),
+];
+
+impl TableId {
+    /// The unnamed table.
+    pub const MAIN: TableId = TableId(0);
+    /// Ids below this exist; 1 is no table of its own, it is the main table again.
+    pub const END: u8 = 2 * PLACES.len() as u8;
+
+    /// Whether it is the unnamed table.
+    pub fn is_main(self) -> bool {
+        self.0 < 2
+    }
+
+    /// The order of its keys.
+    pub fn order(self) -> KeyOrder {
+        PLACES[usize::from(self.0 / 2)].1
+    }
+
+    /// Its name.
+    pub fn name(self) -> Vec<u8> {
+        let mut name = PLACES[usize::from(self.0 / 2)].0.as_bytes().to_vec();
+        if !self.is_main() && self.0 % 2 == 1 {
+            name.push(b'x');
+        }
+        name
+    }
+
+    /// The same place under its other name.
+    pub fn renamed(self) -> TableId {
+        TableId(self.0 ^ 1)
+    }
+
+    /// The engine's definition of the table.
+    pub fn def(self) -> TableDef<Bytes, Bytes> {
+        match self.is_main() {
+            true => TableDef::main(),
+            false => TableDef::named(self.name()).ordered(self.order().order()),
+        }
+    }
+
+    /// All tables, main once.
+    pub fn all() -> impl Iterator<Item = TableId> {
+        std::iter::once(TableId::MAIN).chain((2..TableId::END).map(TableId))
+    }
+}
+
+/// A record: key and value.
+pub type Record = (Arc<[u8]>, Arc<[u8]>);
+
+/// What a table should hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Records(BTreeMap<Vec<u8>, Record>);
+
+impl Records {
+    /// How many records there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// All records in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Record> {
+        self.0.values()
+    }
+
+    /// Sort keys and records in order, between bounds of sort keys.
+    pub fn between(
+        &self,
+        from: Bound<Vec<u8>>,
+        to: Bound<Vec<u8>>,
+    ) -> Box<dyn DoubleEndedIterator<Item = (&Vec<u8>, &Record)> + '_> {
+        if is_reversed(&from, &to) {
+            return Box::new(std::iter::empty());
+        }
+        Box::new(self.0.range((from, to)))
+    }
+
+    /// The value under a sort key.
+    pub fn get(&self, sort_key: &[u8]) -> Option<&Arc<[u8]>> {
+        self.0.get(sort_key).map(|record| &record.1)
+    }
+
+    /// Stores a record.
+    pub fn put(&mut self, sort_key: Vec<u8>, key: &[u8], value: &[u8]) {
+        self.0.insert(sort_key, (key.into(), value.into()));
+    }
+
+    /// Deletes a record.
+    pub fn delete(&mut self, sort_key: &[u8]) -> bool {
+        self.0.remove(sort_key).is_some()
+    }
+
+    /// The highest sort key.
+    pub fn last(&self) -> Option<&Vec<u8>> {
+        self.0.last_key_value().map(|(key, _)| key)
+    }
+
+    /// Deletes all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+fn is_reversed(from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>) -> bool {
+    use Bound::{Excluded, Included, Unbounded};
+    match (from, to) {
+        (Unbounded, _) | (_, Unbounded) => false,
+        (Included(from), Included(to)) => from > to,
+        (Included(from) | Excluded(from), Included(to) | Excluded(to)) => from >= to,
+    }
+}
+
+/// What an environment should hold; tables are shared between clones until they change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    tables: BTreeMap<TableId, Arc<Records>>,
+}
+
+impl Default for Model {
+    fn default() -> Model {
+        Model { tables: BTreeMap::from([(TableId::MAIN, Arc::default())]) }
+    }
+}
+
+impl Model {
+    fn id(id: TableId) -> TableId {
+        if id.is_main() { TableId::MAIN } else { id }
+    }
+
+    /// The records of a table, if it exists.
+    pub fn table(&self, id: TableId) -> Option<&Records> {
+        self.tables.get(&Model::id(id)).map(|records| &**records)
+    }
+
+    /// The same, for a change.
+    pub fn table_mut(&mut self, id: TableId) -> Option<&mut Records> {
+        self.tables.get_mut(&Model::id(id)).map(Arc::make_mut)
+    }
+
+    /// Adds an empty table unless it exists.
+    pub fn create(&mut self, id: TableId) {
+        self.tables.entry(Model::id(id)).or_default();
+    }
+
+    /// Removes a table; whether it existed.
+    pub fn drop_table(&mut self, id: TableId) -> bool {
+        self.tables.remove(&id).is_some()
+    }
+
+    /// Gives a table another name, which must be free.
+    pub fn rename(&mut self, id: TableId, to: TableId) {
+        if let Some(records) = self.tables.remove(&id) {
+            self.tables.insert(to, records);
+        }
+    }
+
+    /// Named tables that exist.
+    pub fn named(&self) -> impl Iterator<Item = TableId> + '_ {
+        self.tables.keys().copied().filter(|id| !id.is_main())
+    }
+
+    /// Whether `key` of the main table is the name of a table that exists.
+    pub fn is_name(&self, key: &[u8]) -> bool {
+        self.named().any(|id| id.name() == key)
+    }
+
+    /// How many records all tables hold.
+    pub fn count(&self) -> usize {
+        self.tables.values().map(|records| records.count()).sum()
+    }
+
+    /// Bytes of all keys and values.
+    pub fn bytes(&self) -> usize {
+        let records = self.tables.values().flat_map(|records| records.iter());
+        records.map(|(key, value)| key.len() + value.len()).sum()
+    }
+
+    /// Compares everything that a snapshot shows; the answer is the first difference.
+    pub fn compare(&self, txn: &ReadTxn) -> Result<(), String> {
+        let fail = |error: huon::Error| error.to_string();
+        let mut names: Vec<Vec<u8>> = self.named().map(TableId::name).collect();
+        names.sort();
+        let found = txn.table_names().map_err(fail)?;
+        if found != names {
+            return Err(format!("tables are {found:?}, expected {names:?}"));
+        }
+        for id in TableId::all() {
+            let open = txn.open(&id.def()).map_err(fail)?;
+            match (open, self.table(id)) {
+                (None, None) => {}
+                (Some(table), Some(records)) => {
+                    let mains = if id.is_main() { names.len() } else { 0 };
+                    compare_table(txn, table, records, mains).map_err(|what| {
+                        format!("table {:?}: {what}", id.name().escape_ascii().to_string())
+                    })?;
+                }
+                (found, _) => return Err(format!("table {id:?} exists: {}", found.is_some())),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Compares a table with its model: every record both ways, by key, and the count. `hidden` records
+/// are counted and not shown.
+pub fn compare_table<T: Txn>(
+    txn: &T,
+    table: RawTable,
+    records: &Records,
+    hidden: usize,
+) -> Result<(), String> {
+    let fail = |error: huon::Error| error.to_string();
+    let mut expected = records.iter();
+    for found in table.iter(txn).map_err(fail)? {
+        same(Some(found.map_err(fail)?), expected.next(), "forward")?;
+    }
+    same(None, expected.next(), "forward")?;
+    let mut expected = records.iter().rev();
+    for found in table.iter(txn).map_err(fail)?.rev() {
+        same(Some(found.map_err(fail)?), expected.next(), "backward")?;
+    }
+    same(None, expected.next(), "backward")?;
+    for (key, value) in records.iter() {
+        let found = table.get(txn, key).map_err(fail)?;
+        if found != Some(&value[..]) {
+            return Err(format!("get {} gave {:?}", short(key), found.map(short)));
+        }
+    }
+    let count = table.count(txn).map_err(fail)?;
+    if count != (records.count() + hidden) as u64 {
+        return Err(format!("count is {count}, expected {} + {hidden}", records.count()));
+    }
+    Ok(())
+}
+
+/// Compares one record with the expected one.
+pub fn same(
+    found: Option<(&[u8], &[u8])>,
+    expected: Option<&Record>,
+    what: &str,
+) -> Result<(), String> {
+    match (found, expected) {
+        (None, None) => Ok(()),
+        (Some((key, value)), Some((k, v))) if *key == **k && *value == **v => Ok(()),
+        (found, expected) => Err(format!(
+            "{what}: found {}, expected {}",
+            found.map_or("nothing".into(), |(k, v)| format!("{} = {}", short(k), short(v))),
+            expected.map_or("nothing".into(), |(k, v)| format!("{} = {}", short(k), short(v))),
+        )),
+    }
+}
+
+/// Bytes for people: the beginning, and how many there are.
+pub fn short(bytes: &[u8]) -> String {
+    let shown = &bytes[..bytes.len().min(24)];
+    format!("\"{}\"({})", shown.escape_ascii(), bytes.len())
+}
