@@ -50,7 +50,9 @@ fn lengths_over_the_limits() {
     let t = txn.create(&T).unwrap();
     let long = "k".repeat(max + 1);
     let error = t.put(&mut txn, &long, b"v").unwrap_err();
-    assert!(matches!(error, Error::KeyTooLong { bytes, max: m } if bytes as usize == max + 1 && m as usize == max));
+    assert!(
+        matches!(error, Error::KeyTooLong { bytes, max: m } if bytes as usize == max + 1 && m as usize == max)
+    );
     assert!(error.to_string().contains(&format!("{max}")), "{error}");
     // The refusal has changed nothing, and the transaction goes on.
     t.put(&mut txn, &long[1..], b"v").unwrap();
@@ -125,7 +127,9 @@ fn a_truncated_file() {
                         for n in 0..2000 {
                             match t.get(&txn, &format!("key {n}")) {
                                 Ok(value) => assert!(value.is_none_or(|v| v == [7; 200])),
-                                Err(error) => assert!(matches!(error, Error::Corrupt(_)), "{error}"),
+                                Err(error) => {
+                                    assert!(matches!(error, Error::Corrupt(_)), "{error}")
+                                }
                             }
                         }
                     }
@@ -213,10 +217,7 @@ fn a_second_open_that_cannot_be_shared() {
     drop(alone);
     let first = open(&place.path).unwrap();
     let second = open(&place.path).unwrap();
-    assert!(matches!(
-        Env::options().exclusive(true).open(&place.path),
-        Err(Error::Busy(_))
-    ));
+    assert!(matches!(Env::options().exclusive(true).open(&place.path), Err(Error::Busy(_))));
     // Two opens in one process are two clients: what one does the other sees, and closing one harms nobody.
     put(&first, "m", b"x").unwrap();
     assert_eq!(get(&second, "m"), Some(b"x".to_vec()));
@@ -283,7 +284,9 @@ fn a_panic_aborts_the_transaction_and_nothing_more() {
             let t = txn.create(&T)?;
             t.put(txn, "l", b"lost")?;
             let trap = TableDef::<Str, Bytes>::new("trap").ordered(huon::Order::Custom(
-                std::sync::Arc::new(|a, b| if a == b"boom" { panic!("compared") } else { a.cmp(b) }),
+                std::sync::Arc::new(
+                    |a, b| if a == b"boom" { panic!("compared") } else { a.cmp(b) },
+                ),
             ));
             let trap = txn.create(&trap)?;
             trap.put(txn, "a", b"1")?;

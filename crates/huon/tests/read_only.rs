@@ -1,30 +1,59 @@
-//! Opening for reading only: at once, and without a trace.
+//! Opening for reading only: at once, without touching the data, and never in a writer's way.
 
 use std::time::{Duration, Instant};
 
-use huon::{Env, Error, Str, TableDef, U64};
+use huon::{Env, Error, Recovery, Str, TableDef, U64};
 
 const T: TableDef<Str, U64> = TableDef::new("t");
 
+fn made(path: &std::path::Path) {
+    let env = Env::options().open(path).unwrap();
+    env.update(|txn| txn.create(&T)?.put(txn, "a", &1)).unwrap();
+}
+
+fn read_only(path: &std::path::Path) -> Env {
+    let start = Instant::now();
+    let env = Env::options().read_only(true).open(path).unwrap();
+    assert!(start.elapsed() < Duration::from_secs(1), "it waited for nobody");
+    let snap = env.read().unwrap();
+    assert_eq!(snap.open(&T).unwrap().unwrap().get(&snap, "a").unwrap(), Some(1));
+    assert!(matches!(env.write(), Err(Error::ReadOnly)));
+    env
+}
+
 #[test]
-fn a_closed_file_is_read_at_once() {
+fn the_data_file_is_not_touched() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.huon");
-    Env::options().open(&path).unwrap().update(|txn| txn.create(&T)?.put(txn, "a", &1)).unwrap();
-    let lock = dir.path().join("a.huon-lock");
-    let before = (std::fs::read(&path).unwrap(), std::fs::read(&lock).unwrap());
-    let read = || {
-        let start = Instant::now();
-        let env = Env::options().read_only(true).open(&path).unwrap();
-        let snap = env.read().unwrap();
-        assert_eq!(snap.open(&T).unwrap().unwrap().get(&snap, "a").unwrap(), Some(1));
-        assert!(matches!(env.write(), Err(Error::ReadOnly)));
-        drop(snap);
-        assert!(start.elapsed() < Duration::from_secs(1), "it waited for nobody");
-    };
-    read();
-    assert!(before == (std::fs::read(&path).unwrap(), std::fs::read(&lock).unwrap()));
-    std::fs::remove_file(&lock).unwrap();
-    read();
-    assert!(!lock.exists());
+    made(&path);
+    let before = std::fs::read(&path).unwrap();
+    drop(read_only(&path));
+    std::fs::remove_file(dir.path().join("a.huon-lock")).unwrap();
+    drop(read_only(&path));
+    assert!(before == std::fs::read(&path).unwrap());
+    assert!(Env::options().read_only(true).open(dir.path().join("none.huon")).is_err());
+    assert!(!dir.path().join("none.huon").exists());
+}
+
+#[test]
+fn looking_at_a_closed_file_leaves_it_cleanly_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.huon");
+    made(&path);
+    let env = read_only(&path);
+    assert_eq!(env.recovery(), Recovery::Clean);
+    drop(env);
+    assert_eq!(Env::options().open(&path).unwrap().recovery(), Recovery::Clean);
+}
+
+#[test]
+fn a_writer_opens_and_commits_beside_a_reader_that_came_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.huon");
+    made(&path);
+    let reader = read_only(&path);
+    let writer = Env::options().open(&path).unwrap();
+    writer.update(|txn| txn.create(&T)?.put(txn, "b", &2)).unwrap();
+    let snap = reader.read().unwrap();
+    assert_eq!(snap.open(&T).unwrap().unwrap().get(&snap, "b").unwrap(), Some(2));
 }

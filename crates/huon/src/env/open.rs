@@ -23,9 +23,6 @@ use crate::txn::{Core, CoreCounts};
 /// How long an open that is not first waits for live clients to show in the lock file.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The same for a client that cannot write and so does not need them.
-const IDLE_TIMEOUT: Duration = Duration::from_millis(30);
-
 /// What an opening needs of the system.
 pub(crate) struct Ground {
     pub(crate) storage: Box<dyn Storage>,
@@ -56,7 +53,8 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
         mode: options.mode,
         reserve_bytes: options.upper(),
     };
-    let missing = std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+    let missing =
+        std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
     if missing && options.create && !options.read_only {
         create_file(path, options)?;
     }
@@ -158,7 +156,9 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
             let board = Arc::new(Board::attach(ground.shared.clone(), &gate)?);
             let clients = Arc::new(Clients::new(board.clone()));
             if options.exclusive {
-                return Err(Error::Busy("the file is open elsewhere and cannot be had alone".into()));
+                return Err(Error::Busy(
+                    "the file is open elsewhere and cannot be had alone".into(),
+                ));
             }
             if is_current(&board, &*ground.storage)? && clients.others_alive(&gate)? {
                 return join(ground, board, clients, &gate, options);
@@ -174,7 +174,8 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
                     continue;
                 }
                 return Err(Error::Busy(
-                    "the file is in use, but not through this lock file: was it replaced while open?"
+                    "the file is in use, but not through this lock file: it was replaced while open, \
+                     or a process that may not write it reads it"
                         .into(),
                 ));
             }

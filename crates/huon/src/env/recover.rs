@@ -74,7 +74,11 @@ pub(crate) fn newest(metas: &Metas) -> Result<&Meta> {
 }
 
 /// What an earlier lock file of this boot still knows; `None` if it does not count.
-pub(crate) fn left_by_others(board: &Board, storage: &dyn Storage, uuid: &[u8; 16]) -> Option<Left> {
+pub(crate) fn left_by_others(
+    board: &Board,
+    storage: &dyn Storage,
+    uuid: &[u8; 16],
+) -> Option<Left> {
     let identity = board.identity()?;
     let same = board.same_boot()
         && Some(identity.data) == storage.identity().ok()
@@ -89,11 +93,7 @@ pub(crate) fn left_by_others(board: &Board, storage: &dyn Storage, uuid: &[u8; 1
     }
     let image = Meta::decode(&block).ok().filter(|meta| meta.uuid == *uuid)?;
     let durable = board.durable_info()?;
-    Some(Left {
-        image,
-        durable_txnid: durable.mark.txnid(),
-        durable_checksum: durable.checksum,
-    })
+    Some(Left { image, durable_txnid: durable.mark.txnid(), durable_checksum: durable.checksum })
 }
 
 /// Chooses. `clean`: the lock file is of this boot and notes a clean close.

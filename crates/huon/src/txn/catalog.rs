@@ -20,7 +20,9 @@ pub(crate) fn find<S: PageSource>(source: &S, main: &Tree, name: &[u8]) -> Resul
     if cell.kind != PayloadKind::Table {
         return Err(Error::TableKind);
     }
-    Tree::decode(cell.payload).map(Some).map_err(|reason: Reason| Error::corrupt_file(reason.text()))
+    Tree::decode(cell.payload)
+        .map(Some)
+        .map_err(|reason: Reason| Error::corrupt_file(reason.text()))
 }
 
 /// Adds an empty table. The name must be free.
@@ -32,7 +34,8 @@ pub(crate) fn create(
 ) -> Result<Tree> {
     let mut tree = Tree::new(order);
     tree.changed = pages.txnid();
-    match write::put(pages, main, NAMES, name, NewValue::Table(&tree.encode()), PutMode::InsertNew)? {
+    match write::put(pages, main, NAMES, name, NewValue::Table(&tree.encode()), PutMode::InsertNew)?
+    {
         Put::Inserted => Ok(tree),
         _ => Err(Error::TableExists),
     }

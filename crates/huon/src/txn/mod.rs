@@ -80,7 +80,9 @@ impl Core {
             Ok(head) if head.txnid.0 == mark.txnid() => Ok((slot, head)),
             _ => {
                 self.unpin(slot);
-                Err(Error::corrupt_file("the lock file's image of the published snapshot is damaged"))
+                Err(Error::corrupt_file(
+                    "the lock file's image of the published snapshot is damaged",
+                ))
             }
         }
     }
@@ -110,7 +112,9 @@ impl Core {
         let meta = Meta::decode(&bytes).map_err(Error::from)?;
         match meta.txnid.0 == mark.txnid() && meta.uuid == self.store.uuid {
             true => Ok(meta),
-            false => Err(Error::corrupt_file("an image in the lock file is not what its name says")),
+            false => {
+                Err(Error::corrupt_file("an image in the lock file is not what its name says"))
+            }
         }
     }
 
@@ -127,7 +131,9 @@ impl Core {
     /// The durable snapshot and where its meta lies.
     pub(crate) fn durable_info(&self) -> Result<os::Durable> {
         let info = self.store.board.durable_info();
-        info.ok_or_else(|| Error::corrupt_file("the lock file does not say where the durable meta lies"))
+        info.ok_or_else(|| {
+            Error::corrupt_file("the lock file does not say where the durable meta lies")
+        })
     }
 
     /// M10: gives the free tail of the file back to the system. The writer calls it when the lower size of
@@ -173,7 +179,7 @@ impl Core {
         let gate = Gate::lock(board.shared(), GATE_TIMEOUT)?;
         self.clients.leave(&gate);
         let owed = board.sealed() != board.durable() || !board.in_flight().is_none();
-        let clean = writable && !owed && !self.is_repair_due() && !board.is_poisoned();
+        let clean = !owed && !self.is_repair_due() && !board.is_poisoned();
         if clean && !self.clients.others_alive(&gate)? {
             board.set_flag(Flag::CleanClose, true);
         }

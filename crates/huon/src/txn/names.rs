@@ -161,14 +161,15 @@ impl Names {
     pub(crate) fn intern(&self, name: &[u8], order: &Order) -> Result<u32> {
         let mut by_name = self.by_name.lock().unwrap_or_else(|e| e.into_inner());
         let known = by_name.get(name).into_iter().flatten().copied();
-        let same = known.into_iter().find(|&id| {
-            self.get(id).is_some_and(|info| same_order(&info.order, order))
-        });
+        let same = known
+            .into_iter()
+            .find(|&id| self.get(id).is_some_and(|info| same_order(&info.order, order)));
         if let Some(id) = same {
             return Ok(id);
         }
         let next = self.count.load(std::sync::atomic::Ordering::Relaxed) as u32;
-        let same_name = by_name.get(name).and_then(|handles| handles.first()).copied().unwrap_or(next);
+        let same_name =
+            by_name.get(name).and_then(|handles| handles.first()).copied().unwrap_or(next);
         let info = TableInfo { same_name, name: name.into(), order: order.clone() };
         let id = self.push(info).ok_or(Error::Invalid("more than 32768 tables were opened"))?;
         by_name.entry(name.into()).or_default().push(id);

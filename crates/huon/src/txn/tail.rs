@@ -6,11 +6,9 @@
 use std::collections::HashSet;
 
 use crate::error::{Error, Result};
-use crate::page::{
-    Chunk, Item, Kind, Meta, PayloadKind, Ptr, Reason, RunRef, Tree, Txnid, admit,
-};
-use crate::store::source::damaged;
+use crate::page::{Chunk, Item, Kind, Meta, PayloadKind, Ptr, Reason, RunRef, Tree, Txnid, admit};
 use crate::store::Store;
+use crate::store::source::damaged;
 use crate::tree::read;
 
 /// Bytes that are copied and written at once.
@@ -176,9 +174,11 @@ pub(crate) fn retired_are_intact(store: &Store, meta: &Meta, before: Txnid) -> R
         } else if item.has_headers() && item.birth <= before.0 && before.0 < item.freed {
             for step in 0..item.page_count() {
                 let mut ptr = item.ptr();
-                ptr.pgno.0 = ptr.pgno.0.checked_add(step).ok_or_else(|| {
-                    Error::corrupt(item.pgno, Reason::Space.text())
-                })?;
+                ptr.pgno.0 = ptr
+                    .pgno
+                    .0
+                    .checked_add(step)
+                    .ok_or_else(|| Error::corrupt(item.pgno, Reason::Space.text()))?;
                 store.page_verified(ptr, meta.used)?;
             }
         }

@@ -300,7 +300,8 @@ impl WriteTxn {
         let tree = self.tree(id)?.ok_or(Error::TableMissing)?;
         let core = self.core.clone();
         let info = core.names.get(id).ok_or(Error::TableMissing)?;
-        if crate::tree::read::get(self.pages(), &self.main, crate::page::BytesOrder, to)?.is_some() {
+        if crate::tree::read::get(self.pages(), &self.main, crate::page::BytesOrder, to)?.is_some()
+        {
             return Err(Error::TableExists);
         }
         self.guarded(true, |txn| {
