@@ -86,7 +86,11 @@ pub struct Corruption {
 
 impl Error {
     /// A system error of `operation` at `place`.
-    pub(crate) fn io(operation: &'static str, place: impl Into<String>, source: std::io::Error) -> Self {
+    pub(crate) fn io(
+        operation: &'static str,
+        place: impl Into<String>,
+        source: std::io::Error,
+    ) -> Self {
         Error::Io(Box::new(IoError { operation, place: place.into(), source }))
     }
 
@@ -139,23 +143,44 @@ impl fmt::Display for Error {
             Error::KeyTooLong { bytes, max } => {
                 write!(f, "key of {bytes} bytes is too long: this page size allows {max}")
             }
-            Error::ValueTooLong => write!(f, "value is too long: the limit is {} bytes", 0x7FF0_0000),
-            Error::KeyLength => write!(f, "key length does not fit the table: native integer keys have 4 or 8 bytes"),
-            Error::KeyOutOfOrder => write!(f, "key is not above the last key of the table, which append needs"),
+            Error::ValueTooLong => {
+                write!(f, "value is too long: the limit is {} bytes", 0x7FF0_0000)
+            }
+            Error::KeyLength => write!(
+                f,
+                "key length does not fit the table: native integer keys have 4 or 8 bytes"
+            ),
+            Error::KeyOutOfOrder => {
+                write!(f, "key is not above the last key of the table, which append needs")
+            }
             Error::TableMissing => write!(f, "no table of that name"),
-            Error::TableKind => write!(f, "that name is an ordinary record or a table of another kind"),
+            Error::TableKind => {
+                write!(f, "that name is an ordinary record or a table of another kind")
+            }
             Error::TableExists => write!(f, "a table of that name exists already"),
             Error::Decode(e) => write!(f, "stored bytes do not decode: {e}"),
             Error::ReadOnly => write!(f, "the environment is read-only"),
             Error::Invalid(what) => write!(f, "{what}"),
-            Error::MapFull => write!(f, "the file has reached its upper size; raise the limit or delete data"),
-            Error::TxnBroken => write!(f, "an earlier failure made this transaction unusable; drop it and begin again"),
+            Error::MapFull => {
+                write!(f, "the file has reached its upper size; raise the limit or delete data")
+            }
+            Error::TxnBroken => write!(
+                f,
+                "an earlier failure made this transaction unusable; drop it and begin again"
+            ),
             Error::Busy(who) => write!(f, "busy: {who}"),
             Error::NotOurs(what) => write!(f, "not a Huon environment: {what}"),
             Error::Version(what) => write!(f, "format not supported: {what}"),
-            Error::PageSize { found } => write!(f, "the file has pages of {found} bytes, another size was asked for"),
-            Error::Poisoned => write!(f, "a flush failed and what reached the disk is unknown; close the file in all processes and open it again"),
-            Error::Forked => write!(f, "the environment was opened before fork; open it again in this process"),
+            Error::PageSize { found } => {
+                write!(f, "the file has pages of {found} bytes, another size was asked for")
+            }
+            Error::Poisoned => write!(
+                f,
+                "a flush failed and what reached the disk is unknown; close the file in all processes and open it again"
+            ),
+            Error::Forked => {
+                write!(f, "the environment was opened before fork; open it again in this process")
+            }
             Error::Io(e) if e.place.is_empty() => write!(f, "{} failed: {}", e.operation, e.source),
             Error::Io(e) => write!(f, "{} failed at {}: {}", e.operation, e.place, e.source),
             Error::Corrupt(c) => match c.pgno {

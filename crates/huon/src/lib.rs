@@ -10,6 +10,7 @@ mod env;
 mod error;
 mod ops;
 mod page;
+mod planted;
 mod store;
 mod table;
 mod tree;
@@ -19,6 +20,7 @@ pub use env::{Env, EnvInfo, IoInfo, Options, ReaderInfo, Recovery};
 pub use error::{Corruption, Error, IoError, Result};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
+pub use ops::stat::{HeldBy, Holder, Stat, TableStat};
 pub use store::Verify;
 pub use table::codec::{
     Bytes, Codec, KeyCodec, NativeU32, NativeU64, Scratch, Str, U32, U64, U128, Unit,

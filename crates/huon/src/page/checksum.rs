@@ -2,6 +2,7 @@
 //! pass.
 
 use super::types::Reason;
+use crate::planted;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Seals pages of one file.
@@ -18,7 +19,8 @@ impl Seal {
 
     /// The checksum that the page should carry: over all bytes behind it.
     pub(crate) fn compute(self, page: &[u8]) -> u64 {
-        xxh3_64_with_seed(page.get(8..).unwrap_or(&[]), self.seed)
+        let end = if planted::is(6) { page.len() - 8 } else { page.len() };
+        xxh3_64_with_seed(page.get(8..end).unwrap_or(&[]), self.seed)
     }
 
     /// Writes the checksum into the page; any later change of the page breaks it.

@@ -26,6 +26,7 @@ use super::header::{PAGE_BYTES_MAX, PAGE_BYTES_MIN};
 use super::tree_record::{TREE_BYTES, Tree};
 use super::types::{Reason, Txnid};
 use crate::error::Error;
+use crate::planted;
 
 /// Bytes of a meta block, whatever the page size.
 pub(crate) const META_BYTES: usize = 4096;
@@ -303,7 +304,7 @@ fn admit(block: &[u8; META_BYTES]) -> Result<[u8; 16], MetaFault> {
     }
     let mut uuid = [0; 16];
     uuid.copy_from_slice(&block[UUID..PAGE_BYTES]);
-    if Seal::new(&uuid).run(&block[UUID..]) != word(block, CHECKSUM) {
+    if Seal::new(&uuid).run(&block[UUID..]) != word(block, CHECKSUM) && !planted::is(8) {
         return Err(MetaFault::Corrupt("the checksum of a meta does not match its contents"));
     }
     Ok(uuid)

@@ -357,7 +357,8 @@ impl Pages {
     /// Writes all that is left and closes the free space: the pages' part of a seal.
     pub(crate) fn seal(mut self, shrink_pages: u32) -> Result<(SealedSpace, PagesCounts)> {
         assert_eq!(self.level(), 0, "W3: sealed inside a nested level");
-        let space = std::mem::replace(&mut self.space, Space::new(self.txnid, self.base_used, Vec::new()));
+        let space =
+            std::mem::replace(&mut self.space, Space::new(self.txnid, self.base_used, Vec::new()));
         let mut counts = PagesCounts { space: space.counts, ..self.counts() };
         let mut sealed = space.seal(&*self.store, self.page_bytes(), shrink_pages)?;
         counts.space.chunks_written = sealed.chunks.len() as u64;

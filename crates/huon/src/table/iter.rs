@@ -291,7 +291,12 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
         Ok(tree)
     }
 
-    fn place_in<S: PageSource>(&mut self, source: &S, tree: &Tree, order: AnyOrder<'_>) -> Result<()> {
+    fn place_in<S: PageSource>(
+        &mut self,
+        source: &S,
+        tree: &Tree,
+        order: AnyOrder<'_>,
+    ) -> Result<()> {
         match self.gap {
             Gap::Start => self.path.first(source, tree, order)?,
             Gap::End => self.path.end(source, tree, order)?,

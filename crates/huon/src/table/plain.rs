@@ -14,8 +14,7 @@ use crate::tree::write::{self, NewValue, Put, PutMode, Whose};
 use crate::txn::write::WriteTxn;
 
 /// What [`Table::build`] hands to the caller: adds the next record.
-pub type Append<'a, K, V> =
-    dyn FnMut(&<K as Codec>::In, &<V as Codec>::In) -> Result<()> + 'a;
+pub type Append<'a, K, V> = dyn FnMut(&<K as Codec>::In, &<V as Codec>::In) -> Result<()> + 'a;
 
 impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// The value of `key`.
@@ -103,13 +102,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         Ok(old.map(<[u8]>::to_vec))
     }
 
-    fn put_as(
-        self,
-        txn: &mut WriteTxn,
-        key: &K::In,
-        value: &V::In,
-        mode: PutMode,
-    ) -> Result<Put> {
+    fn put_as(self, txn: &mut WriteTxn, key: &K::In, value: &V::In, mode: PutMode) -> Result<Put> {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
         let key = K::encode(key, &mut key_room);
         let value = NewValue::Bytes(V::encode(value, &mut value_room));

@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::page::{AnyOrder, BytesOrder, Cell, OrderKind, Tree};
-use crate::table::def::{Table, TableDef};
 use crate::table::codec::KeyCodec;
+use crate::table::def::{Table, TableDef};
 use crate::tree::read;
 use crate::txn::catalog;
 use crate::txn::names::{MAIN, TableId, TableInfo};
@@ -104,7 +104,9 @@ impl<'t> SeatKind<'t> {
             (SeatKind::Read(txn), _) => {
                 read::get(&txn.snapshot, &tree, self.order(id, &tree)?, key)?
             }
-            (SeatKind::Write(txn), _) => read::get(txn.pages(), &tree, self.order(id, &tree)?, key)?,
+            (SeatKind::Write(txn), _) => {
+                read::get(txn.pages(), &tree, self.order(id, &tree)?, key)?
+            }
         };
         match cell {
             Some(cell) => self.value(&cell),

@@ -4,9 +4,7 @@
 //! conversions use it.
 
 use crate::error::{Error, Result};
-use crate::page::{
-    self, BranchMut, KeyOrder, LeafMut, MAX_DEPTH, PayloadKind, Ptr, Reason, Tree,
-};
+use crate::page::{self, BranchMut, KeyOrder, LeafMut, MAX_DEPTH, PayloadKind, Ptr, Reason, Tree};
 use crate::store::pages::Pages;
 use crate::store::source::{PageSource, damaged};
 
@@ -103,7 +101,13 @@ impl<O: KeyOrder> Builder<O> {
     }
 
     /// Links a new page of `level - 1` at the right edge of `level`.
-    fn link(&mut self, pages: &mut Pages, level: usize, separator: &[u8], child: Ptr) -> Result<()> {
+    fn link(
+        &mut self,
+        pages: &mut Pages,
+        level: usize,
+        separator: &[u8],
+        child: Ptr,
+    ) -> Result<()> {
         if level == self.edge.len() {
             return self.grow(pages, level, separator, child);
         }
@@ -122,7 +126,13 @@ impl<O: KeyOrder> Builder<O> {
         self.link(pages, level + 1, separator, fresh)
     }
 
-    fn grow(&mut self, pages: &mut Pages, level: usize, separator: &[u8], child: Ptr) -> Result<()> {
+    fn grow(
+        &mut self,
+        pages: &mut Pages,
+        level: usize,
+        separator: &[u8],
+        child: Ptr,
+    ) -> Result<()> {
         if level == usize::from(MAX_DEPTH) {
             return Err(Error::corrupt(child.pgno.0, Reason::Depth.text()));
         }

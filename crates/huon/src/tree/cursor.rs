@@ -116,7 +116,12 @@ pub(crate) fn place<S: PageSource, O: KeyOrder>(
     bound: Bound<&[u8]>,
     edge: Edge,
 ) -> Result<()> {
-    let past = |bound| matches!((bound, edge), (Bound::Excluded(_), Edge::Lower) | (Bound::Included(_), Edge::Upper));
+    let past = |bound| {
+        matches!(
+            (bound, edge),
+            (Bound::Excluded(_), Edge::Lower) | (Bound::Included(_), Edge::Upper)
+        )
+    };
     match bound {
         Bound::Unbounded => match edge {
             Edge::Lower => path.first(source, tree, order)?,

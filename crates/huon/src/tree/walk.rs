@@ -65,13 +65,9 @@ fn walk_below<'s, S: PageSource, O: KeyOrder>(
     };
     visitor.visit(&spot, bytes, page)?;
     let Visit::Branch(branch) = page else { return Ok(()) };
-    let (mut lower, mut upper) = (None, None);
+    let mut lower = spot.lower.map(<[u8]>::to_vec);
     for index in 0..branch.count() {
-        lower = match index {
-            0 => spot.lower.map(<[u8]>::to_vec),
-            _ => upper.take(),
-        };
-        upper = match index + 1 == branch.count() {
+        let upper = match index + 1 == branch.count() {
             true => spot.upper.map(<[u8]>::to_vec),
             // A damaged separator bounds nothing; the visitor has seen it.
             false => branch.separator(index + 1).ok().map(|separator| separator.to_vec(order)),
@@ -84,6 +80,7 @@ fn walk_below<'s, S: PageSource, O: KeyOrder>(
             upper: upper.as_deref(),
         };
         walk_below(source, child, order, visitor)?;
+        lower = upper;
     }
     Ok(())
 }

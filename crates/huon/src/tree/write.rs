@@ -10,8 +10,8 @@ use std::ops::Bound;
 
 use crate::error::{Error, Result};
 use crate::page::{
-    self, BranchMut, Cell, KeyOrder, Leaf, LeafMut, MAX_DEPTH, MAX_VALUE_BYTES, NewChild, PayloadKind,
-    Ptr, Reason, RunRef, Tree,
+    self, BranchMut, Cell, KeyOrder, Leaf, LeafMut, MAX_DEPTH, MAX_VALUE_BYTES, NewChild,
+    PayloadKind, Ptr, Reason, RunRef, Tree,
 };
 use crate::store::pages::Pages;
 use crate::store::source::{PageSource, damaged};
@@ -102,7 +102,9 @@ pub(crate) fn put<O: KeyOrder>(
     let cell = match (&value, &encoded) {
         (NewValue::Table(record), _) => NewCell { key, kind: PayloadKind::Table, payload: record },
         (_, Some(run)) => NewCell { key, kind: PayloadKind::Run, payload: run },
-        (NewValue::Bytes(bytes), None) => NewCell { key, kind: PayloadKind::Inline, payload: bytes },
+        (NewValue::Bytes(bytes), None) => {
+            NewCell { key, kind: PayloadKind::Inline, payload: bytes }
+        }
     };
     if tree.depth == 0 {
         plant(pages, tree)?;
@@ -204,7 +206,10 @@ fn overwrite<O: KeyOrder>(
     let leaf = LeafMut::view(pages.edit(frame.ptr));
     let fits = leaf.and_then(|mut leaf| leaf.replace(order, frame.index, cell.kind, cell.payload));
     if !on(frame.ptr, fits)? {
-        on(frame.ptr, LeafMut::view(pages.edit(frame.ptr)).and_then(|mut l| l.remove(frame.index)))?;
+        on(
+            frame.ptr,
+            LeafMut::view(pages.edit(frame.ptr)).and_then(|mut l| l.remove(frame.index)),
+        )?;
         insert(pages, tree, order, path.clone(), cell)?;
     }
     Ok(())
@@ -232,8 +237,9 @@ fn insert<O: KeyOrder>(
     loop {
         let frame = *path.last();
         let leaf = LeafMut::view(pages.edit(frame.ptr));
-        let fits =
-            leaf.and_then(|mut leaf| leaf.insert(order, frame.index, cell.key, cell.kind, cell.payload));
+        let fits = leaf.and_then(|mut leaf| {
+            leaf.insert(order, frame.index, cell.key, cell.kind, cell.payload)
+        });
         if on(frame.ptr, fits)? {
             return Ok(());
         }
@@ -262,8 +268,7 @@ fn split_leaf<O: KeyOrder>(
     let place = on(frame.ptr, place)?;
     let right = pages.allocate()?;
     let (left_page, right_page) = pages.edit_two(frame.ptr, right);
-    let split =
-        page::split_leaf(order, left_page, right_page, right, place, frame.index, cell.key);
+    let split = page::split_leaf(order, left_page, right_page, right, place, frame.index, cell.key);
     let separator = on(frame.ptr, split)?;
     tree.leaf_pages += 1;
     link(pages, tree, order, 1, &separator, right)

@@ -8,6 +8,7 @@
 use crate::error::{Error, Result};
 use crate::os::{Durable, Plan};
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Txnid, meta_checksum};
+use crate::planted;
 use crate::txn::Core;
 use crate::txn::commit::FLUSH_LOOK;
 
@@ -62,12 +63,17 @@ impl Core {
         meta.before = Txnid(plan.predecessor);
         meta.ceiling = plan.ceiling;
         let block = meta.encode();
-        if plan.two_flush {
+        let offset = u64::from(plan.meta_slot) * META_BYTES as u64;
+        if planted::is(3) {
+            self.store.storage.write_at(&[&block], offset)?;
+        }
+        if plan.two_flush && !planted::is(1) {
             self.sync_or_poison()?;
         }
-        let offset = u64::from(plan.meta_slot) * META_BYTES as u64;
         self.store.storage.write_at(&[&block], offset).map_err(|error| self.poisoned_by(error))?;
-        self.sync_or_poison()?;
+        if !planted::is(2) {
+            self.sync_or_poison()?;
+        }
         self.store.board.finish_flush(&Durable {
             mark: plan.mark,
             meta_slot: plan.meta_slot,
@@ -80,6 +86,9 @@ impl Core {
     /// A failed flush is final: what reached the disk is unknown, and the next flush would succeed without it.
     pub(crate) fn sync_or_poison(&self) -> Result<()> {
         self.count(&self.counts.flushes, 1);
+        if planted::is(9) {
+            return self.store.storage.sync().or_else(|_| self.store.storage.sync());
+        }
         self.store.storage.sync().map_err(|error| self.poisoned_by(error))
     }
 

@@ -19,6 +19,7 @@
 
 use crate::error::{Error, Result};
 use crate::page::{Chunk, Item, Pgno, Ptr, Reason, Txnid, chunk_capacity, write_chunk};
+use crate::planted;
 
 /// Inline items above which a commit moves groups of them into chunks.
 pub(crate) const INLINE_ITEMS_MAX: usize = crate::page::META_ITEMS_MAX;
@@ -53,7 +54,7 @@ impl Protected {
     /// The oldest snapshot of `ids` that sees a page with this birth and end.
     fn oldest_holder(ids: &[u64], birth: u64, freed: u64) -> Option<u64> {
         let at = ids.partition_point(|&s| s < birth);
-        ids.get(at).copied().filter(|&s| s < freed)
+        ids.get(at).copied().filter(|&s| s + u64::from(planted::is(5)) < freed)
     }
 
     /// P12, the one sentence.
@@ -237,7 +238,8 @@ impl Space {
 
     /// Sorts items into the pool and the held ones.
     fn judge(&mut self, items: Vec<Item>) {
-        let protected = self.protected.as_ref().expect("F4: judged before the protected set was read");
+        let protected =
+            self.protected.as_ref().expect("F4: judged before the protected set was read");
         self.counts.items_judged += items.len() as u64;
         for item in items {
             if item.is_chain() || protected.holds(item.birth, item.freed) {
@@ -251,7 +253,8 @@ impl Space {
 
     /// Opens the newest chain whose owner is gone. `false`: there is none.
     fn open_chain(&mut self, ground: &impl Ground) -> Result<bool> {
-        let protected = self.protected.as_ref().expect("F4: opened before the protected set was read");
+        let protected =
+            self.protected.as_ref().expect("F4: opened before the protected set was read");
         let newest = (0..self.items.len())
             .filter(|&i| self.items[i].is_chain() && protected.owner(&self.items[i]) == 0)
             .max_by_key(|&i| (self.items[i].birth, i));
@@ -314,6 +317,9 @@ impl Space {
         runs.append(&mut self.retired);
         runs.append(&mut self.opened);
         join_items(&mut runs);
+        if planted::is(10) && runs.len() > 20 {
+            runs.pop();
+        }
         let mut chunks = Vec::new();
         if runs.len() + self.pool.len() > INLINE_ITEMS_MAX {
             runs = self.move_to_chunks(ground, runs, page_bytes, &mut chunks)?;
@@ -328,7 +334,8 @@ impl Space {
     fn drop_tail(&mut self, shrink_pages: u32) {
         let used = self.used;
         let tail = self.pool.iter().position(|run| run.end() == used);
-        if let Some(at) = tail.filter(|&at| shrink_pages > 0 && self.pool[at].pages >= shrink_pages) {
+        if let Some(at) = tail.filter(|&at| shrink_pages > 0 && self.pool[at].pages >= shrink_pages)
+        {
             self.used -= self.pool.remove(at).pages;
         }
     }

@@ -33,7 +33,8 @@ impl Ground for Plain {
     }
 
     fn chunk(&self, ptr: Ptr, _: u32) -> Result<Chunk<'_>> {
-        let (birth, page) = *self.chunks.borrow().get(&ptr.pgno.0).expect("a chunk was written there");
+        let (birth, page) =
+            *self.chunks.borrow().get(&ptr.pgno.0).expect("a chunk was written there");
         assert_eq!(birth, ptr.birth.0, "a chunk was written over while its list needed it");
         let count = admit(page, ptr, Kind::Chunk, 0).expect("a chunk");
         Ok(Chunk::view(page, count).expect("a chunk"))
@@ -57,13 +58,7 @@ struct World {
 impl World {
     fn new(page_bytes: usize) -> World {
         let ground = Plain { page_bytes, ..Plain::default() };
-        World {
-            ground,
-            items: Vec::new(),
-            used: FIRST,
-            txnid: 1,
-            live: BTreeMap::new(),
-        }
+        World { ground, items: Vec::new(), used: FIRST, txnid: 1, live: BTreeMap::new() }
     }
 
     /// One transaction: takes `takes` pages, retires what `pick` says of the pages that were there.
@@ -74,7 +69,10 @@ impl World {
         let mut taken = Vec::new();
         for _ in 0..takes {
             let pgno = space.take(&self.ground).unwrap().0;
-            assert!(pgno >= FIRST && !self.live.contains_key(&pgno), "F1: a live page is handed out");
+            assert!(
+                pgno >= FIRST && !self.live.contains_key(&pgno),
+                "F1: a live page is handed out"
+            );
             taken.push(pgno);
         }
         for &pgno in retires {
@@ -149,7 +147,9 @@ fn random_histories_never_touch_what_a_snapshot_sees() {
             let before = world.live.clone();
             let newest = world.txnid;
             world.run(size, &retires, flush);
-            for (txnid, seen) in pinned.iter().map(|(t, s)| (*t, s)).chain([(0, &durable), (newest, &before)]) {
+            for (txnid, seen) in
+                pinned.iter().map(|(t, s)| (*t, s)).chain([(0, &durable), (newest, &before)])
+            {
                 for (pgno, birth) in seen {
                     let now = world.live.get(pgno).copied();
                     assert!(
@@ -157,7 +157,10 @@ fn random_histories_never_touch_what_a_snapshot_sees() {
                         "P12: page {pgno} that snapshot {txnid} sees was reused"
                     );
                     let chunk = world.ground.chunks.borrow().get(pgno).map(|(b, _)| *b);
-                    assert!(chunk.is_none_or(|b| b < *birth), "P12: a chunk was written over page {pgno}");
+                    assert!(
+                        chunk.is_none_or(|b| b < *birth),
+                        "P12: a chunk was written over page {pgno}"
+                    );
                 }
             }
             world.audit();
@@ -194,7 +197,8 @@ fn work_is_bounded_by_what_a_transaction_uses() {
     let held: Vec<u32> = world.live.keys().copied().filter(|pgno| pgno % 2 == 0).collect();
     world.ground.readers.borrow_mut().push(world.txnid);
     world.run(1_000_000, &[], true);
-    let young: Vec<u32> = world.live.iter().filter(|(_, b)| **b == world.txnid).map(|(p, _)| *p).collect();
+    let young: Vec<u32> =
+        world.live.iter().filter(|(_, b)| **b == world.txnid).map(|(p, _)| *p).collect();
     let young: Vec<u32> = young.into_iter().filter(|pgno| pgno % 2 == 1).collect();
     world.run(4, &[held, young].concat(), true);
     world.run(4, &[], true);
@@ -212,7 +216,9 @@ fn work_is_bounded_by_what_a_transaction_uses() {
         written += counts.chunks_written;
         judged += counts.items_judged;
     }
-    println!("{items} items; over {rounds} commits: {opened} chunks opened, {written} written, {judged} items judged");
+    println!(
+        "{items} items; over {rounds} commits: {opened} chunks opened, {written} written, {judged} items judged"
+    );
     assert!(written <= rounds / 5, "bound 3: {written} chunk pages in {rounds} commits");
 }
 
