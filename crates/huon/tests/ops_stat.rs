@@ -27,8 +27,7 @@ fn rewrite(env: &Env, round: u64, durability: Durability) {
 fn all_space_is_accounted_for() {
     for page_bytes in [256, 4096] {
         let dir = tempfile::tempdir().unwrap();
-        let env =
-            Env::options().page_bytes(page_bytes).open(dir.path().join("a.huon")).unwrap();
+        let env = Env::options().page_bytes(page_bytes).open(dir.path().join("a.huon")).unwrap();
         assert_adds_up(&env.stat().unwrap());
         let mut pins = Vec::new();
         for round in 0..20 {

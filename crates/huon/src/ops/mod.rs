@@ -8,9 +8,11 @@
 //! 2. Check and copy verify the checksum of everything they read, whatever was verified before.
 
 pub(crate) mod check;
+pub(crate) mod stat;
 
 mod bitmap;
 mod pinned;
 mod progress;
+mod tables;
 
 pub use progress::Progress;

@@ -22,6 +22,7 @@ use crate::txn::Core;
 use std::ops::ControlFlow;
 
 pub use report::{CheckReport, Problem, TableReport};
+pub(crate) use tree::order_name;
 
 /// Options of a check; see [`Env::check_with`].
 #[derive(Default)]

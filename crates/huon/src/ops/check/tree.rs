@@ -94,7 +94,8 @@ fn order_of<'n>(names: &'n Names, name: &[u8], kind: OrderKind) -> Option<AnyOrd
     })
 }
 
-pub(super) fn order_name(kind: OrderKind) -> &'static str {
+/// What reports call an order.
+pub(crate) fn order_name(kind: OrderKind) -> &'static str {
     match kind {
         OrderKind::Bytes => "bytes",
         OrderKind::Reversed => "reversed",

@@ -1,0 +1,243 @@
+//! Stat: where the space is, and who holds what of it.
+
+use crate::env::{Env, ReaderInfo};
+use crate::error::{Error, Result};
+use crate::ops::bitmap::Bitmap;
+use crate::ops::check::order_name;
+use crate::ops::pinned;
+use crate::ops::tables;
+use crate::page::{Item, Meta, Ptr, Reason, Tree, first_data_page};
+use crate::store::Store;
+use crate::store::space::Ground;
+
+/// Where the space of an environment is; see [`Env::stat`].
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Stat {
+    /// The snapshot that was looked at.
+    pub txnid: u64,
+    /// Page size in bytes.
+    pub page_bytes: u32,
+    /// Length of the file. The sum of the next five, in pages, and of the tail.
+    pub file_bytes: u64,
+    /// Pages that the three metas take.
+    pub meta_pages: u64,
+    /// Pages of all tables.
+    pub live_pages: u64,
+    /// Pages of the free-space list itself.
+    pub chunk_pages: u64,
+    /// Free pages that the next write transaction may use.
+    pub reusable_pages: u64,
+    /// Free pages that some older snapshot still sees.
+    pub held_pages: u64,
+    /// Bytes behind the last page in use: the file grows in steps.
+    pub tail_bytes: u64,
+    /// Who holds what. A page that several hold is counted for each.
+    pub holders: Vec<Holder>,
+    /// The main table, then the named ones in the order of their names.
+    pub tables: Vec<TableStat>,
+}
+
+/// The size of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableStat {
+    /// The table's name; empty for the unnamed main table.
+    pub name: Vec<u8>,
+    /// How its keys are ordered: `bytes`, `reversed`, `native-u32`, `native-u64` or `custom`.
+    pub order: &'static str,
+    /// Records; for the main table, the records of named tables too.
+    pub entries: u64,
+    /// Levels of pages: 0 if it is empty.
+    pub depth: u8,
+    /// Pages of branches.
+    pub branch_pages: u32,
+    /// Pages of leaves.
+    pub leaf_pages: u32,
+    /// Pages of large values.
+    pub run_pages: u32,
+    /// The transaction that changed it last.
+    pub changed: u64,
+}
+
+impl TableStat {
+    fn new(name: Vec<u8>, tree: &Tree) -> TableStat {
+        TableStat {
+            name,
+            order: order_name(tree.order),
+            entries: tree.entries,
+            depth: tree.depth,
+            branch_pages: tree.branch_pages,
+            leaf_pages: tree.leaf_pages,
+            run_pages: tree.run_pages,
+            changed: tree.changed.0,
+        }
+    }
+
+    /// All its pages.
+    pub fn pages(&self) -> u64 {
+        [self.branch_pages, self.leaf_pages, self.run_pages].map(u64::from).iter().sum()
+    }
+}
+
+/// Who keeps an old snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HeldBy {
+    /// A power cut would fall back to it.
+    Durable,
+    /// A flush that is under way.
+    Flush,
+    /// A read transaction.
+    Reader(ReaderInfo),
+}
+
+/// A snapshot that is kept, and the free pages it still sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Holder {
+    /// Who keeps it.
+    pub by: HeldBy,
+    /// The snapshot.
+    pub txnid: u64,
+    /// Free pages that it sees.
+    pub pages: u64,
+    /// Those that nobody else holds: they become reusable when this one lets go.
+    pub alone_pages: u64,
+}
+
+impl Env {
+    /// Where the space is: by table, by state, and by who holds it.
+    ///
+    /// Reads the catalog and the list of free space, in proportion to the number of tables and of
+    /// free runs. Holds nobody up.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for a damaged catalog or list: [`Env::check`] says more.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let stat = env.stat()?;
+    /// let pages = stat.meta_pages
+    ///     + stat.live_pages
+    ///     + stat.chunk_pages
+    ///     + stat.reusable_pages
+    ///     + stat.held_pages;
+    /// assert_eq!(pages * u64::from(stat.page_bytes) + stat.tail_bytes, stat.file_bytes);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stat(&self) -> Result<Stat> {
+        let mut holders = self.keepers()?;
+        let (txn, meta) = pinned::pin(self)?;
+        let store = &self.core().store;
+        let file_bytes = store.storage.file_bytes()?;
+        let page_bytes = store.page_bytes as u64;
+        let mut tables = vec![TableStat::new(Vec::new(), &meta.main)];
+        let named = tables::named(&txn.snapshot, &meta.main)?;
+        tables.extend(named.into_iter().map(|(name, tree)| TableStat::new(name, &tree)));
+        let mut stat = Stat {
+            txnid: meta.txnid.0,
+            page_bytes: page_bytes as u32,
+            file_bytes,
+            meta_pages: u64::from(first_data_page(store.page_bytes)),
+            live_pages: tables.iter().map(TableStat::pages).sum(),
+            tail_bytes: file_bytes.saturating_sub(u64::from(meta.used) * page_bytes),
+            tables,
+            ..Stat::default()
+        };
+        let file_pages = file_bytes / page_bytes;
+        stat.chunk_pages = free_items(store, &meta, |item| {
+            // What was cut off the file while the snapshot was pinned is in no sum.
+            let end = (u64::from(item.pgno) + u64::from(item.page_count())).min(file_pages);
+            let pages = end.saturating_sub(u64::from(item.pgno));
+            match hold(&mut holders, item, pages) {
+                true => stat.held_pages += pages,
+                false => stat.reusable_pages += pages,
+            }
+        })?;
+        stat.holders = holders;
+        Ok(stat)
+    }
+
+    /// Who keeps which old snapshot, and how much space that costs: the durable snapshot, and the
+    /// readers of all processes.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let reader = env.read()?;
+    /// env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t")).map(drop))?;
+    /// for holder in env.holders()? {
+    ///     if let huon::HeldBy::Reader(info) = holder.by {
+    ///         println!("process {} holds {} pages", info.pid, holder.pages);
+    ///     }
+    /// }
+    /// # drop(reader);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn holders(&self) -> Result<Vec<Holder>> {
+        let mut holders = self.keepers()?;
+        let (_pin, meta) = pinned::pin(self)?;
+        free_items(&self.core().store, &meta, |item| {
+            hold(&mut holders, item, u64::from(item.page_count()));
+        })?;
+        Ok(holders)
+    }
+
+    /// Everybody who keeps a snapshot, holding nothing yet.
+    fn keepers(&self) -> Result<Vec<Holder>> {
+        let board = &self.core().store.board;
+        // Clears up after dead readers, so that they are not listed.
+        self.core().store.protected()?;
+        let holder = |by, txnid| Holder { by, txnid, pages: 0, alone_pages: 0 };
+        let mut holders = vec![holder(HeldBy::Durable, board.durable().txnid())];
+        let in_flight = board.in_flight();
+        if !in_flight.is_none() {
+            holders.push(holder(HeldBy::Flush, in_flight.txnid()));
+        }
+        let readers = self.info()?.readers;
+        holders.extend(readers.into_iter().map(|info| holder(HeldBy::Reader(info), info.txnid)));
+        Ok(holders)
+    }
+}
+
+/// Counts free pages for everybody who sees them; whether anybody does.
+fn hold(holders: &mut [Holder], item: &Item, pages: u64) -> bool {
+    let sees = |holder: &Holder| item.birth <= holder.txnid && holder.txnid < item.freed;
+    let alone = holders.iter().filter(|holder| sees(holder)).count() == 1;
+    let mut held = false;
+    for holder in holders.iter_mut().filter(|holder| sees(holder)) {
+        held = true;
+        holder.pages += pages;
+        holder.alone_pages += if alone { pages } else { 0 };
+    }
+    held
+}
+
+/// Calls `each` for all runs of free pages of a snapshot; returns how many chunk pages list them.
+fn free_items(store: &Store, meta: &Meta, mut each: impl FnMut(&Item)) -> Result<u64> {
+    let mut met = Bitmap::new(meta.used.min(store.measure()?));
+    let mut chains: Vec<Ptr> = Vec::new();
+    let mut take = |item: &Item, chains: &mut Vec<Ptr>| match item.is_chain() {
+        true => chains.push(item.ptr()),
+        false => each(item),
+    };
+    meta.items.iter().for_each(|item| take(item, &mut chains));
+    let mut chunk_pages = 0;
+    while let Some(ptr) = chains.pop() {
+        if met.put(ptr.pgno.0) {
+            return Err(Error::corrupt(ptr.pgno.0, Reason::Cycle.text()));
+        }
+        chunk_pages += 1;
+        let chunk = store.chunk(ptr, meta.used)?;
+        if !chunk.next().is_none() {
+            chains.push(chunk.next());
+        }
+        for item in chunk.items() {
+            let item = item.map_err(|reason| Error::corrupt(ptr.pgno.0, reason.text()))?;
+            take(&item, &mut chains);
+        }
+    }
+    Ok(chunk_pages)
+}
