@@ -345,7 +345,7 @@ impl Pages {
             self.dirty.iter().filter(|(_, d)| d.level == aborted).map(|(&pgno, _)| pgno).collect();
         mine.into_iter().for_each(|pgno| self.drop_buffer(Pgno(pgno)));
         for (pgno, pages, node) in level.written {
-            self.space.retire(pgno, pages, self.txnid, node);
+            self.space.burn(pgno, pages, node);
         }
     }
 

@@ -118,8 +118,8 @@ pub(crate) struct Space {
     judged: bool,
     /// Retired by this transaction, oldest first; a level's abort cuts it back.
     retired: Vec<Item>,
-    /// Chunk pages that were opened: retired too, but no level's abort takes that back.
-    opened: Vec<Item>,
+    /// Retired too, but no level's abort takes that back: opened chunk pages, and burnt ones.
+    lasting: Vec<Item>,
     protected: Option<Protected>,
     /// Deletes and commits may use the last pages of a full file.
     pub(crate) frugal: bool,
@@ -143,7 +143,7 @@ impl Space {
             items,
             judged: false,
             retired: Vec::new(),
-            opened: Vec::new(),
+            lasting: Vec::new(),
             protected: None,
             frugal: false,
             counts: SpaceCounts::default(),
@@ -168,6 +168,11 @@ impl Space {
     pub(crate) fn retire(&mut self, pgno: Pgno, pages: u32, birth: Txnid, node: bool) {
         assert!(birth <= self.txnid, "F1: a page from the future is retired");
         self.retired.push(Item::run(pgno, pages, birth, self.txnid, node));
+    }
+
+    /// Pages that an aborted level wrote: nobody sees them, and outer aborts bring nothing back.
+    pub(crate) fn burn(&mut self, pgno: Pgno, pages: u32, node: bool) {
+        self.lasting.push(Item::run(pgno, pages, self.txnid, self.txnid, node));
     }
 
     /// Numbers taken by this transaction and never written: free at once.
@@ -269,7 +274,7 @@ impl Space {
             self.check_range(item)?;
         }
         self.counts.chunks_opened += 1;
-        self.opened.push(Item::run(ptr.pgno, 1, ptr.birth, self.txnid, true));
+        self.lasting.push(Item::run(ptr.pgno, 1, ptr.birth, self.txnid, true));
         if !next.is_none() {
             self.items.push(Item::chain(next, Txnid(chain.freed)));
         }
@@ -315,7 +320,7 @@ impl Space {
         self.drop_tail(shrink_pages);
         let mut runs = std::mem::take(&mut self.items);
         runs.append(&mut self.retired);
-        runs.append(&mut self.opened);
+        runs.append(&mut self.lasting);
         join_items(&mut runs);
         if planted::is(10) && runs.len() > 20 {
             runs.pop();
