@@ -4,7 +4,7 @@ XTASK = cargo xtask
 DIR ?=
 ARGS ?=
 
-.PHONY: help demo test lint bench loom fmt clean
+.PHONY: help demo test lint bench loom planted fmt clean
 
 help:
 	@echo "make demo [DIR=/usr]   build a database of a directory tree, kill its writer, finish it"
@@ -12,6 +12,7 @@ help:
 	@echo "make lint              formatting, clippy, layers, house rules"
 	@echo "make bench             get against LMDB at 1 M and 10 M records"
 	@echo "make loom              models of the lock-free parts (takes minutes)"
+	@echo "make planted           do the tests notice planted bugs? (takes minutes)"
 	@echo "make fmt               format all sources"
 	@echo "make clean             remove build products"
 	@echo
@@ -31,6 +32,9 @@ bench:
 
 loom:
 	@$(XTASK) loom -- $(ARGS)
+
+planted:
+	@$(XTASK) planted
 
 fmt:
 	@$(XTASK) fmt

@@ -1,6 +1,7 @@
 //! What stands behind the make targets. `cargo xtask --help` lists the commands.
 
 mod layers;
+mod planted;
 mod shell;
 mod source;
 mod summary;
@@ -44,6 +45,8 @@ enum Command {
         #[arg(last = true)]
         args: Vec<String>,
     },
+    /// Run the tests against bugs that are planted for them
+    Planted,
     /// Compare lookups with LMDB
     Bench {
         /// Passed to the benchmark, after `--`
@@ -75,6 +78,7 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
     match command {
         Command::Lint => lint(shell),
         Command::Test { args } => test::run(shell, &args),
+        Command::Planted => planted::run(shell),
         Command::Demo { dir, args } => {
             let mut cargo =
                 shell.cargo(["run", "--release", "-p", "huon-cli", "--bin", "huon-demo", "--"]);
