@@ -20,6 +20,7 @@ pub use env::{Env, EnvInfo, IoInfo, Options, ReaderInfo, Recovery};
 pub use error::{Corruption, Error, IoError, Result};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
+pub use ops::copy::{CopyOptions, CopyReport};
 pub use ops::stat::{HeldBy, Holder, Stat, TableStat};
 pub use store::Verify;
 pub use table::codec::{

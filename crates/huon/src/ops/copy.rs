@@ -1,0 +1,438 @@
+//! Copy: a snapshot as a file of its own, page by page or built anew.
+//!
+//! A plain copy has the pages of the snapshot in their places. What no table reaches is written as
+//! zeros, so nothing that was deleted travels along, and is listed as free. It is written from
+//! front to back, so it can go down a pipe.
+//!
+//! C1. Every page of the snapshot is verified before the first byte is written, and each page with
+//!     a header once more when it is written.
+//! C2. A copy with a name appears whole and flushed, or not at all; it never replaces a file.
+
+mod compact;
+mod target;
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::ops::bitmap::Bitmap;
+use crate::ops::pinned::{self, Verified};
+use crate::ops::progress::{Meter, OnProgress, Progress};
+use crate::ops::tables::ANY;
+use crate::page::{
+    CommitKind, Item, META_BYTES, META_SLOTS, Meta, PayloadKind, Pgno, Ptr, Reason, RunRef, Tree,
+    Txnid, chunk_capacity, first_data_page, write_chunk,
+};
+use crate::store::Store;
+use crate::store::source::{PageSource, damaged};
+use crate::tree::read;
+use crate::tree::walk::{Spot, Visit, Visitor, walk};
+use crate::txn::Core;
+use target::Draft;
+
+/// Free runs that a copy keeps in its meta; others go to chunk pages.
+const INLINE_ITEMS: usize = 80;
+/// Bytes written at once.
+const PIECE_BYTES: usize = 1 << 20;
+/// The longest run of free pages that an item describes.
+const ITEM_PAGES_MAX: u32 = (1 << 31) - 1;
+
+/// Options of a copy; see [`Env::copy_to`].
+#[derive(Default)]
+pub struct CopyOptions<'a> {
+    compact: bool,
+    mode: Option<u32>,
+    progress: Option<OnProgress<'a>>,
+}
+
+impl<'a> CopyOptions<'a> {
+    /// A plain copy that reports to nobody.
+    pub fn new() -> CopyOptions<'a> {
+        CopyOptions::default()
+    }
+
+    /// Builds every table anew, packed to the brim and without free space, rather than copying
+    /// pages.
+    pub fn compact(mut self, yes: bool) -> CopyOptions<'a> {
+        self.compact = yes;
+        self
+    }
+
+    /// Permission bits of the copy; 0600 unless said.
+    pub fn mode(mut self, mode: u32) -> CopyOptions<'a> {
+        self.mode = Some(mode);
+        self
+    }
+
+    /// Calls `report` about once a megabyte; the copy ends with an error, and leaves nothing
+    /// behind, if it breaks.
+    pub fn progress(
+        mut self,
+        report: &'a mut (dyn FnMut(&Progress) -> ControlFlow<()> + 'a),
+    ) -> CopyOptions<'a> {
+        self.progress = Some(report);
+        self
+    }
+
+    fn mode_bits(&self) -> u32 {
+        self.mode.unwrap_or(0o600)
+    }
+}
+
+impl std::fmt::Debug for CopyOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CopyOptions").field("compact", &self.compact).finish_non_exhaustive()
+    }
+}
+
+/// What a copy came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CopyReport {
+    /// The snapshot that was copied.
+    pub txnid: u64,
+    /// Length of the copy.
+    pub bytes: u64,
+}
+
+impl Env {
+    /// Copies the newest visible snapshot to a new file, while readers and writers go on.
+    ///
+    /// The copy has a name of its own only when it is complete and flushed.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if `path` exists, or cannot be written; [`Error::Corrupt`] for a damaged
+    /// page, which is never copied: [`Env::dump_with`] can rescue what is left.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let backup = dir.path().join("backup.huon");
+    /// env.copy_to(&backup, &mut huon::CopyOptions::new())?;
+    /// assert!(huon::Env::options().open(&backup)?.check()?.is_clean());
+    ///
+    /// let compact = dir.path().join("compact.huon");
+    /// env.copy_to(&compact, &mut huon::CopyOptions::new().compact(true))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn copy_to(
+        &self,
+        path: impl AsRef<Path>,
+        options: &mut CopyOptions<'_>,
+    ) -> Result<CopyReport> {
+        let path = path.as_ref();
+        let draft = Draft::beside(path)?;
+        let txnid = if options.compact {
+            compact::build(self, draft.path(), options)?
+        } else {
+            let mut file = draft.create(options.mode_bits())?;
+            let txnid = plain(self, &mut file, options)?;
+            draft.flush(&file)?;
+            txnid
+        };
+        Ok(CopyReport { txnid, bytes: draft.finish(path)? })
+    }
+
+    /// Writes a copy of the newest visible snapshot to `out`, from front to back.
+    ///
+    /// A compacting copy is first built in the system's directory for temporary files.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let mut bytes = Vec::new();
+    /// let report = env.copy_to_writer(&mut bytes, &mut huon::CopyOptions::new())?;
+    /// assert_eq!(report.bytes, bytes.len() as u64);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn copy_to_writer(
+        &self,
+        out: &mut dyn Write,
+        options: &mut CopyOptions<'_>,
+    ) -> Result<CopyReport> {
+        let mut out = Counted { out, bytes: 0 };
+        let txnid = if options.compact {
+            let draft = Draft::temporary();
+            let txnid = compact::build(self, draft.path(), options)?;
+            let mut built = draft.reopen()?;
+            std::io::copy(&mut built, &mut out).map_err(write_error)?;
+            txnid
+        } else {
+            plain(self, &mut out, options)?
+        };
+        out.flush().map_err(write_error)?;
+        Ok(CopyReport { txnid, bytes: out.bytes })
+    }
+}
+
+fn write_error(error: std::io::Error) -> Error {
+    Error::io("write the copy", "", error)
+}
+
+/// Counts what goes through.
+struct Counted<'o> {
+    out: &'o mut dyn Write,
+    bytes: u64,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        self.bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Writes a plain copy; returns the snapshot's id.
+fn plain(env: &Env, out: &mut dyn Write, options: &mut CopyOptions<'_>) -> Result<u64> {
+    let (_pin, meta) = pinned::pin(env)?;
+    let store = &env.core().store;
+    let progress: Option<OnProgress<'_>> = match &mut options.progress {
+        Some(progress) => Some(&mut **progress),
+        None => None,
+    };
+    // Everything is read twice: to verify it, and to write it.
+    let mut meter = Meter::new(progress, 0);
+    meter.now.total_bytes = live_bytes(env, &meta)? * 2;
+    let reach = Reach::of(store, &meta, meter)?;
+    let plan = Plan::new(store, &meta, &reach.used);
+    let mut copy = Copy { store, reach, out };
+    copy.metas(&plan.meta)?;
+    copy.pages(plan.end)?;
+    for chunk in &plan.chunks {
+        copy.write(chunk)?;
+    }
+    copy.out.flush().map_err(write_error)?;
+    copy.reach.meter.now.done_bytes = copy.reach.meter.now.total_bytes;
+    copy.reach.meter.tell()?;
+    Ok(meta.txnid.0)
+}
+
+/// Bytes of all pages of all tables, as their records have it.
+fn live_bytes(env: &Env, meta: &Meta) -> Result<u64> {
+    let store = &env.core().store;
+    let source = Verified { store, used: meta.used };
+    let named = crate::ops::tables::named(&source, &meta.main)?;
+    let trees = named.iter().map(|(_, tree)| tree).chain([&meta.main]);
+    let pages = |tree: &Tree| {
+        [tree.branch_pages, tree.leaf_pages, tree.run_pages].map(u64::from).iter().sum::<u64>()
+    };
+    Ok(trees.map(pages).sum::<u64>() * store.page_bytes as u64)
+}
+
+/// Which pages the tables of a snapshot reach, each one verified.
+struct Reach<'a> {
+    store: &'a Store,
+    source_used: u32,
+    used: Bitmap,
+    /// Pages of large values: they carry no header.
+    headerless: Bitmap,
+    meter: Meter<'a>,
+    tables: Vec<(Tree, Txnid)>,
+    in_main: bool,
+}
+
+impl<'a> Reach<'a> {
+    fn of(store: &'a Store, meta: &Meta, meter: Meter<'a>) -> Result<Reach<'a>> {
+        let limit = meta.used.min(store.measure()?);
+        let mut reach = Reach {
+            store,
+            source_used: meta.used,
+            used: Bitmap::new(limit),
+            headerless: Bitmap::new(limit),
+            meter,
+            tables: Vec::new(),
+            in_main: true,
+        };
+        let source = Verified { store, used: meta.used };
+        walk(&source, &meta.main, meta.txnid, ANY, &mut reach)?;
+        reach.in_main = false;
+        for (tree, above) in std::mem::take(&mut reach.tables) {
+            walk(&source, &tree, above, ANY, &mut reach)?;
+        }
+        Ok(reach)
+    }
+
+    fn meet(&mut self, ptr: Ptr, above: Txnid) -> Result<()> {
+        let first = first_data_page(self.store.page_bytes);
+        if ptr.pgno.0 < first || ptr.pgno.0 >= self.used.limit() {
+            return Err(damaged(ptr, Reason::OutOfRange));
+        }
+        if ptr.birth > above {
+            return Err(damaged(ptr, Reason::Header));
+        }
+        match self.used.put(ptr.pgno.0) {
+            true => Err(damaged(ptr, Reason::Cycle)),
+            false => Ok(()),
+        }
+    }
+
+    fn run(&mut self, run: &RunRef, above: Txnid) -> Result<()> {
+        for step in 0..run.pages(self.store.page_bytes) {
+            let pgno = Pgno(run.pgno.0.saturating_add(step));
+            self.meet(Ptr { pgno, birth: run.birth }, above)?;
+            self.headerless.put(pgno.0);
+        }
+        self.store.run_verified(run, self.source_used)?;
+        self.meter.advance(u64::from(run.bytes))
+    }
+}
+
+impl<'p> Visitor<'p> for Reach<'_> {
+    fn enter(&mut self, spot: &Spot<'_>) -> Result<bool> {
+        self.meet(spot.ptr, spot.above).map(|()| true)
+    }
+
+    fn visit(&mut self, spot: &Spot<'_>, bytes: &'p [u8], page: Visit<'p>) -> Result<()> {
+        self.meter.advance(bytes.len() as u64)?;
+        let Visit::Leaf(leaf) = page else { return Ok(()) };
+        for index in 0..leaf.count() {
+            let cell = leaf.cell(index).map_err(|reason| damaged(spot.ptr, reason))?;
+            match cell.kind {
+                PayloadKind::Run => self.run(&read::run_ref(&cell)?, spot.ptr.birth)?,
+                PayloadKind::Table if self.in_main => {
+                    let tree = Tree::decode(cell.payload);
+                    let tree = tree.map_err(|reason| damaged(spot.ptr, reason))?;
+                    self.tables.push((tree, spot.ptr.birth));
+                }
+                PayloadKind::Inline => {}
+                _ => return Err(damaged(spot.ptr, Reason::CellKind)),
+            }
+        }
+        Ok(())
+    }
+
+    fn trouble(&mut self, _: &Spot<'_>, error: Error) -> Result<()> {
+        Err(error)
+    }
+}
+
+/// What the copy will be.
+struct Plan {
+    meta: Meta,
+    /// One past the last page that a table reaches.
+    end: u32,
+    /// Pages of the free-space list, which follow.
+    chunks: Vec<Vec<u8>>,
+}
+
+impl Plan {
+    fn new(store: &Store, meta: &Meta, reached: &Bitmap) -> Plan {
+        let page_bytes = store.page_bytes;
+        let first = first_data_page(page_bytes);
+        let nothing = Bitmap::new(reached.limit());
+        let mut gaps: Vec<(u32, u32)> = reached.gaps(&nothing, first).collect();
+        // What is free at the end is left out.
+        let tail = gaps.pop_if(|(start, pages)| *start + *pages == reached.limit());
+        let end = tail.map_or(reached.limit(), |(start, _)| start);
+        let mut items: Vec<Item> = gaps.into_iter().flat_map(split).collect();
+        // The longest runs stay at hand.
+        items.sort_by_key(|item| std::cmp::Reverse(item.page_count()));
+        let listed = match items.len() > INLINE_ITEMS {
+            true => items.split_off(INLINE_ITEMS - 1),
+            false => Vec::new(),
+        };
+        let mut chunks = Vec::new();
+        let mut next = Ptr::NONE;
+        for part in listed.chunks(chunk_capacity(page_bytes)) {
+            let ptr = Ptr { pgno: Pgno(end + chunks.len() as u32), birth: meta.txnid };
+            let mut page = vec![0; page_bytes];
+            write_chunk(&mut page, ptr, next, part);
+            store.seal.stamp(&mut page);
+            chunks.push(page);
+            next = ptr;
+        }
+        if !next.is_none() {
+            items.push(Item::chain(next, Txnid(0)));
+        }
+        let used = end + chunks.len() as u32;
+        let meta = Meta {
+            commit: CommitKind::TwoFlush,
+            before: meta.txnid,
+            ceiling: meta.ceiling.max(Core::ceiling_after(meta.txnid.0)),
+            used,
+            items,
+            ..meta.clone()
+        };
+        Plan { meta, end, chunks }
+    }
+}
+
+/// A run of free pages as items.
+fn split((start, pages): (u32, u32)) -> impl Iterator<Item = Item> {
+    let starts = (0..pages).step_by(ITEM_PAGES_MAX as usize);
+    starts.map(move |at| Item::free(Pgno(start + at), (pages - at).min(ITEM_PAGES_MAX)))
+}
+
+/// A plain copy on its way out.
+struct Copy<'a, 'o> {
+    store: &'a Store,
+    reach: Reach<'a>,
+    out: &'o mut dyn Write,
+}
+
+impl Copy<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.write_all(bytes).map_err(write_error)
+    }
+
+    fn zeros(&mut self, mut bytes: u64) -> Result<()> {
+        const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+        while bytes > 0 {
+            let now = bytes.min(ZEROS.len() as u64);
+            self.write(&ZEROS[..now as usize])?;
+            bytes -= now;
+        }
+        Ok(())
+    }
+
+    /// The meta, two empty slots, and what lies between them and the first page.
+    fn metas(&mut self, meta: &Meta) -> Result<()> {
+        self.write(&meta.encode())?;
+        let page_bytes = self.store.page_bytes;
+        let start = u64::from(first_data_page(page_bytes)) * page_bytes as u64;
+        debug_assert!(start >= (META_SLOTS * META_BYTES) as u64);
+        self.zeros(start - META_BYTES as u64)
+    }
+
+    /// The pages up to `end`.
+    fn pages(&mut self, end: u32) -> Result<()> {
+        let page_bytes = self.store.page_bytes;
+        let pages_max = (PIECE_BYTES / page_bytes).max(1) as u32;
+        let mut at = first_data_page(page_bytes);
+        while at < end {
+            let reached = self.reach.used.has(at);
+            let limit = end.min(at.saturating_add(pages_max));
+            let same = (at..limit).take_while(|&pgno| self.reach.used.has(pgno) == reached);
+            let pages = same.count() as u32;
+            match reached {
+                true => self.piece(at, pages)?,
+                false => self.zeros(u64::from(pages) * page_bytes as u64)?,
+            }
+            at += pages;
+        }
+        Ok(())
+    }
+
+    /// Consecutive pages that are in use (C1).
+    fn piece(&mut self, first: u32, pages: u32) -> Result<()> {
+        let page_bytes = self.store.page_bytes;
+        let offset = u64::from(first) * page_bytes as u64;
+        let bytes = self.store.storage.map().page(offset, pages as usize * page_bytes);
+        let bytes = bytes.ok_or_else(|| Error::corrupt(first, Reason::OutOfRange.text()))?;
+        for (pgno, page) in (first..).zip(bytes.chunks(page_bytes)) {
+            if !self.reach.headerless.has(pgno) {
+                let verified = self.store.seal.verify(page);
+                verified.map_err(|reason| Error::corrupt(pgno, reason.text()))?;
+            }
+        }
+        self.out.write_all(bytes).map_err(write_error)?;
+        self.reach.meter.advance(bytes.len() as u64)
+    }
+}

@@ -1,0 +1,106 @@
+//! A compacting copy: each table built anew, bottom-up and packed, in an environment of its own.
+
+use std::cmp::Ordering;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::CopyOptions;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::ops::pinned::{self, Verified};
+use crate::ops::progress::{Meter, OnProgress};
+use crate::ops::tables::{self, records};
+use crate::page::{Meta, OrderKind, Tree};
+use crate::table::codec::Bytes;
+use crate::table::def::{RawTable, TableDef};
+use crate::tree::read;
+use crate::txn::names::Order;
+use crate::txn::write::WriteTxn;
+
+/// Memory that the build buffers, in bytes.
+const SPILL_BYTES: usize = 64 << 20;
+
+/// Builds a compact copy at `path`; returns the id of the snapshot that was copied.
+pub(super) fn build(env: &Env, path: &Path, options: &mut CopyOptions<'_>) -> Result<u64> {
+    let (_pin, meta) = pinned::pin(env)?;
+    let store = &env.core().store;
+    let source = Verified { store, used: meta.used };
+    let named = tables::named(&source, &meta.main)?;
+    let total = super::live_bytes(env, &meta)?;
+    let copy = target(&meta, path, options)?;
+    let progress: Option<OnProgress<'_>> = match &mut options.progress {
+        Some(progress) => Some(&mut **progress),
+        None => None,
+    };
+    let mut meter = Meter::new(progress, total);
+    let mut txn = copy.write()?;
+    (txn.base.markers, txn.base.markers_txnid) = (meta.markers, meta.markers_txnid);
+    txn.base.app_flags = meta.app_flags;
+    // First, while it is empty: then it can be built like the others.
+    let main = txn.create(&TableDef::<Bytes, Bytes>::main())?;
+    fill(&mut txn, main, &source, &meta.main, &mut meter)?;
+    for (name, tree) in &named {
+        let def = TableDef::<Bytes, Bytes>::named(name.as_slice()).ordered(build_order(tree.order));
+        let table = txn.create(&def)?;
+        fill(&mut txn, table, &source, tree, &mut meter)?;
+        let number = txn.core.names.number(table.id)?;
+        txn.change_unordered(number, false, |_, copied| {
+            copied.sequence = tree.sequence;
+            Ok(())
+        })?;
+    }
+    txn.commit()?;
+    copy.sync()?;
+    meter.now.done_bytes = meter.now.total_bytes;
+    meter.tell()?;
+    Ok(meta.txnid.0)
+}
+
+/// An empty environment with the geometry of the old one.
+fn target(meta: &Meta, path: &Path, options: &CopyOptions<'_>) -> Result<Env> {
+    let bytes = |pages: u32| u64::from(pages) * u64::from(meta.page_bytes);
+    let geometry = &meta.geometry;
+    Env::options()
+        .page_bytes(meta.page_bytes as usize)
+        .lower_bytes(bytes(geometry.lower))
+        .upper_bytes(bytes(geometry.upper))
+        .grow_bytes(bytes(geometry.grow))
+        .shrink_bytes(bytes(geometry.shrink))
+        .spill_bytes(SPILL_BYTES)
+        .mode(options.mode_bits())
+        .exclusive(true)
+        .open(path)
+}
+
+fn fill(
+    txn: &mut WriteTxn,
+    table: RawTable,
+    source: &Verified<'_>,
+    tree: &Tree,
+    meter: &mut Meter<'_>,
+) -> Result<()> {
+    let mut span = records(source, tree)?;
+    table.build(txn, |append| {
+        while let Some(cell) = span.next()? {
+            // The main table's records of named tables are made by creating those.
+            if let Some(value) = read::value(source, &cell)? {
+                append(cell.key, value)?;
+                meter.now.records += 1;
+                meter.advance((cell.key.len() + value.len()) as u64)?;
+            }
+        }
+        Ok::<(), Error>(())
+    })
+}
+
+/// The order to build a table with. A caller's function is not needed: the records come in its
+/// order already, so that each is above the one before.
+fn build_order(kind: OrderKind) -> Order {
+    match kind {
+        OrderKind::Bytes => Order::Bytes,
+        OrderKind::Reversed => Order::Reversed,
+        OrderKind::Native4 => Order::NativeU32,
+        OrderKind::Native8 => Order::NativeU64,
+        OrderKind::Custom => Order::Custom(Arc::new(|_, _| Ordering::Greater)),
+    }
+}
