@@ -1,1 +1,5 @@
-fn main() {}
+//! The command `huon-demo`.
+
+fn main() -> std::process::ExitCode {
+    huon_cli::demo::main()
+}
