@@ -52,8 +52,7 @@ fn read_under_seccomp(path: &str) {
         sum += t.get(&txn, &n).unwrap().unwrap().len();
     }
     let mut forward = 0;
-    let mut range = t.iter(&txn).unwrap();
-    while let Some(item) = range.next() {
+    for item in t.iter(&txn).unwrap() {
         forward += item.unwrap().1.len();
     }
     let mut backward = 0;

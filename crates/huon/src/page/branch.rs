@@ -177,6 +177,7 @@ impl<'p> Branch<'p> {
         self.slots.len() * CHILD_BYTES + heap
     }
 
+    #[cfg(test)]
     /// Bytes that more children may take, once the page is packed.
     #[inline]
     pub(crate) fn free_bytes(&self) -> usize {

@@ -109,6 +109,7 @@ impl<'p> BranchMut<'p> {
         self.page[at..at + Ptr::BYTES].copy_from_slice(&child.encode());
     }
 
+    #[cfg(test)]
     /// Gives child `index`, not the first, another separator. False: it does not fit, nothing
     /// changed.
     pub(crate) fn set_separator<O: KeyOrder>(

@@ -145,11 +145,13 @@ impl<'p> Chunk<'p> {
         self.next
     }
 
+    #[cfg(test)]
     /// Items of the chunk.
     pub(crate) fn count(&self) -> usize {
         self.items.len()
     }
 
+    #[cfg(test)]
     pub(crate) fn item(&self, i: usize) -> Result<Item, Reason> {
         Item::decode(self.items.get(i).ok_or(Reason::Count)?)
     }

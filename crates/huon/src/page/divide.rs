@@ -41,6 +41,7 @@ impl Place {
         }
     }
 
+    #[cfg(test)]
     /// Where the new cell goes on its side, if it was to go before slot `index` of the whole.
     pub(crate) fn index(self, index: usize) -> usize {
         match self.side {
@@ -145,6 +146,7 @@ pub(crate) fn merge_leaf<O: KeyOrder>(
     Ok(true)
 }
 
+#[cfg(test)]
 /// Divides a branch: children from `at` on (not the first) go to `right`, which becomes the branch
 /// `right_ptr`. Returns the separator between the two.
 pub(crate) fn split_branch<O: KeyOrder>(

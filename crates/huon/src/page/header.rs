@@ -63,12 +63,6 @@ pub(crate) fn admit(page: &[u8], ptr: Ptr, kind: Kind, level: u8) -> Result<usiz
     Ok((word0 >> COUNT_SHIFT) as usize)
 }
 
-/// The kind of the pages of a tree at `level`.
-#[inline]
-pub(crate) fn kind_at(level: u8) -> Kind {
-    if level == 0 { Kind::Leaf } else { Kind::Branch }
-}
-
 /// Makes `page` an empty page; everything behind the header is zeroed.
 pub(crate) fn init(page: &mut [u8], ptr: Ptr, kind: Kind, level: u8) {
     assert!(page.len() >= PAGE_BYTES_MIN && page.len() <= PAGE_BYTES_MAX, "page size");

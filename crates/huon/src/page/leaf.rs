@@ -246,6 +246,7 @@ impl<'p> Leaf<'p> {
         self.slots.len() * SLOT_BYTES + heap
     }
 
+    #[cfg(test)]
     /// Bytes that more slots and cells may take, once the page is packed.
     #[inline]
     pub(crate) fn free_bytes(&self) -> usize {

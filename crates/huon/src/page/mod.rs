@@ -37,25 +37,24 @@ mod tests;
 mod tree_record;
 mod types;
 
-pub(crate) use branch::{Branch, SeparatorRef};
+pub(crate) use branch::Branch;
 pub(crate) use branch_edit::BranchMut;
 pub(crate) use checksum::Seal;
-pub(crate) use chunk::{Chunk, ITEM_BYTES, Item, chunk_capacity, write_chunk};
+pub(crate) use chunk::{Chunk, Item, chunk_capacity, write_chunk};
 pub(crate) use divide::{
-    NewChild, Place, Side, choose_split, merge_branch, merge_leaf, split_branch,
-    split_branch_insert, split_leaf,
+    NewChild, choose_split, merge_branch, merge_leaf, split_branch_insert, split_leaf,
 };
 pub(crate) use header::{HEADER_BYTES, PAGE_BYTES_MAX, PAGE_BYTES_MIN, admit};
 pub(crate) use leaf::{Cell, Leaf, PayloadKind, leaf_cell_bytes};
 pub(crate) use leaf_edit::LeafMut;
 pub(crate) use limits::{MAX_VALUE_BYTES, fits_inline, key_bytes_max};
 pub(crate) use meta::{
-    CEILING_AHEAD, CommitKind, FORMAT_VERSION, Geometry, META_BYTES, META_HEAD_WORDS,
-    META_ITEMS_MAX, META_SLOTS, Meta, MetaFault, MetaHead, first_data_page, meta_checksum,
+    CEILING_AHEAD, CommitKind, Geometry, META_BYTES, META_HEAD_WORDS, META_ITEMS_MAX, META_SLOTS,
+    Meta, MetaFault, MetaHead, first_data_page, meta_checksum,
 };
 pub(crate) use order::{AnyOrder, BytesOrder, CustomOrder, KeyOrder, ReversedOrder};
-pub(crate) use pack::{pack, pack_for_writing};
+pub(crate) use pack::pack_for_writing;
 pub(crate) use probe::Probe;
-pub(crate) use run::{RUN_REF_BYTES, RunRef, run_pages};
-pub(crate) use tree_record::{MAX_DEPTH, OrderKind, TREE_BYTES, Tree};
+pub(crate) use run::RunRef;
+pub(crate) use tree_record::{MAX_DEPTH, OrderKind, Tree};
 pub(crate) use types::{Kind, Pgno, Ptr, Reason, Txnid};

@@ -3,39 +3,13 @@
 //! 1. A page keeps its meaning: the same name, the same records or children, in the same order.
 //! 2. A page that was not edited since it was packed is left as it is.
 //!
-//! [`pack`] also finds the best prefix, for which it needs the order of the keys.
-//! [`pack_for_writing`] keeps the prefix; it is the best one nearly always, since dividing a page
-//! finds it and later keys share it.
+//! The prefix is kept; it is the best one nearly always, since dividing a page finds it and later keys
+//! share it.
 
 use super::branch::{Branch, CHILD_BYTES};
-use super::branch_edit::{entries, write_branch};
 use super::header::{self, FLAG_EDITED, HEADER_BYTES};
 use super::leaf::{Leaf, SLOT_BYTES};
-use super::leaf_edit::pack_cells;
-use super::order::KeyOrder;
 use super::types::{Kind, Reason};
-
-/// Writes the page into `out`, packed and with the best prefix. The checksum is not set.
-pub(crate) fn pack<O: KeyOrder>(order: O, page: &[u8], out: &mut [u8]) -> Result<(), Reason> {
-    assert!(page.len() == out.len(), "pack: pages of one size");
-    let count = header::count(page);
-    let edited = header::flags(page) & FLAG_EDITED != 0;
-    match header::kind(page) {
-        Some(Kind::Leaf) if edited => {
-            out[..HEADER_BYTES].copy_from_slice(&page[..HEADER_BYTES]);
-            pack_cells(order, out, &[Leaf::view(page, count)?])
-        }
-        Some(Kind::Branch) if edited => {
-            out[..HEADER_BYTES].copy_from_slice(&page[..HEADER_BYTES]);
-            let entries = entries(Branch::view(page, count)?)?;
-            if write_branch(order, out, &entries)? { Ok(()) } else { Err(Reason::Cell) }
-        }
-        _ => {
-            out.copy_from_slice(page);
-            Ok(())
-        }
-    }
-}
 
 /// Packs the page in place, through a scratch page of the same size. The checksum is not set.
 ///

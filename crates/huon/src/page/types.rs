@@ -8,12 +8,6 @@ pub(crate) struct Pgno(pub(crate) u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct Txnid(pub(crate) u64);
 
-impl Txnid {
-    pub(crate) fn next(self) -> Txnid {
-        Txnid(self.0 + 1)
-    }
-}
-
 /// A page number and the id of the transaction that wrote it: names one content for ever.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Ptr {

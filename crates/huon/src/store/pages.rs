@@ -75,7 +75,6 @@ pub(crate) struct Pages {
 /// What a transaction has done so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PagesCounts {
-    pub(crate) dirty_pages: usize,
     pub(crate) written_bytes: u64,
     pub(crate) space: SpaceCounts,
 }
@@ -83,10 +82,10 @@ pub(crate) struct PagesCounts {
 impl PageSource for Pages {
     #[inline]
     fn bytes(&self, ptr: Ptr) -> Result<&[u8]> {
-        if ptr.birth == self.txnid {
-            if let Some(dirty) = self.dirty.get(&ptr.pgno.0) {
-                return Ok(&dirty.buffer);
-            }
+        if ptr.birth == self.txnid
+            && let Some(dirty) = self.dirty.get(&ptr.pgno.0)
+        {
+            return Ok(&dirty.buffer);
         }
         self.store.page(ptr, self.space.used())
     }
@@ -121,11 +120,7 @@ impl Pages {
     }
 
     pub(crate) fn counts(&self) -> PagesCounts {
-        PagesCounts {
-            dirty_pages: self.dirty.len(),
-            written_bytes: self.written_bytes,
-            space: self.space.counts,
-        }
+        PagesCounts { written_bytes: self.written_bytes, space: self.space.counts }
     }
 
     /// Deletes may use the last pages of a full file, since they give back more.
@@ -141,11 +136,6 @@ impl Pages {
     /// Whether the transaction has changed nothing yet.
     pub(crate) fn is_untouched(&self) -> bool {
         self.dirty.is_empty() && self.written_bytes == 0 && self.space.mark() == 0
-    }
-
-    /// Whether `ptr` names a page that this transaction wrote or will write.
-    pub(crate) fn is_own(&self, ptr: Ptr) -> bool {
-        ptr.birth == self.txnid
     }
 
     fn level(&self) -> usize {

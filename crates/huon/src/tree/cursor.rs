@@ -51,11 +51,6 @@ impl<'s, S: PageSource, O: KeyOrder> Span<'s, S, O> {
         Ok(span)
     }
 
-    /// Where the span's pages come from.
-    pub(crate) fn source(&self) -> &'s S {
-        self.source
-    }
-
     /// The next item from the front.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Cell<'s>>> {

@@ -21,7 +21,7 @@ impl Core {
         if !self.is_repair_due() {
             return Ok(());
         }
-        while !self.flusher.try_acquire()?.is_some() {
+        while self.flusher.try_acquire()?.is_none() {
             self.store.board.wait_bell(self.store.board.bell(), FLUSH_LOOK);
         }
         let repaired = self.repair();

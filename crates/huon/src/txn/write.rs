@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::os::Mark;
 use crate::page::{AnyOrder, Meta, Tree, Txnid};
-use crate::store::pages::{Pages, PagesCounts};
+use crate::store::pages::Pages;
 use crate::txn::names::{MAIN, TableInfo};
 use crate::txn::{Core, catalog};
 
@@ -99,11 +99,6 @@ impl WriteTxn {
     /// The id of this transaction, and of the snapshot it makes when it commits.
     pub fn id(&self) -> u64 {
         self.pages().txnid().0
-    }
-
-    /// Buffered pages, written bytes and the like.
-    pub(crate) fn counts(&self) -> PagesCounts {
-        self.pages().counts()
     }
 
     #[inline]

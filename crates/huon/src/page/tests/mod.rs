@@ -8,6 +8,12 @@ mod leaf;
 mod orders;
 mod records;
 
+use super::branch_edit::{entries, write_branch};
+use super::divide::{Place, Side, split_branch};
+use super::header::FLAG_EDITED;
+use super::leaf_edit::pack_cells;
+use super::run::{RUN_REF_BYTES, run_pages};
+use super::tree_record::TREE_BYTES;
 use super::*;
 use std::cmp::Ordering;
 
@@ -142,6 +148,28 @@ fn leaf(page: &[u8]) -> Leaf<'_> {
 
 fn branch(page: &[u8]) -> Branch<'_> {
     Branch::view(page, header::count(page)).unwrap()
+}
+
+/// Writes the page into `out`, packed and with the best prefix. The checksum is not set.
+fn pack<O: KeyOrder>(order: O, page: &[u8], out: &mut [u8]) -> Result<(), Reason> {
+    assert!(page.len() == out.len(), "pack: pages of one size");
+    let count = header::count(page);
+    let edited = header::flags(page) & FLAG_EDITED != 0;
+    match header::kind(page) {
+        Some(Kind::Leaf) if edited => {
+            out[..HEADER_BYTES].copy_from_slice(&page[..HEADER_BYTES]);
+            pack_cells(order, out, &[Leaf::view(page, count)?])
+        }
+        Some(Kind::Branch) if edited => {
+            out[..HEADER_BYTES].copy_from_slice(&page[..HEADER_BYTES]);
+            let entries = entries(Branch::view(page, count)?)?;
+            if write_branch(order, out, &entries)? { Ok(()) } else { Err(Reason::Cell) }
+        }
+        _ => {
+            out.copy_from_slice(page);
+            Ok(())
+        }
+    }
 }
 
 /// Every packed form of a page must say the same, and be packed.
