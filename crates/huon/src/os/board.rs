@@ -515,6 +515,9 @@ impl Board {
     pub(crate) fn durable_info(&self) -> Option<Durable> {
         loop {
             let mark = self.durable();
+            if mark.is_none() {
+                return None;
+            }
             for meta_slot in 0..META_SLOTS {
                 let meta = METAS + meta_slot * META_WORDS;
                 if self.load(meta + META_MARK) != mark.0 {

@@ -24,6 +24,8 @@ mod fork;
 mod futex;
 mod gate;
 mod layout;
+#[cfg(all(test, not(loom)))]
+mod lock_tests;
 #[cfg(all(test, loom))]
 mod loom_models;
 mod map;
@@ -41,9 +43,7 @@ mod testing;
 mod word;
 
 pub(crate) use anon::{SeenTable, system_page};
-pub(crate) use board::{
-    Board, BoardIdentity, Durable, Flag, Mark, Plan, ProtectedMarks, Start,
-};
+pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, ProtectedMarks, Start};
 pub(crate) use clients::{ClientId, ClientInfo, Clients};
 pub(crate) use counts::IoCounts;
 #[cfg(any(test, feature = "simulation"))]

@@ -7,13 +7,16 @@
 //! 3. Locks are OFD locks. The kernel drops them with the last copy of the descriptor, and a
 //!    descriptor never conflicts with itself, so the gate has a flag in front of it for the threads
 //!    of one client.
-//! 4. The descriptor is closed only while it still names the lock file (a daemon may have closed it
+//! 4. The mapping belongs to another open file description than the locks: a mapping keeps its
+//!    description, and the locks with it, alive in a forked child that has closed the descriptor.
+//! 5. The descriptor is closed only while it still names the lock file (a daemon may have closed it
 //!    and something else may have got its number).
 //!
 //! What the words mean is told by `layout`.
 
 use std::ffi::CString;
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -64,45 +67,20 @@ impl RealShared {
     }
 
     fn of_descriptor(path: &Path, descriptor: i32) -> Result<RealShared> {
-        let failed = |what| {
-            let source = io::Error::last_os_error();
-            Error::io(what, path.display().to_string(), source)
-        };
         require_regular(path, descriptor)?;
         fork::register(descriptor)?;
-        let (device, inode) = fork::inode_of(descriptor).ok_or_else(|| failed("stat"))?;
-        let bytes =
-            file_bytes(descriptor).map_err(|e| Error::io("stat", path.display().to_string(), e))?;
-        let mut reserved_bytes = RESERVED_BYTES;
-        let base = loop {
-            // SAFETY: a new mapping at an address of the system's choice; it may reach past the end
-            // of the file, where nothing touches it before the file has grown (invariant 2).
-            let base = unsafe {
-                libc::mmap(
-                    std::ptr::null_mut(),
-                    reserved_bytes,
-                    libc::PROT_READ | libc::PROT_WRITE,
-                    libc::MAP_SHARED | libc::MAP_NORESERVE,
-                    descriptor,
-                    0,
-                )
-            };
-            if base != libc::MAP_FAILED {
-                break base;
-            }
-            if reserved_bytes / 2 < RESERVED_BYTES_MIN.max(bytes as usize) {
-                return Err(failed("map the lock file"));
-            }
-            reserved_bytes /= 2;
-        };
-        let words = (bytes as usize).min(reserved_bytes) / 8;
+        let failed = |e| Error::io("stat", path.display().to_string(), e);
+        let (device, inode) =
+            fork::inode_of(descriptor).ok_or_else(|| failed(io::Error::last_os_error()))?;
+        let bytes = file_bytes(descriptor).map_err(failed)? as usize;
+        let (base, reserved_bytes) = map_apart(path, (device, inode), bytes)?;
         Ok(RealShared {
             path: path.to_path_buf(),
             descriptor,
             identity: Identity { device, inode },
-            base: base.cast(),
+            base,
             reserved_bytes,
-            allocated_words: AtomicUsize::new(words),
+            allocated_words: AtomicUsize::new(bytes.min(reserved_bytes) / 8),
             gate_taken: AtomicBool::new(false),
             fork_generation: fork::generation(),
         })
@@ -252,7 +230,7 @@ impl Drop for RealShared {
         unsafe { libc::munmap(self.base.cast(), self.reserved_bytes) };
         if self.intact() {
             fork::unregister(self.descriptor);
-            // SAFETY: the descriptor is ours (invariant 4).
+            // SAFETY: the descriptor is ours (invariant 5).
             unsafe { libc::close(self.descriptor) };
         }
     }
@@ -295,6 +273,49 @@ fn open_descriptor(path: &Path, create: Option<u32>) -> Result<Option<i32>> {
             (Some(libc::ENOENT), None) => return Ok(None),
             _ => return Err(failed(error)),
         }
+    }
+}
+
+/// Maps the file through an open file description of its own (invariant 4).
+fn map_apart(path: &Path, expected: (u64, u64), bytes: usize) -> Result<(*mut Word, usize)> {
+    let descriptor = open_descriptor(path, None)?;
+    // Closed again in any case: the mapping needs it no more.
+    let descriptor = descriptor.map(|number| {
+        // SAFETY: the descriptor was opened above and nobody else knows it.
+        unsafe { OwnedFd::from_raw_fd(number) }
+    });
+    match descriptor {
+        Some(descriptor) if fork::inode_of(descriptor.as_raw_fd()) == Some(expected) => {
+            map(path, descriptor.as_raw_fd(), bytes)
+        }
+        _ => Err(Error::Busy("the lock file was replaced while it was opened".into())),
+    }
+}
+
+/// Reserves address space and maps the file to its beginning; returns where, and how many bytes.
+fn map(path: &Path, descriptor: i32, bytes: usize) -> Result<(*mut Word, usize)> {
+    let mut reserved_bytes = RESERVED_BYTES;
+    loop {
+        // SAFETY: a new mapping at an address of the system's choice; it may reach past the end of
+        // the file, where nothing touches it before the file has grown (invariant 2).
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                reserved_bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_NORESERVE,
+                descriptor,
+                0,
+            )
+        };
+        if base != libc::MAP_FAILED {
+            return Ok((base.cast(), reserved_bytes));
+        }
+        if reserved_bytes / 2 < RESERVED_BYTES_MIN.max(bytes) {
+            let source = io::Error::last_os_error();
+            return Err(Error::io("map", path.display().to_string(), source));
+        }
+        reserved_bytes /= 2;
     }
 }
 

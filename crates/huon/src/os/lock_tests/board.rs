@@ -1,0 +1,283 @@
+use super::*;
+
+fn seat() -> (Seat, Arc<MemoryShared>) {
+    Seat::memory(&MemoryFile::new(BOOT))
+}
+
+#[test]
+fn a_new_board_has_one_snapshot() {
+    let (a, _) = seat();
+    let marks = [a.board.sealed(), a.board.published(), a.board.durable()];
+    assert_eq!(marks.map(Mark::txnid), [1, 1, 1]);
+    assert!(a.board.in_flight().is_none());
+    assert_eq!(a.board.identity(), Some(identity()));
+    assert!(a.board.same_boot());
+    assert!(a.board.flag(Flag::RepairDue) && !a.board.is_poisoned());
+    let info = a.board.durable_info().unwrap();
+    assert_eq!(
+        (info.mark.txnid(), info.meta_slot, info.checksum, info.ceiling),
+        (1, 0, 9, 1 << 32)
+    );
+    a.board.set_flag(Flag::RepairDue, false);
+    a.board.set_flag(Flag::CleanClose, true);
+    assert!(!a.board.flag(Flag::RepairDue) && a.board.flag(Flag::CleanClose));
+}
+
+#[test]
+fn a_file_without_a_board_has_no_identity() {
+    let shared: Arc<dyn Shared> = Arc::new(MemoryFile::new(BOOT).open());
+    let gate = Gate::lock(&shared, NOW).unwrap();
+    let board = Board::attach(shared.clone(), &gate).unwrap();
+    assert_eq!(board.identity(), None);
+    assert!(!board.same_boot());
+    assert_eq!(board.durable_info(), None);
+}
+
+#[test]
+fn a_foreign_file_is_refused() {
+    let shared: Arc<dyn Shared> = Arc::new(MemoryFile::from_image(&[42; 100], BOOT).open());
+    let gate = Gate::lock(&shared, NOW).unwrap();
+    let refused = Board::attach(shared.clone(), &gate);
+    assert!(matches!(refused.err(), Some(crate::error::Error::NotOurs(_))));
+    assert_eq!(shared.words().len(), 100);
+}
+
+#[test]
+fn another_boot_is_noticed() {
+    let file = MemoryFile::new(BOOT);
+    drop(Seat::memory(&file));
+    let image = file.words_image();
+    let (same, _) = Seat::memory(&MemoryFile::from_image(&image, BOOT));
+    assert!(same.board.same_boot());
+    let (other, _) = Seat::memory(&MemoryFile::from_image(&image, [8; 16]));
+    assert!(!other.board.same_boot() && other.board.identity().is_some());
+    let (unknown, _) = Seat::memory(&MemoryFile::from_image(&image, [0; 16]));
+    assert!(!unknown.board.same_boot());
+}
+
+#[test]
+fn ids_only_rise() {
+    let (a, _) = seat();
+    assert_eq!((a.board.issued(), a.board.next_id()), (1, 2));
+    a.board.raise_issued(5);
+    a.board.raise_issued(3);
+    assert_eq!((a.board.issued(), a.board.next_id()), (5, 6));
+    a.seal(9);
+    assert_eq!((a.board.issued(), a.board.next_id()), (5, 10));
+}
+
+#[test]
+fn a_seal_needs_its_base() {
+    let (a, _) = seat();
+    let base = a.board.sealed();
+    let second = a.seal(2);
+    assert_eq!(a.board.seal(base, 3, &image(3)), None, "P3");
+    assert_eq!(a.board.sealed(), second);
+    assert_eq!(a.board.published().txnid(), 1);
+    a.board.publish(second);
+    a.board.publish(base);
+    assert_eq!(a.board.published(), second, "P9: published only moves forward");
+}
+
+#[test]
+fn images_that_are_named_stay_whole() {
+    let (a, _) = seat();
+    let read = |mark| {
+        let mut bytes = [0; IMAGE_BYTES];
+        a.board.copy_image(mark, &mut bytes).then_some(bytes)
+    };
+    let first = a.board.sealed();
+    let second = a.seal(2);
+    a.board.publish(second);
+    let candidate = a.seal(3);
+    assert_eq!(a.board.nominate(), Some(candidate));
+    let mut last = candidate;
+    for txnid in 4..40 {
+        let before = last;
+        last = a.seal(txnid);
+        // Durable, published, in flight, newest sealed; and the one before, for late copiers.
+        for mark in [first, second, candidate, before, last] {
+            assert_eq!(read(mark), Some(image(mark.txnid())), "{mark:?} at {txnid}");
+        }
+    }
+    a.board.publish(last);
+    for txnid in 40..50 {
+        a.seal(txnid);
+    }
+    assert_eq!(read(second), None, "given away");
+    assert_eq!(read(Mark::NONE), None);
+}
+
+#[test]
+fn a_flush_hands_over() {
+    let (a, _) = seat();
+    assert_eq!(a.board.nominate(), None, "nothing to flush");
+    a.board.add_written(100);
+    let second = a.seal(2);
+    let before = a.board.bell();
+    assert_eq!(a.board.nominate(), Some(second));
+    a.board.add_written(30);
+    assert_eq!((a.board.in_flight(), a.board.candidate_plan()), (second, None));
+    let plan = a.plan(second, 1);
+    a.board.set_candidate_plan(&plan);
+    assert_eq!(a.board.candidate_plan(), Some(plan));
+    assert_eq!(a.board.written_since_durable(), 130);
+    a.board.finish_flush(&done(&plan));
+    assert_eq!(a.board.durable_info(), Some(done(&plan)));
+    assert_eq!((a.board.published(), a.board.durable()), (second, second));
+    assert!(a.board.in_flight().is_none() && a.board.candidate_plan().is_none());
+    assert_eq!(a.board.written_since_durable(), 30);
+    assert_ne!(a.board.bell(), before);
+    assert_eq!(a.board.unfinished_flush(), None);
+    a.seal(3);
+    a.flush(2);
+    a.seal(4);
+    a.flush(0);
+    assert_eq!(a.board.durable_info().unwrap().meta_slot, 0);
+}
+
+#[test]
+#[should_panic(expected = "P4: the durable meta's slot")]
+fn the_durable_meta_is_not_overwritten() {
+    let (a, _) = seat();
+    a.seal(2);
+    let mark = a.board.nominate().unwrap();
+    a.board.set_candidate_plan(&a.plan(mark, 0));
+}
+
+/// P4: whatever store was the last of a dead flusher, its successor goes on rightly.
+#[test]
+fn a_dead_flush_is_finished() {
+    let file = MemoryFile::new(BOOT);
+    let (dead, memory) = Seat::memory(&file);
+    let second = dead.seal(2);
+    dead.flusher.try_acquire().unwrap().unwrap();
+    dead.board.nominate().unwrap();
+    let nominated = file.words_image();
+    let plan = dead.plan(second, 1);
+    dead.board.set_candidate_plan(&plan);
+    let planned = file.words_image();
+    dead.board.finish_flush(&done(&plan));
+    let mut finished = file.words_image();
+    memory.kill();
+    let revive = |image: &[u64]| {
+        let (heir, _) = Seat::memory(&MemoryFile::from_image(image, BOOT));
+        assert!(heir.flusher.acquire(NOW).unwrap().took_over_from_dead);
+        heir
+    };
+
+    let heir = revive(&nominated);
+    assert!(heir.protected().contains(&2));
+    assert_eq!(heir.board.unfinished_flush(), None, "no meta was written");
+    assert!(heir.board.in_flight().is_none());
+    assert_eq!(heir.board.nominate(), Some(second));
+
+    let heir = revive(&planned);
+    heir.seal(3);
+    assert!(heir.protected().contains(&2), "its meta may lie in the slot");
+    assert_eq!(heir.board.unfinished_flush(), Some(plan));
+    heir.board.finish_flush(&done(&plan));
+    assert_eq!(heir.board.durable(), second);
+
+    // Durable, but still in flight.
+    finished[layout::IN_FLIGHT] = planned[layout::IN_FLIGHT];
+    let heir = revive(&finished);
+    assert_eq!(heir.board.unfinished_flush(), None);
+    assert!(heir.board.in_flight().is_none());
+    assert_eq!(heir.board.durable_info(), Some(done(&plan)));
+}
+
+#[test]
+fn waiting_for_durability() {
+    let file = MemoryFile::new(BOOT);
+    let (flusher, _) = Seat::memory(&file);
+    let (waiter, _) = Seat::memory(&file);
+    assert!(waiter.board.wait_durable(1, NOW));
+    flusher.seal(2);
+    assert!(!waiter.board.wait_durable(2, SOON));
+    let waiting = std::thread::spawn(move || (waiter.board.wait_durable(2, LONG), waiter));
+    std::thread::sleep(SOON);
+    flusher.flush(1);
+    let (durable, waiter) = waiting.join().unwrap();
+    assert!(durable);
+    let waiting = std::thread::spawn(move || waiter.board.wait_durable(3, LONG));
+    std::thread::sleep(SOON);
+    flusher.board.poison();
+    assert!(!waiting.join().unwrap(), "poison ends the wait");
+    assert!(flusher.board.is_poisoned());
+}
+
+/// Readers and a writer that reuses pages exactly as P12 lets it; every page is checked while it is
+/// pinned.
+fn reuse_under_readers(seats: Vec<Seat>) {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    const PAGES: usize = 24;
+    let pages: Arc<Vec<AtomicU64>> = Arc::new((0..PAGES).map(|_| AtomicU64::new(0)).collect());
+    pages[0].store(1, Ordering::Relaxed);
+    let end = Arc::new(AtomicBool::new(false));
+    let mut seats = seats.into_iter();
+    let writer = seats.next().unwrap();
+    let readers: Vec<_> = seats
+        .map(|seat| {
+            let (pages, end) = (pages.clone(), end.clone());
+            std::thread::spawn(move || {
+                let mut reads = 0;
+                while !end.load(Ordering::Relaxed) {
+                    let slot = seat.slots.claim().unwrap();
+                    let mut words = [0; 2];
+                    let mark = seat.board.read_published(&slot, &mut words);
+                    let page = if mark.txnid() == 1 { 0 } else { words[1] as usize };
+                    for _ in 0..40 {
+                        assert_eq!(pages[page].load(Ordering::Relaxed), mark.txnid(), "reused");
+                    }
+                    seat.slots.release(slot);
+                    reads += 1;
+                }
+                reads
+            })
+        })
+        .collect();
+    let started = std::time::Instant::now();
+    // (page, birth, freed)
+    let mut retired: Vec<(usize, u64, u64)> = Vec::new();
+    let mut unused: Vec<usize> = (1..PAGES).collect();
+    let (mut page, mut birth, mut commits) = (0, 1, 0u64);
+    let mut protected = Protected::default();
+    while started.elapsed() < Duration::from_millis(400) {
+        let txnid = writer.board.next_id();
+        writer.slots.protected(&mut protected).unwrap();
+        retired.retain(|(page, birth, freed)| {
+            let held = protected.holder(*birth, *freed).is_some();
+            if !held {
+                unused.push(*page);
+            }
+            held
+        });
+        let next = unused.pop().unwrap();
+        pages[next].store(txnid, Ordering::Relaxed);
+        retired.push((page, birth, txnid));
+        (page, birth) = (next, txnid);
+        let mut bytes = [0; IMAGE_BYTES];
+        bytes[..8].copy_from_slice(&txnid.to_le_bytes());
+        bytes[8..16].copy_from_slice(&(next as u64).to_le_bytes());
+        let mark = writer.board.seal(writer.board.sealed(), txnid, &bytes).unwrap();
+        if commits % 3 == 0 {
+            writer.board.publish(mark);
+        } else if commits % 16 == 1 {
+            let slot = (writer.board.durable_info().unwrap().meta_slot + 1) % 3;
+            writer.flush(slot);
+        }
+        commits += 1;
+    }
+    end.store(true, Ordering::Relaxed);
+    let reads: u64 = readers.into_iter().map(|reader| reader.join().unwrap()).sum();
+    assert!(commits > 100 && reads > 100, "{commits} commits, {reads} reads");
+}
+
+#[test]
+fn pages_are_not_reused_under_readers() {
+    let file = MemoryFile::new(BOOT);
+    reuse_under_readers((0..4).map(|_| Seat::memory(&file).0).collect());
+    let scratch = super::super::testing::Scratch::new();
+    reuse_under_readers((0..3).map(|_| Seat::real(&scratch.join("lock"))).collect());
+}

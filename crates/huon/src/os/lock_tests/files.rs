@@ -1,0 +1,139 @@
+use super::super::testing::{Scratch, in_child};
+use super::*;
+use crate::error::Error;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+#[test]
+fn a_lock_file_is_made_or_not() {
+    let scratch = Scratch::new();
+    let path = scratch.join("lock");
+    assert!(RealShared::open(&path, None).unwrap().is_none());
+    let made = RealShared::open(&path, Some(0o640)).unwrap().unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(made.words().is_empty() && made.intact());
+    let again = RealShared::open(&path, Some(0o600)).unwrap().unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(made.identity().unwrap(), again.identity().unwrap());
+    assert_eq!(made.boot(), again.boot());
+    assert_ne!(made.boot(), [0; 16]);
+}
+
+#[test]
+fn what_is_no_file_is_refused() {
+    let scratch = Scratch::new();
+    let refused = |name: &str| match RealShared::open(&scratch.join(name), Some(0o600)) {
+        Err(Error::NotOurs(text)) => text.to_string(),
+        Err(e) => panic!("{name}: {e}"),
+        Ok(_) => panic!("{name} was opened"),
+    };
+    std::fs::create_dir(scratch.join("directory")).unwrap();
+    assert!(refused("directory").contains("directory"));
+    std::fs::write(scratch.join("target"), "").unwrap();
+    std::os::unix::fs::symlink(scratch.join("target"), scratch.join("link")).unwrap();
+    assert!(refused("link").contains("symbolic link"));
+    let fifo = std::process::Command::new("mkfifo").arg(scratch.join("fifo")).status().unwrap();
+    assert!(fifo.success());
+    assert!(refused("fifo").contains("not a regular file"));
+    let missing = RealShared::open(&scratch.join("no/where"), Some(0o600));
+    assert!(matches!(missing, Err(Error::Io(_))));
+}
+
+#[test]
+fn growth_is_real_and_seen_by_others() {
+    let scratch = Scratch::new();
+    let path = scratch.join("lock");
+    let a = RealShared::open(&path, Some(0o600)).unwrap().unwrap();
+    let b = RealShared::open(&path, None).unwrap().unwrap();
+    a.grow(100_000).unwrap();
+    let found = std::fs::metadata(&path).unwrap();
+    assert_eq!(found.len(), 800_000);
+    assert!(found.blocks() * 512 >= 800_000, "P14: allocated, not sparse");
+    assert!(b.words().is_empty());
+    b.refresh().unwrap();
+    assert_eq!(b.words().len(), 100_000);
+    a.words()[99_999].store(5, word::Ordering::Release);
+    assert_eq!(b.words()[99_999].load(word::Ordering::Acquire), 5);
+    b.grow(50).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 800_000, "never shorter");
+    assert!(matches!(a.grow(1 << 40), Err(Error::Io(_))));
+}
+
+#[test]
+fn growth_without_room_is_an_error() {
+    in_child(concat!(module_path!(), "::growth_without_room_is_an_error"), || {
+        let scratch = Scratch::new();
+        let path = scratch.join("lock");
+        let a = RealShared::open(&path, Some(0o600)).unwrap().unwrap();
+        a.grow(1000).unwrap();
+        // SAFETY: ignoring a signal; nothing runs on it.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        super::super::testing::limit(libc::RLIMIT_FSIZE, 100_000);
+        assert!(matches!(a.grow(100_000), Err(Error::Io(_))));
+        assert_eq!((a.words().len(), std::fs::metadata(&path).unwrap().len()), (1000, 8000));
+        a.grow(10_000).unwrap();
+        assert_eq!(a.words().len(), 10_000);
+    });
+}
+
+#[test]
+fn a_small_address_space_is_enough() {
+    in_child(concat!(module_path!(), "::a_small_address_space_is_enough"), || {
+        super::super::testing::limit(libc::RLIMIT_AS, 200 << 20);
+        let scratch = Scratch::new();
+        let a = Seat::real(&scratch.join("lock"));
+        assert_eq!(a.read().1, 1);
+    });
+}
+
+#[test]
+fn bytes_and_gate_exclude_descriptors_and_threads() {
+    let scratch = Scratch::new();
+    let path = scratch.join("lock");
+    let open =
+        || -> Arc<dyn Shared> { Arc::new(RealShared::open(&path, Some(0o600)).unwrap().unwrap()) };
+    let (a, b) = (open(), open());
+    assert!(a.claim(3).unwrap() && !b.claim(3).unwrap() && b.claim(4).unwrap());
+    assert!(b.held(3).unwrap() && a.held(4).unwrap());
+    assert!(!a.held(3).unwrap(), "P2: a descriptor does not see its own");
+    a.release(3);
+    assert!(!b.held(3).unwrap());
+    drop(b);
+    assert!(!a.held(4).unwrap());
+
+    let b = open();
+    let gate = Gate::lock(&a, NOW).unwrap();
+    assert!(Gate::try_lock(&b, SOON).unwrap().is_none(), "another descriptor");
+    assert!(Gate::try_lock(&a, SOON).unwrap().is_none(), "another thread of the same client");
+    assert!(matches!(Gate::lock(&b, NOW), Err(Error::Busy(_))));
+    let waiting = std::thread::spawn(move || Gate::lock(&b, LONG).map(drop));
+    std::thread::sleep(SOON);
+    drop(gate);
+    waiting.join().unwrap().unwrap();
+    assert!(Gate::try_lock(&a, NOW).unwrap().is_some());
+}
+
+/// P5: a daemon that closes everything must not be taken for a client, nor touch whose number it
+/// got.
+#[test]
+fn a_closed_descriptor_is_noticed() {
+    in_child(concat!(module_path!(), "::a_closed_descriptor_is_noticed"), || {
+        let scratch = Scratch::new();
+        let a = Seat::real(&scratch.join("lock"));
+        for descriptor in 3..100 {
+            // SAFETY: this process runs nothing else, and what used these descriptors is prepared.
+            unsafe { libc::close(descriptor) };
+        }
+        let other: Vec<_> =
+            (0..10).map(|n| std::fs::File::create(scratch.join(&n.to_string())).unwrap()).collect();
+        assert!(!a.shared.intact() && !a.writer.still_ours());
+        assert!(matches!(a.writer.acquire(NOW), Err(Error::Io(_))));
+        assert!(matches!(a.slots.claim(), Err(Error::Io(_))));
+        assert!(matches!(Gate::lock(&a.shared, NOW), Err(Error::Io(_))));
+        let b = Seat::real(&scratch.join("lock"));
+        assert_eq!(b.clients.me().number, a.clients.me().number, "the byte was free");
+        drop(a);
+        for file in &other {
+            assert_eq!(file.metadata().unwrap().len(), 0, "still open, still empty");
+        }
+    });
+}

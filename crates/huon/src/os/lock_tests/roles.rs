@@ -1,0 +1,178 @@
+use super::*;
+use crate::error::Error;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+fn busy_text(got: crate::error::Result<Acquired>) -> String {
+    match got {
+        Err(Error::Busy(text)) => text.into(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_role_is_taken_and_given_back() {
+    let file = MemoryFile::new(BOOT);
+    let (a, _) = Seat::memory(&file);
+    let (b, _) = Seat::memory(&file);
+    assert!(!a.writer.still_ours());
+    assert!(!a.writer.acquire(NOW).unwrap().took_over_from_dead);
+    assert!(a.writer.still_ours() && !b.writer.still_ours());
+    assert_eq!(b.writer.try_acquire().unwrap(), None);
+    let holder = b.writer.holder().unwrap();
+    assert_eq!((holder.client, holder.pid), (a.clients.me(), std::process::id()));
+    assert!(!holder.me && a.writer.holder().unwrap().me);
+    // The other role is another lock.
+    b.flusher.acquire(NOW).unwrap();
+    a.writer.release();
+    assert_eq!(a.writer.holder(), None);
+    assert!(b.writer.try_acquire().unwrap().is_some());
+}
+
+#[test]
+fn a_time_out_names_the_holder() {
+    let file = MemoryFile::new(BOOT);
+    let (a, _) = Seat::memory(&file);
+    let (b, _) = Seat::memory(&file);
+    a.writer.acquire(NOW).unwrap();
+    let text = busy_text(b.writer.acquire(SOON));
+    assert!(text.contains("client 0 of another environment of this process"), "{text}");
+    let began = Instant::now();
+    let text = busy_text(a.writer.acquire(SOON));
+    assert!(began.elapsed() >= SOON);
+    assert!(text.contains("client 0 of this environment"), "{text}");
+    assert!(text.contains(&format!("thread {}", clock::thread_id())), "{text}");
+}
+
+#[test]
+fn another_thread_may_release() {
+    let (a, _) = Seat::memory(&MemoryFile::new(BOOT));
+    a.writer.acquire(NOW).unwrap();
+    let writer = a.writer.clone();
+    std::thread::spawn(move || writer.release()).join().unwrap();
+    assert!(a.writer.try_acquire().unwrap().is_some());
+}
+
+#[test]
+fn the_dead_are_succeeded_also_by_one_with_their_number() {
+    let file = MemoryFile::new(BOOT);
+    let (dead, memory) = Seat::memory(&file);
+    let (other, _) = Seat::memory(&file);
+    dead.writer.acquire(NOW).unwrap();
+    memory.kill();
+    assert!(!dead.writer.still_ours(), "P5");
+    let (heir, _) = Seat::memory(&file);
+    assert_eq!(heir.clients.me().number, dead.clients.me().number);
+    assert_ne!(heir.clients.me().generation, dead.clients.me().generation);
+    assert!(!other.clients.is_alive(dead.clients.me()).unwrap(), "P1");
+    assert!(other.clients.is_alive(heir.clients.me()).unwrap());
+    assert!(!heir.writer.still_ours(), "P1: an inherited name");
+    assert!(other.writer.acquire(NOW).unwrap().took_over_from_dead);
+    assert!(heir.writer.try_acquire().unwrap().is_none());
+    other.writer.release();
+    assert!(!heir.writer.acquire(NOW).unwrap().took_over_from_dead);
+    // What the dead one still tries to do changes nothing.
+    dead.writer.release();
+    assert!(heir.writer.still_ours());
+}
+
+#[test]
+fn a_sleeper_notices_a_death() {
+    let file = MemoryFile::new(BOOT);
+    let (dead, memory) = Seat::memory(&file);
+    let (heir, _) = Seat::memory(&file);
+    dead.writer.acquire(NOW).unwrap();
+    let waiting = std::thread::spawn(move || heir.writer.acquire(LONG).unwrap());
+    std::thread::sleep(SOON);
+    let killed = Instant::now();
+    memory.kill();
+    assert!(waiting.join().unwrap().took_over_from_dead);
+    assert!(killed.elapsed() < Duration::from_secs(1));
+}
+
+/// Many threads of some clients, some of them impatient: one at a time, and nobody is forgotten.
+fn exclusion(seats: Vec<Seat>) {
+    const THREADS: usize = 4;
+    let counter = Arc::new(AtomicU64::new(0));
+    let mut threads = Vec::new();
+    for seat in &seats {
+        for thread in 0..THREADS {
+            let (writer, counter) = (seat.writer.clone(), counter.clone());
+            threads.push(std::thread::spawn(move || {
+                let mut turns = 0;
+                while turns < 150 {
+                    let patience = if thread == 0 { Duration::from_micros(20) } else { LONG };
+                    match writer.acquire(patience) {
+                        Ok(acquired) => assert!(!acquired.took_over_from_dead),
+                        Err(Error::Busy(_)) if thread == 0 => continue,
+                        Err(e) => panic!("{e}"),
+                    }
+                    let seen = counter.load(Ordering::Relaxed);
+                    if turns % 8 == 0 {
+                        std::thread::yield_now();
+                    }
+                    counter.store(seen + 1, Ordering::Relaxed);
+                    writer.release();
+                    turns += 1;
+                }
+            }));
+        }
+    }
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(counter.load(Ordering::Relaxed), (seats.len() * THREADS * 150) as u64);
+    assert_eq!(seats[0].writer.holder(), None);
+}
+
+#[test]
+fn one_writer_at_a_time() {
+    let file = MemoryFile::new(BOOT);
+    exclusion((0..2).map(|_| Seat::memory(&file).0).collect());
+    let scratch = super::super::testing::Scratch::new();
+    exclusion((0..2).map(|_| Seat::real(&scratch.join("lock"))).collect());
+}
+
+#[test]
+fn a_busy_client_gives_way() {
+    let scratch = super::super::testing::Scratch::new();
+    let greedy = Seat::real(&scratch.join("lock"));
+    let patient = Seat::real(&scratch.join("lock"));
+    let end = Arc::new(AtomicU64::new(0));
+    let greed = {
+        let end = end.clone();
+        std::thread::spawn(move || {
+            while end.load(Ordering::Relaxed) == 0 {
+                greedy.writer.acquire(LONG).unwrap();
+                std::thread::sleep(Duration::from_millis(5));
+                greedy.writer.release();
+            }
+        })
+    };
+    std::thread::sleep(SOON);
+    let began = Instant::now();
+    for _ in 0..10 {
+        patient.writer.acquire(LONG).unwrap();
+        patient.writer.release();
+    }
+    let waited = began.elapsed();
+    end.store(1, Ordering::Relaxed);
+    greed.join().unwrap();
+    assert!(waited < Duration::from_secs(2), "ten turns took {waited:?}");
+}
+
+/// Who waits for a flush hears of its end, also of one that was for others.
+#[test]
+fn a_released_flusher_rings() {
+    let file = MemoryFile::new(BOOT);
+    let (a, _) = Seat::memory(&file);
+    let (b, _) = Seat::memory(&file);
+    a.flusher.acquire(NOW).unwrap();
+    let seen = b.board.bell();
+    assert!(b.flusher.try_acquire().unwrap().is_none());
+    let waiting = std::thread::spawn(move || {
+        b.board.wait_bell(seen, LONG);
+        b.flusher.try_acquire().unwrap()
+    });
+    std::thread::sleep(SOON);
+    a.flusher.release();
+    assert!(waiting.join().unwrap().is_some());
+}

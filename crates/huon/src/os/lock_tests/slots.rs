@@ -1,0 +1,219 @@
+use super::*;
+use crate::error::Error;
+
+#[test]
+fn a_reader_protects_what_it_sees() {
+    let file = MemoryFile::new(BOOT);
+    let (a, _) = Seat::memory(&file);
+    let (b, _) = Seat::memory(&file);
+    a.board.publish(a.seal(2));
+    let (slot, txnid) = b.read();
+    assert_eq!(txnid, 2);
+    for txnid in 3..6 {
+        a.board.publish(a.seal(txnid));
+    }
+    assert_eq!(a.protected(), [1, 2, 5]);
+    let idle = a.slots.claim().unwrap();
+    assert_eq!(a.protected(), [1, 2, 5], "no pin, no protection");
+    b.slots.release(slot);
+    assert_eq!(a.protected(), [1, 5]);
+    a.slots.release(idle);
+}
+
+#[test]
+fn the_protected_answer_for_pages() {
+    let mut protected = Protected::default();
+    for txnid in [9, 4, 0, 4, 7] {
+        protected.add(txnid);
+    }
+    assert_eq!(protected.snapshots(), [4, 7, 9]);
+    // A page is seen from its birth until the transaction that freed it.
+    assert_eq!(protected.holder(4, 5), Some(4));
+    assert_eq!(protected.holder(3, 4), None);
+    assert_eq!(protected.holder(5, 7), None);
+    assert_eq!(protected.holder(5, 8), Some(7));
+    assert_eq!(protected.holder(1, 100), Some(4));
+    assert_eq!(protected.holder(10, 100), None);
+}
+
+#[test]
+fn slots_are_used_again() {
+    let (a, _) = Seat::memory(&MemoryFile::new(BOOT));
+    let (slot, _) = a.read();
+    let first = slot.index();
+    a.slots.release(slot);
+    for _ in 0..1000 {
+        let (slot, _) = a.read();
+        assert_eq!(slot.index(), first);
+        a.slots.release(slot);
+    }
+    // Many at once, again and again: the table holds no more than were needed at once.
+    for _ in 0..3 {
+        let held: Vec<Slot> = (0..200).map(|_| a.read().0).collect();
+        held.into_iter().for_each(|slot| a.slots.release(slot));
+    }
+    assert_eq!(a.board.fixed()[layout::SLOT_HIGH].load(word::Ordering::Relaxed), 200);
+}
+
+#[test]
+fn the_table_grows_and_others_see_it() {
+    let scratch = super::super::testing::Scratch::new();
+    let file = MemoryFile::new(BOOT);
+    let pairs = [
+        (Seat::memory(&file).0, Seat::memory(&file).0),
+        (Seat::real(&scratch.join("lock")), Seat::real(&scratch.join("lock"))),
+    ];
+    for (a, b) in pairs {
+        let base = a.shared.words().as_ptr();
+        let held: Vec<Slot> = (0..1500).map(|_| a.read().0).collect();
+        b.board.publish(b.seal(2));
+        b.board.publish(b.seal(3));
+        assert_eq!(b.slots.list().len(), 1500);
+        assert_eq!(b.protected(), [1, 3]);
+        assert_eq!(base, a.shared.words().as_ptr(), "growing moves nothing");
+        held.into_iter().for_each(|slot| a.slots.release(slot));
+        assert_eq!(b.slots.list().len(), 0);
+        a.leave();
+        let held: Vec<Slot> = (0..1500).map(|_| b.read().0).collect();
+        assert_eq!(b.board.fixed()[layout::SLOT_HIGH].load(word::Ordering::Relaxed), 1500);
+        held.into_iter().for_each(|slot| b.slots.release(slot));
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_of_claim() {
+    let file = MemoryFile::with_capacity(&[], BOOT, layout::WORDS_FIRST);
+    let (a, _) = Seat::memory(&file);
+    let held: Vec<Slot> = (0..512).map(|_| a.read().0).collect();
+    assert!(matches!(a.slots.claim(), Err(Error::Io(_))));
+    held.into_iter().for_each(|slot| a.slots.release(slot));
+    assert!(a.slots.claim().is_ok());
+}
+
+#[test]
+fn the_dead_leave_no_slots() {
+    let file = MemoryFile::new(BOOT);
+    let (watcher, _) = Seat::memory(&file);
+    watcher.board.publish(watcher.seal(2));
+    for _ in 0..10_000 {
+        let (reader, memory) = Seat::memory(&file);
+        reader.read();
+        memory.kill();
+    }
+    watcher.board.publish(watcher.seal(3));
+    assert_eq!(watcher.protected(), [1, 3]);
+    assert_eq!(watcher.slots.list(), []);
+    let high = watcher.board.fixed()[layout::SLOT_HIGH].load(word::Ordering::Relaxed);
+    assert!(high <= 2, "{high} slots for one reader at a time");
+}
+
+#[test]
+fn the_dead_are_cleared_only_under_the_gate() {
+    let file = MemoryFile::new(BOOT);
+    let (watcher, _) = Seat::memory(&file);
+    let (opener, _) = Seat::memory(&file);
+    let (reader, memory) = Seat::memory(&file);
+    watcher.board.publish(watcher.seal(2));
+    reader.read();
+    watcher.board.publish(watcher.seal(3));
+    memory.kill();
+    let gate = opener.gate();
+    assert_eq!(watcher.protected(), [1, 3], "they protect nothing any more");
+    assert_eq!(watcher.slots.list().len(), 1, "P1");
+    drop(gate);
+    watcher.protected();
+    assert_eq!(watcher.slots.list(), []);
+}
+
+#[test]
+fn who_leaves_takes_its_slots_along() {
+    let file = MemoryFile::new(BOOT);
+    let (a, _) = Seat::memory(&file);
+    let (b, _) = Seat::memory(&file);
+    b.read();
+    b.read();
+    let seen = a.slots.list();
+    assert_eq!(seen.len(), 2);
+    assert_eq!((seen[0].client, seen[0].pid), (b.clients.me(), std::process::id()));
+    assert_eq!((seen[0].txnid, seen[0].thread), (1, clock::thread_id()));
+    assert!(a.clients.others_alive(&a.gate()).unwrap());
+    assert_eq!(a.clients.list().unwrap().len(), 2);
+    b.leave();
+    assert_eq!(a.slots.list(), []);
+    assert!(!a.clients.others_alive(&a.gate()).unwrap());
+    assert_eq!(a.clients.list().unwrap().len(), 1);
+}
+
+#[test]
+fn a_parked_reader_can_be_ousted() {
+    let file = MemoryFile::new(BOOT);
+    let (a, _) = Seat::memory(&file);
+    let (b, _) = Seat::memory(&file);
+    a.board.publish(a.seal(2));
+    let (slot, _) = b.read();
+    a.board.publish(a.seal(3));
+    let running = a.slots.list()[0];
+    assert!(!a.slots.oust(&running), "it has promised nothing");
+    b.slots.park(&slot).unwrap();
+    assert!(b.slots.park(&slot).is_err());
+    assert_eq!(a.protected(), [1, 2, 3], "a parked reader protects as any other");
+    assert!(b.slots.unpark(&slot));
+    b.slots.park(&slot).unwrap();
+    let parked = a.slots.list()[0];
+    assert!(parked.parked && a.slots.oust(&parked) && !a.slots.oust(&parked));
+    assert_eq!(a.protected(), [1, 3]);
+    assert!(a.slots.list()[0].ousted);
+    assert!(!b.slots.unpark(&slot), "it was ousted");
+    let index = slot.index();
+    b.slots.release(slot);
+    let (slot, txnid) = b.read();
+    assert_eq!((slot.index(), txnid), (index, 3), "the slot is good again");
+    a.board.publish(a.seal(4));
+    assert_eq!(a.protected(), [1, 3, 4]);
+}
+
+/// A client that others took for dead keeps its hands off what is theirs now.
+#[test]
+fn lost_slots_are_not_touched() {
+    let file = MemoryFile::new(BOOT);
+    let (lost, memory) = Seat::memory(&file);
+    let (slot, _) = lost.read();
+    let pooled = lost.read().0;
+    lost.slots.release(pooled);
+    memory.kill();
+    let (other, _) = Seat::memory(&file);
+    assert_eq!(other.slots.sweep(&other.gate()).unwrap(), 2);
+    let held = [other.read().0, other.read().0];
+    assert!(lost.slots.claim().is_err());
+    lost.slots.release(slot);
+    assert_eq!(other.slots.list().len(), 2);
+    held.into_iter().for_each(|slot| other.slots.release(slot));
+}
+
+/// Claim and release from many threads: every slot has one user.
+#[test]
+fn threads_share_the_pool() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    let (a, _) = Seat::memory(&MemoryFile::new(BOOT));
+    let users: Arc<Vec<AtomicU32>> = Arc::new((0..512).map(|_| AtomicU32::new(0)).collect());
+    let threads: Vec<_> = (0..8)
+        .map(|thread| {
+            let (slots, users) = (a.slots.clone(), users.clone());
+            std::thread::spawn(move || {
+                for round in 0..2000 {
+                    let held: Vec<Slot> =
+                        (0..1 + (round + thread) % 4).map(|_| slots.claim().unwrap()).collect();
+                    for slot in held {
+                        let user = &users[slot.index() as usize];
+                        assert_eq!(user.swap(1, Ordering::Relaxed), 0, "two users of a slot");
+                        user.store(0, Ordering::Relaxed);
+                        slots.release(slot);
+                    }
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    let high = a.board.fixed()[layout::SLOT_HIGH].load(word::Ordering::Relaxed);
+    assert!(high <= 64 + 32, "{high} slots for at most 32 at once");
+}
