@@ -170,7 +170,7 @@ fn make(path: &Path) {
         main.put(&mut txn, &passing(n), &[n as u8; 300]).unwrap();
     }
     txn.commit().unwrap();
-    // Each change in a commit of its own, with the first snapshot kept: many small free-space items.
+    // Each change in a commit of its own, with the first snapshot kept: many free-space items.
     let first = env.read().unwrap();
     let change = |work: &dyn Fn(&mut WriteTxn) -> huon::Result<bool>| {
         let mut txn = env.write().unwrap();
@@ -221,7 +221,7 @@ fn engine_reads(txn: &ReadTxn, table: &'static str, order: &str) -> Records {
     records
 }
 
-/// The engine's view of the file in `dir`: opened after a crash, since it comes without a lock file.
+/// The engine's view of the file: opened as after a crash, since it comes without a lock file.
 fn assert_engine_reads(path: &Path) {
     let env = Env::options().open(path).unwrap();
     assert_eq!(env.recovery(), Recovery::Flushed);
