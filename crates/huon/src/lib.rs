@@ -1,4 +1,67 @@
 //! Huon: an embedded, transactional, ordered key-value store in one memory-mapped file.
+//!
+//! Any number of threads and processes share a file. One of them writes at a time, all others read;
+//! readers and writer never wait for each other.
+//!
+//! - [`Env`] is an open file. [`Options`] say how to open or create it.
+//! - [`ReadTxn`] is a snapshot of all tables. It costs no lock and no copy, and keys and values got
+//!   from it lie in the file's map.
+//! - [`WriteTxn`] is the one transaction that may change things. All of it happens at
+//!   [`WriteTxn::commit`], or nothing. [`WriteTxn::nested`] makes a part of it undoable.
+//! - [`TableDef`] names a table and the types of its keys and values; [`Table`] is the handle that
+//!   reads and changes it, given a transaction. [`RawTable`] is the same for plain bytes.
+//! - [`Codec`] and [`KeyCodec`] make types of your own keys and values. [`Order`] says how keys
+//!   compare.
+//! - [`Range`] iterates from both ends, [`Cursor`] moves about in a transaction, [`Scan`] lives
+//!   beside writes.
+//! - [`Durability`] says what a commit waits for, [`Env::sync`] waits for all of them.
+//! - [`Error`] is the one error type. "Not found" is `None`, and never an error.
+//! - [`Env::check`] verifies every page, [`Env::info`] tells who reads what.
+//!
+//! ```
+//! use huon::{Env, Str, TableDef, U64};
+//!
+//! const STOCK: TableDef<Str, U64> = TableDef::new("stock");
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # let path = dir.path().join("shop.huon");
+//! let env = Env::options().open(&path)?;
+//! env.update(|txn| {
+//!     let stock = txn.create(&STOCK)?;
+//!     stock.put(txn, "apple", &12)?;
+//!     stock.put(txn, "pear", &7)
+//! })?;
+//!
+//! let txn = env.read()?;
+//! let stock = txn.open(&STOCK)?.expect("it was created above");
+//! assert_eq!(stock.get(&txn, "pear")?, Some(7));
+//! assert_eq!(stock.get(&txn, "plum")?, None);
+//! let from_b: Result<Vec<_>, _> = stock.range(&txn, "b"..)?.collect();
+//! assert_eq!(from_b?, [("pear", 7)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What things cost
+//!
+//! A lookup is one descent: it reads a page on each level, three or four for a million records, and
+//! makes no allocation and no system call. So is a step of an iterator, mostly within one page. A
+//! change copies the pages on the way to its record once in a transaction. A small durable commit
+//! writes these pages, those of the catalog and one block of 4096 bytes, and flushes once.
+//!
+//! A read transaction keeps the pages that it can see, and only these. One that is never ended costs
+//! at most one copy of its snapshot in the file.
+//!
+//! # Sharing
+//!
+//! Beside the file `data.huon` lies `data.huon-lock`, memory that all processes share. It need not be
+//! kept while nobody has the file open, but then commits that were never flushed are gone. Opening
+//! a file twice in one process is fine. After a `fork` the child must open it anew.
+//!
+//! # Features
+//!
+//! `simulation` adds a module `sim`: files in memory that record what happened to them and fail on
+//! demand, for tests of crashes.
+
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -45,3 +108,8 @@ pub mod sim {
 mod testing;
 #[cfg(test)]
 pub(crate) use testing::figure;
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
