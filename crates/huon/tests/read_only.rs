@@ -57,3 +57,24 @@ fn a_writer_opens_and_commits_beside_a_reader_that_came_first() {
     let snap = reader.read().unwrap();
     assert_eq!(snap.open(&T).unwrap().unwrap().get(&snap, "b").unwrap(), Some(2));
 }
+
+#[test]
+fn looking_from_a_chosen_meta_changes_nothing_for_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.huon");
+    for key in ["a", "b", "c"] {
+        let env = Env::options().open(&path).unwrap();
+        env.update(|txn| txn.create(&T)?.put(txn, key, &1)).unwrap();
+    }
+    let newest = read_only(&path).read().unwrap().id();
+    let mut older = 0;
+    for slot in 0..3 {
+        let env = Env::options().read_only(true).meta_slot(slot).open(&path).unwrap();
+        older += u32::from(env.read().unwrap().id() < newest);
+        let other = Env::options().read_only(true).meta_slot(slot).open(&path);
+        assert!(matches!(other, Err(huon::Error::Busy(_))));
+        drop(env);
+        assert_eq!(read_only(&path).read().unwrap().id(), newest, "slot {slot} is remembered");
+    }
+    assert_eq!(older, 2);
+}

@@ -68,7 +68,8 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
     let mode = opened.mode()?;
     let lock = lock_path(path);
     let create = opened.writable().then_some(mode);
-    let shared: Option<Arc<dyn Shared>> = match RealShared::open(&lock, create) {
+    let found = if only_by_hand(options) { Ok(None) } else { RealShared::open(&lock, create) };
+    let shared: Option<Arc<dyn Shared>> = match found {
         Ok(Some(shared)) => Some(Arc::new(shared)),
         Ok(None) => None,
         Err(Error::Io(e)) if may_be_read(&e.source) && !opened.writable() => None,
@@ -77,6 +78,12 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
     let private = shared.is_none();
     let shared = shared.unwrap_or_else(|| Arc::new(MemoryFile::new([0; 16]).open()));
     Ok(Ground { storage: Box::new(opened), shared, private })
+}
+
+/// Whether somebody only looks at what a meta of their choice shows. The lock file must not come to know
+/// of it: the next client would start from there.
+fn only_by_hand(options: &Options) -> bool {
+    options.read_only && options.meta_slot.is_some()
 }
 
 /// Errors that leave the hope that a file can at least be read.
@@ -150,6 +157,10 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
             if start.elapsed() > JOIN_TIMEOUT {
                 return Err(Error::Busy("another client has the file open for itself".into()));
             }
+        } else if only_by_hand(options) && ground.storage.has_others()? {
+            return Err(Error::Busy(
+                "the file is open elsewhere; a meta is chosen by hand only where nobody else is".into(),
+            ));
         } else if ground.private {
             return open_private(ground, &gate, options);
         } else {
