@@ -13,9 +13,9 @@ const COUNTED: &str = "{msg} {wide_bar} {human_pos}/{human_len} {per_sec} {eta} 
 pub(crate) struct Bar(ProgressBar);
 
 impl Bar {
-    /// For work on bytes; `total` is 0 where it is not known.
-    pub(crate) fn bytes(what: &'static str, total: u64) -> Bar {
-        Bar::new(what, total, if total == 0 { UNKNOWN } else { KNOWN })
+    /// For work on bytes.
+    pub(crate) fn bytes(what: &'static str) -> Bar {
+        Bar::new(what, 0, UNKNOWN)
     }
 
     /// For work on so many things.
@@ -29,20 +29,26 @@ impl Bar {
         }
         let bar = if total == 0 { ProgressBar::no_length() } else { ProgressBar::new(total) };
         bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
+        bar.set_style(style(template));
         bar.set_message(what);
         Bar(bar)
     }
 
-    /// So much is done of what is now known to be `total`.
+    /// So much is done of `total`, which is 0 as long as it is not known.
     pub(crate) fn at(&self, done: u64, total: u64) {
         if total != 0 && self.0.length() != Some(total) {
+            if self.0.length().is_none() {
+                self.0.set_style(style(KNOWN));
+            }
             self.0.set_length(total);
         }
         self.0.set_position(done);
     }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template);
+    style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
 }
 
 impl Drop for Bar {

@@ -1,6 +1,8 @@
 //! What an environment says about itself: `info`, `tables`, `readers`.
 
-use huon::{EnvInfo, ReadTxn, Recovery};
+use std::fmt::Display;
+
+use huon::{EnvInfo, HeldBy, ReadTxn, ReaderInfo, Recovery};
 use serde_json::{Value, json};
 
 use crate::args::Look;
@@ -138,40 +140,52 @@ pub(crate) fn main_count(txn: &ReadTxn) -> Result<u64, Failure> {
 pub(crate) fn readers(args: &Look) -> Outcome {
     let env = open::look(&args.file)?;
     let info = env.info()?;
+    let page_bytes = u64::from(info.page_bytes);
+    let readers: Vec<(ReaderInfo, u64)> = env
+        .holders()?
+        .into_iter()
+        .filter_map(|holder| match holder.by {
+            HeldBy::Reader(reader) => Some((reader, holder.pages * page_bytes)),
+            _ => None,
+        })
+        .collect();
     let mut out = Out::new();
-    if args.json {
-        let readers: Vec<Value> = info
-            .readers
-            .iter()
-            .map(|r| {
-                json!({
-                    "client": r.client,
-                    "pid": r.pid,
-                    "snapshot": r.txnid,
-                    "lag": r.lag,
-                    "age_ms": r.age_ms,
-                })
-            })
-            .collect();
-        out.json(&json!({ "newest": info.newest, "readers": readers }))?;
-    } else if info.readers.is_empty() {
-        out.line("no readers")?;
-    } else {
-        out.line(format_args!(
-            "{:>8} {:>10} {:>12} {:>10} {:>10}",
-            "client", "pid", "snapshot", "lag", "age"
-        ))?;
-        for r in &info.readers {
-            out.line(format_args!(
-                "{:>8} {:>10} {:>12} {:>10} {:>10}",
-                r.client,
-                r.pid,
-                r.txnid,
-                number(r.lag),
-                span(r.age_ms)
-            ))?;
+    match (args.json, readers.is_empty()) {
+        (true, _) => {
+            let readers: Vec<Value> = readers.iter().map(reader_json).collect();
+            out.json(&json!({ "newest": info.newest, "readers": readers }))?;
+        }
+        (false, true) => out.line("no readers")?,
+        (false, false) => {
+            out.line(reader_row("client", "pid", "snapshot", "lag", "age", "holds"))?;
+            for (r, held) in readers {
+                let (lag, age) = (number(r.lag), span(r.age_ms));
+                out.line(reader_row(r.client, r.pid, r.txnid, lag, age, size(held)))?;
+            }
         }
     }
     out.finish()?;
     Ok(Code::Fine)
+}
+
+fn reader_json((reader, held_bytes): &(ReaderInfo, u64)) -> Value {
+    json!({
+        "client": reader.client,
+        "pid": reader.pid,
+        "snapshot": reader.txnid,
+        "lag": reader.lag,
+        "age_ms": reader.age_ms,
+        "held_bytes": held_bytes,
+    })
+}
+
+fn reader_row(
+    client: impl Display,
+    pid: impl Display,
+    snapshot: impl Display,
+    lag: impl Display,
+    age: impl Display,
+    holds: impl Display,
+) -> String {
+    format!("{client:>7} {pid:>10} {snapshot:>20} {lag:>10} {age:>10} {holds:>12}")
 }

@@ -1,7 +1,10 @@
 //! One module a command, or a few small ones that belong together.
 
+mod check;
+mod copy;
 mod info;
 mod records;
+mod stat;
 
 use crate::args::Command;
 use crate::fail::Outcome;
@@ -10,6 +13,7 @@ use crate::fail::Outcome;
 pub(crate) fn run(command: Command) -> Outcome {
     match command {
         Command::Info(args) => info::info(&args),
+        Command::Stat(args) => stat::stat(&args),
         Command::Tables(args) => info::tables(&args),
         Command::Readers(args) => info::readers(&args),
         Command::Get(args) => records::get(&args),
@@ -17,6 +21,8 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Del(args) => records::del(&args),
         Command::Ls(args) => records::ls(&args),
         Command::Count(args) => records::count(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Copy(args) => copy::copy(&args),
         _ => Err(crate::fail::Failure::usage("this command is not part of this build.")),
     }
 }

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::fail::{Code, Failure, Outcome};
 use crate::progress::Bar;
-use crate::text::{number, span};
+use crate::text::number;
 use parts::{Verifier, Writer};
 
 /// Builds a database of a directory tree while another process checks every snapshot it catches;
@@ -232,7 +232,13 @@ fn look_after_kill(scene: &Scene, acknowledged: u64, results: &mut Results) -> R
 
 /// Checks the whole file and says so.
 fn check(env: &Env, results: &mut Results) -> Result<(), Failure> {
-    let _ = (env, results);
+    let start = Instant::now();
+    let report = env.check()?;
+    results.check = results.check.max(start.elapsed());
+    results.problems += report.problem_count;
+    let (pages, problems) = (number(report.pages_total), number(report.problem_count));
+    println!("   Checked all of its {pages} pages: {problems} problems.");
+    report.problems.iter().take(10).for_each(|problem| println!("   {problem}"));
     Ok(())
 }
 
@@ -252,6 +258,5 @@ fn finish(scene: &Scene, results: &mut Results) -> Result<(), Failure> {
     tell(verifier.finish()?, results);
     let env = Env::options().create(false).open(&scene.file)?;
     check(&env, results)?;
-    println!("   All of it took {} of writing.", span(results.writing.as_millis() as u64));
     Ok(())
 }

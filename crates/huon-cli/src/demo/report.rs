@@ -50,9 +50,10 @@ pub(super) fn print(scene: &Scene, results: &Results) -> Result<(), Failure> {
     field(
         "the kill cost",
         format!(
-            "{} acknowledged entries; opening took {:.1} ms",
+            "{} acknowledged entries; {:.1} ms to open, {:.1} ms to check",
             number(results.lost),
-            results.open.as_secs_f64() * 1e3
+            results.open.as_secs_f64() * 1e3,
+            results.check.as_secs_f64() * 1e3
         ),
     );
     Ok(print_largest(&txn, scene)?)

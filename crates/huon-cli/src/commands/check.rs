@@ -1,0 +1,102 @@
+//! Whether a file is whole: `check`.
+
+use std::ops::ControlFlow;
+
+use huon::{CheckOptions, CheckReport, Env, Problem, Progress};
+use serde_json::{Value, json};
+
+use crate::args::Check;
+use crate::fail::{Code, Failure, Outcome};
+use crate::open;
+use crate::out::Out;
+use crate::progress::Bar;
+use crate::text::{Form, number};
+
+/// Problems that are printed; the others are counted.
+const SHOWN_MAX: usize = 50;
+
+/// `huon check`.
+pub(crate) fn check(args: &Check) -> Outcome {
+    let env = match args.meta_slot {
+        None => open::look(&args.file)?,
+        // The slot counts for who opens first: make sure of that.
+        Some(slot) => {
+            let mut options = Env::options();
+            options.read_only(true).create(false).exclusive(true).meta_slot(slot);
+            options.open(&args.file)?
+        }
+    };
+    let bar = Bar::bytes("checking");
+    let mut report = |now: &Progress| {
+        bar.at(now.done_bytes, now.total_bytes);
+        ControlFlow::Continue(())
+    };
+    let found = env.check_with(&mut CheckOptions::new().progress(&mut report))?;
+    drop(bar);
+    let mut out = Out::new();
+    if args.json {
+        out.json(&as_json(&found))?;
+    } else if !args.quiet {
+        print(&mut out, &found)?;
+    }
+    out.finish()?;
+    Ok(if found.is_clean() { Code::Fine } else { Code::Problems })
+}
+
+fn as_json(found: &CheckReport) -> Value {
+    let name = |table: &Vec<u8>| Form::Plain.show(table);
+    let problem = |p: &Problem| json!({ "page": p.pgno, "table": p.table.as_ref().map(name), "text": p.text });
+    let tables: Vec<Value> = found
+        .tables
+        .iter()
+        .map(|t| json!({ "name": name(&t.name), "entries": t.entries, "ordered": t.ordered }))
+        .collect();
+    json!({
+        "snapshot": found.txnid,
+        "clean": found.is_clean(),
+        "problem_count": found.problem_count,
+        "problems": found.problems.iter().map(problem).collect::<Vec<_>>(),
+        "notes": found.notes,
+        "tables": tables,
+        "tables_unordered": found.tables_unordered.iter().map(name).collect::<Vec<_>>(),
+        "reachable_pages": found.reachable_pages,
+        "chunk_pages": found.chunk_pages,
+        "free_pages": found.free_pages,
+        "held_pages": found.held_pages,
+        "pages_total": found.pages_total,
+    })
+}
+
+fn print(out: &mut Out, found: &CheckReport) -> Result<(), Failure> {
+    for problem in found.problems.iter().take(SHOWN_MAX) {
+        out.line(problem)?;
+    }
+    let shown = found.problems.len().min(SHOWN_MAX) as u64;
+    if found.problem_count > shown {
+        out.line(format_args!("... and {} more", number(found.problem_count - shown)))?;
+    }
+    for table in &found.tables_unordered {
+        let name = Form::Plain.show(table);
+        out.line(format_args!(
+            "note: the order of table \"{name}\" is its program's own; not checked"
+        ))?;
+    }
+    for note in &found.notes {
+        out.line(format_args!("note: {note}"))?;
+    }
+    let free = found.free_pages + found.held_pages;
+    out.line(format_args!(
+        "snapshot {}: {} pages, {} in {} tables, {} free, {} for the free list",
+        found.txnid,
+        number(found.pages_total),
+        number(found.reachable_pages),
+        number(found.tables.len() as u64),
+        number(free),
+        number(found.chunk_pages),
+    ))?;
+    match found.problem_count {
+        0 => out.line("no problems"),
+        1 => out.line("1 problem"),
+        n => out.line(format_args!("{} problems", number(n))),
+    }
+}

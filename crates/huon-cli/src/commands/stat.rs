@@ -1,0 +1,135 @@
+//! Where the space is: `stat`.
+
+use huon::{HeldBy, Holder, Stat, TableStat};
+use serde_json::{Value, json};
+
+use crate::args::Look;
+use crate::fail::{Code, Failure, Outcome};
+use crate::open;
+use crate::out::Out;
+use crate::text::{Form, number, size, span};
+
+/// `huon stat`.
+pub(crate) fn stat(args: &Look) -> Outcome {
+    let stat = open::look(&args.file)?.stat()?;
+    let form = Form::hex(args.hex);
+    let mut out = Out::new();
+    match args.json {
+        true => out.json(&as_json(&stat, form))?,
+        false => {
+            print_space(&mut out, &stat)?;
+            print_holders(&mut out, &stat)?;
+            print_tables(&mut out, &stat, form)?;
+        }
+    }
+    out.finish()?;
+    Ok(Code::Fine)
+}
+
+fn as_json(stat: &Stat, form: Form) -> Value {
+    let table = |table: &TableStat| {
+        json!({
+            "name": form.show(&table.name),
+            "order": table.order,
+            "entries": table.entries,
+            "depth": table.depth,
+            "branch_pages": table.branch_pages,
+            "leaf_pages": table.leaf_pages,
+            "run_pages": table.run_pages,
+            "changed": table.changed,
+        })
+    };
+    let holder = |holder: &Holder| {
+        let (by, pid) = match holder.by {
+            HeldBy::Durable => ("durable", None),
+            HeldBy::Flush => ("flush", None),
+            HeldBy::Reader(reader) => ("reader", Some(reader.pid)),
+            _ => ("other", None),
+        };
+        json!({
+            "by": by,
+            "pid": pid,
+            "snapshot": holder.txnid,
+            "pages": holder.pages,
+            "alone_pages": holder.alone_pages,
+        })
+    };
+    json!({
+        "snapshot": stat.txnid,
+        "page_bytes": stat.page_bytes,
+        "file_bytes": stat.file_bytes,
+        "meta_pages": stat.meta_pages,
+        "live_pages": stat.live_pages,
+        "chunk_pages": stat.chunk_pages,
+        "reusable_pages": stat.reusable_pages,
+        "held_pages": stat.held_pages,
+        "tail_bytes": stat.tail_bytes,
+        "holders": stat.holders.iter().map(holder).collect::<Vec<_>>(),
+        "tables": stat.tables.iter().map(table).collect::<Vec<_>>(),
+    })
+}
+
+fn print_space(out: &mut Out, stat: &Stat) -> Result<(), Failure> {
+    let page_bytes = u64::from(stat.page_bytes);
+    out.line(format_args!("snapshot {}, pages of {page_bytes} bytes", stat.txnid))?;
+    out.line("")?;
+    let mut row = |what: &str, pages: u64, bytes: u64, why: &str| {
+        let share = bytes as f64 / stat.file_bytes.max(1) as f64 * 100.0;
+        let (pages, bytes) = (number(pages), size(bytes));
+        out.line(format_args!("{what:<10} {pages:>13} {bytes:>11} {share:>5.1}%  {why}"))
+    };
+    let mut pages_row = |what, pages, why| row(what, pages, pages * page_bytes, why);
+    pages_row("metas", stat.meta_pages, "what the file begins with")?;
+    pages_row("live", stat.live_pages, "pages of tables")?;
+    pages_row("free list", stat.chunk_pages, "pages that list free ones")?;
+    pages_row("reusable", stat.reusable_pages, "free for the next writer")?;
+    pages_row("held", stat.held_pages, "free, but an older snapshot sees them")?;
+    row("tail", stat.tail_bytes / page_bytes, stat.tail_bytes, "not used yet")?;
+    row("file", stat.file_bytes / page_bytes, stat.file_bytes, "all of it")
+}
+
+fn print_holders(out: &mut Out, stat: &Stat) -> Result<(), Failure> {
+    let page_bytes = u64::from(stat.page_bytes);
+    let mut heading = "\nheld by";
+    for holder in stat.holders.iter().filter(|holder| holder.pages > 0) {
+        let who = match holder.by {
+            HeldBy::Durable => "the durable snapshot, until the next flush".into(),
+            HeldBy::Flush => "a flush that is under way".into(),
+            HeldBy::Reader(r) => format!("reader in process {}, {} old", r.pid, span(r.age_ms)),
+            _ => "somebody".into(),
+        };
+        if !heading.is_empty() {
+            out.line(heading)?;
+            heading = "";
+        }
+        let (all, alone) = (size(holder.pages * page_bytes), size(holder.alone_pages * page_bytes));
+        out.line(format_args!("  {who}: {all}, {alone} of it alone"))?;
+    }
+    Ok(())
+}
+
+fn print_tables(out: &mut Out, stat: &Stat, form: Form) -> Result<(), Failure> {
+    let page_bytes = u64::from(stat.page_bytes);
+    out.line("")?;
+    out.line(format_args!(
+        "{:<20} {:<10} {:>12} {:>5} {:>8} {:>8} {:>11}",
+        "table", "order", "records", "depth", "branches", "leaves", "size"
+    ))?;
+    // The catalog's own records are no records of the main table to its users.
+    let named = stat.tables.len() as u64 - 1;
+    for table in &stat.tables {
+        let is_main = table.name.is_empty();
+        let name = if is_main { "(main)".into() } else { form.show(&table.name) };
+        let records = if is_main { table.entries.saturating_sub(named) } else { table.entries };
+        let bytes = size(table.pages() * page_bytes);
+        out.line(format_args!(
+            "{name:<20} {:<10} {:>12} {:>5} {:>8} {:>8} {bytes:>11}",
+            table.order,
+            number(records),
+            table.depth,
+            number(u64::from(table.branch_pages)),
+            number(u64::from(table.leaf_pages)),
+        ))?;
+    }
+    Ok(())
+}
