@@ -19,6 +19,18 @@ pub struct Audit {
 
 /// Checks the newest snapshot; the error names the first problems.
 pub fn audit(env: &Env) -> Result<Audit, String> {
-    let _ = env;
-    Ok(Audit::default())
+    let report = env.check().map_err(|error| format!("the check failed: {error}"))?;
+    if !report.is_clean() {
+        let problems: Vec<String> =
+            report.problems.iter().take(8).map(ToString::to_string).collect();
+        return Err(format!("{} problems: {}", report.problem_count, problems.join("; ")));
+    }
+    let mut audit = Audit { chunk_pages: report.chunk_pages, ..Audit::default() };
+    for table in &report.tables {
+        audit.branch_pages += u64::from(table.branch_pages);
+        audit.leaf_pages += u64::from(table.leaf_pages);
+        audit.run_pages += u64::from(table.run_pages);
+        audit.depth_max = audit.depth_max.max(u64::from(table.depth));
+    }
+    Ok(audit)
 }

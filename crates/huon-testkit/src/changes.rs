@@ -85,7 +85,7 @@ impl History {
                 self.handles.insert(slot, table);
             }
             Ok(None) if self.work.table(id).is_none() => {}
-            Err(Error::TableKind) if hides(&self.work, id) => {}
+            Err(Error::TableKind) if self.work.hides(id) => {}
             other => {
                 let there = self.work.table(id).is_some();
                 return Err(Stop::Fail(format!("open {id:?} gave {other:?}, it exists: {there}")));
@@ -98,7 +98,7 @@ impl History {
         let missing = |got: &Got| matches!(got, Got::Refused(5..=7));
         let same = found == expected
             || (expected == Got::Refused(MISSING) && missing(&found))
-            || (hides(&self.work, id) && missing(&found) && missing(&expected));
+            || (self.work.hides(id) && missing(&found) && missing(&expected));
         if !same {
             return Err(Stop::Fail(format!("{what} {id:?}: {found:?}, expected {expected:?}")));
         }
@@ -212,7 +212,7 @@ impl History {
             self.handles.insert((self.client, id, false), *table);
         }
         let found = Got::of(created, |_| Got::Nothing)?;
-        if hides(&self.work, id) {
+        if self.work.hides(id) {
             return self.expect("create", id, found, Got::Refused(MISSING));
         }
         self.work.create(id);
@@ -225,7 +225,7 @@ impl History {
         if id.is_main() {
             return self.expect("drop", id, found, Got::Refused(10));
         }
-        if hides(&self.work, id) {
+        if self.work.hides(id) {
             // Whether the handle was looked up before decides how it says no.
             let refused = matches!(found, Got::Refused(_) | Got::Flag(false));
             return if refused { Ok(()) } else { Err(Stop::Fail(format!("drop gave {found:?}"))) };
@@ -242,7 +242,7 @@ impl History {
             Got::Refused(10)
         } else if self.work.table(id).is_none() {
             Got::Refused(MISSING)
-        } else if self.work.table(to).is_some() || hides(&self.work, to) {
+        } else if self.work.table(to).is_some() || self.work.hides(to) {
             Got::Refused(7)
         } else {
             self.work.rename(id, to);
@@ -281,12 +281,6 @@ impl History {
         }
         self.expect("build", *id, found, Got::Nothing)
     }
-}
-
-/// Whether an ordinary record of the main table has the table's name.
-pub(crate) fn hides(model: &Model, id: TableId) -> bool {
-    let records = model.table(TableId::MAIN);
-    !id.is_main() && records.is_some_and(|records| records.get(&id.name()).is_some())
 }
 
 /// What a write should answer, and whether it stores the record.

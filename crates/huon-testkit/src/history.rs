@@ -102,6 +102,8 @@ pub(crate) struct History {
     /// The states since the durable one, by id.
     commits: BTreeMap<u64, Model>,
     pub(crate) counts: Counts,
+    /// No transaction has written since an unclean opening.
+    unclean: bool,
     /// Pages of leaves at the last check.
     leaves: u64,
     pc: usize,
@@ -159,6 +161,7 @@ impl History {
             work: Model::default(),
             commits: BTreeMap::new(),
             counts: Counts::default(),
+            unclean: true,
             leaves: 0,
             pc: 0,
         };
@@ -215,6 +218,8 @@ impl History {
                 Op::Begin { client } => self.transaction(*client, ops)?,
                 Op::Sync { client } => {
                     let durable = self.env(*client).sync()?;
+                    self.unclean = false;
+                    self.note_state()?;
                     self.counts.add("sync", 1);
                     if durable != self.env(*client).info()?.newest {
                         return Err(Stop::Fail("sync left something behind".into()));
@@ -257,6 +262,7 @@ impl History {
     fn transaction(&mut self, client: u8, ops: &[Op]) -> Step {
         let env = self.env(client);
         let mut txn = env.write_within(Duration::from_secs(10))?;
+        self.unclean = false;
         self.note_state()?;
         self.client = usize::from(client).min(usize::from(self.clients[1].is_some()));
         self.counts.add(if self.client == 1 { "begin second" } else { "begin" }, 1);
@@ -432,7 +438,7 @@ impl History {
         }
         self.close(client);
         let recovery = self.open(client)?;
-        if recovery != Recovery::Clean {
+        if recovery != Recovery::Clean && !self.unclean {
             return Err(Stop::Fail(format!("reopened as {recovery:?}")));
         }
         self.counts.add("reopen", 1);
@@ -459,8 +465,9 @@ impl History {
         self.close_all();
         self.ground = Ground::Simulated(next);
         let recovery = self.open(0)?;
+        let was_unclean = std::mem::replace(&mut self.unclean, recovery != Recovery::Clean);
         self.counts.add("kill", 1);
-        if !matches!(recovery, Recovery::Newest | Recovery::Clean) {
+        if !was_unclean && !matches!(recovery, Recovery::Newest | Recovery::Clean) {
             return Err(Stop::Fail(format!("opened as {recovery:?} after a kill")));
         }
         let txn = self.env(0).read()?;
@@ -489,6 +496,7 @@ impl History {
         self.ground = Ground::Simulated(next);
         self.trail = Trail::starting_from(image);
         let recovery = self.open(0)?;
+        self.unclean = recovery != Recovery::Clean;
         self.counts.add("power cut", 1);
         let env = self.env(0);
         let txn = env.read()?;

@@ -2,6 +2,7 @@
 
 pub mod audit;
 mod changes;
+pub mod crash;
 pub mod figures;
 pub mod history;
 mod looks;

@@ -4,7 +4,6 @@ use std::ops::Bound;
 
 use huon::{Bytes, Error, RawTable, Scan, TableDef, Txn};
 
-use crate::changes::hides;
 use crate::history::{History, Step, Stop, fail};
 use crate::model::{self, KeyOrder, Model, Record, Records, TableId};
 use crate::program::{Goal, Op};
@@ -174,7 +173,7 @@ impl History {
             let Some(records) = model.table(state.id) else {
                 return match found {
                     Err(Error::TableMissing) => Ok(()),
-                    Err(Error::TableKind) if hides(model, state.id) => Ok(()),
+                    Err(Error::TableKind) if model.hides(state.id) => Ok(()),
                     Err(error) => Err(fail(error)),
                     Ok(_) => Err(Stop::Fail("a scan found something in no table".into())),
                 };
@@ -225,7 +224,7 @@ fn open<'m, T: Openable>(
     match (txn.open_table(&id.def()), model.table(id)) {
         (Ok(Some(table)), Some(records)) => Ok(Some((table, records))),
         (Ok(None), None) => Ok(None),
-        (Err(Error::TableKind), None) if hides(model, id) => Ok(None),
+        (Err(Error::TableKind), None) if model.hides(id) => Ok(None),
         (Err(error), _) => Err(fail(error)),
         (Ok(table), _) => Err(Stop::Fail(format!("{id:?} exists: {}", table.is_some()))),
     }

@@ -242,6 +242,12 @@ impl Model {
         self.named().any(|id| id.name() == key)
     }
 
+    /// Whether an ordinary record of the main table has the table's name.
+    pub fn hides(&self, id: TableId) -> bool {
+        let records = self.table(TableId::MAIN);
+        !id.is_main() && records.is_some_and(|records| records.get(&id.name()).is_some())
+    }
+
     /// How many records all tables hold.
     pub fn count(&self) -> usize {
         self.tables.values().map(|records| records.count()).sum()
@@ -263,7 +269,11 @@ impl Model {
             return Err(format!("tables are {found:?}, expected {names:?}"));
         }
         for id in TableId::all() {
-            let open = txn.open(&id.def()).map_err(fail)?;
+            let open = match txn.open(&id.def()) {
+                // An ordinary record has the name.
+                Err(huon::Error::TableKind) if self.hides(id) => None,
+                open => open.map_err(fail)?,
+            };
             match (open, self.table(id)) {
                 (None, None) => {}
                 (Some(table), Some(records)) => {

@@ -33,6 +33,8 @@ pub(crate) type Metas = [std::result::Result<Meta, MetaFault>; META_SLOTS];
 /// A snapshot to start from.
 pub(crate) struct Chosen {
     pub(crate) meta: Meta,
+    /// The durable snapshot below it, if it was never flushed itself.
+    pub(crate) durable: Option<Meta>,
     /// The slot of the meta that is, or that the snapshot builds on.
     pub(crate) meta_slot: u8,
     pub(crate) checksum: u64,
@@ -138,7 +140,7 @@ fn newest_error(metas: &Metas) -> Error {
 fn chosen(store: &Store, meta: &Meta, meta_slot: u8, recovery: Recovery) -> Chosen {
     let block = meta.encode();
     debug_assert_eq!(meta.uuid, store.uuid);
-    Chosen { meta: meta.clone(), meta_slot, checksum: meta_checksum(&block), recovery }
+    Chosen { meta: meta.clone(), durable: None, meta_slot, checksum: meta_checksum(&block), recovery }
 }
 
 /// A two-flush meta stands by its checksum, a one-flush meta if everything born since its predecessor is there.
@@ -158,6 +160,7 @@ fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Option<Cho
     tail::verify(store, &left.image, since).ok()?;
     Some(Chosen {
         meta: left.image.clone(),
+        durable: (durable.txnid < left.image.txnid).then(|| (*durable).clone()),
         meta_slot: *slot,
         checksum: left.durable_checksum,
         recovery: Recovery::Newest,

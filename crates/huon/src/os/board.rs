@@ -76,6 +76,8 @@ pub(crate) struct BoardIdentity {
 pub(crate) struct Start<'a> {
     pub(crate) txnid: u64,
     pub(crate) image: &'a [u8; IMAGE_BYTES],
+    /// The durable snapshot and its image, if that is an older one.
+    pub(crate) durable: Option<(u64, &'a [u8; IMAGE_BYTES])>,
     /// The last id that may have been used; at least `txnid`.
     pub(crate) issued: u64,
     /// Where the durable meta lies (0, 1, 2), its checksum and its ceiling.
@@ -191,6 +193,12 @@ impl Board {
         tables.for_each(|word| word.store(0, Ordering::Relaxed));
         let mark = Mark::new(start.txnid, 0);
         self.fill_image(mark, start.image);
+        let durable = start.durable.map_or(mark, |(txnid, image)| {
+            assert!(txnid < start.txnid, "P9: published is at least durable");
+            let durable = Mark::new(txnid, 1);
+            self.fill_image(durable, image);
+            durable
+        });
         let meta = METAS + usize::from(start.meta_slot) * META_WORDS;
         let [uuid0, uuid1] = words_of(&identity.uuid);
         let [boot0, boot1] = words_of(&identity.boot);
@@ -208,10 +216,10 @@ impl Board {
             (SLOT_CAPACITY, u64::from(SLOTS_FIRST)),
             (CLIENT_HIGH, client_high.min(u64::from(CLIENTS_MAX))),
             (ISSUED, start.issued),
-            (meta + META_MARK, mark.0),
+            (meta + META_MARK, durable.0),
             (meta + META_CHECKSUM, start.checksum),
             (meta + META_CEILING, start.ceiling),
-            (DURABLE, mark.0),
+            (DURABLE, durable.0),
             (PUBLISHED, mark.0),
             (SEALED, mark.0),
         ] {
