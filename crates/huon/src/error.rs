@@ -62,6 +62,8 @@ pub enum Error {
     Io(Box<IoError>),
     /// The file is damaged.
     Corrupt(Box<Corruption>),
+    /// A text that was to be loaded is not as it should be.
+    Input(Box<InputError>),
 }
 
 /// A failed system operation.
@@ -73,6 +75,15 @@ pub struct IoError {
     pub place: String,
     /// The system's own error.
     pub source: std::io::Error,
+}
+
+/// Where a text that was to be loaded is wrong, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputError {
+    /// The line, counted from 1.
+    pub line: u64,
+    /// What is wrong there.
+    pub what: String,
 }
 
 /// Damage found in a file.
@@ -133,6 +144,7 @@ impl Error {
             Error::Forked => 18,
             Error::Io(_) => 19,
             Error::Corrupt(_) => 20,
+            Error::Input(_) => 21,
         }
     }
 }
@@ -187,6 +199,7 @@ impl fmt::Display for Error {
                 Some(pgno) => write!(f, "damaged file: page {pgno}: {}", c.reason),
                 None => write!(f, "damaged file: {}", c.reason),
             },
+            Error::Input(e) => write!(f, "line {} of the input: {}", e.line, e.what),
         }
     }
 }

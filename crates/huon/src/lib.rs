@@ -80,10 +80,12 @@ mod tree;
 mod txn;
 
 pub use env::{Env, EnvInfo, IoInfo, Options, ReaderInfo, Recovery};
-pub use error::{Corruption, Error, IoError, Result};
+pub use error::{Corruption, Error, InputError, IoError, Result};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
 pub use ops::copy::{CopyOptions, CopyReport};
+pub use ops::dump::{DumpOptions, DumpReport};
+pub use ops::load::{LoadOptions, LoadReport};
 pub use ops::stat::{HeldBy, Holder, Stat, TableStat};
 pub use store::Verify;
 pub use table::codec::{

@@ -104,7 +104,7 @@ impl Env {
     ///
     /// # Errors
     /// [`Error::Io`] if `path` exists, or cannot be written; [`Error::Corrupt`] for a damaged
-    /// page, which is never copied: [`Env::dump_with`] can rescue what is left.
+    /// page, which is never copied: [`Env::dump`] can rescue what is left.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

@@ -9,11 +9,15 @@
 
 pub(crate) mod check;
 pub(crate) mod copy;
+pub(crate) mod dump;
+pub(crate) mod load;
 pub(crate) mod stat;
 
 mod bitmap;
+mod free;
 mod pinned;
 mod progress;
 mod tables;
+mod text;
 
 pub use progress::Progress;

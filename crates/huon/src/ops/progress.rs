@@ -26,6 +26,8 @@ const STEP_BYTES: u64 = 1 << 20;
 #[derive(Default)]
 pub(crate) struct Meter<'a> {
     pub(crate) now: Progress,
+    /// The caller asked to stop.
+    pub(crate) stopped: bool,
     reported_bytes: u64,
     report: Option<OnProgress<'a>>,
 }
@@ -33,7 +35,7 @@ pub(crate) struct Meter<'a> {
 impl<'a> Meter<'a> {
     pub(crate) fn new(report: Option<OnProgress<'a>>, total_bytes: u64) -> Meter<'a> {
         let now = Progress { total_bytes, ..Progress::default() };
-        Meter { now, reported_bytes: 0, report }
+        Meter { now, stopped: false, reported_bytes: 0, report }
     }
 
     /// So many bytes more are done.
@@ -50,7 +52,10 @@ impl<'a> Meter<'a> {
     pub(crate) fn tell(&mut self) -> Result<()> {
         self.reported_bytes = self.now.done_bytes;
         match self.report.as_mut().map(|report| report(&self.now)) {
-            Some(ControlFlow::Break(())) => Err(stopped()),
+            Some(ControlFlow::Break(())) => {
+                self.stopped = true;
+                Err(stopped())
+            }
             _ => Ok(()),
         }
     }

@@ -1,13 +1,12 @@
 //! Stat: where the space is, and who holds what of it.
 
 use crate::env::{Env, ReaderInfo};
-use crate::error::{Error, Result};
-use crate::ops::bitmap::Bitmap;
+use crate::error::Result;
 use crate::ops::check::order_name;
-use crate::ops::pinned;
+use crate::ops::free::free_items;
+use crate::ops::pinned::{self, Verified};
 use crate::ops::tables;
-use crate::page::{Item, Meta, Ptr, Reason, Tree, first_data_page};
-use crate::store::Store;
+use crate::page::{Item, Tree, first_data_page};
 use crate::store::space::Ground;
 
 /// Where the space of an environment is; see [`Env::stat`].
@@ -113,7 +112,7 @@ impl Env {
     /// free runs. Holds nobody up.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a damaged catalog or list: [`Env::check`] says more.
+    /// [`Error::Corrupt`](crate::Error::Corrupt) for a damaged catalog or list: [`Env::check`] says more.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -129,12 +128,12 @@ impl Env {
     /// ```
     pub fn stat(&self) -> Result<Stat> {
         let mut holders = self.keepers()?;
-        let (txn, meta) = pinned::pin(self)?;
+        let (_pin, meta) = pinned::pin(self)?;
         let store = &self.core().store;
         let file_bytes = store.storage.file_bytes()?;
         let page_bytes = store.page_bytes as u64;
         let mut tables = vec![TableStat::new(Vec::new(), &meta.main)];
-        let named = tables::named(&txn.snapshot, &meta.main)?;
+        let named = tables::named(&Verified { store, used: meta.used }, &meta.main)?;
         tables.extend(named.into_iter().map(|(name, tree)| TableStat::new(name, &tree)));
         let mut stat = Stat {
             txnid: meta.txnid.0,
@@ -213,31 +212,4 @@ fn hold(holders: &mut [Holder], item: &Item, pages: u64) -> bool {
         holder.alone_pages += if alone { pages } else { 0 };
     }
     held
-}
-
-/// Calls `each` for all runs of free pages of a snapshot; returns how many chunk pages list them.
-fn free_items(store: &Store, meta: &Meta, mut each: impl FnMut(&Item)) -> Result<u64> {
-    let mut met = Bitmap::new(meta.used.min(store.measure()?));
-    let mut chains: Vec<Ptr> = Vec::new();
-    let mut take = |item: &Item, chains: &mut Vec<Ptr>| match item.is_chain() {
-        true => chains.push(item.ptr()),
-        false => each(item),
-    };
-    meta.items.iter().for_each(|item| take(item, &mut chains));
-    let mut chunk_pages = 0;
-    while let Some(ptr) = chains.pop() {
-        if met.put(ptr.pgno.0) {
-            return Err(Error::corrupt(ptr.pgno.0, Reason::Cycle.text()));
-        }
-        chunk_pages += 1;
-        let chunk = store.chunk(ptr, meta.used)?;
-        if !chunk.next().is_none() {
-            chains.push(chunk.next());
-        }
-        for item in chunk.items() {
-            let item = item.map_err(|reason| Error::corrupt(ptr.pgno.0, reason.text()))?;
-            take(&item, &mut chains);
-        }
-    }
-    Ok(chunk_pages)
 }

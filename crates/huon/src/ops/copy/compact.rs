@@ -9,7 +9,7 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::{Meter, OnProgress};
-use crate::ops::tables::{self, records};
+use crate::ops::tables::{self, Records};
 use crate::page::{Meta, OrderKind, Tree};
 use crate::table::codec::Bytes;
 use crate::table::def::{RawTable, TableDef};
@@ -79,9 +79,9 @@ fn fill(
     tree: &Tree,
     meter: &mut Meter<'_>,
 ) -> Result<()> {
-    let mut span = records(source, tree)?;
+    let mut records = Records::of(source, tree)?;
     table.build(txn, |append| {
-        while let Some(cell) = span.next()? {
+        while let Some(cell) = records.next()? {
             // The main table's records of named tables are made by creating those.
             if let Some(value) = read::value(source, &cell)? {
                 append(cell.key, value)?;

@@ -1,0 +1,321 @@
+//! Load: tables from text that LMDB's, libmdbx's and Berkeley DB's tools write.
+//!
+//! L1. Whatever the text says, memory is bounded by the longest key and value, and by what a
+//!     transaction buffers.
+//! L2. Everything before a line that is wrong is loaded and committed, and nothing behind it.
+//! L3. Loading the same text again changes nothing.
+
+mod header;
+
+use std::io::BufRead;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::ops::progress::{Meter, OnProgress, Progress};
+use crate::ops::text::{Data, TextReader};
+use crate::page::{MAX_VALUE_BYTES, key_bytes_max};
+use crate::table::codec::Bytes;
+use crate::table::def::{RawTable, TableDef};
+use crate::txn::commit::Durability;
+use crate::txn::names::Order;
+use crate::txn::write::WriteTxn;
+use header::{Header, Wanted};
+
+/// A transaction is committed after so much time, or so many bytes.
+const COMMIT_EVERY: Duration = Duration::from_millis(500);
+const COMMIT_BYTES: u64 = 64 << 20;
+
+/// Options of a load; see [`Env::load`].
+#[derive(Default)]
+pub struct LoadOptions<'a> {
+    table: Option<Vec<u8>>,
+    order: Option<Order>,
+    keep: bool,
+    durability: Durability,
+    progress: Option<OnProgress<'a>>,
+}
+
+impl<'a> LoadOptions<'a> {
+    /// Loads every section into the table that it names, durably.
+    pub fn new() -> LoadOptions<'a> {
+        LoadOptions::default()
+    }
+
+    /// Loads all sections into this table, whatever they name; the empty name is the main table.
+    pub fn table(mut self, name: impl Into<Vec<u8>>) -> LoadOptions<'a> {
+        self.table = Some(name.into());
+        self
+    }
+
+    /// Creates tables with this order, whatever their sections say. Needed for tables with a
+    /// comparator of their own, unless they were opened with it before.
+    pub fn order(mut self, order: Order) -> LoadOptions<'a> {
+        self.order = Some(order);
+        self
+    }
+
+    /// Keeps the values of keys that exist already, rather than replacing them.
+    pub fn keep_existing(mut self, yes: bool) -> LoadOptions<'a> {
+        self.keep = yes;
+        self
+    }
+
+    /// What each commit waits for.
+    pub fn durability(mut self, durability: Durability) -> LoadOptions<'a> {
+        self.durability = durability;
+        self
+    }
+
+    /// Calls `report` about once a megabyte; if it breaks, the load commits what it has and ends.
+    pub fn progress(
+        mut self,
+        report: &'a mut (dyn FnMut(&Progress) -> ControlFlow<()> + 'a),
+    ) -> LoadOptions<'a> {
+        self.progress = Some(report);
+        self
+    }
+}
+
+impl std::fmt::Debug for LoadOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoadOptions")
+            .field("table", &self.table.as_ref().map(|name| name.escape_ascii().to_string()))
+            .field("order", &self.order)
+            .field("keep", &self.keep)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a load came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoadReport {
+    /// Sections read.
+    pub tables: u64,
+    /// Records read and stored.
+    pub records: u64,
+    /// Commits made.
+    pub commits: u64,
+    /// Lines read.
+    pub lines: u64,
+    /// Header lines that mean nothing here, each word once.
+    pub ignored: Vec<String>,
+    /// The caller stopped it: what was read until then is committed.
+    pub stopped: bool,
+}
+
+impl Env {
+    /// Loads text in the format of `mdb_dump`, as [`Env::dump`] writes it too.
+    ///
+    /// Tables are created with the order that the text says; one that exists keeps its own.
+    /// Records replace those with the same key. It commits at least every second while there is
+    /// input, so a load that was broken off is simply repeated.
+    ///
+    /// # Errors
+    /// [`Error::Input`] names the line that is wrong, or too long, or has duplicate values, which
+    /// this version does not know. Everything before that line is committed.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let text = "VERSION=3\nformat=print\ndatabase=ages\ntype=btree\nHEADER=END\n ada\n 36\nDATA=END\n";
+    /// let report = env.load(&mut text.as_bytes(), &mut huon::LoadOptions::new())?;
+    /// assert_eq!((report.tables, report.records), (1, 1));
+    /// let ages = huon::TableDef::<huon::Str, huon::Str>::new("ages");
+    /// let txn = env.read()?;
+    /// assert_eq!(txn.open(&ages)?.unwrap().get(&txn, "ada")?, Some("36"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn load(
+        &self,
+        input: &mut dyn BufRead,
+        options: &mut LoadOptions<'_>,
+    ) -> Result<LoadReport> {
+        let (table, order) = (options.table.clone(), options.order.clone());
+        let (keep, durability) = (options.keep, options.durability);
+        let progress: Option<OnProgress<'_>> = match &mut options.progress {
+            Some(progress) => Some(&mut **progress),
+            None => None,
+        };
+        let mut load = Load {
+            env: self,
+            text: TextReader::new(input),
+            table,
+            order,
+            keep,
+            durability,
+            txn: None,
+            began: Instant::now(),
+            txn_bytes: 0,
+            meter: Meter::new(progress, 0),
+            report: LoadReport::default(),
+        };
+        let outcome = load.sections();
+        load.report.lines = load.text.line;
+        match outcome {
+            Err(_) if load.meter.stopped => load.report.stopped = true,
+            Ok(()) => {}
+            Err(error @ Error::Input(_)) => {
+                load.commit()?;
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        }
+        load.commit()?;
+        Ok(load.report)
+    }
+}
+
+/// A load under way.
+struct Load<'e, 'i, 'a> {
+    env: &'e Env,
+    text: TextReader<'i>,
+    table: Option<Vec<u8>>,
+    order: Option<Order>,
+    keep: bool,
+    durability: Durability,
+    txn: Option<WriteTxn>,
+    began: Instant,
+    txn_bytes: u64,
+    meter: Meter<'a>,
+    report: LoadReport,
+}
+
+impl Load<'_, '_, '_> {
+    fn sections(&mut self) -> Result<()> {
+        while let Some(header) = Header::read(&mut self.text, &mut self.report.ignored)? {
+            self.section(&header)?;
+            self.report.tables += 1;
+        }
+        match self.report.tables {
+            0 => Err(self.text.error("the input is empty")),
+            _ => self.meter.tell(),
+        }
+    }
+
+    fn section(&mut self, header: &Header) -> Result<()> {
+        let page_bytes = self.env.core().store.page_bytes;
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        let mut table: Option<RawTable> = None;
+        // Records in order are appended, which fills pages to the brim, until one is not.
+        let mut rising = !self.keep;
+        loop {
+            let before = self.text.bytes;
+            let next = self.text.data(header.print, key_bytes_max(page_bytes), &mut key)?;
+            if next == Data::End {
+                break;
+            }
+            if self.text.data(header.print, MAX_VALUE_BYTES, &mut value)? == Data::End {
+                return Err(self.text.error("a key without its value"));
+            }
+            let table = match table {
+                Some(table) => table,
+                None => *table.insert(self.open(header, Some(key.len()))?),
+            };
+            let keep = self.keep;
+            let txn = self.txn()?;
+            let mut stored = match (rising, keep) {
+                (true, _) => table.append(txn, &key, &value),
+                (false, true) => table.insert_new(txn, &key, &value).map(drop),
+                (false, false) => table.put(txn, &key, &value).map(drop),
+            };
+            if matches!(stored, Err(Error::KeyOutOfOrder)) {
+                rising = false;
+                stored = table.put(txn, &key, &value).map(drop);
+            }
+            stored.map_err(|error| self.refused(error))?;
+            self.report.records += 1;
+            self.meter.now.records += 1;
+            self.done(self.text.bytes - before)?;
+        }
+        if table.is_none() {
+            self.open(header, None)?;
+        }
+        Ok(())
+    }
+
+    /// Counts, and commits when it is time.
+    fn done(&mut self, bytes: u64) -> Result<()> {
+        self.txn_bytes += bytes;
+        if self.txn_bytes >= COMMIT_BYTES || self.began.elapsed() >= COMMIT_EVERY {
+            self.commit()?;
+        }
+        self.meter.advance(bytes)
+    }
+
+    fn txn(&mut self) -> Result<&mut WriteTxn> {
+        if self.txn.is_none() {
+            self.txn = Some(self.env.write()?);
+            (self.began, self.txn_bytes) = (Instant::now(), 0);
+        }
+        Ok(self.txn.as_mut().expect("it was just begun"))
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if let Some(txn) = self.txn.take() {
+            txn.commit_with(self.durability)?;
+            self.report.commits += 1;
+        }
+        Ok(())
+    }
+
+    /// What a table refuses is the input's fault, and the line says where.
+    fn refused(&self, error: Error) -> Error {
+        match error {
+            Error::KeyTooLong { .. }
+            | Error::ValueTooLong
+            | Error::KeyLength
+            | Error::TableKind
+            | Error::TableExists => self.text.error(error.to_string()),
+            error => error,
+        }
+    }
+
+    /// The table of a section: the one that exists, or a new one.
+    fn open(&mut self, header: &Header, key_bytes: Option<usize>) -> Result<RawTable> {
+        let name = self.table.clone().unwrap_or_else(|| header.name.clone());
+        let wanted = match (&self.order, header.wanted) {
+            (Some(order), _) => Ok(order.clone()),
+            (None, Wanted::Order(order)) => Ok(order.of()),
+            (None, Wanted::Integers) => match key_bytes {
+                Some(4) => Ok(Order::NativeU32),
+                Some(8) | None => Ok(Order::NativeU64),
+                Some(_) => Err("integer keys have 4 or 8 bytes"),
+            },
+            (None, Wanted::Custom) => self.known_order(&name).ok_or(
+                "the table has an order of its own; load it with that order, or with another one",
+            ),
+        };
+        let wanted = wanted.map_err(|what| self.text.error(what))?;
+        if name.is_empty() {
+            return match wanted {
+                Order::Bytes => self.txn()?.create(&TableDef::<Bytes, Bytes>::main()),
+                _ => Err(self.text.error("the main table has another order; name a table for it")),
+            };
+        }
+        let known = self.known_order(&name);
+        let stored = TableDef::<Bytes, Bytes>::named(&*name).ordered(Order::Stored);
+        let opened = self.txn()?.open(&stored);
+        let order = match opened.map_err(|error| self.refused(error))? {
+            // It keeps its order; only a comparator must come from outside.
+            Some(_) if matches!(wanted, Order::Custom(_)) => wanted,
+            Some(_) => known.unwrap_or(Order::Stored),
+            None => wanted,
+        };
+        let def = TableDef::<Bytes, Bytes>::named(name).ordered(order);
+        let created = self.txn()?.create(&def);
+        created.map_err(|error| self.refused(error))
+    }
+
+    /// The comparator with which a table was opened in this environment before.
+    fn known_order(&self, name: &[u8]) -> Option<Order> {
+        let names = &self.env.core().names;
+        let mut known = (0..).map_while(|id| names.get(id));
+        known.find_map(|info| match &info.order {
+            Order::Custom(compare) if *info.name == *name => Some(Order::Custom(compare.clone())),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! The header of a section.
+
+use crate::error::Result;
+use crate::ops::text::{TextReader, decode_hex};
+use crate::txn::names::Order;
+
+/// What a section says about its table.
+pub(super) struct Header {
+    /// Empty for the main table.
+    pub(super) name: Vec<u8>,
+    pub(super) print: bool,
+    pub(super) wanted: Wanted,
+}
+
+/// The order that a section asks for.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted {
+    Order(Known),
+    /// Integers of a length that the keys show.
+    Integers,
+    /// A comparator.
+    Custom,
+}
+
+/// Orders that need nothing from outside.
+#[derive(Clone, Copy)]
+pub(super) enum Known {
+    Bytes,
+    Reversed,
+    NativeU32,
+    NativeU64,
+}
+
+impl Known {
+    pub(super) fn of(self) -> Order {
+        match self {
+            Known::Bytes => Order::Bytes,
+            Known::Reversed => Order::Reversed,
+            Known::NativeU32 => Order::NativeU32,
+            Known::NativeU64 => Order::NativeU64,
+        }
+    }
+}
+
+/// Words that describe the environment a dump came from, and need no mention.
+const EXPECTED: [&str; 9] = [
+    "mapsize",
+    "mapaddr",
+    "maxreaders",
+    "db_pagesize",
+    "geometry",
+    "canary",
+    "sequence",
+    "db_lorder",
+    "keys",
+];
+
+/// Words that stand for several values a key.
+const DUPLICATES: [&str; 6] =
+    ["duplicates", "dupsort", "dupfixed", "dupfix", "integerdup", "reversedup"];
+
+/// Unknown words kept at most.
+const IGNORED_MAX: usize = 32;
+
+impl Header {
+    /// The next header. `None`: the input ends here.
+    pub(super) fn read(
+        text: &mut TextReader<'_>,
+        ignored: &mut Vec<String>,
+    ) -> Result<Option<Header>> {
+        let mut header =
+            Header { name: Vec::new(), print: false, wanted: Wanted::Order(Known::Bytes) };
+        let mut line = Vec::new();
+        let mut exact = false;
+        let mut any = false;
+        loop {
+            if !text.header(&mut line)? {
+                return match any {
+                    true => Err(text.error("the input ends inside a header")),
+                    false => Ok(None),
+                };
+            }
+            if line.is_empty() && !any {
+                continue;
+            }
+            any = true;
+            let Some(at) = line.iter().position(|&byte| byte == b'=') else {
+                return Err(text.error("a header line has the form word=value"));
+            };
+            let (word, value) = (String::from_utf8_lossy(&line[..at]), &line[at + 1..]);
+            match &*word {
+                "HEADER" if value == b"END" => return Ok(Some(header)),
+                "huon_name" => {
+                    header.name = decode_hex(value).ok_or_else(|| text.error("no such name"))?;
+                    exact = true;
+                }
+                "database" if exact => {}
+                "database" => header.name = value.to_vec(),
+                _ => header.line(text, &word, value, ignored)?,
+            }
+        }
+    }
+
+    fn line(
+        &mut self,
+        text: &TextReader<'_>,
+        word: &str,
+        value: &[u8],
+        ignored: &mut Vec<String>,
+    ) -> Result<()> {
+        let on = value != b"0";
+        match word {
+            "VERSION" if value == b"3" || value == b"2" || value == b"1" => {}
+            "VERSION" => return Err(text.error("this version of the format is not known")),
+            "format" => {
+                self.print = match value {
+                    b"bytevalue" => false,
+                    b"print" => true,
+                    _ => return Err(text.error("format must be bytevalue or print")),
+                }
+            }
+            "type" if value == b"btree" => {}
+            "type" => return Err(text.error("only type=btree can be loaded")),
+            "reversekey" if on => self.wanted = Wanted::Order(Known::Reversed),
+            "integerkey" if on => {
+                // The line that says more may have come before.
+                if !matches!(self.wanted, Wanted::Order(Known::NativeU32 | Known::NativeU64)) {
+                    self.wanted = Wanted::Integers;
+                }
+            }
+            "reversekey" | "integerkey" => {}
+            "huon_order" => {
+                self.wanted = match value {
+                    b"bytes" => Wanted::Order(Known::Bytes),
+                    b"reversed" => Wanted::Order(Known::Reversed),
+                    b"native-u32" => Wanted::Order(Known::NativeU32),
+                    b"native-u64" => Wanted::Order(Known::NativeU64),
+                    b"custom" => Wanted::Custom,
+                    _ => return Err(text.error("this order is not known")),
+                }
+            }
+            word if DUPLICATES.contains(&word) && on => {
+                return Err(text.error(format!(
+                    "{word}: several values a key are for a later version of Huon"
+                )));
+            }
+            word if DUPLICATES.contains(&word) || EXPECTED.contains(&word) => {}
+            word => {
+                if ignored.len() < IGNORED_MAX && !ignored.iter().any(|known| known == word) {
+                    ignored.push(word.to_string());
+                }
+            }
+        }
+        Ok(())
+    }
+}

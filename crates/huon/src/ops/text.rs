@@ -1,0 +1,338 @@
+//! The text of a dump: the format of Berkeley DB's db_dump, as mdb_dump writes it.
+//!
+//! ```text
+//! VERSION=3                 a section for each table: header lines, then
+//! format=bytevalue          a line for each key and one for its value,
+//! database=people           each after one space, in hexadecimal digits or,
+//! type=btree                with format=print, as text in which \xx stands
+//! HEADER=END                for any other byte
+//!  616461
+//!  3336
+//! DATA=END
+//! ```
+//!
+//! Known lines of other programs are read, and unknown ones passed over. Lines that only Huon
+//! understands begin with `huon_`; other programs pass over them.
+
+use std::io::{BufRead, BufWriter, ErrorKind, Write};
+
+use crate::error::{Error, InputError, Result};
+
+/// Bytes of a header line at most.
+const HEADER_LINE_MAX: usize = 1 << 17;
+/// Bytes encoded at once.
+const PIECE_BYTES: usize = 1 << 12;
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+/// Writes lines.
+pub(crate) struct TextWriter<'o> {
+    out: BufWriter<&'o mut dyn Write>,
+    print: bool,
+    piece: Vec<u8>,
+}
+
+impl<'o> TextWriter<'o> {
+    pub(crate) fn new(out: &'o mut dyn Write, print: bool) -> TextWriter<'o> {
+        TextWriter { out: BufWriter::with_capacity(1 << 16, out), print, piece: Vec::new() }
+    }
+
+    /// A line of the header, or between sections.
+    pub(crate) fn header(&mut self, line: impl AsRef<[u8]>) -> Result<()> {
+        self.raw(line.as_ref())?;
+        self.raw(b"\n")
+    }
+
+    /// A key or a value.
+    pub(crate) fn data(&mut self, bytes: &[u8]) -> Result<()> {
+        self.raw(b" ")?;
+        for part in bytes.chunks(PIECE_BYTES) {
+            self.piece.clear();
+            match self.print {
+                true => encode_print(part, &mut self.piece),
+                false => encode_hex(part, &mut self.piece),
+            }
+            self.out.write_all(&self.piece).map_err(write_error)?;
+        }
+        self.raw(b"\n")
+    }
+
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.out.flush().map_err(write_error)
+    }
+
+    fn raw(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.write_all(bytes).map_err(write_error)
+    }
+}
+
+fn write_error(error: std::io::Error) -> Error {
+    Error::io("write the dump", "", error)
+}
+
+/// Two digits a byte.
+pub(crate) fn encode_hex(bytes: &[u8], out: &mut Vec<u8>) {
+    for byte in bytes {
+        out.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+    }
+}
+
+/// Printable bytes as they are. The backslash is written as a number too: old programs read
+/// `\\` wrongly.
+fn encode_print(bytes: &[u8], out: &mut Vec<u8>) {
+    for &byte in bytes {
+        match byte {
+            b' '..=b'~' if byte != b'\\' => out.push(byte),
+            _ => {
+                out.push(b'\\');
+                encode_hex(&[byte], out);
+            }
+        }
+    }
+}
+
+/// Bytes of pairs of digits; `None` if there is anything else.
+pub(crate) fn decode_hex(digits: &[u8]) -> Option<Vec<u8>> {
+    let (pairs, []) = digits.as_chunks::<2>() else { return None };
+    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).map(|digit| digit as u8)
+}
+
+/// Reads lines, and counts them for errors.
+pub(crate) struct TextReader<'i> {
+    input: &'i mut dyn BufRead,
+    /// The line being read, from 1.
+    pub(crate) line: u64,
+    /// Bytes read so far.
+    pub(crate) bytes: u64,
+}
+
+/// What comes next in the data of a section.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Data {
+    Item,
+    End,
+}
+
+impl<'i> TextReader<'i> {
+    pub(crate) fn new(input: &'i mut dyn BufRead) -> TextReader<'i> {
+        TextReader { input, line: 0, bytes: 0 }
+    }
+
+    /// An error at the line that was read last.
+    #[cold]
+    pub(crate) fn error(&self, what: impl Into<String>) -> Error {
+        Error::Input(Box::new(InputError { line: self.line, what: what.into() }))
+    }
+
+    /// The next header line, without its end. `false`: there is none.
+    pub(crate) fn header(&mut self, into: &mut Vec<u8>) -> Result<bool> {
+        self.line += 1;
+        into.clear();
+        let mut take = |part: &[u8]| {
+            into.extend_from_slice(part);
+            match into.len() > HEADER_LINE_MAX {
+                true => Err("this header line is too long"),
+                false => Ok(()),
+            }
+        };
+        if !self.rest_of_line(&mut take)? && into.is_empty() {
+            self.line -= 1;
+            return Ok(false);
+        }
+        if into.last() == Some(&b'\r') {
+            into.pop();
+        }
+        Ok(true)
+    }
+
+    /// The next key or value, of at most `max` bytes.
+    pub(crate) fn data(&mut self, print: bool, max: usize, into: &mut Vec<u8>) -> Result<Data> {
+        self.line += 1;
+        into.clear();
+        let Some(&first) = self.fill()?.first() else {
+            return Err(self.error("the input ends without DATA=END"));
+        };
+        if first != b' ' {
+            return self.end_of_data();
+        }
+        self.consume(1);
+        let mut decoder = Decoder { print, max, state: State::Plain, carriage_return: false };
+        let whole = self.rest_of_line(&mut |part| decoder.decode(part, into))?;
+        if !whole {
+            return Err(self.error("the input ends in the middle of a line"));
+        }
+        match decoder.state {
+            State::Plain => Ok(Data::Item),
+            _ if print => Err(self.error("a backslash must be followed by two digits")),
+            _ => Err(self.error("an odd number of hexadecimal digits")),
+        }
+    }
+
+    fn end_of_data(&mut self) -> Result<Data> {
+        let mut line = Vec::new();
+        self.line -= 1;
+        self.header(&mut line)?;
+        match line == b"DATA=END" {
+            true => Ok(Data::End),
+            false => Err(self.error("a line of data begins with a space")),
+        }
+    }
+
+    /// Hands the rest of the line to `take`, part by part; whether it ended as lines do.
+    fn rest_of_line(
+        &mut self,
+        take: &mut dyn FnMut(&[u8]) -> std::result::Result<(), &'static str>,
+    ) -> Result<bool> {
+        loop {
+            let part = self.fill()?;
+            if part.is_empty() {
+                return Ok(false);
+            }
+            let end = part.iter().position(|&byte| byte == b'\n');
+            let part = &part[..end.unwrap_or(part.len())];
+            let bytes = part.len() + usize::from(end.is_some());
+            let taken = take(part);
+            self.consume(bytes);
+            if let Err(what) = taken {
+                return Err(self.error(what));
+            }
+            if end.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn fill(&mut self) -> Result<&[u8]> {
+        // Asked twice, since the borrow of the first answer would outlive an interrupted one.
+        while let Err(error) = self.input.fill_buf() {
+            if error.kind() != ErrorKind::Interrupted {
+                return Err(Error::io("read the input", format!("line {}", self.line), error));
+            }
+        }
+        self.input
+            .fill_buf()
+            .map_err(|error| Error::io("read the input", format!("line {}", self.line), error))
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.input.consume(bytes);
+        self.bytes += bytes as u64;
+    }
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    /// Between two bytes.
+    Plain,
+    /// Behind a backslash.
+    Backslash,
+    /// Behind the first digit.
+    High(u8),
+}
+
+/// Turns a line's text into bytes, in parts.
+struct Decoder {
+    print: bool,
+    max: usize,
+    state: State,
+    /// One was met; it counts only if something follows.
+    carriage_return: bool,
+}
+
+impl Decoder {
+    fn decode(&mut self, part: &[u8], into: &mut Vec<u8>) -> std::result::Result<(), &'static str> {
+        for &byte in part {
+            if self.carriage_return {
+                self.carriage_return = false;
+                match self.print {
+                    true => into.push(b'\r'),
+                    false => return Err(NOT_A_DIGIT),
+                }
+            }
+            match (self.state, byte) {
+                (State::Plain, b'\r') => self.carriage_return = true,
+                (State::Plain, b'\\') if self.print => self.state = State::Backslash,
+                (State::Plain, byte) if self.print => into.push(byte),
+                (State::Backslash, b'\\') => {
+                    into.push(b'\\');
+                    self.state = State::Plain;
+                }
+                (State::Plain | State::Backslash, byte) => {
+                    self.state = State::High(digit(byte).ok_or(NOT_A_DIGIT)?);
+                }
+                (State::High(high), byte) => {
+                    into.push(high << 4 | digit(byte).ok_or(NOT_A_DIGIT)?);
+                    self.state = State::Plain;
+                }
+            }
+        }
+        match into.len() > self.max {
+            true => Err("longer than a key or value may be here"),
+            false => Ok(()),
+        }
+    }
+}
+
+const NOT_A_DIGIT: &str = "a character that is not a hexadecimal digit";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &[u8], print: bool, buffer: usize) -> Result<Vec<Vec<u8>>> {
+        let mut input = std::io::BufReader::with_capacity(buffer, text);
+        let mut reader = TextReader::new(&mut input);
+        let mut items = Vec::new();
+        let mut item = Vec::new();
+        while reader.data(print, 1000, &mut item)? == Data::Item {
+            items.push(item.clone());
+        }
+        Ok(items)
+    }
+
+    #[test]
+    fn every_byte_survives_in_both_formats() {
+        let all: Vec<u8> = (0..=255).collect();
+        for print in [false, true] {
+            let mut text = Vec::new();
+            let mut writer = TextWriter::new(&mut text, print);
+            writer.data(&all).unwrap();
+            writer.data(b"").unwrap();
+            writer.header("DATA=END").unwrap();
+            writer.finish().unwrap();
+            drop(writer);
+            for buffer in [1, 2, 3, 7, 4096] {
+                assert_eq!(read(&text, print, buffer).unwrap(), [all.clone(), Vec::new()]);
+            }
+            let windows = String::from_utf8(text).unwrap().replace('\n', "\r\n");
+            assert_eq!(read(windows.as_bytes(), print, 5).unwrap(), [all.clone(), Vec::new()]);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        for (text, print, line) in [
+            (" 61\n 6", false, 2),
+            (" 61\n 6\n", false, 2),
+            (" 6g\n", false, 1),
+            (" 61\n", false, 2),
+            ("", false, 1),
+            (" a\\6\n", true, 1),
+            (" a\\", true, 1),
+            (" a\\xx\n", true, 1),
+            (" a\n\nDATA=END\n", true, 2),
+            (" a\nDATA=ENDLESS\n", true, 2),
+            (&" a".repeat(600), true, 1),
+        ] {
+            match read(text.as_bytes(), print, 3) {
+                Err(Error::Input(error)) => assert_eq!(error.line, line, "{text:?}: {error:?}"),
+                other => panic!("{text:?}: {other:?}"),
+            }
+        }
+        assert_eq!(read(b" a\\\\b\nDATA=END", true, 2).unwrap(), [b"a\\b".to_vec()]);
+    }
+}

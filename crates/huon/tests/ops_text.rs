@@ -1,0 +1,270 @@
+//! Dump and load: what goes out comes in again, and nothing else does.
+
+use huon::{
+    Bytes, DumpOptions, Env, Error, LoadOptions, LoadReport, NativeU32, NativeU64, Order, RawTable,
+    TableDef, Unit,
+};
+use std::io::BufReader;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+type Def = TableDef<Bytes, Bytes>;
+
+fn open(dir: &tempfile::TempDir, name: &str, page_bytes: usize) -> Env {
+    Env::options().page_bytes(page_bytes).open(dir.path().join(name)).unwrap()
+}
+
+fn custom() -> Order {
+    Order::Custom(Arc::new(|a: &[u8], b: &[u8]| b.cmp(a)))
+}
+
+fn defs(own: &Order) -> Vec<Def> {
+    vec![
+        Def::main(),
+        Def::new("empty"),
+        Def::named(b"line\nbreak \xFF\0".to_vec()),
+        Def::new("reversed").ordered(Order::Reversed),
+        Def::new("u32").ordered(Order::NativeU32),
+        Def::new("u64").ordered(Order::NativeU64),
+        Def::new("empty u32").ordered(Order::NativeU32),
+        Def::new("own").ordered(own.clone()),
+    ]
+}
+
+fn fill(env: &Env, own: &Order) {
+    env.update(|txn| {
+        for def in defs(own) {
+            let table = txn.create(&def)?;
+            if def.name().starts_with(b"empty") {
+                continue;
+            }
+            for n in 0..=255u64 {
+                let long = n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes();
+                let key = match def.name() {
+                    b"u32" => &long[..4],
+                    b"u64" => &long[..],
+                    _ => &long[..(n % 9) as usize],
+                };
+                let value: Vec<u8> =
+                    (0..n * if n % 16 == 0 { 10 } else { 1 }).map(|i| (n + i) as u8).collect();
+                table.put(txn, key, &value)?;
+            }
+        }
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+}
+
+fn dump(env: &Env, print: bool) -> Vec<u8> {
+    let mut text = Vec::new();
+    env.dump(&mut text, &mut DumpOptions::new().print(print)).unwrap();
+    text
+}
+
+fn load(env: &Env, text: &[u8]) -> huon::Result<LoadReport> {
+    env.load(&mut BufReader::with_capacity(17, text), &mut LoadOptions::new())
+}
+
+#[test]
+fn a_dump_that_is_loaded_dumps_the_same() {
+    for page_bytes in [256, 4096] {
+        let dir = tempfile::tempdir().unwrap();
+        let own = custom();
+        let source = open(&dir, "source", page_bytes);
+        fill(&source, &own);
+        for print in [false, true] {
+            let text = dump(&source, print);
+            let name = format!("target-{print}");
+            let target = open(&dir, &name, page_bytes);
+            // Its comparator must be known before.
+            target.read().unwrap().open(&Def::new("own").ordered(own.clone())).unwrap();
+            let report = load(&target, &text).unwrap();
+            assert_eq!(report.tables, 8);
+            assert!(report.ignored.is_empty(), "{:?}", report.ignored);
+            assert!(dump(&target, print) == text);
+            let id = target.read().unwrap().id();
+            load(&target, &text).unwrap();
+            assert!(dump(&target, print) == text);
+            assert!(target.check().unwrap().is_clean());
+            assert!(target.read().unwrap().id() <= id + 1);
+            // A table of its own order dumps from end to end even where that is not known.
+            drop(target);
+            assert!(dump(&open(&dir, &name, page_bytes), print) == text);
+        }
+    }
+}
+
+#[test]
+fn one_table_can_be_chosen_and_renamed() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = open(&dir, "a", 4096);
+    fill(&env, &custom());
+    let mut text = Vec::new();
+    let report = env.dump(&mut text, &mut DumpOptions::new().table("reversed")).unwrap();
+    assert_eq!(report.tables, 1);
+    let header = String::from_utf8(text.clone()).unwrap();
+    assert!(header.starts_with("VERSION=3\nformat=bytevalue\ndatabase=reversed\ntype=btree\n"));
+    assert!(header.contains("\nreversekey=1\n") && !header.contains("dupsort"));
+    env.load(&mut &*text, &mut LoadOptions::new().table("again")).unwrap();
+    let mut again = Vec::new();
+    env.dump(&mut again, &mut DumpOptions::new().table("again")).unwrap();
+    assert_eq!(header.replace("=reversed", "=again"), String::from_utf8(again).unwrap());
+
+    let own = env.dump(&mut Vec::new(), &mut DumpOptions::new().table("own")).unwrap();
+    let mut text = Vec::new();
+    env.dump(&mut text, &mut DumpOptions::new().table("own")).unwrap();
+    let error = open(&dir, "b", 4096).load(&mut &*text, &mut LoadOptions::new()).unwrap_err();
+    assert!(error.to_string().contains("an order of its own"), "{error}");
+    let mut options = LoadOptions::new().order(Order::Bytes);
+    let report = open(&dir, "b", 4096).load(&mut &*text, &mut options).unwrap();
+    assert_eq!(report.records, own.records);
+    let missing = env.dump(&mut text, &mut DumpOptions::new().table("none"));
+    assert!(matches!(missing, Err(Error::TableMissing)));
+}
+
+#[test]
+fn the_text_of_other_programs_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = open(&dir, "a", 4096);
+    // LMDB 0.9.24 with integer keys, then libmdbx, with lines of their own.
+    let lmdb = "VERSION=3\nformat=bytevalue\ndatabase=ids\ntype=btree\nmapsize=1048576\n\
+                maxreaders=126\nintegerkey=1\ndb_pagesize=4096\nHEADER=END\n\
+                \x20070000000000000000\n \nDATA=END\n"
+        .replace("070000000000000000", "0700000000000000");
+    let mdbx = "VERSION=3\r\ngeometry=l1,u2,s3,g4\nmapsize=1\ncanary=v1,x2,y3,z4\nformat=print\n\
+                database=people\ntype=btree\ndb_pagesize=4096\nduplicates=0\nnonsense=1\n\
+                sequence=7\nHEADER=END\n ada\\20l\\\\\n 36\\00\\0a\nDATA=END\n";
+    let report = load(&env, format!("{lmdb}{mdbx}").as_bytes()).unwrap();
+    assert_eq!(report.ignored, ["nonsense"]);
+    assert_eq!((report.tables, report.records), (2, 2));
+    let txn = env.read().unwrap();
+    let ids = txn.open(&TableDef::<NativeU64, Unit>::new("ids")).unwrap().unwrap();
+    assert!(ids.contains(&txn, &7).unwrap());
+    let people: RawTable = txn.open(&Def::new("people")).unwrap().unwrap();
+    assert_eq!(people.get(&txn, b"ada l\\").unwrap(), Some(&b"36\0\n"[..]));
+    drop(txn);
+
+    let narrow = lmdb.replace("0700000000000000", "07000000").replace("=ids", "=narrow");
+    load(&env, narrow.as_bytes()).unwrap();
+    let txn = env.read().unwrap();
+    let narrow = txn.open(&TableDef::<NativeU32, Unit>::new("narrow")).unwrap().unwrap();
+    assert!(narrow.contains(&txn, &7).unwrap());
+}
+
+#[test]
+fn wrong_input_is_refused_with_its_line() {
+    let head = "VERSION=3\nformat=bytevalue\ndatabase=t\ntype=btree\nHEADER=END\n";
+    let long = "00".repeat(3000);
+    let cases = [
+        (String::new(), 0, "empty"),
+        ("VERSION=4\n".into(), 1, "version"),
+        ("VERSION=3\nformat=xml\n".into(), 2, "format"),
+        ("VERSION=3\ntype=hash\n".into(), 2, "btree"),
+        ("nonsense\n".into(), 1, "word=value"),
+        ("VERSION=3\n".into(), 1, "inside a header"),
+        ("VERSION=3\ndupsort=1\nHEADER=END\n".into(), 2, "later version"),
+        ("VERSION=3\nduplicates=1\nHEADER=END\n".into(), 2, "later version"),
+        (format!("{}\n", "x".repeat(1 << 20)), 1, "too long"),
+        (format!("{head} 61\n 6x\nDATA=END\n"), 7, "hexadecimal"),
+        (format!("{head} 61\nDATA=END\n"), 7, "without its value"),
+        (format!("{head} 61\n 62\n"), 8, "without DATA=END"),
+        (format!("{head} {long}\n 62\nDATA=END\n"), 6, "longer"),
+        (format!("{head}61\n 62\nDATA=END\n"), 6, "begins with a space"),
+        ("reversekey=1\nHEADER=END\n 61\n 62\nDATA=END\n".into(), 4, "main table"),
+        ("integerkey=1\ndatabase=i\nHEADER=END\n 61\n 62\nDATA=END\n".into(), 5, "4 or 8"),
+    ];
+    for (text, line, what) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let env = open(&dir, "a", 4096);
+        match load(&env, text.as_bytes()) {
+            Err(Error::Input(error)) => {
+                assert!(error.what.contains(what), "{error:?}, not {what:?}");
+                assert_eq!(error.line, line, "{error:?}");
+            }
+            other => panic!("{what}: {other:?}"),
+        }
+        assert!(env.check().unwrap().is_clean());
+    }
+}
+
+#[test]
+fn what_comes_before_a_wrong_line_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = open(&dir, "a", 4096);
+    let text = "database=t\nHEADER=END\n 61\n 62\n 63\n 6\n 64\n 65\nDATA=END\n";
+    assert!(matches!(load(&env, text.as_bytes()), Err(Error::Input(_))));
+    let txn = env.read().unwrap();
+    let table: RawTable = txn.open(&Def::new("t")).unwrap().unwrap();
+    assert_eq!(table.get(&txn, b"a").unwrap(), Some(&b"b"[..]));
+    assert_eq!(table.count(&txn).unwrap(), 1);
+    drop(txn);
+    // A table that exists keeps its order, and its values if they are to be kept.
+    let text = "database=t\nreversekey=1\nHEADER=END\n 61\n 7a\n 7a\n 7a\nDATA=END\n";
+    env.load(&mut text.as_bytes(), &mut LoadOptions::new().keep_existing(true)).unwrap();
+    let txn = env.read().unwrap();
+    assert_eq!(table.get(&txn, b"a").unwrap(), Some(&b"b"[..]));
+    assert_eq!(table.get(&txn, b"z").unwrap(), Some(&b"z"[..]));
+}
+
+#[test]
+fn a_load_that_is_stopped_keeps_what_it_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = open(&dir, "a", 4096);
+    let mut text = "database=t\nHEADER=END\n".to_string();
+    for n in 0..100_000u32 {
+        text.push_str(&format!(" {n:08x}\n {}\n", "ab".repeat(40)));
+    }
+    text.push_str("DATA=END\n");
+    let mut calls = 0;
+    let mut stop = |_: &huon::Progress| {
+        calls += 1;
+        if calls == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let mut options = LoadOptions::new().progress(&mut stop);
+    let report = env.load(&mut text.as_bytes(), &mut options).unwrap();
+    assert!(report.stopped && report.records > 0 && report.records < 100_000);
+    let txn = env.read().unwrap();
+    let table: RawTable = txn.open(&Def::new("t")).unwrap().unwrap();
+    assert_eq!(table.count(&txn).unwrap(), report.records);
+    drop(txn);
+    assert_eq!(load(&env, text.as_bytes()).unwrap().records, 100_000);
+    assert!(env.check().unwrap().is_clean());
+}
+
+#[test]
+fn random_text_never_panics() {
+    let words = [
+        "VERSION=3\n",
+        "HEADER=END\n",
+        "DATA=END\n",
+        " 61\n",
+        " \n",
+        " 6",
+        "database=t\n",
+        "\n",
+        "\\",
+        "=",
+        "\r\n",
+        "format=print\n",
+        " \\zz\n",
+        "huon_order=custom\n",
+        "integerkey=1\n",
+        "huon_name=00ff\n",
+        "huon_name=0\n",
+        "\0\u{ff}",
+        " 0011223344556677\n",
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let env = open(&dir, "a", 256);
+    let mut state = 1u64;
+    for _ in 0..300 {
+        let mut text = String::new();
+        for _ in 0..20 {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            text.push_str(words[(state >> 33) as usize % words.len()]);
+        }
+        // Whatever it says of the text, the environment stays whole.
+        let _ = load(&env, text.as_bytes());
+    }
+    assert!(env.check().unwrap().is_clean());
+}
