@@ -3,7 +3,8 @@
 //! A forked child shares the parent's open file descriptions, and with them its OFD locks: the
 //! parent's byte would stay held until the child is gone too. So the child closes its copies of all
 //! registered descriptors, first thing. It unlocks nothing and touches no shared word: both belong
-//! to the parent.
+//! to the parent. A mapping keeps its open file description alive as well, so what is mapped is
+//! opened apart from what is locked.
 //!
 //! Invariants:
 //! 1. The child handler is async-signal-safe: atomics, `fstat` and `close`; no lock, no allocation.
@@ -11,6 +12,10 @@
 //! 3. Every handle remembers [`generation`] and is dead once it differs: its memory is the
 //!    parent's.
 
+use std::fs::File;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -45,11 +50,63 @@ pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
+/// An open file whose descriptor, and the locks on it, are this process's alone.
+pub(crate) struct OwnFile {
+    file: ManuallyDrop<File>,
+    inode: (u64, u64),
+    generation: u32,
+}
+
+impl OwnFile {
+    pub(crate) fn new(file: File) -> Result<OwnFile> {
+        let inode = inode_of(file.as_raw_fd())
+            .ok_or_else(|| Error::io("stat", "a descriptor", std::io::Error::last_os_error()))?;
+        register(file.as_raw_fd(), inode)?;
+        Ok(OwnFile { file: ManuallyDrop::new(file), inode, generation: generation() })
+    }
+
+    /// Device and inode.
+    pub(crate) fn inode(&self) -> (u64, u64) {
+        self.inode
+    }
+
+    /// Whether this process is a forked child of the one that opened the file.
+    #[inline]
+    pub(crate) fn inherited(&self) -> bool {
+        generation() != self.generation
+    }
+
+    /// Whether the descriptor still is what it was: not closed by a fork or by someone else, who
+    /// might have given its number to another file. Costs a system call.
+    pub(crate) fn intact(&self) -> bool {
+        !self.inherited() && inode_of(self.file.as_raw_fd()) == Some(self.inode)
+    }
+}
+
+impl Deref for OwnFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Drop for OwnFile {
+    fn drop(&mut self) {
+        if self.inherited() {
+            return;
+        }
+        unregister(self.file.as_raw_fd());
+        if self.intact() {
+            // SAFETY: dropped here only, and nothing uses the file after.
+            unsafe { ManuallyDrop::drop(&mut self.file) };
+        }
+    }
+}
+
 /// Has forked children close their copies of `descriptor`.
-pub(crate) fn register(descriptor: i32) -> Result<()> {
+fn register(descriptor: i32, (device, inode): (u64, u64)) -> Result<()> {
     install()?;
-    let (device, inode) = inode_of(descriptor)
-        .ok_or_else(|| Error::io("stat", "a descriptor", std::io::Error::last_os_error()))?;
     for (n, entry) in ENTRIES.iter().enumerate() {
         let free =
             entry.descriptor.compare_exchange(VACANT, TAKEN, Ordering::Acquire, Ordering::Relaxed);
@@ -65,7 +122,7 @@ pub(crate) fn register(descriptor: i32) -> Result<()> {
 }
 
 /// Undoes [`register`]; call it before the descriptor is closed.
-pub(crate) fn unregister(descriptor: i32) {
+fn unregister(descriptor: i32) {
     for entry in &ENTRIES[..HIGH.load(Ordering::Relaxed)] {
         let ours = entry.descriptor.compare_exchange(
             descriptor,

@@ -14,14 +14,15 @@
 //!
 //! What the words mean is told by `layout`.
 
-use std::ffi::CString;
+use std::fs::{File, OpenOptions, Permissions};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::{Duration, Instant};
 
+use super::fork::OwnFile;
 use super::word::{Ordering, Word};
 use super::{Identity, Shared, fork, futex};
 use crate::error::{Error, Result};
@@ -37,13 +38,11 @@ const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// A lock file of the file system.
 pub(crate) struct RealShared {
     path: PathBuf,
-    descriptor: i32,
-    identity: Identity,
+    file: OwnFile,
     base: *mut Word,
     reserved_bytes: usize,
     allocated_words: AtomicUsize,
     gate_taken: AtomicBool,
-    fork_generation: u32,
 }
 
 // SAFETY: `base` points to a mapping that lives as long as the value and is only seen as atomics;
@@ -56,34 +55,20 @@ impl RealShared {
     /// Opens the lock file at `path`. With `create` a missing one is made, with that file mode.
     /// `Ok(None)`: it is missing and was not to be made.
     pub(crate) fn open(path: &Path, create: Option<u32>) -> Result<Option<RealShared>> {
-        let Some(descriptor) = open_descriptor(path, create)? else { return Ok(None) };
-        let opened = RealShared::of_descriptor(path, descriptor);
-        if opened.is_err() {
-            fork::unregister(descriptor);
-            // SAFETY: the descriptor was opened above and nobody else knows it.
-            unsafe { libc::close(descriptor) };
-        }
-        opened.map(Some)
-    }
-
-    fn of_descriptor(path: &Path, descriptor: i32) -> Result<RealShared> {
-        require_regular(path, descriptor)?;
-        fork::register(descriptor)?;
-        let failed = |e| Error::io("stat", path.display().to_string(), e);
-        let (device, inode) =
-            fork::inode_of(descriptor).ok_or_else(|| failed(io::Error::last_os_error()))?;
-        let bytes = file_bytes(descriptor).map_err(failed)? as usize;
-        let (base, reserved_bytes) = map_apart(path, (device, inode), bytes)?;
-        Ok(RealShared {
+        let Some(file) = open_file(path, create)? else { return Ok(None) };
+        let file = OwnFile::new(file)?;
+        let bytes = file_bytes(&file)
+            .map_err(|e| Error::io("stat", path.display().to_string(), e))?
+            as usize;
+        let (base, reserved_bytes) = map_apart(path, file.inode(), bytes)?;
+        Ok(Some(RealShared {
             path: path.to_path_buf(),
-            descriptor,
-            identity: Identity { device, inode },
+            file,
             base,
             reserved_bytes,
             allocated_words: AtomicUsize::new(bytes.min(reserved_bytes) / 8),
             gate_taken: AtomicBool::new(false),
-            fork_generation: fork::generation(),
-        })
+        }))
     }
 
     fn failed(&self, what: &'static str, source: io::Error) -> Error {
@@ -93,10 +78,10 @@ impl RealShared {
     /// Refuses a handle that was inherited through a fork, or whose descriptor somebody closed: its
     /// number may be another file's by now (P5).
     fn check(&self) -> Result<()> {
-        if fork::generation() != self.fork_generation {
+        if self.file.inherited() {
             return Err(Error::Forked);
         }
-        if !self.intact() {
+        if !self.file.intact() {
             return Err(self.failed("use", io::Error::from_raw_os_error(libc::EBADF)));
         }
         Ok(())
@@ -105,16 +90,16 @@ impl RealShared {
     /// One operation on one byte. `false`: somebody else's lock is in the way.
     fn lock_byte(&self, operation: Operation, byte: i64) -> Result<bool> {
         self.check()?;
-        ofd(self.descriptor, operation, byte).map_err(|e| self.failed("lock", e))
+        ofd(&self.file, operation, byte).map_err(|e| self.failed("lock", e))
     }
 
     /// Puts real blocks under the first `bytes`, which may lie past the end of the file.
     fn allocate(&self, bytes: usize) -> io::Result<()> {
-        let old = file_bytes(self.descriptor)?;
-        let done = allocate(self.descriptor, old, bytes as u64);
-        if done.is_err() && file_bytes(self.descriptor)? > old {
-            // SAFETY: cutting our own file; nobody looks past `old` before the gate is left.
-            unsafe { libc::ftruncate(self.descriptor, old as libc::off_t) };
+        let old = file_bytes(&self.file)?;
+        let done = allocate(&self.file, old, bytes as u64);
+        if done.is_err() && file_bytes(&self.file)? > old {
+            // Nobody looks past `old` before the gate is left.
+            self.file.set_len(old)?;
         }
         done
     }
@@ -143,7 +128,7 @@ impl Shared for RealShared {
 
     fn refresh(&self) -> Result<()> {
         self.check()?;
-        let bytes = file_bytes(self.descriptor).map_err(|e| self.failed("stat", e))?;
+        let bytes = file_bytes(&self.file).map_err(|e| self.failed("stat", e))?;
         let words = (bytes as usize).min(self.reserved_bytes) / 8;
         self.allocated_words.fetch_max(words, Ordering::Release);
         Ok(())
@@ -192,7 +177,7 @@ impl Shared for RealShared {
 
     fn held(&self, number: u32) -> Result<bool> {
         let byte = CLIENT_BYTES + i64::from(number);
-        let free = ofd(self.descriptor, Operation::Ask, byte);
+        let free = ofd(&self.file, Operation::Ask, byte);
         let free = free.map_err(|e| self.failed("lock", e))?;
         if free {
             // Only this answer does harm if it was about another file.
@@ -210,12 +195,12 @@ impl Shared for RealShared {
     }
 
     fn intact(&self) -> bool {
-        fork::generation() == self.fork_generation
-            && fork::inode_of(self.descriptor) == Some((self.identity.device, self.identity.inode))
+        self.file.intact()
     }
 
     fn identity(&self) -> Result<Identity> {
-        Ok(self.identity)
+        let (device, inode) = self.file.inode();
+        Ok(Identity { device, inode })
     }
 
     fn boot(&self) -> [u8; 16] {
@@ -228,72 +213,63 @@ impl Drop for RealShared {
         // SAFETY: the mapping was made by `open` with this length, and nothing borrows the words
         // any more.
         unsafe { libc::munmap(self.base.cast(), self.reserved_bytes) };
-        if self.intact() {
-            fork::unregister(self.descriptor);
-            // SAFETY: the descriptor is ours (invariant 5).
-            unsafe { libc::close(self.descriptor) };
-        }
     }
 }
 
 /// Opens without following links and without waiting (a FIFO would). `None`: missing, not to be
 /// created.
-fn open_descriptor(path: &Path, create: Option<u32>) -> Result<Option<i32>> {
-    let failed = |source| Error::io("open", path.display().to_string(), source);
-    let name = CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| Error::Invalid("a path cannot hold a zero byte"))?;
-    let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+fn open_file(path: &Path, create: Option<u32>) -> Result<Option<File>> {
+    let failed = |e| Error::io("open", path.display().to_string(), e);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     loop {
-        // SAFETY: `name` ends with a zero byte and outlives the call.
-        let found = unsafe { libc::open(name.as_ptr(), flags) };
-        if found >= 0 {
-            return Ok(Some(found));
-        }
-        let error = io::Error::last_os_error();
+        let error = match options.open(path) {
+            Ok(file) => {
+                let kind = file.metadata().map_err(failed)?.file_type();
+                return if kind.is_file() {
+                    Ok(Some(file))
+                } else {
+                    Err(not_a_file(path, "not a regular file"))
+                };
+            }
+            Err(error) => error,
+        };
         match (error.raw_os_error(), create) {
-            (Some(libc::EINTR), _) => continue,
             (Some(libc::ELOOP), _) => return Err(not_a_file(path, "a symbolic link")),
             (Some(libc::EISDIR), _) => return Err(not_a_file(path, "a directory")),
+            (Some(libc::ENOENT), None) => return Ok(None),
             (Some(libc::ENOENT), Some(mode)) => {
-                let flags = flags | libc::O_CREAT | libc::O_EXCL;
-                // SAFETY: as above.
-                let made = unsafe { libc::open(name.as_ptr(), flags, mode as libc::c_uint) };
-                if made >= 0 {
-                    // The umask may have taken bits away that the data file has.
-                    // SAFETY: a descriptor that was just opened.
-                    unsafe { libc::fchmod(made, mode as libc::mode_t) };
-                    return Ok(Some(made));
-                }
-                let error = io::Error::last_os_error();
-                // Somebody else made it in between, or removed it.
-                if !matches!(error.raw_os_error(), Some(libc::EEXIST | libc::EINTR)) {
-                    return Err(failed(error));
+                match options.clone().create_new(true).mode(mode).open(path) {
+                    Ok(file) => {
+                        // The umask may have taken bits away that the data file has.
+                        let mode = Permissions::from_mode(mode);
+                        file.set_permissions(mode).map_err(failed)?;
+                        return Ok(Some(file));
+                    }
+                    // Somebody else made it in between.
+                    Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                    Err(e) => return Err(failed(e)),
                 }
             }
-            (Some(libc::ENOENT), None) => return Ok(None),
             _ => return Err(failed(error)),
         }
     }
 }
 
+fn not_a_file(path: &Path, what: &str) -> Error {
+    Error::NotOurs(format!("the lock file {} is {what}", path.display()).into())
+}
+
 /// Maps the file through an open file description of its own (invariant 4).
-fn map_apart(path: &Path, expected: (u64, u64), bytes: usize) -> Result<(*mut Word, usize)> {
-    let descriptor = open_descriptor(path, None)?;
-    // Closed again in any case: the mapping needs it no more.
-    let descriptor = descriptor.map(|number| {
-        // SAFETY: the descriptor was opened above and nobody else knows it.
-        unsafe { OwnedFd::from_raw_fd(number) }
-    });
-    match descriptor {
-        Some(descriptor) if fork::inode_of(descriptor.as_raw_fd()) == Some(expected) => {
-            map(path, descriptor.as_raw_fd(), bytes)
-        }
+fn map_apart(path: &Path, inode: (u64, u64), bytes: usize) -> Result<(*mut Word, usize)> {
+    match open_file(path, None)? {
+        Some(file) if fork::inode_of(file.as_raw_fd()) == Some(inode) => map(path, &file, bytes),
         _ => Err(Error::Busy("the lock file was replaced while it was opened".into())),
     }
 }
 
 /// Reserves address space and maps the file to its beginning; returns where, and how many bytes.
-fn map(path: &Path, descriptor: i32, bytes: usize) -> Result<(*mut Word, usize)> {
+fn map(path: &Path, file: &File, bytes: usize) -> Result<(*mut Word, usize)> {
     let mut reserved_bytes = RESERVED_BYTES;
     loop {
         // SAFETY: a new mapping at an address of the system's choice; it may reach past the end of
@@ -304,7 +280,7 @@ fn map(path: &Path, descriptor: i32, bytes: usize) -> Result<(*mut Word, usize)>
                 reserved_bytes,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED | libc::MAP_NORESERVE,
-                descriptor,
+                file.as_raw_fd(),
                 0,
             )
         };
@@ -319,41 +295,16 @@ fn map(path: &Path, descriptor: i32, bytes: usize) -> Result<(*mut Word, usize)>
     }
 }
 
-fn not_a_file(path: &Path, what: &str) -> Error {
-    Error::NotOurs(format!("the lock file {} is {what}", path.display()).into())
-}
-
-fn require_regular(path: &Path, descriptor: i32) -> Result<()> {
-    let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: `fstat` writes a whole `stat` into the buffer, or fails.
-    if unsafe { libc::fstat(descriptor, stat.as_mut_ptr()) } != 0 {
-        let source = io::Error::last_os_error();
-        return Err(Error::io("stat", path.display().to_string(), source));
-    }
-    // SAFETY: `fstat` returned 0, so the buffer is filled.
-    let mode = unsafe { stat.assume_init() }.st_mode & libc::S_IFMT;
-    if mode != libc::S_IFREG {
-        return Err(not_a_file(path, "not a regular file"));
-    }
-    Ok(())
-}
-
-fn file_bytes(descriptor: i32) -> io::Result<u64> {
-    let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: `fstat` writes a whole `stat` into the buffer, or fails.
-    if unsafe { libc::fstat(descriptor, stat.as_mut_ptr()) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: `fstat` returned 0, so the buffer is filled.
-    Ok(unsafe { stat.assume_init() }.st_size as u64)
+fn file_bytes(file: &File) -> io::Result<u64> {
+    Ok(file.metadata()?.len())
 }
 
 /// Real blocks under the first `bytes` of a file that is `old` long; new ones are zero.
-fn allocate(descriptor: i32, old: u64, bytes: u64) -> io::Result<()> {
+fn allocate(file: &File, old: u64, bytes: u64) -> io::Result<()> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     loop {
         // SAFETY: `fallocate` touches no memory of ours.
-        if unsafe { libc::fallocate(descriptor, 0, 0, bytes as libc::off_t) } == 0 {
+        if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, bytes as libc::off_t) } == 0 {
             return Ok(());
         }
         let error = io::Error::last_os_error();
@@ -367,18 +318,8 @@ fn allocate(descriptor: i32, old: u64, bytes: u64) -> io::Result<()> {
     let mut at = old;
     while at < bytes {
         let piece = &ZEROS[..ZEROS.len().min((bytes - at) as usize)];
-        // SAFETY: the buffer is a live slice of that length.
-        let wrote = unsafe {
-            libc::pwrite(descriptor, piece.as_ptr().cast(), piece.len(), at as libc::off_t)
-        };
-        if wrote <= 0 {
-            let error = io::Error::last_os_error();
-            if wrote < 0 && error.raw_os_error() == Some(libc::EINTR) {
-                continue;
-            }
-            return Err(error);
-        }
-        at += wrote as u64;
+        file.write_all_at(piece, at)?;
+        at += piece.len() as u64;
     }
     Ok(())
 }
@@ -393,7 +334,7 @@ enum Operation {
 
 /// An OFD lock operation on one byte. `false`: somebody else's lock is in the way.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn ofd(descriptor: i32, operation: Operation, byte: i64) -> io::Result<bool> {
+fn ofd(file: &File, operation: Operation, byte: i64) -> io::Result<bool> {
     let (command, kind) = match operation {
         Operation::Take => (libc::F_OFD_SETLK, libc::F_WRLCK),
         Operation::Drop => (libc::F_OFD_SETLK, libc::F_UNLCK),
@@ -407,7 +348,7 @@ fn ofd(descriptor: i32, operation: Operation, byte: i64) -> io::Result<bool> {
     lock.l_len = 1;
     loop {
         // SAFETY: `lock` is a valid `flock` that outlives the call.
-        if unsafe { libc::fcntl(descriptor, command, &mut lock) } == 0 {
+        if unsafe { libc::fcntl(file.as_raw_fd(), command, &mut lock) } == 0 {
             return Ok(operation != Operation::Ask || lock.l_type == libc::F_UNLCK as _);
         }
         let error = io::Error::last_os_error();
@@ -421,6 +362,6 @@ fn ofd(descriptor: i32, operation: Operation, byte: i64) -> io::Result<bool> {
 
 /// Without OFD locks nobody can tell who is alive (P6).
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn ofd(_: i32, _: Operation, _: i64) -> io::Result<bool> {
+fn ofd(_: &File, _: Operation, _: i64) -> io::Result<bool> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no OFD locks"))
 }

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::board::{Board, Mark, ProtectedMarks};
+use super::board::{Board, ProtectedMarks};
 use super::clients::{ClientId, Clients};
 use super::gate::{GATE_TIMEOUT, Gate};
 use super::layout::*;
