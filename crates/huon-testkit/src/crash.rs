@@ -161,12 +161,8 @@ impl Stage {
         disk.watch(move |disk| {
             seen.lock().expect("nobody panics here").push(disk.lock_image().into());
         });
-        let first = State {
-            model: Model::default(),
-            begun: 0,
-            committed: Some(0),
-            durable: Some(0),
-        };
+        let first =
+            State { model: Model::default(), begun: 0, committed: Some(0), durable: Some(0) };
         Stage {
             setup,
             disk,
@@ -329,6 +325,7 @@ impl Judge<'_> {
     fn epoch(&mut self, flushed: &[u8], events: &[Event], moment: Moment, random: &mut Random) {
         let pieces: Vec<Event> = events.iter().flat_map(pieces).collect();
         let count = pieces.len();
+        let mut inner = Random::new(random.next());
         let mut subset = |keeps: &mut dyn FnMut(usize) -> bool, garbage: bool| {
             let mut image = flushed.to_vec();
             for (_, piece) in pieces.iter().enumerate().filter(|(i, _)| keeps(*i)) {
@@ -338,7 +335,7 @@ impl Judge<'_> {
                     image[old..].fill(0xA5);
                 }
             }
-            self.power_cut(&image, moment, None, &mut Random::new(count as u64));
+            self.power_cut(&image, moment, None, &mut inner);
         };
         if count <= 7 {
             for bits in 0..1u32 << count {

@@ -1,8 +1,9 @@
 //! Choosing the snapshot that a first client starts from.
 //!
-//! In the order of trust: a clean close of this boot; the lock file's newest sealed image, if everything
-//! born since the meta it builds on verifies; the newest whole meta, if it was flushed on its own or its tail
-//! verifies; one step back from it, if nothing that the predecessor sees has been written over. Never further.
+//! In the order of trust: a clean close of this boot; the lock file's newest sealed image, if
+//! everything born since the meta it builds on verifies; the newest whole meta, if it was flushed
+//! on its own or its tail verifies; one step back from it, if nothing that the predecessor sees has
+//! been written over. Never further.
 
 use crate::error::{Error, Result};
 use crate::os::{Board, Flag, Storage};
@@ -19,7 +20,8 @@ pub enum Recovery {
     Clean,
     /// It was not, and the newest commit that any process had made is there.
     Newest,
-    /// It was not; the newest flushed snapshot is there. Commits that never became durable may be missing.
+    /// It was not; the newest flushed snapshot is there. Commits that never became durable may be
+    /// missing.
     Flushed,
     /// The newest flushed snapshot is damaged, and the one before it is there.
     SteppedBack,
@@ -123,7 +125,7 @@ pub(crate) fn choose(
     }
     let before = whole.iter().find(|(_, meta)| meta.txnid == newest.before);
     match before {
-        Some((slot, meta)) if tail::retired_are_intact(store, newest, meta.txnid).is_ok() => {
+        Some((slot, meta)) if is_intact(store, newest, meta) => {
             Ok(chosen(store, meta, *slot, Recovery::SteppedBack))
         }
         _ => Err(Error::corrupt_file(
@@ -143,12 +145,21 @@ fn chosen(store: &Store, meta: &Meta, meta_slot: u8, recovery: Recovery) -> Chos
     Chosen { meta: meta.clone(), durable: None, meta_slot, checksum: meta_checksum(&block), recovery }
 }
 
-/// A two-flush meta stands by its checksum, a one-flush meta if everything born since its predecessor is there.
+/// Whether nothing that `before` sees has been written over. The free-space chunks that tell may
+/// belong to the damaged tail themselves; then everything is read.
+fn is_intact(store: &Store, newest: &Meta, before: &Meta) -> bool {
+    tail::retired_are_intact(store, newest, before.txnid).is_ok()
+        || tail::verify(store, before, Txnid(0)).is_ok()
+}
+
+/// A two-flush meta stands by its checksum, a one-flush meta if everything born since its
+/// predecessor is there.
 fn stands(store: &Store, meta: &Meta) -> bool {
     meta.commit == CommitKind::TwoFlush || tail::verify(store, meta, meta.before).is_ok()
 }
 
-/// The sealed image counts if the durable meta below it is whole and everything born since verifies.
+/// The sealed image counts if the durable meta below it is whole and everything born since
+/// verifies.
 fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Option<Chosen> {
     let (slot, durable) = whole.iter().find(|(_, meta)| {
         meta.txnid.0 == left.durable_txnid && meta_checksum(&meta.encode()) == left.durable_checksum
