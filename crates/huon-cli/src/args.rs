@@ -25,7 +25,7 @@ Examples:
   huon put fruit.huon apple red
   huon get fruit.huon apple
   huon ls fruit.huon --prefix a
-  huon dump fruit.huon --all | gzip > fruit.gz
+  huon dump fruit.huon | gzip > fruit.gz
   huon check fruit.huon";
 
 /// Look into, change, check, copy, dump and load Huon environments.
@@ -281,8 +281,8 @@ pub(crate) struct Check {
 
 const DUMP_HELP: &str = "\
 Examples:
-  huon dump data.huon > main.txt
-  huon dump data.huon --all --print data.txt
+  huon dump data.huon > data.txt
+  huon dump data.huon --print data.txt
   huon dump data.huon --table users | mdb_load -s users lmdb-directory
   huon dump --rescue damaged.huon | huon load fresh.huon";
 
@@ -293,17 +293,17 @@ pub(crate) struct Dump {
     /// Where to write; `-` is standard output
     #[arg(default_value = "-")]
     pub(crate) output: PathBuf,
-    /// Only this table [default: the unnamed main table]
+    /// Only this table; the empty name is the unnamed main table
     #[arg(short, long, value_name = "NAME")]
     pub(crate) table: Option<OsString>,
-    /// All tables
+    /// All tables; this is the default
     #[arg(short, long, conflicts_with = "table")]
     pub(crate) all: bool,
     /// Readable text with \xx for other bytes, instead of hex digits
     #[arg(short, long)]
     pub(crate) print: bool,
-    /// Save what can be read of a damaged file, all tables unless one is named
-    #[arg(long, conflicts_with = "all")]
+    /// Save what can be read of a damaged file; ends with 1 if that is not all
+    #[arg(long)]
     pub(crate) rescue: bool,
 }
 
@@ -324,9 +324,12 @@ pub(crate) struct Load {
     /// What to read; `-` is standard input
     #[arg(default_value = "-")]
     pub(crate) input: PathBuf,
-    /// Load into this table what the text does not give a table
+    /// Load everything into this table, whatever the text says
     #[arg(short, long, value_name = "NAME")]
     pub(crate) table: Option<OsString>,
+    /// Keep the values of keys that are there already
+    #[arg(short, long)]
+    pub(crate) keep: bool,
     #[command(flatten)]
     pub(crate) writing: Writing,
 }

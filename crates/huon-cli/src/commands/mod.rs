@@ -2,7 +2,9 @@
 
 mod check;
 mod copy;
+mod dump;
 mod info;
+mod load;
 mod records;
 mod stat;
 
@@ -22,7 +24,8 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Ls(args) => records::ls(&args),
         Command::Count(args) => records::count(&args),
         Command::Check(args) => check::check(&args),
+        Command::Dump(args) => dump::dump(&args),
+        Command::Load(args) => load::load(&args),
         Command::Copy(args) => copy::copy(&args),
-        _ => Err(crate::fail::Failure::usage("this command is not part of this build.")),
     }
 }

@@ -3,6 +3,14 @@
 //! Three processes: this one, which only directs; a writer; and one that recomputes all totals of
 //! each snapshot it can catch. The last two are this program again, with other arguments.
 
+/// A line on standard output; whoever closed it has seen enough, and the demo ends.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        writeln!(std::io::stdout().lock(), $($text)*).map_err($crate::fail::Failure::from)?
+    }};
+}
+
 mod parts;
 mod report;
 mod tables;
@@ -102,7 +110,7 @@ fn direct(args: &Args) -> Outcome {
     finish(&scene, &mut results)?;
     report::print(&scene, &results)?;
     if scene.temporary.is_none() {
-        println!("The database stays in {}.", scene.file.display());
+        say!("The database stays in {}.", scene.file.display());
     }
     let good = results.mismatches == 0 && results.lost == 0 && results.problems == 0;
     Ok(if good { Code::Fine } else { Code::Problems })
@@ -138,14 +146,14 @@ fn prepare(args: &Args) -> Result<Scene, Failure> {
     if let Some(temporary) = &temporary {
         clean_up_on_signals(temporary.path())?;
     }
-    println!("A database of {}, its writer killed half-way", dir.display());
-    println!();
+    say!("A database of {}, its writer killed half-way", dir.display());
+    say!();
     let total = writer::walk(&dir, args.max_entries).count() as u64;
     let more = match total == args.max_entries as u64 {
         true => " (the first of them; --max-entries says how many)",
         false => "",
     };
-    println!("1  Counted what is there: {} entries{more}.", number(total));
+    say!("1  Counted what is there: {} entries{more}.", number(total));
     if total < 2 {
         return Err(Failure::usage("there is too little in that tree to write half of it."));
     }
@@ -176,16 +184,16 @@ fn write_and_kill(scene: &Scene, results: &mut Results) -> Result<u64, Failure> 
     let mut writer = Writer::start(scene)?;
     let verifier = Verifier::start(scene)?;
     let batch = number(scene.batch);
-    println!("2  Process {} writes them, {batch} a durable commit, with totals for", writer.id());
-    println!("   each directory and extension; process {} recomputes all", verifier.id());
-    println!("   totals from the entries of each snapshot it catches, and compares.");
+    say!("2  Process {} writes them, {batch} a durable commit, with totals for", writer.id());
+    say!("   each directory and extension; process {} recomputes all", verifier.id());
+    say!("   totals from the entries of each snapshot it catches, and compares.");
     let half = scene.total / 2;
     let acknowledged = follow(&mut writer, scene.total, |done| done >= half)?;
     writer.kill()?;
     results.writing += start.elapsed();
     let entries = number(acknowledged);
-    println!("3  Killed the writer (SIGKILL) in an open transaction, after {entries} entries.");
-    tell(verifier.finish()?, results);
+    say!("3  Killed the writer (SIGKILL) in an open transaction, after {entries} entries.");
+    tell(verifier.finish()?, results)?;
     Ok(acknowledged)
 }
 
@@ -204,11 +212,12 @@ fn follow(writer: &mut Writer, total: u64, stop: impl Fn(u64) -> bool) -> Result
     Ok(last)
 }
 
-fn tell((snapshots, mismatches): (u64, u64), results: &mut Results) {
+fn tell((snapshots, mismatches): (u64, u64), results: &mut Results) -> Result<(), Failure> {
     results.snapshots += snapshots;
     results.mismatches += mismatches;
     let (snapshots, mismatches) = (number(snapshots), number(mismatches));
-    println!("   Snapshots recomputed: {snapshots}; mismatches: {mismatches}.");
+    say!("   Snapshots recomputed: {snapshots}; mismatches: {mismatches}.");
+    Ok(())
 }
 
 /// Step 4: what the kill has cost.
@@ -221,7 +230,7 @@ fn look_after_kill(scene: &Scene, acknowledged: u64, results: &mut Results) -> R
     results.mismatches += mismatches;
     results.lost = acknowledged.saturating_sub(entries);
     drop(txn);
-    println!(
+    say!(
         "4  Opened the file again: {} entries, {} of {} acknowledged ones lost.",
         number(entries),
         number(results.lost),
@@ -237,8 +246,10 @@ fn check(env: &Env, results: &mut Results) -> Result<(), Failure> {
     results.check = results.check.max(start.elapsed());
     results.problems += report.problem_count;
     let (pages, problems) = (number(report.pages_total), number(report.problem_count));
-    println!("   Checked all of its {pages} pages: {problems} problems.");
-    report.problems.iter().take(10).for_each(|problem| println!("   {problem}"));
+    say!("   Checked all of its {pages} pages: {problems} problems.");
+    for problem in report.problems.iter().take(10) {
+        say!("   {problem}");
+    }
     Ok(())
 }
 
@@ -247,15 +258,11 @@ fn finish(scene: &Scene, results: &mut Results) -> Result<(), Failure> {
     let start = Instant::now();
     let mut writer = Writer::start(scene)?;
     let verifier = Verifier::start(scene)?;
-    println!(
-        "5  Process {} finishes the loading, process {} recomputes.",
-        writer.id(),
-        verifier.id()
-    );
+    say!("5  Process {} finishes the loading, process {} recomputes.", writer.id(), verifier.id());
     follow(&mut writer, scene.total, |_| false)?;
     results.passed_over = writer.finish()?;
     results.writing += start.elapsed();
-    tell(verifier.finish()?, results);
+    tell(verifier.finish()?, results)?;
     let env = Env::options().create(false).open(&scene.file)?;
     check(&env, results)?;
     Ok(())

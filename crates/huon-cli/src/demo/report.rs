@@ -26,19 +26,19 @@ pub(super) fn print(scene: &Scene, results: &Results) -> Result<(), Failure> {
     let seconds = results.writing.as_secs_f64();
     let info = env.info()?;
     let (directories, extensions) = (records(&DIRECTORIES)?, records(&EXTENSIONS)?);
-    println!();
-    field("entries", number(entries));
+    say!();
+    field("entries", number(entries))?;
     field(
         "totals",
         format!("{} directories, {} extensions", number(directories), number(extensions)),
-    );
+    )?;
     if results.passed_over > 0 {
-        field("left out", format!("{} paths longer than a key", number(results.passed_over)));
+        field("left out", format!("{} paths longer than a key", number(results.passed_over)))?;
     }
-    field("time", format!("{seconds:.1} s, two runs of the writer, the kill between them"));
-    field("rate", format!("{} entries a second", number((entries as f64 / seconds) as u64)));
-    field("file size", format!("{}, {} in use", size(info.file_bytes), size(info.used_bytes)));
-    field("lookups", format!("{} a second, in random order, one thread", number(lookups)));
+    field("time", format!("{seconds:.1} s, two runs of the writer, the kill between them"))?;
+    field("rate", format!("{} entries a second", number((entries as f64 / seconds) as u64)))?;
+    field("file size", format!("{}, {} in use", size(info.file_bytes), size(info.used_bytes)))?;
+    field("lookups", format!("{} a second, in random order, one thread", number(lookups)))?;
     field(
         "snapshots",
         format!(
@@ -46,7 +46,7 @@ pub(super) fn print(scene: &Scene, results: &Results) -> Result<(), Failure> {
             number(results.snapshots),
             number(results.mismatches)
         ),
-    );
+    )?;
     field(
         "the kill cost",
         format!(
@@ -56,11 +56,12 @@ pub(super) fn print(scene: &Scene, results: &Results) -> Result<(), Failure> {
             results.check.as_secs_f64() * 1e3
         ),
     );
-    Ok(print_largest(&txn, scene)?)
+    print_largest(&txn, scene)
 }
 
-fn field(name: &str, value: impl std::fmt::Display) {
-    println!("   {name:<15} {value}");
+fn field(name: &str, value: impl std::fmt::Display) -> Result<(), Failure> {
+    say!("   {name:<15} {value}");
+    Ok(())
 }
 
 /// How many entries there are, and how many of them can be looked up in a second.
@@ -85,35 +86,33 @@ fn look_up(txn: &ReadTxn) -> huon::Result<(u64, u64)> {
 
 /// The largest directories below the tree's root, then those in the largest of them, and the
 /// largest extensions: each is a range of keys with one prefix.
-fn print_largest(txn: &ReadTxn, scene: &Scene) -> huon::Result<()> {
+fn print_largest(txn: &ReadTxn, scene: &Scene) -> Result<(), Failure> {
     let mut prefix = root_key(&scene.dir).to_vec();
     prefix.push(b'/');
     let top = largest(txn, &DIRECTORIES, &prefix, true)?;
-    heading("largest directories", &prefix);
-    top.iter().for_each(row);
+    print_list("largest directories", &prefix, &top)?;
     if let Some((first, _)) = top.first() {
         let prefix = [first.as_slice(), b"/"].concat();
         let inside = largest(txn, &DIRECTORIES, &prefix, true)?;
         if !inside.is_empty() {
-            heading("largest directories", &prefix);
-            inside.iter().for_each(row);
+            print_list("largest directories", &prefix, &inside)?;
         }
     }
-    heading("largest extensions", b".");
-    largest(txn, &EXTENSIONS, b".", false)?.iter().for_each(row);
-    println!();
+    print_list("largest extensions", b".", &largest(txn, &EXTENSIONS, b".", false)?)?;
+    say!();
     Ok(())
 }
 
-fn heading(what: &str, prefix: &[u8]) {
-    println!();
-    let what = format!("{what}, prefix {}", shown(prefix, 25));
-    println!("   {what:<50} {:>11} {:>12}", "entries", "bytes");
-}
-
-fn row((key, totals): &(Vec<u8>, Totals)) {
-    let (entries, bytes) = (number(totals.entries), size(totals.bytes));
-    println!("   {:<50} {entries:>11} {bytes:>12}", shown(key, 50));
+fn print_list(what: &str, prefix: &[u8], list: &[(Vec<u8>, Totals)]) -> Result<(), Failure> {
+    let what = format!("{what}, prefix ");
+    let what = format!("{what}{}", shown(prefix, 50 - what.len()));
+    say!();
+    say!("   {what:<50} {:>11} {:>12}", "entries", "bytes");
+    for (key, totals) in list {
+        let (entries, bytes) = (number(totals.entries), size(totals.bytes));
+        say!("   {:<50} {entries:>11} {bytes:>12}", shown(key, 50));
+    }
+    Ok(())
 }
 
 /// The records of largest size among those whose keys begin with `prefix`; with `flat`, only

@@ -1,0 +1,93 @@
+//! Tables as text: `dump`.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use huon::{DumpOptions, DumpReport, Progress};
+
+use crate::args::Dump;
+use crate::fail::{Code, Failure, Outcome};
+use crate::open;
+use crate::progress::Bar;
+use crate::stop::Stop;
+use crate::text::number;
+
+/// What a rescue left out is listed up to this number.
+const SHOWN_MAX: usize = 20;
+
+/// `huon dump`.
+pub(crate) fn dump(args: &Dump) -> Outcome {
+    let env = open::look(&args.file)?;
+    let stop = Stop::on_signals()?;
+    let bar = Bar::bytes("dumping");
+    let mut report = |now: &Progress| {
+        bar.at(now.done_bytes, now.total_bytes);
+        if stop.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let mut options = DumpOptions::new().print(args.print).rescue(args.rescue);
+    if let Some(table) = &args.table {
+        options = options.table(open::definition(Some(table))?.name());
+    }
+    let mut options = options.progress(&mut report);
+    let write = |out: &mut dyn Write| env.dump(out, &mut options).map_err(Failure::from);
+    let dumped = match args.output.as_os_str() == "-" {
+        true => to_standard_output(write),
+        false => to_file(&args.output, write),
+    };
+    drop(bar);
+    match dumped {
+        Ok(report) => Ok(tell(&report)),
+        Err(_) if stop.is_asked() => {
+            Err(Failure::Told(Code::Interrupted, "interrupted; the dump is not whole.".into()))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+type Dumped = Result<DumpReport, Failure>;
+
+fn to_standard_output(write: impl FnOnce(&mut dyn Write) -> Dumped) -> Dumped {
+    let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+    let report = write(&mut out)?;
+    out.flush()?;
+    Ok(report)
+}
+
+/// A file of that name is made, and only kept if the dump in it is whole.
+fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> Dumped) -> Dumped {
+    let failed = |e: io::Error| match e.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Failure::usage(format!("{} exists already; choose another name.", path.display()))
+        }
+        _ => Failure::io(&format!("cannot write {}", path.display()), &e),
+    };
+    let file: File = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
+    let mut out = BufWriter::with_capacity(64 << 10, &file);
+    let dumped = write(&mut out).and_then(|report| {
+        out.flush().and_then(|()| file.sync_all()).map_err(failed)?;
+        Ok(report)
+    });
+    if dumped.is_err() {
+        // The failure that is reported says more than this one could.
+        let _ = std::fs::remove_file(path);
+    }
+    dumped
+}
+
+/// What a rescue could not save.
+fn tell(report: &DumpReport) -> Code {
+    if report.skipped_count == 0 {
+        return Code::Fine;
+    }
+    for problem in report.skipped.iter().take(SHOWN_MAX) {
+        eprintln!("left out: {problem}");
+    }
+    let shown = report.skipped.len().min(SHOWN_MAX) as u64;
+    if report.skipped_count > shown {
+        eprintln!("left out: {} more", number(report.skipped_count - shown));
+    }
+    eprintln!("huon: saved {} records; not all could be read.", number(report.records));
+    Code::Problems
+}

@@ -1,0 +1,154 @@
+//! Tables from text: `load`.
+
+use std::fs::File;
+use std::io::{self, BufRead, IsTerminal, Read};
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use huon::{Error, LoadOptions, LoadReport, Progress};
+
+use crate::args::Load;
+use crate::fail::{Code, Failure, Outcome};
+use crate::open;
+use crate::progress::Bar;
+use crate::stop::Stop;
+use crate::text::number;
+
+/// `huon load`.
+pub(crate) fn load(args: &Load) -> Outcome {
+    let stop = Stop::on_signals()?;
+    let (reader, total) = input(args)?;
+    let env = open::change(&args.file, &args.writing, true)?;
+    let mut input = StoppableInput::start(reader, stop.clone());
+    let bar = Bar::bytes("loading");
+    let mut report = |now: &Progress| {
+        bar.at(now.done_bytes, total);
+        if stop.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let mut options = LoadOptions::new().keep_existing(args.keep);
+    if let Some(table) = &args.table {
+        options = options.table(open::definition(Some(table))?.name());
+    }
+    let loaded = env.load(&mut input, &mut options.progress(&mut report));
+    drop(bar);
+    match loaded {
+        _ if stop.is_asked() => {
+            let text = "interrupted; what was read until then is committed, load again to go on.";
+            Err(Failure::Told(Code::Interrupted, text.into()))
+        }
+        Ok(report) => {
+            tell(&report);
+            Ok(Code::Fine)
+        }
+        Err(Error::Input(wrong)) => {
+            let (name, line, what) = (input_name(args), wrong.line, wrong.what);
+            let text = format!("{name}, line {line}: {what}; what comes before it is committed.");
+            Err(Failure::usage(text))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn input_name(args: &Load) -> String {
+    match args.input.as_os_str() == "-" {
+        true => "standard input".into(),
+        false => args.input.display().to_string(),
+    }
+}
+
+/// What to read, and how long it is; 0 if that cannot be known.
+fn input(args: &Load) -> Result<(Box<dyn Read + Send>, u64), Failure> {
+    if args.input.as_os_str() == "-" {
+        return Ok((Box::new(io::stdin()), 0));
+    }
+    let failed = |e| Failure::io(&format!("cannot read {}", args.input.display()), &e);
+    let file = File::open(&args.input).map_err(failed)?;
+    let stat = file.metadata().map_err(failed)?;
+    Ok((Box::new(file), if stat.is_file() { stat.len() } else { 0 }))
+}
+
+fn tell(report: &LoadReport) {
+    if !report.ignored.is_empty() {
+        eprintln!("huon: ignored in the headers: {}.", report.ignored.join(", "));
+    }
+    if io::stderr().is_terminal() {
+        let (records, tables) = (number(report.records), number(report.tables));
+        eprintln!("loaded {records} records in {tables} sections");
+    }
+}
+
+/// Bytes read at once, and pieces read ahead.
+const PIECE_BYTES: usize = 256 << 10;
+const PIECES_AHEAD: usize = 4;
+/// How often somebody who waits for input looks whether to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+type Piece = io::Result<Vec<u8>>;
+
+/// Input that ends when the user wants to stop, even if its other end is silent: a thread reads it.
+struct StoppableInput {
+    pieces: Receiver<Piece>,
+    piece: Vec<u8>,
+    used: usize,
+    stop: Stop,
+}
+
+impl StoppableInput {
+    fn start(reader: Box<dyn Read + Send>, stop: Stop) -> StoppableInput {
+        let (sender, pieces) = sync_channel(PIECES_AHEAD);
+        thread::spawn(move || read_all(reader, &sender));
+        StoppableInput { pieces, piece: Vec::new(), used: 0, stop }
+    }
+}
+
+/// Sends all that there is; ends early when nobody listens any more.
+fn read_all(mut reader: Box<dyn Read + Send>, sender: &SyncSender<Piece>) {
+    loop {
+        let mut piece = vec![0; PIECE_BYTES];
+        let sent = match reader.read(&mut piece) {
+            Ok(0) => return,
+            Ok(bytes) => {
+                piece.truncate(bytes);
+                sender.send(Ok(piece))
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(e) => {
+                // Whether it arrives or not, this is the end.
+                let _ = sender.send(Err(e));
+                return;
+            }
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+impl Read for StoppableInput {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let ready = self.fill_buf()?;
+        let bytes = ready.len().min(buffer.len());
+        buffer[..bytes].copy_from_slice(&ready[..bytes]);
+        self.consume(bytes);
+        Ok(bytes)
+    }
+}
+
+impl BufRead for StoppableInput {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.used == self.piece.len() && !self.stop.is_asked() {
+            match self.pieces.recv_timeout(LOOK_EVERY) {
+                Ok(piece) => (self.piece, self.used) = (piece?, 0),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Ok(&self.piece[self.used..])
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.used += bytes;
+    }
+}
