@@ -1,7 +1,7 @@
 //! Opening: who is first, what it starts from, and how a new file comes to be.
 //!
-//! Everything here happens under the gate of the lock file. A lock on the data file itself says who is
-//! first, so that a lock file that was deleted or replaced while in use is noticed.
+//! Everything here happens under the gate of the lock file. A lock on the data file itself says who
+//! is first, so that a lock file that was deleted or replaced while in use is noticed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,7 +47,8 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
 /// The real files behind `path`, created if need be.
 pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
     let mut file = FileOptions {
-        // A reader opens for writing too where it may: then it can be first, and writers can join it.
+        // A reader opens for writing too where it may: then it can be first, and writers can join
+        // it.
         read_only: false,
         create: Create::Never,
         mode: options.mode,
@@ -80,8 +81,8 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
     Ok(Ground { storage: Box::new(opened), shared, private })
 }
 
-/// Whether somebody only looks at what a meta of their choice shows. The lock file must not come to know
-/// of it: the next client would start from there.
+/// Whether somebody only looks at what a meta of their choice shows. The lock file must not come to
+/// know of it: the next client would start from there.
 fn only_by_hand(options: &Options) -> bool {
     options.read_only && options.meta_slot.is_some()
 }
@@ -92,7 +93,8 @@ fn may_be_read(error: &std::io::Error) -> bool {
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
 }
 
-/// Makes a new file beside its final name, flushes it, and gives it the name: it exists whole or not at all.
+/// Makes a new file beside its final name, flushes it, and gives it the name: it exists whole or
+/// not at all.
 fn create_file(path: &Path, options: &Options) -> Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!("-new-{}-{}", std::process::id(), os::unique_number()));
@@ -137,6 +139,7 @@ pub(crate) fn format_file(storage: &dyn Storage, options: &Options) -> Result<()
         markers: [0; 3],
         markers_txnid: 0,
         app_flags: 0,
+        ungathered_chunks: 0,
         items: Vec::new(),
     };
     storage.grow(u64::from(geometry.lower) * page_bytes as u64)?;
@@ -179,7 +182,8 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
             drop(gate);
             if deserted || start.elapsed() > JOIN_TIMEOUT {
                 if !ground.storage.writable() {
-                    // Nobody has the lock file in use: a private image, with the data file held shared.
+                    // Nobody has the lock file in use: a private image, with the data file held
+                    // shared.
                     ground.shared = Arc::new(MemoryFile::new([0; 16]).open());
                     ground.private = true;
                     continue;

@@ -151,7 +151,9 @@ impl Board {
         if let Some(magic) = shared.words().get(MAGIC)
             && !matches!(magic.load(Ordering::Acquire), 0 | MAGIC_VALUE)
         {
-            return Err(Error::NotOurs("another file is where the lock file should be".into()));
+            return Err(Error::NotOurs(
+                "the file with -lock appended to the name is no lock file; move it away".into(),
+            ));
         }
         shared.grow(WORDS_FIRST)?;
         let fixed = shared.words().first_chunk::<WORDS_FIRST>();

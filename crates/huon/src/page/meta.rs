@@ -9,7 +9,7 @@
 //!  24  16 bytes  uuid               160  3 x u64  markers
 //!  40  u32  page_bytes              184  u64  markers_txnid
 //!  44  u32  commit kind             192  u32  items
-//!  48  u64  txnid                   196  zero
+//!  48  u64  txnid                   196  u32  ungathered chunks, then zero
 //!  56  u64  before                  256  160 x 24 bytes  free-space items
 //!  64  u64  ceiling                4096
 //! ```
@@ -60,7 +60,8 @@ const MAIN: usize = 96;
 const MARKERS: usize = 160;
 const MARKERS_TXNID: usize = 184;
 const ITEM_COUNT: usize = 192;
-const ZERO: usize = 196;
+const UNGATHERED: usize = 196;
+const ZERO: usize = 200;
 const ITEMS: usize = 256;
 
 const _: () = {
@@ -108,6 +109,8 @@ pub(crate) struct Meta {
     pub(crate) markers: [u64; 3],
     pub(crate) markers_txnid: u64,
     pub(crate) app_flags: u32,
+    /// Chunks of the free space that no commit has looked through for a free tail of the file yet.
+    pub(crate) ungathered_chunks: u32,
     /// The youngest end of the free space; at most [`META_ITEMS_MAX`].
     pub(crate) items: Vec<Item>,
 }
@@ -167,6 +170,7 @@ impl Meta {
             (USED, self.used),
             (APP_FLAGS, self.app_flags),
             (ITEM_COUNT, self.items.len() as u32),
+            (UNGATHERED, self.ungathered_chunks),
         ];
         for (at, value) in halves {
             out[at..at + 4].copy_from_slice(&value.to_le_bytes());
@@ -225,6 +229,7 @@ impl Meta {
             markers: [0, 8, 16].map(|at| word(block, MARKERS + at)),
             markers_txnid: word(block, MARKERS_TXNID),
             app_flags: half(block, APP_FLAGS),
+            ungathered_chunks: half(block, UNGATHERED),
             items: items.map_err(|e| MetaFault::Corrupt(e.text()))?,
         };
         let unused = &block[ITEMS + count * ITEM_BYTES..];

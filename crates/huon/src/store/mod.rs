@@ -1,7 +1,7 @@
 //! Which pages exist: the file as pages, snapshots of it, free space, and the writer's pages.
 //!
-//! A [`Store`] is what one client shares among its transactions: the data file, the lock file's board, the
-//! checksum seal, buffers, and the memory of which pages have been verified.
+//! A [`Store`] is what one client shares among its transactions: the data file, the lock file's
+//! board, the checksum seal, buffers, and the memory of which pages have been verified.
 
 pub(crate) mod pages;
 pub(crate) mod snapshot;
@@ -23,14 +23,21 @@ pub(crate) type Buffer = Box<[u8]>;
 
 /// Buffers kept for the next transaction at most.
 const SPARE_BUFFERS_MAX: usize = 4096;
-/// Pages that only deletes and commits may take when the file cannot grow any more: they need some, and
-/// give more back.
+/// Pages that only deletes and commits may take when the file cannot grow any more: they need some,
+/// and give more back.
 const RESERVE_PAGES: u32 = 64;
 /// The growth step where the geometry leaves it open: an eighth of the file within these bounds.
 const GROW_BYTES_MIN: u64 = 1 << 20;
 const GROW_BYTES_MAX: u64 = 64 << 20;
 
 /// When checksums of pages are verified in reading.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use huon::{Env, Verify};
+/// let env = Env::options().verify(Verify::PagesAndValues).open(dir.path().join("a.huon"))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verify {
     /// When this process first meets a page. Later visits cost one load.
@@ -60,7 +67,8 @@ pub(crate) struct Store {
     upper_pages: AtomicU32,
     grow_pages: AtomicU32,
     buffers: Mutex<Vec<Buffer>>,
-    /// Checksums of pages computed for reading (they are counted, so that tests can assert on them).
+    /// Checksums of pages computed for reading (they are counted, so that tests can assert on
+    /// them).
     pub(crate) verified_count: AtomicU64,
 }
 
@@ -146,7 +154,8 @@ impl Store {
         Err(damaged(ptr, Reason::OutOfRange))
     }
 
-    /// First meeting: the pair first, since a page of another birth has a right checksum of its own.
+    /// First meeting: the pair first, since a page of another birth has a right checksum of its
+    /// own.
     #[cold]
     fn meet(&self, ptr: Ptr, page: &[u8]) -> Result<()> {
         self.verified_count.fetch_add(1, Ordering::Relaxed);
@@ -156,7 +165,8 @@ impl Store {
         self.seal.verify(page).map_err(|reason| damaged(ptr, reason))
     }
 
-    /// The page again, checksum verified whatever was verified before: for check, copy and recovery.
+    /// The page again, checksum verified whatever was verified before: for check, copy and
+    /// recovery.
     pub(crate) fn page_verified(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
         self.check_range(ptr, used)?;
         let page = self.storage.map().page(self.offset(ptr.pgno.0), self.page_bytes);
@@ -225,8 +235,8 @@ impl Store {
         }
     }
 
-    /// Makes the file hold all pages of a snapshot again: after a crash it may be shorter than the snapshot
-    /// remembers, since its free tail was cut off later.
+    /// Makes the file hold all pages of a snapshot again: after a crash it may be shorter than the
+    /// snapshot remembers, since its free tail was cut off later.
     pub(crate) fn cover(&self, used: u32) -> Result<()> {
         match self.measure()? < used {
             true => self.grow(used, used),
@@ -244,7 +254,8 @@ impl Store {
         }
     }
 
-    /// Cuts what lies past `keep` pages if it is at least `shrink` pages, at a boundary of the system's pages.
+    /// Cuts what lies past `keep` pages if it is at least `shrink` pages, at a boundary of the
+    /// system's pages.
     pub(crate) fn shrink(&self, keep: u32, shrink: u32) -> Result<()> {
         let system_page = crate::os::system_page() as u64;
         let keep_bytes = self.offset(keep).next_multiple_of(system_page);
@@ -274,7 +285,8 @@ impl Store {
     }
 }
 
-/// Fifteen bits of the birth and a mark: a page that this client has met is told from one of another birth.
+/// Fifteen bits of the birth and a mark: a page that this client has met is told from one of
+/// another birth.
 #[inline]
 fn birth_tag(ptr: Ptr) -> u16 {
     (ptr.birth.0 as u16) << 1 | 1

@@ -1,14 +1,15 @@
 //! The writer's pages: touch, edit, free, spill, and levels.
 //!
-//! One rule: a page may be edited only if the current level allocated it and still buffers it. Otherwise
-//! [`Pages::touch`] copies it to a fresh number and frees the old one. Copy-on-write, spilling, nested
-//! transactions and savepoints all follow from it.
+//! One rule: a page may be edited only if the current level allocated it and still buffers it.
+//! Otherwise [`Pages::touch`] copies it to a fresh number and frees the old one. Copy-on-write,
+//! spilling, nested transactions and savepoints all follow from it.
 //!
-//! W1. A buffered page was allocated by the level it is marked with, under this transaction's id, and was
-//!     never written.
-//! W2. A page that was written (spilled, or a large value) is never edited again: a later touch copies it.
-//! W3. A level's abort leaves exactly the pages and free space that were there when it began, but for
-//!     numbers that were written in between, which are retired under this id (P8).
+//! W1. A buffered page was allocated by the level it is marked with, under this transaction's id,
+//!     and was never written.
+//! W2. A page that was written (spilled, or a large value) is never edited again: a later touch
+//!     copies it.
+//! W3. A level's abort leaves exactly the pages and free space that were there when it began, but
+//!     for numbers that were written in between, which are retired under this id (P8).
 //! W4. Before the first page is written the id is raised in the lock file (P7).
 
 use std::collections::HashMap;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::page::{self, Item, Pgno, Ptr, RunRef, Txnid};
 use crate::store::source::PageSource;
-use crate::store::space::{SealedSpace, Space, SpaceCounts};
+use crate::store::space::{SealedSpace, Shrink, Space, SpaceCounts};
 use crate::store::{Buffer, Store};
 
 /// Bytes that a single write call carries at most.
@@ -255,8 +256,8 @@ impl Pages {
         }
     }
 
-    /// Writes out every buffered page if there are more than the limit. Call it between operations only:
-    /// no page is held then, so none needs a mark that keeps it.
+    /// Writes out every buffered page if there are more than the limit. Call it between operations
+    /// only: no page is held then, so none needs a mark that keeps it.
     pub(crate) fn spill(&mut self) -> Result<()> {
         if self.dirty.len() <= self.spill_pages {
             return Ok(());
@@ -264,7 +265,8 @@ impl Pages {
         self.write_dirty(Vec::new())
     }
 
-    /// Hands every buffered page to the system, in page order and coalesced. The one way out for pages.
+    /// Hands every buffered page to the system, in page order and coalesced. The one way out for
+    /// pages.
     fn write_dirty(&mut self, chunks: Vec<(Ptr, Vec<u8>)>) -> Result<()> {
         self.before_write();
         let mut out: Vec<(u32, usize, Buffer)> =
@@ -345,12 +347,12 @@ impl Pages {
     }
 
     /// Writes all that is left and closes the free space: the pages' part of a seal.
-    pub(crate) fn seal(mut self, shrink_pages: u32) -> Result<(SealedSpace, PagesCounts)> {
+    pub(crate) fn seal(mut self, shrink: Shrink) -> Result<(SealedSpace, PagesCounts)> {
         assert_eq!(self.level(), 0, "W3: sealed inside a nested level");
         let space =
             std::mem::replace(&mut self.space, Space::new(self.txnid, self.base_used, Vec::new()));
         let mut counts = PagesCounts { space: space.counts, ..self.counts() };
-        let mut sealed = space.seal(&*self.store, self.page_bytes(), shrink_pages)?;
+        let mut sealed = space.seal(&*self.store, self.page_bytes(), shrink)?;
         counts.space.chunks_written = sealed.chunks.len() as u64;
         self.write_dirty(std::mem::take(&mut sealed.chunks))?;
         counts.written_bytes = self.written_bytes;

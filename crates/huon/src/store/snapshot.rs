@@ -7,7 +7,8 @@ use crate::page::{Ptr, RunRef};
 use crate::store::Store;
 use crate::store::source::PageSource;
 
-/// The pages that one snapshot can reach. Whoever holds it sees to it that the snapshot stays protected.
+/// The pages that one snapshot can reach. Whoever holds it sees to it that the snapshot stays
+/// protected.
 pub(crate) struct Snapshot {
     pub(crate) store: Arc<Store>,
     /// First page number past the part of the file that the snapshot uses.

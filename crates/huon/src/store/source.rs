@@ -1,10 +1,10 @@
 //! Where pages come from: a pinned snapshot, or the writer's own pages.
 //!
-//! Readers of a tree are generic over [`PageSource`], so that searching, walking and iterating exist once
-//! and cost nothing extra in a read transaction.
+//! Readers of a tree are generic over [`PageSource`], so that searching, walking and iterating
+//! exist once and cost nothing extra in a read transaction.
 //!
-//! S1. A page handed out carries the pair its pointer asks for, and its checksum has been verified when
-//!     this client first met that pair (unless the environment was told never to).
+//! S1. A page handed out carries the pair its pointer asks for, and its checksum has been verified
+//!     when this client first met that pair (unless the environment was told never to).
 
 use crate::error::{Error, Result};
 use crate::page::{Branch, Kind, Leaf, Ptr, Reason, RunRef, admit};

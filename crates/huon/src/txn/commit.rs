@@ -4,8 +4,8 @@
 //!
 //! 1. the changed tables' records go into the catalog: nothing, it is all in buffers;
 //! 2. pages and chunks are written: nothing, no snapshot reaches them, and the id is burnt (P7);
-//! 3. the image is stored and named as newest: *sealed*. The commit has happened for every process; after a
-//!    power cut it may or may not have;
+//! 3. the image is stored and named as newest: *sealed*. The commit has happened for every process;
+//!    after a power cut it may or may not have;
 //! 4. the writer's role is released; somebody flushes the newest sealed snapshot (`flush`);
 //! 5. durable: no power cut takes it away. New readers see it at the latest now.
 
@@ -14,6 +14,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::os::Mark;
 use crate::page::{CommitKind, Meta};
+use crate::store::space::Shrink;
 use crate::txn::write::WriteTxn;
 
 /// What a commit waits for.
@@ -23,8 +24,8 @@ pub enum Durability {
     /// Until no power cut can take it away: one flush when little was written, two when much.
     #[default]
     Durable,
-    /// For nothing: visible at once, kept through any process crash; a power cut falls back to the last
-    /// durable commit or sync, and never to something half done.
+    /// For nothing: visible at once, kept through any process crash; a power cut falls back to the
+    /// last durable commit or sync, and never to something half done.
     Lazy,
 }
 
@@ -32,18 +33,41 @@ pub enum Durability {
 pub(crate) const FLUSH_LOOK: Duration = Duration::from_millis(50);
 
 impl WriteTxn {
-    /// Makes the changes permanent and visible, durably unless the environment says otherwise; returns the
-    /// id of the new snapshot. A transaction that changed nothing makes none.
+    /// Makes the changes permanent and visible, durably unless the environment says otherwise;
+    /// returns the id of the new snapshot. A transaction that changed nothing makes none.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let id = txn.id();
+    /// txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+    /// assert_eq!(txn.commit()?, id);
+    /// assert_eq!(env.read()?.id(), id);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// Until the seal an error means that nothing has happened. [`Error::Poisoned`] means that the flush
-    /// failed: whether the commit survives a power cut is unknown.
+    /// Until the seal an error means that nothing has happened. [`Error::Poisoned`] means that the
+    /// flush failed: whether the commit survives a power cut is unknown.
     pub fn commit(self) -> Result<u64> {
         let durability = self.core.durability;
         self.commit_with(durability)
     }
 
     /// The same, with the durability said for this commit.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", &1)?;
+    /// let id = txn.commit_with(huon::Durability::Lazy)?;
+    /// assert_eq!(env.read()?.id(), id, "visible at once");
+    /// env.sync()?; // Now no power cut can take it away.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn commit_with(mut self, durability: Durability) -> Result<u64> {
         // A level is only left open by a panic in the work of a nested transaction.
         if self.is_broken() || self.has_levels() {
@@ -72,12 +96,15 @@ impl WriteTxn {
         let txnid = self.txnid();
         let main = self.main;
         let pages = self.pages.take().expect("pages are there until the commit");
-        let (space, counts) = pages.seal(self.base.geometry.shrink)?;
+        let shrink =
+            Shrink { pages: self.base.geometry.shrink, ungathered: self.base.ungathered_chunks };
+        let (space, counts) = pages.seal(shrink)?;
         let meta = Meta {
             txnid,
             used: space.used,
             main,
             items: space.items,
+            ungathered_chunks: space.ungathered,
             // These three are the flusher's to say; an image holds what is always valid.
             commit: CommitKind::TwoFlush,
             before: self.base.txnid,
@@ -88,7 +115,8 @@ impl WriteTxn {
         if !core.writer.still_ours() {
             return Err(Error::Busy("the writer's role was taken over while committing".into()));
         }
-        // P10: the seal's fence lies inside; whatever is protected is read by the next transaction after it.
+        // P10: the seal's fence lies inside; whatever is protected is read by the next transaction
+        // after it.
         let mark = board.seal(self.base_mark, txnid.0, &meta.encode()).ok_or_else(|| {
             Error::Busy("another writer sealed a snapshot after the base of this one (P3)".into())
         })?;

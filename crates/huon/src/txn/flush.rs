@@ -1,9 +1,10 @@
 //! Flushing: the newest sealed snapshot becomes durable, for everybody who waits.
 //!
-//! One flusher at a time over all processes. Small tails go out together with their meta in one flush, and
-//! are verified after an unclean end; large ones are flushed first, then the meta. The plan of a flush is
-//! stored before its meta is written, so that a successor of a dead flusher writes the same bytes to the
-//! same slot (P4). A failed flush poisons the environment for everybody: it is never tried again.
+//! One flusher at a time over all processes. Small tails go out together with their meta in one
+//! flush, and are verified after an unclean end; large ones are flushed first, then the meta. The
+//! plan of a flush is stored before its meta is written, so that a successor of a dead flusher
+//! writes the same bytes to the same slot (P4). A failed flush poisons the environment for
+//! everybody: it is never tried again.
 
 use crate::error::{Error, Result};
 use crate::os::{Durable, Plan};
@@ -46,7 +47,8 @@ impl Core {
         let durable = self.durable_info()?;
         let plan = Plan {
             mark,
-            // P4, P9: neither the durable meta's slot nor, since nothing else is in flight, anybody's.
+            // P4, P9: neither the durable meta's slot nor, since nothing else is in flight,
+            // anybody's.
             meta_slot: (durable.meta_slot + 1) % META_SLOTS as u8,
             two_flush: board.written_since_durable() > ONE_FLUSH_BYTES_MAX,
             predecessor: durable.mark.txnid(),
@@ -83,7 +85,8 @@ impl Core {
         Ok(())
     }
 
-    /// A failed flush is final: what reached the disk is unknown, and the next flush would succeed without it.
+    /// A failed flush is final: what reached the disk is unknown, and the next flush would succeed
+    /// without it.
     pub(crate) fn sync_or_poison(&self) -> Result<()> {
         self.count(&self.counts.flushes, 1);
         if planted::is(9) {

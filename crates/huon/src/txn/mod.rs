@@ -1,7 +1,7 @@
 //! Transactions: the catalog, reading, writing, sealing, publishing, flushing.
 //!
-//! [`Core`] is one client's share of an open environment, below the public face: the store, the two roles
-//! (writer and flusher), reader slots, and the names of tables.
+//! [`Core`] is one client's share of an open environment, below the public face: the store, the two
+//! roles (writer and flusher), reader slots, and the names of tables.
 
 pub(crate) mod catalog;
 pub(crate) mod commit;
@@ -91,7 +91,8 @@ impl Core {
         self.store.slots.release(slot);
     }
 
-    /// Becomes the writer. A dead writer's unsealed work is dropped with it: nobody can have seen it.
+    /// Becomes the writer. A dead writer's unsealed work is dropped with it: nobody can have seen
+    /// it.
     pub(crate) fn take_writer(&self, timeout: Duration) -> Result<()> {
         self.writer.acquire(timeout).map(drop)
     }
@@ -103,7 +104,8 @@ impl Core {
         Ok((mark, meta))
     }
 
-    /// The snapshot that `mark` names, checksum verified: the lock file is as little trusted as the data.
+    /// The snapshot that `mark` names, checksum verified: the lock file is as little trusted as the
+    /// data.
     pub(crate) fn image(&self, mark: Mark) -> Result<Meta> {
         let mut bytes = [0; META_BYTES];
         if !self.store.board.copy_image(mark, &mut bytes) {
@@ -118,7 +120,8 @@ impl Core {
         }
     }
 
-    /// P7, P16: the id of the next write transaction; a new ceiling is made durable first if it is due.
+    /// P7, P16: the id of the next write transaction. It stays below the durable ceiling: who would
+    /// pass that is told to flush first.
     pub(crate) fn next_id(&self, base: &Meta) -> Result<Txnid> {
         let id = self.store.board.next_id();
         assert!(id > base.txnid.0, "P7: ids only rise");
@@ -136,9 +139,10 @@ impl Core {
         })
     }
 
-    /// M10: gives the free tail of the file back to the system. The writer calls it when the lower size of
-    /// its base has been published, so that no new reader can take an older snapshot; pages past that size
-    /// were reusable when it was sealed, hence no protected snapshot sees them (P12).
+    /// M10: gives the free tail of the file back to the system. The writer calls it when the lower
+    /// size of its base has been published, so that no new reader can take an older snapshot; pages
+    /// past that size were reusable when it was sealed, hence no protected snapshot sees them
+    /// (P12).
     pub(crate) fn shrink_file(&self, base: &Meta) -> Result<()> {
         let keep = base.used.max(base.geometry.lower);
         let shrink = base.geometry.shrink;

@@ -1,7 +1,8 @@
 //! The names of tables that this environment has met, and how their keys compare.
 //!
-//! A table handle is a number in this list. Numbers are never given out twice, and entries never move or
-//! change, so a handle is found without a lock and stays good as long as the environment is open.
+//! A table handle is a number in this list. Numbers are never given out twice, and entries never
+//! move or change, so a handle is found without a lock and stays good as long as the environment is
+//! open.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -18,6 +19,19 @@ use crate::page::{AnyOrder, BytesOrder, CustomOrder, OrderKind, ReversedOrder};
 pub type Compare = dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync;
 
 /// How the keys of a table are ordered. Stored with the table when it is created.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let mut txn = env.write()?;
+/// use huon::{Order, Str, TableDef, Unit};
+/// let backwards = Order::Custom(std::sync::Arc::new(|a: &[u8], b: &[u8]| b.cmp(a)));
+/// let t = txn.create(&TableDef::<Str, Unit>::new("t").ordered(backwards))?;
+/// t.put(&mut txn, "ann", &())?;
+/// t.put(&mut txn, "bob", &())?;
+/// assert_eq!(t.first(&txn)?, Some(("bob", ())));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum Order {
@@ -30,9 +44,11 @@ pub enum Order {
     NativeU32,
     /// Keys are unsigned 64-bit integers, little-endian in the file.
     NativeU64,
-    /// As the function says. The file only notes that there is one: give the same function each time.
+    /// As the function says. The file only notes that there is one: give the same function each
+    /// time.
     Custom(Arc<Compare>),
-    /// As the table was created; one with a caller's function can then only be read from end to end.
+    /// As the table was created; one with a caller's function can then only be read from end to
+    /// end.
     Stored,
 }
 
@@ -147,7 +163,8 @@ impl Names {
         }
     }
 
-    /// Adds an entry. `None`: the list is full. Called with the names locked, or before anybody else can.
+    /// Adds an entry. `None`: the list is full. Called with the names locked, or before anybody
+    /// else can.
     fn push(&self, info: TableInfo) -> Option<u32> {
         let id = self.count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let block = self.blocks.get(id / BLOCK)?;
@@ -156,8 +173,8 @@ impl Names {
         Some(id as u32)
     }
 
-    /// The handle for a name with an order; the same one each time. A caller's function counts as the same
-    /// only if it is the very same one.
+    /// The handle for a name with an order; the same one each time. A caller's function counts as
+    /// the same only if it is the very same one.
     pub(crate) fn intern(&self, name: &[u8], order: &Order) -> Result<u32> {
         let mut by_name = self.by_name.lock().unwrap_or_else(|e| e.into_inner());
         let known = by_name.get(name).into_iter().flatten().copied();

@@ -1,5 +1,6 @@
 //! Read transactions.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::error::{Error, Result};
@@ -14,11 +15,11 @@ const TABLES_AT_HAND: usize = 4;
 
 /// A snapshot of all tables at one commit.
 ///
-/// It sees nothing of later commits, holds no lock, and never waits for a writer. Keys and values got from
-/// it lie in the file's map and live as long as it does. It is not bound to a thread.
+/// It sees nothing of later commits, holds no lock, and never waits for a writer. Keys and values
+/// got from it lie in the file's map and live as long as it does. It is not bound to a thread.
 ///
-/// While it lives, the pages that only it can see are kept: a forgotten one costs at most one copy of what
-/// it sees, however long it sleeps.
+/// While it lives, the pages that only it can see are kept: a forgotten one costs at most one copy
+/// of what it sees, however long it sleeps.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -35,7 +36,7 @@ pub struct ReadTxn {
     txnid: u64,
     main: Tree,
     tables: [OnceLock<(u32, Option<Tree>)>; TABLES_AT_HAND],
-    more: Mutex<Vec<(u32, Option<Tree>)>>,
+    more: Mutex<HashMap<u32, Option<Tree>>>,
 }
 
 impl ReadTxn {
@@ -101,7 +102,7 @@ impl ReadTxn {
     #[cold]
     fn find(&self, id: u32) -> Result<Option<Tree>> {
         let mut more = self.more.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some((_, tree)) = more.iter().find(|(known, _)| *known == id) {
+        if let Some(tree) = more.get(&id) {
             return Ok(*tree);
         }
         let info = self.info(id)?;
@@ -111,7 +112,7 @@ impl ReadTxn {
         }
         let vacant = self.tables.iter().any(|place| place.set((id, tree)).is_ok());
         if !vacant {
-            more.push((id, tree));
+            more.insert(id, tree);
         }
         Ok(tree)
     }

@@ -2,10 +2,11 @@
 //!
 //! The opening only chooses a snapshot. Before anything is allocated or reused, the writer
 //!
-//! 1. writes the verified tail again, the same bytes, and flushes: what was verified in memory may not be on
-//!    the disk, and a flush that failed before may never be tried again;
-//! 2. writes a two-flush meta with the chosen roots, an id above every ceiling in any whole meta, and a new
-//!    ceiling, and flushes: pages of the timeline that is given up can never pass for pages of the next.
+//! 1. writes the verified tail again, the same bytes, and flushes: what was verified in memory may
+//!    not be on the disk, and a flush that failed before may never be tried again;
+//! 2. writes a two-flush meta with the chosen roots, an id above every ceiling in any whole meta,
+//!    and a new ceiling, and flushes: pages of the timeline that is given up can never pass for
+//!    pages of the next.
 //!
 //! Both flushes are those of an ordinary two-flush commit. Only then may free space be used.
 
@@ -65,7 +66,8 @@ impl Core {
         Ok(match own {
             Some(meta) if meta.commit == CommitKind::TwoFlush => meta.txnid,
             Some(meta) => meta.before,
-            // A sealed image that was never flushed: everything since the meta it builds on was verified.
+            // A sealed image that was never flushed: everything since the meta it builds on was
+            // verified.
             None => {
                 let older = metas.iter().flatten().filter(|meta| meta.txnid < chosen.txnid);
                 older.map(|meta| meta.txnid).max().unwrap_or(Txnid(0))
@@ -87,7 +89,8 @@ impl Core {
         let metas = self.metas_on_disk()?;
         let others = (0..META_SLOTS as u8).filter(|&slot| slot != chosen);
         let chosen_id = metas[usize::from(chosen)].as_ref().map(|meta| meta.txnid);
-        // A meta above the chosen one was rejected; a torn one holds nothing; the oldest is worth least.
+        // A meta above the chosen one was rejected; a torn one holds nothing; the oldest is worth
+        // least.
         Ok(others
             .max_by_key(|&slot| match &metas[usize::from(slot)] {
                 Some(meta) if Some(meta.txnid) > chosen_id => (2, u64::MAX),

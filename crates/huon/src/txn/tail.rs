@@ -1,7 +1,7 @@
 //! The tail of a snapshot: every page, large value and chunk that was born after some earlier one.
 //!
-//! After an unclean end only the tail is in doubt, and the births in the pointers lead straight to it: what
-//! was born earlier is not even read. The cost is proportional to what was written since.
+//! After an unclean end only the tail is in doubt, and the births in the pointers lead straight to
+//! it: what was born earlier is not even read. The cost is proportional to what was written since.
 
 use std::collections::HashSet;
 
@@ -31,7 +31,8 @@ pub(crate) fn write_again(store: &Store, meta: &Meta, since: Txnid) -> Result<()
     let mut rewrite = |piece: Piece<'_>| {
         let mut offset = piece.offset;
         for part in piece.bytes.chunks(PIECE_BYTES) {
-            // The map shows the very page that is written: a copy keeps the system from reading what it writes.
+            // The map shows the very page that is written: a copy keeps the system from reading
+            // what it writes.
             copy.clear();
             copy.extend_from_slice(part);
             store.storage.write_at(&[&copy], offset)?;
@@ -152,8 +153,8 @@ impl<'s, 'f> Tail<'s, 'f> {
     }
 }
 
-/// Whether every page with a header that `meta` retired from snapshot `before` still carries its pair: only
-/// then has nothing that `before` sees been written over.
+/// Whether every page with a header that `meta` retired from snapshot `before` still carries its
+/// pair: only then has nothing that `before` sees been written over.
 pub(crate) fn retired_are_intact(store: &Store, meta: &Meta, before: Txnid) -> Result<()> {
     let mut items = meta.items.clone();
     let mut seen = HashSet::new();

@@ -1,6 +1,7 @@
 //! Write transactions: begin, change, nest, abort. How one ends well is in `commit`.
 //!
-//! X1. An error or a panic in the middle of a change leaves the transaction broken: it can only be dropped.
+//! X1. An error or a panic in the middle of a change leaves the transaction broken: it can only be
+//!     dropped.
 //! X2. What a dropped transaction did has not happened; its id is burnt if it wrote a page (P7).
 
 use std::cell::RefCell;
@@ -32,8 +33,8 @@ struct Level {
 
 /// The one transaction that may change the environment at a time.
 ///
-/// Nobody sees its changes before [`WriteTxn::commit`]; dropping it undoes them. It can be sent to another
-/// thread. Slices got from it borrow it, so they cannot be held across a change.
+/// Nobody sees its changes before [`WriteTxn::commit`]; dropping it undoes them. It can be sent to
+/// another thread. Slices got from it borrow it, so they cannot be held across a change.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -170,7 +171,8 @@ impl WriteTxn {
         tables[id] = Some(table);
     }
 
-    /// Runs one change of a table (X1). `frugal`: it gives space back, so it may use the last pages.
+    /// Runs one change of a table (X1). `frugal`: it gives space back, so it may use the last
+    /// pages.
     pub(crate) fn change<R>(
         &mut self,
         id: u32,
@@ -195,7 +197,8 @@ impl WriteTxn {
         self.change_tree(id, tree, frugal, edit)
     }
 
-    /// The same for a change that is made of many: a refusal in the middle breaks the transaction too.
+    /// The same for a change that is made of many: a refusal in the middle breaks the transaction
+    /// too.
     pub(crate) fn change_firmly(
         &mut self,
         id: u32,
@@ -229,8 +232,8 @@ impl WriteTxn {
         Ok(result)
     }
 
-    /// X1: the transaction counts as broken while `act` runs, and stays so unless it ends well or refuses
-    /// before it has changed anything.
+    /// X1: the transaction counts as broken while `act` runs, and stays so unless it ends well or
+    /// refuses before it has changed anything.
     fn guarded<R>(&mut self, frugal: bool, act: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         self.check_usable()?;
         self.broken = true;
@@ -344,7 +347,8 @@ impl WriteTxn {
 
     /// Runs `work` as a nested transaction: on an error everything it did is undone, and only that.
     ///
-    /// Nesting may go to any depth. The cost of undoing is proportional to the pages the work touched.
+    /// Nesting may go to any depth. The cost of undoing is proportional to the pages the work
+    /// touched.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -368,7 +372,8 @@ impl WriteTxn {
         self.check_usable()?;
         let depth = self.levels.len();
         self.push_level();
-        // A panic in `work` leaves levels behind: the transaction is broken then, and is only dropped.
+        // A panic in `work` leaves levels behind: the transaction is broken then, and is only
+        // dropped.
         let result = work(self);
         assert_eq!(self.levels.len(), depth + 1, "W3: nested levels end in order");
         match result {
@@ -412,6 +417,17 @@ impl WriteTxn {
     }
 
     /// Undoes everything. The same as dropping the transaction, but says so.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", &1)?;
+    /// txn.abort();
+    /// assert!(env.read()?.table_names()?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn abort(self) {}
 
     pub(crate) fn txnid(&self) -> Txnid {

@@ -125,6 +125,7 @@ fn meta() -> Meta {
         markers: [1, 2, u64::MAX],
         markers_txnid: 150,
         app_flags: 0xF0F0,
+        ungathered_chunks: 0,
         items: vec![Item { pgno: 70, pages: 30, birth: 1, freed: 2 }; META_ITEMS_MAX],
     }
 }

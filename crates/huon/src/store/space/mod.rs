@@ -1,21 +1,25 @@
 //! Free space: which pages may be written over, and when.
 //!
-//! A page that leaves the tree is *retired*: an [`Item`] says which pages, who wrote them (`birth`) and who
-//! freed them (`freed`). A retired page may be reused exactly when no protected snapshot `s` has
-//! `birth <= s < freed` (P12). The items of a snapshot lie inline in its meta; when they are too many, whole
-//! groups of them move to *chunk* pages, grouped by the oldest snapshot that holds them (P15), so that what a
-//! sleeping reader holds is moved once and not looked at again until the reader is gone.
+//! A page that leaves the tree is *retired*: an [`Item`] says which pages, who wrote them (`birth`)
+//! and who freed them (`freed`). A retired page may be reused exactly when no protected snapshot
+//! `s` has `birth <= s < freed` (P12). The items of a snapshot lie inline in its meta; when they
+//! are too many, whole groups of them move to *chunk* pages, grouped by the oldest snapshot that
+//! holds them (P15), so that what a sleeping reader holds is moved once and not looked at again
+//! until the reader is gone.
 //!
-//! A chain of chunks is itself an item: its first page, and the snapshot that owns it. So the inline list
-//! is the only root, and chunks may name chains in turn. (The idea of a list per holding snapshot is that
-//! of ZFS deadlists.)
+//! A chain of chunks is itself an item: its first page, and the snapshot that owns it. So the
+//! inline list is the only root, and chunks may name chains in turn. (The idea of a list per
+//! holding snapshot is that of ZFS deadlists.)
 //!
-//! F1. Every page from the first data page to the frontier is in exactly one place: reachable, or in one item.
-//! F2. Allocating a chunk page takes from the reusable numbers or from the frontier, and never adds an item:
-//!     there is no fixpoint to reach at commit.
-//! F3. A number that was written under this transaction's id is never handed out again under it (P8).
+//! F1. Every page from the first data page to the frontier is in exactly one place: reachable, or
+//!     in one item.
+//! F2. Allocating a chunk page takes from the reusable numbers or from the frontier, and never adds
+//!     an item: there is no fixpoint to reach at commit.
+//! F3. A number that was written under this transaction's id is never handed out again under it
+//!     (P8).
 //! F4. A chain is opened only when its owner protects nothing any more.
-//! F5. Work is bounded by what the transaction uses: the inline items, plus one chunk for each page wanted.
+//! F5. Work is bounded by what the transaction uses: the inline items, plus one chunk for each page
+//!     wanted.
 
 use crate::error::{Error, Result};
 use crate::page::{Chunk, Item, Pgno, Ptr, Reason, Txnid, chunk_capacity, write_chunk};
@@ -30,14 +34,19 @@ const GROUP_ITEMS_MIN: usize = 4;
 /// Chunks that one request may open in vain before the file grows instead (P15).
 const CHUNKS_IN_VAIN_MAX: usize = 4;
 
+/// Chunks that a commit looks through for a free tail at most.
+const GATHER_CHUNKS_MAX: u32 = 256;
+/// A commit that moves fewer items into chunks than these hold frees too little to look for a tail.
+const GATHER_CHUNKS_MIN: u32 = 4;
+
 /// What the allocator needs from the outside.
 pub(crate) trait Ground {
     /// The ids that must keep what they see: see [`Protected`]. Called at most once a transaction.
     fn protected(&self) -> Result<Protected>;
     /// A chunk page, fully verified, of a snapshot of `used` pages.
     fn chunk(&self, ptr: Ptr, used: u32) -> Result<Chunk<'_>>;
-    /// Makes the file hold pages up to `used` (exclusive); an error if it may not or cannot. `frugal`: the
-    /// reserve may be used, as deletes and commits must work on a full disk.
+    /// Makes the file hold pages up to `used` (exclusive); an error if it may not or cannot.
+    /// `frugal`: the reserve may be used, as deletes and commits must work on a full disk.
     fn extend(&self, used: u32, frugal: bool) -> Result<()>;
 }
 
@@ -126,10 +135,21 @@ pub(crate) struct Space {
     pub(crate) counts: SpaceCounts,
 }
 
+/// Whether and how a commit looks for a free tail to give back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shrink {
+    /// A free tail of at least so many pages is cut off the part in use; 0: never.
+    pub(crate) pages: u32,
+    /// Chunks that no commit has looked through yet.
+    pub(crate) ungathered: u32,
+}
+
 /// What a commit stores of the free space.
 pub(crate) struct SealedSpace {
     pub(crate) items: Vec<Item>,
     pub(crate) used: u32,
+    /// Chunks that no commit has looked through for a free tail yet.
+    pub(crate) ungathered: u32,
     /// Chunk pages to write: pointer and bytes, checksum not yet stamped.
     pub(crate) chunks: Vec<(Ptr, Vec<u8>)>,
 }
@@ -198,7 +218,8 @@ impl Space {
         }
     }
 
-    /// Consecutive page numbers for a large value: the shortest run that is long enough, else growth.
+    /// Consecutive page numbers for a large value: the shortest run that is long enough, else
+    /// growth.
     pub(crate) fn take_run(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
         let fits = |pool: &[FreeRun]| pool.iter().any(|run| run.pages >= pages);
         if !fits(&self.pool) {
@@ -223,19 +244,25 @@ impl Space {
         Ok(pgno)
     }
 
-    /// Judges the inline items once, then opens chains until `enough` or a bounded search was in vain.
+    /// Judges the inline items once, then opens chains until `enough` or a bounded search was in
+    /// vain.
     fn refill(&mut self, ground: &impl Ground, enough: impl Fn(&[FreeRun]) -> bool) -> Result<()> {
+        self.judge_once(ground)?;
+        for _ in 0..CHUNKS_IN_VAIN_MAX {
+            if enough(&self.pool) || !self.open_chain(ground)? {
+                break;
+            }
+            self.tidy_pool();
+        }
+        Ok(())
+    }
+
+    fn judge_once(&mut self, ground: &impl Ground) -> Result<()> {
         if !self.judged {
             self.judged = true;
             self.protected = Some(ground.protected()?);
             let items = std::mem::take(&mut self.items);
             self.judge(items);
-            self.tidy_pool();
-        }
-        for _ in 0..CHUNKS_IN_VAIN_MAX {
-            if enough(&self.pool) || !self.open_chain(ground)? {
-                break;
-            }
             self.tidy_pool();
         }
         Ok(())
@@ -282,7 +309,8 @@ impl Space {
         Ok(true)
     }
 
-    /// Freed pages lie inside the file, and not before the first data page (a hostile file may say otherwise).
+    /// Freed pages lie inside the file, and not before the first data page (a hostile file may say
+    /// otherwise).
     fn check_range(&self, item: &Item) -> Result<()> {
         let end = u64::from(item.pgno) + u64::from(item.page_count());
         if item.pgno == 0 || end > u64::from(self.used) || item.birth > item.freed {
@@ -291,8 +319,9 @@ impl Space {
         Ok(())
     }
 
-    /// Joins neighbours and puts the longest run last, where it is taken first: a commit's pages are few
-    /// contiguous writes. Among equals the youngest goes first: a short cycle keeps caches warm.
+    /// Joins neighbours and puts the longest run last, where it is taken first: a commit's pages
+    /// are few contiguous writes. Among equals the youngest goes first: a short cycle keeps caches
+    /// warm.
     fn tidy_pool(&mut self) {
         self.pool.sort_unstable_by_key(|run| run.pgno);
         self.pool.dedup_by(|next, run| {
@@ -307,17 +336,17 @@ impl Space {
         self.pool.sort_by_key(|run| (run.pages, run.freed));
     }
 
-    /// The free space that the snapshot of this transaction records. `shrink_pages`: a free tail of at
-    /// least so many pages is cut off the part in use; 0: never.
+    /// The free space that the snapshot of this transaction records.
     pub(crate) fn seal(
         mut self,
         ground: &impl Ground,
         page_bytes: usize,
-        shrink_pages: u32,
+        shrink: Shrink,
     ) -> Result<SealedSpace> {
         self.frugal = true;
+        let gathered = self.gather(ground, shrink)?;
         self.tidy_pool();
-        self.drop_tail(shrink_pages);
+        self.drop_tail(shrink.pages);
         let mut runs = std::mem::take(&mut self.items);
         runs.append(&mut self.retired);
         runs.append(&mut self.lasting);
@@ -332,10 +361,35 @@ impl Space {
         runs.extend(self.pool.iter().map(FreeRun::item));
         assert!(runs.len() <= INLINE_ITEMS_MAX, "F2: the inline items fit the meta");
         self.counts.chunks_written += chunks.len() as u64;
-        Ok(SealedSpace { items: runs, used: self.used, chunks })
+        let written = u32::try_from(chunks.len()).unwrap_or(u32::MAX);
+        let ungathered = match gathered {
+            true => 0,
+            false if written < GATHER_CHUNKS_MIN => shrink.ungathered,
+            false => shrink.ungathered.saturating_add(written),
+        };
+        Ok(SealedSpace { items: runs, used: self.used, ungathered, chunks })
     }
 
-    /// M10: pages at the end of the file that nobody can see go back to the system after this commit.
+    /// After much was freed and nobody sees it any more: opens the chains once, so that the free
+    /// pages at the end of the file come together. What a single commit does for it is bounded;
+    /// larger heaps of free pages stay in the file, to be reused. Whether it was done.
+    fn gather(&mut self, ground: &impl Ground, shrink: Shrink) -> Result<bool> {
+        if shrink.pages == 0 || shrink.ungathered == 0 || shrink.ungathered > GATHER_CHUNKS_MAX {
+            return Ok(false);
+        }
+        self.judge_once(ground)?;
+        let mut gathered = false;
+        for _ in 0..2 * GATHER_CHUNKS_MAX {
+            if !self.open_chain(ground)? {
+                break;
+            }
+            gathered = true;
+        }
+        Ok(gathered)
+    }
+
+    /// M10: pages at the end of the file that nobody can see go back to the system after this
+    /// commit.
     fn drop_tail(&mut self, shrink_pages: u32) {
         let used = self.used;
         let tail = self.pool.iter().position(|run| run.end() == used);
@@ -374,8 +428,9 @@ impl Space {
         Ok(groups.into_iter().flat_map(Group::into_items).collect())
     }
 
-    /// The group to move from: the largest; the reusable runs when they are more; the held items of all
-    /// owners together when none has enough for a chunk of its own (then the oldest owner stands for all).
+    /// The group to move from: the largest; the reusable runs when they are more; the held items of
+    /// all owners together when none has enough for a chunk of its own (then the oldest owner
+    /// stands for all).
     fn next_group<'g>(&mut self, groups: &'g mut Vec<Group>) -> &'g mut Group {
         let largest = groups.iter().map(|g| g.items.len()).max().unwrap_or(0);
         if self.pool.len() > largest.max(GROUP_ITEMS_MIN) {

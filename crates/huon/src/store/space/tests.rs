@@ -81,7 +81,9 @@ impl World {
         }
         self.live.extend(taken.iter().map(|&pgno| (pgno, txnid)));
         let mut counts = space.counts;
-        let sealed = space.seal(&self.ground, self.ground.page_bytes, 0).unwrap();
+        let sealed = space
+            .seal(&self.ground, self.ground.page_bytes, Shrink { pages: 0, ungathered: 0 })
+            .unwrap();
         counts.chunks_written = sealed.chunks.len() as u64;
         for (ptr, page) in sealed.chunks {
             assert!(!self.live.contains_key(&ptr.pgno.0), "F1: a chunk lies on a live page");
@@ -175,7 +177,8 @@ fn random_histories_never_touch_what_a_snapshot_sees() {
             }
             *world.ground.readers.borrow_mut() = pinned.iter().map(|(t, _)| *t).collect();
         }
-        // Exactness: once nothing is pinned and all is durable, everything that is free can be had again.
+        // Exactness: once nothing is pinned and all is durable, everything that is free can be had
+        // again.
         world.ground.readers.borrow_mut().clear();
         world.run(1, &[], true);
         world.run(1, &[], true);
@@ -188,7 +191,8 @@ fn random_histories_never_touch_what_a_snapshot_sees() {
     crate::figure("model", steps);
 }
 
-/// Bound 4: a million free runs interleaved with held ones do not slow a small commit, whoever makes it.
+/// Bound 4: a million free runs interleaved with held ones do not slow a small commit, whoever
+/// makes it.
 #[test]
 fn work_is_bounded_by_what_a_transaction_uses() {
     let mut world = World::new(PAGE_BYTES);

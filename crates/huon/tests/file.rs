@@ -1,0 +1,163 @@
+//! The file itself: how it grows and shrinks, and what becomes of its lock file.
+
+use std::path::PathBuf;
+
+use huon::{Bytes, Env, Error, TableDef, U64};
+
+const T: TableDef<U64, Bytes> = TableDef::new("t");
+const RECORDS: u64 = 3000;
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let memory = std::path::Path::new("/dev/shm");
+    let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    let dir = dir.unwrap();
+    let path = dir.path().join("a.huon");
+    (dir, path)
+}
+
+fn fill(env: &Env, byte: u8) -> huon::Table<U64, Bytes> {
+    let mut txn = env.write().unwrap();
+    let t = txn.create(&T).unwrap();
+    for n in 0..RECORDS {
+        t.put(&mut txn, &n, &vec![byte; if n % 10 == 0 { 20_000 } else { 300 }]).unwrap();
+    }
+    txn.commit().unwrap();
+    t
+}
+
+fn tiny_commits(env: &Env, count: u64) {
+    for n in 0..count {
+        let def = TableDef::<U64, U64>::new("tiny");
+        env.update(|txn| txn.create(&def)?.put(txn, &0, &n).map(drop)).unwrap();
+    }
+}
+
+#[test]
+fn a_free_tail_is_given_back() {
+    let (_dir, path) = place();
+    let env = Env::options().shrink_bytes(1 << 20).open(&path).unwrap();
+    let t = fill(&env, 1);
+    let full = env.info().unwrap().file_bytes;
+    assert!(full > 6 << 20, "{full}");
+    let reader = env.read().unwrap();
+    env.update(|txn| t.clear(txn)).unwrap();
+    tiny_commits(&env, 5);
+    assert!(env.info().unwrap().file_bytes >= full, "the reader still sees every page");
+    for n in 0..RECORDS {
+        assert_eq!(t.get(&reader, &n).unwrap().unwrap()[0], 1);
+    }
+    drop(reader);
+    tiny_commits(&env, 400);
+    let small = env.info().unwrap().file_bytes;
+    assert!(small < full / 4, "{full} bytes became {small}");
+    assert!(env.check().unwrap().is_clean());
+    // It grows again, in this process and in the next one.
+    fill(&env, 2);
+    drop(env);
+    let env = Env::options().open(&path).unwrap();
+    fill(&env, 3);
+    let report = env.check().unwrap();
+    assert!(report.is_clean(), "{:?}", report.problems);
+}
+
+#[test]
+fn the_upper_size_is_kept_and_deleting_works_there() {
+    let (_dir, path) = place();
+    let upper = 4 << 20;
+    let env = Env::options().upper_bytes(upper).open(&path).unwrap();
+    let mut kept = 0u64;
+    let error = loop {
+        match env.update(|txn| txn.create(&T)?.put(txn, &kept, &[7; 1000]).map(drop)) {
+            Ok(()) => kept += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, Error::MapFull), "{error}");
+    assert!(env.info().unwrap().file_bytes <= upper);
+    let t = env.view(|txn| Ok::<_, Error>(txn.open(&T)?.unwrap())).unwrap();
+    for n in 0..kept / 2 {
+        env.update(|txn| t.delete(txn, &n).map(drop)).unwrap();
+    }
+    env.update(|txn| t.put(txn, &0, &[8; 1000]).map(drop)).unwrap();
+    assert!(env.check().unwrap().is_clean());
+}
+
+#[test]
+fn a_lock_file_that_was_replaced_is_refused() {
+    let (_dir, path) = place();
+    let env = Env::options().open(&path).unwrap();
+    fill(&env, 1);
+    let lock = PathBuf::from(format!("{}-lock", path.display()));
+    std::fs::remove_file(&lock).unwrap();
+    let error = Env::options().open(&path).unwrap_err();
+    assert!(matches!(error, Error::Busy(_)), "{error}");
+    assert!(error.to_string().contains("lock file"), "{error}");
+    // Who had it open goes on, and once it has left the file opens as ever.
+    fill(&env, 2);
+    drop(env);
+    let env = Env::options().open(&path).unwrap();
+    let txn = env.read().unwrap();
+    let t = txn.open(&T).unwrap().unwrap();
+    assert_eq!(t.get(&txn, &5).unwrap().unwrap()[0], 2);
+}
+
+#[test]
+fn a_lost_lock_file_costs_nothing_that_was_durable() {
+    let (_dir, path) = place();
+    let env = Env::options().open(&path).unwrap();
+    fill(&env, 1);
+    drop(env);
+    let lock = PathBuf::from(format!("{}-lock", path.display()));
+    for garbage in [None, Some(vec![]), Some(vec![0u8; 100]), Some(vec![0; 300_000])] {
+        match garbage {
+            None => std::fs::remove_file(&lock).unwrap(),
+            Some(bytes) => std::fs::write(&lock, bytes).unwrap(),
+        }
+        let env = Env::options().open(&path).unwrap();
+        let txn = env.read().unwrap();
+        let t = txn.open(&T).unwrap().unwrap();
+        assert_eq!(t.get(&txn, &5).unwrap().unwrap()[0], 1);
+        drop(txn);
+        tiny_commits(&env, 2);
+        assert!(env.check().unwrap().is_clean());
+    }
+}
+
+#[test]
+fn a_file_in_the_lock_files_place_is_not_overwritten() {
+    let (_dir, path) = place();
+    drop(Env::options().open(&path).unwrap());
+    let lock = PathBuf::from(format!("{}-lock", path.display()));
+    let letter = b"a letter that somebody keeps under this name".repeat(1000);
+    std::fs::write(&lock, &letter).unwrap();
+    let error = Env::options().open(&path).unwrap_err();
+    assert!(matches!(error, Error::NotOurs(_)), "{error}");
+    assert!(error.to_string().contains("move it away"), "{error}");
+    assert_eq!(std::fs::read(&lock).unwrap(), letter);
+}
+
+#[test]
+fn many_tables_and_many_readers() {
+    let (_dir, path) = place();
+    let env = Env::options().open(&path).unwrap();
+    let def = |n: u64| TableDef::<U64, U64>::named(format!("table {n:05}"));
+    let tables = 3000u64;
+    let mut txn = env.write().unwrap();
+    for n in 0..tables {
+        let t = txn.create(&def(n)).unwrap();
+        t.put(&mut txn, &n, &(n * 2)).unwrap();
+    }
+    txn.commit().unwrap();
+    let txn = env.read().unwrap();
+    assert_eq!(txn.table_names().unwrap().len() as u64, tables);
+    for n in 0..tables {
+        let t = txn.open(&def(n)).unwrap().unwrap();
+        assert_eq!(t.get(&txn, &n).unwrap(), Some(n * 2));
+    }
+    // More readers than the first table of slots holds: the table grows.
+    let readers: Vec<_> = (0..2000).map(|_| env.read().unwrap()).collect();
+    assert_eq!(env.info().unwrap().readers.len(), readers.len() + 1);
+    drop(readers);
+    tiny_commits(&env, 1);
+    assert_eq!(env.info().unwrap().readers.len(), 1);
+}
