@@ -1,7 +1,7 @@
 //! The one error type: what went wrong, where, and what it means for the caller.
 //!
-//! "Not found" is never an error. Damage in a file is [`Error::Corrupt`], trouble from the system is
-//! [`Error::Io`]; a broken internal invariant is an assertion, not an error.
+//! "Not found" is never an error. Damage in a file is [`Error::Corrupt`], trouble from the system
+//! is [`Error::Io`]; a broken internal invariant is an assertion, not an error.
 
 use std::fmt;
 
@@ -11,6 +11,18 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// What went wrong.
 ///
 /// Each variant has a stable number, [`Error::code`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use huon::{Env, Error};
+/// let path = dir.path().join("notes.txt");
+/// std::fs::write(&path, "not a database")?;
+/// match Env::options().open(&path) {
+///     Err(Error::NotOurs(what)) => println!("{}: {what}", path.display()),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -23,7 +35,8 @@ pub enum Error {
     },
     /// A value is longer than `0x7FF0_0000` bytes.
     ValueTooLong,
-    /// A key has a length that the order of its table does not allow (native integers: 4 or 8 bytes).
+    /// A key has a length that the order of its table does not allow (native integers: 4 or 8
+    /// bytes).
     KeyLength,
     /// An append, or the input of a bulk build, was not in the order of the table.
     KeyOutOfOrder,
@@ -54,7 +67,8 @@ pub enum Error {
         /// Page size of the file, in bytes.
         found: u32,
     },
-    /// A flush failed earlier: what reached the disk is unknown. Close it everywhere and open again.
+    /// A flush failed earlier: what reached the disk is unknown. Close it everywhere and open
+    /// again.
     Poisoned,
     /// This environment was opened before a `fork`; open it again in the child.
     Forked,

@@ -48,20 +48,19 @@
 //! change copies the pages on the way to its record once in a transaction. A small durable commit
 //! writes these pages, those of the catalog and one block of 4096 bytes, and flushes once.
 //!
-//! A read transaction keeps the pages that it can see, and only these. One that is never ended costs
-//! at most one copy of its snapshot in the file.
+//! A read transaction keeps the pages that it can see, and only these. One that is never ended
+//! costs at most one copy of its snapshot in the file.
 //!
 //! # Sharing
 //!
-//! Beside the file `data.huon` lies `data.huon-lock`, memory that all processes share. It need not be
-//! kept while nobody has the file open, but then commits that were never flushed are gone. Opening
-//! a file twice in one process is fine. After a `fork` the child must open it anew.
+//! Beside the file `data.huon` lies `data.huon-lock`, memory that all processes share. It need not
+//! be kept while nobody has the file open, but then commits that were never flushed are gone.
+//! Opening a file twice in one process is fine. After a `fork` the child must open it anew.
 //!
 //! # Features
 //!
 //! `simulation` adds a module `sim`: files in memory that record what happened to them and fail on
 //! demand, for tests of crashes.
-
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,8 +1,8 @@
 //! Planted bugs: rules of the protocol that can be left out, to show that the tests notice.
 //!
-//! Only with the feature `planted`, and then only the bug that the environment variable `HUON_PLANTED`
-//! numbers; without it every question is answered `false` at compile time. `cargo xtask planted` runs the
-//! tests, which know nothing of this, against each:
+//! Only with the feature `planted`, and then only the bug that the environment variable
+//! `HUON_PLANTED` numbers; without it every question is answered `false` at compile time. `cargo
+//! xtask planted` runs the tests, which know nothing of this, against each:
 //!
 //! | no. | what is left out |
 //! |---|---|

@@ -77,6 +77,16 @@ pub struct EnvInfo {
 
 impl Env {
     /// The state of the environment at this moment.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let reader = env.read()?;
+    /// let info = env.info()?;
+    /// assert_eq!(info.page_bytes, 4096);
+    /// assert_eq!(info.readers[0].txnid, reader.id());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn info(&self) -> Result<EnvInfo> {
         use std::sync::atomic::Ordering::Relaxed;
         let core = self.core();

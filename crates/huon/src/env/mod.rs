@@ -94,20 +94,47 @@ impl Env {
     }
 
     /// How the snapshot that this process started from was found.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// let path = dir.path().join("a.huon");
+    /// let env = huon::Env::options().open(&path)?;
+    /// env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t")).map(drop))?;
+    /// drop(env);
+    /// assert_eq!(huon::Env::options().open(&path)?.recovery(), huon::Recovery::Clean);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn recovery(&self) -> Recovery {
         self.inner.recovery
     }
 
     /// Begins a read transaction on the newest visible commit. Never waits, whoever writes.
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let txn = env.read()?;
+    /// assert!(txn.table_names()?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
-    /// [`Error::Forked`] after a fork; [`Error::MapFull`] if the snapshot is larger than the address space
-    /// reserved at open: open again.
+    /// [`Error::Forked`] after a fork; [`Error::MapFull`] if the snapshot is larger than the
+    /// address space reserved at open: open again.
     pub fn read(&self) -> Result<ReadTxn> {
         ReadTxn::begin(&self.inner.core)
     }
 
     /// Begins the one write transaction; waits for another writer as long as the options say.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let mut txn = env.write()?;
+    /// txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+    /// txn.commit()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Busy`] names who holds the writer's role; [`Error::ReadOnly`], [`Error::Poisoned`].
@@ -116,11 +143,30 @@ impl Env {
     }
 
     /// The same, with its own limit to the wait.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let first = env.write()?;
+    /// let refused = env.write_within(std::time::Duration::from_millis(10)).unwrap_err();
+    /// assert!(matches!(refused, huon::Error::Busy(_)), "{refused}");
+    /// drop(first);
+    /// assert!(env.write_within(std::time::Duration::ZERO).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn write_within(&self, timeout: Duration) -> Result<WriteTxn> {
         WriteTxn::begin(&self.inner.core, timeout)
     }
 
     /// Runs `work` in a read transaction.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let tables = env.view(|txn| txn.table_names())?;
+    /// assert!(tables.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn view<R, E: From<Error>>(
         &self,
         work: impl FnOnce(&ReadTxn) -> std::result::Result<R, E>,
@@ -129,6 +175,20 @@ impl Env {
     }
 
     /// Runs `work` in a write transaction: commits if it returns `Ok`, undoes everything if not.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
+    /// env.update(|txn| txn.create(&T)?.put(txn, "kept", &1))?;
+    /// let undone = env.update(|txn| {
+    ///     txn.create(&T)?.put(txn, "lost", &2)?;
+    ///     Err::<(), _>(huon::Error::Invalid("changed my mind"))
+    /// });
+    /// assert!(undone.is_err());
+    /// assert_eq!(env.view(|txn| txn.open(&T)?.expect("there").count(txn))?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn update<R, E: From<Error>>(
         &self,
         work: impl FnOnce(&mut WriteTxn) -> std::result::Result<R, E>,
@@ -139,7 +199,20 @@ impl Env {
         Ok(result)
     }
 
-    /// Makes everything that has been committed durable; returns the id of the newest durable snapshot.
+    /// Makes everything that has been committed durable; returns the id of the newest durable
+    /// snapshot.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// const T: huon::TableDef<huon::U64, huon::Unit> = huon::TableDef::new("t");
+    /// let mut txn = env.write()?;
+    /// txn.create(&T)?.put(&mut txn, &1, &())?;
+    /// let id = txn.commit_with(huon::Durability::Lazy)?;
+    /// assert!(env.durable_id() < id);
+    /// assert_eq!(env.sync()?, id);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn sync(&self) -> Result<u64> {
         let core = &self.inner.core;
         core.check_writable()?;
@@ -151,6 +224,17 @@ impl Env {
     }
 
     /// The newest durable snapshot's id: everything up to it survives a power cut.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let id = env.update(|txn| {
+    ///     txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+    ///     Ok::<_, huon::Error>(txn.id())
+    /// })?;
+    /// assert_eq!(env.durable_id(), id);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn durable_id(&self) -> u64 {
         self.inner.core.store.board.durable().txnid()
     }

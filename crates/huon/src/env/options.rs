@@ -23,8 +23,19 @@ const SHRINK_BYTES_DEFAULT: u64 = 8 << 20;
 /// ```
 /// # let dir = tempfile::tempdir()?;
 /// let env = huon::Env::options()
+///     // Taken when the file is created:
 ///     .page_bytes(8192)
+///     .lower_bytes(1 << 20)
 ///     .upper_bytes(1 << 30)
+///     .grow_bytes(4 << 20)
+///     .shrink_bytes(16 << 20)
+///     .mode(0o640)
+///     // Taken each time:
+///     .create(true)
+///     .durability(huon::Durability::Lazy)
+///     .verify(huon::Verify::PagesAndValues)
+///     .spill_bytes(64 << 20)
+///     .lock_timeout(std::time::Duration::from_secs(5))
 ///     .open(dir.path().join("data.huon"))?;
 /// assert_eq!(env.info()?.page_bytes, 8192);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -69,15 +80,15 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Page size of a new environment: a power of two from 256 to 65536 bytes; 4096 unless said. An existing
-    /// file keeps its own, and opening it with another one is an error.
+    /// Page size of a new environment: a power of two from 256 to 65536 bytes; 4096 unless said. An
+    /// existing file keeps its own, and opening it with another one is an error.
     pub fn page_bytes(&mut self, bytes: usize) -> &mut Self {
         self.page_bytes = Some(bytes);
         self
     }
 
-    /// How large a new file may become, in bytes, and how much address space is reserved for it; 1 TiB
-    /// unless said, or as much as the system allows. An existing file keeps its limit.
+    /// How large a new file may become, in bytes, and how much address space is reserved for it; 1
+    /// TiB unless said, or as much as the system allows. An existing file keeps its limit.
     pub fn upper_bytes(&mut self, bytes: u64) -> &mut Self {
         self.upper_bytes = Some(bytes);
         self
@@ -89,21 +100,22 @@ impl Options {
         self
     }
 
-    /// Bytes that the file of a new environment grows by; 0, the default, lets the growth follow the size.
+    /// Bytes that the file of a new environment grows by; 0, the default, lets the growth follow
+    /// the size.
     pub fn grow_bytes(&mut self, bytes: u64) -> &mut Self {
         self.grow_bytes = bytes;
         self
     }
 
-    /// A free tail of at least so many bytes is given back to the system (8 MiB unless said); 0: never.
-    /// Taken when the environment is created.
+    /// A free tail of at least so many bytes is given back to the system (8 MiB unless said); 0:
+    /// never. Taken when the environment is created.
     pub fn shrink_bytes(&mut self, bytes: u64) -> &mut Self {
         self.shrink_bytes = bytes;
         self
     }
 
-    /// Bytes of changed pages that a write transaction keeps in memory before it writes them out; 256 MiB
-    /// unless said. Larger transactions only cost writes, never correctness.
+    /// Bytes of changed pages that a write transaction keeps in memory before it writes them out;
+    /// 256 MiB unless said. Larger transactions only cost writes, never correctness.
     pub fn spill_bytes(&mut self, bytes: usize) -> &mut Self {
         self.spill_bytes = bytes;
         self
@@ -121,15 +133,15 @@ impl Options {
         self
     }
 
-    /// Opens for reading only. Readers still use the lock file where it can be written; where it cannot, the
-    /// file must not be open for writing anywhere.
+    /// Opens for reading only. Readers still use the lock file where it can be written; where it
+    /// cannot, the file must not be open for writing anywhere.
     pub fn read_only(&mut self, yes: bool) -> &mut Self {
         self.read_only = yes;
         self
     }
 
-    /// Refuses to share the file: the open fails with [`Error::Busy`] if anybody has it open, and nobody else
-    /// can open it until this one is closed.
+    /// Refuses to share the file: the open fails with [`Error::Busy`] if anybody has it open, and
+    /// nobody else can open it until this one is closed.
     pub fn exclusive(&mut self, yes: bool) -> &mut Self {
         self.exclusive = yes;
         self
@@ -147,34 +159,36 @@ impl Options {
         self
     }
 
-    /// How long [`Env::write`] waits for another writer before it fails with [`Error::Busy`]; an hour unless
-    /// said.
+    /// How long [`Env::write`] waits for another writer before it fails with [`Error::Busy`]; an
+    /// hour unless said.
     pub fn lock_timeout(&mut self, timeout: Duration) -> &mut Self {
         self.lock_timeout = timeout;
         self
     }
 
-    /// Opens from the meta in slot 0, 1 or 2, whatever the others say: the last resort for a file that does
-    /// not open otherwise. Everything newer than that meta is given up, and only a check tells whether what
-    /// it shows is whole.
+    /// Opens from the meta in slot 0, 1 or 2, whatever the others say: the last resort for a file
+    /// that does not open otherwise. Everything newer than that meta is given up, and only a check
+    /// tells whether what it shows is whole.
     pub fn meta_slot(&mut self, slot: u8) -> &mut Self {
         self.meta_slot = Some(slot);
         self
     }
 
-    /// Opens or creates the environment at `path`; its lock file lies beside it, with `-lock` appended.
+    /// Opens or creates the environment at `path`; its lock file lies beside it, with `-lock`
+    /// appended.
     ///
     /// # Soundness
-    /// This function is safe although the file is mapped into memory. What it relies on: only this library
-    /// writes the file. Its users are held to that by locks; a process that writes to the file past them, or
-    /// cuts it short, can make readers see changing bytes or be killed by `SIGBUS`, as it could with any file
-    /// they read. Pages that a transaction can reach are never written to, every offset and length that
-    /// comes from the file is checked where it is used, and no reference to the whole map ever exists.
+    /// This function is safe although the file is mapped into memory. What it relies on: only this
+    /// library writes the file. Its users are held to that by locks; a process that writes to the
+    /// file past them, or cuts it short, can make readers see changing bytes or be killed by
+    /// `SIGBUS`, as it could with any file they read. Pages that a transaction can reach are never
+    /// written to, every offset and length that comes from the file is checked where it is used,
+    /// and no reference to the whole map ever exists.
     ///
     /// # Errors
-    /// [`Error::NotOurs`] for what is no environment, [`Error::Version`] for a newer one, [`Error::Corrupt`]
-    /// for a damaged one, [`Error::Busy`] if it cannot be shared, [`Error::Io`] for everything the system
-    /// refuses.
+    /// [`Error::NotOurs`] for what is no environment, [`Error::Version`] for a newer one,
+    /// [`Error::Corrupt`] for a damaged one, [`Error::Busy`] if it cannot be shared, [`Error::Io`]
+    /// for everything the system refuses.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Env> {
         self.check()?;
         Env::open_at(path.as_ref(), self)

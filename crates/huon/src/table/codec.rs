@@ -4,6 +4,12 @@ use crate::error::{Error, Result};
 use crate::txn::names::Order;
 
 /// Room for an encoded key or value: small ones need no allocation.
+///
+/// ```
+/// let mut scratch = huon::Scratch::default();
+/// assert_eq!(scratch.keep(&[1, 2, 3]), [1, 2, 3]);
+/// scratch.buffer().extend_from_slice(b"longer than sixteen bytes");
+/// ```
 #[derive(Default)]
 pub struct Scratch {
     small: [u8; 16],
@@ -76,12 +82,45 @@ pub trait Codec: 'static {
 }
 
 /// A codec whose bytes sort as its items do, in the order it names.
+///
+/// ```
+/// use huon::{Codec, KeyCodec, Scratch};
+///
+/// /// Signed integers: with the sign bit flipped, big-endian bytes sort as the numbers do.
+/// struct I64;
+/// impl Codec for I64 {
+///     type In = i64;
+///     type Out<'t> = i64;
+///     fn encode<'a>(item: &'a i64, scratch: &'a mut Scratch) -> &'a [u8] {
+///         scratch.keep(&(*item as u64 ^ 1 << 63).to_be_bytes())
+///     }
+///     fn decode(bytes: &[u8]) -> huon::Result<i64> {
+///         huon::U64::decode(bytes).map(|n| (n ^ 1 << 63) as i64)
+///     }
+/// }
+/// impl KeyCodec for I64 {}
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let mut txn = env.write()?;
+/// let t = txn.create(&huon::TableDef::<I64, huon::Unit>::new("t"))?;
+/// for n in [3, -7, 0] {
+///     t.put(&mut txn, &n, &())?;
+/// }
+/// assert_eq!(t.first(&txn)?, Some((-7, ())));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait KeyCodec: Codec {
     /// The order of a table with such keys.
     const ORDER: Order = Order::Bytes;
 }
 
 /// Plain bytes.
+///
+/// ```
+/// use huon::{Bytes, Codec, Scratch};
+/// assert_eq!(Bytes::encode(b"as it is", &mut Scratch::default()), b"as it is");
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Bytes;
 
@@ -103,6 +142,13 @@ impl Codec for Bytes {
 impl KeyCodec for Bytes {}
 
 /// UTF-8 text.
+///
+/// ```
+/// use huon::{Codec, Error, Str};
+/// assert_eq!(Str::decode(b"text")?, "text");
+/// assert!(matches!(Str::decode(b"\xFF"), Err(Error::Decode(_))));
+/// # Ok::<(), huon::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Str;
 
@@ -122,6 +168,16 @@ impl Codec for Str {
 impl KeyCodec for Str {}
 
 /// Nothing: for tables that are sets of keys.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let mut txn = env.write()?;
+/// let seen = txn.create(&huon::TableDef::<huon::Str, huon::Unit>::new("seen"))?;
+/// assert!(seen.put(&mut txn, "ann", &())?);
+/// assert!(!seen.put(&mut txn, "ann", &())?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Unit;
 

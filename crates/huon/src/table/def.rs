@@ -29,17 +29,48 @@ impl<K: KeyCodec, V> TableDef<K, V> {
     }
 
     /// The same, with a name made at run time; any bytes but none at all.
+    ///
+    /// ```
+    /// let year = huon::TableDef::<huon::U64, huon::Str>::named(format!("events-{}", 2024));
+    /// assert_eq!(year.name(), b"events-2024");
+    /// ```
     pub fn named(name: impl Into<Vec<u8>>) -> TableDef<K, V> {
         TableDef { name: Cow::Owned(name.into()), order: K::ORDER, types: PhantomData }
     }
 
-    /// The unnamed main table. It always exists, and holds the records of the named ones, which stay hidden:
-    /// its own keys and their names must differ.
+    /// The unnamed main table. It always exists, and holds the records of the named ones, which
+    /// stay hidden: its own keys and their names must differ.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let main = txn.create(&huon::TableDef::<huon::Str, huon::Str>::main())?;
+    /// main.put(&mut txn, "version", "3")?;
+    /// txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("users"))?;
+    /// assert_eq!(main.iter(&txn)?.count(), 1, "the record of `users` is hidden");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub const fn main() -> TableDef<K, V> {
         TableDef { name: Cow::Borrowed(b""), order: Order::Bytes, types: PhantomData }
     }
 
     /// With another order of keys than the key type has.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// use huon::{Order, Str, TableDef, Unit};
+    /// let hosts = TableDef::<Str, Unit>::new("hosts").ordered(Order::Reversed);
+    /// let hosts = txn.create(&hosts)?;
+    /// for host in ["a.org", "b.com", "c.org"] {
+    ///     hosts.put(&mut txn, host, &())?;
+    /// }
+    /// let by_end: Result<Vec<_>, _> = hosts.iter(&txn)?.map(|r| r.map(|r| r.0)).collect();
+    /// assert_eq!(by_end?, ["a.org", "c.org", "b.com"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn ordered(mut self, order: Order) -> TableDef<K, V> {
         self.order = order;
         self
@@ -63,8 +94,8 @@ impl<K, V> fmt::Debug for TableDef<K, V> {
 /// A handle of a table; see [`ReadTxn::open`](crate::ReadTxn::open) and
 /// [`WriteTxn::create`](crate::WriteTxn::create).
 ///
-/// It is a small `Copy` value, good for every transaction of its environment, for as long as that is open.
-/// In a snapshot where the table does not exist its methods fail with
+/// It is a small `Copy` value, good for every transaction of its environment, for as long as that
+/// is open. In a snapshot where the table does not exist its methods fail with
 /// [`Error::TableMissing`](crate::Error::TableMissing).
 pub struct Table<K, V> {
     pub(crate) id: TableId,
@@ -84,6 +115,16 @@ impl<K, V> Table<K, V> {
     }
 
     /// The same table seen as bytes.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", &1)?;
+    /// assert_eq!(t.raw().get(&txn, b"ann")?, Some(&1u64.to_be_bytes()[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn raw(self) -> RawTable {
         Table::of(self.id)
     }

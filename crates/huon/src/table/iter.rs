@@ -88,12 +88,24 @@ impl<K: KeyCodec, V: Codec> DoubleEndedIterator for Range<'_, K, V> {
 
 impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// All records, in key order.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "bob", &2)?;
+    /// t.put(&mut txn, "ann", &1)?;
+    /// let all: Result<Vec<_>, _> = t.iter(&txn)?.collect();
+    /// assert_eq!(all?, [("ann", 1), ("bob", 2)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn iter<'t>(self, txn: &'t impl Txn) -> Result<Range<'t, K, V>> {
         Range::new(txn.seat().0, self.id, Bound::Unbounded, Bound::Unbounded)
     }
 
-    /// The records of a range of keys, in key order; `.rev()` goes the other way. An upper bound below the
-    /// lower one gives nothing.
+    /// The records of a range of keys, in key order; `.rev()` goes the other way. An upper bound
+    /// below the lower one gives nothing.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -120,8 +132,21 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
 
     /// The records whose keys begin with the bytes of `prefix`.
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// for name in ["ann", "anton", "bob"] {
+    ///     t.put(&mut txn, name, &0)?;
+    /// }
+    /// assert_eq!(t.prefix(&txn, "an")?.count(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
-    /// [`Error::TableKind`] unless keys are ordered as byte strings: elsewhere they do not lie together.
+    /// [`Error::TableKind`] unless keys are ordered as byte strings: elsewhere they do not lie
+    /// together.
     pub fn prefix<'t>(self, txn: &'t impl Txn, prefix: &K::In) -> Result<Range<'t, K, V>> {
         let seat = txn.seat().0;
         if seat.tree(self.id)?.order != OrderKind::Bytes {
@@ -135,23 +160,66 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     }
 
     /// The record with the lowest key.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
+    ///     t.put(&mut txn, name, &(n as u64))?;
+    /// }
+    /// assert_eq!(t.first(&txn)?, Some(("ann", 0)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn first<'t>(self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
         self.iter(txn)?.step(true)
     }
 
     /// The record with the highest key.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
+    ///     t.put(&mut txn, name, &(n as u64))?;
+    /// }
+    /// assert_eq!(t.last(&txn)?, Some(("cid", 2)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn last<'t>(self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
         self.iter(txn)?.step(false)
     }
 
     /// A cursor that borrows the transaction, before the first record.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
+    ///     t.put(&mut txn, name, &(n as u64))?;
+    /// }
+    /// let mut cursor = t.cursor(&txn)?;
+    /// cursor.seek("b");
+    /// assert_eq!(cursor.next()?, Some(("bob", 1)));
+    /// assert_eq!(cursor.peek_next()?, Some(("cid", 2)));
+    /// assert_eq!(cursor.prev()?, Some(("bob", 1)));
+    /// assert_eq!(cursor.prev()?, Some(("ann", 0)));
+    /// assert_eq!(cursor.prev()?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cursor<'t, T: Txn>(self, txn: &'t T) -> Result<Cursor<'t, T, K, V>> {
         let mut cursor = Cursor { txn, scan: self.scan() };
         cursor.scan.place(txn.seat().0)?;
         Ok(cursor)
     }
 
-    /// A detached cursor, before the first record: it borrows nothing, so several may live beside writes.
+    /// A detached cursor, before the first record: it borrows nothing, so several may live beside
+    /// writes.
     pub fn scan(self) -> Scan<K, V> {
         Scan {
             id: self.id,
@@ -185,9 +253,10 @@ enum Gap {
 
 /// A detached cursor: a gap between two records, remembered by key.
 ///
-/// It may be used with any transaction of the environment, one after another, and between the changes of a
-/// write transaction: after each it goes on where it stood. What it has returned last is not returned again,
-/// and what is inserted next to it is seen. A step costs one key copy; after a change also a descent.
+/// It may be used with any transaction of the environment, one after another, and between the
+/// changes of a write transaction: after each it goes on where it stood. What it has returned last
+/// is not returned again, and what is inserted next to it is seen. A step costs one key copy; after
+/// a change also a descent.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;

@@ -19,8 +19,19 @@ pub type Append<'a, K, V> = dyn FnMut(&<K as Codec>::In, &<V as Codec>::In) -> R
 impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// The value of `key`.
     ///
-    /// Costs one descent: no allocation, no system call. The answer borrows the transaction; in a read
-    /// transaction it lies in the file's map.
+    /// Costs one descent: no allocation, no system call. The answer borrows the transaction; in a
+    /// read transaction it lies in the file's map.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", &7)?;
+    /// assert_eq!(t.get(&txn, "ann")?, Some(7));
+    /// assert_eq!(t.get(&txn, "bob")?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Corrupt`] if a page on the way is damaged, [`Error::Decode`] from the codec.
@@ -32,6 +43,16 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     }
 
     /// Whether `key` is there.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", &7)?;
+    /// assert!(t.contains(&txn, "ann")? && !t.contains(&txn, "bob")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn contains(self, txn: &impl Txn, key: &K::In) -> Result<bool> {
         let mut scratch = Scratch::default();
         Ok(txn.seat().0.get(self.id, K::encode(key, &mut scratch))?.is_some())
@@ -44,25 +65,69 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
 
     /// Stores `value` under `key`; whether the key is new. An identical value costs no write.
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// assert!(t.put(&mut txn, "ann", &7)?);
+    /// assert!(!t.put(&mut txn, "ann", &8)?, "the key is not new");
+    /// assert_eq!(t.get(&txn, "ann")?, Some(8));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
-    /// [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::KeyLength`], [`Error::TableKind`] leave
-    /// the transaction as it was; [`Error::MapFull`] and [`Error::Io`] leave it broken.
+    /// [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::KeyLength`], [`Error::TableKind`]
+    /// leave the transaction as it was; [`Error::MapFull`] and [`Error::Io`] leave it broken.
     pub fn put(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
         self.put_as(txn, key, value, PutMode::Upsert).map(|put| put == Put::Inserted)
     }
 
     /// Stores `value` only if `key` is new; whether it was.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// assert!(t.insert_new(&mut txn, "ann", &7)?);
+    /// assert!(!t.insert_new(&mut txn, "ann", &8)?);
+    /// assert_eq!(t.get(&txn, "ann")?, Some(7));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insert_new(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
         self.put_as(txn, key, value, PutMode::InsertNew).map(|put| put == Put::Inserted)
     }
 
     /// Stores `value` only if `key` exists; whether it did.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// assert!(!t.update(&mut txn, "ann", &7)?);
+    /// t.put(&mut txn, "ann", &7)?;
+    /// assert!(t.update(&mut txn, "ann", &8)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn update(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
         self.put_as(txn, key, value, PutMode::Update).map(|put| put == Put::Overwritten)
     }
 
-    /// Stores `value` under a `key` that is above all others: cheaper than [`Table::put`], and fills pages to
-    /// the brim.
+    /// Stores `value` under a `key` that is above all others: cheaper than [`Table::put`], and
+    /// fills pages to the brim.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.append(&mut txn, "ann", &7)?;
+    /// t.append(&mut txn, "bob", &8)?;
+    /// assert!(matches!(t.append(&mut txn, "abe", &9), Err(huon::Error::KeyOutOfOrder)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::KeyOutOfOrder`] if it is not.
@@ -71,6 +136,16 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     }
 
     /// Stores `value` under `key` and returns the bytes that were there before.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// assert_eq!(t.replace(&mut txn, "ann", &7)?, None);
+    /// assert_eq!(t.replace(&mut txn, "ann", &8)?, Some(7u64.to_be_bytes().to_vec()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn replace(
         self,
         txn: &mut WriteTxn,
@@ -83,6 +158,17 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     }
 
     /// Deletes `key` and returns the bytes that were there.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", &7)?;
+    /// assert_eq!(t.take(&mut txn, "ann")?, Some(7u64.to_be_bytes().to_vec()));
+    /// assert_eq!(t.take(&mut txn, "ann")?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn take(self, txn: &mut WriteTxn, key: &K::In) -> Result<Option<Vec<u8>>> {
         let old = self.get_bytes(txn, key)?;
         if old.is_some() {
@@ -112,8 +198,21 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         })
     }
 
-    /// Stores a value of `bytes` bytes that `fill` writes in place, without a copy of its own: inline values
-    /// in their page, large ones in the buffer that goes to the file. The bytes are zero at first.
+    /// Stores a value of `bytes` bytes that `fill` writes in place, without a copy of its own:
+    /// inline values in their page, large ones in the buffer that goes to the file. The bytes are
+    /// zero at first.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::Bytes>::new("t"))?;
+    /// t.reserve(&mut txn, "ramp", 256, |place| {
+    ///     (0..=255).zip(place).for_each(|(n, byte)| *byte = n);
+    /// })?;
+    /// assert_eq!(t.get(&txn, "ramp")?.map(|ramp| ramp[17]), Some(17));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn reserve(
         self,
         txn: &mut WriteTxn,
@@ -136,6 +235,17 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     }
 
     /// Deletes `key`; whether it was there.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", &7)?;
+    /// assert!(t.delete(&mut txn, "ann")?);
+    /// assert!(!t.delete(&mut txn, "ann")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn delete(self, txn: &mut WriteTxn, key: &K::In) -> Result<bool> {
         let mut scratch = Scratch::default();
         let key = K::encode(key, &mut scratch);
@@ -144,7 +254,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         })
     }
 
-    /// Deletes all keys of a range; how many there were. Costs in proportion to the pages they fill.
+    /// Deletes all keys of a range; how many there were. Costs in proportion to the pages they
+    /// fill.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -171,6 +282,17 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     }
 
     /// Deletes everything in the table; the table stays.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", &7)?;
+    /// t.clear(&mut txn)?;
+    /// assert_eq!(t.count(&txn)?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn clear(self, txn: &mut WriteTxn) -> Result<()> {
         let is_main = self.is_main();
         txn.change_unordered(self.number_in(txn)?, true, |pages, tree| {
@@ -180,11 +302,34 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     }
 
     /// Deletes the table and everything in it; whether it existed.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// assert!(t.drop_table(&mut txn)?);
+    /// assert!(matches!(t.count(&txn), Err(huon::Error::TableMissing)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn drop_table(self, txn: &mut WriteTxn) -> Result<bool> {
         txn.drop_table(self.number_in(txn)?)
     }
 
     /// Gives the table another name. This handle stands for a missing table from then on.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", &7)?;
+    /// t.rename(&mut txn, b"people")?;
+    /// let people = txn.open(&huon::TableDef::<huon::Str, huon::U64>::new("people"))?.unwrap();
+    /// assert_eq!(people.get(&txn, "ann")?, Some(7));
+    /// assert!(t.get(&txn, "ann").is_err(), "the old handle");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::TableExists`] if the name is taken, by a table or a record.

@@ -23,6 +23,20 @@ mod sealed {
 pub(crate) use sealed::Sealed;
 
 /// A transaction that can be read from: [`ReadTxn`] or [`WriteTxn`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let mut txn = env.write()?;
+/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+/// fn count(table: huon::Table<huon::Str, huon::U64>, txn: &impl huon::Txn) -> huon::Result<u64> {
+///     table.count(txn)
+/// }
+/// assert_eq!(count(t, &txn)?, 0);
+/// txn.commit()?;
+/// assert_eq!(count(t, &env.read()?)?, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Txn: Sealed {}
 
 /// The transaction behind a `&impl Txn`.
@@ -119,7 +133,8 @@ impl ReadTxn {
     /// A handle of the table, if it exists in this snapshot.
     ///
     /// # Errors
-    /// [`Error::TableKind`] if the name belongs to an ordinary record, or to a table of another order.
+    /// [`Error::TableKind`] if the name belongs to an ordinary record, or to a table of another
+    /// order.
     pub fn open<K: KeyCodec, V>(&self, def: &TableDef<K, V>) -> Result<Option<Table<K, V>>> {
         let id = intern(&self.core, def)?;
         Ok(self.tree(id)?.map(|_| Table::of(self.core.names.handle(id))))
@@ -142,6 +157,18 @@ impl WriteTxn {
     }
 
     /// A handle of the table, which is created if it does not exist.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
+    /// assert!(txn.open(&T)?.is_none());
+    /// let t = txn.create(&T)?;
+    /// t.put(&mut txn, "ann", &1)?;
+    /// assert_eq!(txn.create(&T)?.count(&txn)?, 1, "it is the same table");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`ReadTxn::open`].

@@ -1,7 +1,7 @@
 //! Building a packed tree bottom-up from input in key order.
 //!
-//! Pages are filled to the brim and left behind; only the right edge is held. Compaction, `load` and
-//! conversions use it.
+//! Pages are filled to the brim and left behind; only the right edge is held. Compaction, `load`
+//! and conversions use it.
 
 use crate::error::{Error, Result};
 use crate::page::{self, BranchMut, KeyOrder, LeafMut, MAX_DEPTH, PayloadKind, Ptr, Reason, Tree};

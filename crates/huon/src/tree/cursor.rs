@@ -1,7 +1,7 @@
 //! Iterating a tree: a borrowing cursor with two ends.
 //!
-//! A [`Span`] is the part of a tree between two places. Its places are items (T1), so both ends can move
-//! until they meet, and no key is compared on the way.
+//! A [`Span`] is the part of a tree between two places. Its places are items (T1), so both ends can
+//! move until they meet, and no key is compared on the way.
 
 use std::ops::Bound;
 

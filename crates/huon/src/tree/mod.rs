@@ -1,7 +1,8 @@
 //! Order: a tree over pages, given as a value.
 //!
-//! A [`Tree`](crate::page::Tree) is a record: root, depth, counts. All functions take a page source (or the
-//! writer's pages) and such a record, so that tables, the catalog and, later, duplicate sub-trees share one set.
+//! A [`Tree`](crate::page::Tree) is a record: root, depth, counts. All functions take a page source
+//! (or the writer's pages) and such a record, so that tables, the catalog and, later, duplicate
+//! sub-trees share one set.
 
 pub(crate) mod build;
 pub(crate) mod cursor;

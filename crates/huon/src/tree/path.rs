@@ -1,10 +1,10 @@
 //! A path: the way from the root of a tree to one place in a leaf.
 //!
-//! A path holds page numbers, never pointers into pages, so it stays valid across spills and copies of
-//! other pages; who changes the tree seeks again.
+//! A path holds page numbers, never pointers into pages, so it stays valid across spills and copies
+//! of other pages; who changes the tree seeks again.
 //!
-//! T1. A path stands on an item (`index < count` of its leaf), or at the end of the tree (last leaf,
-//!     `index == count`), or nowhere (empty tree).
+//! T1. A path stands on an item (`index < count` of its leaf), or at the end of the tree (last
+//!     leaf, `index == count`), or nowhere (empty tree).
 
 use crate::error::{Error, Result};
 use crate::page::{KeyOrder, Leaf, MAX_DEPTH, Ptr, Reason, Tree};
@@ -222,7 +222,8 @@ impl Path {
         Ok(true)
     }
 
-    /// Moves to the neighbouring leaf: the next one for `Aim::First`, the one before for `Aim::Last`.
+    /// Moves to the neighbouring leaf: the next one for `Aim::First`, the one before for
+    /// `Aim::Last`.
     fn turn<S: PageSource, O: KeyOrder>(
         &mut self,
         source: &S,

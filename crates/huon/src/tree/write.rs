@@ -1,10 +1,11 @@
 //! Changing a tree: touch the path, edit the leaf, carry what is left over upward.
 //!
-//! A split that does not make room enough (keys near the maximum) is followed by another; a new page is
-//! linked by seeking its separator from the root. So no path is ever repaired, and no case is special.
+//! A split that does not make room enough (keys near the maximum) is followed by another; a new
+//! page is linked by seeking its separator from the root. So no path is ever repaired, and no case
+//! is special.
 //!
-//! T2. After each function of this module every page of the tree that was changed is this level's own, all
-//!     separators bound their children, and `entries` and the page counts are right.
+//! T2. After each function of this module every page of the tree that was changed is this level's
+//!     own, all separators bound their children, and `entries` and the page counts are right.
 
 use std::ops::Bound;
 
@@ -175,7 +176,8 @@ fn plant(pages: &mut Pages, tree: &mut Tree) -> Result<()> {
     Ok(())
 }
 
-/// Makes every page of the path this level's own, top down: each parent learns where its child went.
+/// Makes every page of the path this level's own, top down: each parent learns where its child
+/// went.
 pub(crate) fn touch_path(pages: &mut Pages, tree: &mut Tree, path: &mut Path) -> Result<()> {
     let mut parent: Option<(Ptr, usize)> = None;
     for frame in path.frames_mut() {
@@ -274,7 +276,8 @@ fn split_leaf<O: KeyOrder>(
     link(pages, tree, order, 1, &separator, right)
 }
 
-/// Links `child`, whose keys start at `separator`, into the branch of `level` that the separator leads to.
+/// Links `child`, whose keys start at `separator`, into the branch of `level` that the separator
+/// leads to.
 fn link<O: KeyOrder>(
     pages: &mut Pages,
     tree: &mut Tree,
@@ -299,7 +302,8 @@ fn link<O: KeyOrder>(
     }
 }
 
-/// Divides the last branch of a touched path with the new child in it, and links the right part one level up.
+/// Divides the last branch of a touched path with the new child in it, and links the right part one
+/// level up.
 fn split_branch<O: KeyOrder>(
     pages: &mut Pages,
     tree: &mut Tree,
@@ -454,8 +458,9 @@ fn remove_cells(
     Ok(())
 }
 
-/// Carries empty and underfull pages upward from the leaf of a touched path, and takes a root away that has
-/// become needless. Neighbours are merged when they fit one page; nothing is ever shifted between them.
+/// Carries empty and underfull pages upward from the leaf of a touched path, and takes a root away
+/// that has become needless. Neighbours are merged when they fit one page; nothing is ever shifted
+/// between them.
 fn carry_shrinking<O: KeyOrder>(
     pages: &mut Pages,
     tree: &mut Tree,
@@ -511,8 +516,8 @@ fn lower_root(pages: &mut Pages, tree: &mut Tree, mut count: usize) -> Result<()
     Ok(())
 }
 
-/// Merges a sparsely filled page with the neighbour right of it, else left of it, under the same parent.
-/// The answer is the parent's slot that has lost its page.
+/// Merges a sparsely filled page with the neighbour right of it, else left of it, under the same
+/// parent. The answer is the parent's slot that has lost its page.
 fn merge_with_neighbour<O: KeyOrder>(
     pages: &mut Pages,
     tree: &mut Tree,
@@ -534,7 +539,8 @@ fn merge_with_neighbour<O: KeyOrder>(
     Ok(None)
 }
 
-/// Less than two fifths full: merging such a page with a neighbour leaves room for the next inserts.
+/// Less than two fifths full: merging such a page with a neighbour leaves room for the next
+/// inserts.
 fn is_sparse(pages: &Pages, ptr: Ptr, level: u8) -> Result<bool> {
     Ok(live_bytes(pages, ptr, level)? * 5 < pages.page_bytes() * 2)
 }
@@ -546,7 +552,8 @@ fn live_bytes(pages: &Pages, ptr: Ptr, level: u8) -> Result<usize> {
     }
 }
 
-/// Merges children `left` and `left + 1` of a touched branch into the left one if they fit one page.
+/// Merges children `left` and `left + 1` of a touched branch into the left one if they fit one
+/// page.
 fn merge_pair<O: KeyOrder>(
     pages: &mut Pages,
     order: O,
