@@ -1,7 +1,8 @@
 //! Crash images: every file that a kill or a power cut may leave behind a script, and what must be
 //! true of it.
 //!
-//! 1. A power cut keeps what was flushed and any part of what was done since, in pieces of a sector;
+//! 1. A power cut keeps what was flushed and any part of what was done since, in pieces of a
+//!    sector;
 //!    a kill keeps everything, with the lock file as it was.
 //! 2. What opens afterwards shows the state of one commit over all tables: not older than the last
 //!    one acknowledged as durable (after a kill: as committed), not newer than the last one begun.
