@@ -97,6 +97,20 @@ impl<K, V> fmt::Debug for TableDef<K, V> {
 /// It is a small `Copy` value, good for every transaction of its environment, for as long as that
 /// is open. In a snapshot where the table does not exist its methods fail with
 /// [`Error::TableMissing`](crate::Error::TableMissing).
+///
+/// # Errors
+/// Beside their own, all methods of a table that take a transaction can fail with
+/// [`Error::TableMissing`](crate::Error::TableMissing); with
+/// [`Error::Corrupt`](crate::Error::Corrupt) if a page that they need is damaged; with
+/// [`Error::Decode`](crate::Error::Decode) from the codec; and in a write transaction with
+/// [`Error::TxnBroken`](crate::Error::TxnBroken) after an earlier failure. A change can fail with
+/// [`Error::MapFull`](crate::Error::MapFull) or [`Error::Io`](crate::Error::Io), which break the
+/// transaction: nothing of it can be committed then, and everything before it stays as it was.
+///
+/// # Cost
+/// A method that looks for a key makes one descent, over as many pages as the tree is deep. A
+/// change
+/// copies these pages once in a transaction.
 pub struct Table<K, V> {
     pub(crate) id: TableId,
     types: PhantomData<fn(K) -> V>,

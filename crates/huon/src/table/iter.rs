@@ -115,7 +115,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// for (i, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
     ///     t.put(&mut txn, name, &(i as u64))?;
     /// }
-    /// let names: Result<Vec<_>, _> = t.range(&txn, "b"..)?.rev().map(|r| r.map(|r| r.0)).collect();
+    /// let names: Result<Vec<_>, _> = t.range(&txn, "b"..)?.rev().map(|r| r.map(|r|
+    /// r.0)).collect();
     /// assert_eq!(names?, ["cid", "bob"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -281,7 +281,11 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         })
     }
 
-    /// Deletes everything in the table; the table stays.
+    /// Deletes everything in the table; the table stays. Reads its branches, and its leaves only
+    /// where
+    /// it has large values.
+    ///
+    /// For the main table this is [`Error::TableKind`] while there are named tables.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
