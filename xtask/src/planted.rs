@@ -1,6 +1,7 @@
 //! `cargo xtask planted`: does the suite notice the bugs that are planted for it?
 //!
-//! Builds the tests once with the feature that holds the bugs, shows that they pass with none of them, and
+//! Builds the tests once with the feature that holds the bugs, shows that they pass with none of
+//! them, and
 //! runs each test binary against each bug until one fails. The tests do not know what is planted.
 
 use std::path::PathBuf;

@@ -202,7 +202,8 @@ impl fmt::Display for Error {
             }
             Error::Poisoned => write!(
                 f,
-                "a flush failed and what reached the disk is unknown; close the file in all processes and open it again"
+                "a flush failed and what reached the disk is unknown; close the file in all \
+                 processes and open it again"
             ),
             Error::Forked => {
                 write!(f, "the environment was opened before fork; open it again in this process")

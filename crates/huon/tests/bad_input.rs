@@ -50,9 +50,8 @@ fn lengths_over_the_limits() {
     let t = txn.create(&T).unwrap();
     let long = "k".repeat(max + 1);
     let error = t.put(&mut txn, &long, b"v").unwrap_err();
-    assert!(
-        matches!(error, Error::KeyTooLong { bytes, max: m } if bytes as usize == max + 1 && m as usize == max)
-    );
+    let Error::KeyTooLong { bytes, max: limit } = error else { panic!("{error}") };
+    assert_eq!((bytes as usize, limit as usize), (max + 1, max));
     assert!(error.to_string().contains(&format!("{max}")), "{error}");
     // The refusal has changed nothing, and the transaction goes on.
     t.put(&mut txn, &long[1..], b"v").unwrap();
@@ -219,7 +218,8 @@ fn a_second_open_that_cannot_be_shared() {
     let first = open(&place.path).unwrap();
     let second = open(&place.path).unwrap();
     assert!(matches!(Env::options().exclusive(true).open(&place.path), Err(Error::Busy(_))));
-    // Two opens in one process are two clients: what one does the other sees, and closing one harms nobody.
+    // Two opens in one process are two clients: what one does the other sees, and closing one harms
+    // nobody.
     put(&first, "m", b"x").unwrap();
     assert_eq!(get(&second, "m"), Some(b"x".to_vec()));
     let reader = second.read().unwrap();

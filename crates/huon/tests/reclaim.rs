@@ -61,7 +61,8 @@ fn a_sleeping_reader_costs_at_most_one_copy() {
     assert!(sizes[1] <= sizes[0] + copy_bytes + step, "{sizes:?}");
 }
 
-/// A held page is free again as soon as its reader is gone, also for another process's first transaction.
+/// A held page is free again as soon as its reader is gone, also for another process's first
+/// transaction.
 #[test]
 fn what_a_reader_held_is_found_again() {
     let dir = place();
@@ -90,7 +91,8 @@ fn what_a_reader_held_is_found_again() {
     assert!(used_bytes(&other) <= with_reader + (64 << 12), "{with_reader} {}", used_bytes(&other));
 }
 
-/// Bound 3: a one-key durable commit writes the table's path, the catalog's path and one meta, in one flush.
+/// Bound 3: a one-key durable commit writes the table's path, the catalog's path and one meta, in
+/// one flush.
 #[test]
 fn a_small_durable_commit_writes_its_path_and_flushes_once() {
     let dir = place();

@@ -45,7 +45,8 @@ fn read_under_seccomp(path: &str) {
     let txn = env.read().unwrap();
     let t = txn.open(&T).unwrap().unwrap();
     let warm: usize = t.iter(&txn).unwrap().map(|item| item.unwrap().1.len()).sum();
-    // SAFETY: strict mode takes no further arguments; from here on other system calls kill the thread.
+    // SAFETY: strict mode takes no further arguments; from here on other system calls kill the
+    // thread.
     assert_eq!(unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_STRICT) }, 0);
     let mut sum = 0;
     for n in 0..RECORDS {
@@ -64,7 +65,8 @@ fn read_under_seccomp(path: &str) {
         true => b"\nsealed reader: all read\n",
         false => b"\nsealed reader: wrong sums\n",
     };
-    // SAFETY: the buffer is as long as is said; leaving the thread this way is the call that remains.
+    // SAFETY: the buffer is as long as is said; leaving the thread this way is the call that
+    // remains.
     unsafe {
         libc::write(1, said.as_ptr().cast(), said.len());
         libc::syscall(libc::SYS_exit, 0);

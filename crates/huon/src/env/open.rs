@@ -162,7 +162,8 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
             }
         } else if only_by_hand(options) && ground.storage.has_others()? {
             return Err(Error::Busy(
-                "the file is open elsewhere; a meta is chosen by hand only where nobody else is".into(),
+                "the file is open elsewhere; a meta is chosen by hand only where nobody else is"
+                    .into(),
             ));
         } else if ground.private {
             return open_private(ground, &gate, options);
@@ -189,8 +190,8 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
                     continue;
                 }
                 return Err(Error::Busy(
-                    "the file is in use, but not through this lock file: it was replaced while open, \
-                     or a process that may not write it reads it"
+                    "the file is in use, but not through this lock file: it was replaced while \
+                     open, or a process that may not write it reads it"
                         .into(),
                 ));
             }

@@ -142,7 +142,8 @@ fn newest_error(metas: &Metas) -> Error {
 fn chosen(store: &Store, meta: &Meta, meta_slot: u8, recovery: Recovery) -> Chosen {
     let block = meta.encode();
     debug_assert_eq!(meta.uuid, store.uuid);
-    Chosen { meta: meta.clone(), durable: None, meta_slot, checksum: meta_checksum(&block), recovery }
+    let checksum = meta_checksum(&block);
+    Chosen { meta: meta.clone(), durable: None, meta_slot, checksum, recovery }
 }
 
 /// Whether nothing that `before` sees has been written over. The free-space chunks that tell may

@@ -112,7 +112,8 @@ impl Env {
     /// free runs. Holds nobody up.
     ///
     /// # Errors
-    /// [`Error::Corrupt`](crate::Error::Corrupt) for a damaged catalog or list: [`Env::check`] says more.
+    /// [`Error::Corrupt`](crate::Error::Corrupt) for a damaged catalog or list: [`Env::check`] says
+    /// more.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

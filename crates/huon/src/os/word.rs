@@ -1,4 +1,5 @@
-//! The word that slots, ring and locks are made of: an atomic `u64`, a modelled one under `cfg(loom)`.
+//! The word that slots, ring and locks are made of: an atomic `u64`, a modelled one under
+//! `cfg(loom)`.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicU64 as Word, Ordering, fence};

@@ -68,7 +68,8 @@ impl ReadTxn {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.put(txn, "k", "v"))?;
+    /// # env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.put(txn,
+    /// "k", "v"))?;
     /// let txn = env.read()?;
     /// let t = txn.open(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.unwrap();
     /// assert!(txn.is_mapped(t.get(&txn, "k")?.unwrap().as_bytes()));

@@ -10,6 +10,8 @@
 
 mod report;
 mod space;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use crate::env::Env;

@@ -145,7 +145,8 @@ impl<'s> Dump<'s, '_, '_> {
         self.text.header("DATA=END")
     }
 
-    /// Writes the records of a leaf that can be read, if they are to be `shown`; whether that is all
+    /// Writes the records of a leaf that can be read, if they are to be `shown`; whether that is
+    /// all
     /// of them.
     fn leaf(
         &mut self,

@@ -221,7 +221,8 @@ fn work_is_bounded_by_what_a_transaction_uses() {
         judged += counts.items_judged;
     }
     println!(
-        "{items} items; over {rounds} commits: {opened} chunks opened, {written} written, {judged} items judged"
+        "{items} items; over {rounds} commits: {opened} chunks opened, {written} written, \
+         {judged} items judged"
     );
     assert!(written <= rounds / 5, "bound 3: {written} chunk pages in {rounds} commits");
 }
