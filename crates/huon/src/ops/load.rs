@@ -120,8 +120,8 @@ impl Env {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// let text = "VERSION=3\nformat=print\ndatabase=ages\ntype=btree\nHEADER=END\n ada\n
-    /// 36\nDATA=END\n";
+    /// let head = "VERSION=3\nformat=print\ndatabase=ages\ntype=btree\nHEADER=END\n";
+    /// let text = format!("{head} ada\n 36\nDATA=END\n");
     /// let report = env.load(&mut text.as_bytes(), &mut huon::LoadOptions::new())?;
     /// assert_eq!((report.tables, report.records), (1, 1));
     /// let ages = huon::TableDef::<huon::Str, huon::Str>::new("ages");

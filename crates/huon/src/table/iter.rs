@@ -115,9 +115,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// for (i, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
     ///     t.put(&mut txn, name, &(i as u64))?;
     /// }
-    /// let names: Result<Vec<_>, _> = t.range(&txn, "b"..)?.rev().map(|r| r.map(|r|
-    /// r.0)).collect();
-    /// assert_eq!(names?, ["cid", "bob"]);
+    /// let late: Result<Vec<_>, _> = t.range(&txn, "b"..)?.rev().collect();
+    /// assert_eq!(late?, [("cid", 2), ("bob", 1)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn range<'t, Q: Borrow<K::In>>(
