@@ -78,3 +78,25 @@ fn looking_from_a_chosen_meta_changes_nothing_for_others() {
     }
     assert_eq!(older, 2);
 }
+
+#[test]
+fn a_step_back_is_reported_until_the_next_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.huon");
+    made(&path);
+    Env::options().open(&path).unwrap().update(|txn| txn.create(&T)?.put(txn, "torn", &2)).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(4).position(|window| window == b"torn").unwrap();
+    bytes[at] ^= 1;
+    // A file that came from elsewhere, so that no lock file knows better.
+    std::fs::remove_file(dir.path().join("a.huon-lock")).unwrap();
+    std::fs::write(&path, bytes).unwrap();
+    for _ in 0..3 {
+        assert_eq!(read_only(&path).recovery(), Recovery::SteppedBack);
+    }
+    let env = Env::options().open(&path).unwrap();
+    assert_eq!(env.recovery(), Recovery::SteppedBack);
+    env.update(|txn| txn.create(&T)?.put(txn, "b", &3)).unwrap();
+    drop(env);
+    assert_eq!(read_only(&path).recovery(), Recovery::Clean);
+}

@@ -170,12 +170,14 @@ fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Option<Cho
     }
     let since = Txnid(left.durable_txnid);
     tail::verify(store, &left.image, since).ok()?;
+    // A whole meta above the image: who opened last has stepped back from it, and wrote nothing since.
+    let rejected = whole.first().is_some_and(|(_, newest)| newest.txnid > left.image.txnid);
     Some(Chosen {
         meta: left.image.clone(),
         durable: (durable.txnid < left.image.txnid).then(|| (*durable).clone()),
         meta_slot: *slot,
         checksum: left.durable_checksum,
-        recovery: Recovery::Newest,
+        recovery: if rejected { Recovery::SteppedBack } else { Recovery::Newest },
     })
 }
 
