@@ -305,6 +305,9 @@ pub(crate) struct Dump {
     /// Save what can be read of a damaged file; ends with 1 if that is not all
     #[arg(long)]
     pub(crate) rescue: bool,
+    /// Start from the meta in this slot, 0 to 2, instead of the newest whole one
+    #[arg(long, value_name = "SLOT", value_parser = clap::value_parser!(u8).range(..3))]
+    pub(crate) meta_slot: Option<u8>,
 }
 
 const LOAD_HELP: &str = "\

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use huon::{Bytes, Env, Order, RawTable, ReadTxn, TableDef, WriteTxn};
+use huon::{Bytes, Env, Order, RawTable, ReadTxn, Recovery, TableDef, WriteTxn};
 
 use crate::args::{Target, Writing};
 use crate::fail::{Code, Failure};
@@ -12,7 +12,28 @@ use crate::text::Form;
 
 /// Opens a file to look at it: nothing is created or written.
 pub(crate) fn look(path: &Path) -> Result<Env, Failure> {
-    Ok(Env::options().read_only(true).create(false).open(path)?)
+    Ok(told(path, Env::options().read_only(true).create(false).open(path)?))
+}
+
+/// The same from the meta in a slot of the user's choice; then nobody else may have the file open.
+pub(crate) fn look_from(path: &Path, meta_slot: Option<u8>) -> Result<Env, Failure> {
+    let Some(slot) = meta_slot else { return look(path) };
+    let mut options = Env::options();
+    options.read_only(true).create(false).exclusive(true).meta_slot(slot);
+    Ok(options.open(path)?)
+}
+
+/// Says so if the file does not show its newest snapshot: whatever follows is not the whole truth.
+fn told(path: &Path, env: Env) -> Env {
+    if is_stepped_back(&env) {
+        let path = path.display();
+        eprintln!("huon: {path}: the newest snapshot is damaged; this is the one before it.");
+    }
+    env
+}
+
+pub(crate) fn is_stepped_back(env: &Env) -> bool {
+    env.recovery() == Recovery::SteppedBack
 }
 
 /// Opens a file to change it, and creates it if that is wanted.
@@ -22,7 +43,7 @@ pub(crate) fn change(path: &Path, writing: &Writing, create: bool) -> Result<Env
     if let Some(bytes) = writing.page_size {
         options.page_bytes(bytes);
     }
-    Ok(options.open(path)?)
+    Ok(told(path, options.open(path)?))
 }
 
 /// What `--table` names; the main table without it. Whatever order a table has is the right one.

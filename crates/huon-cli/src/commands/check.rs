@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use huon::{CheckOptions, CheckReport, Env, Problem, Progress};
+use huon::{CheckOptions, CheckReport, Problem, Progress};
 use serde_json::{Value, json};
 
 use crate::args::Check;
@@ -17,15 +17,8 @@ const SHOWN_MAX: usize = 50;
 
 /// `huon check`.
 pub(crate) fn check(args: &Check) -> Outcome {
-    let env = match args.meta_slot {
-        None => open::look(&args.file)?,
-        // The slot counts for who opens first: make sure of that.
-        Some(slot) => {
-            let mut options = Env::options();
-            options.read_only(true).create(false).exclusive(true).meta_slot(slot);
-            options.open(&args.file)?
-        }
-    };
+    let env = open::look_from(&args.file, args.meta_slot)?;
+    let stepped_back = open::is_stepped_back(&env);
     let bar = Bar::bytes("checking");
     let mut report = |now: &Progress| {
         bar.at(now.done_bytes, now.total_bytes);
@@ -35,15 +28,15 @@ pub(crate) fn check(args: &Check) -> Outcome {
     drop(bar);
     let mut out = Out::new();
     if args.json {
-        out.json(&as_json(&found))?;
+        out.json(&as_json(&found, stepped_back))?;
     } else if !args.quiet {
-        print(&mut out, &found)?;
+        print(&mut out, &found, stepped_back)?;
     }
     out.finish()?;
-    Ok(if found.is_clean() { Code::Fine } else { Code::Problems })
+    Ok(if found.is_clean() && !stepped_back { Code::Fine } else { Code::Problems })
 }
 
-fn as_json(found: &CheckReport) -> Value {
+fn as_json(found: &CheckReport, stepped_back: bool) -> Value {
     let name = |table: &Vec<u8>| Form::Plain.show(table);
     let problem = |p: &Problem| json!({ "page": p.pgno, "table": p.table.as_ref().map(name), "text": p.text });
     let tables: Vec<Value> = found
@@ -53,7 +46,8 @@ fn as_json(found: &CheckReport) -> Value {
         .collect();
     json!({
         "snapshot": found.txnid,
-        "clean": found.is_clean(),
+        "clean": found.is_clean() && !stepped_back,
+        "stepped_back": stepped_back,
         "problem_count": found.problem_count,
         "problems": found.problems.iter().map(problem).collect::<Vec<_>>(),
         "notes": found.notes,
@@ -67,7 +61,7 @@ fn as_json(found: &CheckReport) -> Value {
     })
 }
 
-fn print(out: &mut Out, found: &CheckReport) -> Result<(), Failure> {
+fn print(out: &mut Out, found: &CheckReport, stepped_back: bool) -> Result<(), Failure> {
     for problem in found.problems.iter().take(SHOWN_MAX) {
         out.line(problem)?;
     }
@@ -95,6 +89,7 @@ fn print(out: &mut Out, found: &CheckReport) -> Result<(), Failure> {
         number(found.chunk_pages),
     ))?;
     match found.problem_count {
+        0 if stepped_back => out.line("no problems in this snapshot, but a newer one is damaged"),
         0 => out.line("no problems"),
         1 => out.line("1 problem"),
         n => out.line(format_args!("{} problems", number(n))),

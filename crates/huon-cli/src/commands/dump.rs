@@ -19,7 +19,7 @@ const SHOWN_MAX: usize = 20;
 
 /// `huon dump`.
 pub(crate) fn dump(args: &Dump) -> Outcome {
-    let env = open::look(&args.file)?;
+    let env = open::look_from(&args.file, args.meta_slot)?;
     let stop = Stop::on_signals()?;
     let bar = Bar::bytes("dumping");
     let mut report = |now: &Progress| {

@@ -76,7 +76,7 @@ fn print_space(out: &mut Out, stat: &Stat) -> Result<(), Failure> {
     let mut row = |what: &str, pages: u64, bytes: u64, why: &str| {
         let share = bytes as f64 / stat.file_bytes.max(1) as f64 * 100.0;
         let (pages, bytes) = (number(pages), size(bytes));
-        out.line(format_args!("{what:<10} {pages:>13} {bytes:>11} {share:>5.1}%  {why}"))
+        out.line(format_args!("{what:<10} {pages:>11} {bytes:>11} {share:>5.1}%  {why}"))
     };
     let mut pages_row = |what, pages, why| row(what, pages, pages * page_bytes, why);
     pages_row("metas", stat.meta_pages, "what the file begins with")?;

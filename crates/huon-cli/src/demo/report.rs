@@ -55,7 +55,7 @@ pub(super) fn print(scene: &Scene, results: &Results) -> Result<(), Failure> {
             results.open.as_secs_f64() * 1e3,
             results.check.as_secs_f64() * 1e3
         ),
-    );
+    )?;
     print_largest(&txn, scene)
 }
 

@@ -1,0 +1,92 @@
+//! Running the command and looking at how it ends.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A directory with room for a few environments.
+pub struct Place(TempDir);
+
+impl Place {
+    pub fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// `huon` with these arguments, in the directory.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_huon"));
+        command.args(args).current_dir(self.dir());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Run {
+        Run::of(self.command(args).output().unwrap())
+    }
+
+    /// The same with something on standard input.
+    pub fn feed(&self, args: &[&str], input: &[u8]) -> Run {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_vec();
+        // A command may end without reading all.
+        let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
+        let run = Run::of(child.wait_with_output().unwrap());
+        feeder.join().unwrap();
+        run
+    }
+
+    /// Runs what must end well, and returns what it printed.
+    pub fn good(&self, args: &[&str]) -> String {
+        let run = self.run(args);
+        assert_eq!(run.code, 0, "{args:?}: {}", run.err);
+        run.out
+    }
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Run {
+    pub code: i32,
+    pub out: String,
+    pub bytes: Vec<u8>,
+    pub err: String,
+}
+
+impl Run {
+    pub fn of(output: Output) -> Run {
+        Run {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            bytes: output.stdout,
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// It failed with this code, and said one sentence that has all these words in it.
+    #[track_caller]
+    pub fn fails(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, code, "{self:?}");
+        assert_eq!(self.err.trim_end().lines().count(), 1, "{self:?}");
+        assert!(self.err.starts_with("huon: ") && self.err.ends_with(".\n"), "{self:?}");
+        for word in words {
+            assert!(self.err.contains(word), "no \"{word}\" in {self:?}");
+        }
+    }
+}
+
+/// Sends Ctrl-C's signal to a process that this test started.
+pub fn interrupt(child: &Child) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+}
