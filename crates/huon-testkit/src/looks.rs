@@ -41,7 +41,7 @@ impl Gap {
         match if back { range.next_back() } else { range.next() } {
             Some((key, record)) if back => (Some(record), Gap::Before(key.clone())),
             Some((key, record)) => (Some(record), Gap::After(key.clone())),
-            None => (None, if back { Gap::Start } else { Gap::End }),
+            None => (None, self.clone()),
         }
     }
 }

@@ -4,6 +4,8 @@ mod info;
 mod open;
 mod options;
 mod recover;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 use std::sync::Arc;

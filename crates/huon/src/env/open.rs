@@ -130,7 +130,7 @@ pub(crate) fn format_file(storage: &dyn Storage, options: &Options) -> Result<()
         uuid: os::random_bytes()?,
         page_bytes: page_bytes as u32,
         commit: CommitKind::TwoFlush,
-        txnid: Txnid(1),
+        txnid: recover::FIRST_ID,
         before: Txnid(0),
         ceiling: Core::ceiling_after(1),
         geometry,
@@ -155,29 +155,28 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
         if ground.storage.writable() && ground.storage.try_alone()? {
             return open_first(ground, &gate, options);
         }
-        if !ground.storage.try_join()? {
-            drop(gate);
-            if start.elapsed() > JOIN_TIMEOUT {
-                return Err(Error::Busy("another client has the file open for itself".into()));
-            }
-        } else if only_by_hand(options) && ground.storage.has_others()? {
+        if only_by_hand(options) && ground.storage.has_others()? {
             return Err(Error::Busy(
                 "the file is open elsewhere; a meta is chosen by hand only where nobody else is"
                     .into(),
             ));
-        } else if ground.private {
-            return open_private(ground, &gate, options);
+        }
+        if options.exclusive && !ground.private {
+            return Err(Error::Busy("the file is open elsewhere and cannot be had alone".into()));
+        }
+        let company = if ground.private { None } else { company(&ground, &gate)? };
+        if ground.private || company.is_some() {
+            if ground.storage.try_join()? {
+                return match company {
+                    Some((board, clients)) => join(ground, board, clients, &gate, options),
+                    None => open_private(ground, &gate, options),
+                };
+            }
+            drop(gate);
+            if start.elapsed() > JOIN_TIMEOUT {
+                return Err(Error::Busy("another client has the file open for itself".into()));
+            }
         } else {
-            let board = Arc::new(Board::attach(ground.shared.clone(), &gate)?);
-            let clients = Arc::new(Clients::new(board.clone()));
-            if options.exclusive {
-                return Err(Error::Busy(
-                    "the file is open elsewhere and cannot be had alone".into(),
-                ));
-            }
-            if is_current(&board, &*ground.storage)? && clients.others_alive(&gate)? {
-                return join(ground, board, clients, &gate, options);
-            }
             // Who cannot write need not wait where the data file's lock shows that nobody is there.
             let deserted = !ground.storage.writable() && !ground.storage.has_others()?;
             drop(gate);
@@ -196,8 +195,18 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
                 ));
             }
         }
+        // The data file's lock is not held here: two who wait would keep each other from being
+        // first.
         sleep(Duration::from_millis(2));
     }
+}
+
+/// The board and clients of a lock file through which somebody has this very file open.
+fn company(ground: &Ground, gate: &Gate) -> Result<Option<(Arc<Board>, Arc<Clients>)>> {
+    let board = Arc::new(Board::attach(ground.shared.clone(), gate)?);
+    let clients = Arc::new(Clients::new(board.clone()));
+    let there = is_current(&board, &*ground.storage)? && clients.others_alive(gate)?;
+    Ok(there.then_some((board, clients)))
 }
 
 /// Whether the lock file belongs to this data file and this boot.

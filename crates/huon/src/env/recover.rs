@@ -16,6 +16,8 @@ use crate::txn::tail;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Recovery {
+    /// Nothing has ever been committed to the file.
+    New,
     /// The environment was closed cleanly, or other clients had it open.
     Clean,
     /// It was not, and the newest commit that any process had made is there.
@@ -28,6 +30,9 @@ pub enum Recovery {
     /// The caller named the meta to start from.
     ByHand,
 }
+
+/// The id that a file is created with.
+pub(crate) const FIRST_ID: Txnid = Txnid(1);
 
 /// The metas of a file.
 pub(crate) type Metas = [std::result::Result<Meta, MetaFault>; META_SLOTS];
@@ -121,7 +126,9 @@ pub(crate) fn choose(
         return Ok(found);
     }
     if stands(store, newest) {
-        return Ok(chosen(store, newest, slot, Recovery::Flushed));
+        let is_new = left.is_none() && newest.txnid == FIRST_ID;
+        let recovery = if is_new { Recovery::New } else { Recovery::Flushed };
+        return Ok(chosen(store, newest, slot, recovery));
     }
     let before = whole.iter().find(|(_, meta)| meta.txnid == newest.before);
     match before {

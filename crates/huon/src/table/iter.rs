@@ -328,10 +328,8 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
                 SeatKind::Read(txn) => move_path(&txn.snapshot, &tree, &mut self.path, forward)?,
                 SeatKind::Write(txn) => move_path(txn.pages(), &tree, &mut self.path, forward)?,
             };
-            let Some(cell) = cell else {
-                self.gap = if forward { Gap::End } else { Gap::Start };
-                return Ok(None);
-            };
+            // The gap stays where it is: what is added beyond it later is still to come.
+            let Some(cell) = cell else { return Ok(None) };
             if let Some(value) = seat.value(&cell)? {
                 self.key.clear();
                 self.key.extend_from_slice(cell.key);
