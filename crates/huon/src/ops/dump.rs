@@ -10,10 +10,11 @@ use std::ops::ControlFlow;
 
 use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::ops::bitmap::Bitmap;
 use crate::ops::check::{Problem, order_name};
 use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::{Meter, OnProgress, Progress};
-use crate::ops::tables::{self, Records};
+use crate::ops::tables::{self, each_record};
 use crate::ops::text::{TextWriter, encode_hex};
 use crate::page::{Meta, OrderKind, PayloadKind, Tree};
 use crate::tree::read;
@@ -176,7 +177,8 @@ impl Dump<'_, '_, '_> {
             return Err(Error::TableMissing);
         }
         self.meter.now.total_bytes = tables.iter().map(|(_, tree)| self.bytes(tree)).sum();
-        tables.iter().try_for_each(|(name, tree)| self.table(name, tree))
+        let mut met = tables::no_pages(&self.source)?;
+        tables.iter().try_for_each(|(name, tree)| self.table(name, tree, &mut met))
     }
 
     /// Bytes of a table, as its record has it.
@@ -185,20 +187,19 @@ impl Dump<'_, '_, '_> {
         pages * self.source.store.page_bytes as u64
     }
 
-    fn table(&mut self, name: &[u8], tree: &Tree) -> Result<()> {
+    fn table(&mut self, name: &[u8], tree: &Tree, met: &mut Bitmap) -> Result<()> {
         self.header(name, tree.order)?;
         let Verified { store, used } = self.source;
         let source = Verified { store, used };
-        let mut records = Records::of(&source, tree)?;
-        while let Some(cell) = records.next()? {
+        each_record(&source, tree, met, &mut |cell| {
             if cell.kind == PayloadKind::Table && name.is_empty() {
-                continue;
+                return Ok(());
             }
             match read::value(&source, &cell)? {
-                Some(value) => self.record(cell.key, value)?,
-                None => return Err(Error::corrupt_file("a named table holds a table's record")),
+                Some(value) => self.record(cell.key, value),
+                None => Err(Error::corrupt_file("a named table holds a table's record")),
             }
-        }
+        })?;
         self.text.header("DATA=END")
     }
 

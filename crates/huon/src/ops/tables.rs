@@ -1,52 +1,74 @@
-//! The tables of a snapshot, from its catalog.
-
-use std::ops::Bound;
+//! The tables of a snapshot, from its catalog, and their records.
 
 use crate::error::{Error, Result};
+use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::Verified;
-use crate::page::{AnyOrder, BytesOrder, Cell, PayloadKind, Tree, leaf_cell_bytes};
-use crate::tree::cursor::Span;
+use crate::page::{AnyOrder, BytesOrder, Cell, PayloadKind, Reason, Tree, Txnid, first_data_page};
+use crate::store::source::damaged;
+use crate::tree::walk::{Spot, Visit, Visitor, walk};
 
 /// Any order will do to walk from end to end.
 pub(crate) const ANY: AnyOrder<'static> = AnyOrder::Bytes(BytesOrder);
 
-/// The smallest record takes so many bytes.
-const CELL_BYTES_MIN: u64 = leaf_cell_bytes(0, 0) as u64;
-
-/// All records of a tree, in its order.
-pub(crate) struct Records<'s> {
-    span: Span<'s, Verified<'s>, AnyOrder<'static>>,
-    /// How many may still come: a hostile tree may lead to the same pages again and again.
-    left: u64,
+/// Calls `each` for every record of a tree, in its order, and stops at the first damage.
+///
+/// `met` holds the pages that were met so far: none may be met again, in this tree or another, so a
+/// hostile file cannot lead to the same pages for ever.
+pub(crate) fn each_record<'s>(
+    source: &'s Verified<'s>,
+    tree: &Tree,
+    met: &mut Bitmap,
+    each: &mut dyn FnMut(Cell<'s>) -> Result<()>,
+) -> Result<()> {
+    let first = first_data_page(source.store.page_bytes);
+    walk(source, tree, Txnid(u64::MAX), ANY, &mut Each { first, met, each })
 }
 
-impl<'s> Records<'s> {
-    pub(crate) fn of(source: &'s Verified<'s>, tree: &Tree) -> Result<Records<'s>> {
-        let span = Span::new(source, tree, ANY, Bound::Unbounded, Bound::Unbounded)?;
-        let file_bytes = u64::from(source.used) * source.store.page_bytes as u64;
-        Ok(Records { span, left: tree.entries.min(file_bytes / CELL_BYTES_MIN) })
+struct Each<'f, 's> {
+    first: u32,
+    met: &'f mut Bitmap,
+    each: &'f mut dyn FnMut(Cell<'s>) -> Result<()>,
+}
+
+impl<'s> Visitor<'s> for Each<'_, 's> {
+    fn enter(&mut self, spot: &Spot<'_>) -> Result<bool> {
+        let pgno = spot.ptr.pgno.0;
+        if pgno < self.first || pgno >= self.met.limit() {
+            return Err(damaged(spot.ptr, Reason::OutOfRange));
+        }
+        match self.met.put(pgno) {
+            true => Err(damaged(spot.ptr, Reason::Cycle)),
+            false => Ok(true),
+        }
     }
 
-    pub(crate) fn next(&mut self) -> Result<Option<Cell<'s>>> {
-        let Some(cell) = self.span.next()? else { return Ok(None) };
-        match self.left.checked_sub(1) {
-            Some(left) => self.left = left,
-            None => return Err(Error::corrupt_file("a table has more records than it says")),
-        }
-        Ok(Some(cell))
+    fn visit(&mut self, spot: &Spot<'_>, _: &'s [u8], page: Visit<'s>) -> Result<()> {
+        let Visit::Leaf(leaf) = page else { return Ok(()) };
+        (0..leaf.count()).try_for_each(|index| {
+            (self.each)(leaf.cell(index).map_err(|reason| damaged(spot.ptr, reason))?)
+        })
     }
+
+    fn trouble(&mut self, _: &Spot<'_>, error: Error) -> Result<()> {
+        Err(error)
+    }
+}
+
+/// An empty set of the pages that a source can have.
+pub(crate) fn no_pages(source: &Verified<'_>) -> Result<Bitmap> {
+    Ok(Bitmap::new(source.used.min(source.store.measure()?)))
 }
 
 /// Name and record of every named table, in the order of their names.
 pub(crate) fn named(source: &Verified<'_>, main: &Tree) -> Result<Vec<(Vec<u8>, Tree)>> {
     let mut tables = Vec::new();
-    let mut records = Records::of(source, main)?;
-    while let Some(cell) = records.next()? {
+    each_record(source, main, &mut no_pages(source)?, &mut |cell| {
         if cell.kind == PayloadKind::Table {
             let tree =
                 Tree::decode(cell.payload).map_err(|reason| Error::corrupt_file(reason.text()))?;
             tables.push((cell.key.to_vec(), tree));
         }
-    }
+        Ok(())
+    })?;
     Ok(tables)
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use super::CopyOptions;
 use crate::env::Env;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::{Meter, OnProgress};
-use crate::ops::tables::{self, Records};
+use crate::ops::tables::{self, each_record};
 use crate::page::{Meta, OrderKind, Tree};
 use crate::table::codec::Bytes;
 use crate::table::def::{RawTable, TableDef};
@@ -33,16 +34,17 @@ pub(super) fn build(env: &Env, path: &Path, options: &mut CopyOptions<'_>) -> Re
         None => None,
     };
     let mut meter = Meter::new(progress, total);
+    let mut met = tables::no_pages(&source)?;
     let mut txn = copy.write()?;
     (txn.base.markers, txn.base.markers_txnid) = (meta.markers, meta.markers_txnid);
     txn.base.app_flags = meta.app_flags;
     // First, while it is empty: then it can be built like the others.
     let main = txn.create(&TableDef::<Bytes, Bytes>::main())?;
-    fill(&mut txn, main, &source, &meta.main, &mut meter)?;
+    fill(&mut txn, main, (&source, &meta.main), &mut met, &mut meter)?;
     for (name, tree) in &named {
         let def = TableDef::<Bytes, Bytes>::named(name.as_slice()).ordered(build_order(tree.order));
         let table = txn.create(&def)?;
-        fill(&mut txn, table, &source, tree, &mut meter)?;
+        fill(&mut txn, table, (&source, tree), &mut met, &mut meter)?;
         let number = txn.core.names.number(table.id)?;
         txn.change_unordered(number, false, |_, copied| {
             copied.sequence = tree.sequence;
@@ -75,21 +77,19 @@ fn target(meta: &Meta, path: &Path, options: &CopyOptions<'_>) -> Result<Env> {
 fn fill(
     txn: &mut WriteTxn,
     table: RawTable,
-    source: &Verified<'_>,
-    tree: &Tree,
+    from: (&Verified<'_>, &Tree),
+    met: &mut Bitmap,
     meter: &mut Meter<'_>,
 ) -> Result<()> {
-    let mut records = Records::of(source, tree)?;
+    let (source, tree) = from;
     table.build(txn, |append| {
-        while let Some(cell) = records.next()? {
+        each_record(source, tree, met, &mut |cell| {
             // The main table's records of named tables are made by creating those.
-            if let Some(value) = read::value(source, &cell)? {
-                append(cell.key, value)?;
-                meter.now.records += 1;
-                meter.advance((cell.key.len() + value.len()) as u64)?;
-            }
-        }
-        Ok::<(), Error>(())
+            let Some(value) = read::value(source, &cell)? else { return Ok(()) };
+            append(cell.key, value)?;
+            meter.now.records += 1;
+            meter.advance((cell.key.len() + value.len()) as u64)
+        })
     })
 }
 
