@@ -38,7 +38,10 @@ pub(crate) fn check(args: &Check) -> Outcome {
 
 fn as_json(found: &CheckReport, stepped_back: bool) -> Value {
     let name = |table: &Vec<u8>| Form::Plain.show(table);
-    let problem = |p: &Problem| json!({ "page": p.pgno, "table": p.table.as_ref().map(name), "text": p.text });
+    let problem = |p: &Problem| {
+        let table = p.table.as_ref().map(name);
+        json!({ "page": p.pgno, "table": table, "text": p.text })
+    };
     let tables: Vec<Value> = found
         .tables
         .iter()

@@ -7,35 +7,35 @@ use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// A directory with room for a few environments.
-pub struct Place(TempDir);
+pub(crate) struct Place(TempDir);
 
 impl Place {
-    pub fn new() -> Place {
+    pub(crate) fn new() -> Place {
         Place(tempfile::tempdir().unwrap())
     }
 
-    pub fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         self.0.path()
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// `huon` with these arguments, in the directory.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_huon"));
         command.args(args).current_dir(self.dir());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
-    pub fn run(&self, args: &[&str]) -> Run {
+    pub(crate) fn run(&self, args: &[&str]) -> Run {
         Run::of(self.command(args).output().unwrap())
     }
 
     /// The same with something on standard input.
-    pub fn feed(&self, args: &[&str], input: &[u8]) -> Run {
+    pub(crate) fn feed(&self, args: &[&str], input: &[u8]) -> Run {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = input.to_vec();
@@ -47,7 +47,7 @@ impl Place {
     }
 
     /// Runs what must end well, and returns what it printed.
-    pub fn good(&self, args: &[&str]) -> String {
+    pub(crate) fn good(&self, args: &[&str]) -> String {
         let run = self.run(args);
         assert_eq!(run.code, 0, "{args:?}: {}", run.err);
         run.out
@@ -56,15 +56,15 @@ impl Place {
 
 /// How a command ended.
 #[derive(Debug)]
-pub struct Run {
-    pub code: i32,
-    pub out: String,
-    pub bytes: Vec<u8>,
-    pub err: String,
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) err: String,
 }
 
 impl Run {
-    pub fn of(output: Output) -> Run {
+    pub(crate) fn of(output: Output) -> Run {
         Run {
             code: output.status.code().unwrap_or(-1),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -75,7 +75,7 @@ impl Run {
 
     /// It failed with this code, and said one sentence that has all these words in it.
     #[track_caller]
-    pub fn fails(&self, code: i32, words: &[&str]) {
+    pub(crate) fn fails(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, code, "{self:?}");
         assert_eq!(self.err.trim_end().lines().count(), 1, "{self:?}");
         assert!(self.err.starts_with("huon: ") && self.err.ends_with(".\n"), "{self:?}");
@@ -86,7 +86,7 @@ impl Run {
 }
 
 /// Sends Ctrl-C's signal to a process that this test started.
-pub fn interrupt(child: &Child) {
+pub(crate) fn interrupt(child: &Child) {
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
 }
