@@ -22,7 +22,7 @@
 
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::clock;
 use super::gate::Gate;
@@ -32,11 +32,12 @@ use super::word::{Ordering, Word, fence};
 use super::{Identity, Shared};
 use crate::error::{Error, Result};
 
-/// Names a sealed snapshot and the image that holds it. [`Mark::NONE`] names nothing.
+/// Names a sealed snapshot and the image that holds it, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Mark(u64);
 
 impl Mark {
+    #[cfg(test)]
     pub(crate) const NONE: Mark = Mark(0);
 
     fn new(txnid: u64, index: usize) -> Mark {
@@ -572,24 +573,6 @@ impl Board {
     pub(super) fn ring(&self) {
         self.fixed()[BELL].fetch_add(1, Ordering::AcqRel);
         self.shared.wake(BELL);
-    }
-
-    /// Sleeps until `txnid` is durable (`true`), or the time is over or the board poisoned
-    /// (`false`). It only waits for another's flush: who commits must try to become the flusher too
-    /// (`bell`, `wait_bell`).
-    pub(crate) fn wait_durable(&self, txnid: u64, timeout: Duration) -> bool {
-        let start = Instant::now();
-        loop {
-            let seen = self.bell();
-            if self.durable().txnid() >= txnid {
-                return true;
-            }
-            let left = timeout.saturating_sub(start.elapsed());
-            if left.is_zero() || self.is_poisoned() {
-                return false;
-            }
-            self.wait_bell(seen, left);
-        }
     }
 }
 

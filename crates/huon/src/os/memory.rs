@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::word::{Ordering, Word};
-use super::{Identity, Shared, layout};
+use super::{Shared, layout};
 use crate::error::{Error, Result};
 
 /// Words that a memory lock file can grow to by default: room for about 130,000 reader slots.
@@ -24,7 +24,6 @@ pub(crate) struct MemoryFile {
     words: Box<[Word]>,
     allocated: AtomicUsize,
     boot: [u8; 16],
-    identity: Identity,
     next_handle: StdU64,
     state: Mutex<State>,
     bell: Condvar,
@@ -57,7 +56,6 @@ impl MemoryFile {
 
     /// As [`MemoryFile::from_image`]; growth past `capacity` words fails as on a full disk.
     pub(crate) fn with_capacity(image: &[u64], boot: [u8; 16], capacity: usize) -> Arc<MemoryFile> {
-        static NEXT_INODE: StdU64 = StdU64::new(1);
         let words = zeroed_words(capacity.max(image.len()));
         for (word, value) in words.iter().zip(image) {
             word.store(*value, Ordering::Relaxed);
@@ -66,10 +64,6 @@ impl MemoryFile {
             words,
             allocated: AtomicUsize::new(image.len()),
             boot,
-            identity: Identity {
-                device: u64::MAX,
-                inode: NEXT_INODE.fetch_add(1, Ordering::Relaxed),
-            },
             next_handle: StdU64::new(1),
             state: Mutex::new(State::default()),
             bell: Condvar::new(),
@@ -83,6 +77,7 @@ impl MemoryFile {
     }
 
     /// A copy of all words. Take it while nobody stores, or accept a mixture.
+    #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn words_image(&self) -> Vec<u64> {
         let allocated = self.allocated.load(Ordering::Acquire);
         self.words[..allocated].iter().map(|word| word.load(Ordering::Relaxed)).collect()
@@ -198,10 +193,6 @@ impl Shared for MemoryShared {
 
     fn intact(&self) -> bool {
         !self.killed.load(Ordering::Acquire)
-    }
-
-    fn identity(&self) -> Result<Identity> {
-        Ok(self.file.identity)
     }
 
     fn boot(&self) -> [u8; 16] {

@@ -43,8 +43,8 @@ mod testing;
 mod word;
 
 pub(crate) use anon::{SeenTable, system_page};
-pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, ProtectedMarks, Start};
-pub(crate) use clients::{ClientId, ClientInfo, Clients};
+pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, Start};
+pub(crate) use clients::Clients;
 pub(crate) use counts::IoCounts;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) use faulty::Faulty;
@@ -53,17 +53,16 @@ pub use faulty::{FaultCall, FaultPlan};
 pub(crate) use file::{Create, FileOptions, RealFile, sync_directory};
 pub(crate) use fork::generation as fork_generation;
 pub(crate) use gate::{GATE_TIMEOUT, Gate};
-pub(crate) use layout::IMAGE_BYTES;
 pub(crate) use map::Map;
-pub(crate) use memory::{MemoryFile, MemoryShared};
+pub(crate) use memory::MemoryFile;
 pub(crate) use prefetch::prefetch;
 pub(crate) use random::{random_bytes, unique_number};
-pub(crate) use role::{Acquired, Holder, Role, RoleKind};
+pub(crate) use role::{Role, RoleKind};
 #[cfg(not(loom))]
 pub(crate) use shm::RealShared;
 #[cfg(any(test, feature = "simulation"))]
 pub use sim::{Event, SimDisk};
-pub(crate) use slots::{Protected, ReaderInfo, Slot, Slots};
+pub(crate) use slots::{Slot, Slots};
 pub(crate) use word::Word;
 
 /// Names a file whatever its path: device and inode.
@@ -153,8 +152,6 @@ pub(crate) trait Shared: Send + Sync {
     /// Whether the lock descriptor is still this client's own: not after a fork, not after someone
     /// closed it (P5).
     fn intact(&self) -> bool;
-    /// Identity of the lock file itself.
-    fn identity(&self) -> Result<Identity>;
     /// A number that changes with each boot of the system.
     fn boot(&self) -> [u8; 16];
 }

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use super::fork::OwnFile;
 use super::word::{Ordering, Word};
-use super::{Identity, Shared, fork, futex};
+use super::{Shared, fork, futex};
 use crate::error::{Error, Result};
 
 /// Address space kept for the lock file: some four million reader slots.
@@ -33,7 +33,7 @@ const RESERVED_BYTES_MIN: usize = 4 << 20;
 /// Locks lie far beyond the contents. This byte is the gate, the next ones belong to the clients.
 const GATE_BYTE: i64 = 1 << 62;
 const CLIENT_BYTES: i64 = GATE_BYTE + 1;
-const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// A lock file of the file system.
 pub(crate) struct RealShared {
@@ -196,11 +196,6 @@ impl Shared for RealShared {
 
     fn intact(&self) -> bool {
         self.file.intact()
-    }
-
-    fn identity(&self) -> Result<Identity> {
-        let (device, inode) = self.file.inode();
-        Ok(Identity { device, inode })
     }
 
     fn boot(&self) -> [u8; 16] {

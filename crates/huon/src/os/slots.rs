@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::board::{Board, ProtectedMarks};
+use super::board::Board;
 use super::clients::{ClientId, Clients};
 use super::gate::{GATE_TIMEOUT, Gate};
 use super::layout::*;
@@ -66,49 +66,6 @@ pub(crate) struct ReaderInfo {
     pub(crate) age_ms: u64,
     pub(crate) parked: bool,
     pub(crate) ousted: bool,
-}
-
-/// The snapshots that page reuse must respect (P11), in a buffer to be used again.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Protected {
-    snapshots: Vec<u64>,
-    published: u64,
-}
-
-impl Protected {
-    /// All of them, ascending, each once.
-    pub(crate) fn snapshots(&self) -> &[u64] {
-        &self.snapshots
-    }
-
-    /// The snapshot that was published when the scan of the slots began: in a later transaction
-    /// this scan decides only pages freed at or before it (P13).
-    pub(crate) fn published(&self) -> u64 {
-        self.published
-    }
-
-    /// The oldest protected snapshot that can see a page born at `birth` and freed at `freed` (P12,
-    /// P15).
-    pub(crate) fn holder(&self, birth: u64, freed: u64) -> Option<u64> {
-        let at = self.snapshots.partition_point(|s| *s < birth);
-        self.snapshots.get(at).copied().filter(|s| *s < freed)
-    }
-
-    /// Reads the marks anew and keeps the readers that the last scan found (P13).
-    pub(crate) fn add_marks(&mut self, marks: &ProtectedMarks) {
-        for mark in [marks.in_flight, marks.durable, marks.published, marks.sealed] {
-            self.add(mark.txnid());
-        }
-    }
-
-    /// Protects one more snapshot, such as a named one; 0 is none.
-    pub(crate) fn add(&mut self, txnid: u64) {
-        if txnid != 0
-            && let Err(at) = self.snapshots.binary_search(&txnid)
-        {
-            self.snapshots.insert(at, txnid);
-        }
-    }
 }
 
 /// The reader slots, as one client sees them.
@@ -169,19 +126,24 @@ impl Slots {
         }
     }
 
+    // Parking has no face in the Rust API yet; the C ABI's `txn_park` is made of these three.
+
     /// The reader promises to [`Slots::unpark`] before it reads on; until then it may be ousted.
+    #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) fn park(&self, slot: &Slot) -> Result<()> {
         let parked = self.change(slot.index, self.live, self.me.word() | PARKED);
         parked.then_some(()).ok_or(Error::Invalid("the reader is parked already"))
     }
 
     /// Whether the reader may read on: it was not ousted.
+    #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) fn unpark(&self, slot: &Slot) -> bool {
         self.change(slot.index, self.me.word() | PARKED, self.live)
     }
 
     /// Ousts a parked reader, of whatever client, as [`Slots::list`] showed it. From then on scans
     /// ignore it.
+    #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) fn oust(&self, reader: &ReaderInfo) -> bool {
         reader.parked
             && reader.slot < self.high()
@@ -190,18 +152,6 @@ impl Slots {
                 reader.client.word() | PARKED,
                 reader.client.word() | OUSTED,
             )
-    }
-
-    /// Everything that page reuse must respect, read in the order of P10.
-    pub(crate) fn protected(&self, into: &mut Protected) -> Result<ProtectedMarks> {
-        let marks = self.board().protected_marks();
-        into.snapshots.clear();
-        into.published = marks.published.txnid();
-        self.scan(&mut into.snapshots)?;
-        into.snapshots.sort_unstable();
-        into.snapshots.dedup();
-        into.add_marks(&marks);
-        Ok(marks)
     }
 
     /// Adds the pins of living readers to `pins`, unordered, some more than once. After

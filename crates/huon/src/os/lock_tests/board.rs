@@ -187,20 +187,33 @@ fn a_dead_flush_is_finished() {
     assert_eq!(heir.board.durable_info(), Some(done(&plan)));
 }
 
+/// Waits as who only wants to know does; whether `txnid` became durable.
+pub(super) fn wait_durable(board: &Board, txnid: u64, timeout: Duration) -> bool {
+    let start = std::time::Instant::now();
+    loop {
+        let seen = board.bell();
+        let durable = board.durable().txnid() >= txnid;
+        if durable || board.is_poisoned() || start.elapsed() >= timeout {
+            return durable;
+        }
+        board.wait_bell(seen, timeout - start.elapsed().min(timeout));
+    }
+}
+
 #[test]
 fn waiting_for_durability() {
     let file = MemoryFile::new(BOOT);
     let (flusher, _) = Seat::memory(&file);
     let (waiter, _) = Seat::memory(&file);
-    assert!(waiter.board.wait_durable(1, NOW));
+    assert!(wait_durable(&waiter.board, 1, NOW));
     flusher.seal(2);
-    assert!(!waiter.board.wait_durable(2, SOON));
-    let waiting = std::thread::spawn(move || (waiter.board.wait_durable(2, LONG), waiter));
+    assert!(!wait_durable(&waiter.board, 2, SOON));
+    let waiting = std::thread::spawn(move || (wait_durable(&waiter.board, 2, LONG), waiter));
     std::thread::sleep(SOON);
     flusher.flush(1);
     let (durable, waiter) = waiting.join().unwrap();
     assert!(durable);
-    let waiting = std::thread::spawn(move || waiter.board.wait_durable(3, LONG));
+    let waiting = std::thread::spawn(move || wait_durable(&waiter.board, 3, LONG));
     std::thread::sleep(SOON);
     flusher.board.poison();
     assert!(!waiting.join().unwrap(), "poison ends the wait");
@@ -242,12 +255,11 @@ fn reuse_under_readers(seats: Vec<Seat>) {
     let mut retired: Vec<(usize, u64, u64)> = Vec::new();
     let mut unused: Vec<usize> = (1..PAGES).collect();
     let (mut page, mut birth, mut commits) = (0, 1, 0u64);
-    let mut protected = Protected::default();
     while started.elapsed() < Duration::from_millis(400) {
         let txnid = writer.board.next_id();
-        writer.slots.protected(&mut protected).unwrap();
+        let protected = writer.protected();
         retired.retain(|(page, birth, freed)| {
-            let held = protected.holder(*birth, *freed).is_some();
+            let held = protected.iter().any(|s| birth <= s && s < freed);
             if !held {
                 unused.push(*page);
             }

@@ -13,7 +13,6 @@ fn a_lock_file_is_made_or_not() {
     assert!(made.words().is_empty() && made.intact());
     let again = RealShared::open(&path, Some(0o600)).unwrap().unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
-    assert_eq!(made.identity().unwrap(), again.identity().unwrap());
     assert_eq!(made.boot(), again.boot());
     assert_ne!(made.boot(), [0; 16]);
 }

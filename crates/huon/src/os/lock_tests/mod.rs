@@ -10,6 +10,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::layout::IMAGE_BYTES;
+use super::memory::MemoryShared;
+use super::role::Acquired;
 use super::*;
 
 const BOOT: [u8; 16] = [7; 16];
@@ -116,10 +119,22 @@ impl Seat {
     }
 
     fn protected(&self) -> Vec<u64> {
-        let mut protected = Protected::default();
-        self.slots.protected(&mut protected).unwrap();
-        protected.snapshots().to_vec()
+        protected(&self.board, &self.slots)
     }
+}
+
+/// The snapshots that page reuse must respect, read as the store reads them: the marks first (P10).
+/// Ascending, each once.
+fn protected(board: &Board, slots: &Slots) -> Vec<u64> {
+    let marks = board.protected_marks();
+    let marks = [marks.in_flight, marks.durable, marks.published, marks.sealed];
+    let mut all = Vec::new();
+    slots.scan(&mut all).unwrap();
+    all.extend(marks.map(Mark::txnid));
+    all.retain(|txnid| *txnid != 0);
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 fn done(plan: &Plan) -> Durable {

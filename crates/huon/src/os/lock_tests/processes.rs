@@ -196,7 +196,12 @@ fn ten_thousand_killed_readers_leave_no_slots() {
         let a = Seat::real(&path);
         a.board.publish(a.seal(2));
         for _ in 0..100 {
-            sleeper(&path, |seat| (0..100).for_each(|_| drop(seat.read()))).kill();
+            let child = sleeper(&path, |seat| {
+                for _ in 0..100 {
+                    seat.read();
+                }
+            });
+            child.kill();
         }
         a.board.publish(a.seal(3));
         assert_eq!(a.protected(), [1, 3]);
@@ -262,7 +267,7 @@ fn durability_is_heard_in_other_processes() {
         let waiter = fork_until(|done| {
             let seat = Seat::real(&path);
             done();
-            assert!(seat.board.wait_durable(2, LONG));
+            assert!(board::wait_durable(&seat.board, 2, LONG));
             assert_eq!(seat.board.published().txnid(), 2);
         });
         a.seal(2);

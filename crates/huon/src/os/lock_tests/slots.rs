@@ -21,22 +21,6 @@ fn a_reader_protects_what_it_sees() {
 }
 
 #[test]
-fn the_protected_answer_for_pages() {
-    let mut protected = Protected::default();
-    for txnid in [9, 4, 0, 4, 7] {
-        protected.add(txnid);
-    }
-    assert_eq!(protected.snapshots(), [4, 7, 9]);
-    // A page is seen from its birth until the transaction that freed it.
-    assert_eq!(protected.holder(4, 5), Some(4));
-    assert_eq!(protected.holder(3, 4), None);
-    assert_eq!(protected.holder(5, 7), None);
-    assert_eq!(protected.holder(5, 8), Some(7));
-    assert_eq!(protected.holder(1, 100), Some(4));
-    assert_eq!(protected.holder(10, 100), None);
-}
-
-#[test]
 fn slots_are_used_again() {
     let (a, _) = Seat::memory(&MemoryFile::new(BOOT));
     let (slot, _) = a.read();
