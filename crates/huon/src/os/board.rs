@@ -284,7 +284,7 @@ impl Board {
 
     /// The id of the next write transaction: above all that were issued or sealed (P7).
     pub(crate) fn next_id(&self) -> u64 {
-        self.issued().max(self.sealed().txnid()) + 1
+        self.issued().max(self.sealed().txnid()).saturating_add(1)
     }
 
     /// Burns all ids up to `id`: before the first page of a transaction is written (P7).

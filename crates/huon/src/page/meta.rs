@@ -37,7 +37,7 @@ pub(crate) const META_SLOTS: usize = 3;
 /// A ceiling lies this far ahead of the snapshot whose meta sets it.
 pub(crate) const CEILING_AHEAD: u64 = 1 << 32;
 /// Ids stay below: one is stored together with a few bits elsewhere.
-const ID_MAX: u64 = 1 << 60;
+pub(crate) const ID_MAX: u64 = 1 << 60;
 /// Words of eight bytes at the start of an image that hold all a reader needs.
 pub(crate) const META_HEAD_WORDS: usize = 20;
 /// The version of the format that this code writes.
@@ -243,14 +243,18 @@ impl Meta {
     }
 
     /// What contradicts itself in this meta, if anything does.
-    fn flaw(&self) -> Option<&'static str> {
+    pub(crate) fn flaw(&self) -> Option<&'static str> {
         let root = self.main.root;
         let first = first_data_page(self.page_bytes as usize);
         let outside = |item: &Item| {
             let end = u64::from(item.pgno) + u64::from(item.page_count());
             !item.is_sound() || item.pgno < first || end > u64::from(self.used)
         };
-        if self.before > self.txnid || self.txnid.0 > self.ceiling || self.ceiling >= ID_MAX {
+        if self.txnid.0 == 0
+            || self.before > self.txnid
+            || self.txnid.0 > self.ceiling
+            || self.ceiling >= ID_MAX
+        {
             Some("the ids of a meta are out of order")
         } else if self.geometry.lower > self.geometry.upper || self.used > self.geometry.upper {
             Some("the geometry of a meta makes no sense")

@@ -111,6 +111,9 @@ impl WriteTxn {
             ceiling: crate::txn::Core::ceiling_after(txnid.0),
             ..self.base.clone()
         };
+        if let Some(flaw) = meta.flaw() {
+            return Err(Error::corrupt_file(flaw));
+        }
         core.check_writable()?;
         if !core.writer.still_ours() {
             return Err(Error::Busy("the writer's role was taken over while committing".into()));

@@ -64,6 +64,9 @@ impl Core {
         meta.commit = if plan.two_flush { CommitKind::TwoFlush } else { CommitKind::OneFlush };
         meta.before = Txnid(plan.predecessor);
         meta.ceiling = plan.ceiling;
+        if let Some(flaw) = meta.flaw() {
+            return Err(Error::corrupt_file(flaw));
+        }
         let block = meta.encode();
         let offset = u64::from(plan.meta_slot) * META_BYTES as u64;
         if planted::is(3) {

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::os::{self, Clients, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
-use crate::page::{CEILING_AHEAD, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, Txnid};
+use crate::page::{CEILING_AHEAD, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, Txnid};
 use crate::store::Store;
 use crate::txn::names::Names;
 
@@ -99,9 +99,14 @@ impl Core {
 
     /// The snapshot that the next write transaction starts from.
     pub(crate) fn newest_sealed(&self) -> Result<(Mark, Meta)> {
-        let mark = self.store.board.sealed();
-        let meta = self.image(mark)?;
-        Ok((mark, meta))
+        loop {
+            let mark = self.store.board.sealed();
+            match self.image(mark) {
+                // Who is not the writer may look while the image is given away.
+                Err(_) if mark != self.store.board.sealed() => {}
+                image => return image.map(|meta| (mark, meta)),
+            }
+        }
     }
 
     /// The snapshot that `mark` names, checksum verified: the lock file is as little trusted as the
@@ -123,7 +128,7 @@ impl Core {
     /// P7, P16: the id of the next write transaction. It stays below the durable ceiling: who would
     /// pass that is told to flush first.
     pub(crate) fn next_id(&self, base: &Meta) -> Result<Txnid> {
-        let id = self.store.board.next_id();
+        let id = Core::usable_id(self.store.board.next_id())?;
         assert!(id > base.txnid.0, "P7: ids only rise");
         if id >= self.durable_info()?.ceiling {
             return Err(Error::Invalid("ids have run past their ceiling; sync the environment"));
@@ -160,6 +165,14 @@ impl Core {
     /// Whether the repair of P16 is due.
     pub(crate) fn is_repair_due(&self) -> bool {
         self.store.board.flag(Flag::RepairDue)
+    }
+
+    /// Refuses ids that a meta could not hold, ceiling included: only damage leads there.
+    pub(crate) fn usable_id(id: u64) -> Result<u64> {
+        match Core::ceiling_after(id) < ID_MAX {
+            true => Ok(id),
+            false => Err(Error::corrupt_file("the ids of the metas leave none for a commit")),
+        }
     }
 
     /// The ceiling that a flush point sets for ids after `txnid`.

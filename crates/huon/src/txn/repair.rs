@@ -33,18 +33,28 @@ impl Core {
     /// The caller holds both roles.
     fn repair(&self) -> Result<()> {
         let board = &self.store.board;
+        // P4: while a repair is due nothing else is flushed, so what a dead client left is one. It had
+        // written the tail again by then, and its meta may lie in the slot already.
+        if let Some(plan) = board.unfinished_flush() {
+            self.carry_out(&plan)?;
+            board.set_flag(Flag::RepairDue, false);
+            return Ok(());
+        }
         let (base_mark, chosen) = self.newest_sealed()?;
         let durable = self.durable_info()?;
-        tail::write_again(&self.store, &chosen, self.tail_start(&chosen)?)?;
+        tail::write_again(&self.store, &chosen, self.tail_start(durable.meta_slot)?)?;
         let top = self.highest_ceiling()?.max(board.issued()).max(chosen.ceiling);
-        board.raise_issued(top + 1);
-        let ceiling = Core::ceiling_after(top + 1);
-        let meta = Meta { txnid: Txnid(top + 1), before: chosen.txnid, ceiling, ..chosen };
+        let id = Core::usable_id(top.saturating_add(1))?;
+        board.raise_issued(id);
+        let ceiling = Core::ceiling_after(id);
+        let meta = Meta { txnid: Txnid(id), before: chosen.txnid, ceiling, ..chosen };
+        if let Some(flaw) = meta.flaw() {
+            return Err(Error::corrupt_file(flaw));
+        }
         let mark = board
             .seal(base_mark, meta.txnid.0, &meta.encode())
             .ok_or_else(|| Error::Busy("another writer sealed during the repair (P3)".into()))?;
         // Nobody else flushes or seals now, so the newest sealed snapshot is ours.
-        board.unfinished_flush();
         assert_eq!(board.nominate(), Some(mark), "P16: the repair is what gets flushed");
         let plan = Plan {
             mark,
@@ -59,20 +69,17 @@ impl Core {
         Ok(())
     }
 
-    /// Pages born after this snapshot are the tail: they may never have been flushed on their own.
-    fn tail_start(&self, chosen: &Meta) -> Result<Txnid> {
-        let metas = self.metas_on_disk()?;
-        let own = metas.iter().flatten().find(|meta| meta.txnid == chosen.txnid);
-        Ok(match own {
-            Some(meta) if meta.commit == CommitKind::TwoFlush => meta.txnid,
-            Some(meta) => meta.before,
-            // A sealed image that was never flushed: everything since the meta it builds on was
-            // verified.
+    /// Pages born after this snapshot are the tail, as far back as the opening verified it: they may
+    /// never have been flushed. `slot` holds the meta that the chosen snapshot is or builds on;
+    /// younger metas were rejected, or their flush never ended.
+    fn tail_start(&self, slot: u8) -> Result<Txnid> {
+        match &self.metas_on_disk()?[usize::from(slot)] {
+            Some(meta) if meta.commit == CommitKind::TwoFlush => Ok(meta.txnid),
+            Some(meta) => Ok(meta.before),
             None => {
-                let older = metas.iter().flatten().filter(|meta| meta.txnid < chosen.txnid);
-                older.map(|meta| meta.txnid).max().unwrap_or(Txnid(0))
+                Err(Error::corrupt_file("the meta that the opening chose is not whole any more"))
             }
-        })
+        }
     }
 
     /// The three metas as the file holds them; `None` where there is no whole one.

@@ -133,7 +133,7 @@ fn meta() -> Meta {
 #[test]
 fn metas_come_back() {
     let empty = Meta { items: Vec::new(), main: Tree::default(), ..meta() };
-    let fresh = Meta { txnid: Txnid(0), before: Txnid(0), used: 3, ..empty.clone() };
+    let fresh = Meta { txnid: Txnid(1), before: Txnid(0), used: 3, ..empty.clone() };
     for meta in [meta(), empty, fresh, Meta { commit: CommitKind::TwoFlush, ..meta() }] {
         assert_eq!(Meta::decode(&meta.encode()), Ok(meta));
     }
