@@ -179,6 +179,8 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
         } else {
             // Who cannot write need not wait where the data file's lock shows that nobody is there.
             let deserted = !ground.storage.writable() && !ground.storage.has_others()?;
+            // Several that wait must not keep each other from being first.
+            ground.storage.leave()?;
             drop(gate);
             if deserted || start.elapsed() > JOIN_TIMEOUT {
                 if !ground.storage.writable() {
@@ -228,8 +230,10 @@ fn open_first(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> 
     let metas = recover::metas(storage)?;
     let newest = recover::newest(&metas)?.clone();
     let left = recover::left_by_others(&board, storage, &newest.uuid);
-    let clean = recover::closed_cleanly(&board);
     let issued = if board.same_boot() { board.issued() } else { 0 };
+    // P7: an id that no ceiling allows is damage; the repair leaves every believable one behind.
+    let clean = recover::closed_cleanly(&board) && issued < newest.ceiling;
+    let issued = Core::usable_id(issued).unwrap_or(0);
     let clients = Arc::new(Clients::new(board.clone()));
     clients.join(gate)?;
     let store = make_store(ground.storage, clients.clone(), &newest, options)?;
@@ -278,10 +282,17 @@ fn join(
 ) -> Result<Opened> {
     clients.join(gate)?;
     let joined = (|| {
-        let mark = board.published();
         let mut block = [0; META_BYTES];
-        if !board.copy_image(mark, &mut block) {
-            return Err(Error::corrupt_file("the lock file does not hold the published snapshot"));
+        loop {
+            let mark = board.published();
+            if board.copy_image(mark, &mut block) {
+                break;
+            }
+            // The image may have been given away, but only if another was published meanwhile.
+            if board.published() == mark {
+                let text = "the lock file does not hold the published snapshot";
+                return Err(Error::corrupt_file(text));
+            }
         }
         let meta = Meta::decode(&block).map_err(Error::from)?;
         make_store(ground.storage, clients.clone(), &meta, options)

@@ -81,24 +81,24 @@ fn the_whole_tail_is_written_again() {
     let lazy = put(&env, 2, Durability::Lazy);
     // A flusher is killed when it has written its meta.
     let metas = 3 * META_BYTES as u64;
-    let core = env.core().clone();
+    let flusher = options().open_simulated(&disk).unwrap();
     disk.watch(move |disk| {
         if matches!(disk.events().last(), Some(Event::Write { offset, .. }) if *offset < metas) {
             std::panic::resume_unwind(Box::new("killed"));
         }
     });
-    assert!(catch_unwind(AssertUnwindSafe(|| core.flush_up_to(lazy))).is_err());
+    let flushed = catch_unwind(AssertUnwindSafe(|| flusher.core().flush_up_to(lazy)));
+    assert!(flushed.is_err());
     disk.watch(|_| ());
     put(&env, 3, Durability::Lazy);
-    let born = disk.events();
     let disk = after_kill(&disk);
+    // They are dead, and close nothing.
+    std::mem::forget((env, flusher));
     let env = options().open_simulated(&disk).unwrap();
     assert_eq!(env.recovery(), Recovery::Newest);
     disk.clear_events();
     drop(env.write().unwrap());
     let again: Vec<u64> = offsets(&disk.events());
-    // The root of the catalog was written by each commit; the leaf of 2 was copied by 3.
-    assert!(!born.is_empty());
     let pages = again.iter().filter(|&&offset| offset >= metas).count();
     assert!(pages >= 2, "pages born since the durable snapshot: {again:?}");
 }
@@ -241,9 +241,9 @@ fn change(txn: &mut crate::WriteTxn, act: u64) -> Result<(), Error> {
             2 => table.put(txn, &7, &[9; 700]).map(drop)?,
             3 => (100..200).try_for_each(|key| table.put(txn, &key, &[1; 60]).map(drop))?,
             4 => table.delete_range(txn, 3..30).map(drop)?,
-            _ => table.clear(txn).or_else(|_| {
-                (0..250).try_for_each(|key| table.delete(txn, &key).map(drop))
-            })?,
+            _ => table
+                .clear(txn)
+                .or_else(|_| (0..250).try_for_each(|key| table.delete(txn, &key).map(drop)))?,
         }
     }
     Ok(())

@@ -220,6 +220,10 @@ impl Storage for Faulty {
         self.inner.try_join()
     }
 
+    fn leave(&self) -> Result<()> {
+        self.inner.leave()
+    }
+
     fn has_others(&self) -> Result<bool> {
         self.inner.has_others()
     }

@@ -171,6 +171,18 @@ impl RealFile {
         Err(self.error("lock", no_ofd_locks()))
     }
 
+    #[cfg(target_os = "linux")]
+    fn unlock(&self) -> Result<()> {
+        let mut lock = lock_of(true);
+        lock.l_type = libc::F_UNLCK as libc::c_short;
+        self.lock_call(libc::F_OFD_SETLK, &mut lock).map(drop)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn unlock(&self) -> Result<()> {
+        Err(self.error("lock", no_ofd_locks()))
+    }
+
     /// Whether somebody else holds the lock, alone or shared. The system answers this for
     /// descriptors that may only read, too.
     #[cfg(target_os = "linux")]
@@ -275,6 +287,10 @@ impl Storage for RealFile {
 
     fn try_join(&self) -> Result<bool> {
         self.lock(false)
+    }
+
+    fn leave(&self) -> Result<()> {
+        self.unlock()
     }
 
     fn has_others(&self) -> Result<bool> {

@@ -102,6 +102,8 @@ pub(crate) trait Storage: Send + Sync {
     /// Becomes one client among others (also steps down from `try_alone`). `false`: somebody is
     /// alone with it.
     fn try_join(&self) -> Result<bool>;
+    /// Gives up what `try_alone` or `try_join` took.
+    fn leave(&self) -> Result<()>;
     /// Whether somebody else has the file open; also for handles that cannot write. Only asks.
     fn has_others(&self) -> Result<bool>;
     /// Drops clean cached pages, so that reads see what the disk holds. Best effort.

@@ -468,6 +468,11 @@ impl Storage for SimFile {
         Ok(self.try_lock(false))
     }
 
+    fn leave(&self) -> Result<()> {
+        self.machine.state().holders.retain(|&(handle, _)| handle != self.handle);
+        Ok(())
+    }
+
     fn has_others(&self) -> Result<bool> {
         Ok(self.machine.state().holders.iter().any(|&(handle, _)| handle != self.handle))
     }
