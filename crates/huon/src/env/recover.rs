@@ -119,9 +119,18 @@ pub(crate) fn choose(
     }
     let whole = whole(metas);
     let Some(&(slot, newest)) = whole.first() else { return Err(newest_error(metas)) };
-    if clean && left.is_some_and(|left| left.image.txnid == newest.txnid) {
-        return Ok(chosen(store, newest, slot, Recovery::Clean));
+    let found = chosen(store, newest, slot, Recovery::Clean);
+    let closed = |left: &Left| {
+        left.image.txnid == newest.txnid
+            && left.durable_txnid == newest.txnid.0
+            && left.durable_checksum == found.checksum
+    };
+    if clean && left.is_some_and(closed) {
+        return Ok(found);
     }
+    // What somebody started from who rejected the newest meta, or chose by hand, and never wrote:
+    // that decided nothing.
+    let left = left.filter(|left| left.image.txnid >= newest.txnid);
     if let Some(found) = left.and_then(|left| sealed_image(store, &whole, left)) {
         return Ok(found);
     }
@@ -172,7 +181,8 @@ fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Option<Cho
     let (slot, durable) = whole.iter().find(|(_, meta)| {
         meta.txnid.0 == left.durable_txnid && meta_checksum(&meta.encode()) == left.durable_checksum
     })?;
-    if left.image.txnid < durable.txnid || !stands(store, durable) {
+    let fits = left.image.txnid >= durable.txnid && left.image.page_bytes == durable.page_bytes;
+    if !fits || !stands(store, durable) {
         return None;
     }
     let since = Txnid(left.durable_txnid);
