@@ -95,7 +95,8 @@ impl Item {
         let joins = !self.is_chain()
             && !next.is_chain()
             && alike(self) == alike(next)
-            && self.pgno + self.page_count() == next.pgno;
+            && self.pgno + self.page_count() == next.pgno
+            && self.page_count() + next.page_count() < HEADERLESS;
         self.pages += if joins { next.page_count() } else { 0 };
         joins
     }

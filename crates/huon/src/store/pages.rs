@@ -17,8 +17,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::page::{self, Item, Pgno, Ptr, RunRef, Txnid};
-use crate::store::source::PageSource;
+use crate::page::{self, Item, Pgno, Ptr, Reason, RunRef, Txnid};
+use crate::store::source::{PageSource, damaged};
 use crate::store::space::{SealedSpace, Shrink, Space, SpaceCounts};
 use crate::store::{Buffer, Store};
 
@@ -153,7 +153,10 @@ impl Pages {
 
     fn fresh(&mut self) -> Result<(Ptr, Buffer)> {
         let pgno = self.space.take(&*self.store)?;
-        assert!(!self.dirty.contains_key(&pgno.0), "F1: a buffered page was handed out again");
+        // F1: only a free-space list that names a page twice leads here.
+        if self.dirty.contains_key(&pgno.0) {
+            return Err(Error::corrupt(pgno.0, Reason::Space.text()));
+        }
         Ok((Ptr { pgno, birth: self.txnid }, self.store.buffer()))
     }
 
@@ -169,7 +172,10 @@ impl Pages {
             return Err(error);
         }
         page::header::set_ptr(&mut buffer, fresh);
-        self.free(ptr);
+        if let Err(error) = self.free(ptr) {
+            self.space.give_back(fresh.pgno, 1);
+            return Err(error);
+        }
         self.dirty.insert(fresh.pgno.0, Dirty { buffer, level: self.level() });
         Ok(fresh)
     }
@@ -205,8 +211,22 @@ impl Pages {
         self.store.recycle(buffer);
     }
 
+    /// Whether the pages may have been part of the tree at all: a damaged pointer names others.
+    fn check_freed(&self, ptr: Ptr, pages: u32) -> Result<()> {
+        let end = u64::from(ptr.pgno.0) + u64::from(pages);
+        let first = page::first_data_page(self.page_bytes());
+        if ptr.pgno.0 < first || end > u64::from(self.space.used()) {
+            return Err(damaged(ptr, Reason::OutOfRange));
+        }
+        if ptr.birth > self.txnid {
+            return Err(damaged(ptr, Reason::Header));
+        }
+        Ok(())
+    }
+
     /// The page has left the tree.
-    pub(crate) fn free(&mut self, ptr: Ptr) {
+    pub(crate) fn free(&mut self, ptr: Ptr) -> Result<()> {
+        self.check_freed(ptr, 1)?;
         let current = self.level();
         let level_of = match ptr.birth == self.txnid {
             true => self.dirty.get(&ptr.pgno.0).map(|dirty| dirty.level),
@@ -217,6 +237,7 @@ impl Pages {
             Some(_) => self.levels[current].shadowed.push(ptr.pgno),
             None => self.space.retire(ptr.pgno, 1, ptr.birth, true),
         }
+        Ok(())
     }
 
     /// W1: never written, so the number is free at once.
@@ -227,8 +248,11 @@ impl Pages {
     }
 
     /// The large value has left the tree.
-    pub(crate) fn free_run(&mut self, run: &RunRef) {
-        self.space.retire(run.pgno, run.pages(self.page_bytes()), run.birth, false);
+    pub(crate) fn free_run(&mut self, run: &RunRef) -> Result<()> {
+        let pages = run.pages(self.page_bytes());
+        self.check_freed(Ptr { pgno: run.pgno, birth: run.birth }, pages)?;
+        self.space.retire(run.pgno, pages, run.birth, false);
+        Ok(())
     }
 
     /// Writes a large value straight from the caller's memory to pages of its own.
@@ -321,8 +345,9 @@ impl Pages {
         self.levels[current].written.extend(level.written);
         for pgno in level.shadowed {
             // It may have been spilled meanwhile, then it is no buffer any more (W2).
-            match self.dirty.get(&pgno.0) {
-                Some(_) => self.free(Ptr { pgno, birth: self.txnid }),
+            match self.dirty.get(&pgno.0).map(|dirty| dirty.level) {
+                Some(level) if level == current => self.drop_buffer(pgno),
+                Some(_) => self.levels[current].shadowed.push(pgno),
                 None => self.space.retire(pgno, 1, self.txnid, true),
             }
         }

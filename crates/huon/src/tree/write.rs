@@ -7,6 +7,7 @@
 //! T2. After each function of this module every page of the tree that was changed is this level's
 //!     own, all separators bound their children, and `entries` and the page counts are right.
 
+use std::collections::HashSet;
 use std::ops::Bound;
 
 use crate::error::{Error, Result};
@@ -117,7 +118,7 @@ pub(crate) fn put<O: KeyOrder>(
         return Ok(Put::Overwritten);
     }
     insert(pages, tree, order, path, &cell)?;
-    tree.entries += 1;
+    tree.entries = tree.entries.checked_add(1).ok_or_else(|| false_count(tree))?;
     Ok(Put::Inserted)
 }
 
@@ -162,7 +163,7 @@ fn store_large(
         return Ok(None);
     }
     let run = pages.write_run(bytes)?;
-    tree.run_pages += run.pages(pages.page_bytes());
+    tree.run_pages = tree.run_pages.saturating_add(run.pages(pages.page_bytes()));
     Ok(Some(run))
 }
 
@@ -223,7 +224,7 @@ fn release_run(pages: &mut Pages, tree: &mut Tree, ptr: Ptr, index: usize) -> Re
     if cell.kind == PayloadKind::Run {
         let run = read::run_ref(&cell)?;
         tree.run_pages = tree.run_pages.saturating_sub(run.pages(pages.page_bytes()));
-        pages.free_run(&run);
+        pages.free_run(&run)?;
     }
     Ok(())
 }
@@ -247,6 +248,8 @@ fn insert<O: KeyOrder>(
         }
         split_leaf(pages, tree, order, &path, cell)?;
         path.seek(pages, tree, order, cell.key)?;
+        // In a sound tree the key's leaf is one of the two halves; a damaged one may lead elsewhere.
+        touch_path(pages, tree, &mut path)?;
     }
 }
 
@@ -272,7 +275,7 @@ fn split_leaf<O: KeyOrder>(
     let (left_page, right_page) = pages.edit_two(frame.ptr, right);
     let split = page::split_leaf(order, left_page, right_page, right, place, frame.index, cell.key);
     let separator = on(frame.ptr, split)?;
-    tree.leaf_pages += 1;
+    tree.leaf_pages = tree.leaf_pages.saturating_add(1);
     link(pages, tree, order, 1, &separator, right)
 }
 
@@ -325,7 +328,7 @@ fn split_branch<O: KeyOrder>(
         path.on_left_edge(),
     );
     let (separator, _) = on(ptr, split)?;
-    tree.branch_pages += 1;
+    tree.branch_pages = tree.branch_pages.saturating_add(1);
     link(pages, tree, order, level + 1, &separator, right)
 }
 
@@ -337,7 +340,7 @@ fn grow_root(pages: &mut Pages, tree: &mut Tree) -> Result<()> {
     BranchMut::init(pages.edit(root), root, tree.depth, tree.root);
     tree.root = root;
     tree.depth += 1;
-    tree.branch_pages += 1;
+    tree.branch_pages = tree.branch_pages.saturating_add(1);
     Ok(())
 }
 
@@ -454,7 +457,8 @@ fn remove_cells(
         on(ptr, LeafMut::view(pages.edit(ptr)).and_then(|mut leaf| leaf.remove(index)))?;
     }
     path.last_mut().count -= to - from;
-    tree.entries -= (to - from) as u64;
+    let left = tree.entries.checked_sub((to - from) as u64);
+    tree.entries = left.ok_or_else(|| false_count(tree))?;
     Ok(())
 }
 
@@ -473,7 +477,7 @@ fn carry_shrinking<O: KeyOrder>(
         let parent = path.frames()[at - 1];
         let gone = if frame.count == 0 {
             count_page_gone(tree, level);
-            pages.free(frame.ptr);
+            pages.free(frame.ptr)?;
             Some(parent.index)
         } else {
             merge_with_neighbour(pages, tree, order, parent, frame.ptr, level)?
@@ -489,24 +493,33 @@ fn carry_shrinking<O: KeyOrder>(
     lower_root(pages, tree, path.frames()[0].count)
 }
 
+/// The error for a tree whose record counts its items wrongly.
+#[cold]
+fn false_count(tree: &Tree) -> Error {
+    Error::corrupt(tree.root.pgno.0, Reason::Tree.text())
+}
+
 fn count_page_gone(tree: &mut Tree, level: u8) {
     match level {
-        0 => tree.leaf_pages -= 1,
-        _ => tree.branch_pages -= 1,
+        0 => tree.leaf_pages = tree.leaf_pages.saturating_sub(1),
+        _ => tree.branch_pages = tree.branch_pages.saturating_sub(1),
     }
 }
 
 fn lower_root(pages: &mut Pages, tree: &mut Tree, mut count: usize) -> Result<()> {
     if count == 0 {
+        if tree.entries != 0 {
+            return Err(false_count(tree));
+        }
         count_page_gone(tree, tree.depth - 1);
-        pages.free(tree.root);
+        pages.free(tree.root)?;
         (tree.root, tree.depth) = (Ptr::NONE, 0);
         return Ok(());
     }
     while tree.depth > 1 && count == 1 {
         let child = pages.branch(tree.root, tree.depth - 1)?.child(0);
         count_page_gone(tree, tree.depth - 1);
-        pages.free(tree.root);
+        pages.free(tree.root)?;
         (tree.root, tree.depth) = (child, tree.depth - 1);
         count = match tree.depth {
             1 => pages.leaf(child)?.count(),
@@ -580,7 +593,7 @@ fn merge_pair<O: KeyOrder>(
     pages.recycle(other);
     let merged = on(fresh, merged)?;
     if merged {
-        pages.free(right_ptr);
+        pages.free(right_ptr)?;
     }
     Ok(merged)
 }
@@ -588,7 +601,8 @@ fn merge_pair<O: KeyOrder>(
 /// Frees every page of the tree; what is left is an empty tree of the same kind.
 pub(crate) fn clear(pages: &mut Pages, tree: &mut Tree) -> Result<()> {
     if tree.depth > 0 {
-        free_below(pages, tree.root, tree.depth - 1, tree.run_pages > 0)?;
+        let mut seen = HashSet::new();
+        free_below(pages, tree.root, tree.depth - 1, tree.run_pages > 0, &mut seen)?;
     }
     (tree.root, tree.depth, tree.entries) = (Ptr::NONE, 0, 0);
     (tree.branch_pages, tree.leaf_pages, tree.run_pages) = (0, 0, 0);
@@ -596,19 +610,28 @@ pub(crate) fn clear(pages: &mut Pages, tree: &mut Tree) -> Result<()> {
 }
 
 /// Frees a subtree. Leaves need not be read where no large values are.
-fn free_below(pages: &mut Pages, ptr: Ptr, level: u8, has_runs: bool) -> Result<()> {
+/// `seen`: the branches met so far. A damaged tree that names one twice would take for ever.
+fn free_below(
+    pages: &mut Pages,
+    ptr: Ptr,
+    level: u8,
+    has_runs: bool,
+    seen: &mut HashSet<u32>,
+) -> Result<()> {
     if level > 0 {
+        if !seen.insert(ptr.pgno.0) {
+            return Err(damaged(ptr, Reason::Cycle));
+        }
         let count = pages.branch(ptr, level)?.count();
         for index in 0..count {
             let child = pages.branch(ptr, level)?.child(index);
-            free_below(pages, child, level - 1, has_runs)?;
+            free_below(pages, child, level - 1, has_runs, seen)?;
         }
     } else if has_runs {
         let runs = runs_of(&pages.leaf(ptr)?, ptr)?;
-        runs.iter().for_each(|run| pages.free_run(run));
+        runs.iter().try_for_each(|run| pages.free_run(run))?;
     }
-    pages.free(ptr);
-    Ok(())
+    pages.free(ptr)
 }
 
 fn runs_of(leaf: &Leaf<'_>, ptr: Ptr) -> Result<Vec<RunRef>> {

@@ -39,6 +39,9 @@ const GATHER_CHUNKS_MAX: u32 = 256;
 /// A commit that moves fewer items into chunks than these hold frees too little to look for a tail.
 const GATHER_CHUNKS_MIN: u32 = 4;
 
+/// Longer runs are kept in parts: an item has one bit of its page count for something else.
+const FREE_RUN_PAGES_MAX: u32 = 1 << 31;
+
 /// What the allocator needs from the outside.
 pub(crate) trait Ground {
     /// The ids that must keep what they see: see [`Protected`]. Called at most once a transaction.
@@ -252,7 +255,7 @@ impl Space {
             if enough(&self.pool) || !self.open_chain(ground)? {
                 break;
             }
-            self.tidy_pool();
+            self.tidy_pool()?;
         }
         Ok(())
     }
@@ -263,7 +266,7 @@ impl Space {
             self.protected = Some(ground.protected()?);
             let items = std::mem::take(&mut self.items);
             self.judge(items);
-            self.tidy_pool();
+            self.tidy_pool()?;
         }
         Ok(())
     }
@@ -277,6 +280,11 @@ impl Space {
             if item.is_chain() || protected.holds(item.birth, item.freed) {
                 self.items.push(item);
             } else {
+                debug_assert!(
+                    protected.all.iter().all(|&s| s < item.birth || item.freed <= s)
+                        || planted::is(5),
+                    "P12: a page is handed out that a protected snapshot sees"
+                );
                 let (pgno, pages, freed) = (item.pgno, item.page_count(), item.freed);
                 self.pool.push(FreeRun { pgno, pages, freed });
             }
@@ -322,11 +330,13 @@ impl Space {
     /// Joins neighbours and puts the longest run last, where it is taken first: a commit's pages
     /// are few contiguous writes. Among equals the youngest goes first: a short cycle keeps caches
     /// warm.
-    fn tidy_pool(&mut self) {
+    fn tidy_pool(&mut self) -> Result<()> {
         self.pool.sort_unstable_by_key(|run| run.pgno);
+        if let Some(pair) = self.pool.windows(2).find(|pair| pair[0].end() > pair[1].pgno) {
+            return Err(Error::corrupt(pair[1].pgno, Reason::Space.text()));
+        }
         self.pool.dedup_by(|next, run| {
-            debug_assert!(run.end() <= next.pgno, "F1: a free page is listed twice");
-            let joins = run.end() == next.pgno;
+            let joins = run.end() == next.pgno && run.pages + next.pages < FREE_RUN_PAGES_MAX;
             if joins {
                 run.pages += next.pages;
                 run.freed = run.freed.max(next.freed);
@@ -334,6 +344,7 @@ impl Space {
             joins
         });
         self.pool.sort_by_key(|run| (run.pages, run.freed));
+        Ok(())
     }
 
     /// The free space that the snapshot of this transaction records.
@@ -345,7 +356,7 @@ impl Space {
     ) -> Result<SealedSpace> {
         self.frugal = true;
         let gathered = self.gather(ground, shrink)?;
-        self.tidy_pool();
+        self.tidy_pool()?;
         self.drop_tail(shrink.pages);
         let mut runs = std::mem::take(&mut self.items);
         runs.append(&mut self.retired);
