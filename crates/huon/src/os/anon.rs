@@ -53,6 +53,7 @@ impl Anon {
         self.base
     }
 
+    #[cfg(any(test, feature = "simulation"))]
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -34,17 +34,13 @@ const WRITE_PARTS_MAX: usize = 256;
 /// The pieces a file grows in where the file system cannot allocate: small, so that a disk that
 /// fills up is noticed before much is written in vain.
 const GROW_PIECE_BYTES: u64 = 256 << 10;
-/// How often creating is tried while others create and remove the file.
-const CREATE_TRIES: usize = 16;
 
 /// Whether opening may create the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Create {
     /// It must exist.
     Never,
-    /// It is created where it is missing; [`RealFile::created`] tells.
-    IfMissing,
-    /// It must not exist.
+    /// It must not exist, and is created.
     Fresh,
 }
 
@@ -66,7 +62,6 @@ pub(crate) struct RealFile {
     file: File,
     path: PathBuf,
     writable: bool,
-    created: bool,
     map: Map,
     /// The length when it was last asked for or changed here; a hint that saves a system call a
     /// write.
@@ -82,7 +77,7 @@ impl RealFile {
         if options.read_only && options.create != Create::Never {
             return Err(Error::Invalid("a file that is opened read-only cannot be created"));
         }
-        let (file, created) = open_file(path, options)?;
+        let file = open_file(path, options)?;
         let stat = file.metadata().map_err(|e| Error::io("stat", place(path), e))?;
         if let Some(what) = not_regular(stat.file_type()) {
             return Err(refused(path, what));
@@ -92,16 +87,10 @@ impl RealFile {
             file,
             path: path.to_owned(),
             writable: !options.read_only,
-            created,
             map,
             known_bytes: AtomicU64::new(stat.len()),
             counters: Counters::default(),
         })
-    }
-
-    /// Whether this open created the file. Its directory is then to be flushed: [`sync_directory`].
-    pub(crate) fn created(&self) -> bool {
-        self.created
     }
 
     /// The permissions of the file, which its lock file shares.
@@ -377,31 +366,15 @@ fn not_regular(kind: std::fs::FileType) -> Option<&'static str> {
 ///
 /// Creating is always exclusive: two processes that find no file agree on who made it, and a
 /// dangling symbolic link is not followed.
-fn open_file(path: &Path, options: &FileOptions) -> Result<(File, bool)> {
+fn open_file(path: &Path, options: &FileOptions) -> Result<File> {
     let mut open = OpenOptions::new();
     // O_NONBLOCK: opening a FIFO does not wait for its other end. It means nothing for regular
     // files.
     open.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     open.write(!options.read_only).mode(options.mode);
-    for _ in 0..CREATE_TRIES {
-        if options.create != Create::Fresh {
-            match open.open(path) {
-                Ok(file) => return Ok((file, false)),
-                Err(e)
-                    if e.kind() == io::ErrorKind::NotFound
-                        && options.create == Create::IfMissing => {}
-                Err(e) => return Err(open_error("open", path, e)),
-            }
-        }
-        match open.clone().create_new(true).open(path) {
-            Ok(file) => return Ok((file, true)),
-            Err(e)
-                if e.kind() == io::ErrorKind::AlreadyExists
-                    && options.create == Create::IfMissing => {}
-            Err(e) => return Err(open_error("create", path, e)),
-        }
-    }
-    Err(Error::io("create", place(path), io::ErrorKind::AlreadyExists.into()))
+    let fresh = options.create == Create::Fresh;
+    let operation = if fresh { "create" } else { "open" };
+    open.create_new(fresh).open(path).map_err(|e| open_error(operation, path, e))
 }
 
 /// The error of a failed open: what the path names, where that explains it.

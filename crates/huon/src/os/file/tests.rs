@@ -59,30 +59,15 @@ fn creating_is_as_asked() {
     let path = scratch.join("a.huon");
     let missing = io_error(RealFile::open(&path, &options(Create::Never)));
     assert_eq!(missing, ("open", Some(libc::ENOENT)));
-    let file = RealFile::open(&path, &options(Create::IfMissing)).unwrap();
-    assert!(file.created() && file.writable());
+    let file = RealFile::open(&path, &options(Create::Fresh)).unwrap();
+    assert!(file.writable());
     assert_eq!((file.mode().unwrap(), file.file_bytes().unwrap()), (0o600, 0));
     sync_directory(&path).unwrap();
-    assert!(!RealFile::open(&path, &options(Create::IfMissing)).unwrap().created());
-    assert!(!RealFile::open(&path, &options(Create::Never)).unwrap().created());
+    RealFile::open(&path, &options(Create::Never)).unwrap();
     let twice = io_error(RealFile::open(&path, &options(Create::Fresh)));
     assert_eq!(twice, ("create", Some(libc::EEXIST)));
-    let both = FileOptions { read_only: true, ..options(Create::IfMissing) };
+    let both = FileOptions { read_only: true, ..options(Create::Fresh) };
     assert!(matches!(RealFile::open(&path, &both), Err(Error::Invalid(_))));
-}
-
-#[test]
-fn two_who_create_at_once_agree_on_who_did() {
-    let scratch = Scratch::new();
-    for round in 0..50 {
-        let path = scratch.join(&format!("{round}.huon"));
-        let open = || RealFile::open(&path, &options(Create::IfMissing)).unwrap().created();
-        let created: usize = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
-            threads.into_iter().map(|t| usize::from(t.join().unwrap())).sum()
-        });
-        assert_eq!(created, 1);
-    }
 }
 
 #[test]
@@ -107,7 +92,7 @@ fn anything_but_a_regular_file_is_refused_by_name() {
     ];
     for (path, what) in cases {
         let wanted = format!("{} is {what}, not a regular file", path.display());
-        for options in [options(Create::Never), options(Create::IfMissing), read_only()] {
+        for options in [options(Create::Never), read_only()] {
             assert_eq!(not_ours(path, &options), wanted);
         }
     }
@@ -397,10 +382,10 @@ fn a_refused_reservation_is_halved_and_then_an_error() {
         let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
         let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
         limit(libc::RLIMIT_AS, pages * crate::os::system_page() as u64 + 96 * MIB);
-        let huge = FileOptions { reserve_bytes: 1 << 40, ..options(Create::IfMissing) };
-        let error = RealFile::open(&scratch.join("a.huon"), &huge).err().unwrap();
+        let huge = |create| FileOptions { reserve_bytes: 1 << 40, ..options(create) };
+        let error = RealFile::open(&scratch.join("a.huon"), &huge(Create::Never)).err().unwrap();
         assert_eq!(io_error::<()>(Err(error)), ("map", Some(libc::ENOMEM)));
-        let small = RealFile::open(&scratch.join("b.huon"), &huge).unwrap();
+        let small = RealFile::open(&scratch.join("b.huon"), &huge(Create::Fresh)).unwrap();
         assert_eq!(small.map().bytes(), 64 * MIB);
         small.grow(4096).unwrap();
         assert_eq!(small.map().page(4000, 96), Some(&[0; 96][..]));
