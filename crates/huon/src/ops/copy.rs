@@ -26,7 +26,7 @@ use crate::page::{
     Txnid, chunk_capacity, first_data_page, write_chunk,
 };
 use crate::store::Store;
-use crate::store::source::{PageSource, damaged};
+use crate::store::source::damaged;
 use crate::tree::read;
 use crate::tree::walk::{Spot, Visit, Visitor, walk};
 use crate::txn::Core;
@@ -383,7 +383,7 @@ impl Copy<'_, '_> {
     }
 
     fn zeros(&mut self, mut bytes: u64) -> Result<()> {
-        const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
         while bytes > 0 {
             let now = bytes.min(ZEROS.len() as u64);
             self.write(&ZEROS[..now as usize])?;

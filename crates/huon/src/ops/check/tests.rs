@@ -107,7 +107,9 @@ impl Image {
         check.tables(&meta.main).unwrap();
         let mut runs = Bitmap::new(meta.used);
         for (_, run) in self.runs(&check.used) {
-            (0..run.pages(PAGE)).for_each(|step| drop(runs.put(run.pgno.0 + step)));
+            for step in 0..run.pages(PAGE) {
+                runs.put(run.pgno.0 + step);
+            }
         }
         let is = |pgno: &u32| {
             let page = &self.bytes[*pgno as usize * PAGE..][..PAGE];
@@ -138,7 +140,9 @@ impl Image {
 
     fn some_runs(&self) -> Vec<(u32, RunRef)> {
         let mut all = Bitmap::new(self.meta.used);
-        self.pages_of(Kind::Leaf, 0).into_iter().for_each(|pgno| drop(all.put(pgno)));
+        for pgno in self.pages_of(Kind::Leaf, 0) {
+            all.put(pgno);
+        }
         self.runs(&all)
     }
 }
