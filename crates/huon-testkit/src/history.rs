@@ -504,7 +504,8 @@ impl History {
             let known: Vec<u64> = self.commits.keys().copied().collect();
             let id = txn.id();
             return Err(Stop::Fail(format!(
-                "a power cut led to snapshot {id} ({recovery:?}), durable {durable}, known {known:?}"
+                "a power cut led to snapshot {id} ({recovery:?}), durable {durable}, \
+                 known {known:?}"
             )));
         };
         model.compare(&txn).map_err(|what| format!("after a power cut, {recovery:?}: {what}"))?;

@@ -31,6 +31,8 @@ pub(crate) struct CoreCounts {
     pub(crate) chunks_written: AtomicU64,
     pub(crate) items_judged: AtomicU64,
     pub(crate) pages_written: AtomicU64,
+    /// Changes of all write transactions, aborted ones too: no two of them have one number.
+    pub(crate) changes: AtomicU64,
 }
 
 /// One client's share of an open environment.
@@ -178,6 +180,12 @@ impl Core {
     /// The ceiling that a flush point sets for ids after `txnid`.
     pub(crate) fn ceiling_after(txnid: u64) -> u64 {
         txnid.saturating_add(CEILING_AHEAD)
+    }
+
+    /// A number for a state of a write transaction. An id alone does not tell it: who aborts without
+    /// having written leaves the id to the next one.
+    pub(crate) fn next_stamp(&self) -> u64 {
+        self.counts.changes.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(crate) fn count(&self, counter: &AtomicU64, by: u64) {

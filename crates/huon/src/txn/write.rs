@@ -90,7 +90,7 @@ impl WriteTxn {
             base_mark,
             tables: RefCell::default(),
             levels: Vec::new(),
-            stamp: 0,
+            stamp: core.next_stamp(),
             changed: false,
             broken: false,
             holds_role: true,
@@ -238,7 +238,7 @@ impl WriteTxn {
         self.check_usable()?;
         self.broken = true;
         self.changed = true;
-        self.stamp += 1;
+        self.stamp = self.core.next_stamp();
         self.pages_mut().set_frugal(frugal);
         let result = act(self);
         let result = match result {
@@ -401,7 +401,7 @@ impl WriteTxn {
     fn commit_level(&mut self) {
         self.levels.pop().expect("W3: a level is open");
         self.pages_mut().commit_level();
-        self.stamp += 1;
+        self.stamp = self.core.next_stamp();
     }
 
     /// A level that failed in the middle of a change is whole again once it is undone.
@@ -411,7 +411,7 @@ impl WriteTxn {
         self.main = level.main;
         self.tables = RefCell::new(level.tables);
         self.changed = level.changed || !self.pages().is_untouched();
-        self.stamp += 1;
+        self.stamp = self.core.next_stamp();
         // Buffers of outer levels that could not be written are gone for good.
         self.broken = self.pages().is_lost();
     }
