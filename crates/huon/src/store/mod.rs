@@ -294,8 +294,13 @@ fn birth_tag(ptr: Ptr) -> u16 {
 
 impl Ground for Store {
     fn protected(&self) -> Result<Protected> {
-        // P10: the marks first, then the reader slots.
+        // P10: the marks first, then the reader slots. P13: both anew in each transaction that
+        // wants pages, so no scan ever decides for a later one.
         let marks = self.board.protected_marks();
+        debug_assert!(
+            marks.durable <= marks.published && marks.published <= marks.sealed,
+            "P9: what is durable is published, what is published is sealed"
+        );
         let mut lasting = Vec::new();
         self.slots.scan(&mut lasting)?;
         if !planted::is(4) {
@@ -308,6 +313,10 @@ impl Ground for Store {
             ids.sort_unstable();
             ids.dedup();
         }
+        debug_assert!(
+            lasting.iter().all(|id| all.binary_search(id).is_ok()),
+            "P11: who owns chains is protected"
+        );
         Ok(Protected { all, lasting })
     }
 

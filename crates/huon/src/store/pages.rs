@@ -157,7 +157,16 @@ impl Pages {
         if self.dirty.contains_key(&pgno.0) {
             return Err(Error::corrupt(pgno.0, Reason::Space.text()));
         }
+        self.check_taken(pgno)?;
         Ok((Ptr { pgno, birth: self.txnid }, self.store.buffer()))
+    }
+
+    /// A damaged free-space chunk may name the metas as free.
+    fn check_taken(&self, pgno: Pgno) -> Result<()> {
+        match pgno.0 < page::first_data_page(self.page_bytes()) {
+            true => Err(Error::corrupt(pgno.0, Reason::Space.text())),
+            false => Ok(()),
+        }
     }
 
     /// Makes the page editable by this level; the answer is where it lives now.
@@ -263,6 +272,7 @@ impl Pages {
         let mut run = RunRef { pgno: Pgno(0), birth: self.txnid, bytes: len, checksum };
         let pages = run.pages(page_bytes);
         run.pgno = self.space.take_run(&*self.store, pages)?;
+        self.check_taken(run.pgno)?;
         let level = self.level();
         self.levels[level].written.push((run.pgno, pages, false));
         self.before_write();
@@ -315,6 +325,10 @@ impl Pages {
     }
 
     fn write_sorted(&self, pages: &[(u32, usize, Buffer)]) -> Result<()> {
+        debug_assert!(
+            self.store.board.issued() >= self.txnid.0,
+            "P7: the id is raised before its first page is written"
+        );
         let per_write = (WRITE_BYTES_MAX / self.page_bytes()).max(1);
         let mut rest = pages;
         while let Some(&(first, ..)) = rest.first() {

@@ -20,6 +20,9 @@ use crate::store::source::{PageSource, damaged};
 use crate::tree::path::Path;
 use crate::tree::{cursor, read};
 
+/// More splits than any key needs to find room; a damaged tree may lead to full leaves for ever.
+const SPLITS_MAX: usize = 16;
+
 /// What to do about a key that exists, or does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PutMode {
@@ -237,7 +240,7 @@ fn insert<O: KeyOrder>(
     mut path: Path,
     cell: &NewCell<'_>,
 ) -> Result<()> {
-    loop {
+    for _ in 0..SPLITS_MAX {
         let frame = *path.last();
         let leaf = LeafMut::view(pages.edit(frame.ptr));
         let fits = leaf.and_then(|mut leaf| {
@@ -248,9 +251,11 @@ fn insert<O: KeyOrder>(
         }
         split_leaf(pages, tree, order, &path, cell)?;
         path.seek(pages, tree, order, cell.key)?;
-        // In a sound tree the key's leaf is one of the two halves; a damaged one may lead elsewhere.
+        // In a sound tree the key's leaf is one of the two halves; a damaged one may lead
+        // elsewhere.
         touch_path(pages, tree, &mut path)?;
     }
+    Err(damaged(path.last().ptr, Reason::Order))
 }
 
 /// Divides the leaf of a touched path to make room for the cell, and links the new right part.

@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::os::{Durable, Plan};
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Txnid, meta_checksum};
 use crate::planted;
-use crate::txn::Core;
 use crate::txn::commit::FLUSH_LOOK;
+use crate::txn::{Core, Release};
 
 /// At most so many bytes since the durable snapshot go out with their meta in one flush.
 pub(crate) const ONE_FLUSH_BYTES_MAX: u64 = 1 << 20;
@@ -28,9 +28,8 @@ impl Core {
             self.check_writable()?;
             match self.flusher.try_acquire()? {
                 Some(_) => {
-                    let flushed = self.flush_newest();
-                    self.flusher.release();
-                    flushed?;
+                    let _role = Release(&self.flusher);
+                    self.flush_newest()?;
                 }
                 None => board.wait_bell(bell, FLUSH_LOOK),
             }

@@ -50,6 +50,16 @@ pub(crate) struct Core {
     pub(crate) counts: CoreCounts,
 }
 
+/// Gives a role back when it goes, also when a panic ends the work: what is left half-done then is
+/// what a dead holder leaves, and nobody waits for ever.
+pub(crate) struct Release<'r>(pub(crate) &'r Role);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
 impl Core {
     pub(crate) fn check_forked(&self) -> Result<()> {
         if os::fork_generation() != self.fork_generation { Err(Error::Forked) } else { Ok(()) }

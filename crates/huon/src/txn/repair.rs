@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::os::{Flag, Plan};
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Meta, MetaFault, Txnid};
 use crate::txn::commit::FLUSH_LOOK;
-use crate::txn::{Core, tail};
+use crate::txn::{Core, Release, tail};
 
 impl Core {
     /// Repairs if it is due. The caller holds the writer's role.
@@ -25,16 +25,15 @@ impl Core {
         while self.flusher.try_acquire()?.is_none() {
             self.store.board.wait_bell(self.store.board.bell(), FLUSH_LOOK);
         }
-        let repaired = self.repair();
-        self.flusher.release();
-        repaired
+        let _role = Release(&self.flusher);
+        self.repair()
     }
 
     /// The caller holds both roles.
     fn repair(&self) -> Result<()> {
         let board = &self.store.board;
-        // P4: while a repair is due nothing else is flushed, so what a dead client left is one. It had
-        // written the tail again by then, and its meta may lie in the slot already.
+        // P4: while a repair is due nothing else is flushed, so what a dead client left is one. It
+        // had written the tail again by then, and its meta may lie in the slot already.
         if let Some(plan) = board.unfinished_flush() {
             self.carry_out(&plan)?;
             board.set_flag(Flag::RepairDue, false);
@@ -69,8 +68,8 @@ impl Core {
         Ok(())
     }
 
-    /// Pages born after this snapshot are the tail, as far back as the opening verified it: they may
-    /// never have been flushed. `slot` holds the meta that the chosen snapshot is or builds on;
+    /// Pages born after this snapshot are the tail, as far back as the opening verified it: they
+    /// may never have been flushed. `slot` holds the meta that the chosen snapshot is or builds on;
     /// younger metas were rejected, or their flush never ended.
     fn tail_start(&self, slot: u8) -> Result<Txnid> {
         match &self.metas_on_disk()?[usize::from(slot)] {

@@ -13,7 +13,7 @@ use crate::os::Mark;
 use crate::page::{AnyOrder, Meta, Tree, Txnid};
 use crate::store::pages::Pages;
 use crate::txn::names::{MAIN, TableInfo};
-use crate::txn::{Core, catalog};
+use crate::txn::{Core, Release, catalog};
 
 /// A table of a write transaction.
 #[derive(Clone, Copy, Debug)]
@@ -67,12 +67,17 @@ impl WriteTxn {
     pub(crate) fn begin(core: &Arc<Core>, timeout: Duration) -> Result<WriteTxn> {
         core.check_writable()?;
         core.take_writer(timeout)?;
-        Self::begin_as_writer(core).inspect_err(|_| core.writer.release())
+        let role = Release(&core.writer);
+        let txn = Self::begin_as_writer(core)?;
+        // From here on the transaction's own drop gives the role back.
+        std::mem::forget(role);
+        Ok(txn)
     }
 
     fn begin_as_writer(core: &Arc<Core>) -> Result<WriteTxn> {
         core.check_writable()?;
         core.repair_if_due()?;
+        assert!(!core.is_repair_due(), "P16: the repair comes before anything is allocated");
         let (base_mark, base) = core.newest_sealed()?;
         let txnid = core.next_id(&base)?;
         if base.used > core.store.map_pages() {
