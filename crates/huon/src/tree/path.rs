@@ -245,7 +245,13 @@ impl Path {
         self.frames[at + 1] = Frame { ptr: child, index: 0, count: 0 };
         self.depth = at + 2;
         self.descend(source, tree, order, aim)?;
-        Ok(true)
+        // No operation leaves an empty leaf beside others, and stepping over them would have no end
+        // in a file whose branches name one a million times.
+        let leaf = self.last();
+        match leaf.count {
+            0 => Err(damaged(leaf.ptr, Reason::Count)),
+            _ => Ok(true),
+        }
     }
 }
 

@@ -322,6 +322,12 @@ fn a_pyramid_of_shared_pages_does_not_run_long() {
     assert!(env.dump(&mut Vec::new(), &mut DumpOptions::new()).is_err());
     env.dump(&mut Vec::new(), &mut DumpOptions::new().rescue(true)).unwrap();
     assert!(env.copy_to_writer(&mut Vec::new(), &mut CopyOptions::new()).is_err());
+    // Iterating does not step over empty leaves for ever, in either direction.
+    let txn = env.read().unwrap();
+    let main = txn.open(&crate::TableDef::<crate::Bytes, crate::Bytes>::main()).unwrap().unwrap();
+    assert!(main.iter(&txn).and_then(|mut all| all.next().transpose()).is_err());
+    assert!(main.iter(&txn).and_then(|mut all| all.next_back().transpose()).is_err());
+    assert!(main.scan().next(&txn).is_err());
 }
 
 #[test]
