@@ -280,7 +280,7 @@ impl History {
                 if !*lazy && fresh && env.durable_id() < id {
                     return Err(Stop::Fail("a durable commit is not durable".into()));
                 }
-                self.settled(self.pc % 16 == 0)
+                self.settled(self.pc.is_multiple_of(16))
             }
             _ => {
                 txn.abort();

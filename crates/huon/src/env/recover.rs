@@ -187,7 +187,8 @@ fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Option<Cho
     }
     let since = Txnid(left.durable_txnid);
     tail::verify(store, &left.image, since).ok()?;
-    // A whole meta above the image: who opened last has stepped back from it, and wrote nothing since.
+    // A whole meta above the image: who opened last has stepped back from it, and wrote nothing
+    // since.
     let rejected = whole.first().is_some_and(|(_, newest)| newest.txnid > left.image.txnid);
     Some(Chosen {
         meta: left.image.clone(),

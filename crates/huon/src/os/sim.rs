@@ -244,6 +244,7 @@ impl SimDisk {
         self.open(true)
     }
 
+    #[cfg(test)]
     /// Opens the file for reading.
     pub(crate) fn storage_read_only(&self) -> Box<dyn Storage> {
         self.open(false)
@@ -259,6 +260,7 @@ impl SimDisk {
         &self.machine.slot
     }
 
+    #[cfg(test)]
     /// Names the data file.
     pub(crate) fn identity(&self) -> Identity {
         self.machine.identity()

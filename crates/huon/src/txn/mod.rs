@@ -192,7 +192,8 @@ impl Core {
         txnid.saturating_add(CEILING_AHEAD)
     }
 
-    /// A number for a state of a write transaction. An id alone does not tell it: who aborts without
+    /// A number for a state of a write transaction. An id alone does not tell it: who aborts
+    /// without
     /// having written leaves the id to the next one.
     pub(crate) fn next_stamp(&self) -> u64 {
         self.counts.changes.fetch_add(1, Ordering::Relaxed)
