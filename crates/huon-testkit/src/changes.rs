@@ -117,7 +117,9 @@ impl History {
         key: &[u8],
         value: Value,
     ) -> Step {
-        let Some(table) = self.handle(txn, id, digest(key).is_multiple_of(9))? else { return Ok(()) };
+        let Some(table) = self.handle(txn, id, digest(key).is_multiple_of(9))? else {
+            return Ok(());
+        };
         let bytes = value.make();
         let (what, found) = match how {
             How::Put => ("put", Got::of(table.put(txn, key, &bytes), Got::Flag)),
