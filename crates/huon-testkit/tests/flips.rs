@@ -88,11 +88,11 @@ enum Fate {
     Harmless,
 }
 
+/// A key and its value, as the file has them.
+type Pair<'t> = (&'t [u8], &'t [u8]);
+
 /// A record is what it was in one of the states, or an error.
-fn compare<'t>(
-    found: Option<Result<(&'t [u8], &'t [u8]), Error>>,
-    expected: Option<&Record>,
-) -> bool {
+fn compare<'t>(found: Option<Result<Pair<'t>, Error>>, expected: Option<&Record>) -> bool {
     match (found, expected) {
         (Some(Err(error)), _) => {
             assert!(matches!(error, Error::Corrupt(_)), "another error: {error}");

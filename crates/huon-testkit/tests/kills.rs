@@ -256,7 +256,9 @@ fn dead_readers_hold_nothing() {
             reader.next("verified ").expect("a reader verifies");
         }
         rewrite(10 + round * 4);
-        readers.into_iter().for_each(|reader| drop(reader.kill("verified ")));
+        for reader in readers {
+            reader.kill("verified ");
+        }
         (1..4).for_each(|i| rewrite(10 + round * 4 + i));
         let readers = env.info().unwrap().readers;
         assert!(readers.is_empty(), "dead readers are listed: {readers:?}");
