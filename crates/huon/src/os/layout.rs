@@ -78,10 +78,10 @@ pub(super) const META_CEILING: usize = 2;
 pub(super) const IMAGES_COUNT: usize = 8;
 pub(super) const IMAGE_MARKS: usize = 10 * LINE;
 pub(super) const IMAGES: usize = if cfg!(loom) { 12 * LINE } else { 512 };
-/// Words of one image.
+/// Words kept of one image; a model keeps the first ones only.
 pub(super) const IMAGE_WORDS: usize = if cfg!(loom) { 2 } else { 512 };
 /// Bytes of one image: a meta without its trimmings.
-pub(crate) const IMAGE_BYTES: usize = IMAGE_WORDS * 8;
+pub(crate) const IMAGE_BYTES: usize = 4096;
 
 /// How many clients can have the environment open at once.
 pub(crate) const CLIENTS_MAX: u32 = if cfg!(loom) { 3 } else { 4096 };
@@ -112,4 +112,5 @@ pub(super) const LAYOUT_VALUE: u64 = (1 << 48) | ((CLIENTS as u64) << 24) | SLOT
 
 const _: () = assert!(METAS + META_SLOTS * META_WORDS <= IMAGE_MARKS);
 const _: () = assert!(IMAGE_MARKS + IMAGES_COUNT <= IMAGES);
+const _: () = assert!(cfg!(loom) || IMAGE_WORDS * 8 == IMAGE_BYTES);
 const _: () = assert!(cfg!(loom) || (SLOTS == 20992 && SLOTS.is_multiple_of(LINE)));

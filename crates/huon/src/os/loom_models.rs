@@ -276,7 +276,12 @@ fn a_reused_image_is_noticed_by_copiers() {
             let mark = reader.board.published();
             let mut bytes = [0; IMAGE_BYTES];
             if reader.board.copy_image(mark, &mut bytes) {
-                assert_eq!(bytes, image(mark.txnid()), "a torn image was taken for whole");
+                let kept = IMAGE_WORDS * 8;
+                assert_eq!(
+                    bytes[..kept],
+                    image(mark.txnid())[..kept],
+                    "a torn image was taken for whole"
+                );
             }
         });
         writer.board.publish(writer.board.sealed());

@@ -108,6 +108,14 @@ impl MemoryShared {
     }
 }
 
+/// In models it stands for the real lock file, so that all of the engine compiles.
+#[cfg(loom)]
+impl MemoryShared {
+    pub(crate) fn open(_: &std::path::Path, _: Option<u32>) -> Result<Option<MemoryShared>> {
+        Err(Error::Invalid("a model has no files"))
+    }
+}
+
 impl Shared for MemoryShared {
     #[inline]
     fn words(&self) -> &[Word] {

@@ -55,6 +55,8 @@ pub(crate) use fork::generation as fork_generation;
 pub(crate) use gate::{GATE_TIMEOUT, Gate};
 pub(crate) use map::Map;
 pub(crate) use memory::MemoryFile;
+#[cfg(loom)]
+pub(crate) use memory::MemoryShared as RealShared;
 pub(crate) use prefetch::prefetch;
 pub(crate) use random::{random_bytes, unique_number};
 pub(crate) use role::{Role, RoleKind};
