@@ -275,6 +275,39 @@ fn use_after_fork() {
     assert_eq!(env.info().unwrap().readers.len(), 1, "the parent's reader is still there");
 }
 
+/// A child made by fork outlives its parent: it must not keep the file locked.
+#[test]
+fn a_forked_child_does_not_keep_the_file() {
+    const CHILD: &str = "HUON_TEST_FORKING_PARENT";
+    if let Ok(path) = std::env::var(CHILD) {
+        let env = open(Path::new(&path)).unwrap();
+        put(&env, "k", b"v").unwrap();
+        let _unfinished = env.write().unwrap();
+        // SAFETY: the child only sleeps and leaves; the parent ends at once, as if it were killed.
+        unsafe {
+            if libc::fork() == 0 {
+                libc::close(1);
+                libc::close(2);
+                libc::sleep(10);
+                libc::_exit(0);
+            }
+            libc::kill(libc::getpid(), libc::SIGKILL);
+        }
+    }
+    let place = place();
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["a_forked_child_does_not_keep_the_file", "--exact", "--nocapture"])
+        .env(CHILD, &place.path)
+        .status()
+        .unwrap();
+    assert!(!status.success(), "the parent was killed");
+    let start = std::time::Instant::now();
+    let env = open(&place.path).unwrap();
+    assert!(start.elapsed() < Duration::from_secs(1), "it waited for the child");
+    assert_eq!(get(&env, "k"), Some(b"v".to_vec()));
+    put(&env, "l", b"w").unwrap();
+}
+
 #[test]
 fn a_panic_aborts_the_transaction_and_nothing_more() {
     let place = place();

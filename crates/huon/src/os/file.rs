@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::counts::{Counters, IoCounts};
+use super::fork::{self, OwnFile};
 use super::map::Map;
 use super::{Identity, Storage, parts_bytes, past_end};
 use crate::error::{Error, Result};
@@ -59,7 +60,7 @@ pub(crate) struct FileOptions {
 
 /// An open data file.
 pub(crate) struct RealFile {
-    file: File,
+    file: OwnFile,
     path: PathBuf,
     writable: bool,
     map: Map,
@@ -82,7 +83,9 @@ impl RealFile {
         if let Some(what) = not_regular(stat.file_type()) {
             return Err(refused(path, what));
         }
-        let map = Map::reserve(file.as_fd(), options.reserve_bytes, stat.len())?;
+        let file = OwnFile::new(file)?;
+        let view = open_view(path, file.inode())?;
+        let map = Map::reserve(view.as_fd(), options.reserve_bytes, stat.len())?;
         Ok(RealFile {
             file,
             path: path.to_owned(),
@@ -375,6 +378,18 @@ fn open_file(path: &Path, options: &FileOptions) -> Result<File> {
     let fresh = options.create == Create::Fresh;
     let operation = if fresh { "create" } else { "open" };
     open.create_new(fresh).open(path).map_err(|e| open_error(operation, path, e))
+}
+
+/// Opens the file once more, for the map. A map keeps its open file description alive in forked
+/// children, which close the other one: if they were the same, the children would keep the lock.
+fn open_view(path: &Path, inode: (u64, u64)) -> Result<File> {
+    let mut open = OpenOptions::new();
+    open.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let view = open.open(path).map_err(|e| open_error("open", path, e))?;
+    if fork::inode_of(view.as_raw_fd()) != Some(inode) {
+        return Err(Error::Busy("the file was replaced while it was opened".into()));
+    }
+    Ok(view)
 }
 
 /// The error of a failed open: what the path names, where that explains it.

@@ -118,12 +118,13 @@ impl WriteTxn {
         if !core.writer.still_ours() {
             return Err(Error::Busy("the writer's role was taken over while committing".into()));
         }
+        // Before the seal: a flusher that takes this snapshot up must count what it wrote.
+        board.add_written(counts.written_bytes);
         // P10: the seal's fence lies inside; whatever is protected is read by the next transaction
         // after it.
         let mark = board.seal(self.base_mark, txnid.0, &meta.encode()).ok_or_else(|| {
             Error::Busy("another writer sealed a snapshot after the base of this one (P3)".into())
         })?;
-        board.add_written(counts.written_bytes);
         core.count(&core.counts.commits, 1);
         core.count(&core.counts.chunks_opened, counts.space.chunks_opened);
         core.count(&core.counts.chunks_written, counts.space.chunks_written);
