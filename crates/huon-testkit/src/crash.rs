@@ -234,7 +234,14 @@ impl Stage {
         let locks = std::mem::take(&mut *self.locks.lock().expect("nobody panics here"));
         assert_eq!(events.len(), locks.len(), "a lock image for each event");
         let verdict = Verdict::default();
-        let mut judge = Judge { stage: &self, name, seen: HashSet::new(), verdict, depth: 0 };
+        let mut judge = Judge {
+            stage: &self,
+            name,
+            seen: HashSet::new(),
+            distinct: HashSet::new(),
+            verdict,
+            depth: 0,
+        };
         judge.all(&events, &locks, random);
         judge.verdict
     }
@@ -269,14 +276,18 @@ impl Verdict {
 struct Judge<'s> {
     stage: &'s Stage,
     name: &'s str,
-    seen: HashSet<(u64, u8)>,
+    /// Images that were judged, with what was asked of them: the same bytes owe more once a commit
+    /// was acknowledged.
+    seen: HashSet<(u64, u64, Moment)>,
+    /// Images alone, data and lock file: the figure counts these.
+    distinct: HashSet<(u64, u64)>,
     verdict: Verdict,
     /// 1 while the repair of another image is crashed.
     depth: usize,
 }
 
 /// What is known of the moment of a crash.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Moment {
     /// The oldest and the newest state that may show.
     oldest: usize,
@@ -363,6 +374,14 @@ impl Judge<'_> {
         }
     }
 
+    /// Whether this was not judged before.
+    fn is_new(&mut self, image: &[u8], lock: u64, moment: Moment) -> bool {
+        let data = digest(image);
+        let new = self.seen.insert((data, lock, moment));
+        self.verdict.images += u64::from(self.distinct.insert((data, lock)));
+        new
+    }
+
     fn power_cut(
         &mut self,
         image: &[u8],
@@ -370,10 +389,10 @@ impl Judge<'_> {
         lock: Option<&[u64]>,
         random: &mut Random,
     ) {
-        if !self.seen.insert((digest(image), u8::from(lock.is_some()))) {
+        // After a reboot the lock file decides nothing: that there is one is all that counts.
+        if !self.is_new(image, u64::from(lock.is_some()), moment) {
             return;
         }
-        self.verdict.images += 1;
         let mut disk = self.stage.disk.after_crash(image, false).expect("a machine");
         if let Some(lock) = lock {
             disk = disk.with_lock_image(lock);
@@ -382,7 +401,10 @@ impl Judge<'_> {
     }
 
     fn kill(&mut self, image: &[u8], moment: Moment, lock: &[u64], random: &mut Random) {
-        self.verdict.images += 1;
+        let words: Vec<u8> = lock.iter().flat_map(|word| word.to_le_bytes()).collect();
+        if !self.is_new(image, digest(&words), moment) {
+            return;
+        }
         self.verdict.kills += 1;
         let disk = self.stage.disk.after_crash(image, true).expect("a machine");
         self.opened(&disk.with_lock_image(lock), image, moment, random, "kill");

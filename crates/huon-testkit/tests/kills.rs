@@ -223,7 +223,7 @@ fn killed_writers_lose_nothing() {
     }
     println!("{kills} kills, {acknowledged} commits, the next writer took at most {slowest:?}");
     assert!(verified > 0, "readers verified snapshots");
-    assert!(slowest < Duration::from_secs(3), "the next writer took {slowest:?}");
+    assert!(slowest < Duration::from_secs(1), "the next writer took {slowest:?}");
     figures::add("kill", kills);
 }
 
