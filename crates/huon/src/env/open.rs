@@ -254,14 +254,13 @@ fn initialise(store: &Store, gate: &Gate, chosen: &Chosen, issued: u64) -> Resul
         page_bytes: store.page_bytes as u32,
     };
     let block: [u8; META_BYTES] = chosen.meta.encode();
-    let durable = chosen.durable.as_ref().map(|meta| (meta.txnid.0, meta.encode()));
     store.board.initialise(
         gate,
         &identity,
         &Start {
             txnid: chosen.meta.txnid.0,
             image: &block,
-            durable: durable.as_ref().map(|(txnid, block)| (*txnid, block)),
+            keep: chosen.sealed,
             issued: issued.max(chosen.meta.txnid.0),
             meta_slot: chosen.meta_slot,
             checksum: chosen.checksum,

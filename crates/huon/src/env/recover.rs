@@ -40,8 +40,8 @@ pub(crate) type Metas = [std::result::Result<Meta, MetaFault>; META_SLOTS];
 /// A snapshot to start from.
 pub(crate) struct Chosen {
     pub(crate) meta: Meta,
-    /// The durable snapshot below it, if it was never flushed itself.
-    pub(crate) durable: Option<Meta>,
+    /// It is what the lock file names as newest sealed.
+    pub(crate) sealed: bool,
     /// The slot of the meta that is, or that the snapshot builds on.
     pub(crate) meta_slot: u8,
     pub(crate) checksum: u64,
@@ -159,7 +159,7 @@ fn chosen(store: &Store, meta: &Meta, meta_slot: u8, recovery: Recovery) -> Chos
     let block = meta.encode();
     debug_assert_eq!(meta.uuid, store.uuid);
     let checksum = meta_checksum(&block);
-    Chosen { meta: meta.clone(), durable: None, meta_slot, checksum, recovery }
+    Chosen { meta: meta.clone(), sealed: false, meta_slot, checksum, recovery }
 }
 
 /// Whether nothing that `before` sees has been written over. The free-space chunks that tell may
@@ -192,7 +192,7 @@ fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Option<Cho
     let rejected = whole.first().is_some_and(|(_, newest)| newest.txnid > left.image.txnid);
     Some(Chosen {
         meta: left.image.clone(),
-        durable: (durable.txnid < left.image.txnid).then(|| (*durable).clone()),
+        sealed: true,
         meta_slot: *slot,
         checksum: left.durable_checksum,
         recovery: if rejected { Recovery::SteppedBack } else { Recovery::Newest },

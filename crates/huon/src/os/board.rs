@@ -77,8 +77,9 @@ pub(crate) struct BoardIdentity {
 pub(crate) struct Start<'a> {
     pub(crate) txnid: u64,
     pub(crate) image: &'a [u8; IMAGE_BYTES],
-    /// The durable snapshot and its image, if that is an older one.
-    pub(crate) durable: Option<(u64, &'a [u8; IMAGE_BYTES])>,
+    /// The board names this very snapshot as newest sealed already, and the durable one below it.
+    /// Both stay named throughout: who dies on the way loses neither.
+    pub(crate) keep: bool,
     /// The last id that may have been used; at least `txnid`.
     pub(crate) issued: u64,
     /// Where the durable meta lies (0, 1, 2), its checksum and its ceiling.
@@ -188,20 +189,19 @@ impl Board {
     pub(crate) fn initialise(&self, gate: &Gate, identity: &BoardIdentity, start: &Start<'_>) {
         gate.assert_of(&self.shared);
         assert!(start.issued >= start.txnid && start.ceiling >= start.txnid);
-        self.store(READY, 0);
-        fence(Ordering::SeqCst);
-        let all = self.shared.words();
-        let tables = all[MAGIC..IMAGES].iter().chain(&all[SLOTS..]);
         let client_high = self.load(CLIENT_HIGH);
-        tables.for_each(|word| word.store(0, Ordering::Relaxed));
-        let mark = Mark::new(start.txnid, 0);
-        self.fill_image(mark, start.image);
-        let durable = start.durable.map_or(mark, |(txnid, image)| {
-            assert!(txnid < start.txnid, "P9: published is at least durable");
-            let durable = Mark::new(txnid, 1);
-            self.fill_image(durable, image);
-            durable
-        });
+        let (mark, durable) = if start.keep {
+            (self.sealed(), self.durable())
+        } else {
+            self.store(READY, 0);
+            fence(Ordering::SeqCst);
+            (Mark::new(start.txnid, 0), Mark::new(start.txnid, 0))
+        };
+        assert!(mark.txnid() == start.txnid, "what is kept is what was chosen");
+        self.clear(start.keep);
+        if !start.keep {
+            self.fill_image(mark, start.image);
+        }
         let meta = METAS + usize::from(start.meta_slot) * META_WORDS;
         let [uuid0, uuid1] = words_of(&identity.uuid);
         let [boot0, boot1] = words_of(&identity.boot);
@@ -217,6 +217,7 @@ impl Board {
             (BOOT + 1, boot1),
             (FLAGS, if start.repair_due { Flag::RepairDue as u64 } else { 0 }),
             (SLOT_CAPACITY, u64::from(SLOTS_FIRST)),
+            (SLOT_HIGH, 0),
             (CLIENT_HIGH, client_high.min(u64::from(CLIENTS_MAX))),
             (ISSUED, start.issued),
             (meta + META_MARK, durable.0),
@@ -229,6 +230,17 @@ impl Board {
             self.store(word, value);
         }
         self.store(READY, READY_VALUE);
+    }
+
+    /// Zeroes everything but the client table, and but what names the snapshots that are kept.
+    fn clear(&self, keep: bool) {
+        let all = self.shared.words();
+        let kept = |at: usize| {
+            keep && (at < WRITER || at == SEALED || at == DURABLE || (METAS..IMAGES).contains(&at))
+        };
+        let head = all[..IMAGES].iter().enumerate().filter(|(at, _)| !kept(*at));
+        let words = head.map(|(_, word)| word).chain(&all[SLOTS..]);
+        words.for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
     /// What the lock file belongs to; `None` if nobody ever finished initialising it.

@@ -54,7 +54,7 @@ fn client(file: &Arc<MemoryFile>, first: bool) -> Client {
         let start = Start {
             txnid: 1,
             image: &image(1),
-            durable: None,
+            keep: false,
             issued: 1,
             meta_slot: 0,
             checksum: 9,

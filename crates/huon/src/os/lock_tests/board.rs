@@ -23,6 +23,38 @@ fn a_new_board_has_one_snapshot() {
     assert!(!a.board.flag(Flag::RepairDue) && a.board.flag(Flag::CleanClose));
 }
 
+/// A first client that takes over what another left may die at any moment: what the board named, it
+/// names throughout.
+#[test]
+fn what_is_kept_is_named_throughout() {
+    let (a, _) = seat();
+    let sealed = a.board.seal(a.board.sealed(), 2, &image(2)).unwrap();
+    let durable = a.board.durable_info().unwrap();
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let (mut looks, mut bytes) = (0u64, [0; IMAGE_BYTES]);
+            while !done.load(Ordering::Relaxed) || looks == 0 {
+                assert_eq!(a.board.identity(), Some(identity()));
+                assert_eq!((a.board.sealed(), a.board.durable_info()), (sealed, Some(durable)));
+                assert!(a.board.copy_image(sealed, &mut bytes) && bytes == image(2));
+                looks += 1;
+            }
+            looks
+        });
+        let gate = Gate::lock(a.board.shared(), LONG).unwrap();
+        let block = image(2);
+        for _ in 0..200 {
+            let start = Start { txnid: 2, keep: true, issued: 2, ..start(&block) };
+            a.board.initialise(&gate, &identity(), &start);
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(watch.join().unwrap() > 0);
+    });
+    assert_eq!(a.board.published(), sealed);
+}
+
 #[test]
 fn a_file_without_a_board_has_no_identity() {
     let shared: Arc<dyn Shared> = Arc::new(MemoryFile::new(BOOT).open());

@@ -45,7 +45,7 @@ fn start(image: &[u8; IMAGE_BYTES]) -> Start<'_> {
     Start {
         txnid: 1,
         image,
-        durable: None,
+        keep: false,
         issued: 1,
         meta_slot: 0,
         checksum: 9,
