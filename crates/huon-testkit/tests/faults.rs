@@ -325,6 +325,39 @@ fn failed_flushes_lose_data() {
     figures::add("fault", faults);
 }
 
+/// A failed flush may have lost what it should have written, and the next one succeeds without it:
+/// so the
+/// commit is not acknowledged, and nobody commits before the environment was opened anew.
+#[test]
+fn a_failed_flush_is_final_for_everybody() {
+    for large in [false, true] {
+        let disk = SimDisk::new(16 << 20).unwrap().lossy();
+        let open = || Env::options().open_simulated(&disk).unwrap();
+        let (first, second) = (open(), open());
+        let put = |env: &Env, key: &[u8]| {
+            let bytes = if large { 2 << 20 } else { 10 };
+            env.update(|txn| txn.create(&MAIN)?.put(txn, key, &vec![1; bytes]).map(drop))
+        };
+        put(&first, b"kept").unwrap();
+        let reader = second.read().unwrap();
+        disk.fail_syncs(1);
+        assert!(put(&first, b"lost").is_err(), "a commit whose flush failed is acknowledged");
+        for env in [&first, &second] {
+            assert!(matches!(env.write(), Err(Error::Poisoned)));
+            assert!(matches!(env.sync(), Err(Error::Poisoned)));
+        }
+        let main = reader.open(&MAIN).unwrap().unwrap();
+        assert!(main.contains(&reader, b"kept").unwrap(), "readers go on");
+        drop((reader, first, second));
+        let env = open();
+        let txn = env.read().unwrap();
+        let main = txn.open(&MAIN).unwrap().unwrap();
+        assert!(main.contains(&txn, b"kept").unwrap());
+        assert!(env.check().unwrap().is_clean());
+        put(&env, b"again").unwrap();
+    }
+}
+
 #[test]
 fn every_call_fails_in_turn() {
     const ERRORS: [(&str, i32); 3] = [("EIO", 5), ("ENOSPC", 28), ("EINTR", 4)];

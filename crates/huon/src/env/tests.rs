@@ -29,6 +29,21 @@ fn has(env: &Env, key: u64) -> bool {
     txn.open(&T).unwrap().is_some_and(|t| t.get(&txn, &key).unwrap().is_some())
 }
 
+#[test]
+fn the_ceiling_of_ids_forces_a_flush_point() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = options().open_simulated(&disk).unwrap();
+    put(&env, 1, Durability::Durable);
+    let lazy = put(&env, 2, Durability::Lazy);
+    let board = &env.core().store.board;
+    let ceiling = board.durable_info().unwrap().ceiling;
+    board.raise_issued(ceiling - 1);
+    assert!(env.durable_id() < lazy);
+    let next = put(&env, 3, Durability::Lazy);
+    assert!(next >= ceiling && env.durable_id() == lazy, "{next} {ceiling}");
+    assert!(board.durable_info().unwrap().ceiling > next);
+}
+
 /// The machine after all processes died: the same boot, the same lock file.
 fn after_kill(disk: &SimDisk) -> SimDisk {
     disk.after_crash(&disk.image(), true).unwrap().with_lock_image(&disk.lock_image())

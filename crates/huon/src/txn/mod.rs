@@ -138,12 +138,17 @@ impl Core {
     }
 
     /// P7, P16: the id of the next write transaction. It stays below the durable ceiling: who would
-    /// pass that is told to flush first.
+    /// pass that makes a flush point first, which sets a new one.
     pub(crate) fn next_id(&self, base: &Meta) -> Result<Txnid> {
         let id = Core::usable_id(self.store.board.next_id())?;
         assert!(id > base.txnid.0, "P7: ids only rise");
         if id >= self.durable_info()?.ceiling {
-            return Err(Error::Invalid("ids have run past their ceiling; sync the environment"));
+            self.flush_up_to(self.store.board.sealed().txnid())?;
+        }
+        if id >= self.durable_info()?.ceiling {
+            return Err(Error::Invalid(
+                "ids have run past their ceiling; close the environment everywhere and open it",
+            ));
         }
         Ok(Txnid(id))
     }
