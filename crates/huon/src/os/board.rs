@@ -410,6 +410,10 @@ impl Board {
             // look.
             fence(Ordering::SeqCst);
             if fixed[PUBLISHED].load(Ordering::Relaxed) == mark.0 {
+                debug_assert!(
+                    own[SLOT_PIN].load(Ordering::Relaxed) == mark.txnid(),
+                    "P14: what is read is what is pinned"
+                );
                 return mark;
             }
         }

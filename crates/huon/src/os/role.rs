@@ -231,6 +231,7 @@ impl Role {
         loop {
             // A word that names us is held as any other: nobody judges its own client (P2).
             let dead = holder != 0 && !self.clients.is_alive(ClientId::of_word(holder))?;
+            assert!(!dead || holder != self.me.word(), "P2: nobody judges its own client dead");
             if holder != 0 && !dead {
                 return Ok(Attempt::HeldBy(holder));
             }

@@ -301,6 +301,10 @@ impl Ground for Store {
             marks.durable <= marks.published && marks.published <= marks.sealed,
             "P9: what is durable is published, what is published is sealed"
         );
+        debug_assert!(
+            marks.in_flight <= marks.sealed,
+            "P10: what is in flight is read before what is sealed"
+        );
         let mut lasting = Vec::new();
         self.slots.scan(&mut lasting)?;
         if !planted::is(4) {

@@ -125,6 +125,7 @@ impl WriteTxn {
         let mark = board.seal(self.base_mark, txnid.0, &meta.encode()).ok_or_else(|| {
             Error::Busy("another writer sealed a snapshot after the base of this one (P3)".into())
         })?;
+        assert_eq!(board.sealed(), mark, "P3: nobody else seals while the writer's role is ours");
         core.count(&core.counts.commits, 1);
         core.count(&core.counts.chunks_opened, counts.space.chunks_opened);
         core.count(&core.counts.chunks_written, counts.space.chunks_written);

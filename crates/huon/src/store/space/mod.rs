@@ -263,6 +263,7 @@ impl Space {
     fn judge_once(&mut self, ground: &impl Ground) -> Result<()> {
         if !self.judged {
             self.judged = true;
+            assert!(self.protected.is_none(), "P13: a scan serves the transaction that made it");
             self.protected = Some(ground.protected()?);
             let items = std::mem::take(&mut self.items);
             self.judge(items);
@@ -430,6 +431,10 @@ impl Space {
             let ptr = Ptr { pgno: self.take_for_chunk(ground)?, birth: self.txnid };
             let keep = group.items.len().saturating_sub(capacity);
             let moved = group.items.split_off(keep);
+            debug_assert!(
+                group.owner == 0 || moved.iter().all(|item| protected.owner(item) != 0),
+                "P15: what nobody holds waits for nobody"
+            );
             let mut page = vec![0; page_bytes];
             write_chunk(&mut page, ptr, group.chain, &moved);
             chunks.push((ptr, page));
