@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::{Meter, OnProgress, Progress};
-use crate::page::{Meta, Ptr, Txnid, first_data_page, meta_checksum};
+use crate::page::{META_BYTES, Meta, MetaFault, Ptr, Txnid, first_data_page, meta_checksum};
 use crate::txn::Core;
 use std::ops::ControlFlow;
 
@@ -171,6 +171,7 @@ impl<'s, 'a> Check<'s, 'a> {
                     Some("it is not the one that was written there".to_string())
                 }
                 Ok(_) => None,
+                Err(MetaFault::NotOurs) if !durable && self.is_unused(slot)? => None,
                 Err(fault) => Some(Error::from(*fault).to_string()),
             };
             match fault {
@@ -183,6 +184,13 @@ impl<'s, 'a> Check<'s, 'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a meta slot was never written.
+    fn is_unused(&self, slot: usize) -> Result<bool> {
+        let mut block = [0; META_BYTES];
+        self.core.store.storage.read_at(&mut block, (slot * META_BYTES) as u64)?;
+        Ok(block == [0; META_BYTES])
     }
 
     /// Enters a page of a tree or of the free-space list. `false`: it must not be read.
