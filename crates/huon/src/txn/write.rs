@@ -77,6 +77,7 @@ impl WriteTxn {
     fn begin_as_writer(core: &Arc<Core>) -> Result<WriteTxn> {
         core.check_writable()?;
         core.repair_if_due()?;
+        assert!(core.check_forked().is_ok(), "P5: a forked child never gets the writer's role");
         assert!(!core.is_repair_due(), "P16: the repair comes before anything is allocated");
         let (base_mark, base) = core.newest_sealed()?;
         let txnid = core.next_id(&base)?;

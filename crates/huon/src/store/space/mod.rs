@@ -266,18 +266,23 @@ impl Space {
             assert!(self.protected.is_none(), "P13: a scan serves the transaction that made it");
             self.protected = Some(ground.protected()?);
             let items = std::mem::take(&mut self.items);
-            self.judge(items);
+            self.judge(items)?;
             self.tidy_pool()?;
         }
         Ok(())
     }
 
     /// Sorts items into the pool and the held ones.
-    fn judge(&mut self, items: Vec<Item>) {
+    fn judge(&mut self, items: Vec<Item>) -> Result<()> {
         let protected =
             self.protected.as_ref().expect("F4: judged before the protected set was read");
         self.counts.items_judged += items.len() as u64;
         for item in items {
+            // P8, F3: nothing that was freed under this id is judged, let alone taken, under it. Only
+            // a damaged list says otherwise.
+            if item.freed >= self.txnid.0 {
+                return Err(Error::corrupt(item.pgno, Reason::Space.text()));
+            }
             if item.is_chain() || protected.holds(item.birth, item.freed) {
                 self.items.push(item);
             } else {
@@ -290,6 +295,7 @@ impl Space {
                 self.pool.push(FreeRun { pgno, pages, freed });
             }
         }
+        Ok(())
     }
 
     /// Opens the newest chain whose owner is gone. `false`: there is none.
@@ -314,7 +320,7 @@ impl Space {
         if !next.is_none() {
             self.items.push(Item::chain(next, Txnid(chain.freed)));
         }
-        self.judge(items);
+        self.judge(items)?;
         Ok(true)
     }
 
