@@ -278,7 +278,8 @@ impl Space {
             self.protected.as_ref().expect("F4: judged before the protected set was read");
         self.counts.items_judged += items.len() as u64;
         for item in items {
-            // P8, F3: nothing that was freed under this id is judged, let alone taken, under it. Only
+            // P8, F3: nothing that was freed under this id is judged, let alone taken, under it.
+            // Only
             // a damaged list says otherwise.
             if item.freed >= self.txnid.0 {
                 return Err(Error::corrupt(item.pgno, Reason::Space.text()));
