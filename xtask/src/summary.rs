@@ -6,6 +6,7 @@
 //! 4. What a test prints is not taken for the run's own words, also when it starts test binaries
 //!    itself: a result counts if its sum is the number of tests that its binary announced.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The kinds tests report, in the file of figures and in words.
@@ -19,6 +20,32 @@ const KINDS: [(&str, &str); 7] = [
     ("kill", "kills"),
 ];
 
+/// Named figures and tables.
+#[derive(Default)]
+pub(crate) struct Details {
+    pub(crate) named: BTreeMap<String, u64>,
+    pub(crate) tables: BTreeMap<String, String>,
+}
+
+impl Details {
+    /// Takes in a line of the file of figures; false if it is none of ours.
+    fn take(&mut self, line: &str) -> bool {
+        if let Some((name, count)) = line.strip_prefix("named ").and_then(|l| l.split_once(' '))
+            && let Ok(count) = count.parse::<u64>()
+        {
+            *self.named.entry(name.to_owned()).or_default() += count;
+            return true;
+        }
+        if let Some((name, row)) = line.strip_prefix("table ").and_then(|l| l.split_once('|')) {
+            let table = self.tables.entry(name.to_owned()).or_default();
+            *table += row;
+            table.push('\n');
+            return true;
+        }
+        false
+    }
+}
+
 /// The figures of one run.
 #[derive(Default)]
 pub(crate) struct Summary {
@@ -30,6 +57,8 @@ pub(crate) struct Summary {
     skips: Vec<String>,
     counts: [u64; KINDS.len()],
     problems: Vec<String>,
+    /// What a figures file holds beside the sums by kind.
+    pub(crate) details: Details,
     /// The number of tests a binary has announced, until it gives its result.
     running: Option<u64>,
 }
@@ -79,6 +108,9 @@ impl Summary {
                 } else if !known {
                     self.skips.push(skip.to_string());
                 }
+                continue;
+            }
+            if self.details.take(line) {
                 continue;
             }
             let figure = line.split_once(' ').and_then(|(kind, count)| {
@@ -336,6 +368,15 @@ half a line test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filter
         summary = Summary::default();
         summary.figures("luck 3\nmodel many\nskip x\n");
         assert_eq!(last(&summary), "0 passed, 3 failed");
+    }
+
+    #[test]
+    fn details_are_kept() {
+        let mut summary = Summary::default();
+        summary.figures("named kills.all 2\nnamed kills.all 3\ntable t|| a |\ntable t|| b |\n");
+        assert_eq!(summary.details.named["kills.all"], 5);
+        assert_eq!(summary.details.tables["t"], "| a |\n| b |\n");
+        assert!(summary.problems.is_empty());
     }
 
     #[test]

@@ -28,6 +28,27 @@ pub fn add(kind: &str, count: u64) {
     append(&format!("{kind} {count}\n"));
 }
 
+/// Adds `count` to the figure called `name` in the figures file of a proof: words joined by dots, as
+/// in `kills.writer.total`. A name given twice is summed.
+///
+/// # Panics
+/// If `name` has a space or is empty, or the file cannot be written.
+pub fn named(name: &str, count: u64) {
+    assert!(!name.is_empty() && !name.contains(char::is_whitespace), "no name of a figure: {name}");
+    append(&format!("named {name} {count}\n"));
+}
+
+/// Puts a table into the figures file of a proof, and prints it: Markdown, with its heading `name`.
+///
+/// # Panics
+/// If `name` has more than one line, or the file cannot be written.
+pub fn table(name: &str, markdown: &str) {
+    assert!(!name.contains(['\n', '|']), "no name of a table: {name}");
+    println!("{name}\n{markdown}");
+    let lines = markdown.lines().map(|line| format!("table {name}|{line}\n"));
+    append(&lines.collect::<String>());
+}
+
 /// Notes that the test `name` did nothing here, and why; it is then counted as skipped, not passed.
 ///
 /// Call it at most once per test and return right after.

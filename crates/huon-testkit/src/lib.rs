@@ -9,5 +9,6 @@ mod looks;
 pub mod model;
 pub mod program;
 pub mod random;
+pub mod scale;
 pub mod shrink;
 pub mod trail;
