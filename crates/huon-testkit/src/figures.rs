@@ -28,8 +28,9 @@ pub fn add(kind: &str, count: u64) {
     append(&format!("{kind} {count}\n"));
 }
 
-/// Adds `count` to the figure called `name` in the figures file of a proof: words joined by dots, as
-/// in `kills.writer.total`. A name given twice is summed.
+/// Adds `count` to the figure called `name` in the figures file of a proof.
+///
+/// A name is words joined by dots, as in `kills.writer.total`; one given twice is summed.
 ///
 /// # Panics
 /// If `name` has a space or is empty, or the file cannot be written.
