@@ -60,7 +60,7 @@
 //! # Features
 //!
 //! `simulation` adds a module `sim`: files in memory that record what happened to them and fail on
-//! demand, for tests of crashes.
+//! demand, and named points between the steps of a commit, for tests of crashes.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -70,6 +70,7 @@ mod os;
 
 mod env;
 mod error;
+mod failpoint;
 mod ops;
 mod page;
 mod planted;
@@ -102,6 +103,8 @@ pub use txn::write::WriteTxn;
 /// Simulated machines: files in memory that record what happened to them, and fail on demand.
 #[cfg(any(test, feature = "simulation"))]
 pub mod sim {
+    #[cfg(feature = "simulation")]
+    pub use crate::failpoint::{Point, on_points};
     pub use crate::os::{Event, FaultCall, FaultPlan, SimDisk};
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use crate::env::options::{Options, PAGE_BYTES_DEFAULT};
 use crate::env::recover::{self, Chosen, Left, Recovery};
 use crate::error::{Error, Result};
+use crate::failpoint::{Point, reach};
 use crate::os::{
     self, Board, BoardIdentity, Clients, Create, FileOptions, GATE_TIMEOUT, Gate, MemoryFile,
     RealFile, RealShared, Role, RoleKind, Shared, Start, Storage,
@@ -236,9 +237,12 @@ fn open_first(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> 
     let issued = Core::usable_id(issued).unwrap_or(0);
     let clients = Arc::new(Clients::new(board.clone()));
     clients.join(gate)?;
+    reach(Point::OpenAlone);
     let store = make_store(ground.storage, clients.clone(), &newest, options)?;
     let chosen = recover::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
+    reach(Point::OpenChosen);
     initialise(&store, gate, &chosen, issued)?;
+    reach(Point::OpenReady);
     if !options.exclusive && !store.storage.try_join()? {
         return Err(Error::Busy("the lock on the data file was lost while opening".into()));
     }
@@ -280,6 +284,7 @@ fn join(
     options: &Options,
 ) -> Result<Opened> {
     clients.join(gate)?;
+    reach(Point::OpenJoined);
     let joined = (|| {
         let mut block = [0; META_BYTES];
         loop {

@@ -31,6 +31,7 @@ use super::slots::Slot;
 use super::word::{Ordering, Word, fence};
 use super::{Identity, Shared};
 use crate::error::{Error, Result};
+use crate::failpoint::{Point, reach};
 
 /// Names a sealed snapshot and the image that holds it, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -313,8 +314,10 @@ impl Board {
         assert!(txnid > base.txnid(), "P7: ids only rise");
         let mark = Mark::new(txnid, self.free_image());
         self.fill_image(mark, image);
+        reach(Point::ImageFilled);
         let sealed = &self.fixed()[SEALED];
         sealed.compare_exchange(base.0, mark.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
+        reach(Point::Sealed);
         Some(mark)
     }
 
@@ -485,6 +488,7 @@ impl Board {
             // Pairs with the fence of `protected_marks`: either the writer sees the candidate, or
             // we see what it sealed.
             fence(Ordering::SeqCst);
+            reach(Point::CandidateStored);
             if self.sealed() == candidate {
                 return Some(candidate);
             }
@@ -503,6 +507,7 @@ impl Board {
         self.store(PLAN_PREDECESSOR, plan.predecessor);
         self.store(PLAN_CEILING, plan.ceiling);
         self.store(PLAN_MARK, plan.mark.0);
+        reach(Point::PlanStored);
     }
 
     /// The plan of the candidate in flight, if it has one.
@@ -533,8 +538,11 @@ impl Board {
         self.store(meta + META_MARK, done.mark.0);
         self.store(WRITTEN_DURABLE, self.load(PLAN_WRITTEN));
         self.publish(done.mark);
+        reach(Point::FlushPublished);
         self.store(DURABLE, done.mark.0);
+        reach(Point::DurableMoved);
         self.store(IN_FLIGHT, 0);
+        reach(Point::FlightEnded);
         self.ring();
     }
 

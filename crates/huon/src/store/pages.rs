@@ -17,6 +17,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::failpoint::{Point, reach};
 use crate::page::{self, Item, Pgno, Ptr, Reason, RunRef, Txnid};
 use crate::store::source::{PageSource, damaged};
 use crate::store::space::{SealedSpace, Shrink, Space, SpaceCounts};
@@ -296,7 +297,9 @@ impl Pages {
         if self.dirty.len() <= self.spill_pages {
             return Ok(());
         }
-        self.write_dirty(Vec::new())
+        self.write_dirty(Vec::new())?;
+        reach(Point::Spilled);
+        Ok(())
     }
 
     /// Hands every buffered page to the system, in page order and coalesced. The one way out for

@@ -12,6 +12,7 @@
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::failpoint::{Point, reach};
 use crate::os::Mark;
 use crate::page::{CommitKind, Meta};
 use crate::store::space::Shrink;
@@ -76,21 +77,26 @@ impl WriteTxn {
         if !self.is_changed() {
             return Ok(self.base.txnid.0);
         }
+        reach(Point::CommitBegun);
         let mark = self.seal()?;
         let core = self.core.clone();
         if durability == Durability::Lazy {
             core.store.board.publish(mark);
+            reach(Point::Published);
         }
         drop(self);
+        reach(Point::WriterLeft);
         if durability == Durability::Durable {
             core.flush_up_to(mark.txnid())?;
         }
+        reach(Point::CommitDone);
         Ok(mark.txnid())
     }
 
     /// Steps 1 to 3.
     fn seal(&mut self) -> Result<Mark> {
         self.store_tables()?;
+        reach(Point::TablesStored);
         let core = self.core.clone();
         let board = &core.store.board;
         let txnid = self.txnid();
@@ -99,6 +105,7 @@ impl WriteTxn {
         let shrink =
             Shrink { pages: self.base.geometry.shrink, ungathered: self.base.ungathered_chunks };
         let (space, counts) = pages.seal(shrink)?;
+        reach(Point::PagesWritten);
         let meta = Meta {
             txnid,
             used: space.used,

@@ -7,6 +7,7 @@
 //! everybody: it is never tried again.
 
 use crate::error::{Error, Result};
+use crate::failpoint::{Point, reach};
 use crate::os::{Durable, Plan};
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Txnid, meta_checksum};
 use crate::planted;
@@ -29,9 +30,13 @@ impl Core {
             match self.flusher.try_acquire()? {
                 Some(_) => {
                     let _role = Release(&self.flusher);
+                    reach(Point::FlusherTaken);
                     self.flush_newest()?;
                 }
-                None => board.wait_bell(bell, FLUSH_LOOK),
+                None => {
+                    reach(Point::FlushAwaited);
+                    board.wait_bell(bell, FLUSH_LOOK);
+                }
             }
         }
     }
@@ -73,11 +78,14 @@ impl Core {
         }
         if plan.two_flush && !planted::is(1) {
             self.sync_or_poison()?;
+            reach(Point::FirstFlushed);
         }
         self.store.storage.write_at(&[&block], offset).map_err(|error| self.poisoned_by(error))?;
+        reach(Point::MetaWritten);
         if !planted::is(2) {
             self.sync_or_poison()?;
         }
+        reach(Point::Flushed);
         self.store.board.finish_flush(&Durable {
             mark: plan.mark,
             meta_slot: plan.meta_slot,

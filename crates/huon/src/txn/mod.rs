@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::failpoint::{Point, reach};
 use crate::os::{self, Clients, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
 use crate::page::{CEILING_AHEAD, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, Txnid};
 use crate::store::Store;
@@ -86,8 +87,10 @@ impl Core {
     /// P14: pins the published snapshot.
     pub(crate) fn pin(&self) -> Result<(Slot, MetaHead)> {
         let slot = self.store.slots.claim()?;
+        reach(Point::SlotClaimed);
         let mut words = [0; META_HEAD_WORDS];
         let mark = self.store.board.read_published(&slot, &mut words);
+        reach(Point::Pinned);
         match MetaHead::decode(&words) {
             Ok(head) if head.txnid.0 == mark.txnid() => Ok((slot, head)),
             _ => {
@@ -217,8 +220,10 @@ impl Core {
             true => self.flush_up_to(board.sealed().txnid()),
             false => Ok(()),
         };
+        reach(Point::CloseFlushed);
         let gate = Gate::lock(board.shared(), GATE_TIMEOUT)?;
         self.clients.leave(&gate);
+        reach(Point::CloseLeft);
         let owed = board.sealed() != board.durable() || !board.in_flight().is_none();
         let clean = !owed && !self.is_repair_due() && !board.is_poisoned();
         if clean && !self.clients.others_alive(&gate)? {

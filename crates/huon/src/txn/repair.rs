@@ -11,6 +11,7 @@
 //! Both flushes are those of an ordinary two-flush commit. Only then may free space be used.
 
 use crate::error::{Error, Result};
+use crate::failpoint::{Point, reach};
 use crate::os::{Flag, Plan};
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Meta, MetaFault, Txnid};
 use crate::txn::commit::FLUSH_LOOK;
@@ -42,6 +43,7 @@ impl Core {
         let (base_mark, chosen) = self.newest_sealed()?;
         let durable = self.durable_info()?;
         tail::write_again(&self.store, &chosen, self.tail_start(durable.meta_slot)?)?;
+        reach(Point::TailRewritten);
         let top = self.highest_ceiling()?.max(board.issued()).max(chosen.ceiling);
         let id = Core::usable_id(top.saturating_add(1))?;
         board.raise_issued(id);
@@ -53,6 +55,7 @@ impl Core {
         let mark = board
             .seal(base_mark, meta.txnid.0, &meta.encode())
             .ok_or_else(|| Error::Busy("another writer sealed during the repair (P3)".into()))?;
+        reach(Point::RepairSealed);
         // Nobody else flushes or seals now, so the newest sealed snapshot is ours.
         assert_eq!(board.nominate(), Some(mark), "P16: the repair is what gets flushed");
         let plan = Plan {
@@ -64,6 +67,7 @@ impl Core {
         };
         board.set_candidate_plan(&plan);
         self.carry_out(&plan)?;
+        reach(Point::RepairFlushed);
         board.set_flag(Flag::RepairDue, false);
         Ok(())
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::failpoint::{Point, reach};
 use crate::os::Mark;
 use crate::page::{AnyOrder, Meta, Tree, Txnid};
 use crate::store::pages::Pages;
@@ -66,7 +67,9 @@ pub struct WriteTxn {
 impl WriteTxn {
     pub(crate) fn begin(core: &Arc<Core>, timeout: Duration) -> Result<WriteTxn> {
         core.check_writable()?;
+        reach(Point::WriterWanted);
         core.take_writer(timeout)?;
+        reach(Point::WriterTaken);
         let role = Release(&core.writer);
         let txn = Self::begin_as_writer(core)?;
         // From here on the transaction's own drop gives the role back.
@@ -88,6 +91,7 @@ impl WriteTxn {
         core.store.cover(base.used)?;
         core.shrink_file(&base)?;
         let pages = Pages::new(core.store.clone(), txnid, base.used, base.items.clone());
+        reach(Point::Begun);
         Ok(WriteTxn {
             core: core.clone(),
             pages: Some(pages),
