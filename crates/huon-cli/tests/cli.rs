@@ -358,6 +358,38 @@ fn ctrl_c_commits_what_was_loaded() {
 }
 
 #[test]
+fn a_load_whose_input_stalls_commits_and_lets_others_write() {
+    let place = Place::new();
+    let env = Env::options().open(place.path("a.huon")).unwrap();
+    let mut child = place.command(&["load", "a.huon"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // It stalls in the middle of a value.
+    stdin.write_all(format!("{HEADER} a\n 1\n b\n 2\n c\n begun").as_bytes()).unwrap();
+    stdin.flush().unwrap();
+    let main = TableDef::<Bytes, Bytes>::main();
+    let count = || {
+        let txn = env.read().unwrap();
+        txn.open(&main).unwrap().map_or(0, |table| table.count(&txn).unwrap())
+    };
+    let start = Instant::now();
+    while count() < 2 {
+        assert!(start.elapsed() < Duration::from_secs(60), "nothing is committed");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(count(), 2);
+    let mut txn = env.write_within(Duration::from_secs(60)).unwrap();
+    let table = txn.create(&main).unwrap();
+    table.put(&mut txn, b"between", b"x").unwrap();
+    txn.commit().unwrap();
+    stdin.write_all(b" and ended\n d\n 4\nDATA=END\n").unwrap();
+    drop(stdin);
+    let run = Run::of(child.wait_with_output().unwrap());
+    assert_eq!((run.code, &*run.err), (0, ""));
+    let list = place.good(&["ls", "a.huon"]);
+    assert_eq!(list, "a\t1\nb\t2\nbetween\tx\nc\tbegun and ended\nd\t4\n");
+}
+
+#[test]
 fn ctrl_c_leaves_no_copy() {
     let place = Place::new();
     {

@@ -4,9 +4,10 @@ use huon::{
     Bytes, DumpOptions, Env, Error, LoadOptions, LoadReport, NativeU32, NativeU64, Order, RawTable,
     TableDef, Unit,
 };
-use std::io::BufReader;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 type Def = TableDef<Bytes, Bytes>;
 
@@ -229,6 +230,98 @@ fn a_load_that_is_stopped_keeps_what_it_has() {
     drop(txn);
     assert_eq!(load(&env, text.as_bytes()).unwrap().records, 100_000);
     assert!(env.check().unwrap().is_clean());
+}
+
+/// Text that comes with pauses, and looks after each of them at what the load did meanwhile.
+struct Halting<'t> {
+    env: Env,
+    text: &'t [u8],
+    read: usize,
+    /// The next halts, nearest last.
+    halts: Vec<usize>,
+    halted: usize,
+    is_back: bool,
+    /// Bytes at whose end a record is whole.
+    record_ends: &'t [usize],
+}
+
+impl<'t> Halting<'t> {
+    fn new(env: &Env, text: &'t [u8], record_ends: &'t [usize], halts: Vec<usize>) -> Self {
+        Halting { env: env.clone(), text, read: 0, halts, halted: 0, is_back: false, record_ends }
+    }
+
+    /// All that was read before the halt is committed, and anybody may write.
+    fn look(&self) {
+        let records: u64 = {
+            let txn = self.env.read().unwrap();
+            let names = txn.table_names().unwrap().into_iter().map(Def::named);
+            let tables = names.map(|def| txn.open(&def.ordered(Order::Stored)).unwrap().unwrap());
+            tables.map(|table| table.count(&txn).unwrap()).sum()
+        };
+        let whole = self.record_ends.iter().filter(|end| **end <= self.read).count();
+        assert_eq!(records, whole as u64, "at byte {}", self.read);
+        self.env.write_within(Duration::ZERO).unwrap().abort();
+    }
+}
+
+impl Read for Halting<'_> {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        unreachable!("a load asks with fill_buf")
+    }
+}
+
+impl BufRead for Halting<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.halts.pop_if(|halt| *halt == self.read).is_some() {
+            self.halted += 1;
+            self.is_back = true;
+            return Err([ErrorKind::TimedOut, ErrorKind::WouldBlock][self.halted % 2].into());
+        }
+        if std::mem::take(&mut self.is_back) {
+            self.look();
+        }
+        let until = self.halts.last().copied().unwrap_or(self.text.len());
+        Ok(&self.text[self.read..until])
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.read += bytes;
+    }
+}
+
+#[test]
+fn input_that_stalls_anywhere_loses_and_doubles_nothing() {
+    let sections = [
+        "format=bytevalue\ndatabase=hex\nHEADER=END\n",
+        " 6162\n 63\n",
+        " 64\n \n",
+        "DATA=END\n\nformat=print\ndatabase=print\nHEADER=END\n",
+        " b\\61c\r\n \\00d\r\n",
+        " a\n e\n",
+        "DATA=END\n",
+    ];
+    let (mut text, mut record_ends) = (String::new(), Vec::new());
+    for part in sections {
+        text.push_str(part);
+        if part.starts_with(' ') {
+            record_ends.push(text.len());
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let plain = open(&dir, "plain", 4096);
+    let wanted = load(&plain, text.as_bytes()).unwrap();
+    let everywhere = (0..=text.len()).rev().collect();
+    let mut schedules: Vec<Vec<usize>> = vec![everywhere];
+    schedules.extend((0..=text.len()).map(|at| vec![at, at]));
+    for (i, halts) in schedules.into_iter().enumerate() {
+        let env = open(&dir, &format!("{i}"), 4096);
+        let mut input = Halting::new(&env, text.as_bytes(), &record_ends, halts.clone());
+        let report = env.load(&mut input, &mut LoadOptions::new()).unwrap();
+        assert_eq!((input.halted, input.read), (halts.len(), text.len()), "{halts:?}");
+        let read = |report: &LoadReport| (report.tables, report.records, report.lines);
+        assert_eq!(read(&report), read(&wanted), "{halts:?}");
+        assert!(dump(&env, false) == dump(&plain, false), "halts at {halts:?}");
+    }
 }
 
 #[test]

@@ -84,10 +84,14 @@ const PIECE_BYTES: usize = 256 << 10;
 const PIECES_AHEAD: usize = 4;
 /// How often somebody who waits for input looks whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// After so many looks in vain the load hears that there is nothing for now, and commits. Together
+/// with the half second after which it commits anyway, that is less than a second.
+const LOOKS_IN_VAIN: u32 = 8;
 
 type Piece = io::Result<Vec<u8>>;
 
-/// Input that ends when the user wants to stop, even if its other end is silent: a thread reads it.
+/// Input whose other end may be silent: a thread reads it. It says so when there is nothing for
+/// now, and ends when the user wants to stop.
 struct StoppableInput {
     pieces: Receiver<Piece>,
     piece: Vec<u8>,
@@ -138,10 +142,14 @@ impl Read for StoppableInput {
 
 impl BufRead for StoppableInput {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let mut in_vain = 0;
         while self.used == self.piece.len() && !self.stop.is_asked() {
             match self.pieces.recv_timeout(LOOK_EVERY) {
                 Ok(piece) => (self.piece, self.used) = (piece?, 0),
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) if in_vain == LOOKS_IN_VAIN => {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                Err(RecvTimeoutError::Timeout) => in_vain += 1,
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }

@@ -4,6 +4,8 @@
 //!     transaction buffers.
 //! L2. Everything before a line that is wrong is loaded and committed, and nothing behind it.
 //! L3. Loading the same text again changes nothing.
+//! L4. No transaction is kept open while the input has nothing, or for longer than a second while
+//!     it is slow.
 
 mod header;
 
@@ -14,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::progress::{Meter, OnProgress, Progress};
-use crate::ops::text::{Data, TextReader};
+use crate::ops::text::{Data, OnWait, TextReader};
 use crate::page::{MAX_VALUE_BYTES, key_bytes_max};
 use crate::table::codec::Bytes;
 use crate::table::def::{RawTable, TableDef};
@@ -113,6 +115,12 @@ impl Env {
     /// Records replace those with the same key. It commits at least every second while there is
     /// input, so a load that was broken off is simply repeated.
     ///
+    /// Input may stall. An `input` that answers [`TimedOut`](std::io::ErrorKind::TimedOut) or
+    /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) has nothing for now: what was read is
+    /// committed, other writers may go ahead, and the input is asked again until it has more, ends,
+    /// or fails otherwise. One that waits for as long as it takes, as standard input and sockets do
+    /// by default, keeps the transaction open meanwhile: give it a read timeout of half a second.
+    ///
     /// # Errors
     /// [`Error::Input`] names the line that is wrong, or too long, or has duplicate values, which
     /// this version does not know. Everything before that line is committed.
@@ -141,52 +149,100 @@ impl Env {
             None => None,
         };
         let mut load = Load {
-            env: self,
             text: TextReader::new(input),
             table,
             order,
             keep,
-            durability,
-            txn: None,
-            began: Instant::now(),
-            txn_bytes: 0,
+            batch: Batch {
+                env: self,
+                durability,
+                txn: None,
+                began: Instant::now(),
+                bytes: 0,
+                commits: 0,
+            },
             meter: Meter::new(progress, 0),
             report: LoadReport::default(),
         };
         let outcome = load.sections();
-        load.report.lines = load.text.line;
         match outcome {
             Err(_) if load.meter.stopped => load.report.stopped = true,
             Ok(()) => {}
             Err(error @ Error::Input(_)) => {
-                load.commit()?;
+                load.batch.commit()?;
                 return Err(error);
             }
             Err(error) => return Err(error),
         }
-        load.commit()?;
-        Ok(load.report)
+        load.batch.commit()?;
+        Ok(LoadReport { lines: load.text.line, commits: load.batch.commits, ..load.report })
+    }
+}
+
+/// What is stored and not committed yet.
+struct Batch<'e> {
+    env: &'e Env,
+    durability: Durability,
+    txn: Option<WriteTxn>,
+    began: Instant,
+    /// Of text.
+    bytes: u64,
+    commits: u64,
+}
+
+impl Batch<'_> {
+    fn txn(&mut self) -> Result<&mut WriteTxn> {
+        if self.txn.is_none() {
+            self.txn = Some(self.env.write()?);
+            (self.began, self.bytes) = (Instant::now(), 0);
+        }
+        Ok(self.txn.as_mut().expect("it was just begun"))
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if let Some(txn) = self.txn.take() {
+            txn.commit_with(self.durability)?;
+            self.commits += 1;
+        }
+        Ok(())
+    }
+
+    /// Commits when it is time.
+    fn commit_if_due(&mut self) -> Result<()> {
+        match self.bytes >= COMMIT_BYTES || self.began.elapsed() >= COMMIT_EVERY {
+            true => self.commit(),
+            false => Ok(()),
+        }
+    }
+}
+
+/// L4.
+impl OnWait for Batch<'_> {
+    fn idle(&mut self) -> Result<()> {
+        self.commit()
+    }
+
+    fn slow(&mut self) -> Result<()> {
+        self.commit_if_due()
     }
 }
 
 /// A load under way.
 struct Load<'e, 'i, 'a> {
-    env: &'e Env,
     text: TextReader<'i>,
     table: Option<Vec<u8>>,
     order: Option<Order>,
     keep: bool,
-    durability: Durability,
-    txn: Option<WriteTxn>,
-    began: Instant,
-    txn_bytes: u64,
+    batch: Batch<'e>,
     meter: Meter<'a>,
     report: LoadReport,
 }
 
 impl Load<'_, '_, '_> {
     fn sections(&mut self) -> Result<()> {
-        while let Some(header) = Header::read(&mut self.text, &mut self.report.ignored)? {
+        while let Some(header) =
+            Header::read(&mut self.text, &mut self.batch, &mut self.report.ignored)?
+        {
             self.section(&header)?;
             self.report.tables += 1;
         }
@@ -197,18 +253,20 @@ impl Load<'_, '_, '_> {
     }
 
     fn section(&mut self, header: &Header) -> Result<()> {
-        let page_bytes = self.env.core().store.page_bytes;
+        let page_bytes = self.batch.env.core().store.page_bytes;
+        let (print, key_max) = (header.print, key_bytes_max(page_bytes));
         let (mut key, mut value) = (Vec::new(), Vec::new());
         let mut table: Option<RawTable> = None;
         // Records in order are appended, which fills pages to the brim, until one is not.
         let mut rising = !self.keep;
         loop {
             let before = self.text.bytes;
-            let next = self.text.data(header.print, key_bytes_max(page_bytes), &mut key)?;
+            let next = self.text.data(&mut self.batch, print, key_max, &mut key)?;
             if next == Data::End {
                 break;
             }
-            if self.text.data(header.print, MAX_VALUE_BYTES, &mut value)? == Data::End {
+            let next = self.text.data(&mut self.batch, print, MAX_VALUE_BYTES, &mut value)?;
+            if next == Data::End {
                 return Err(self.text.error("a key without its value"));
             }
             let table = match table {
@@ -216,7 +274,7 @@ impl Load<'_, '_, '_> {
                 None => *table.insert(self.open(header, Some(key.len()))?),
             };
             let keep = self.keep;
-            let txn = self.txn()?;
+            let txn = self.batch.txn()?;
             let mut stored = match (rising, keep) {
                 (true, _) => table.append(txn, &key, &value),
                 (false, true) => table.insert_new(txn, &key, &value).map(drop),
@@ -239,27 +297,9 @@ impl Load<'_, '_, '_> {
 
     /// Counts, and commits when it is time.
     fn done(&mut self, bytes: u64) -> Result<()> {
-        self.txn_bytes += bytes;
-        if self.txn_bytes >= COMMIT_BYTES || self.began.elapsed() >= COMMIT_EVERY {
-            self.commit()?;
-        }
+        self.batch.bytes += bytes;
+        self.batch.commit_if_due()?;
         self.meter.advance(bytes)
-    }
-
-    fn txn(&mut self) -> Result<&mut WriteTxn> {
-        if self.txn.is_none() {
-            self.txn = Some(self.env.write()?);
-            (self.began, self.txn_bytes) = (Instant::now(), 0);
-        }
-        Ok(self.txn.as_mut().expect("it was just begun"))
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        if let Some(txn) = self.txn.take() {
-            txn.commit_with(self.durability)?;
-            self.report.commits += 1;
-        }
-        Ok(())
     }
 
     /// What a table refuses is the input's fault, and the line says where.
@@ -292,13 +332,13 @@ impl Load<'_, '_, '_> {
         let wanted = wanted.map_err(|what| self.text.error(what))?;
         if name.is_empty() {
             return match wanted {
-                Order::Bytes => self.txn()?.create(&TableDef::<Bytes, Bytes>::main()),
+                Order::Bytes => self.batch.txn()?.create(&TableDef::<Bytes, Bytes>::main()),
                 _ => Err(self.text.error("the main table has another order; name a table for it")),
             };
         }
         let known = self.known_order(&name);
         let stored = TableDef::<Bytes, Bytes>::named(&*name).ordered(Order::Stored);
-        let opened = self.txn()?.open(&stored);
+        let opened = self.batch.txn()?.open(&stored);
         let order = match opened.map_err(|error| self.refused(error))? {
             // It keeps its order; only a comparator must come from outside.
             Some(_) if matches!(wanted, Order::Custom(_)) => wanted,
@@ -306,13 +346,13 @@ impl Load<'_, '_, '_> {
             None => wanted,
         };
         let def = TableDef::<Bytes, Bytes>::named(name).ordered(order);
-        let created = self.txn()?.create(&def);
+        let created = self.batch.txn()?.create(&def);
         created.map_err(|error| self.refused(error))
     }
 
     /// The comparator with which a table was opened in this environment before.
     fn known_order(&self, name: &[u8]) -> Option<Order> {
-        let names = &self.env.core().names;
+        let names = &self.batch.env.core().names;
         let mut known = (0..).map_while(|id| names.get(id));
         known.find_map(|info| match &info.order {
             Order::Custom(compare) if *info.name == *name => Some(Order::Custom(compare.clone())),

@@ -15,6 +15,7 @@
 //! understands begin with `huon_`; other programs pass over them.
 
 use std::io::{BufRead, BufWriter, ErrorKind, Write};
+use std::time::Duration;
 
 use crate::error::{Error, InputError, Result};
 
@@ -22,6 +23,8 @@ use crate::error::{Error, InputError, Result};
 const HEADER_LINE_MAX: usize = 1 << 17;
 /// Bytes encoded at once.
 const PIECE_BYTES: usize = 1 << 12;
+/// Before an input is asked again that had nothing: it may have said so without waiting itself.
+const ASK_AGAIN: Duration = Duration::from_millis(1);
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
@@ -101,6 +104,14 @@ fn digit(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).map(|digit| digit as u8)
 }
 
+/// Who waits for a reader's text, and may have something better to do meanwhile.
+pub(crate) trait OnWait {
+    /// The input has nothing for now.
+    fn idle(&mut self) -> Result<()>;
+    /// A line is still not whole, or a header's line begins: time may have passed.
+    fn slow(&mut self) -> Result<()>;
+}
+
 /// Reads lines, and counts them for errors.
 pub(crate) struct TextReader<'i> {
     input: &'i mut dyn BufRead,
@@ -129,7 +140,8 @@ impl<'i> TextReader<'i> {
     }
 
     /// The next header line, without its end. `false`: there is none.
-    pub(crate) fn header(&mut self, into: &mut Vec<u8>) -> Result<bool> {
+    pub(crate) fn header(&mut self, wait: &mut dyn OnWait, into: &mut Vec<u8>) -> Result<bool> {
+        wait.slow()?;
         self.line += 1;
         into.clear();
         let mut take = |part: &[u8]| {
@@ -139,7 +151,7 @@ impl<'i> TextReader<'i> {
                 false => Ok(()),
             }
         };
-        if !self.rest_of_line(&mut take)? && into.is_empty() {
+        if !self.rest_of_line(wait, &mut take)? && into.is_empty() {
             self.line -= 1;
             return Ok(false);
         }
@@ -150,18 +162,26 @@ impl<'i> TextReader<'i> {
     }
 
     /// The next key or value, of at most `max` bytes.
-    pub(crate) fn data(&mut self, print: bool, max: usize, into: &mut Vec<u8>) -> Result<Data> {
+    pub(crate) fn data(
+        &mut self,
+        wait: &mut dyn OnWait,
+        print: bool,
+        max: usize,
+        into: &mut Vec<u8>,
+    ) -> Result<Data> {
         self.line += 1;
         into.clear();
-        let Some(&first) = self.fill()?.first() else {
-            return Err(self.error("the input ends without DATA=END"));
-        };
-        if first != b' ' {
-            return self.end_of_data();
+        let first = self.part(wait, |part| {
+            let first = part.first().copied();
+            (usize::from(first == Some(b' ')), first)
+        })?;
+        match first {
+            None => return Err(self.error("the input ends without DATA=END")),
+            Some(b' ') => {}
+            Some(_) => return self.end_of_data(wait),
         }
-        self.consume(1);
         let mut decoder = Decoder { print, max, state: State::Plain, carriage_return: false };
-        let whole = self.rest_of_line(&mut |part| decoder.decode(part, into))?;
+        let whole = self.rest_of_line(wait, &mut |part| decoder.decode(part, into))?;
         if !whole {
             return Err(self.error("the input ends in the middle of a line"));
         }
@@ -172,10 +192,10 @@ impl<'i> TextReader<'i> {
         }
     }
 
-    fn end_of_data(&mut self) -> Result<Data> {
+    fn end_of_data(&mut self, wait: &mut dyn OnWait) -> Result<Data> {
         let mut line = Vec::new();
         self.line -= 1;
-        self.header(&mut line)?;
+        self.header(wait, &mut line)?;
         match line == b"DATA=END" {
             true => Ok(Data::End),
             false => Err(self.error("a line of data begins with a space")),
@@ -185,42 +205,57 @@ impl<'i> TextReader<'i> {
     /// Hands the rest of the line to `take`, part by part; whether it ended as lines do.
     fn rest_of_line(
         &mut self,
+        wait: &mut dyn OnWait,
         take: &mut dyn FnMut(&[u8]) -> std::result::Result<(), &'static str>,
     ) -> Result<bool> {
         loop {
-            let part = self.fill()?;
-            if part.is_empty() {
-                return Ok(false);
-            }
-            let end = part.iter().position(|&byte| byte == b'\n');
-            let part = &part[..end.unwrap_or(part.len())];
-            let bytes = part.len() + usize::from(end.is_some());
-            let taken = take(part);
-            self.consume(bytes);
+            let (taken, is_last, is_whole) = self.part(wait, |part| {
+                let end = part.iter().position(|&byte| byte == b'\n');
+                let bytes = end.map_or(part.len(), |end| end + 1);
+                let taken = take(&part[..end.unwrap_or(part.len())]);
+                (bytes, (taken, part.is_empty(), end.is_some()))
+            })?;
             if let Err(what) = taken {
                 return Err(self.error(what));
             }
-            if end.is_some() {
-                return Ok(true);
+            if is_last || is_whole {
+                return Ok(is_whole);
             }
+            wait.slow()?;
         }
     }
 
-    fn fill(&mut self) -> Result<&[u8]> {
-        // Asked twice, since the borrow of the first answer would outlive an interrupted one.
-        while let Err(error) = self.input.fill_buf() {
-            if error.kind() != ErrorKind::Interrupted {
-                return Err(Error::io("read the input", format!("line {}", self.line), error));
+    /// Shows what the input has ready to `look`, and goes past as many bytes as that says; nothing
+    /// is ready at the end only.
+    ///
+    /// The input is asked once for each answer: one that had nothing may have something when it is
+    /// asked again.
+    fn part<R>(
+        &mut self,
+        wait: &mut dyn OnWait,
+        look: impl FnOnce(&[u8]) -> (usize, R),
+    ) -> Result<R> {
+        loop {
+            match self.input.fill_buf() {
+                Ok(part) => {
+                    let (bytes, found) = look(part);
+                    self.input.consume(bytes);
+                    self.bytes += bytes as u64;
+                    return Ok(found);
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::TimedOut | ErrorKind::WouldBlock => {
+                        wait.idle()?;
+                        std::thread::sleep(ASK_AGAIN);
+                    }
+                    _ => {
+                        let place = format!("line {}", self.line);
+                        return Err(Error::io("read the input", place, error));
+                    }
+                },
             }
         }
-        self.input
-            .fill_buf()
-            .map_err(|error| Error::io("read the input", format!("line {}", self.line), error))
-    }
-
-    fn consume(&mut self, bytes: usize) {
-        self.input.consume(bytes);
-        self.bytes += bytes as u64;
     }
 }
 
@@ -283,12 +318,25 @@ const NOT_A_DIGIT: &str = "a character that is not a hexadecimal digit";
 mod tests {
     use super::*;
 
+    /// Has nothing else to do.
+    struct JustWait;
+
+    impl OnWait for JustWait {
+        fn idle(&mut self) -> Result<()> {
+            Ok(())
+        }
+
+        fn slow(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
     fn read(text: &[u8], print: bool, buffer: usize) -> Result<Vec<Vec<u8>>> {
         let mut input = std::io::BufReader::with_capacity(buffer, text);
         let mut reader = TextReader::new(&mut input);
         let mut items = Vec::new();
         let mut item = Vec::new();
-        while reader.data(print, 1000, &mut item)? == Data::Item {
+        while reader.data(&mut JustWait, print, 1000, &mut item)? == Data::Item {
             items.push(item.clone());
         }
         Ok(items)

@@ -1,7 +1,7 @@
 //! The header of a section.
 
 use crate::error::Result;
-use crate::ops::text::{TextReader, decode_hex};
+use crate::ops::text::{OnWait, TextReader, decode_hex};
 use crate::txn::names::Order;
 
 /// What a section says about its table.
@@ -66,6 +66,7 @@ impl Header {
     /// The next header. `None`: the input ends here.
     pub(super) fn read(
         text: &mut TextReader<'_>,
+        wait: &mut dyn OnWait,
         ignored: &mut Vec<String>,
     ) -> Result<Option<Header>> {
         let mut header =
@@ -74,7 +75,7 @@ impl Header {
         let mut exact = false;
         let mut any = false;
         loop {
-            if !text.header(&mut line)? {
+            if !text.header(wait, &mut line)? {
                 return match any {
                     true => Err(text.error("the input ends inside a header")),
                     false => Ok(None),
