@@ -98,6 +98,7 @@ pub use table::txn::Txn;
 pub use txn::commit::Durability;
 pub use txn::names::{Compare, Order};
 pub use txn::read::ReadTxn;
+pub use txn::ticket::Ticket;
 pub use txn::write::WriteTxn;
 
 /// Simulated machines: files in memory that record what happened to them, and fail on demand.

@@ -63,6 +63,8 @@ pub struct EnvInfo {
     pub visible: u64,
     /// The newest snapshot that survives a power cut.
     pub durable: u64,
+    /// Bytes written since the last flush point.
+    pub unflushed_bytes: u64,
     /// A flush has failed: see [`Error::Poisoned`](crate::Error::Poisoned).
     pub poisoned: bool,
     /// Longest key in bytes.
@@ -119,6 +121,10 @@ impl Env {
             newest: mark.txnid(),
             visible: board.published().txnid(),
             durable: board.durable().txnid(),
+            unflushed_bytes: match board.sealed() == board.durable() {
+                true => 0,
+                false => board.written_since_durable(),
+            },
             poisoned: board.is_poisoned(),
             key_bytes_max: crate::page::key_bytes_max(store.page_bytes) as u32,
             clients: core.clients.list()?.len() as u32,

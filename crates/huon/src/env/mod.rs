@@ -9,10 +9,12 @@ mod tests;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::txn::Core;
+use crate::txn::flush::MetaFlush;
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
 
@@ -221,8 +223,66 @@ impl Env {
         if core.is_repair_due() {
             drop(self.write()?);
         }
-        core.flush_up_to(core.store.board.sealed().txnid())?;
+        core.flush_up_to(core.store.board.sealed().txnid(), MetaFlush::Now)?;
         Ok(core.store.board.durable().txnid())
+    }
+
+    /// Makes a flush point if [`Options::flush_after_bytes`] or [`Options::flush_after`] ask for
+    /// one and nobody is at it already; says whether it did. Costs some loads if not, so it can be
+    /// called from any loop or timer.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// use huon::{Durability, Env};
+    /// let env = Env::options()
+    ///     .durability(Durability::Lazy)
+    ///     .flush_after(std::time::Duration::from_millis(1))
+    ///     .open(dir.path().join("a.huon"))?;
+    /// assert!(!env.flush_if_due()?, "nothing is unflushed");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn flush_if_due(&self) -> Result<bool> {
+        self.inner.core.check_forked()?;
+        self.inner.core.flush_if_due()
+    }
+
+    /// Flushes what is committed and lets go of the environment. Dropping it does the same and
+    /// cannot say what went wrong. The file stays open while other clones and transactions live.
+    ///
+    /// An environment that was opened [`Durability::Unsynced`](crate::Durability::Unsynced) is not
+    /// flushed.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// env.close()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn close(self) -> Result<()> {
+        match self.inner.core.owes_flush_at_close() {
+            true => self.sync().map(drop),
+            false => Ok(()),
+        }
+    }
+
+    /// Lets go of the environment without a flush, as if the process were killed: what was not
+    /// flushed stays in the file as far as the running system is concerned, and whoever opens it
+    /// next verifies it. For programs that must end at once.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// use huon::{Durability, Env, Recovery};
+    /// let path = dir.path().join("a.huon");
+    /// let env = Env::options().durability(Durability::Lazy).open(&path)?;
+    /// env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t")).map(drop))?;
+    /// env.close_dirty();
+    /// let env = Env::options().open(&path)?;
+    /// assert_eq!(env.recovery(), Recovery::Newest);
+    /// assert_eq!(env.view(|txn| txn.table_names())?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn close_dirty(self) {
+        self.inner.core.close_dirty.store(true, Ordering::Relaxed);
     }
 
     /// The newest durable snapshot's id: everything up to it survives a power cut.

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -242,6 +243,10 @@ fn open_first(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> 
     let chosen = recover::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
     reach(Point::OpenChosen);
     initialise(&store, gate, &chosen, issued)?;
+    if chosen.sealed && chosen.recovery == Recovery::Clean {
+        // How much was left unflushed is not known any more; so much that one flush does not do.
+        store.board.add_written(store.page_bytes as u64 * u64::from(chosen.meta.used));
+    }
     reach(Point::OpenReady);
     if !options.exclusive && !store.storage.try_join()? {
         return Err(Error::Busy("the lock on the data file was lost while opening".into()));
@@ -359,6 +364,9 @@ fn finish(
         clients,
         fork_generation: os::fork_generation(),
         durability: options.durability,
+        flush_bytes: options.flush_bytes,
+        flush_ms: options.flush_ms,
+        close_dirty: AtomicBool::new(false),
         read_only,
         counts: CoreCounts::default(),
     };

@@ -33,6 +33,8 @@ const SHRINK_BYTES_DEFAULT: u64 = 8 << 20;
 ///     // Taken each time:
 ///     .create(true)
 ///     .durability(huon::Durability::Lazy)
+///     .flush_after_bytes(16 << 20)
+///     .flush_after(std::time::Duration::from_secs(10))
 ///     .verify(huon::Verify::PagesAndValues)
 ///     .spill_bytes(64 << 20)
 ///     .lock_timeout(std::time::Duration::from_secs(5))
@@ -53,6 +55,8 @@ pub struct Options {
     pub(crate) read_only: bool,
     pub(crate) exclusive: bool,
     pub(crate) durability: Durability,
+    pub(crate) flush_bytes: u64,
+    pub(crate) flush_ms: u64,
     pub(crate) verify: Verify,
     pub(crate) lock_timeout: Duration,
     pub(crate) meta_slot: Option<u8>,
@@ -72,6 +76,8 @@ impl Default for Options {
             read_only: false,
             exclusive: false,
             durability: Durability::Durable,
+            flush_bytes: u64::MAX,
+            flush_ms: u64::MAX,
             verify: Verify::Pages,
             lock_timeout: Duration::from_secs(3600),
             meta_slot: None,
@@ -150,6 +156,22 @@ impl Options {
     /// What [`WriteTxn::commit`](crate::WriteTxn::commit) waits for; durable unless said.
     pub fn durability(&mut self, durability: Durability) -> &mut Self {
         self.durability = durability;
+        self
+    }
+
+    /// A lazy commit after which so many bytes have been written since the last flush point makes a
+    /// new one; without this, and without [`Options::flush_after`], lazy commits never do. Whatever
+    /// other clients wrote counts, too.
+    pub fn flush_after_bytes(&mut self, bytes: u64) -> &mut Self {
+        self.flush_bytes = bytes;
+        self
+    }
+
+    /// A lazy commit makes a flush point when something has been unflushed for so long, to some
+    /// milliseconds. Nothing runs in the background: a program that may fall silent calls
+    /// [`Env::flush_if_due`] now and then.
+    pub fn flush_after(&mut self, period: Duration) -> &mut Self {
+        self.flush_ms = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
         self
     }
 

@@ -55,6 +55,21 @@ pub(crate) struct Left {
     durable_checksum: u64,
 }
 
+impl Left {
+    /// The durable meta that the image builds on, if it is whole, and its slot.
+    fn durable_in<'m>(&self, whole: &[(u8, &'m Meta)]) -> Option<(u8, &'m Meta)> {
+        whole.iter().copied().find(|(_, meta)| {
+            meta.txnid.0 == self.durable_txnid
+                && meta_checksum(&meta.encode()) == self.durable_checksum
+        })
+    }
+
+    fn chosen(&self, meta_slot: u8, recovery: Recovery) -> Chosen {
+        let checksum = self.durable_checksum;
+        Chosen { meta: self.image.clone(), sealed: true, meta_slot, checksum, recovery }
+    }
+}
+
 /// Where each whole meta lies.
 fn whole(metas: &Metas) -> Vec<(u8, &Meta)> {
     let mut whole: Vec<(u8, &Meta)> = metas
@@ -128,6 +143,13 @@ pub(crate) fn choose(
     if clean && left.is_some_and(closed) {
         return Ok(found);
     }
+    // Closed in order and never flushed on purpose: the running system has all of it.
+    let unflushed = |left: &&Left| clean && left.image.txnid == newest.txnid;
+    if let Some(left) = left.filter(unflushed)
+        && let Some((slot, _)) = left.durable_in(&whole)
+    {
+        return Ok(left.chosen(slot, Recovery::Clean));
+    }
     // What somebody started from who rejected the newest meta, or chose by hand, and never wrote:
     // that decided nothing.
     let left = left.filter(|left| left.image.txnid >= newest.txnid);
@@ -178,9 +200,7 @@ fn stands(store: &Store, meta: &Meta) -> bool {
 /// The sealed image counts if the durable meta below it is whole and everything born since
 /// verifies.
 fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Option<Chosen> {
-    let (slot, durable) = whole.iter().find(|(_, meta)| {
-        meta.txnid.0 == left.durable_txnid && meta_checksum(&meta.encode()) == left.durable_checksum
-    })?;
+    let (slot, durable) = left.durable_in(whole)?;
     let fits = left.image.txnid >= durable.txnid && left.image.page_bytes == durable.page_bytes;
     if !fits || !stands(store, durable) {
         return None;
@@ -190,13 +210,7 @@ fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Option<Cho
     // A whole meta above the image: who opened last has stepped back from it, and wrote nothing
     // since.
     let rejected = whole.first().is_some_and(|(_, newest)| newest.txnid > left.image.txnid);
-    Some(Chosen {
-        meta: left.image.clone(),
-        sealed: true,
-        meta_slot: *slot,
-        checksum: left.durable_checksum,
-        recovery: if rejected { Recovery::SteppedBack } else { Recovery::Newest },
-    })
+    Some(left.chosen(slot, if rejected { Recovery::SteppedBack } else { Recovery::Newest }))
 }
 
 /// Whether an earlier client noted that everything was flushed when it left last.

@@ -102,7 +102,8 @@ fn the_whole_tail_is_written_again() {
             std::panic::resume_unwind(Box::new("killed"));
         }
     });
-    let flushed = catch_unwind(AssertUnwindSafe(|| flusher.core().flush_up_to(lazy)));
+    let flushed =
+        catch_unwind(AssertUnwindSafe(|| flusher.core().flush_up_to(lazy, MetaFlush::Now)));
     assert!(flushed.is_err());
     disk.watch(|_| ());
     put(&env, 3, Durability::Lazy);

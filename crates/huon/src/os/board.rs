@@ -107,9 +107,20 @@ pub(crate) struct Plan {
     pub(crate) mark: Mark,
     pub(crate) meta_slot: u8,
     pub(crate) two_flush: bool,
+    /// A two-flush meta is in its slot, and only the flush after it is missing.
+    pub(crate) meta_written: bool,
     /// Txnid of the durable snapshot before it.
     pub(crate) predecessor: u64,
     pub(crate) ceiling: u64,
+}
+
+impl Plan {
+    /// Slot, kind and stage in one word, so that they change together.
+    fn how(&self) -> u64 {
+        u64::from(self.meta_slot) << 2
+            | u64::from(self.meta_written) << 1
+            | u64::from(self.two_flush)
+    }
 }
 
 /// The snapshots that the writer must not harm, apart from those that readers pin (P11).
@@ -318,6 +329,9 @@ impl Board {
         let sealed = &self.fixed()[SEALED];
         sealed.compare_exchange(base.0, mark.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         reach(Point::Sealed);
+        let since = &self.fixed()[UNFLUSHED_SINCE];
+        let now = clock::now_ms().max(1);
+        let _ = since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
         Some(mark)
     }
 
@@ -482,6 +496,8 @@ impl Board {
         }
         self.store(PLAN_MARK, 0);
         self.store(PLAN_WRITTEN, self.load(WRITTEN));
+        // Before `sealed` is read: what is sealed later notes its own time.
+        self.store(UNFLUSHED_SINCE, 0);
         loop {
             let candidate = self.sealed();
             self.store(IN_FLIGHT, candidate.0);
@@ -503,11 +519,25 @@ impl Board {
         assert!(durable_slot != Some(plan.meta_slot), "P4: the durable meta's slot");
         self.store(PLAN_MARK, 0);
         fence(Ordering::Release);
-        self.store(PLAN_HOW, u64::from(plan.meta_slot) << 1 | u64::from(plan.two_flush));
+        self.store(PLAN_HOW, plan.how());
         self.store(PLAN_PREDECESSOR, plan.predecessor);
         self.store(PLAN_CEILING, plan.ceiling);
         self.store(PLAN_MARK, plan.mark.0);
         reach(Point::PlanStored);
+    }
+
+    /// Notes that the candidate's pages are on the disk and its meta is in its slot: only a flush
+    /// is missing, by whoever flushes next. Until then it stays in flight, and protected.
+    pub(crate) fn postpone_meta_flush(&self, plan: &Plan) {
+        assert!(plan.mark == self.in_flight(), "P4: a postponed flush stays in flight");
+        assert!(plan.two_flush, "P4: a one-flush meta has nothing without its flush");
+        self.store(PLAN_HOW, Plan { meta_written: true, ..*plan }.how());
+        self.ring();
+    }
+
+    /// The snapshot in flight if its pages are on the disk and its meta is written.
+    pub(crate) fn postponed(&self) -> Option<Mark> {
+        self.candidate_plan().filter(|plan| plan.meta_written).map(|plan| plan.mark)
     }
 
     /// The plan of the candidate in flight, if it has one.
@@ -519,8 +549,9 @@ impl Board {
         let how = self.load(PLAN_HOW);
         Some(Plan {
             mark,
-            meta_slot: (how >> 1) as u8 % META_SLOTS as u8,
+            meta_slot: (how >> 2) as u8 % META_SLOTS as u8,
             two_flush: how & 1 != 0,
+            meta_written: how & 2 != 0,
             predecessor: self.load(PLAN_PREDECESSOR),
             ceiling: self.load(PLAN_CEILING),
         })
@@ -574,6 +605,16 @@ impl Board {
     /// Counts bytes written for commits; only the choice between one flush and two rests on it.
     pub(crate) fn add_written(&self, bytes: u64) {
         self.fixed()[WRITTEN].fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// For how many milliseconds something sealed has not been flushed; 0 if nothing is owed.
+    pub(crate) fn unflushed_ms(&self) -> u64 {
+        match self.load(UNFLUSHED_SINCE) {
+            since if since != 0 && self.sealed() != self.durable() => {
+                clock::now_ms().saturating_sub(since)
+            }
+            _ => 0,
+        }
     }
 
     /// Bytes written since the durable snapshot's flush began.

@@ -1,7 +1,7 @@
 //! Time since boot in milliseconds, the same for all processes of a machine, and cheap.
 //!
-//! It is for people to read (how old is that reader, how long is the lock held); nothing is decided
-//! by it.
+//! It is for people to read (how old is that reader, how long is the lock held), and says when an
+//! automatic flush is due; nothing that must be right is decided by it.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[inline]

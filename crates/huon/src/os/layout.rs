@@ -7,7 +7,8 @@
 //!    16  writer's role:  holder | since (ms) | waiters | thread | - - - -
 //!    24  flusher's role: the same
 //!    32  published                                (a line of its own: every reader loads it)
-//!    40  sealed | in flight | issued id | bytes written | bytes written when durable began | - - -
+//!    40  sealed | in flight | issued id | bytes written | bytes written when durable began
+//!        | since when something is unflushed (ms) | - -
 //!    48  durable | bell | - - - - - -
 //!    56  plan of the flush: mark | slot and kind | predecessor | ceiling | bytes written | - - -
 //!    64  what each of three meta slots holds: mark | checksum | ceiling | -
@@ -56,12 +57,14 @@ pub(super) const IN_FLIGHT: usize = SEALED + 1;
 pub(super) const ISSUED: usize = SEALED + 2;
 pub(super) const WRITTEN: usize = SEALED + 3;
 pub(super) const WRITTEN_DURABLE: usize = SEALED + 4;
+/// When the oldest unflushed snapshot was sealed, or a little earlier; 0 for none.
+pub(super) const UNFLUSHED_SINCE: usize = SEALED + 5;
 pub(super) const DURABLE: usize = 6 * LINE;
 /// Counts events that somebody who waits for durability wants to see.
 pub(super) const BELL: usize = DURABLE + 1;
 
 pub(super) const PLAN_MARK: usize = 7 * LINE;
-/// `meta slot << 1 | two-flush`.
+/// `meta slot << 2 | its meta is written << 1 | two-flush`.
 pub(super) const PLAN_HOW: usize = PLAN_MARK + 1;
 pub(super) const PLAN_PREDECESSOR: usize = PLAN_MARK + 2;
 pub(super) const PLAN_CEILING: usize = PLAN_MARK + 3;
@@ -108,7 +111,7 @@ pub(super) const WORDS_FIRST: usize = SLOTS + SLOTS_FIRST as usize * SLOT_WORDS;
 pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"HUONLOCK");
 pub(super) const READY_VALUE: u64 = u64::from_le_bytes(*b"READY!\r\n");
 /// Version of this picture, and the sizes that it depends on.
-pub(super) const LAYOUT_VALUE: u64 = (1 << 48) | ((CLIENTS as u64) << 24) | SLOTS as u64;
+pub(super) const LAYOUT_VALUE: u64 = (2 << 48) | ((CLIENTS as u64) << 24) | SLOTS as u64;
 
 const _: () = assert!(METAS + META_SLOTS * META_WORDS <= IMAGE_MARKS);
 const _: () = assert!(IMAGE_MARKS + IMAGES_COUNT <= IMAGES);

@@ -78,7 +78,8 @@ impl Client {
         let mark = self.board.nominate()?;
         let predecessor = self.board.durable().txnid();
         let ceiling = mark.txnid() + 9;
-        let plan = Plan { mark, meta_slot, two_flush: false, predecessor, ceiling };
+        let plan =
+            Plan { mark, meta_slot, two_flush: false, meta_written: false, predecessor, ceiling };
         self.board.set_candidate_plan(&plan);
         self.board.finish_flush(&Durable { mark, meta_slot, checksum: 5, ceiling });
         Some(mark)

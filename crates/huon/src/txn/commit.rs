@@ -16,18 +16,51 @@ use crate::failpoint::{Point, reach};
 use crate::os::Mark;
 use crate::page::{CommitKind, Meta};
 use crate::store::space::Shrink;
+use crate::txn::flush::MetaFlush;
+use crate::txn::ticket::Ticket;
 use crate::txn::write::WriteTxn;
 
 /// What a commit waits for.
+///
+/// In every mode a commit happens whole or not at all, in order, and survives the crash of any
+/// process. The modes differ in what a power cut or a crash of the system may take away; what is
+/// left is always one earlier commit, whole.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use huon::{Durability, Env};
+/// let env = Env::options().durability(Durability::Lazy).open(dir.path().join("cache.huon"))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Durability {
-    /// Until no power cut can take it away: one flush when little was written, two when much.
+    /// Until no power cut can take it away: one flush when little was written (1 MiB since the last
+    /// flush), two when much. Others that wait at the same time share the flush.
     #[default]
     Durable,
-    /// For nothing: visible at once, kept through any process crash; a power cut falls back to the
-    /// last durable commit or sync, and never to something half done.
+    /// For one flush, however much was written. A small commit is durable then; of a large one the
+    /// last step is left to the next flush, and a power cut before that may take it away.
+    NoMetaSync,
+    /// For nothing: a power cut falls back to the last flush point. Flush points come by
+    /// [`Options::flush_after_bytes`](crate::Options::flush_after_bytes) and
+    /// [`Options::flush_after`](crate::Options::flush_after), by durable commits,
+    /// [`Env::sync`](crate::Env::sync), and closing.
     Lazy,
+    /// For nothing, and nothing is ever flushed but by [`Env::sync`](crate::Env::sync) and others'
+    /// durable commits: not by thresholds, and, if the environment was opened so, not by closing
+    /// either. After closing, everything is in the file as far as the running system is concerned;
+    /// a power cut before the system has written it out, some half a minute, falls back to the last
+    /// flush point, which may be the empty file.
+    Unsynced,
+}
+
+/// Where [`WriteTxn::commit`] and its sisters let new readers see the snapshot.
+impl Durability {
+    /// Whether it may be seen before anything of it has been flushed.
+    fn is_published_at_seal(self) -> bool {
+        self != Durability::Durable
+    }
 }
 
 /// How long a committer waits for the flush of another process before it looks again.
@@ -80,17 +113,48 @@ impl WriteTxn {
         reach(Point::CommitBegun);
         let mark = self.seal()?;
         let core = self.core.clone();
-        if durability == Durability::Lazy {
+        if durability.is_published_at_seal() {
             core.store.board.publish(mark);
             reach(Point::Published);
         }
         drop(self);
         reach(Point::WriterLeft);
-        if durability == Durability::Durable {
-            core.flush_up_to(mark.txnid())?;
+        match durability {
+            Durability::Durable => core.flush_up_to(mark.txnid(), MetaFlush::Now)?,
+            Durability::NoMetaSync => core.flush_up_to(mark.txnid(), MetaFlush::Later)?,
+            Durability::Lazy => core.flush_if_due().map(drop)?,
+            Durability::Unsynced => {}
         }
         reach(Point::CommitDone);
         Ok(mark.txnid())
+    }
+
+    /// Commits, visible at once, and returns a ticket by which anybody can wait for durability
+    /// later.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # const T: huon::TableDef<huon::U64, huon::U64> = huon::TableDef::new("t");
+    /// let mut tickets = Vec::new();
+    /// for n in 0..10 {
+    ///     let mut txn = env.write()?;
+    ///     txn.create(&T)?.put(&mut txn, &n, &n)?;
+    ///     tickets.push(txn.commit_ticket()?);
+    /// }
+    /// // One flush for all ten, from another thread if need be.
+    /// let last = tickets.pop().expect("ten");
+    /// std::thread::spawn(move || last.wait()).join().expect("no panic")?;
+    /// assert!(tickets.iter().all(|ticket| ticket.is_durable()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`WriteTxn::commit`]; an error means that nothing has happened.
+    pub fn commit_ticket(self) -> Result<Ticket> {
+        let core = self.core.clone();
+        let txnid = self.commit_with(Durability::Unsynced)?;
+        Ok(Ticket { core, txnid })
     }
 
     /// Steps 1 to 3.

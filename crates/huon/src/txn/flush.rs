@@ -5,10 +5,16 @@
 //! plan of a flush is stored before its meta is written, so that a successor of a dead flusher
 //! writes the same bytes to the same slot (P4). A failed flush poisons the environment for
 //! everybody: it is never tried again.
+//!
+//! A flush may also be left unfinished on purpose, its meta written and not flushed (no-meta-sync):
+//! it stays in flight and protected as a dead flusher's would, and the next flush, which has to
+//! finish it first, carries its own pages along. So such commits cost one flush each.
+
+use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::os::{Durable, Plan};
+use crate::os::{Durable, Mark, Plan};
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Txnid, meta_checksum};
 use crate::planted;
 use crate::txn::commit::FLUSH_LOOK;
@@ -17,71 +23,172 @@ use crate::txn::{Core, Release};
 /// At most so many bytes since the durable snapshot go out with their meta in one flush.
 pub(crate) const ONE_FLUSH_BYTES_MAX: u64 = 1 << 20;
 
+/// Whether a flush point ends with the flush of its meta.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetaFlush {
+    Now,
+    /// Where the pages were flushed on their own, the meta's flush is left to the next flusher.
+    Later,
+}
+
 impl Core {
-    /// Returns once snapshot `txnid` is durable, flushing it if nobody else does.
-    pub(crate) fn flush_up_to(&self, txnid: u64) -> Result<()> {
+    /// Returns once snapshot `txnid` is durable, or all but its meta is on the disk; flushes it if
+    /// nobody else does.
+    pub(crate) fn flush_up_to(&self, txnid: u64, meta: MetaFlush) -> Result<()> {
+        self.flush_within(txnid, meta, None).map(drop)
+    }
+
+    /// The same, waiting for others no longer than until `deadline`. `false`: it was not reached.
+    pub(crate) fn flush_within(
+        &self,
+        txnid: u64,
+        meta: MetaFlush,
+        deadline: Option<Instant>,
+    ) -> Result<bool> {
         let board = &self.store.board;
         loop {
             let bell = board.bell();
-            if board.durable().txnid() >= txnid {
-                return Ok(());
+            if self.is_flushed(txnid, meta) {
+                return Ok(true);
             }
             self.check_writable()?;
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             match self.flusher.try_acquire()? {
                 Some(_) => {
                     let _role = Release(&self.flusher);
                     reach(Point::FlusherTaken);
-                    self.flush_newest()?;
+                    self.flush_newest(meta)?;
                 }
+                None if left.is_some_and(|left| left.is_zero()) => return Ok(false),
                 None => {
                     reach(Point::FlushAwaited);
-                    board.wait_bell(bell, FLUSH_LOOK);
+                    board.wait_bell(bell, left.map_or(FLUSH_LOOK, |left| left.min(FLUSH_LOOK)));
                 }
             }
         }
     }
 
-    /// Flushes the newest sealed snapshot. The caller holds the flusher's role.
-    fn flush_newest(&self) -> Result<()> {
+    /// Whether nothing of snapshot `txnid` is owed to the disk.
+    pub(crate) fn is_flushed(&self, txnid: u64, meta: MetaFlush) -> bool {
         let board = &self.store.board;
+        let reached = |mark: Mark| mark.txnid() >= txnid;
+        reached(board.durable())
+            || meta == MetaFlush::Later && board.postponed().is_some_and(reached)
+    }
+
+    /// Flushes if the options say that it is due and nobody does already; says whether it did.
+    pub(crate) fn flush_if_due(&self) -> Result<bool> {
+        let board = &self.store.board;
+        let due = board.sealed() != board.durable()
+            && (board.written_since_durable() >= self.flush_bytes
+                || board.unflushed_ms() >= self.flush_ms);
+        if !due || self.is_repair_due() {
+            return Ok(false);
+        }
+        self.check_writable()?;
+        if self.flusher.try_acquire()?.is_none() {
+            return Ok(false);
+        }
+        let _role = Release(&self.flusher);
+        self.flush_newest(MetaFlush::Now)?;
+        Ok(true)
+    }
+
+    /// Flushes the newest sealed snapshot. The caller holds the flusher's role.
+    fn flush_newest(&self, meta: MetaFlush) -> Result<()> {
+        let board = &self.store.board;
+        let sealed = board.sealed();
+        let unfinished = board.unfinished_flush();
+        if let Some(plan) = &unfinished {
+            self.carry_out(plan)?;
+        }
+        let Some(mark) = board.nominate() else { return Ok(()) };
+        // The flush that just ended took along all that was sealed before it.
+        let on_disk = unfinished.is_some() && mark == sealed;
+        let large = board.written_since_durable() > ONE_FLUSH_BYTES_MAX;
+        let plan = self.plan(mark, on_disk || large)?;
+        board.set_candidate_plan(&plan);
+        let block = self.meta_of(&plan)?;
+        self.write_meta(&plan, &block, on_disk)?;
+        match meta {
+            MetaFlush::Later if plan.two_flush => board.postpone_meta_flush(&plan),
+            _ => self.end_flush(&plan, &block)?,
+        }
+        Ok(())
+    }
+
+    /// Writes the meta of the newest sealed snapshot and leaves everything else to the system: for
+    /// the last client of an environment that is never to wait for the disk. The snapshot stays in
+    /// flight; the durable one is what it was.
+    pub(crate) fn note_newest(&self) -> Result<()> {
+        let board = &self.store.board;
+        if board.sealed() == board.durable() || self.flusher.try_acquire()?.is_none() {
+            return Ok(());
+        }
+        let _role = Release(&self.flusher);
+        // P4: what is in flight already comes first, and cannot be had without a flush.
         if let Some(plan) = board.unfinished_flush() {
             self.carry_out(&plan)?;
         }
         let Some(mark) = board.nominate() else { return Ok(()) };
+        let plan = self.plan(mark, false)?;
+        board.set_candidate_plan(&plan);
+        let block = self.meta_of(&plan)?;
+        self.write_meta(&plan, &block, false)
+    }
+
+    fn plan(&self, mark: Mark, two_flush: bool) -> Result<Plan> {
         let durable = self.durable_info()?;
-        let plan = Plan {
+        Ok(Plan {
             mark,
             // P4, P9: neither the durable meta's slot nor, since nothing else is in flight,
             // anybody's.
             meta_slot: (durable.meta_slot + 1) % META_SLOTS as u8,
-            two_flush: board.written_since_durable() > ONE_FLUSH_BYTES_MAX,
+            two_flush,
+            meta_written: false,
             predecessor: durable.mark.txnid(),
             ceiling: Core::ceiling_after(mark.txnid()),
-        };
-        board.set_candidate_plan(&plan);
-        self.carry_out(&plan)
+        })
     }
 
-    /// Writes the meta that a plan describes and flushes; the same plan gives the same bytes.
+    /// Does all that a plan says and is not done yet; the same plan gives the same bytes.
     pub(crate) fn carry_out(&self, plan: &Plan) -> Result<()> {
+        let block = self.meta_of(plan)?;
+        if !plan.meta_written {
+            self.write_meta(plan, &block, false)?;
+        }
+        self.end_flush(plan, &block)
+    }
+
+    fn meta_of(&self, plan: &Plan) -> Result<[u8; META_BYTES]> {
         let mut meta = self.image(plan.mark)?;
         meta.commit = if plan.two_flush { CommitKind::TwoFlush } else { CommitKind::OneFlush };
         meta.before = Txnid(plan.predecessor);
         meta.ceiling = plan.ceiling;
-        if let Some(flaw) = meta.flaw() {
-            return Err(Error::corrupt_file(flaw));
+        match meta.flaw() {
+            Some(flaw) => Err(Error::corrupt_file(flaw)),
+            None => Ok(meta.encode()),
         }
-        let block = meta.encode();
+    }
+
+    /// The first half of a flush. A two-flush meta is written when its pages are on the disk, which
+    /// they may be already.
+    fn write_meta(&self, plan: &Plan, block: &[u8; META_BYTES], on_disk: bool) -> Result<()> {
         let offset = u64::from(plan.meta_slot) * META_BYTES as u64;
         if planted::is(3) {
-            self.store.storage.write_at(&[&block], offset)?;
+            self.store.storage.write_at(&[block], offset)?;
         }
-        if plan.two_flush && !planted::is(1) {
+        if plan.two_flush && !on_disk && !planted::is(1) {
             self.sync_or_poison()?;
             reach(Point::FirstFlushed);
         }
-        self.store.storage.write_at(&[&block], offset).map_err(|error| self.poisoned_by(error))?;
+        self.store.storage.write_at(&[block], offset).map_err(|error| self.poisoned_by(error))?;
         reach(Point::MetaWritten);
+        Ok(())
+    }
+
+    /// The second half: flushes the meta, and hands over.
+    fn end_flush(&self, plan: &Plan, block: &[u8; META_BYTES]) -> Result<()> {
         if !planted::is(2) {
             self.sync_or_poison()?;
         }
@@ -89,7 +196,7 @@ impl Core {
         self.store.board.finish_flush(&Durable {
             mark: plan.mark,
             meta_slot: plan.meta_slot,
-            checksum: meta_checksum(&block),
+            checksum: meta_checksum(block),
             ceiling: plan.ceiling,
         });
         Ok(())

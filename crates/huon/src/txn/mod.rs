@@ -10,10 +10,11 @@ pub(crate) mod names;
 pub(crate) mod read;
 pub(crate) mod repair;
 pub(crate) mod tail;
+pub(crate) mod ticket;
 pub(crate) mod write;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -21,6 +22,8 @@ use crate::failpoint::{Point, reach};
 use crate::os::{self, Clients, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
 use crate::page::{CEILING_AHEAD, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, Txnid};
 use crate::store::Store;
+use crate::txn::commit::Durability;
+use crate::txn::flush::MetaFlush;
 use crate::txn::names::Names;
 
 /// What a client counts; never reset.
@@ -45,7 +48,13 @@ pub(crate) struct Core {
     pub(crate) names: Names,
     /// The process's fork generation when the environment was opened.
     pub(crate) fork_generation: u32,
-    pub(crate) durability: commit::Durability,
+    pub(crate) durability: Durability,
+    /// A lazy commit flushes when so much is unflushed.
+    pub(crate) flush_bytes: u64,
+    /// The same, when something has been unflushed for so long.
+    pub(crate) flush_ms: u64,
+    /// Closing leaves what is unflushed to whoever opens next.
+    pub(crate) close_dirty: AtomicBool,
     /// Why nothing may be written, if so.
     pub(crate) read_only: bool,
     pub(crate) counts: CoreCounts,
@@ -146,7 +155,7 @@ impl Core {
         let id = Core::usable_id(self.store.board.next_id())?;
         assert!(id > base.txnid.0, "P7: ids only rise");
         if id >= self.durable_info()?.ceiling {
-            self.flush_up_to(self.store.board.sealed().txnid())?;
+            self.flush_up_to(self.store.board.sealed().txnid(), MetaFlush::Now)?;
         }
         if id >= self.durable_info()?.ceiling {
             return Err(Error::Invalid(
@@ -211,25 +220,42 @@ impl Core {
         counter.fetch_add(by, Ordering::Relaxed);
     }
 
-    /// Every close flushes what is sealed; who leaves last notes that nothing is owed.
+    /// Whether closing would flush: something is committed, and may and should be.
+    pub(crate) fn owes_flush_at_close(&self) -> bool {
+        let board = &self.store.board;
+        board.sealed() != board.durable()
+            && !self.read_only
+            && !self.is_repair_due()
+            && self.durability != Durability::Unsynced
+    }
+
+    /// Every close flushes what is sealed, unless dirty; who leaves last notes that it was closed in
+    /// order.
     fn close(&self) -> Result<()> {
         self.check_forked()?;
         let board = &self.store.board;
-        let writable = !self.read_only && !board.is_poisoned();
-        let flushed = match writable && !self.is_repair_due() {
-            true => self.flush_up_to(board.sealed().txnid()),
+        let sound = !board.is_poisoned() && !self.is_repair_due();
+        let writes = sound && !self.read_only && !self.close_dirty.load(Ordering::Relaxed);
+        let unsynced = self.durability == Durability::Unsynced;
+        let flushed = match writes && self.owes_flush_at_close() {
+            true => self.flush_up_to(board.sealed().txnid(), MetaFlush::Now),
             false => Ok(()),
         };
         reach(Point::CloseFlushed);
         let gate = Gate::lock(board.shared(), GATE_TIMEOUT)?;
+        let last = !self.clients.others_alive(&gate)?;
+        let noted = match writes && unsynced && last {
+            true => self.note_newest(),
+            false => Ok(()),
+        };
+        let owed = board.sealed() != board.durable() || !board.in_flight().is_none();
+        let in_order = !owed || writes && unsynced && noted.is_ok();
         self.clients.leave(&gate);
         reach(Point::CloseLeft);
-        let owed = board.sealed() != board.durable() || !board.in_flight().is_none();
-        let clean = !owed && !self.is_repair_due() && !board.is_poisoned();
-        if clean && !self.clients.others_alive(&gate)? {
+        if last && in_order && sound && !board.is_poisoned() {
             board.set_flag(Flag::CleanClose, true);
         }
-        flushed
+        flushed.and(noted)
     }
 }
 

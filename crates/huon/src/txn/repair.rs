@@ -62,6 +62,7 @@ impl Core {
             mark,
             meta_slot: self.slot_for_repair(durable.meta_slot)?,
             two_flush: true,
+            meta_written: false,
             predecessor: meta.before.0,
             ceiling,
         };

@@ -106,7 +106,14 @@ impl Seat {
 
     fn plan(&self, mark: Mark, meta_slot: u8) -> Plan {
         let predecessor = self.board.durable().txnid();
-        Plan { mark, meta_slot, two_flush: true, predecessor, ceiling: mark.txnid() + 100 }
+        Plan {
+            mark,
+            meta_slot,
+            two_flush: true,
+            meta_written: false,
+            predecessor,
+            ceiling: mark.txnid() + 100,
+        }
     }
 
     /// A reader with a pin, and the snapshot that it sees.

@@ -1,0 +1,101 @@
+//! Tickets: a commit that returned at once can be waited for later.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::error::Result;
+use crate::txn::Core;
+use crate::txn::flush::MetaFlush;
+
+/// A commit whose durability can be waited for, from any thread and any number of times; see
+/// [`WriteTxn::commit_ticket`](crate::WriteTxn::commit_ticket).
+///
+/// It keeps the environment open. Dropping it leaves the commit as it is: visible, and durable with
+/// the next flush.
+#[derive(Clone)]
+pub struct Ticket {
+    pub(crate) core: Arc<Core>,
+    pub(crate) txnid: u64,
+}
+
+impl Ticket {
+    /// The snapshot that the commit made.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # const T: huon::TableDef<huon::U64, huon::U64> = huon::TableDef::new("t");
+    /// let mut txn = env.write()?;
+    /// txn.create(&T)?;
+    /// let id = txn.id();
+    /// assert_eq!(txn.commit_ticket()?.id(), id);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn id(&self) -> u64 {
+        self.txnid
+    }
+
+    /// Whether no power cut can take the commit away any more. Costs a load, never waits.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # const T: huon::TableDef<huon::U64, huon::U64> = huon::TableDef::new("t");
+    /// let mut txn = env.write()?;
+    /// txn.create(&T)?;
+    /// let ticket = txn.commit_ticket()?;
+    /// assert!(!ticket.is_durable());
+    /// env.sync()?;
+    /// assert!(ticket.is_durable());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_durable(&self) -> bool {
+        self.core.is_flushed(self.txnid, MetaFlush::Now)
+    }
+
+    /// Waits until the commit is durable; flushes it, and all that others wait for, if nobody does.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # const T: huon::TableDef<huon::U64, huon::U64> = huon::TableDef::new("t");
+    /// let mut txn = env.write()?;
+    /// txn.create(&T)?;
+    /// let ticket = txn.commit_ticket()?;
+    /// ticket.wait()?;
+    /// assert_eq!(env.durable_id(), ticket.id());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`](crate::Error::Poisoned) if a flush failed, here or in another process:
+    /// whether the commit survives a power cut is unknown then.
+    pub fn wait(&self) -> Result<()> {
+        self.core.flush_up_to(self.txnid, MetaFlush::Now)
+    }
+
+    /// The same, waiting for the flush of others at most `timeout`; `false` if it took longer. A
+    /// flush that this call does itself is not cut short.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # const T: huon::TableDef<huon::U64, huon::U64> = huon::TableDef::new("t");
+    /// let mut txn = env.write()?;
+    /// txn.create(&T)?;
+    /// let ticket = txn.commit_ticket()?;
+    /// assert!(ticket.wait_within(std::time::Duration::from_secs(1))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wait_within(&self, timeout: Duration) -> Result<bool> {
+        let deadline = Instant::now().checked_add(timeout);
+        self.core.flush_within(self.txnid, MetaFlush::Now, deadline)
+    }
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticket").field("id", &self.txnid).finish_non_exhaustive()
+    }
+}
