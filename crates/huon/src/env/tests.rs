@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::os::{Create, Event, FileOptions, RealFile, SimDisk, Storage};
 use crate::page::{HEADER_BYTES, META_BYTES, Ptr, Seal, Tree, header};
+use crate::txn::flush::MetaFlush;
 use crate::{Bytes, Durability, Env, Error, Recovery, TableDef, U64};
 
 const T: TableDef<U64, Bytes> = TableDef::new("t");

@@ -51,11 +51,11 @@ pub enum Durability {
     /// durable commits: not by thresholds, and, if the environment was opened so, not by closing
     /// either. After closing, everything is in the file as far as the running system is concerned;
     /// a power cut before the system has written it out, some half a minute, falls back to the last
-    /// flush point, which may be the empty file.
+    /// flush point, which may be the empty file. (The first write transaction of a new file, and
+    /// after an unclean end, flushes in every mode.)
     Unsynced,
 }
 
-/// Where [`WriteTxn::commit`] and its sisters let new readers see the snapshot.
 impl Durability {
     /// Whether it may be seen before anything of it has been flushed.
     fn is_published_at_seal(self) -> bool {

@@ -229,7 +229,7 @@ impl Core {
             && self.durability != Durability::Unsynced
     }
 
-    /// Every close flushes what is sealed, unless dirty; who leaves last notes that it was closed in
+    /// Every close flushes what is sealed, unless dirty; who leaves last notes that all was done in
     /// order.
     fn close(&self) -> Result<()> {
         self.check_forked()?;
