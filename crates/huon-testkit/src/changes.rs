@@ -33,37 +33,29 @@ impl Got {
 }
 
 impl History {
-    /// Performs a change on both sides; whether it wrote a large value. Others are passed over.
-    pub(crate) fn change(&mut self, op: &Op, txn: &mut WriteTxn) -> Result<bool, Stop> {
-        let mut large = false;
+    /// Performs a change on both sides. Other operations are passed over.
+    pub(crate) fn change(&mut self, op: &Op, txn: &mut WriteTxn) -> Step {
         match op {
-            Op::Write { how, table, key, value } => {
-                large = value.bytes + key.len() + 12 > (self.page_bytes() - 32) / 2;
-                self.write(txn, *how, *table, key, *value)?;
-            }
+            Op::Write { how, table, key, value } => self.write(txn, *how, *table, key, *value),
             Op::Fill { table, first, count, step, bytes } => {
                 for i in 0..*count {
                     let key = program::key(table.order(), self.page_bytes(), first + i * step);
                     let value = Value { bytes: *bytes, seed: first + i };
                     self.write(txn, How::Put, *table, &key, value)?;
                 }
-                large = bytes + 12 > (self.page_bytes() - 32) / 4;
                 self.counts.add("fill", 1);
+                Ok(())
             }
-            Op::Take { table, key } => self.take(txn, *table, key)?,
-            Op::Delete { table, key } => self.delete(txn, *table, key)?,
-            Op::DeleteRange { .. } => self.delete_range(txn, op)?,
-            Op::Clear { table } => self.clear(txn, *table)?,
-            Op::Create { table } => self.create(txn, *table)?,
-            Op::Drop { table } => self.drop_table(txn, *table)?,
-            Op::Rename { table } => self.rename(txn, *table)?,
-            Op::Build { .. } => {
-                self.build(txn, op)?;
-                large = true;
-            }
-            _ => {}
+            Op::Take { table, key } => self.take(txn, *table, key),
+            Op::Delete { table, key } => self.delete(txn, *table, key),
+            Op::DeleteRange { .. } => self.delete_range(txn, op),
+            Op::Clear { table } => self.clear(txn, *table),
+            Op::Create { table } => self.create(txn, *table),
+            Op::Drop { table } => self.drop_table(txn, *table),
+            Op::Rename { table } => self.rename(txn, *table),
+            Op::Build { .. } => self.build(txn, op),
+            _ => Ok(()),
         }
-        Ok(large)
     }
 
     /// A handle of the table; `None` if this client never had one. Some keys go through a second

@@ -104,8 +104,6 @@ pub(crate) struct History {
     pub(crate) counts: Counts,
     /// No transaction has written since an unclean opening.
     unclean: bool,
-    /// Pages of leaves at the last check.
-    leaves: u64,
     pc: usize,
 }
 
@@ -162,7 +160,6 @@ impl History {
             commits: BTreeMap::new(),
             counts: Counts::default(),
             unclean: true,
-            leaves: 0,
             pc: 0,
         };
         history.open(0).map_err(|e| e.to_string())?;
@@ -190,8 +187,24 @@ impl History {
         Ok(recovery)
     }
 
-    /// Closes a client with everything that belongs to it.
-    fn close(&mut self, client: usize) {
+    /// Closes a client with everything that belongs to it; what it counted is kept.
+    fn close(&mut self, client: usize) -> huon::Result<()> {
+        if let Some(env) = &self.clients[client] {
+            let io = env.info()?.io;
+            for (what, count) in [
+                ("spill", io.spills),
+                ("leaf split", io.leaf_splits),
+                ("branch split", io.branch_splits),
+                ("leaf merge", io.leaf_merges),
+                ("branch merge", io.branch_merges),
+                ("root raised", io.roots_raised),
+                ("root lowered", io.roots_lowered),
+                ("chunks written", io.chunks_written),
+                ("chunks opened", io.chunks_opened),
+            ] {
+                self.counts.add(what, count);
+            }
+        }
         self.readers.retain(|reader| reader.client != client);
         self.handles.retain(|(owner, ..), _| *owner != client);
         for scan in &mut self.scans {
@@ -200,6 +213,7 @@ impl History {
             }
         }
         self.clients[client] = None;
+        Ok(())
     }
 
     fn env(&mut self, client: u8) -> Env {
@@ -246,6 +260,7 @@ impl History {
     fn end(&mut self) -> Result<Counts, Stop> {
         self.reopen(0)?;
         self.settled(true)?;
+        self.close_all()?;
         Ok(std::mem::take(&mut self.counts))
     }
 
@@ -311,12 +326,7 @@ impl History {
             if self.reader_op(op)? {
                 continue;
             }
-            let env = self.clients[self.client].clone().expect("the writer's client is open");
-            let writes = env.info()?.io.writes;
-            let large = self.change(op, txn)?;
-            if !large && env.info()?.io.writes > writes {
-                self.counts.add("spill", 1);
-            }
+            self.change(op, txn)?;
             let model = self.work.clone();
             self.look(op, txn, &model)?;
         }
@@ -394,9 +404,6 @@ impl History {
         let env = self.env(self.client as u8);
         let report = crate::audit::audit(&env)?;
         self.counts.add("audit", 1);
-        self.counts.add("split", u64::from(report.leaf_pages > self.leaves));
-        self.counts.add("merge", u64::from(report.leaf_pages < self.leaves));
-        self.leaves = report.leaf_pages;
         self.counts.add("branch pages", report.branch_pages);
         self.counts.add("leaf pages", report.leaf_pages);
         self.counts.add("run pages", report.run_pages);
@@ -412,13 +419,6 @@ impl History {
             let what = |what| format!("pinned snapshot {}: {what}", reader.txn.id());
             reader.model.compare(&reader.txn).map_err(what)?;
         }
-        let io = env.info()?.io;
-        self.counts
-            .0
-            .insert("chunks written", self.counts.of("chunks written").max(io.chunks_written));
-        self.counts
-            .0
-            .insert("chunks opened", self.counts.of("chunks opened").max(io.chunks_opened));
         self.follow();
         Ok(())
     }
@@ -436,7 +436,7 @@ impl History {
         if self.clients[client].is_none() {
             return Ok(());
         }
-        self.close(client);
+        self.close(client)?;
         let recovery = self.open(client)?;
         if recovery != Recovery::Clean && !self.unclean {
             return Err(Stop::Fail(format!("reopened as {recovery:?}")));
@@ -448,7 +448,7 @@ impl History {
 
     fn second(&mut self) -> Step {
         match self.clients[1].is_some() {
-            true => self.close(1),
+            true => self.close(1)?,
             false => {
                 self.open(1)?;
                 self.counts.add("second client", 1);
@@ -462,7 +462,7 @@ impl History {
         let Ground::Simulated(disk) = &self.ground else { return self.reopen(0) };
         self.trail.follow(disk);
         let next = disk.after_crash(&disk.image(), true)?.with_lock_image(&disk.lock_image());
-        self.close_all();
+        self.close_all()?;
         self.ground = Ground::Simulated(next);
         let recovery = self.open(0)?;
         let was_unclean = std::mem::replace(&mut self.unclean, recovery != Recovery::Clean);
@@ -476,9 +476,9 @@ impl History {
         self.note_state()
     }
 
-    fn close_all(&mut self) {
-        self.close(1);
-        self.close(0);
+    fn close_all(&mut self) -> huon::Result<()> {
+        self.close(1)?;
+        self.close(0)
     }
 
     /// The machine stops; a part of what was not flushed reaches the disk.
@@ -492,7 +492,7 @@ impl History {
         if random.chance(50) {
             next = next.with_lock_image(&disk.lock_image());
         }
-        self.close_all();
+        self.close_all()?;
         self.ground = Ground::Simulated(next);
         self.trail = Trail::starting_from(image);
         let recovery = self.open(0)?;

@@ -62,3 +62,41 @@ fn a_reader_holds_what_it_sees_and_no_more() {
     assert_eq!(stat.held_pages, 0);
     assert!(stat.holders.iter().all(|holder| holder.pages == 0));
 }
+
+#[test]
+fn what_trees_did_is_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = Env::options();
+    let env = options.page_bytes(256).spill_bytes(8 * 256).open(dir.path().join("a.huon")).unwrap();
+    let table = TableDef::<U64, Bytes>::main();
+    let shuffled = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    env.update(|txn| {
+        let table = txn.create(&table)?;
+        (0..1000).try_for_each(|n| table.put(txn, &shuffled(n), b"value").map(drop))
+    })
+    .unwrap();
+    let (io, stat) = (env.info().unwrap().io, env.stat().unwrap());
+    let tree = &stat.tables[0];
+    assert!(tree.depth >= 3 && io.spills > 0, "{tree:?}, {io:?}");
+    assert_eq!(io.roots_raised, u64::from(tree.depth) - 1);
+    assert_eq!(io.leaf_splits, u64::from(tree.leaf_pages) - 1);
+    assert_eq!(io.branch_splits + io.roots_raised, u64::from(tree.branch_pages));
+    assert_eq!((io.leaf_merges, io.branch_merges, io.roots_lowered), (0, 0, 0));
+
+    let mut txn = env.write().unwrap();
+    let handle = txn.create(&table).unwrap();
+    for n in 0..990 {
+        assert!(handle.delete(&mut txn, &shuffled(n)).unwrap());
+    }
+    txn.commit().unwrap();
+    let (after, stat) = (env.info().unwrap().io, env.stat().unwrap());
+    assert!(after.leaf_merges > 0 && after.branch_merges > 0 && after.spills > io.spills);
+    let levels = u64::from(stat.tables[0].depth) - 1;
+    assert_eq!(after.roots_raised - after.roots_lowered, levels, "{after:?}");
+
+    let mut txn = env.write().unwrap();
+    let handle = txn.create(&table).unwrap();
+    (0..100).for_each(|n| drop(handle.put(&mut txn, &shuffled(n), b"value").unwrap()));
+    txn.abort();
+    assert!(env.info().unwrap().io.leaf_splits > after.leaf_splits, "aborts count too");
+}

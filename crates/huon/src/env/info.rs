@@ -19,7 +19,7 @@ pub struct ReaderInfo {
     pub age_ms: u64,
 }
 
-/// What one client wrote and flushed since it opened the environment.
+/// What one client did since it opened the environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct IoInfo {
@@ -39,6 +39,21 @@ pub struct IoInfo {
     pub chunks_written: u64,
     /// Free-space items looked at.
     pub items_judged: u64,
+    /// Times that a transaction had too many pages buffered and wrote them before its end. This
+    /// and all that follows is added when a transaction ends, aborted ones included.
+    pub spills: u64,
+    /// Leaf pages that were divided.
+    pub leaf_splits: u64,
+    /// Branch pages that were divided.
+    pub branch_splits: u64,
+    /// Leaf pages that went into a neighbour.
+    pub leaf_merges: u64,
+    /// Branch pages that went into a neighbour.
+    pub branch_merges: u64,
+    /// Times that a tree became a level deeper.
+    pub roots_raised: u64,
+    /// Times that a tree became a level less deep.
+    pub roots_lowered: u64,
 }
 
 /// The state of an environment.
@@ -109,7 +124,7 @@ impl Env {
             })
             .collect();
         readers.sort_by_key(|reader| reader.txnid);
-        let io = store.storage.counts();
+        let (io, counts) = (store.storage.counts(), &core.counts);
         let bytes = |pages: u32| u64::from(pages) * store.page_bytes as u64;
         Ok(EnvInfo {
             page_bytes: store.page_bytes as u32,
@@ -133,11 +148,18 @@ impl Env {
                 flushes: io.syncs,
                 writes: io.writes,
                 written_bytes: io.written_bytes,
-                commits: core.counts.commits.load(Relaxed),
-                pages_written: core.counts.pages_written.load(Relaxed),
-                chunks_opened: core.counts.chunks_opened.load(Relaxed),
-                chunks_written: core.counts.chunks_written.load(Relaxed),
-                items_judged: core.counts.items_judged.load(Relaxed),
+                commits: counts.commits.load(Relaxed),
+                pages_written: counts.pages_written.load(Relaxed),
+                chunks_opened: counts.chunks_opened.load(Relaxed),
+                chunks_written: counts.chunks_written.load(Relaxed),
+                items_judged: counts.items_judged.load(Relaxed),
+                spills: counts.spills.load(Relaxed),
+                leaf_splits: counts.leaf_splits.load(Relaxed),
+                branch_splits: counts.branch_splits.load(Relaxed),
+                leaf_merges: counts.leaf_merges.load(Relaxed),
+                branch_merges: counts.branch_merges.load(Relaxed),
+                roots_raised: counts.roots_raised.load(Relaxed),
+                roots_lowered: counts.roots_lowered.load(Relaxed),
             },
         })
     }

@@ -69,7 +69,8 @@ pub(crate) struct Pages {
     space: Space,
     /// Buffered pages above which [`Pages::spill`] writes them out.
     spill_pages: usize,
-    written_bytes: u64,
+    /// What was done so far, but for the free space. Trees count what they do themselves.
+    pub(crate) counts: PagesCounts,
     /// A write failed, and the buffers with it.
     lost: bool,
 }
@@ -78,6 +79,13 @@ pub(crate) struct Pages {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PagesCounts {
     pub(crate) written_bytes: u64,
+    pub(crate) spills: u64,
+    pub(crate) leaf_splits: u64,
+    pub(crate) branch_splits: u64,
+    pub(crate) leaf_merges: u64,
+    pub(crate) branch_merges: u64,
+    pub(crate) roots_raised: u64,
+    pub(crate) roots_lowered: u64,
     pub(crate) space: SpaceCounts,
 }
 
@@ -108,7 +116,7 @@ impl Pages {
             levels: vec![Level::default()],
             space: Space::new(txnid, used, items),
             spill_pages,
-            written_bytes: 0,
+            counts: PagesCounts::default(),
             lost: false,
         }
     }
@@ -122,7 +130,7 @@ impl Pages {
     }
 
     pub(crate) fn counts(&self) -> PagesCounts {
-        PagesCounts { written_bytes: self.written_bytes, space: self.space.counts }
+        PagesCounts { space: self.space.counts, ..self.counts }
     }
 
     /// Deletes may use the last pages of a full file, since they give back more.
@@ -137,7 +145,7 @@ impl Pages {
 
     /// Whether the transaction has changed nothing yet.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.dirty.is_empty() && self.written_bytes == 0 && self.space.mark() == 0
+        self.dirty.is_empty() && self.counts.written_bytes == 0 && self.space.mark() == 0
     }
 
     fn level(&self) -> usize {
@@ -279,14 +287,14 @@ impl Pages {
         self.before_write();
         let offset = u64::from(run.pgno.0) * page_bytes as u64;
         let tail = vec![0; pages as usize * page_bytes - bytes.len()];
-        self.written_bytes += u64::from(pages) * page_bytes as u64;
+        self.counts.written_bytes += u64::from(pages) * page_bytes as u64;
         self.store.storage.write_at(&[bytes, &tail], offset)?;
         Ok(run)
     }
 
     /// W4.
     fn before_write(&mut self) {
-        if self.written_bytes == 0 {
+        if self.counts.written_bytes == 0 {
             self.store.board.raise_issued(self.txnid.0);
         }
     }
@@ -297,6 +305,7 @@ impl Pages {
         if self.dirty.len() <= self.spill_pages {
             return Ok(());
         }
+        self.counts.spills += 1;
         self.write_dirty(Vec::new())?;
         reach(Point::Spilled);
         Ok(())
@@ -316,7 +325,7 @@ impl Pages {
             page::pack_for_writing(buffer, &mut scratch);
             self.store.seal.stamp(buffer);
         }
-        self.written_bytes += (out.len() * self.page_bytes()) as u64;
+        self.counts.written_bytes += (out.len() * self.page_bytes()) as u64;
         let written = self.write_sorted(&out);
         self.lost |= written.is_err();
         self.store.recycle(scratch);
@@ -397,7 +406,7 @@ impl Pages {
         let mut sealed = space.seal(&*self.store, self.page_bytes(), shrink)?;
         counts.space.chunks_written = sealed.chunks.len() as u64;
         self.write_dirty(std::mem::take(&mut sealed.chunks))?;
-        counts.written_bytes = self.written_bytes;
+        counts.written_bytes = self.counts.written_bytes;
         Ok((sealed, counts))
     }
 }

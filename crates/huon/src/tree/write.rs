@@ -281,6 +281,7 @@ fn split_leaf<O: KeyOrder>(
     let split = page::split_leaf(order, left_page, right_page, right, place, frame.index, cell.key);
     let separator = on(frame.ptr, split)?;
     tree.leaf_pages = tree.leaf_pages.saturating_add(1);
+    pages.counts.leaf_splits += 1;
     link(pages, tree, order, 1, &separator, right)
 }
 
@@ -334,6 +335,7 @@ fn split_branch<O: KeyOrder>(
     );
     let (separator, _) = on(ptr, split)?;
     tree.branch_pages = tree.branch_pages.saturating_add(1);
+    pages.counts.branch_splits += 1;
     link(pages, tree, order, level + 1, &separator, right)
 }
 
@@ -346,6 +348,7 @@ fn grow_root(pages: &mut Pages, tree: &mut Tree) -> Result<()> {
     tree.root = root;
     tree.depth += 1;
     tree.branch_pages = tree.branch_pages.saturating_add(1);
+    pages.counts.roots_raised += 1;
     Ok(())
 }
 
@@ -526,6 +529,7 @@ fn lower_root(pages: &mut Pages, tree: &mut Tree, mut count: usize) -> Result<()
         count_page_gone(tree, tree.depth - 1);
         pages.free(tree.root)?;
         (tree.root, tree.depth) = (child, tree.depth - 1);
+        pages.counts.roots_lowered += 1;
         count = match tree.depth {
             1 => pages.leaf(child)?.count(),
             depth => pages.branch(child, depth - 1)?.count(),
@@ -599,6 +603,10 @@ fn merge_pair<O: KeyOrder>(
     let merged = on(fresh, merged)?;
     if merged {
         pages.free(right_ptr)?;
+        match level {
+            0 => pages.counts.leaf_merges += 1,
+            _ => pages.counts.branch_merges += 1,
+        }
     }
     Ok(merged)
 }

@@ -197,6 +197,7 @@ impl WriteTxn {
             Error::Busy("another writer sealed a snapshot after the base of this one (P3)".into())
         })?;
         assert_eq!(board.sealed(), mark, "P3: nobody else seals while the writer's role is ours");
+        core.count_shapes(&counts);
         core.count(&core.counts.commits, 1);
         core.count(&core.counts.chunks_opened, counts.space.chunks_opened);
         core.count(&core.counts.chunks_written, counts.space.chunks_written);

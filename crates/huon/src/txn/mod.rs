@@ -22,6 +22,7 @@ use crate::failpoint::{Point, reach};
 use crate::os::{self, Clients, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
 use crate::page::{CEILING_AHEAD, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, Txnid};
 use crate::store::Store;
+use crate::store::pages::PagesCounts;
 use crate::txn::commit::Durability;
 use crate::txn::flush::MetaFlush;
 use crate::txn::names::Names;
@@ -35,6 +36,13 @@ pub(crate) struct CoreCounts {
     pub(crate) chunks_written: AtomicU64,
     pub(crate) items_judged: AtomicU64,
     pub(crate) pages_written: AtomicU64,
+    pub(crate) spills: AtomicU64,
+    pub(crate) leaf_splits: AtomicU64,
+    pub(crate) branch_splits: AtomicU64,
+    pub(crate) leaf_merges: AtomicU64,
+    pub(crate) branch_merges: AtomicU64,
+    pub(crate) roots_raised: AtomicU64,
+    pub(crate) roots_lowered: AtomicU64,
     /// Changes of all write transactions, aborted ones too: no two of them have one number.
     pub(crate) changes: AtomicU64,
 }
@@ -218,6 +226,18 @@ impl Core {
 
     pub(crate) fn count(&self, counter: &AtomicU64, by: u64) {
         counter.fetch_add(by, Ordering::Relaxed);
+    }
+
+    /// Takes over what a transaction did to its trees, whether it ended well or not.
+    pub(crate) fn count_shapes(&self, done: &PagesCounts) {
+        let counts = &self.counts;
+        self.count(&counts.spills, done.spills);
+        self.count(&counts.leaf_splits, done.leaf_splits);
+        self.count(&counts.branch_splits, done.branch_splits);
+        self.count(&counts.leaf_merges, done.leaf_merges);
+        self.count(&counts.branch_merges, done.branch_merges);
+        self.count(&counts.roots_raised, done.roots_raised);
+        self.count(&counts.roots_lowered, done.roots_lowered);
     }
 
     /// Whether closing would flush: something is committed, and may and should be.

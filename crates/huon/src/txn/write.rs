@@ -463,6 +463,9 @@ fn is_refusal(error: &Error) -> bool {
 
 impl Drop for WriteTxn {
     fn drop(&mut self) {
+        if let Some(pages) = &self.pages {
+            self.core.count_shapes(&pages.counts());
+        }
         if self.holds_role {
             self.core.end_writing();
         }
