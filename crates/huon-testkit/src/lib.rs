@@ -11,4 +11,5 @@ pub mod program;
 pub mod random;
 pub mod scale;
 pub mod shrink;
+pub mod torture;
 pub mod trail;

@@ -1,0 +1,60 @@
+//! Processes that are killed while they work on one file.
+//!
+//! A supervisor starts writers and readers: executions of the test binary itself, told by their
+//! environment what to be (`orders`). They are killed with SIGKILL, at random times and at the
+//! engine's own points between its steps. What was begun and what was acknowledged stands in a
+//! file that outlives them (`ledger`), with how far each of them was (`phase`). Each snapshot says
+//! in itself which commit it is, and can be recomputed (`content`). So everybody who reads can tell
+//! whether it is one that was committed, and nothing that was acknowledged is missing.
+//!
+//! The tests that use this lie in `tests/kills.rs`; `fork` comes from there, as it is unsafe.
+
+mod child;
+mod content;
+mod crew;
+mod ledger;
+mod orders;
+mod orphan;
+mod phase;
+mod reader;
+mod scenes;
+mod session;
+mod tally;
+mod writer;
+
+use std::path::{Path, PathBuf};
+
+use huon::Options;
+
+pub use child::child;
+pub use scenes::{kill_readers_that_hold, stop_processes};
+pub use session::Session;
+pub use tally::Tally;
+
+/// What the torture needs of the system and is not safe.
+#[derive(Clone, Copy, Debug)]
+pub struct System {
+    /// Forks this process: the child's id, or `None` in the child.
+    pub fork: fn() -> Option<u32>,
+    /// Ends this process without running what the parent had set up for its end.
+    pub exit: fn(i32) -> !,
+}
+
+/// The options of every process.
+fn options(page_bytes: usize) -> Options {
+    let mut options = Options::default();
+    options
+        .page_bytes(page_bytes)
+        .upper_bytes(96 << 20)
+        .grow_bytes(16 << 10)
+        .shrink_bytes(32 << 10)
+        .spill_bytes(48 * page_bytes)
+        .lock_timeout(crew::HANG * 2);
+    options
+}
+
+fn lock_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-lock");
+    PathBuf::from(name)
+}

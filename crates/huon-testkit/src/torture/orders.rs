@@ -1,0 +1,143 @@
+//! What a child process is told to be: one line in its environment.
+
+use huon::sim::Point;
+
+/// The environment variables of a child.
+pub(crate) const ORDERS: &str = "HUON_TORTURE_ORDERS";
+pub(crate) const DATA_PATH: &str = "HUON_TORTURE_DATA";
+pub(crate) const LEDGER_PATH: &str = "HUON_TORTURE_LEDGER";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Writer,
+    Reader,
+}
+
+/// What it does where it was told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// It waits there to be killed, or for the word to go on.
+    Linger,
+    /// It only says that it came there: what follows is itself a wait.
+    PassOn,
+    /// It forks, and waits there to be killed. The child lives on.
+    Fork,
+}
+
+/// Where it does so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// At a point of the engine.
+    Point(Point),
+    /// In the middle of its transaction, in its own code.
+    InTransaction,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stop {
+    pub(crate) place: Place,
+    /// It passes so many times before.
+    pub(crate) passes: u64,
+    pub(crate) act: Act,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Orders {
+    pub(crate) role: Role,
+    pub(crate) seat: usize,
+    pub(crate) seed: u64,
+    pub(crate) stop: Option<Stop>,
+    pub(crate) threads: usize,
+    /// How many commits in a hundred are lazy.
+    pub(crate) lazy: u64,
+    pub(crate) page_bytes: usize,
+    /// The process that gives the orders.
+    pub(crate) supervisor: u32,
+    /// It waits at points now and then, so that each phase takes some time.
+    pub(crate) dawdles: bool,
+}
+
+const IN_TRANSACTION: u64 = 255;
+const ACTS: [Act; 3] = [Act::Linger, Act::PassOn, Act::Fork];
+
+impl Orders {
+    pub(crate) fn to_text(self) -> String {
+        let place = |place| match place {
+            Place::Point(point) => point as u64,
+            Place::InTransaction => IN_TRANSACTION,
+        };
+        let stop = self.stop.map_or([0; 4], |stop| {
+            [
+                1,
+                place(stop.place),
+                stop.passes,
+                ACTS.iter().position(|a| *a == stop.act).unwrap_or(0) as u64,
+            ]
+        });
+        let words = [
+            u64::from(self.role == Role::Writer),
+            self.seat as u64,
+            self.seed,
+            self.threads as u64,
+            self.lazy,
+            self.page_bytes as u64,
+            u64::from(self.supervisor),
+            u64::from(self.dawdles),
+        ];
+        let words = words.iter().chain(&stop).map(u64::to_string);
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    pub(crate) fn of_text(text: &str) -> Option<Orders> {
+        let words: Option<Vec<u64>> = text.split(' ').map(|word| word.parse().ok()).collect();
+        let words: [u64; 12] = words?.try_into().ok()?;
+        let [writer, seat, seed, threads, lazy, page_bytes, supervisor, dawdles, ..] = words;
+        let [.., stops, place, passes, act] = words;
+        let place = match place {
+            IN_TRANSACTION => Place::InTransaction,
+            number => Place::Point(*Point::ALL.get(number as usize)?),
+        };
+        let stop = Stop { place, passes, act: *ACTS.get(act as usize)? };
+        Some(Orders {
+            role: if writer == 1 { Role::Writer } else { Role::Reader },
+            seat: seat as usize,
+            seed,
+            stop: (stops == 1).then_some(stop),
+            threads: threads as usize,
+            lazy,
+            page_bytes: page_bytes as usize,
+            supervisor: supervisor as u32,
+            dawdles: dawdles == 1,
+        })
+    }
+
+    pub(crate) fn stops_at(&self, place: Place) -> bool {
+        self.stop.is_some_and(|stop| stop.place == place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_arrive() {
+        let places = [Place::Point(Point::CloseLeft), Place::InTransaction];
+        for (place, act) in places.into_iter().zip([Act::Fork, Act::PassOn]) {
+            let orders = Orders {
+                role: Role::Reader,
+                seat: 3,
+                seed: u64::MAX,
+                stop: Some(Stop { place, passes: 2, act }),
+                threads: 2,
+                lazy: 40,
+                page_bytes: 512,
+                supervisor: 77,
+                dawdles: true,
+            };
+            assert_eq!(Orders::of_text(&orders.to_text()), Some(orders));
+            let orders = Orders { role: Role::Writer, stop: None, ..orders };
+            assert_eq!(Orders::of_text(&orders.to_text()), Some(orders));
+        }
+    }
+}

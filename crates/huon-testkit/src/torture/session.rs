@@ -1,0 +1,430 @@
+//! One file, its processes, and the kills: the supervisor's work.
+//!
+//! Most kills come at a random time of a process's life, or when it has come to the point where it
+//! was told to stop. After a writer's death nobody is killed at random until another writer has the
+//! role, so that the time until then can be taken. From time to time all are killed at once, and
+//! then those that open the file again, before some are left alone.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use huon::sim::Point;
+use huon::{Durability, Env};
+use rustix::process::Signal;
+
+use super::child::compare;
+use super::content::{Amount, Canary, commit, told, verify};
+use super::crew::{Crew, HANG};
+use super::ledger::SeatWord;
+use super::orders::{Act, Orders, Place, Role, Stop};
+use super::phase::is_for_readers;
+use super::tally::Tally;
+use super::{options, reader};
+use crate::audit::audit;
+use crate::random::Random;
+
+/// Seats from here on are readers'.
+const READERS_AT: usize = 8;
+/// Who has not come to its point after so much work, or by then, does not.
+const WORK_MAX: u64 = 60;
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long one that has come is left there, so that others come to wait for it.
+const COMPANY: Duration = Duration::from_millis(25);
+/// Kills of writers between two times that all are killed.
+const COLLAPSE_EACH: u64 = 30;
+
+/// What a run is like.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// A word for the output.
+    pub name: &'static str,
+    /// Where its file and ledger lie.
+    pub dir: PathBuf,
+    /// The seed of all that is not a matter of time.
+    pub seed: u64,
+    /// Bytes of a page.
+    pub page_bytes: usize,
+    /// Writers at a time.
+    pub writers: usize,
+    /// Readers at a time.
+    pub readers: usize,
+    /// Threads of each writer.
+    pub threads: usize,
+    /// How many commits in a hundred are lazy.
+    pub lazy: u64,
+}
+
+/// Points that are met in ordinary work; each is drawn as often as the others.
+fn live_points() -> Vec<Point> {
+    let opening = [Point::OpenAlone, Point::OpenChosen, Point::OpenReady];
+    let repair = [Point::TailRewritten, Point::RepairSealed, Point::RepairFlushed];
+    let special = [&opening[..], &repair].concat();
+    let all = Point::ALL.iter().copied();
+    all.filter(|point| !special.contains(point) && !is_for_readers(*point)).collect()
+}
+
+/// Points that the first one to come after a collapse meets.
+fn recovery_points() -> Vec<Point> {
+    let flush = Point::CandidateStored..=Point::FlightEnded;
+    let repair = [Point::TailRewritten, Point::RepairSealed, Point::RepairFlushed, Point::Begun];
+    let opening = [Point::OpenAlone, Point::OpenChosen, Point::OpenReady];
+    let more = Point::ALL.iter().copied().filter(|point| flush.contains(point));
+    opening.into_iter().chain(repair).chain(more).collect()
+}
+
+/// Cards that all come up before one comes again.
+struct Deck {
+    cards: Vec<Point>,
+    left: Vec<Point>,
+}
+
+impl Deck {
+    fn new(cards: Vec<Point>) -> Deck {
+        Deck { cards, left: Vec::new() }
+    }
+
+    fn draw(&mut self, random: &mut Random) -> Point {
+        if self.left.is_empty() {
+            self.left = self.cards.clone();
+        }
+        let at = random.index(self.left.len());
+        self.left.swap_remove(at)
+    }
+}
+
+struct Supervisor {
+    session: Session,
+    crew: Crew,
+    random: Random,
+    tally: Tally,
+    live: Deck,
+    recovery: Deck,
+    /// When each seat's process is killed if nothing else kills it.
+    due: [Instant; 16],
+    /// Since when a process has been where it was to stop.
+    there: [Option<Instant>; 16],
+    /// A writer's death after which nobody has taken the role yet.
+    pending: Option<(u64, Instant)>,
+    since_collapse: u64,
+}
+
+impl Session {
+    /// Runs until so many writers and readers are killed, or until `until`, if that is given.
+    ///
+    /// # Panics
+    /// If anything is lost, wrong, or hangs.
+    pub fn run(&self, writers: u64, readers: u64, until: Option<Instant>) -> Tally {
+        let mut supervisor = Supervisor::new(self.clone());
+        supervisor.found();
+        let wants = |tally: &Tally| match until {
+            Some(end) => (Instant::now() < end, Instant::now() < end),
+            None => (tally.writers < writers, tally.readers < readers),
+        };
+        loop {
+            let (more_writers, more_readers) = wants(&supervisor.tally);
+            if !more_writers && !more_readers {
+                break;
+            }
+            supervisor.turn(more_writers, more_readers);
+        }
+        supervisor.finish()
+    }
+}
+
+impl Supervisor {
+    fn new(session: Session) -> Supervisor {
+        let path = session.dir.join(format!("{}.huon", session.name));
+        let crew = Crew::new(&path);
+        Supervisor {
+            crew,
+            random: Random::new(session.seed),
+            session,
+            tally: Tally::default(),
+            live: Deck::new(live_points()),
+            recovery: Deck::new(recovery_points()),
+            due: [Instant::now(); 16],
+            there: [None; 16],
+            pending: None,
+            since_collapse: 0,
+        }
+    }
+
+    fn open(&self) -> Env {
+        let opened = options(self.session.page_bytes).open(&self.crew.path);
+        opened.unwrap_or_else(|error| panic!("{}\n{}", told(error), self.crew.report()))
+    }
+
+    /// The file, with one commit in it.
+    fn found(&mut self) {
+        self.commit(&self.open(), Amount::Much);
+    }
+
+    fn commit(&mut self, env: &Env, amount: Amount) -> Canary {
+        let (ledger, random) = (&self.crew.ledger, &mut self.random);
+        let done = commit(env, ledger, random, amount, Durability::Durable);
+        done.unwrap_or_else(|text| panic!("{text}\n{}", self.crew.report()))
+    }
+
+    /// One look at everything.
+    fn turn(&mut self, more_writers: bool, more_readers: bool) {
+        self.crew.look_for_trouble();
+        self.man_the_seats();
+        let more = |role| match role {
+            Role::Writer => more_writers,
+            Role::Reader => more_readers,
+        };
+        for seat in self.occupied() {
+            let process = self.crew.process(seat).expect("somebody in that seat");
+            let wanted = more(process.orders.role);
+            if self.is_due(seat, wanted) {
+                self.kill(seat);
+            }
+        }
+        self.look_for_the_next_writer();
+        if self.pending.is_none() {
+            self.crew.release_orphans();
+            if self.random.below(150) == 0 {
+                self.stop_somebody();
+            }
+            if self.since_collapse >= COLLAPSE_EACH {
+                self.collapse();
+            }
+        }
+        std::thread::sleep(Duration::from_micros(300));
+    }
+
+    fn occupied(&self) -> Vec<usize> {
+        self.crew.living().map(|process| process.orders.seat).collect()
+    }
+
+    fn man_the_seats(&mut self) {
+        let readers = READERS_AT..READERS_AT + self.session.readers;
+        for seat in (0..self.session.writers).chain(readers) {
+            if self.crew.is_vacant(seat) {
+                let role = if seat < READERS_AT { Role::Writer } else { Role::Reader };
+                let stop = match role {
+                    Role::Writer => self.writers_stop(),
+                    Role::Reader => self.readers_stop(),
+                };
+                self.start(role, seat, stop);
+            }
+        }
+    }
+
+    fn start(&mut self, role: Role, seat: usize, stop: Option<Stop>) {
+        // A forked child has one thread: what another thread had locked would stay so in it.
+        let forks = stop.is_some_and(|stop| stop.act == Act::Fork);
+        let threads = if role == Role::Reader || forks { 1 } else { self.session.threads };
+        let life = self.random.below(400_000) * self.random.below(100) / 100;
+        let life = if stop.is_some() { PATIENCE } else { Duration::from_micros(life) };
+        self.due[seat] = Instant::now() + life;
+        self.there[seat] = None;
+        self.crew.start(Orders {
+            role,
+            seat,
+            seed: self.random.next(),
+            stop,
+            threads,
+            lazy: self.session.lazy,
+            page_bytes: self.session.page_bytes,
+            supervisor: std::process::id(),
+            dawdles: self.random.chance(80),
+        });
+    }
+
+    fn writers_stop(&mut self) -> Option<Stop> {
+        let passes = self.random.below(12);
+        if self.random.chance(3) {
+            return Some(Stop { place: Place::InTransaction, passes, act: Act::Fork });
+        }
+        if self.random.chance(45) {
+            return None;
+        }
+        let point = self.live.draw(&mut self.random);
+        // After these two the process waits by itself.
+        let waits = matches!(point, Point::WriterWanted | Point::FlushAwaited);
+        let act = match () {
+            () if waits => Act::PassOn,
+            () if self.random.chance(10) => Act::Fork,
+            () => Act::Linger,
+        };
+        // Each is met once by every process, or seldom.
+        let once = matches!(point, Point::OpenJoined | Point::FlushAwaited | Point::FirstFlushed);
+        let passes = if once { 0 } else { passes };
+        Some(Stop { place: Place::Point(point), passes, act })
+    }
+
+    fn readers_stop(&mut self) -> Option<Stop> {
+        let passes = self.random.below(30);
+        let act = if self.random.chance(10) { Act::Fork } else { Act::Linger };
+        match self.random.below(100) {
+            0..20 => Some(Stop { place: Place::InTransaction, passes, act }),
+            20..50 => {
+                let point = self.random.pick(&reader::POINTS);
+                let passes = if point == Point::OpenJoined { 0 } else { passes };
+                Some(Stop { place: Place::Point(point), passes, act })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the process in that seat is to be killed now. `wanted`: more kills of its kind are.
+    /// Who has stopped somewhere is killed in any case, as others may wait for it.
+    fn is_due(&mut self, seat: usize, wanted: bool) -> bool {
+        if self.there[seat].is_none() && self.crew.has_arrived(seat) {
+            self.there[seat] = Some(Instant::now());
+            // Some are left for a while, so that others come to wait for them.
+            let stays = self.random.chance(35);
+            self.due[seat] = Instant::now() + if stays { COMPANY } else { Duration::ZERO };
+        }
+        if let Some(there) = self.there[seat] {
+            let passes = self.crew.process(seat).and_then(|process| process.act());
+            let waited_for = there.elapsed() > Duration::from_millis(1) && self.is_waited_for(seat);
+            return passes == Some(Act::PassOn) || waited_for || Instant::now() >= self.due[seat];
+        }
+        let stops = self.crew.process(seat).is_some_and(|process| process.act().is_some());
+        let gives_up = stops && self.crew.work(seat) > WORK_MAX;
+        wanted && self.pending.is_none() && (gives_up || Instant::now() >= self.due[seat])
+    }
+
+    /// Whether another process waits for a flush or for the writer's role.
+    fn is_waited_for(&self, seat: usize) -> bool {
+        let phases = self.crew.ledger.phases(seat);
+        let flushes = phases.iter().any(|phase| phase.is_flushing());
+        self.others(seat)
+            .any(|phase| if flushes { phase.waits_for_flush() } else { phase.waits_for_role() })
+    }
+
+    fn others(&self, seat: usize) -> impl Iterator<Item = super::phase::Phase> {
+        let others = self.crew.living().map(|p| p.orders.seat).filter(move |other| *other != seat);
+        others.flat_map(|other| self.crew.ledger.phases(other))
+    }
+
+    fn kill_all(&mut self) {
+        self.occupied().into_iter().for_each(|seat| self.kill(seat));
+    }
+
+    fn kill(&mut self, seat: usize) {
+        let awaited = self.others(seat).any(|phase| phase.waits_for_flush());
+        let remains = self.crew.kill(seat);
+        self.tally.kill(&remains, awaited);
+        self.tally.commits += self.crew.ledger.get(seat, SeatWord::Commits);
+        self.tally.snapshots += self.crew.ledger.get(seat, SeatWord::Snapshots);
+        self.tally.audits += self.crew.ledger.get(seat, SeatWord::Audits);
+        self.there[seat] = None;
+        if remains.orders.role == Role::Writer {
+            self.since_collapse += 1;
+            let others = self.crew.living().any(|p| p.orders.role == Role::Writer);
+            self.pending = others.then(|| (remains.dead_at, Instant::now()));
+        }
+    }
+
+    fn look_for_the_next_writer(&mut self) {
+        let Some((dead_at, since)) = self.pending else { return };
+        let taken_at = self.crew.taken_at();
+        if taken_at > dead_at {
+            self.tally.latency(taken_at - dead_at);
+            self.pending = None;
+        } else if since.elapsed() > HANG {
+            panic!("no writer for {HANG:?} after one was killed\n{}", self.crew.report());
+        }
+    }
+
+    /// Stops somebody for a moment; then it goes on, or dies without having.
+    fn stop_somebody(&mut self) {
+        let occupied = self.occupied();
+        if occupied.is_empty() {
+            return;
+        }
+        let seat = self.random.pick(&occupied);
+        self.crew.signal(seat, Signal::STOP);
+        std::thread::sleep(Duration::from_micros(self.random.below(12_000)));
+        self.tally.stops += 1;
+        if self.random.chance(50) {
+            self.kill(seat);
+            self.tally.stopped += 1;
+        } else {
+            self.crew.signal(seat, Signal::CONT);
+        }
+    }
+
+    /// Everybody dies; what comes then may die too, and finds what was acknowledged.
+    fn collapse(&mut self) {
+        self.since_collapse = 0;
+        self.tally.collapses += 1;
+        self.kill_all();
+        self.crew.end_orphans();
+        self.pending = None;
+        if self.random.chance(25) {
+            self.tally.lock_files_lost += 1;
+            let lock = super::lock_path(&self.crew.path);
+            std::fs::remove_file(&lock).expect("a lock file");
+            let found = self.inspect(self.crew.acked().durable, false);
+            self.crew.ledger.rewind(found.seq);
+        }
+        for _ in 0..self.random.below(8) {
+            self.kill_one_who_recovers();
+        }
+        if self.random.chance(50) {
+            self.inspect(self.crew.acked().any, true);
+        }
+        self.pending = None;
+    }
+
+    /// Starts one process alone, and kills it while it opens, repairs, or first writes.
+    fn kill_one_who_recovers(&mut self) {
+        let writes = self.random.chance(85);
+        let point = match writes {
+            true => self.recovery.draw(&mut self.random),
+            false => self.random.pick(&[Point::OpenAlone, Point::OpenChosen, Point::OpenReady]),
+        };
+        let act = if self.random.chance(5) { Act::Fork } else { Act::Linger };
+        let stop = Stop { place: Place::Point(point), passes: 0, act };
+        let (role, seat) = if writes { (Role::Writer, 0) } else { (Role::Reader, READERS_AT) };
+        self.start(role, seat, Some(stop));
+        let due = self.due[seat];
+        self.crew.wait_until("a process that opens", |crew| {
+            crew.has_arrived(seat) || crew.work(seat) > 2 || Instant::now() > due
+        });
+        self.kill(seat);
+        self.tally.recovering += 1;
+        self.crew.end_orphans();
+    }
+
+    /// Looks at the newest snapshot from here, when nobody else is there: it is whole, and not
+    /// older than `expected`.
+    fn inspect(&mut self, expected: u64, checks: bool) -> Canary {
+        let env = self.open();
+        let txn = env.read().expect("a snapshot");
+        let seen = verify(&txn, false).and_then(|canary| {
+            compare(&self.crew.ledger, &canary)?;
+            match canary.seq >= expected {
+                true => Ok(canary),
+                false => Err(format!("{canary:x?} is the newest, {expected} was acknowledged")),
+            }
+        });
+        drop(txn);
+        if checks && seen.is_ok() {
+            self.tally.audits += 1;
+            audit(&env).unwrap_or_else(|text| panic!("{text}\n{}", self.crew.report()));
+        }
+        seen.unwrap_or_else(|text| panic!("{text}\n{}", self.crew.report()))
+    }
+
+    /// Everybody is killed, and what is left is looked at once more, and closed cleanly.
+    fn finish(mut self) -> Tally {
+        self.kill_all();
+        self.crew.end_orphans();
+        let found = self.inspect(self.crew.acked().any, true);
+        let env = self.open();
+        let last = self.commit(&env, Amount::Little);
+        assert_eq!(last.seq, found.seq + 1);
+        drop(env);
+        let env = self.open();
+        assert_eq!(env.recovery(), huon::Recovery::Clean);
+        assert_eq!(verify(&env.read().expect("a snapshot"), true), Ok(last));
+        audit(&env).expect("a clean file");
+        self.tally.audits += 1;
+        self.tally
+    }
+}

@@ -1,0 +1,127 @@
+//! A writer: commits until it is killed, and says in the ledger what it begins and what it was told
+//! is done.
+
+use std::sync::Mutex;
+
+use huon::sim::Point;
+use huon::{Durability, Env, WriteTxn};
+
+use super::child::Child;
+use super::content::{Amount, Outcome, Work, told};
+use super::ledger::SeatWord;
+use super::orders::Place;
+use super::phase::Context;
+use super::{options, orphan};
+use crate::random::Random;
+
+/// Commits of one thread before the environment is closed and opened again.
+const COMMITS_MAX: u64 = 120;
+
+pub(crate) fn run(child: &'static Child) -> Outcome<()> {
+    let mut random = Random::new(child.orders.seed);
+    let wants_end = [Point::CloseFlushed, Point::CloseLeft].map(Place::Point);
+    loop {
+        child.enter(Context::Opening);
+        let env = options(child.orders.page_bytes).open(&child.path).map_err(told)?;
+        let soon = wants_end.iter().any(|place| child.orders.stops_at(*place));
+        let commits = if soon { 1 + random.below(3) } else { 1 + random.below(COMMITS_MAX) };
+        let trouble = Mutex::new(Ok(()));
+        std::thread::scope(|scope| {
+            for thread in 1..child.orders.threads {
+                let (env, trouble, seed) = (&env, &trouble, random.next());
+                scope.spawn(move || {
+                    child.be_thread(thread);
+                    let done = write(child, env, commits, Random::new(seed));
+                    *trouble.lock().expect("nobody panics with it") = done;
+                });
+            }
+            write(child, &env, commits, Random::new(random.next()))
+        })?;
+        trouble.into_inner().expect("nobody panics with it")?;
+        child.enter(Context::Closing);
+        drop(env);
+    }
+}
+
+fn write(child: &Child, env: &Env, commits: u64, mut random: Random) -> Outcome<()> {
+    let mut last_id = 0;
+    for _ in 0..commits {
+        if random.chance(2) {
+            child.enter(Context::Syncing);
+            env.sync().map_err(told)?;
+        }
+        child.outside(&mut random);
+        child.enter(Context::Beginning);
+        let txn = env.write().map_err(told)?;
+        child.enter(Context::Changing);
+        if txn.id() <= last_id {
+            return Err(format!("transaction {} begins after {last_id} was committed", txn.id()));
+        }
+        last_id = change(child, env, txn, &mut random)?.unwrap_or(last_id);
+        child.enter(Context::Outside);
+    }
+    Ok(())
+}
+
+/// One transaction; its id if it was committed, as most are.
+fn change(
+    child: &Child,
+    env: &Env,
+    mut txn: WriteTxn,
+    random: &mut Random,
+) -> Outcome<Option<u64>> {
+    let (durability, amount) = kind(child, random);
+    let gives_up = random.chance(4);
+    let mut work = Work::begin(&mut txn, random)?;
+    // Nobody else commits now, so whatever was acknowledged is below this.
+    let acked = child.ledger.acked();
+    if work.base.seq < acked.any {
+        return Err(format!("{:?} is the newest, and {acked:?} was acknowledged", work.base));
+    }
+    child.compare(&work.base)?;
+    work.change(amount).map_err(told)?;
+    let canary = work.end().map_err(told)?;
+    child.stop_at(Place::InTransaction, || orphan::in_transaction(child, env, &mut txn));
+    if gives_up {
+        drop(txn);
+        return Ok(None);
+    }
+    child.ledger.begin(canary.seq, canary.txnid, canary.chain)?;
+    child.enter(Context::Committing);
+    let id = txn.commit_with(durability).map_err(told)?;
+    child.ack(canary.seq, durability == Durability::Durable);
+    if id != canary.txnid {
+        return Err(format!("{canary:?} was committed as {id}"));
+    }
+    child.count(SeatWord::Commits);
+    Ok(Some(id))
+}
+
+/// How the next transaction is to be: so that it comes where it was told to stop.
+fn kind(child: &Child, random: &mut Random) -> (Durability, Amount) {
+    let place = child.orders.stop.map(|stop| stop.place);
+    let stops_in = |points: std::ops::RangeInclusive<Point>| match place {
+        Some(Place::Point(point)) => points.contains(&point),
+        _ => false,
+    };
+    let durability = if stops_in(Point::Published..=Point::Published) {
+        Durability::Lazy
+    } else if stops_in(Point::FlushAwaited..=Point::FlightEnded) {
+        Durability::Durable
+    } else {
+        match random.chance(child.orders.lazy) {
+            true => Durability::Lazy,
+            false => Durability::Durable,
+        }
+    };
+    let amount = if stops_in(Point::FirstFlushed..=Point::FirstFlushed) {
+        Amount::Huge
+    } else if stops_in(Point::Spilled..=Point::Spilled) || random.chance(8) {
+        Amount::Much
+    } else if random.below(400) == 0 {
+        Amount::Huge
+    } else {
+        Amount::Little
+    };
+    (durability, amount)
+}
