@@ -108,13 +108,14 @@ impl PageSource for Pages {
 impl Pages {
     pub(crate) fn new(store: Arc<Store>, txnid: Txnid, used: u32, items: Vec<Item>) -> Pages {
         let spill_pages = store.spill_pages;
+        let first = page::first_data_page(store.page_bytes);
         Pages {
             store,
             txnid,
             base_used: used,
             dirty: HashMap::default(),
             levels: vec![Level::default()],
-            space: Space::new(txnid, used, items),
+            space: Space::new(txnid, first, used, items),
             spill_pages,
             counts: PagesCounts::default(),
             lost: false,
@@ -166,16 +167,7 @@ impl Pages {
         if self.dirty.contains_key(&pgno.0) {
             return Err(Error::corrupt(pgno.0, Reason::Space.text()));
         }
-        self.check_taken(pgno)?;
         Ok((Ptr { pgno, birth: self.txnid }, self.store.buffer()))
-    }
-
-    /// A damaged free-space chunk may name the metas as free.
-    fn check_taken(&self, pgno: Pgno) -> Result<()> {
-        match pgno.0 < page::first_data_page(self.page_bytes()) {
-            true => Err(Error::corrupt(pgno.0, Reason::Space.text())),
-            false => Ok(()),
-        }
     }
 
     /// Makes the page editable by this level; the answer is where it lives now.
@@ -281,7 +273,7 @@ impl Pages {
         let mut run = RunRef { pgno: Pgno(0), birth: self.txnid, bytes: len, checksum };
         let pages = run.pages(page_bytes);
         run.pgno = self.space.take_run(&*self.store, pages)?;
-        self.check_taken(run.pgno)?;
+        self.space.note_written(run.pgno, pages);
         let level = self.level();
         self.levels[level].written.push((run.pgno, pages, false));
         self.before_write();
@@ -306,6 +298,7 @@ impl Pages {
             return Ok(());
         }
         self.counts.spills += 1;
+        self.dirty.keys().for_each(|&pgno| self.space.note_written(Pgno(pgno), 1));
         self.write_dirty(Vec::new())?;
         reach(Point::Spilled);
         Ok(())
@@ -400,8 +393,8 @@ impl Pages {
     /// Writes all that is left and closes the free space: the pages' part of a seal.
     pub(crate) fn seal(mut self, shrink: Shrink) -> Result<(SealedSpace, PagesCounts)> {
         assert_eq!(self.level(), 0, "W3: sealed inside a nested level");
-        let space =
-            std::mem::replace(&mut self.space, Space::new(self.txnid, self.base_used, Vec::new()));
+        let nothing = Space::new(self.txnid, self.base_used, self.base_used, Vec::new());
+        let space = std::mem::replace(&mut self.space, nothing);
         let mut counts = PagesCounts { space: space.counts, ..self.counts() };
         let mut sealed = space.seal(&*self.store, self.page_bytes(), shrink)?;
         counts.space.chunks_written = sealed.chunks.len() as u64;

@@ -12,18 +12,22 @@
 //! holding snapshot is that of ZFS deadlists.)
 //!
 //! F1. Every page from the first data page to the frontier is in exactly one place: reachable, or
-//!     in one item.
+//!     in one item. A list that says otherwise is damaged, and no commit makes it worse: pages
+//!     that would be in it twice are an error.
 //! F2. Allocating a chunk page takes from the reusable numbers or from the frontier, and never adds
 //!     an item: there is no fixpoint to reach at commit.
 //! F3. A number that was written under this transaction's id is never handed out again under it
-//!     (P8).
+//!     (P8). The transaction keeps the numbers that it wrote before its end.
 //! F4. A chain is opened only when its owner protects nothing any more.
 //! F5. Work is bounded by what the transaction uses: the inline items, plus one chunk for each page
 //!     wanted.
 
+mod page_set;
+
 use crate::error::{Error, Result};
 use crate::page::{Chunk, Item, Pgno, Ptr, Reason, Txnid, chunk_capacity, write_chunk};
 use crate::planted;
+use page_set::PageSet;
 
 /// Inline items above which a commit moves groups of them into chunks.
 pub(crate) const INLINE_ITEMS_MAX: usize = crate::page::META_ITEMS_MAX;
@@ -121,8 +125,12 @@ impl FreeRun {
 /// The free space of one write transaction.
 pub(crate) struct Space {
     txnid: Txnid,
+    /// The first data page: what lies before it are the metas.
+    first: u32,
     /// First page number past the part of the file in use.
     used: u32,
+    /// What this transaction has written already: spilled pages, and large values.
+    written: PageSet,
     /// Runs that may be taken now; the last one is being taken from.
     pool: Vec<FreeRun>,
     /// Items that are held, or not judged yet.
@@ -158,10 +166,12 @@ pub(crate) struct SealedSpace {
 }
 
 impl Space {
-    pub(crate) fn new(txnid: Txnid, used: u32, items: Vec<Item>) -> Space {
+    pub(crate) fn new(txnid: Txnid, first: u32, used: u32, items: Vec<Item>) -> Space {
         Space {
             txnid,
+            first,
             used,
+            written: PageSet::default(),
             pool: Vec::new(),
             items,
             judged: false,
@@ -198,9 +208,18 @@ impl Space {
         self.lasting.push(Item::run(pgno, pages, self.txnid, self.txnid, node));
     }
 
+    /// The pages are written before the transaction ends: from now on their numbers are its own.
+    pub(crate) fn note_written(&mut self, pgno: Pgno, pages: u32) {
+        self.written.insert(pgno, pages);
+    }
+
     /// Numbers taken by this transaction and never written: free at once.
     pub(crate) fn give_back(&mut self, pgno: Pgno, pages: u32) {
         debug_assert!(pgno.0 + pages <= self.used, "F1: a number past the frontier is given back");
+        assert!(
+            !self.written.meets(pgno, pages),
+            "P8, F3: a number that was written is handed out again under the same id"
+        );
         self.pool.push(FreeRun { pgno: pgno.0, pages, freed: self.txnid.0 });
     }
 
@@ -209,16 +228,12 @@ impl Space {
         if self.pool.is_empty() {
             self.refill(ground, |pool| !pool.is_empty())?;
         }
-        match self.pool.last_mut() {
-            Some(run) => {
-                let pgno = run.take(1);
-                if run.pages == 0 {
-                    self.pool.pop();
-                }
-                Ok(pgno)
-            }
-            None => self.advance(ground, 1),
+        let Some(run) = self.pool.last_mut() else { return self.advance(ground, 1) };
+        let pgno = run.take(1);
+        if run.pages == 0 {
+            self.pool.pop();
         }
+        self.check_unwritten(pgno, 1)
     }
 
     /// Consecutive page numbers for a large value: the shortest run that is long enough, else
@@ -236,13 +251,26 @@ impl Space {
         if self.pool[best].pages == 0 {
             self.pool.remove(best);
         }
-        Ok(pgno)
+        self.check_unwritten(pgno, pages)
+    }
+
+    /// P8, F3: nothing written comes to the pool from here, but a damaged list may name a page
+    /// once more after it was taken and written.
+    fn check_unwritten(&self, pgno: Pgno, pages: u32) -> Result<Pgno> {
+        match self.written.meets(pgno, pages) {
+            true => Err(Error::corrupt(pgno.0, Reason::Space.text())),
+            false => Ok(pgno),
+        }
     }
 
     fn advance(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
         let used = self.used.checked_add(pages).ok_or(Error::MapFull)?;
         ground.extend(used, self.frugal)?;
         let pgno = Pgno(self.used);
+        assert!(
+            !self.written.meets(pgno, pages),
+            "P8, F3: the frontier moved back over a number that was written under this id"
+        );
         self.used = used;
         Ok(pgno)
     }
@@ -279,8 +307,7 @@ impl Space {
         self.counts.items_judged += items.len() as u64;
         for item in items {
             // P8, F3: nothing that was freed under this id is judged, let alone taken, under it.
-            // Only
-            // a damaged list says otherwise.
+            // Only a damaged list says otherwise.
             if item.freed >= self.txnid.0 {
                 return Err(Error::corrupt(item.pgno, Reason::Space.text()));
             }
@@ -314,7 +341,7 @@ impl Space {
         let items: std::result::Result<Vec<Item>, Reason> = chunk.items().collect();
         let items = items.map_err(|reason| Error::corrupt(ptr.pgno.0, reason.text()))?;
         for item in items.iter().filter(|item| !item.is_chain()) {
-            self.check_range(item)?;
+            self.check_listed(item, ptr)?;
         }
         self.counts.chunks_opened += 1;
         self.lasting.push(Item::run(ptr.pgno, 1, ptr.birth, self.txnid, true));
@@ -325,14 +352,16 @@ impl Space {
         Ok(true)
     }
 
-    /// Freed pages lie inside the file, and not before the first data page (a hostile file may say
-    /// otherwise).
-    fn check_range(&self, item: &Item) -> Result<()> {
+    /// Freed pages lie inside the file, not before the first data page, and are not the chunk that
+    /// lists them (a hostile file may say otherwise). Items of a meta were checked with it.
+    fn check_listed(&self, item: &Item, chunk: Ptr) -> Result<()> {
         let end = u64::from(item.pgno) + u64::from(item.page_count());
-        if item.pgno == 0 || end > u64::from(self.used) || item.birth > item.freed {
-            return Err(Error::corrupt(item.pgno, Reason::Space.text()));
+        let outside = item.pgno < self.first || end > u64::from(self.used);
+        let itself = item.pgno <= chunk.pgno.0 && u64::from(chunk.pgno.0) < end;
+        match outside || itself || item.birth > item.freed {
+            true => Err(Error::corrupt(item.pgno, Reason::Space.text())),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Joins neighbours and puts the longest run last, where it is taken first: a commit's pages
@@ -369,7 +398,7 @@ impl Space {
         let mut runs = std::mem::take(&mut self.items);
         runs.append(&mut self.retired);
         runs.append(&mut self.lasting);
-        join_items(&mut runs);
+        join_items(&mut runs)?;
         if planted::is(10) && runs.len() > 20 {
             runs.pop();
         }
@@ -529,11 +558,17 @@ fn group_by_owner(protected: &Protected, items: Vec<Item>) -> Vec<Group> {
     groups
 }
 
-/// Joins neighbouring pages with the same life.
-fn join_items(items: &mut Vec<Item>) {
+/// Joins neighbouring pages with the same life. F1: a page that is there twice was freed twice, as
+/// two pointers of a damaged tree lead to it, or a damaged list names it.
+fn join_items(items: &mut Vec<Item>) -> Result<()> {
     items.sort_by_key(|item| item.pgno);
     items.dedup_by(|next, item| item.absorb(next));
+    let overlap = |pair: &[Item]| pair[0].pgno + pair[0].page_count() > pair[1].pgno;
+    if let Some(at) = items.windows(2).position(overlap) {
+        return Err(Error::corrupt(items[at + 1].pgno, Reason::Space.text()));
+    }
     items.sort_by_key(|item| item.freed);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ impl World {
     fn run(&mut self, takes: usize, retires: &[u32], durable: bool) -> SpaceCounts {
         let txnid = self.txnid + 1;
         *self.ground.newest.borrow_mut() = self.txnid;
-        let mut space = Space::new(Txnid(txnid), self.used, self.items.clone());
+        let mut space = Space::new(Txnid(txnid), FIRST, self.used, self.items.clone());
         let mut taken = Vec::new();
         for _ in 0..takes {
             let pgno = space.take(&self.ground).unwrap().0;
@@ -235,7 +235,7 @@ fn a_run_is_searched_for_within_bounds() {
     let odd: Vec<u32> = world.live.keys().copied().filter(|pgno| pgno % 2 == 1).collect();
     world.run(0, &odd, true);
     *world.ground.newest.borrow_mut() = world.txnid;
-    let mut space = Space::new(Txnid(world.txnid + 1), world.used, world.items.clone());
+    let mut space = Space::new(Txnid(world.txnid + 1), FIRST, world.used, world.items.clone());
     let run = space.take_run(&world.ground, 10).unwrap();
     assert_eq!(run.0, world.used, "no such run is free, so the file grows");
     assert!(space.counts.chunks_opened <= CHUNKS_IN_VAIN_MAX as u64);
@@ -258,4 +258,83 @@ fn the_youngest_free_pages_are_taken_first() {
     let taken: Vec<u32> = world.live.keys().copied().filter(|p| !before.contains_key(p)).collect();
     let fresh = taken.iter().filter(|pgno| young.contains(pgno)).count();
     assert_eq!(fresh, taken.len(), "bound 6: older pages were taken while younger ones were free");
+}
+
+/// A transaction over a list that is one chain of one chunk, at page 60 of 100, with these items.
+fn misled(items: &[Item]) -> (Plain, Space) {
+    let chunk = Ptr { pgno: Pgno(60), birth: Txnid(5) };
+    let mut page = vec![0; PAGE_BYTES];
+    write_chunk(&mut page, chunk, Ptr::NONE, items);
+    let ground = Plain { page_bytes: PAGE_BYTES, ..Plain::default() };
+    ground.chunks.borrow_mut().insert(60, (5, page.leak()));
+    *ground.newest.borrow_mut() = 9;
+    let list = vec![Item::free(Pgno(50), 1), Item::chain(chunk, Txnid(0))];
+    (ground, Space::new(Txnid(10), FIRST, 100, list))
+}
+
+#[track_caller]
+fn is_corrupt<T: std::fmt::Debug>(result: Result<T>) {
+    assert!(matches!(result, Err(Error::Corrupt(_))), "{result:?}");
+}
+
+/// F1: what no list may name as free.
+#[test]
+fn chunks_that_name_metas_or_themselves_are_refused() {
+    let run = |pgno, pages| Item::run(Pgno(pgno), pages, Txnid(2), Txnid(3), true);
+    for item in [run(1, 1), run(FIRST - 1, 2), run(60, 1), run(58, 3), run(60, 5), run(99, 2)] {
+        let (ground, mut space) = misled(&[run(20, 2), item]);
+        assert_eq!(space.take(&ground).unwrap(), Pgno(50));
+        is_corrupt(space.take(&ground));
+        let (ground, mut space) = misled(&[run(20, 2), item]);
+        is_corrupt(space.take_run(&ground, 2));
+        // A commit that opens chains to look for a free tail.
+        let (ground, space) = misled(&[run(20, 2), item]);
+        is_corrupt(space.seal(&ground, PAGE_BYTES, Shrink { pages: 1, ungathered: 1 }).map(drop));
+    }
+    let (ground, mut space) = misled(&[run(FIRST, 2), run(61, 39)]);
+    let taken: Vec<u32> = (0..42).map(|_| space.take(&ground).unwrap().0).collect();
+    let sound: Vec<u32> = [50].into_iter().chain(61..100).chain(FIRST..FIRST + 2).collect();
+    assert_eq!(taken, sound);
+}
+
+/// P8: a list names a page that this transaction took from it and has written.
+#[test]
+fn what_was_written_is_not_taken_from_a_list_that_names_it_again() {
+    let again = Item::run(Pgno(50), 1, Txnid(2), Txnid(3), true);
+    let (ground, mut space) = misled(&[again]);
+    let pgno = space.take(&ground).unwrap();
+    assert_eq!(pgno, Pgno(50));
+    space.note_written(pgno, 1);
+    is_corrupt(space.take(&ground));
+}
+
+#[test]
+#[should_panic(expected = "P8, F3")]
+fn what_was_written_is_not_given_back() {
+    let (ground, mut space) = misled(&[]);
+    let pgno = space.take(&ground).unwrap();
+    space.note_written(pgno, 1);
+    space.give_back(pgno, 1);
+}
+
+#[test]
+#[should_panic(expected = "P8, F3")]
+fn the_frontier_does_not_move_back_over_what_was_written() {
+    let (ground, mut space) = misled(&[]);
+    let run = space.take_run(&ground, 5).unwrap();
+    assert_eq!(run, Pgno(100));
+    space.note_written(run, 5);
+    space.used -= 1;
+    let _ = space.take_run(&ground, 5);
+}
+
+/// F1: two pointers of a damaged tree lead to one page, and both are followed in freeing it.
+#[test]
+fn a_page_that_was_freed_twice_is_not_recorded() {
+    for (first, second) in [((20, 1), (20, 1)), ((20, 8), (24, 1)), ((24, 1), (20, 8))] {
+        let (ground, mut space) = misled(&[]);
+        space.retire(Pgno(first.0), first.1, Txnid(4), true);
+        space.retire(Pgno(second.0), second.1, Txnid(6), true);
+        is_corrupt(space.seal(&ground, PAGE_BYTES, Shrink { pages: 0, ungathered: 0 }).map(drop));
+    }
 }
