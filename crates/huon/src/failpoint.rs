@@ -91,6 +91,8 @@ points! {
     FirstFlushed = "flush: pages flushed",
     /// The meta is written.
     MetaWritten = "flush: meta written",
+    /// The meta's flush is left to the next flusher.
+    FlushPostponed = "flush: postponed",
     /// The meta is flushed.
     Flushed = "flush: meta flushed",
     /// What was flushed is published, and not yet named as durable.

@@ -249,8 +249,9 @@ impl Supervisor {
             () => Act::Linger,
         };
         // Each is met once by every process, or seldom.
-        let once = matches!(point, Point::OpenJoined | Point::FlushAwaited | Point::FirstFlushed);
-        let passes = if once { 0 } else { passes };
+        let once =
+            [Point::OpenJoined, Point::FlushAwaited, Point::FirstFlushed, Point::FlushPostponed];
+        let passes = if once.contains(&point) { 0 } else { passes };
         Some(Stop { place: Place::Point(point), passes, act })
     }
 

@@ -2,9 +2,10 @@
 //! is done.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use huon::sim::Point;
-use huon::{Durability, Env, WriteTxn};
+use huon::{Durability, Env, Ticket, WriteTxn};
 
 use super::child::Child;
 use super::content::{Amount, Outcome, Work, told};
@@ -22,7 +23,7 @@ pub(crate) fn run(child: &'static Child) -> Outcome<()> {
     let wants_end = [Point::CloseFlushed, Point::CloseLeft].map(Place::Point);
     loop {
         child.enter(Context::Opening);
-        let env = options(child.orders.page_bytes).open(&child.path).map_err(told)?;
+        let env = open(child, &mut random)?;
         let soon = wants_end.iter().any(|place| child.orders.stops_at(*place));
         let commits = if soon { 1 + random.below(3) } else { 1 + random.below(COMMITS_MAX) };
         let trouble = Mutex::new(Ok(()));
@@ -39,16 +40,42 @@ pub(crate) fn run(child: &'static Child) -> Outcome<()> {
         })?;
         trouble.into_inner().expect("nobody panics with it")?;
         child.enter(Context::Closing);
-        drop(env);
+        match random.chance(20) {
+            true => env.close_dirty(),
+            false => env.close().map_err(told)?,
+        }
     }
+}
+
+/// With thresholds for automatic flushes, or none; now and then to be closed without a flush.
+fn open(child: &Child, random: &mut Random) -> Outcome<Env> {
+    let mut options = options(child.orders.page_bytes);
+    if random.chance(40) {
+        options.flush_after_bytes(16 << random.below(14));
+    }
+    if random.chance(40) {
+        options.flush_after(Duration::from_millis(1 + random.below(30)));
+    }
+    if random.chance(15) {
+        options.durability(Durability::Unsynced);
+    }
+    options.open(&child.path).map_err(told)
 }
 
 fn write(child: &Child, env: &Env, commits: u64, mut random: Random) -> Outcome<()> {
     let mut last_id = 0;
+    let mut tickets: Vec<(u64, Ticket)> = Vec::new();
     for _ in 0..commits {
         if random.chance(2) {
             child.enter(Context::Syncing);
             env.sync().map_err(told)?;
+        }
+        if tickets.len() > random.index(20) {
+            child.enter(Context::Syncing);
+            for (seq, ticket) in tickets.drain(..).rev() {
+                ticket.wait().map_err(told)?;
+                child.ack(seq, true);
+            }
         }
         child.outside(&mut random);
         child.enter(Context::Beginning);
@@ -57,7 +84,7 @@ fn write(child: &Child, env: &Env, commits: u64, mut random: Random) -> Outcome<
         if txn.id() <= last_id {
             return Err(format!("transaction {} begins after {last_id} was committed", txn.id()));
         }
-        last_id = change(child, env, txn, &mut random)?.unwrap_or(last_id);
+        last_id = change(child, env, txn, &mut random, &mut tickets)?.unwrap_or(last_id);
         child.enter(Context::Outside);
     }
     Ok(())
@@ -69,8 +96,9 @@ fn change(
     env: &Env,
     mut txn: WriteTxn,
     random: &mut Random,
+    tickets: &mut Vec<(u64, Ticket)>,
 ) -> Outcome<Option<u64>> {
-    let (durability, amount) = kind(child, random);
+    let (how, amount) = kind(child, random);
     let gives_up = random.chance(4);
     let mut work = Work::begin(&mut txn, random)?;
     // Nobody else commits now, so whatever was acknowledged is below this.
@@ -88,8 +116,16 @@ fn change(
     }
     child.ledger.begin(canary.seq, canary.txnid, canary.chain)?;
     child.enter(Context::Committing);
-    let id = txn.commit_with(durability).map_err(told)?;
-    child.ack(canary.seq, durability == Durability::Durable);
+    let id = match how {
+        Some(durability) => txn.commit_with(durability).map_err(told)?,
+        None => {
+            let ticket = txn.commit_ticket().map_err(told)?;
+            let id = ticket.id();
+            tickets.push((canary.seq, ticket));
+            id
+        }
+    };
+    child.ack(canary.seq, how == Some(Durability::Durable));
     if id != canary.txnid {
         return Err(format!("{canary:?} was committed as {id}"));
     }
@@ -97,31 +133,39 @@ fn change(
     Ok(Some(id))
 }
 
-/// How the next transaction is to be: so that it comes where it was told to stop.
-fn kind(child: &Child, random: &mut Random) -> (Durability, Amount) {
+/// How the next transaction is to be, so that it comes where it was told to stop; without a
+/// durability it gets a ticket.
+fn kind(child: &Child, random: &mut Random) -> (Option<Durability>, Amount) {
     let place = child.orders.stop.map(|stop| stop.place);
     let stops_in = |points: std::ops::RangeInclusive<Point>| match place {
         Some(Place::Point(point)) => points.contains(&point),
         _ => false,
     };
-    let durability = if stops_in(Point::Published..=Point::Published) {
-        Durability::Lazy
+    let one = |point| stops_in(point..=point);
+    let how = if one(Point::FlushPostponed) {
+        Some(Durability::NoMetaSync)
+    } else if one(Point::Published) {
+        Some(Durability::Lazy)
     } else if stops_in(Point::FlushAwaited..=Point::FlightEnded) {
-        Durability::Durable
+        Some(Durability::Durable)
+    } else if random.chance(child.orders.lazy) {
+        random.pick(&[
+            Some(Durability::Lazy),
+            Some(Durability::Lazy),
+            Some(Durability::Unsynced),
+            None,
+        ])
     } else {
-        match random.chance(child.orders.lazy) {
-            true => Durability::Lazy,
-            false => Durability::Durable,
-        }
+        Some(random.pick(&[Durability::Durable, Durability::Durable, Durability::NoMetaSync]))
     };
-    let amount = if stops_in(Point::FirstFlushed..=Point::FirstFlushed) {
+    let amount = if one(Point::FirstFlushed) || one(Point::FlushPostponed) {
         Amount::Huge
-    } else if stops_in(Point::Spilled..=Point::Spilled) || random.chance(8) {
+    } else if one(Point::Spilled) || random.chance(8) {
         Amount::Much
-    } else if random.below(400) == 0 {
+    } else if random.below(300) == 0 {
         Amount::Huge
     } else {
         Amount::Little
     };
-    (durability, amount)
+    (how, amount)
 }

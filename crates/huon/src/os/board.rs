@@ -532,6 +532,7 @@ impl Board {
         assert!(plan.mark == self.in_flight(), "P4: a postponed flush stays in flight");
         assert!(plan.two_flush, "P4: a one-flush meta has nothing without its flush");
         self.store(PLAN_HOW, Plan { meta_written: true, ..*plan }.how());
+        reach(Point::FlushPostponed);
         self.ring();
     }
 

@@ -90,6 +90,7 @@ impl Core {
             return Ok(false);
         }
         let _role = Release(&self.flusher);
+        reach(Point::FlusherTaken);
         self.flush_newest(MetaFlush::Now)?;
         Ok(true)
     }
@@ -126,6 +127,7 @@ impl Core {
             return Ok(());
         }
         let _role = Release(&self.flusher);
+        reach(Point::FlusherTaken);
         // P4: what is in flight already comes first, and cannot be had without a flush.
         if let Some(plan) = board.unfinished_flush() {
             self.carry_out(&plan)?;
