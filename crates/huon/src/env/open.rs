@@ -303,7 +303,9 @@ fn join(
                 return Err(Error::corrupt_file(text));
             }
         }
-        let meta = Meta::decode(&block).map_err(Error::from)?;
+        let meta = Meta::decode(&block).map_err(|_| {
+            Error::corrupt_file("the lock file's image of the published snapshot is damaged")
+        })?;
         make_store(ground.storage, clients.clone(), &meta, options)
     })();
     match joined {

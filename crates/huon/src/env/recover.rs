@@ -112,10 +112,12 @@ pub(crate) fn left_by_others(
         return None;
     }
     let mut block = [0; META_BYTES];
-    if !board.copy_image(board.sealed(), &mut block) {
+    let sealed = board.sealed();
+    if !board.copy_image(sealed, &mut block) {
         return None;
     }
-    let image = Meta::decode(&block).ok().filter(|meta| meta.uuid == *uuid)?;
+    let named = |meta: &Meta| meta.uuid == *uuid && meta.txnid.0 == sealed.txnid();
+    let image = Meta::decode(&block).ok().filter(named)?;
     let durable = board.durable_info()?;
     Some(Left { image, durable_txnid: durable.mark.txnid(), durable_checksum: durable.checksum })
 }

@@ -457,3 +457,21 @@ fn lock_files_with_one_bad_word() {
         }
     }
 }
+
+/// The words of the lock file that name the newest sealed image, and the image's own name: both
+/// changed alike, so that they agree with each other and not with the image.
+#[test]
+fn an_image_under_another_name_is_not_what_was_sealed() {
+    const SEALED: usize = 40;
+    const IMAGE_MARKS: usize = 80;
+    let disk = killed();
+    let mut words = disk.lock_image();
+    let index = words[SEALED] as usize % 8;
+    for name in [words[SEALED] + 8, words[SEALED] - 8, u64::MAX & !7 | index as u64] {
+        (words[SEALED], words[IMAGE_MARKS + index]) = (name, name);
+        let disk = disk.after_crash(&disk.image(), true).unwrap().with_lock_image(&words);
+        let env = options().open_simulated(&disk).unwrap();
+        assert_eq!(env.recovery(), Recovery::Flushed);
+        assert!(has(&env, 1) && !has(&env, 2));
+    }
+}

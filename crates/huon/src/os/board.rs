@@ -11,6 +11,8 @@
 //! 4. A single store moves `durable`: where its meta lies is written beforehand, for another meta
 //!    slot.
 //! 5. The board is ready only when everything in it is; the ready word is stored last.
+//! 6. Anybody can write to the lock file. Words that break a rule are an error of whoever reads
+//!    them, as damage in the data file is; an assertion is about this client's own doing.
 //!
 //! Orders of memory: each mark is stored with release and loaded with acquire, which carries the
 //! image and the pages below it. Three pairs need a full fence on both sides, since each party
@@ -448,12 +450,18 @@ impl Board {
 
     #[cold]
     fn late_slot_words(&self, at: usize) -> &[Word] {
-        if self.shared.words().len() < at + SLOT_WORDS {
-            // Another client grew the table. A failure shows right below, as a broken invariant of
-            // P14.
-            let _ = self.shared.refresh();
-        }
+        // Whoever knows the index has seen through `slots_there` that the file reaches so far.
         &self.shared.words()[at..at + SLOT_WORDS]
+    }
+
+    /// How many reader slots the file has room for. Looks again, since other clients grow it, if
+    /// these are fewer than `wanted`: what the file says of itself is not believed.
+    pub(super) fn slots_there(&self, wanted: u64) -> Result<u32> {
+        let count = || ((self.shared.words().len() - SLOTS) / SLOT_WORDS) as u32;
+        if u64::from(count()) < wanted {
+            self.shared.refresh()?;
+        }
+        Ok(count())
     }
 
     /// What the writer must not harm besides readers' snapshots, in the order of P10.
@@ -471,28 +479,45 @@ impl Board {
     /// Cleans up after the flusher before, dead or failed; call it first under the flusher's role.
     /// `Some`: its candidate's meta may be in its slot already, so the same flush is to be done
     /// again (P4).
-    pub(crate) fn unfinished_flush(&self) -> Option<Plan> {
+    pub(crate) fn unfinished_flush(&self) -> Result<Option<Plan>> {
         let candidate = self.in_flight();
         if candidate.is_none() {
-            return None;
+            return Ok(None);
         }
         if candidate != self.durable()
             && let Some(plan) = self.candidate_plan()
         {
-            return Some(plan);
+            return self.check_plan(&plan).map(|()| Some(plan));
         }
         // It ended but for the last store, or never got as far as a plan.
         self.store(IN_FLIGHT, 0);
         self.ring();
-        None
+        Ok(None)
+    }
+
+    /// P4: the meta of a candidate never goes where the durable one lies, nor does an older one.
+    fn check_plan(&self, plan: &Plan) -> Result<()> {
+        let durable = self.durable_info();
+        let apart = durable.is_some_and(|d| d.meta_slot != plan.meta_slot && d.mark < plan.mark);
+        if plan.mark != self.in_flight() {
+            return Err(damaged("the lock file has lost the snapshot in flight (P4)"));
+        }
+        match apart && usize::from(plan.meta_slot) < META_SLOTS {
+            true => Ok(()),
+            false => Err(damaged("the lock file plans a flush over the durable meta (P4)")),
+        }
     }
 
     /// Puts the newest sealed snapshot in flight; after [`Board::unfinished_flush`]. `None`: it is
     /// durable already.
-    pub(crate) fn nominate(&self) -> Option<Mark> {
-        assert!(self.in_flight().is_none(), "P4: an unfinished flush comes first");
+    pub(crate) fn nominate(&self) -> Result<Option<Mark>> {
+        if !self.in_flight().is_none() {
+            return Err(damaged(
+                "the lock file names a snapshot in flight that nobody flushes (P4)",
+            ));
+        }
         if self.sealed() == self.durable() {
-            return None;
+            return Ok(None);
         }
         self.store(PLAN_MARK, 0);
         self.store(PLAN_WRITTEN, self.load(WRITTEN));
@@ -506,17 +531,14 @@ impl Board {
             fence(Ordering::SeqCst);
             reach(Point::CandidateStored);
             if self.sealed() == candidate {
-                return Some(candidate);
+                return Ok(Some(candidate));
             }
         }
     }
 
     /// Stores how the candidate in flight will be flushed; before its meta is written (P4).
-    pub(crate) fn set_candidate_plan(&self, plan: &Plan) {
-        assert!(plan.mark == self.in_flight(), "P4: a plan for what is not in flight");
-        assert!(usize::from(plan.meta_slot) < META_SLOTS);
-        let durable_slot = self.durable_info().map(|durable| durable.meta_slot);
-        assert!(durable_slot != Some(plan.meta_slot), "P4: the durable meta's slot");
+    pub(crate) fn set_candidate_plan(&self, plan: &Plan) -> Result<()> {
+        self.check_plan(plan)?;
         self.store(PLAN_MARK, 0);
         fence(Ordering::Release);
         self.store(PLAN_HOW, plan.how());
@@ -524,16 +546,18 @@ impl Board {
         self.store(PLAN_CEILING, plan.ceiling);
         self.store(PLAN_MARK, plan.mark.0);
         reach(Point::PlanStored);
+        Ok(())
     }
 
     /// Notes that the candidate's pages are on the disk and its meta is in its slot: only a flush
     /// is missing, by whoever flushes next. Until then it stays in flight, and protected.
-    pub(crate) fn postpone_meta_flush(&self, plan: &Plan) {
-        assert!(plan.mark == self.in_flight(), "P4: a postponed flush stays in flight");
+    pub(crate) fn postpone_meta_flush(&self, plan: &Plan) -> Result<()> {
+        self.check_plan(plan)?;
         assert!(plan.two_flush, "P4: a one-flush meta has nothing without its flush");
         self.store(PLAN_HOW, Plan { meta_written: true, ..*plan }.how());
         reach(Point::FlushPostponed);
         self.ring();
+        Ok(())
     }
 
     /// The snapshot in flight if its pages are on the disk and its meta is written.
@@ -550,7 +574,7 @@ impl Board {
         let how = self.load(PLAN_HOW);
         Some(Plan {
             mark,
-            meta_slot: (how >> 2) as u8 % META_SLOTS as u8,
+            meta_slot: u8::try_from(how >> 2).unwrap_or(u8::MAX),
             two_flush: how & 1 != 0,
             meta_written: how & 2 != 0,
             predecessor: self.load(PLAN_PREDECESSOR),
@@ -559,9 +583,10 @@ impl Board {
     }
 
     /// The candidate's flush has ended well: hands over in the order of P9, and wakes.
-    pub(crate) fn finish_flush(&self, done: &Durable) {
-        assert!(done.mark == self.in_flight(), "P9: the flush of what was not in flight");
-        assert!(done.mark > self.durable(), "P9: durable only moves forward");
+    pub(crate) fn finish_flush(&self, done: &Durable) -> Result<()> {
+        if done.mark != self.in_flight() || done.mark <= self.durable() {
+            return Err(damaged("the lock file has lost the snapshot that was flushed (P9)"));
+        }
         let meta = METAS + usize::from(done.meta_slot) * META_WORDS;
         self.store(meta + META_MARK, 0);
         fence(Ordering::Release);
@@ -576,6 +601,7 @@ impl Board {
         self.store(IN_FLIGHT, 0);
         reach(Point::FlightEnded);
         self.ring();
+        Ok(())
     }
 
     /// The durable snapshot and its meta. `None` only from a lock file that somebody damaged.
@@ -640,6 +666,12 @@ impl Board {
         self.fixed()[BELL].fetch_add(1, Ordering::AcqRel);
         self.shared.wake(BELL);
     }
+}
+
+/// The error for words that break a rule.
+#[cold]
+fn damaged(what: &'static str) -> Error {
+    Error::corrupt_file(what)
 }
 
 fn words_of(bytes: &[u8; 16]) -> [u64; 2] {

@@ -74,14 +74,14 @@ impl Client {
     }
 
     fn flush(&self, meta_slot: u8) -> Option<Mark> {
-        assert_eq!(self.board.unfinished_flush(), None);
-        let mark = self.board.nominate()?;
+        assert_eq!(self.board.unfinished_flush().unwrap(), None);
+        let mark = self.board.nominate().unwrap()?;
         let predecessor = self.board.durable().txnid();
         let ceiling = mark.txnid() + 9;
         let plan =
             Plan { mark, meta_slot, two_flush: false, meta_written: false, predecessor, ceiling };
-        self.board.set_candidate_plan(&plan);
-        self.board.finish_flush(&Durable { mark, meta_slot, checksum: 5, ceiling });
+        self.board.set_candidate_plan(&plan).unwrap();
+        self.board.finish_flush(&Durable { mark, meta_slot, checksum: 5, ceiling }).unwrap();
         Some(mark)
     }
 }

@@ -146,7 +146,7 @@ impl Slots {
     #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) fn oust(&self, reader: &ReaderInfo) -> bool {
         reader.parked
-            && reader.slot < self.high()
+            && reader.slot < slots_high(self.board())
             && self.change(
                 reader.slot,
                 reader.client.word() | PARKED,
@@ -162,7 +162,7 @@ impl Slots {
         fence(Ordering::SeqCst);
         let mut judge = Judge { clients: &self.clients, known: Vec::new() };
         let mut any_dead = false;
-        for index in 0..self.high() {
+        for index in 0..self.high()? {
             let words = self.board().slot_words(index);
             let state = words[SLOT_STATE].load(Ordering::Acquire);
             let pin = words[SLOT_PIN].load(Ordering::Acquire);
@@ -187,7 +187,7 @@ impl Slots {
         gate.assert_of(self.board().shared());
         let mut judge = Judge { clients: &self.clients, known: Vec::new() };
         let mut freed = 0;
-        for index in 0..self.high() {
+        for index in 0..self.high()? {
             let state = self.board().slot_words(index)[SLOT_STATE].load(Ordering::Acquire);
             if state & STATE_MASK != FREE && !judge.is_alive(state)? {
                 freed += u32::from(clear(self.board(), index, state));
@@ -215,7 +215,7 @@ impl Slots {
                 ousted: state & STATE_MASK == OUSTED,
             })
         };
-        (0..self.high()).filter_map(reader).collect()
+        (0..slots_high(self.board())).filter_map(reader).collect()
     }
 
     // ---- the pool
@@ -310,8 +310,8 @@ impl Slots {
             return Ok(index);
         }
         loop {
-            let index = self.high();
-            if index == self.capacity() {
+            let index = self.high()?;
+            if index == self.capacity()? {
                 self.grow(&gate)?;
             }
             // Before the slot is used: a scan that misses it must come before its pin (invariant
@@ -325,7 +325,7 @@ impl Slots {
     }
 
     fn take_free(&self) -> Option<u32> {
-        let high = self.high();
+        let high = slots_high(self.board());
         let start = self.rover.load(Ordering::Relaxed).min(high);
         let found = (start..high).chain(0..start).find(|index| {
             self.board().slot_words(*index)[SLOT_STATE].load(Ordering::Relaxed) == FREE
@@ -337,7 +337,7 @@ impl Slots {
 
     fn grow(&self, gate: &Gate) -> Result<()> {
         gate.assert_of(self.board().shared());
-        let capacity = self.capacity() + self.capacity().max(SLOTS_FIRST);
+        let capacity = self.capacity()?.max(SLOTS_FIRST / 2) * 2;
         self.board().shared().grow(SLOTS + capacity as usize * SLOT_WORDS)?;
         self.board().fixed()[SLOT_CAPACITY].store(u64::from(capacity), Ordering::Release);
         Ok(())
@@ -348,12 +348,23 @@ impl Slots {
         state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    fn high(&self) -> u32 {
-        slots_high(self.board())
+    /// Slots below this may be in use.
+    fn high(&self) -> Result<u32> {
+        self.bounded(SLOT_HIGH)
     }
 
-    fn capacity(&self) -> u32 {
-        self.board().fixed()[SLOT_CAPACITY].load(Ordering::Acquire) as u32
+    /// Slots that may be used before the file must grow.
+    fn capacity(&self) -> Result<u32> {
+        self.bounded(SLOT_CAPACITY)
+    }
+
+    /// A count of slots that the lock file states, if it has so many.
+    fn bounded(&self, word: usize) -> Result<u32> {
+        let stated = self.board().fixed()[word].load(Ordering::Acquire);
+        match self.board().slots_there(stated)? {
+            there if stated <= u64::from(there) => Ok(stated as u32),
+            _ => Err(Error::corrupt_file("the lock file states more reader slots than it has")),
+        }
     }
 
     fn board(&self) -> &Board {
@@ -399,8 +410,9 @@ fn clear(board: &Board, index: u32, state: u64) -> bool {
     freed.is_ok()
 }
 
+/// Slots that can be looked at: fewer than are stated if the lock file is damaged.
 fn slots_high(board: &Board) -> u32 {
-    let fixed = board.fixed();
-    let high = fixed[SLOT_HIGH].load(Ordering::Acquire);
-    high.min(fixed[SLOT_CAPACITY].load(Ordering::Acquire)) as u32
+    let stated = board.fixed()[SLOT_HIGH].load(Ordering::Acquire);
+    let there = board.slots_there(stated).unwrap_or(SLOTS_FIRST);
+    stated.min(u64::from(there)) as u32
 }

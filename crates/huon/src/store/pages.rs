@@ -330,10 +330,10 @@ impl Pages {
     }
 
     fn write_sorted(&self, pages: &[(u32, usize, Buffer)]) -> Result<()> {
-        debug_assert!(
-            self.store.board.issued() >= self.txnid.0,
-            "P7: the id is raised before its first page is written"
-        );
+        // P7: the id is raised before its first page is written, and never lowered.
+        if self.store.board.issued() < self.txnid.0 {
+            return Err(Error::corrupt_file("the lock file's last id has been lowered (P7)"));
+        }
         let per_write = (WRITE_BYTES_MAX / self.page_bytes()).max(1);
         let mut rest = pages;
         while let Some(&(first, ..)) = rest.first() {

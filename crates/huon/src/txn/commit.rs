@@ -196,7 +196,11 @@ impl WriteTxn {
         let mark = board.seal(self.base_mark, txnid.0, &meta.encode()).ok_or_else(|| {
             Error::Busy("another writer sealed a snapshot after the base of this one (P3)".into())
         })?;
-        assert_eq!(board.sealed(), mark, "P3: nobody else seals while the writer's role is ours");
+        // P3: nobody else seals while the writer's role is ours.
+        if board.sealed() != mark {
+            let text = "the lock file has lost the snapshot that was sealed just now (P3)";
+            return Err(Error::corrupt_file(text));
+        }
         core.count_shapes(&counts);
         core.count(&core.counts.commits, 1);
         core.count(&core.counts.chunks_opened, counts.space.chunks_opened);

@@ -58,6 +58,11 @@ impl Core {
                     let _role = Release(&self.flusher);
                     reach(Point::FlusherTaken);
                     self.flush_newest(meta)?;
+                    if !self.is_flushed(txnid, meta) {
+                        // Trying again would lead here for ever.
+                        let lost = "the lock file has lost a sealed snapshot";
+                        return Err(Error::corrupt_file(lost));
+                    }
                 }
                 None if left.is_some_and(|left| left.is_zero()) => return Ok(false),
                 None => {
@@ -99,20 +104,20 @@ impl Core {
     fn flush_newest(&self, meta: MetaFlush) -> Result<()> {
         let board = &self.store.board;
         let sealed = board.sealed();
-        let unfinished = board.unfinished_flush();
+        let unfinished = board.unfinished_flush()?;
         if let Some(plan) = &unfinished {
             self.carry_out(plan)?;
         }
-        let Some(mark) = board.nominate() else { return Ok(()) };
+        let Some(mark) = board.nominate()? else { return Ok(()) };
         // The flush that just ended took along all that was sealed before it.
         let on_disk = unfinished.is_some() && mark == sealed;
         let large = board.written_since_durable() > ONE_FLUSH_BYTES_MAX;
         let plan = self.plan(mark, on_disk || large)?;
-        board.set_candidate_plan(&plan);
+        board.set_candidate_plan(&plan)?;
         let block = self.meta_of(&plan)?;
         self.write_meta(&plan, &block, on_disk)?;
         match meta {
-            MetaFlush::Later if plan.two_flush => board.postpone_meta_flush(&plan),
+            MetaFlush::Later if plan.two_flush => board.postpone_meta_flush(&plan)?,
             _ => self.end_flush(&plan, &block)?,
         }
         Ok(())
@@ -129,12 +134,12 @@ impl Core {
         let _role = Release(&self.flusher);
         reach(Point::FlusherTaken);
         // P4: what is in flight already comes first, and cannot be had without a flush.
-        if let Some(plan) = board.unfinished_flush() {
+        if let Some(plan) = board.unfinished_flush()? {
             self.carry_out(&plan)?;
         }
-        let Some(mark) = board.nominate() else { return Ok(()) };
+        let Some(mark) = board.nominate()? else { return Ok(()) };
         let plan = self.plan(mark, false)?;
-        board.set_candidate_plan(&plan);
+        board.set_candidate_plan(&plan)?;
         let block = self.meta_of(&plan)?;
         self.write_meta(&plan, &block, false)
     }
@@ -200,8 +205,7 @@ impl Core {
             meta_slot: plan.meta_slot,
             checksum: meta_checksum(block),
             ceiling: plan.ceiling,
-        });
-        Ok(())
+        })
     }
 
     /// A failed flush is final: what reached the disk is unknown, and the next flush would succeed

@@ -148,7 +148,8 @@ impl Core {
         if !self.store.board.copy_image(mark, &mut bytes) {
             return Err(Error::corrupt_file("the lock file names an image that it does not hold"));
         }
-        let meta = Meta::decode(&bytes).map_err(Error::from)?;
+        let meta = Meta::decode(&bytes)
+            .map_err(|_| Error::corrupt_file("an image in the lock file is damaged"))?;
         match meta.txnid.0 == mark.txnid() && meta.uuid == self.store.uuid {
             true => Ok(meta),
             false => {
@@ -161,7 +162,9 @@ impl Core {
     /// pass that makes a flush point first, which sets a new one.
     pub(crate) fn next_id(&self, base: &Meta) -> Result<Txnid> {
         let id = Core::usable_id(self.store.board.next_id())?;
-        assert!(id > base.txnid.0, "P7: ids only rise");
+        if id <= base.txnid.0 {
+            return Err(Error::corrupt_file("the lock file's last id has been lowered (P7)"));
+        }
         if id >= self.durable_info()?.ceiling {
             self.flush_up_to(self.store.board.sealed().txnid(), MetaFlush::Now)?;
         }

@@ -35,7 +35,7 @@ impl Core {
         let board = &self.store.board;
         // P4: while a repair is due nothing else is flushed, so what a dead client left is one. It
         // had written the tail again by then, and its meta may lie in the slot already.
-        if let Some(plan) = board.unfinished_flush() {
+        if let Some(plan) = board.unfinished_flush()? {
             self.carry_out(&plan)?;
             board.set_flag(Flag::RepairDue, false);
             return Ok(());
@@ -57,7 +57,10 @@ impl Core {
             .ok_or_else(|| Error::Busy("another writer sealed during the repair (P3)".into()))?;
         reach(Point::RepairSealed);
         // Nobody else flushes or seals now, so the newest sealed snapshot is ours.
-        assert_eq!(board.nominate(), Some(mark), "P16: the repair is what gets flushed");
+        if board.nominate()? != Some(mark) {
+            let text = "the lock file names another snapshot than the repair has sealed (P16)";
+            return Err(Error::corrupt_file(text));
+        }
         let plan = Plan {
             mark,
             meta_slot: self.slot_for_repair(durable.meta_slot)?,
@@ -66,7 +69,7 @@ impl Core {
             predecessor: meta.before.0,
             ceiling,
         };
-        board.set_candidate_plan(&plan);
+        board.set_candidate_plan(&plan)?;
         self.carry_out(&plan)?;
         reach(Point::RepairFlushed);
         board.set_flag(Flag::RepairDue, false);

@@ -81,7 +81,10 @@ impl WriteTxn {
         core.check_writable()?;
         core.repair_if_due()?;
         assert!(core.check_forked().is_ok(), "P5: a forked child never gets the writer's role");
-        assert!(!core.is_repair_due(), "P16: the repair comes before anything is allocated");
+        // P16: the repair comes before anything is allocated.
+        if core.is_repair_due() {
+            return Err(Error::corrupt_file("the lock file asks for a repair that was made (P16)"));
+        }
         let (base_mark, base) = core.newest_sealed()?;
         let txnid = core.next_id(&base)?;
         if base.used > core.store.map_pages() {

@@ -122,7 +122,7 @@ fn images_that_are_named_stay_whole() {
     let second = a.seal(2);
     a.board.publish(second);
     let candidate = a.seal(3);
-    assert_eq!(a.board.nominate(), Some(candidate));
+    assert_eq!(a.board.nominate().unwrap(), Some(candidate));
     let mut last = candidate;
     for txnid in 4..40 {
         let before = last;
@@ -143,24 +143,24 @@ fn images_that_are_named_stay_whole() {
 #[test]
 fn a_flush_hands_over() {
     let (a, _) = seat();
-    assert_eq!(a.board.nominate(), None, "nothing to flush");
+    assert_eq!(a.board.nominate().unwrap(), None, "nothing to flush");
     a.board.add_written(100);
     let second = a.seal(2);
     let before = a.board.bell();
-    assert_eq!(a.board.nominate(), Some(second));
+    assert_eq!(a.board.nominate().unwrap(), Some(second));
     a.board.add_written(30);
     assert_eq!((a.board.in_flight(), a.board.candidate_plan()), (second, None));
     let plan = a.plan(second, 1);
-    a.board.set_candidate_plan(&plan);
+    a.board.set_candidate_plan(&plan).unwrap();
     assert_eq!(a.board.candidate_plan(), Some(plan));
     assert_eq!(a.board.written_since_durable(), 130);
-    a.board.finish_flush(&done(&plan));
+    a.board.finish_flush(&done(&plan)).unwrap();
     assert_eq!(a.board.durable_info(), Some(done(&plan)));
     assert_eq!((a.board.published(), a.board.durable()), (second, second));
     assert!(a.board.in_flight().is_none() && a.board.candidate_plan().is_none());
     assert_eq!(a.board.written_since_durable(), 30);
     assert_ne!(a.board.bell(), before);
-    assert_eq!(a.board.unfinished_flush(), None);
+    assert_eq!(a.board.unfinished_flush().unwrap(), None);
     a.seal(3);
     a.flush(2);
     a.seal(4);
@@ -169,12 +169,42 @@ fn a_flush_hands_over() {
 }
 
 #[test]
-#[should_panic(expected = "P4: the durable meta's slot")]
 fn the_durable_meta_is_not_overwritten() {
     let (a, _) = seat();
     a.seal(2);
-    let mark = a.board.nominate().unwrap();
-    a.board.set_candidate_plan(&a.plan(mark, 0));
+    let mark = a.board.nominate().unwrap().unwrap();
+    let refused = a.board.set_candidate_plan(&a.plan(mark, 0)).unwrap_err();
+    assert!(refused.to_string().contains("over the durable meta"), "{refused}");
+}
+
+/// What the lock file says is held against the rules before anybody acts on it.
+#[test]
+fn words_that_break_a_rule_are_errors() {
+    use word::Ordering::Relaxed;
+    let poked = |poke: &dyn Fn(&Seat)| {
+        let (a, _) = seat();
+        a.seal(2);
+        let mark = a.board.nominate().unwrap().unwrap();
+        let plan = a.plan(mark, 1);
+        a.board.set_candidate_plan(&plan).unwrap();
+        poke(&a);
+        (a, plan)
+    };
+    let set = |word: usize, value: u64| move |a: &Seat| a.board.fixed()[word].store(value, Relaxed);
+    // The plan of a dead flusher leads to the durable meta, or nowhere.
+    for how in [0, 3 << 2, u64::MAX] {
+        let (a, _) = poked(&set(layout::PLAN_HOW, how));
+        assert!(a.board.unfinished_flush().is_err());
+    }
+    // What was flushed is not in flight any more, or older than what is durable.
+    let (a, plan) = poked(&set(layout::IN_FLIGHT, 0));
+    assert!(a.board.finish_flush(&done(&plan)).is_err());
+    assert!(a.board.postpone_meta_flush(&plan).is_err());
+    let (a, plan) = poked(&set(layout::DURABLE, u64::MAX));
+    assert!(a.board.finish_flush(&done(&plan)).is_err());
+    let (a, _) = poked(&|_| {});
+    assert!(a.board.nominate().is_err(), "a flush was left");
+    assert_eq!(a.board.durable().txnid(), 1);
 }
 
 /// P4: whatever store was the last of a dead flusher, its successor goes on rightly.
@@ -184,12 +214,12 @@ fn a_dead_flush_is_finished() {
     let (dead, memory) = Seat::memory(&file);
     let second = dead.seal(2);
     dead.flusher.try_acquire().unwrap().unwrap();
-    dead.board.nominate().unwrap();
+    dead.board.nominate().unwrap().unwrap();
     let nominated = file.words_image();
     let plan = dead.plan(second, 1);
-    dead.board.set_candidate_plan(&plan);
+    dead.board.set_candidate_plan(&plan).unwrap();
     let planned = file.words_image();
-    dead.board.finish_flush(&done(&plan));
+    dead.board.finish_flush(&done(&plan)).unwrap();
     let mut finished = file.words_image();
     memory.kill();
     let revive = |image: &[u64]| {
@@ -200,21 +230,21 @@ fn a_dead_flush_is_finished() {
 
     let heir = revive(&nominated);
     assert!(heir.protected().contains(&2));
-    assert_eq!(heir.board.unfinished_flush(), None, "no meta was written");
+    assert_eq!(heir.board.unfinished_flush().unwrap(), None, "no meta was written");
     assert!(heir.board.in_flight().is_none());
-    assert_eq!(heir.board.nominate(), Some(second));
+    assert_eq!(heir.board.nominate().unwrap(), Some(second));
 
     let heir = revive(&planned);
     heir.seal(3);
     assert!(heir.protected().contains(&2), "its meta may lie in the slot");
-    assert_eq!(heir.board.unfinished_flush(), Some(plan));
-    heir.board.finish_flush(&done(&plan));
+    assert_eq!(heir.board.unfinished_flush().unwrap(), Some(plan));
+    heir.board.finish_flush(&done(&plan)).unwrap();
     assert_eq!(heir.board.durable(), second);
 
     // Durable, but still in flight.
     finished[layout::IN_FLIGHT] = planned[layout::IN_FLIGHT];
     let heir = revive(&finished);
-    assert_eq!(heir.board.unfinished_flush(), None);
+    assert_eq!(heir.board.unfinished_flush().unwrap(), None);
     assert!(heir.board.in_flight().is_none());
     assert_eq!(heir.board.durable_info(), Some(done(&plan)));
 }

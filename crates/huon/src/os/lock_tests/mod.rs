@@ -97,10 +97,10 @@ impl Seat {
 
     /// Flushes what is sealed, in the order of the protocol.
     fn flush(&self, meta_slot: u8) -> Mark {
-        let mark = self.board.nominate().unwrap();
+        let mark = self.board.nominate().unwrap().unwrap();
         let plan = self.plan(mark, meta_slot);
-        self.board.set_candidate_plan(&plan);
-        self.board.finish_flush(&done(&plan));
+        self.board.set_candidate_plan(&plan).unwrap();
+        self.board.finish_flush(&done(&plan)).unwrap();
         mark
     }
 

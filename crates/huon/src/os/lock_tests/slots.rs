@@ -201,3 +201,27 @@ fn threads_share_the_pool() {
     let high = a.board.fixed()[layout::SLOT_HIGH].load(word::Ordering::Relaxed);
     assert!(high <= 64 + 32, "{high} slots for at most 32 at once");
 }
+
+/// Counts of slots are not believed beyond what the file has.
+#[test]
+fn false_counts_of_slots_are_errors() {
+    use word::Ordering::Relaxed;
+    let scratch = super::super::testing::Scratch::new();
+    for false_count in [513, 1 << 32, u64::MAX] {
+        let seats = [Seat::memory(&MemoryFile::new(BOOT)).0, Seat::real(&scratch.join("lock"))];
+        for a in seats {
+            let (slot, _) = a.read();
+            let poke = |word: usize| a.board.fixed()[word].store(false_count, Relaxed);
+            poke(layout::SLOT_HIGH);
+            assert!(matches!(a.slots.scan(&mut Vec::new()), Err(Error::Corrupt(_))));
+            assert!(matches!(a.slots.sweep(&a.gate()), Err(Error::Corrupt(_))));
+            poke(layout::SLOT_CAPACITY);
+            let held: Vec<_> = (0..600).map_while(|_| a.slots.claim().ok()).collect();
+            assert!(held.len() < 512, "there is no room for more");
+            assert_eq!(a.slots.list().len(), 1);
+            held.into_iter().for_each(|slot| a.slots.release(slot));
+            a.slots.release(slot);
+            a.leave();
+        }
+    }
+}
