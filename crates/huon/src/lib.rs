@@ -107,6 +107,7 @@ pub mod sim {
     #[cfg(feature = "simulation")]
     pub use crate::failpoint::{Point, on_points};
     pub use crate::os::{Event, FaultCall, FaultPlan, SimDisk};
+    pub use crate::page::Sealer;
 }
 
 #[cfg(test)]

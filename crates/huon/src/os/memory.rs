@@ -83,6 +83,14 @@ impl MemoryFile {
         self.words[..allocated].iter().map(|word| word.load(Ordering::Relaxed)).collect()
     }
 
+    /// Changes a word past everybody who uses the file.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn poke(&self, word: usize, value: u64) {
+        if let Some(word) = self.words[..self.allocated.load(Ordering::Acquire)].get(word) {
+            word.store(value, Ordering::Release);
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -223,6 +223,35 @@ impl SimDisk {
         self
     }
 
+    /// Changes a word of the lock file past everybody who uses it, as a stray or hostile process
+    /// would. Nothing happens where there is no such word.
+    pub fn poke_lock(&self, word: usize, value: u64) {
+        let file = self.machine.slot.get().and_then(|slot| slot.downcast_ref::<Arc<MemoryFile>>());
+        if let Some(file) = file {
+            file.poke(word, value);
+        }
+    }
+
+    /// Makes the file hold `image`, as if it had never held anything else; no event. There is no
+    /// lock file afterwards.
+    ///
+    /// # Panics
+    ///
+    /// If somebody has the file open, or it is larger than the machine.
+    pub fn rewind(&mut self, image: &[u8]) {
+        let machine = Arc::get_mut(&mut self.machine).expect("a machine of its own");
+        let state = machine.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let (new, old) = (image.len() as u64, state.file_bytes);
+        // SAFETY: nobody else has the machine, hence the map.
+        unsafe {
+            machine.map.write(0, image);
+            machine.map.zero(new..old);
+        }
+        state.file_bytes = new;
+        state.events.clear();
+        machine.slot = OnceLock::new();
+    }
+
     /// Calls `watch` after each recorded event, on the thread that caused it.
     pub fn watch(&self, watch: impl Fn(&SimDisk) + Send + Sync + 'static) {
         self.state().watch = Some(Arc::new(watch));

@@ -42,3 +42,45 @@ impl Seal {
         xxh3_64_with_seed(bytes, self.seed)
     }
 }
+
+/// Sets the checksums of a file right again that a test has edited: the file is then hostile rather
+/// than damaged, and its contents are looked at.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("a.huon");
+/// # drop(huon::Env::options().open(&path)?);
+/// # let mut file = std::fs::read(&path)?;
+/// let meta: &mut [u8; 4096] = file.first_chunk_mut().expect("a file begins with a meta");
+/// meta[76..80].copy_from_slice(&u32::MAX.to_le_bytes());
+/// huon::sim::Sealer::meta(meta);
+/// # std::fs::write(&path, &file)?;
+/// assert!(huon::Env::options().open(&path)?.info()?.upper_bytes > 1 << 43);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[cfg(any(test, feature = "simulation"))]
+#[derive(Clone, Copy, Debug)]
+pub struct Sealer(Seal);
+
+#[cfg(any(test, feature = "simulation"))]
+impl Sealer {
+    /// For the file with that uuid.
+    pub fn new(uuid: &[u8; 16]) -> Sealer {
+        Sealer(Seal::new(uuid))
+    }
+
+    /// Sets the checksum of a branch, leaf or chunk.
+    pub fn page(self, page: &mut [u8]) {
+        self.0.stamp(page);
+    }
+
+    /// The checksum of a large value, which its reference holds.
+    pub fn value(self, bytes: &[u8]) -> u64 {
+        self.0.run(bytes)
+    }
+
+    /// Sets the checksum of a meta block, by the uuid that it holds.
+    pub fn meta(block: &mut [u8; 4096]) {
+        super::meta::stamp(block);
+    }
+}

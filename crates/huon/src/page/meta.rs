@@ -191,8 +191,7 @@ impl Meta {
         for (item, place) in self.items.iter().zip(out[ITEMS..].as_chunks_mut().0) {
             *place = item.encode();
         }
-        let sum = Seal::new(&self.uuid).run(&out[UUID..]);
-        out[CHECKSUM..UUID].copy_from_slice(&sum.to_le_bytes());
+        stamp(&mut out);
         out
     }
 
@@ -293,6 +292,14 @@ impl MetaHead {
             main: Tree::decode(&main)?,
         })
     }
+}
+
+/// Writes the checksum into a meta block.
+pub(super) fn stamp(block: &mut [u8; META_BYTES]) {
+    let mut uuid = [0; 16];
+    uuid.copy_from_slice(&block[UUID..PAGE_BYTES]);
+    let sum = Seal::new(&uuid).run(&block[UUID..]);
+    block[CHECKSUM..UUID].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// The checksum that a meta block carries.

@@ -40,6 +40,8 @@ mod types;
 pub(crate) use branch::Branch;
 pub(crate) use branch_edit::BranchMut;
 pub(crate) use checksum::Seal;
+#[cfg(any(test, feature = "simulation"))]
+pub use checksum::Sealer;
 pub(crate) use chunk::{Chunk, Item, chunk_capacity, write_chunk};
 pub(crate) use divide::{
     NewChild, choose_split, merge_branch, merge_leaf, split_branch_insert, split_leaf,
