@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The kinds tests report, in the file of figures and in words.
-const KINDS: [(&str, &str); 7] = [
+const KINDS: [(&str, &str); 8] = [
     ("exhaustive", "exhaustive cases"),
     ("model", "model operations"),
     ("audit", "audits"),
     ("crash", "crash images"),
     ("fault", "faults"),
     ("flip", "flips"),
+    ("fuzz", "fuzz inputs"),
     ("kill", "kills"),
 ];
 
@@ -283,7 +284,7 @@ half a line test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filter
 ";
 
     const FIGURES: &str = "exhaustive 1\nmodel 1000\nmodel 234567\naudit 3\ncrash 4\nfault 5\n\
-        flip 6\nkill 7\nskip d: no such device: /dev/x\nskip d: no such device: /dev/x\n";
+        flip 6\nfuzz 8\nkill 7\nskip d: no such device: /dev/x\nskip d: no such device: /dev/x\n";
 
     fn read(output: &str, success: bool) -> Summary {
         let mut summary = Summary::default();

@@ -11,7 +11,8 @@ use std::fs::OpenOptions;
 use std::io::Write;
 
 /// The kinds of figures, in the order of the summary. `unit` is counted by the test run itself.
-pub const KINDS: [&str; 7] = ["exhaustive", "model", "audit", "crash", "fault", "flip", "kill"];
+pub const KINDS: [&str; 8] =
+    ["exhaustive", "model", "audit", "crash", "fault", "flip", "fuzz", "kill"];
 
 /// Adds `count` to the figure of `kind`, one of [`KINDS`].
 ///

@@ -4,6 +4,7 @@ pub mod audit;
 mod changes;
 pub mod crash;
 pub mod figures;
+pub mod fuzz;
 pub mod history;
 mod looks;
 pub mod model;
