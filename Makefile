@@ -10,7 +10,7 @@ help:
 	@echo "make demo [DIR=/usr]   build a database of a directory tree, kill its writer, finish it"
 	@echo "make test              build and run every test, with a summary by kind"
 	@echo "make lint              formatting, clippy, layers, house rules"
-	@echo "make bench             get against LMDB at 1 M and 10 M records"
+	@echo "make bench             get against LMDB at 1 M and 10 M records (ARGS=commits: commits)"
 	@echo "make loom              models of the lock-free parts (takes minutes)"
 	@echo "make planted           do the tests notice planted bugs? (takes minutes)"
 	@echo "make fmt               format all sources"

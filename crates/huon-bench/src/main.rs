@@ -1,8 +1,10 @@
-//! Random lookups in Huon and in LMDB, in one process and one run.
+//! Random lookups in Huon and in LMDB, in one process and one run; and one-put commits of Huon.
 //!
 //! Both engines hold the same records; repeats alternate between them, so that what the machine
 //! does meanwhile meets both. A figure is the median of the repeats, with the fastest and slowest.
 
+#[cfg(feature = "huon")]
+mod commits;
 #[cfg(feature = "huon")]
 mod huon_store;
 mod lmdb;
@@ -11,11 +13,29 @@ mod store;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use store::{Key, Result, Store};
 
 #[derive(Parser)]
-#[command(name = "huon-bench", about = "Compare random lookups with LMDB")]
+#[command(name = "huon-bench", about = "Compare random lookups with LMDB, or measure commits")]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    get: Args,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// One-put commits by threads and by processes
+    #[cfg(feature = "huon")]
+    Commits(commits::Commits),
+    #[cfg(feature = "huon")]
+    #[command(hide = true)]
+    CommitWorker(commits::Worker),
+}
+
+#[derive(clap::Args)]
 struct Args {
     /// Numbers of records
     #[arg(long, value_delimiter = ',', default_value = "1000000,10000000")]
@@ -38,7 +58,17 @@ struct Args {
 }
 
 fn main() -> Result<()> {
-    let args = Args::parse();
+    let cli = Cli::parse();
+    match cli.command {
+        #[cfg(feature = "huon")]
+        Some(Command::Commits(args)) => commits::run(&args),
+        #[cfg(feature = "huon")]
+        Some(Command::CommitWorker(worker)) => commits::work(&worker),
+        None => get(&cli.get),
+    }
+}
+
+fn get(args: &Args) -> Result<()> {
     std::fs::create_dir_all(&args.dir)?;
     println!(
         "random get: {}-byte keys, {}-byte values, one read transaction, {} lookups a repeat",
@@ -52,9 +82,9 @@ fn main() -> Result<()> {
     println!("{:<22} {:>6} {:>7} {:>7}  {:<18} {:>5}", "", "", "load s", "MiB", "get ns", "ratio");
     for &records in &args.records {
         let mut keys = store::keys(records, args.seed);
-        compare(&args, "random load", &keys)?;
+        compare(args, "random load", &keys)?;
         keys.sort_unstable();
-        compare(&args, "sequential load", &keys)?;
+        compare(args, "sequential load", &keys)?;
     }
     Ok(())
 }
