@@ -3,12 +3,15 @@
 XTASK = cargo xtask
 DIR ?=
 ARGS ?=
+SECONDS ?= 600
 
-.PHONY: help demo test lint bench loom planted fmt clean
+.PHONY: help demo test proof crash torture lint bench loom planted fmt clean
 
 help:
 	@echo "make demo [DIR=/usr]   build a database of a directory tree, kill its writer, finish it"
 	@echo "make test              build and run every test, with a summary by kind"
+	@echo "make proof             all of it at full size, and the figures file (an hour at most)"
+	@echo "make crash [SECONDS=]  crash images of new seeds; make torture: kills"
 	@echo "make lint              formatting, clippy, layers, house rules"
 	@echo "make bench             get against LMDB at 1 M and 10 M records (ARGS=commits: commits)"
 	@echo "make loom              models of the lock-free parts (takes minutes)"
@@ -23,6 +26,12 @@ demo:
 
 test:
 	@$(XTASK) test -- $(ARGS)
+
+proof:
+	@$(XTASK) proof
+
+crash torture:
+	@$(XTASK) $@ $(SECONDS)
 
 lint:
 	@$(XTASK) lint

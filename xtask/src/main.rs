@@ -2,6 +2,7 @@
 
 mod layers;
 mod planted;
+mod proof;
 mod shell;
 mod source;
 mod summary;
@@ -45,6 +46,20 @@ enum Command {
         #[arg(last = true)]
         args: Vec<String>,
     },
+    /// Run everything at full size and write the figures file
+    Proof,
+    /// Try crash images of new seeds
+    Crash {
+        /// For how long
+        #[arg(default_value_t = 600)]
+        seconds: u64,
+    },
+    /// Kill processes that use one file, with new seeds
+    Torture {
+        /// For how long
+        #[arg(default_value_t = 600)]
+        seconds: u64,
+    },
     /// Run the tests against bugs that are planted for them
     Planted,
     /// Compare lookups with LMDB
@@ -79,6 +94,13 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
         Command::Lint => lint(shell),
         Command::Test { args } => test::run(shell, &args),
         Command::Planted => planted::run(shell),
+        Command::Proof => proof::run(shell),
+        Command::Crash { seconds } => {
+            test::go_on(shell, &["-p", "huon-testkit", "--test", "crash"], seconds)
+        }
+        Command::Torture { seconds } => {
+            test::go_on(shell, &["-p", "huon-testkit", "--test", "kills"], seconds)
+        }
         Command::Demo { dir, args } => {
             let mut cargo =
                 shell.cargo(["run", "--release", "-p", "huon-cli", "--bin", "huon-demo", "--"]);
@@ -119,6 +141,7 @@ fn lint(shell: &Shell) -> Result<bool, String> {
     let files = source::files(&shell.root)?;
     let mut complaints = layers::check(&files)?;
     complaints.extend(tidy::check(&shell.root, &files)?);
+    complaints.extend(proof::check(&shell.root)?);
     for complaint in &complaints {
         println!("{complaint}");
     }

@@ -21,6 +21,10 @@ const KINDS: [(&str, &str); 8] = [
     ("kill", "kills"),
 ];
 
+/// What a proof must reach at least, by the name of the figure; a test run a tenth of it.
+const MINIMUMS: [(&str, u64); 3] =
+    [("crash.images.distinct", 500_000), ("kills.writer", 3_000), ("kills.reader", 3_000)];
+
 /// Named figures and tables.
 #[derive(Default)]
 pub(crate) struct Details {
@@ -159,6 +163,21 @@ impl Summary {
         }
     }
 
+    /// Makes a problem of every named figure that stays below its minimum divided by `share`.
+    pub(crate) fn judge_minimums(&mut self, share: u64) {
+        for (name, minimum) in MINIMUMS {
+            let (found, wanted) = (self.details.named.get(name).copied(), minimum / share);
+            if found.unwrap_or(0) < wanted {
+                self.problem(format!("{name}: {} of {wanted}", found.unwrap_or(0)));
+            }
+        }
+    }
+
+    /// The sums by kind, in words.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        KINDS.iter().map(|(_, words)| *words).zip(self.counts)
+    }
+
     /// The text that ends the run.
     pub(crate) fn report(&self) -> String {
         let mut text = String::from("\n");
@@ -193,12 +212,17 @@ impl Summary {
         self.failed() == 0
     }
 
-    fn passed(&self) -> u64 {
+    pub(crate) fn passed(&self) -> u64 {
         self.passed.saturating_sub(self.skips.len() as u64)
     }
 
-    fn failed(&self) -> u64 {
+    pub(crate) fn failed(&self) -> u64 {
         self.failed + self.problems.len() as u64
+    }
+
+    /// Each skip with its reason.
+    pub(crate) fn skips(&self) -> impl Iterator<Item = &String> {
+        self.ignored_names.iter().chain(&self.skips)
     }
 
     fn skipped(&self) -> u64 {
@@ -369,6 +393,16 @@ half a line test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filter
         summary = Summary::default();
         summary.figures("luck 3\nmodel many\nskip x\n");
         assert_eq!(last(&summary), "0 passed, 3 failed");
+    }
+
+    #[test]
+    fn a_figure_below_its_minimum_is_a_failure() {
+        let mut summary = read(GOOD, true);
+        summary.figures("named crash.images.distinct 50000\nnamed kills.writer 300\n");
+        summary.figures("named kills.reader 299\n");
+        summary.judge_minimums(10);
+        assert!(summary.report().contains("failed: kills.reader: 299 of 300\n"));
+        assert_eq!(last(&summary), "3 passed, 1 failed, 1 skipped");
     }
 
     #[test]

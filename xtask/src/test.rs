@@ -18,9 +18,27 @@ const SECONDS_MAX: u64 = 600;
 /// How long a process may keep the output open after cargo has ended (and once more as long).
 const OUTLIVE_MAX: Duration = Duration::from_secs(2);
 
+/// How much the tests do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// What every change is tested with.
+    Tenth,
+    /// All of the promised figures, with seeds of this number.
+    Full(u64),
+}
+
 /// Runs the tests; `args` go to `cargo test` and make the run a partial one.
 pub(crate) fn run(shell: &Shell, args: &[String]) -> Result<bool, String> {
     let started = Instant::now();
+    let summary = suite(shell, args, Size::Tenth)?;
+    let seconds = started.elapsed().as_secs();
+    println!("\n{seconds} s, build included (at most {SECONDS_MAX} s on two cores)");
+    print!("{}", summary.report());
+    Ok(summary.good())
+}
+
+/// Runs the tests and takes in what they say.
+pub(crate) fn suite(shell: &Shell, args: &[String], size: Size) -> Result<Summary, String> {
     let dir = shell.target.join("huon-figures");
     let figures = dir.join(format!("{}.txt", std::process::id()));
     std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
@@ -32,6 +50,9 @@ pub(crate) fn run(shell: &Shell, args: &[String]) -> Result<bool, String> {
         cargo.arg("--workspace");
     }
     cargo.args(args).env("HUON_FIGURES", &figures);
+    if let Size::Full(rotate) = size {
+        cargo.env("HUON_PROOF", "1").env("HUON_ROTATE", rotate.to_string());
+    }
     let status = listen(&mut cargo, &mut summary).map_err(|e| format!("cargo test: {e}"))?;
     summary.end(status.success());
 
@@ -41,11 +62,20 @@ pub(crate) fn run(shell: &Shell, args: &[String]) -> Result<bool, String> {
     if args.is_empty() {
         minimum_version(shell, &mut summary)?;
         summary.judge_kinds();
+        summary.judge_minimums(if size == Size::Tenth { 10 } else { 1 });
     }
-    let seconds = started.elapsed().as_secs();
-    println!("\n{seconds} s, build included (at most {SECONDS_MAX} s on two cores)");
-    print!("{}", summary.report());
-    Ok(summary.good())
+    Ok(summary)
+}
+
+/// Runs the tests that `args` name with seeds of their own until `seconds` have passed.
+pub(crate) fn go_on(shell: &Shell, args: &[&str], seconds: u64) -> Result<bool, String> {
+    let mut cargo = shell.cargo(["test", "--no-fail-fast"]);
+    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let rotate = clock.map_or(0, |since| since.as_secs());
+    println!("seeds of {rotate}: HUON_ROTATE={rotate} replays them");
+    cargo.args(args).env("HUON_SECONDS", seconds.to_string());
+    cargo.env("HUON_PROOF", "1").env("HUON_ROTATE", rotate.to_string());
+    models(&mut cargo)
 }
 
 /// Runs models, by a command that is a part of the tests; it is a failure if there is none.
