@@ -36,6 +36,7 @@ fn info_json(info: &EnvInfo, recovery: Recovery, tables: usize) -> Value {
         "newest": info.newest,
         "visible": info.visible,
         "durable": info.durable,
+        "unflushed_bytes": info.unflushed_bytes,
         "recovery": format!("{recovery:?}"),
         "poisoned": info.poisoned,
         "tables": tables,
@@ -84,7 +85,12 @@ fn info_text(
 fn durable(info: &EnvInfo) -> String {
     match info.newest - info.durable.min(info.newest) {
         0 => info.durable.to_string(),
-        behind => format!("{} ({} behind: sync is due)", info.durable, number(behind)),
+        behind => format!(
+            "{} ({} behind, {} not flushed)",
+            info.durable,
+            number(behind),
+            size(info.unflushed_bytes)
+        ),
     }
 }
 
