@@ -15,7 +15,7 @@ help:
 	@echo "make lint              formatting, clippy, layers, house rules"
 	@echo "make bench             get against LMDB at 1 M and 10 M records (ARGS=commits: commits)"
 	@echo "make loom              models of the lock-free parts (takes minutes)"
-	@echo "make planted           do the tests notice planted bugs? (takes minutes)"
+	@echo "make planted           do the tests notice planted bugs? (an hour; ARGS=101: that one)"
 	@echo "make fmt               format all sources"
 	@echo "make clean             remove build products"
 	@echo
@@ -43,7 +43,7 @@ loom:
 	@$(XTASK) loom -- $(ARGS)
 
 planted:
-	@$(XTASK) planted
+	@$(XTASK) planted $(ARGS)
 
 fmt:
 	@$(XTASK) fmt

@@ -61,7 +61,10 @@ enum Command {
         seconds: u64,
     },
     /// Run the tests against bugs that are planted for them
-    Planted,
+    Planted {
+        /// The numbers of the bugs to try; all of them if none is given
+        bugs: Vec<u32>,
+    },
     /// Compare lookups with LMDB
     Bench {
         /// Passed to the benchmark, after `--`
@@ -93,7 +96,7 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
     match command {
         Command::Lint => lint(shell),
         Command::Test { args } => test::run(shell, &args),
-        Command::Planted => planted::run(shell),
+        Command::Planted { bugs } => planted::run(shell, &bugs),
         Command::Proof => proof::run(shell),
         Command::Crash { seconds } => {
             test::go_on(shell, &["-p", "huon-testkit", "--test", "crash"], seconds)

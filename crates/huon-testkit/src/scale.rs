@@ -1,8 +1,9 @@
 //! How much a test does: a tenth of the promised figures in every test run, all of them in
 //! `make proof`, or as much as fits a given time.
 //!
-//! `HUON_PROOF=1` asks for all. `HUON_ROTATE` is a number that a proof derives from the commit, so
-//! that each commit is tried with seeds of its own. `HUON_SECONDS` asks to go on for so long.
+//! `HUON_PROOF=1` asks for all, `HUON_SHARE=n` for an n-th instead of a tenth. `HUON_ROTATE` is a
+//! number that a proof derives from the commit, so that each commit is tried with seeds of its own.
+//! `HUON_SECONDS` asks to go on for so long.
 
 use std::time::{Duration, Instant};
 
@@ -13,9 +14,14 @@ pub fn is_full() -> bool {
     std::env::var("HUON_PROOF").is_ok_and(|value| value == "1")
 }
 
-/// `full` in a proof, a tenth of it (rounded up) otherwise.
+/// `full` in a proof, a tenth of it (rounded up) otherwise, or as small a part as was asked for.
 pub fn share(full: u64) -> u64 {
-    if is_full() { full } else { full.div_ceil(10) }
+    if is_full() { full } else { full.div_ceil(number("HUON_SHARE").unwrap_or(10).max(1)) }
+}
+
+/// Whether figures have minimums: not in a run that was asked to be smaller than usual.
+pub fn has_minimums() -> bool {
+    is_full() || number("HUON_SHARE").is_none_or(|part| part <= 10)
 }
 
 /// The seed numbered `n` of the test `name`: the same in every test run, another for each commit in

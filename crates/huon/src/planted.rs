@@ -16,6 +16,47 @@
 //! | 8 | the checksum in judging a meta |
 //! | 9 | the poisoning after a failed flush: it is tried again |
 //! | 10 | one item of the free space, in each commit that has many |
+//! | 11 | taking back what an aborted level retired: its pages are free and in use |
+//! | 12 | the change of version by which a scan notices an edit |
+//! | 13 | the last byte of a separator |
+//! | 14 | the pin of a reader, once it has read what it pins |
+//! | 15 | the release order of the store that seals |
+//! | 16 | the takeover of a role from a dead holder |
+//! | 17 | the last page in use, in cutting off the free tail of the file |
+//! | 18 | the check of a value's length against its page |
+//! | 19 | the writing again after an interrupted write |
+//! | 20 | the rest of a write that was cut short |
+//! | 21 | the handler that makes handles dead in a forked child |
+//! | 22 | the verification of what was never flushed |
+//! | 23 | the burning of an id under which pages were written |
+//! | 24 | the fresh number for a page that was spilled and is edited again |
+//! | 101 | P1: the new generation of a client number that is given out again |
+//! | 102 | P2: the second look at a holder that does not wake its waiters |
+//! | 103 | P3: the comparison of the newest sealed snapshot with the base |
+//! | 104 | P4: the finishing of a dead flusher's candidate |
+//! | 105 | P5: the look whether the lock descriptor is still our own |
+//! | 107 | P7: the issued ids in choosing the next one |
+//! | 108 | P8: the retirement of pages that an aborted level wrote: they are free at once |
+//! | 109 | P9: publishing before the durable mark moves |
+//! | 110 | P10: the order of the marks that the writer reads, in flight before durable |
+//! | 111 | P11: the published and the sealed snapshot among the protected ones |
+//! | 112 | P12: the snapshot of a page's birth, in judging the page |
+//! | 113 | P13: a scan of the reader slots of one's own: that of the transaction before is used |
+//! | 114 | P14: the second look at the published mark after the pin |
+//! | 115 | P15: the oldest holder as the owner of a held page: it is the newest |
+//! | 116 | P16: the repair after an unclean end |
+
+use std::sync::Mutex;
+
+/// For number 113: remembers a scan of the reader slots and answers with the one before.
+#[derive(Default)]
+pub(crate) struct StaleScan(Mutex<Vec<u64>>);
+
+impl StaleScan {
+    pub(crate) fn swap(&self, pins: &mut Vec<u64>) {
+        std::mem::swap(&mut *self.0.lock().unwrap_or_else(|e| e.into_inner()), pins);
+    }
+}
 
 /// Whether bug `number` is planted.
 #[cfg(feature = "planted")]

@@ -34,6 +34,7 @@ use super::word::{Ordering, Word, fence};
 use super::{Identity, Shared};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
+use crate::planted;
 
 /// Names a sealed snapshot and the image that holds it, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -229,7 +230,7 @@ impl Board {
             (PAGE_BYTES, u64::from(identity.page_bytes)),
             (BOOT, boot0),
             (BOOT + 1, boot1),
-            (FLAGS, if start.repair_due { Flag::RepairDue as u64 } else { 0 }),
+            (FLAGS, if start.repair_due && !planted::is(116) { Flag::RepairDue as u64 } else { 0 }),
             (SLOT_CAPACITY, u64::from(SLOTS_FIRST)),
             (SLOT_HIGH, 0),
             (CLIENT_HIGH, client_high.min(u64::from(CLIENTS_MAX))),
@@ -310,7 +311,8 @@ impl Board {
 
     /// The id of the next write transaction: above all that were issued or sealed (P7).
     pub(crate) fn next_id(&self) -> u64 {
-        self.issued().max(self.sealed().txnid()).saturating_add(1)
+        let issued = if planted::is(107) { 0 } else { self.issued() };
+        issued.max(self.sealed().txnid()).saturating_add(1)
     }
 
     /// Burns all ids up to `id`: before the first page of a transaction is written (P7).
@@ -329,7 +331,9 @@ impl Board {
         self.fill_image(mark, image);
         reach(Point::ImageFilled);
         let sealed = &self.fixed()[SEALED];
-        sealed.compare_exchange(base.0, mark.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
+        let order = if planted::is(15) { Ordering::Relaxed } else { Ordering::AcqRel };
+        let base = if planted::is(103) { self.sealed() } else { base };
+        sealed.compare_exchange(base.0, mark.0, order, Ordering::Relaxed).ok()?;
         reach(Point::Sealed);
         let since = &self.fixed()[UNFLUSHED_SINCE];
         let now = clock::now_ms().max(1);
@@ -428,7 +432,7 @@ impl Board {
             // sees a mark that the writer protects anyway. Also keeps the copy above the second
             // look.
             fence(Ordering::SeqCst);
-            if fixed[PUBLISHED].load(Ordering::Relaxed) == mark.0 {
+            if fixed[PUBLISHED].load(Ordering::Relaxed) == mark.0 || planted::is(114) {
                 debug_assert!(
                     own[SLOT_PIN].load(Ordering::Relaxed) == mark.txnid(),
                     "P14: what is read is what is pinned"
@@ -464,12 +468,18 @@ impl Board {
         Ok(count())
     }
 
+    /// Only for a planted bug: the reader goes on without its pin.
+    pub(crate) fn forget_pin(&self, slot: &Slot) {
+        self.slot_words(slot.index())[SLOT_PIN].store(0, Ordering::Relaxed);
+    }
+
     /// What the writer must not harm besides readers' snapshots, in the order of P10.
     pub(crate) fn protected_marks(&self) -> ProtectedMarks {
         // Pairs with the fence of `nominate`: a flusher that took an older candidate is seen here.
         fence(Ordering::SeqCst);
+        let early = if planted::is(110) { self.durable() } else { Mark::default() };
         let in_flight = self.in_flight();
-        let durable = self.durable();
+        let durable = if planted::is(110) { early } else { self.durable() };
         let published = self.published();
         ProtectedMarks { in_flight, durable, published, sealed: self.sealed() }
     }
@@ -485,6 +495,7 @@ impl Board {
             return Ok(None);
         }
         if candidate != self.durable()
+            && !planted::is(104)
             && let Some(plan) = self.candidate_plan()
         {
             return self.check_plan(&plan).map(|()| Some(plan));
@@ -594,6 +605,10 @@ impl Board {
         self.store(meta + META_CEILING, done.ceiling);
         self.store(meta + META_MARK, done.mark.0);
         self.store(WRITTEN_DURABLE, self.load(PLAN_WRITTEN));
+        if planted::is(109) {
+            self.store(DURABLE, done.mark.0);
+            self.ring();
+        }
         self.publish(done.mark);
         reach(Point::FlushPublished);
         self.store(DURABLE, done.mark.0);

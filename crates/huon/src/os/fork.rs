@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::error::{Error, Result};
+use crate::planted;
 
 /// Most descriptors that one process can have registered.
 const DESCRIPTORS_MAX: usize = 4096;
@@ -79,7 +80,8 @@ impl OwnFile {
     /// Whether the descriptor still is what it was: not closed by a fork or by someone else, who
     /// might have given its number to another file. Costs a system call.
     pub(crate) fn intact(&self) -> bool {
-        !self.inherited() && inode_of(self.file.as_raw_fd()) == Some(self.inode)
+        !self.inherited()
+            && (planted::is(105) || inode_of(self.file.as_raw_fd()) == Some(self.inode))
     }
 }
 
@@ -171,6 +173,9 @@ fn install() -> Result<()> {
 }
 
 extern "C" fn in_child() {
+    if planted::is(21) {
+        return;
+    }
     GENERATION.fetch_add(1, Ordering::Relaxed);
     for entry in &ENTRIES[..HIGH.load(Ordering::Relaxed)] {
         let descriptor = entry.descriptor.load(Ordering::Acquire);

@@ -23,6 +23,7 @@ use super::layout::*;
 use super::word::{Ordering, Word, fence};
 use super::{clock, fork};
 use crate::error::{Error, Result};
+use crate::planted;
 
 /// How long a wait lasts before the holder's byte is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -220,7 +221,8 @@ impl Role {
             // Pairs with the fence of `leave_word`: it sees us, or the kernel sees that the word
             // changed.
             fence(Ordering::SeqCst);
-            self.board().shared().wait(self.at + ROLE_HOLDER, holder, left.min(LOOK_AGAIN));
+            let nap = if planted::is(102) { left } else { left.min(LOOK_AGAIN) };
+            self.board().shared().wait(self.at + ROLE_HOLDER, holder, nap);
         }
     }
 
@@ -230,7 +232,9 @@ impl Role {
         let mut holder = word.load(Ordering::Acquire);
         loop {
             // A word that names us is held as any other: nobody judges its own client (P2).
-            let dead = holder != 0 && !self.clients.is_alive(ClientId::of_word(holder))?;
+            let dead = holder != 0
+                && !self.clients.is_alive(ClientId::of_word(holder))?
+                && !planted::is(16);
             assert!(!dead || holder != self.me.word(), "P2: nobody judges its own client dead");
             if holder != 0 && !dead {
                 return Ok(Attempt::HeldBy(holder));

@@ -19,6 +19,7 @@ use super::limits::key_bytes_max;
 use super::order::KeyOrder;
 use super::probe::{Probe, Slot, Tie, seek, seek_between, slot_head, slot_key_bytes, slot_offset};
 use super::types::Reason;
+use crate::planted;
 use std::cmp::Ordering;
 
 /// What the payload of a cell is.
@@ -133,7 +134,9 @@ impl<'p> Leaf<'p> {
         let Some((key, rest)) = rest.split_at_checked(slot_key_bytes(slot)) else {
             return Err(Reason::Cell);
         };
-        let Some(payload) = rest.get(..(tag & ((1 << KIND_SHIFT) - 1)) as usize) else {
+        let bytes = (tag & ((1 << KIND_SHIFT) - 1)) as usize;
+        let bytes = if planted::is(18) { bytes.min(rest.len()) } else { bytes };
+        let Some(payload) = rest.get(..bytes) else {
             return Err(Reason::Cell);
         };
         let Some(kind) = PayloadKind::decode(tag >> KIND_SHIFT) else {

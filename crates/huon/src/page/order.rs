@@ -8,6 +8,7 @@
 //!
 //! Native little-endian integers are the reversed order with a fixed key length.
 
+use crate::planted;
 use std::cmp::Ordering;
 
 /// An order of keys.
@@ -113,7 +114,7 @@ impl KeyOrder for BytesOrder {
 
     #[inline]
     fn separator<'k>(&self, left: &[u8], right: &'k [u8]) -> &'k [u8] {
-        self.lead(right, self.common(left, right) + 1)
+        self.lead(right, self.common(left, right) + usize::from(!planted::is(13)))
     }
 
     fn join(&self, lead: &[u8], rest: &[u8], out: &mut [u8]) {

@@ -67,6 +67,7 @@ pub(crate) struct Store {
     upper_pages: AtomicU32,
     grow_pages: AtomicU32,
     buffers: Mutex<Vec<Buffer>>,
+    stale_scan: planted::StaleScan,
     /// Checksums of pages computed for reading (they are counted, so that tests can assert on
     /// them).
     pub(crate) verified_count: AtomicU64,
@@ -99,6 +100,7 @@ impl Store {
             upper_pages: AtomicU32::new(0),
             grow_pages: AtomicU32::new(0),
             buffers: Mutex::new(Vec::new()),
+            stale_scan: planted::StaleScan::default(),
             verified_count: AtomicU64::new(0),
         };
         store.measure()?;
@@ -258,6 +260,7 @@ impl Store {
     /// system's pages.
     pub(crate) fn shrink(&self, keep: u32, shrink: u32) -> Result<()> {
         let system_page = crate::os::system_page() as u64;
+        let keep = if planted::is(17) { keep - 1 } else { keep };
         let keep_bytes = self.offset(keep).next_multiple_of(system_page);
         let file_bytes = self.offset(self.file_pages.load(Ordering::Relaxed));
         if file_bytes < keep_bytes + self.offset(shrink) {
@@ -307,11 +310,16 @@ impl Ground for Store {
         }
         let mut lasting = Vec::new();
         self.slots.scan(&mut lasting)?;
+        if planted::is(113) {
+            self.stale_scan.swap(&mut lasting);
+        }
         if !planted::is(4) {
             lasting.extend([marks.durable.txnid(), marks.in_flight.txnid()]);
         }
         let mut all = lasting.clone();
-        all.extend([marks.published.txnid(), marks.sealed.txnid()]);
+        if !planted::is(111) {
+            all.extend([marks.published.txnid(), marks.sealed.txnid()]);
+        }
         for ids in [&mut lasting, &mut all] {
             ids.retain(|&id| id != 0);
             ids.sort_unstable();

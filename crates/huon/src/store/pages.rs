@@ -19,6 +19,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::page::{self, Item, Pgno, Ptr, Reason, RunRef, Txnid};
+use crate::planted;
 use crate::store::source::{PageSource, damaged};
 use crate::store::space::{SealedSpace, Shrink, Space, SpaceCounts};
 use crate::store::{Buffer, Store};
@@ -286,7 +287,7 @@ impl Pages {
 
     /// W4.
     fn before_write(&mut self) {
-        if self.counts.written_bytes == 0 {
+        if self.counts.written_bytes == 0 && !planted::is(23) {
             self.store.board.raise_issued(self.txnid.0);
         }
     }
@@ -322,8 +323,12 @@ impl Pages {
         let written = self.write_sorted(&out);
         self.lost |= written.is_err();
         self.store.recycle(scratch);
-        for (pgno, _, buffer) in out {
+        for (pgno, level, buffer) in out {
             self.store.met(Ptr { pgno: Pgno(pgno), birth: self.txnid });
+            if planted::is(24) {
+                self.dirty.insert(pgno, Dirty { buffer, level });
+                continue;
+            }
             self.store.recycle(buffer);
         }
         written
@@ -376,12 +381,17 @@ impl Pages {
     pub(crate) fn abort_level(&mut self) {
         let aborted = self.level();
         let level = self.pop_level();
-        self.space.cut_back(level.retired_mark);
+        if !planted::is(11) {
+            self.space.cut_back(level.retired_mark);
+        }
         let mine: Vec<u32> =
             self.dirty.iter().filter(|(_, d)| d.level == aborted).map(|(&pgno, _)| pgno).collect();
         mine.into_iter().for_each(|pgno| self.drop_buffer(Pgno(pgno)));
         for (pgno, pages, node) in level.written {
-            self.space.burn(pgno, pages, node);
+            match planted::is(108) {
+                true => self.space.give_back(pgno, pages),
+                false => self.space.burn(pgno, pages, node),
+            }
         }
     }
 

@@ -94,6 +94,7 @@ impl<'t> SeatKind<'t> {
     pub(crate) fn version(self) -> (u64, u64) {
         match self {
             SeatKind::Read(txn) => (txn.id(), 0),
+            SeatKind::Write(txn) if crate::planted::is(12) => (txn.id(), 1),
             SeatKind::Write(txn) => (txn.id(), txn.stamp() + 1),
         }
     }

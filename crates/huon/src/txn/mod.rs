@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::{self, Clients, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
 use crate::page::{CEILING_AHEAD, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, Txnid};
+use crate::planted;
 use crate::store::Store;
 use crate::store::pages::PagesCounts;
 use crate::txn::commit::Durability;
@@ -108,6 +109,9 @@ impl Core {
         let mut words = [0; META_HEAD_WORDS];
         let mark = self.store.board.read_published(&slot, &mut words);
         reach(Point::Pinned);
+        if planted::is(14) {
+            self.store.board.forget_pin(&slot);
+        }
         match MetaHead::decode(&words) {
             Ok(head) if head.txnid.0 == mark.txnid() => Ok((slot, head)),
             _ => {

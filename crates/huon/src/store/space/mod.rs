@@ -69,7 +69,7 @@ pub(crate) struct Protected {
 impl Protected {
     /// The oldest snapshot of `ids` that sees a page with this birth and end.
     fn oldest_holder(ids: &[u64], birth: u64, freed: u64) -> Option<u64> {
-        let at = ids.partition_point(|&s| s < birth);
+        let at = ids.partition_point(|&s| s < birth + u64::from(planted::is(112)));
         ids.get(at).copied().filter(|&s| s + u64::from(planted::is(5)) < freed)
     }
 
@@ -82,6 +82,10 @@ impl Protected {
         match item.is_chain() {
             true if self.all.binary_search(&item.freed).is_ok() => item.freed,
             true => 0,
+            false if planted::is(115) => {
+                let seen = self.lasting.iter().rev().find(|&&s| item.birth <= s && s < item.freed);
+                seen.copied().unwrap_or(0)
+            }
             false => Self::oldest_holder(&self.lasting, item.birth, item.freed).unwrap_or(0),
         }
     }
