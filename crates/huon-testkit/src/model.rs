@@ -261,31 +261,75 @@ impl Model {
 
     /// Compares everything that a snapshot shows; the answer is the first difference.
     pub fn compare(&self, txn: &ReadTxn) -> Result<(), String> {
-        let fail = |error: huon::Error| error.to_string();
+        self.compare_with(txn).map_err(|mismatch| mismatch.to_string())
+    }
+
+    /// The same, with errors told from differences.
+    pub fn compare_with(&self, txn: &ReadTxn) -> Result<(), Mismatch> {
         let mut names: Vec<Vec<u8>> = self.named().map(TableId::name).collect();
         names.sort();
-        let found = txn.table_names().map_err(fail)?;
+        let found = txn.table_names()?;
         if found != names {
-            return Err(format!("tables are {found:?}, expected {names:?}"));
+            return Err(format!("tables are {found:?}, expected {names:?}").into());
         }
         for id in TableId::all() {
             let open = match txn.open(&id.def()) {
                 // An ordinary record has the name.
                 Err(huon::Error::TableKind) if self.hides(id) => None,
-                open => open.map_err(fail)?,
+                open => open?,
             };
             match (open, self.table(id)) {
                 (None, None) => {}
                 (Some(table), Some(records)) => {
                     let mains = if id.is_main() { names.len() } else { 0 };
-                    compare_table(txn, table, records, mains).map_err(|what| {
-                        format!("table {:?}: {what}", id.name().escape_ascii().to_string())
-                    })?;
+                    let named = |mismatch| match mismatch {
+                        Mismatch::Different(what) => {
+                            let name = id.name();
+                            Mismatch::Different(format!(
+                                "table \"{}\": {what}",
+                                name.escape_ascii()
+                            ))
+                        }
+                        error => error,
+                    };
+                    compare_records(txn, table, records, mains).map_err(named)?;
                 }
-                (found, _) => return Err(format!("table {id:?} exists: {}", found.is_some())),
+                (found, _) => {
+                    return Err(format!("table {id:?} exists: {}", found.is_some()).into());
+                }
             }
         }
         Ok(())
+    }
+}
+
+/// Why a comparison failed.
+#[derive(Debug)]
+pub enum Mismatch {
+    /// The environment could not say.
+    Error(huon::Error),
+    /// It said something else.
+    Different(String),
+}
+
+impl From<huon::Error> for Mismatch {
+    fn from(error: huon::Error) -> Mismatch {
+        Mismatch::Error(error)
+    }
+}
+
+impl From<String> for Mismatch {
+    fn from(what: String) -> Mismatch {
+        Mismatch::Different(what)
+    }
+}
+
+impl std::fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Mismatch::Error(error) => error.fmt(f),
+            Mismatch::Different(what) => f.write_str(what),
+        }
     }
 }
 
@@ -297,26 +341,34 @@ pub fn compare_table<T: Txn>(
     records: &Records,
     hidden: usize,
 ) -> Result<(), String> {
-    let fail = |error: huon::Error| error.to_string();
+    compare_records(txn, table, records, hidden).map_err(|mismatch| mismatch.to_string())
+}
+
+fn compare_records<T: Txn>(
+    txn: &T,
+    table: RawTable,
+    records: &Records,
+    hidden: usize,
+) -> Result<(), Mismatch> {
     let mut expected = records.iter();
-    for found in table.iter(txn).map_err(fail)? {
-        same(Some(found.map_err(fail)?), expected.next(), "forward")?;
+    for found in table.iter(txn)? {
+        same(Some(found?), expected.next(), "forward")?;
     }
     same(None, expected.next(), "forward")?;
     let mut expected = records.iter().rev();
-    for found in table.iter(txn).map_err(fail)?.rev() {
-        same(Some(found.map_err(fail)?), expected.next(), "backward")?;
+    for found in table.iter(txn)?.rev() {
+        same(Some(found?), expected.next(), "backward")?;
     }
     same(None, expected.next(), "backward")?;
     for (key, value) in records.iter() {
-        let found = table.get(txn, key).map_err(fail)?;
+        let found = table.get(txn, key)?;
         if found != Some(&value[..]) {
-            return Err(format!("get {} gave {:?}", short(key), found.map(short)));
+            return Err(format!("get {} gave {:?}", short(key), found.map(short)).into());
         }
     }
-    let count = table.count(txn).map_err(fail)?;
+    let count = table.count(txn)?;
     if count != (records.count() + hidden) as u64 {
-        return Err(format!("count is {count}, expected {} + {hidden}", records.count()));
+        return Err(format!("count is {count}, expected {} + {hidden}", records.count()).into());
     }
     Ok(())
 }

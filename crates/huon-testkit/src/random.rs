@@ -54,3 +54,13 @@ pub fn digest(bytes: &[u8]) -> u64 {
     }
     hash ^ bytes.len() as u64
 }
+
+/// The same of words.
+pub fn digest_words(words: &[u64]) -> u64 {
+    let mut hash = 0xCBF2_9CE4_8422_2325u64;
+    for word in words {
+        hash = (hash ^ word).wrapping_mul(0x0100_0000_01B3);
+        hash ^= hash >> 29;
+    }
+    hash ^ words.len() as u64
+}

@@ -68,13 +68,8 @@ impl Env {
         plan: Option<&crate::os::FaultPlan>,
         options: &Options,
     ) -> Result<Env> {
-        use crate::os::{Faulty, MemoryFile};
-        let file = disk
-            .slot()
-            .get_or_init(|| Box::new(MemoryFile::new(disk.boot())))
-            .downcast_ref::<Arc<MemoryFile>>()
-            .ok_or(Error::Invalid("the simulated machine's lock file is something else"))?;
-        let shared = Arc::new(file.open());
+        use crate::os::Faulty;
+        let shared = Arc::new(disk.shared());
         let storage = disk.storage();
         let storage = match plan {
             Some(plan) => Box::new(Faulty::new(storage, plan.clone())),

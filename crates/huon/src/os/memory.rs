@@ -70,6 +70,19 @@ impl MemoryFile {
         })
     }
 
+    /// Makes it hold `image` on a machine whose boot is called `boot`, as a new one would.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn reset(&mut self, image: &[u64], boot: [u8; 16]) {
+        assert!(image.len() <= self.words.len(), "an image that the lock file has room for");
+        let used = self.allocated.swap(image.len(), Ordering::AcqRel).max(image.len());
+        let values = image.iter().copied().chain(std::iter::repeat(0));
+        for (word, value) in self.words[..used].iter().zip(values) {
+            word.store(value, Ordering::Relaxed);
+        }
+        self.boot = boot;
+        *self.state() = State::default();
+    }
+
     /// A handle of its own, as a process that opens the file gets it.
     pub(crate) fn open(self: &Arc<Self>) -> MemoryShared {
         let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);

@@ -63,7 +63,7 @@ pub(crate) use role::{Role, RoleKind};
 #[cfg(not(loom))]
 pub(crate) use shm::RealShared;
 #[cfg(any(test, feature = "simulation"))]
-pub use sim::{Event, SimDisk};
+pub use sim::{Event, SimDisk, sealed_image};
 pub(crate) use slots::{Slot, Slots};
 pub(crate) use word::Word;
 

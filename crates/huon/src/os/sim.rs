@@ -12,15 +12,15 @@
 //! Which images to make of the events is left to the test kit; failures on demand are in
 //! `faulty.rs`.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::counts::{Counters, IoCounts};
+use super::layout::{IMAGE_WORDS, IMAGES, IMAGES_COUNT, SEALED};
 use super::map::Map;
-use super::memory::MemoryFile;
+use super::memory::{MemoryFile, MemoryShared};
 use super::{Identity, Storage, parts_bytes, past_end};
 use crate::error::{Error, Result};
 
@@ -66,7 +66,7 @@ pub enum Event {
     },
 }
 
-/// A simulated machine with one data file (and, in its slot, the lock file beside it).
+/// A simulated machine with one data file, and the lock file beside it.
 ///
 /// A clone is the same machine.
 ///
@@ -89,7 +89,8 @@ struct Machine {
     /// Plays the inode.
     inode: u64,
     state: Mutex<State>,
-    slot: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// The lock file; `None` until somebody opens it.
+    lock_file: Mutex<Option<Arc<MemoryFile>>>,
 }
 
 struct State {
@@ -131,7 +132,7 @@ impl SimDisk {
     /// open.
     ///
     /// `same_boot`: only the processes died. Otherwise the machine was started anew, with another
-    /// [`SimDisk::boot`]. The slot is empty; it records, as a new machine does.
+    /// [`SimDisk::boot`]. There is no lock file; it records, as a new machine does.
     pub fn after_crash(&self, image: &[u8], same_boot: bool) -> Result<SimDisk> {
         let boot = if same_boot { self.boot() } else { boot_number() };
         SimDisk::build(image, self.machine.map.bytes(), self.machine.inode, boot)
@@ -150,8 +151,41 @@ impl SimDisk {
             loss: None,
             watch: None,
         };
-        let machine = Machine { map, inode, state: Mutex::new(state), slot: OnceLock::new() };
+        let lock_file = Mutex::new(None);
+        let machine = Machine { map, inode, state: Mutex::new(state), lock_file };
         Ok(SimDisk { machine: Arc::new(machine) })
+    }
+
+    /// Starts this machine again: what [`SimDisk::after_crash`] does, in the memory that it has
+    /// already. The file holds `image`; the lock file holds `lock`, or is missing; the boot is
+    /// `boot`, or a new one. Events, watcher and losses are forgotten.
+    ///
+    /// # Panics
+    ///
+    /// If somebody has the machine's files open, or `image` is longer than the file can become.
+    pub fn restart(&self, image: &[u8], boot: Option<[u8; 16]>, lock: Option<&[u64]>) {
+        let boot = boot.unwrap_or_else(boot_number);
+        let mut state = self.state();
+        assert!(state.holders.is_empty(), "nobody has a machine's file open while it starts");
+        let (old, new) = (state.file_bytes, image.len() as u64);
+        // SAFETY: we hold the state's lock, and nobody has the file open. Past the end of the file
+        // the memory is zero, as `grow` wants it.
+        unsafe {
+            self.machine.map.write(0, image);
+            self.machine.map.zero(new..old.max(new));
+        }
+        state.file_bytes = new;
+        state.events.clear();
+        state.boot = boot;
+        state.loss = None;
+        state.watch = None;
+        if let Some(file) = &mut *self.machine.lock_file() {
+            let file = Arc::get_mut(file).expect("nobody has a lock file open while it starts");
+            file.reset(lock.unwrap_or_default(), boot);
+        } else if let Some(lock) = lock {
+            drop(state);
+            self.clone().with_lock_image(lock);
+        }
     }
 
     /// Turns recording off: no more events, and no memory for them.
@@ -211,45 +245,29 @@ impl SimDisk {
 
     /// The words of the lock file as they are now; none if nobody has opened it yet.
     pub fn lock_image(&self) -> Vec<u64> {
-        let file = self.machine.slot.get().and_then(|slot| slot.downcast_ref::<Arc<MemoryFile>>());
-        file.map(|file| file.words_image()).unwrap_or_default()
+        self.machine.lock_file().as_ref().map(|file| file.words_image()).unwrap_or_default()
     }
 
     /// Puts a lock file that holds `words`, as [`SimDisk::lock_image`] gave them, beside the data
     /// file, unless there is one. Nobody has it open.
     pub fn with_lock_image(self, words: &[u64]) -> SimDisk {
         let boot = self.boot();
-        self.machine.slot.get_or_init(|| Box::new(MemoryFile::from_image(words, boot)));
+        self.machine.lock_file().get_or_insert_with(|| MemoryFile::from_image(words, boot));
         self
     }
 
     /// Changes a word of the lock file past everybody who uses it, as a stray or hostile process
     /// would. Nothing happens where there is no such word.
     pub fn poke_lock(&self, word: usize, value: u64) {
-        let file = self.machine.slot.get().and_then(|slot| slot.downcast_ref::<Arc<MemoryFile>>());
-        if let Some(file) = file {
+        if let Some(file) = &*self.machine.lock_file() {
             file.poke(word, value);
         }
     }
 
-    /// Makes the file hold `image`, as if it had never held anything else; no event. There is no
-    /// lock file afterwards.
-    ///
-    /// # Panics
-    ///
-    /// If somebody has the file open, or it is larger than the machine.
+    /// Makes the file hold `image`, as if it had never held anything else, after a reboot and
+    /// without a lock file: [`SimDisk::restart`].
     pub fn rewind(&mut self, image: &[u8]) {
-        let machine = Arc::get_mut(&mut self.machine).expect("a machine of its own");
-        let state = machine.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let (new, old) = (image.len() as u64, state.file_bytes);
-        // SAFETY: nobody else has the machine, hence the map.
-        unsafe {
-            machine.map.write(0, image);
-            machine.map.zero(new..old);
-        }
-        state.file_bytes = new;
-        state.events.clear();
-        machine.slot = OnceLock::new();
+        self.restart(image, None, None);
     }
 
     /// Calls `watch` after each recorded event, on the thread that caused it.
@@ -284,9 +302,10 @@ impl SimDisk {
         Box::new(SimFile { machine, handle: unique(), writable, counters: Counters::default() })
     }
 
-    /// Room for the lock file of this machine.
-    pub(crate) fn slot(&self) -> &OnceLock<Box<dyn Any + Send + Sync>> {
-        &self.machine.slot
+    /// Opens the lock file of this machine, as a client of its own.
+    pub(crate) fn shared(&self) -> MemoryShared {
+        let boot = self.boot();
+        self.machine.lock_file().get_or_insert_with(|| MemoryFile::new(boot)).open()
     }
 
     #[cfg(test)]
@@ -300,6 +319,15 @@ impl SimDisk {
     }
 }
 
+/// What a data file would hold as the meta of the newest sealed snapshot, from the words of a lock
+/// file; `None` where nothing is sealed.
+pub fn sealed_image(lock: &[u64]) -> Option<Vec<u8>> {
+    let mark = *lock.get(SEALED)?;
+    let start = IMAGES + mark as usize % IMAGES_COUNT * IMAGE_WORDS;
+    let words = lock.get(start..start + IMAGE_WORDS).filter(|_| mark != 0)?;
+    Some(words.iter().flat_map(|word| word.to_le_bytes()).collect())
+}
+
 /// A boot number that differs from all others of this process.
 fn boot_number() -> [u8; 16] {
     let mut boot = *b"simulated boot\0\0";
@@ -311,6 +339,10 @@ impl Machine {
     fn state(&self) -> MutexGuard<'_, State> {
         // A test that panicked elsewhere leaves nothing half done here.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_file(&self) -> MutexGuard<'_, Option<Arc<MemoryFile>>> {
+        self.lock_file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn identity(&self) -> Identity {
@@ -656,7 +688,7 @@ mod tests {
         let (disk, file) = disk(4096);
         file.write_at(&[b"x"], 0).unwrap();
         assert!(file.try_alone().unwrap());
-        assert!(disk.slot().set(Box::new(5_u32)).is_ok());
+        disk.clone().with_lock_image(&[5]);
         let killed = disk.after_crash(&disk.image(), true).unwrap();
         let rebooted = disk.after_crash(&disk.image(), false).unwrap();
         let other = SimDisk::from_image(&disk.image(), RESERVE).unwrap();
@@ -670,10 +702,37 @@ mod tests {
         file.write_at(&[b"y"], 0).unwrap();
         for later in [killed, rebooted, other] {
             assert_eq!(later.image()[0], b'x');
-            assert!(later.slot().get().is_none() && later.event_count() == 0);
+            assert!(later.lock_image().is_empty() && later.event_count() == 0);
             assert!(later.storage().try_alone().unwrap());
         }
-        assert!(disk.clone().slot().get().is_some());
+        assert_eq!(disk.clone().lock_image(), [5]);
+    }
+
+    #[test]
+    fn a_machine_that_starts_again_has_forgotten_everything() {
+        let (disk, file) = disk(3 * BLOCK_BYTES);
+        file.write_at(&[&[7; 3 * BLOCK_BYTES as usize]], 0).unwrap();
+        drop(file);
+        let (boot, identity) = (disk.boot(), disk.identity());
+        disk.restart(b"abc", Some(boot), Some(&[1, 2, 3]));
+        assert_eq!((disk.image(), disk.lock_image()), (b"abc".to_vec(), vec![1, 2, 3]));
+        assert_eq!((disk.boot(), disk.identity(), disk.event_count()), (boot, identity, 0));
+        disk.restart(b"longer", None, Some(&[4]));
+        assert_eq!((disk.image(), disk.lock_image()), (b"longer".to_vec(), vec![4]));
+        assert_ne!(disk.boot(), boot);
+        disk.restart(b"", None, None);
+        assert!(disk.lock_image().is_empty());
+        let file = disk.storage();
+        file.grow(2 * BLOCK_BYTES).unwrap();
+        assert!(disk.image().iter().all(|byte| *byte == 0), "what was there before is gone");
+    }
+
+    #[test]
+    #[should_panic(expected = "nobody has a machine's file open")]
+    fn a_machine_in_use_does_not_start_again() {
+        let (disk, file) = disk(4096);
+        file.try_join().unwrap();
+        disk.restart(b"", None, None);
     }
 
     #[test]

@@ -1,0 +1,402 @@
+//! Goes through the images of a script, judges each that differs from those before, and counts.
+//!
+//! 1. Images are told apart by what counts in them (`reach`). One is judged again where more is
+//!    owed of it, or where its length differs; and one in a few where only leftovers differ.
+//! 2. What is done to an image follows from its number, so that one can be replayed alone.
+
+use std::collections::HashSet;
+
+use huon::sim::sealed_image;
+use huon::{Durability, Recovery};
+
+use super::images::{Caps, Images, Shot};
+use super::oracle::{Case, Oracle, Verdict, more_work};
+use super::reach::Reach;
+use super::record::Trace;
+use super::script::{Play, Setup, Stage};
+use super::table::{Level, Table};
+use crate::random::{Random, digest};
+
+/// A script: what is done, how the environment is made, and with which page sizes.
+#[derive(Clone, Copy)]
+pub struct Script {
+    /// Its name.
+    pub name: &'static str,
+    /// What is done.
+    pub play: fn(&mut Stage) -> Play,
+    /// Changes the setup of [`Setup::small`].
+    pub setup: fn(&mut Setup),
+    /// Page sizes that it makes sense with.
+    pub pages: &'static [usize],
+}
+
+/// How much of a script is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope {
+    /// Page size.
+    pub page_bytes: usize,
+    /// Where random choices start.
+    pub seed: u64,
+    /// Images of each kind.
+    pub caps: Caps,
+    /// First crashes that are crashed again, and images of each second one.
+    pub twice: (usize, usize),
+}
+
+/// What judging a script came to.
+#[derive(Default)]
+pub struct Tally {
+    /// Distinct images, by level.
+    pub table: Table,
+    /// What tells the distinct images apart.
+    pub distinct: HashSet<u64>,
+    /// Images that were opened, each under each circumstance.
+    pub cases: u64,
+    /// Kills among them.
+    pub kills: u64,
+    /// How openings found their snapshot.
+    pub recovered: [u64; 6],
+    /// Flipped bits that were noticed.
+    pub noticed: u64,
+}
+
+impl Tally {
+    /// Adds another script's.
+    pub fn merge(&mut self, other: Tally) {
+        self.table.merge(&other.table);
+        self.distinct.extend(other.distinct);
+        self.cases += other.cases;
+        self.kills += other.kills;
+        self.noticed += other.noticed;
+        let both = self.recovered.iter_mut().zip(other.recovered);
+        both.for_each(|(sum, count)| *sum += count);
+    }
+}
+
+/// The one image that is to be replayed: `script@page/seed/image`, with one more image for a second
+/// crash.
+#[derive(Clone)]
+pub struct Target(Vec<String>);
+
+impl Target {
+    /// What `HUON_CRASH` asks for.
+    pub fn asked() -> Option<Target> {
+        let text = std::env::var("HUON_CRASH").ok()?;
+        Some(Target(text.split('/').map(str::to_owned).collect()))
+    }
+
+    /// Whether it is in this script at this size.
+    pub fn is_of(&self, script: &Script, page_bytes: usize) -> bool {
+        self.0[0] == format!("{}@{page_bytes}", script.name)
+    }
+
+    /// The seed that the run had.
+    pub fn seed(&self) -> Option<u64> {
+        self.0.get(1)?.parse().ok()
+    }
+
+    fn image(&self, depth: usize) -> Option<&str> {
+        self.0.get(2 + depth).map(String::as_str)
+    }
+}
+
+/// Plays a script, judges all its images, and gives the figures.
+///
+/// # Panics
+/// If an image is not as it must be; the message says how to replay it.
+pub fn judge(script: &Script, scope: Scope, target: Option<&Target>) -> Tally {
+    let mut setup = Setup::small(scope.page_bytes);
+    (script.setup)(&mut setup);
+    let mut stage = Stage::new(setup);
+    (script.play)(&mut stage).expect("nothing fails in this run");
+    let trace = stage.finish(0);
+    let mut run = Run {
+        script,
+        scope,
+        target,
+        tally: Tally::default(),
+        reach: Reach::default(),
+        twice_left: scope.twice.0,
+    };
+    Judge::new(&mut run, &trace, None).all(scope.caps);
+    run.tally
+}
+
+/// What all judges of a script share.
+struct Run<'r> {
+    script: &'r Script,
+    scope: Scope,
+    target: Option<&'r Target>,
+    tally: Tally,
+    reach: Reach,
+    /// First crashes that may still be crashed again.
+    twice_left: usize,
+}
+
+struct Judge<'r, 'j, 't> {
+    run: &'j mut Run<'r>,
+    trace: &'t Trace,
+    oracle: Oracle<'t>,
+    /// The first crash, if this judges a second one.
+    first: Option<String>,
+    /// Images that may still be judged.
+    left: usize,
+    /// The next number of each level.
+    numbers: [u64; Level::ALL.len()],
+    checked: HashSet<(u64, usize, usize, usize, u64)>,
+    reboots: HashSet<(u64, usize, u64)>,
+    words: Vec<u64>,
+    strangers: Vec<Vec<u64>>,
+    damaged: Vec<u8>,
+}
+
+impl<'r, 'j, 't> Judge<'r, 'j, 't> {
+    fn new(run: &'j mut Run<'r>, trace: &'t Trace, first: Option<String>) -> Self {
+        let left = if first.is_some() { run.scope.twice.1 } else { usize::MAX };
+        let strangers = if first.is_some() { Vec::new() } else { strangers(trace) };
+        Judge {
+            run,
+            trace,
+            oracle: Oracle::new(trace),
+            first,
+            left,
+            numbers: Default::default(),
+            checked: HashSet::new(),
+            reboots: HashSet::new(),
+            words: Vec::new(),
+            strangers,
+            damaged: Vec::new(),
+        }
+    }
+
+    fn all(&mut self, caps: Caps) {
+        let random = Random::new(self.run.scope.seed);
+        Images::new(self.trace, caps, random, &mut |shot| self.take(&shot)).make();
+    }
+
+    fn depth(&self) -> usize {
+        usize::from(self.first.is_some())
+    }
+
+    /// Whether only another image is to be looked at.
+    fn is_passed_over(&self, name: &str) -> bool {
+        let asked = self.run.target.and_then(|target| target.image(self.depth()));
+        asked.is_some_and(|asked| asked != name)
+    }
+
+    /// The column that an image is counted in.
+    fn column(&self, level: Level) -> Level {
+        if self.first.is_some() { Level::Twice } else { level }
+    }
+
+    fn count(&mut self, level: Level, digest: u64) {
+        if self.run.tally.distinct.insert(digest) {
+            let column = self.column(level);
+            self.run.tally.table.add(self.run.script.name, column, 1);
+        }
+    }
+
+    fn fail(&self, name: &str, what: &str) -> ! {
+        // What more is said of an image is not a part of its name.
+        let (name, more) = name.split_once(' ').unwrap_or((name, ""));
+        let (script, scope) = (self.run.script.name, self.run.scope);
+        let first = self.first.as_ref().map_or(String::new(), |first| format!("{first}/"));
+        let proof = if crate::scale::is_full() { "HUON_PROOF=1 " } else { "" };
+        panic!(
+            "{what}\n  in script \"{script}\" with pages of {} bytes, image {first}{name} {more}; \
+             replay:\n  {proof}HUON_CRASH='{script}@{}/{}/{first}{name}' \
+             cargo test -p huon-testkit --test crash",
+            scope.page_bytes, scope.page_bytes, scope.seed
+        )
+    }
+
+    fn judge(&mut self, name: &str, case: &Case<'_>) -> Verdict {
+        self.run.tally.cases += 1;
+        let verdict = self.oracle.judge(case).unwrap_or_else(|what| {
+            let how = match (case.lock, case.same_boot) {
+                (None, false) => "power cut",
+                (None, true) => "lock file lost",
+                (Some(_), false) => "power cut, old lock file",
+                (Some(_), true) => "same boot, with a lock file",
+            };
+            self.fail(name, &format!("{how}: {what}"))
+        });
+        self.run.tally.recovered[kind(verdict.recovery)] += 1;
+        verdict
+    }
+
+    fn take(&mut self, shot: &Shot<'_>) {
+        let number = self.numbers[shot.level as usize];
+        self.numbers[shot.level as usize] += 1;
+        let name = &format!("{}.{number}", shot.level);
+        if self.left == 0 {
+            return;
+        }
+        let mut dice = Random::new(self.run.scope.seed ^ digest(name.as_bytes()));
+        if !self.is_passed_over(name) {
+            self.power_cut(name, shot, &mut dice);
+        }
+        if shot.whole {
+            self.kills(name, shot, &mut dice);
+        }
+    }
+
+    fn power_cut(&mut self, name: &str, shot: &Shot<'_>, dice: &mut Random) {
+        let (oldest, newest) = (self.trace.oldest(shot.at), self.trace.newest(shot.upto));
+        let case =
+            Case { image: shot.image, lock: None, same_boot: false, oldest, newest, at: shot.at };
+        let digest = self.run.reach.digest(shot.image, None);
+        self.count(shot.level, digest);
+        let is_new = self.checked.insert((digest, shot.image.len(), oldest, newest, 0));
+        if !is_new && !dice.chance(6) {
+            return;
+        }
+        self.left -= 1;
+        let verdict = self.judge(name, &case);
+        if self.first.is_some() || !is_new {
+            return;
+        }
+        if dice.chance(10) {
+            self.reboots(name, &case, digest, shot.at, dice);
+        }
+        if dice.chance(5) {
+            self.flip(name, &case, dice);
+        }
+        let targeted = self.run.target.is_some_and(|target| target.image(1).is_some());
+        let likely = if verdict.recovery == Recovery::Clean { 1 } else { 4 };
+        if targeted || dice.chance(likely) && self.run.twice_left > 0 {
+            self.run.twice_left = self.run.twice_left.saturating_sub(1);
+            let stage = Stage::after_power_cut(self.trace, shot.image, verdict.state..=newest);
+            self.again(name, stage, 0);
+        }
+    }
+
+    /// Kills at this moment, at each point that was come to.
+    fn kills(&mut self, name: &str, shot: &Shot<'_>, dice: &mut Random) {
+        let trace = self.trace;
+        let first = trace.kills.partition_point(|kill| kill.at < shot.at);
+        let here = trace.kills[first..].iter().take_while(|kill| kill.at == shot.at);
+        for (i, kill) in here.enumerate() {
+            let name = &format!("{name}k{i}");
+            if self.left == 0 || self.is_passed_over(name) {
+                continue;
+            }
+            kill.lock.words(&mut self.words);
+            let words = std::mem::take(&mut self.words);
+            let digest = self.run.reach.digest(shot.image, sealed_image(&words).as_deref());
+            self.count(Level::Prefix, digest);
+            let key = (digest, shot.image.len(), kill.state, kill.state, kill.lock.digest);
+            if self.checked.insert(key) {
+                let lock = Some(&words[..]);
+                let (oldest, newest, at) = (kill.state, kill.state, kill.at);
+                let case = Case { image: shot.image, lock, same_boot: true, oldest, newest, at };
+                self.left -= 1;
+                self.run.tally.kills += 1;
+                self.judge(&format!("{name} ({})", kill.point), &case);
+                let targeted = self.run.target.is_some_and(|target| target.image(1).is_some());
+                let again = targeted || dice.chance(3) && self.run.twice_left > 0;
+                if again && self.first.is_none() {
+                    self.run.twice_left = self.run.twice_left.saturating_sub(1);
+                    let stage = Stage::after_kill(trace, shot.image, kill);
+                    self.again(name, stage, kill.at);
+                }
+            }
+            self.words = words;
+        }
+    }
+
+    /// Crashes again while what a crash left is opened, repaired and written to.
+    fn again(&mut self, name: &str, mut stage: Stage, from: usize) {
+        let work = |stage: &mut Stage| -> Play {
+            stage.commit(0, Durability::Durable, |edit| more_work(edit, 0))?;
+            stage.commit(0, Durability::Lazy, |edit| more_work(edit, 1))
+        };
+        work(&mut stage).expect("nothing fails in this run");
+        let trace = stage.finish(from);
+        Judge::new(&mut *self.run, &trace, Some(name.to_owned())).all(Caps::TWICE);
+    }
+
+    /// The same image with another boot or another lock file.
+    fn reboots(&mut self, name: &str, case: &Case<'_>, digest: u64, at: usize, dice: &mut Random) {
+        let trace = self.trace;
+        let kills = &trace.kills[..trace.kills.partition_point(|kill| kill.at <= at)];
+        let Some(last) = kills.last() else { return };
+        let stale = &kills[dice.index(kills.len())];
+        let mut words = Vec::new();
+        for (variant, kill) in [None, Some(last), Some(last), Some(stale)].into_iter().enumerate() {
+            if let Some(kill) = kill {
+                kill.lock.words(&mut words);
+            }
+            let lock = kill.map(|_| &words[..]);
+            // What the lock file calls sealed may show if all of it is there.
+            let newest = case.newest.max(kill.map_or(0, |kill| kill.state));
+            // Without a lock file a new boot is nothing new.
+            let case = Case { lock, same_boot: variant != 1, newest, ..*case };
+            let lock_digest = kill.map_or(0, |kill| kill.lock.digest);
+            self.reboot(name, &case, (digest, variant, lock_digest));
+        }
+        for i in 0..self.strangers.len() {
+            let stranger = std::mem::take(&mut self.strangers[i]);
+            let case = Case { lock: Some(&stranger), same_boot: true, ..*case };
+            self.reboot(name, &case, (digest, 4 + i, 0));
+            self.strangers[i] = stranger;
+        }
+    }
+
+    fn reboot(&mut self, name: &str, case: &Case<'_>, key: (u64, usize, u64)) {
+        if self.reboots.insert(key) {
+            self.run.tally.table.add(self.run.script.name, Level::Reboot, 1);
+            self.judge(&format!("{name} (reboot {})", key.1), case);
+        }
+    }
+
+    /// One flipped bit on top, in something that counts.
+    fn flip(&mut self, name: &str, case: &Case<'_>, dice: &mut Random) {
+        let spans = self.run.reach.spans(case.image);
+        let span = spans[dice.index(spans.len())].clone();
+        let byte = span.start + dice.index(span.len());
+        self.damaged.clear();
+        self.damaged.extend_from_slice(case.image);
+        self.damaged[byte] ^= 1 << dice.below(8);
+        let damaged = std::mem::take(&mut self.damaged);
+        let digest = self.run.reach.digest(&damaged, None);
+        self.count(Level::Flip, digest);
+        self.run.tally.cases += 1;
+        let case = Case { image: &damaged, ..*case };
+        match self.oracle.judge_damaged(&case, byte < super::canvas::METAS_END) {
+            Ok(noticed) => self.run.tally.noticed += u64::from(noticed),
+            Err(what) => self.fail(name, &format!("a flipped bit in byte {byte}: {what}")),
+        }
+        self.damaged = damaged;
+    }
+}
+
+/// Lock files that belong to other data files: one with this file's inode, one with another.
+fn strangers(trace: &Trace) -> Vec<Vec<u64>> {
+    let same = trace.machine.after_crash(&[], true).expect("a machine");
+    let other = huon::sim::SimDisk::new(trace.setup.reserve_bytes).expect("a machine");
+    other.set_boot(trace.machine.boot());
+    let busy = |disk: huon::sim::SimDisk| {
+        let env = trace.setup.options().open_simulated(&disk).expect("a new environment");
+        for _ in 0..3 {
+            let mut txn = env.write().expect("begin");
+            let main = txn.create(&crate::model::TableId::MAIN.def()).expect("the main table");
+            main.put(&mut txn, b"somewhere else", b"").expect("put");
+            txn.commit_with(Durability::Lazy).expect("commit");
+        }
+        disk.lock_image()
+    };
+    vec![busy(same), busy(other)]
+}
+
+/// The place of a way to recover in [`Tally::recovered`].
+fn kind(recovery: Recovery) -> usize {
+    match recovery {
+        Recovery::New => 0,
+        Recovery::Clean => 1,
+        Recovery::Newest => 2,
+        Recovery::Flushed => 3,
+        Recovery::SteppedBack => 4,
+        _ => 5,
+    }
+}

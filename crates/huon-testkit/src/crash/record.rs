@@ -1,0 +1,267 @@
+//! What a script leaves behind: every change of the file, every state it committed, and the lock
+//! file at every point between the steps of the engine.
+//!
+//! 1. A moment is a number of events: at moment `n` the first `n` events have happened.
+//! 2. A state may show from the first event after its commit began. It must show after a kill once
+//!    it is sealed, and after a power cut once it was acknowledged as durable.
+//! 3. All of a record is made by one thread.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use huon::sim::{Event, Point, SimDisk, on_points};
+
+use super::script::Setup;
+use crate::model::Model;
+use crate::random::digest_words;
+
+/// What a commit made.
+#[derive(Clone)]
+pub(super) struct State {
+    /// What the snapshot itself says which state it is.
+    pub(super) number: u32,
+    pub(super) model: Model,
+    pub(super) txnid: u64,
+    /// The moment when its commit began.
+    pub(super) begun: usize,
+    /// The moment from which no power cut may take it away.
+    pub(super) durable: Option<usize>,
+    /// The moment from which it must not show any more: another time has begun without it.
+    pub(super) gone: Option<usize>,
+}
+
+/// The end of all processes at some point.
+#[derive(Clone)]
+pub(super) struct Kill {
+    pub(super) at: usize,
+    pub(super) point: &'static str,
+    pub(super) lock: LockImage,
+    /// The newest sealed state, and the newest one acknowledged as durable.
+    pub(super) state: usize,
+    pub(super) durable: usize,
+}
+
+/// A moment, and how much of a record was made by then.
+#[derive(Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) at: usize,
+    pub(super) kills: usize,
+    pub(super) sealed: usize,
+    pub(super) durable: usize,
+}
+
+/// The words of a lock file, in chunks shared with the images before it.
+#[derive(Clone)]
+pub(super) struct LockImage {
+    chunks: Vec<Arc<[u64]>>,
+    pub(super) digest: u64,
+}
+
+const CHUNK_WORDS: usize = 512;
+
+impl LockImage {
+    fn of(words: &[u64], before: Option<&LockImage>) -> LockImage {
+        let old = before.map(|image| &image.chunks[..]).unwrap_or_default();
+        let chunk = |(i, chunk): (usize, &[u64])| match old.get(i) {
+            Some(old) if **old == *chunk => old.clone(),
+            _ => chunk.into(),
+        };
+        let chunks = words.chunks(CHUNK_WORDS).enumerate().map(chunk).collect();
+        LockImage { chunks, digest: digest_words(words) }
+    }
+
+    /// All words, into `out`.
+    pub(super) fn words(&self, out: &mut Vec<u64>) {
+        out.clear();
+        self.chunks.iter().for_each(|chunk| out.extend_from_slice(chunk));
+    }
+}
+
+/// A script's record while it is being made.
+#[derive(Default)]
+pub(super) struct Record {
+    /// Events of machines that came to their end.
+    pub(super) before: Vec<Event>,
+    pub(super) states: Vec<State>,
+    pub(super) kills: Vec<Kill>,
+    /// When each transaction wrote: from its beginning until it was sealed or given up.
+    pub(super) spans: Vec<Range<usize>>,
+    /// The newest sealed state.
+    pub(super) sealed: usize,
+    /// The state that is being committed, until it is sealed.
+    pub(super) committing: Option<usize>,
+    /// When the running transaction began.
+    pub(super) running: Option<usize>,
+}
+
+impl Record {
+    /// States up to `state` must survive power cuts from moment `now` on.
+    pub(super) fn acknowledge(&mut self, state: usize, now: usize) {
+        for state in &mut self.states[..=state] {
+            state.durable.get_or_insert(now);
+        }
+    }
+
+    /// The running transaction, if there is one, has ended.
+    pub(super) fn end_span(&mut self, now: usize) {
+        if let Some(begin) = self.running.take().filter(|begin| *begin < now) {
+            self.spans.push(begin..now);
+        }
+    }
+
+    /// The newest state acknowledged as durable.
+    fn durable(&self) -> usize {
+        self.states.iter().rposition(|state| state.durable.is_some()).unwrap_or(0)
+    }
+
+    /// What is true now, when `at` events have happened.
+    pub(super) fn moment(&self, at: usize) -> Moment {
+        Moment { at, kills: self.kills.len(), sealed: self.sealed, durable: self.durable() }
+    }
+
+    /// Forgets all that happened after a moment.
+    pub(super) fn rewind(&mut self, to: Moment) {
+        self.states.truncate(to.sealed + 1);
+        self.states[to.durable + 1..].iter_mut().for_each(|state| state.durable = None);
+        self.kills.truncate(to.kills);
+        self.spans.retain(|span| span.end <= to.at);
+        self.end_span(to.at);
+        self.sealed = to.sealed;
+        self.committing = None;
+    }
+
+    fn note(&mut self, disk: &SimDisk, point: Point) {
+        let now = self.before.len() + disk.event_count();
+        match point {
+            // Readers only touch their slots.
+            Point::SlotClaimed | Point::Pinned => return,
+            Point::Begun => self.running = Some(now),
+            Point::Sealed => {
+                // A repair seals, too, and makes no new state.
+                if let Some(state) = self.committing.take() {
+                    self.sealed = state;
+                    self.end_span(now);
+                }
+            }
+            // What the opening did not choose can come back until the repair is on the disk.
+            Point::RepairFlushed => {
+                for state in &mut self.states[self.sealed + 1..] {
+                    state.gone.get_or_insert(now);
+                }
+            }
+            _ => {}
+        }
+        self.note_kill(disk, point.name());
+    }
+
+    /// Notes what a kill would leave now.
+    pub(super) fn note_kill(&mut self, disk: &SimDisk, point: &'static str) {
+        let at = self.before.len() + disk.event_count();
+        let lock = LockImage::of(&disk.lock_image(), self.kills.last().map(|kill| &kill.lock));
+        let (state, durable) = (self.sealed, self.durable());
+        self.kills.push(Kill { at, point, lock, state, durable });
+    }
+}
+
+/// What is to happen at a point, once.
+type Ambush = (Point, Box<dyn FnOnce()>);
+
+struct Recorder {
+    disk: SimDisk,
+    record: Rc<RefCell<Record>>,
+    ambush: Option<Ambush>,
+}
+
+thread_local! {
+    static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
+}
+
+/// Records what this thread does to `disk` from now on, in place of what it recorded before.
+pub(super) fn start(disk: &SimDisk, record: &Rc<RefCell<Record>>) {
+    on_points(came_to);
+    let recorder = Recorder { disk: disk.clone(), record: record.clone(), ambush: None };
+    RECORDER.set(Some(recorder));
+}
+
+/// Records nothing any more.
+pub(super) fn stop() {
+    RECORDER.set(None);
+}
+
+/// Calls `act` when this thread comes to `point` next.
+pub(super) fn lie_in_wait(point: Point, act: impl FnOnce() + 'static) {
+    RECORDER.with_borrow_mut(|recorder| {
+        let recorder = recorder.as_mut().expect("a script is being recorded");
+        recorder.ambush = Some((point, Box::new(act)));
+    });
+}
+
+/// Whether the last ambush is still waiting; it is called off.
+pub(super) fn call_off() -> bool {
+    RECORDER.with_borrow_mut(|recorder| {
+        recorder.as_mut().is_some_and(|recorder| recorder.ambush.take().is_some())
+    })
+}
+
+fn came_to(point: Point) {
+    let ambush = RECORDER.with_borrow_mut(|recorder| {
+        let recorder = recorder.as_mut()?;
+        recorder.record.borrow_mut().note(&recorder.disk, point);
+        recorder.ambush.take_if(|(place, _)| *place == point)
+    });
+    if let Some((_, act)) = ambush {
+        act();
+    }
+}
+
+/// A finished record.
+pub(super) struct Trace {
+    pub(super) setup: Setup,
+    /// The machine that it happened on, for others like it; its boot is that of the script.
+    pub(super) machine: SimDisk,
+    /// The file before the first event, all of it on the disk.
+    pub(super) first: Arc<[u8]>,
+    pub(super) events: Vec<Event>,
+    pub(super) states: Vec<State>,
+    pub(super) kills: Vec<Kill>,
+    pub(super) spans: Vec<Range<usize>>,
+    /// Images are made of moments from here on only.
+    pub(super) from: usize,
+}
+
+impl Trace {
+    /// The oldest state that a power cut at this moment may leave.
+    pub(super) fn oldest(&self, at: usize) -> usize {
+        let durable = |state: &State| state.durable.is_some_and(|durable| durable <= at);
+        self.states.iter().rposition(durable).unwrap_or(0)
+    }
+
+    /// The newest state that can show in an image of events before this moment.
+    pub(super) fn newest(&self, upto: usize) -> usize {
+        self.states.iter().rposition(|state| state.begun < upto).unwrap_or(0)
+    }
+
+    /// The events between flushes that ended, each range without the flush; all of them, in order.
+    pub(super) fn epochs(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let mut start = 0;
+        std::iter::from_fn(move || {
+            let begin = (start <= self.events.len()).then_some(start)?;
+            let rest = &self.events[begin..];
+            let length = rest.iter().position(|event| *event == Event::Sync).unwrap_or(rest.len());
+            start = begin + length + 1;
+            Some(begin..begin + length)
+        })
+    }
+
+    /// Whether a state, though old enough, belongs to a time that had been given up by then.
+    pub(super) fn is_gone(&self, state: usize, at: usize) -> bool {
+        self.states[state].gone.is_some_and(|gone| gone <= at)
+    }
+
+    /// The state that a snapshot calls itself.
+    pub(super) fn numbered(&self, number: u32) -> Option<usize> {
+        self.states.iter().position(|state| state.number == number)
+    }
+}

@@ -1,0 +1,472 @@
+//! A script while it runs: a few transactions of a few clients on a simulated machine, beside a
+//! model.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use huon::sim::{Point, SimDisk};
+use huon::{Durability, Env, Options, ReadTxn, WriteTxn};
+
+use super::record::{self, Kill, Moment, Record, State, Trace};
+use crate::model::{Model, TableId};
+use crate::program::{self, Value};
+
+/// How a script's environment is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Setup {
+    /// Page size.
+    pub page_bytes: usize,
+    /// Limit of buffered pages, in pages.
+    pub spill_pages: usize,
+    /// Growth step in pages.
+    pub grow_pages: usize,
+    /// Free tails of so many pages are given back; 0: never.
+    pub shrink_pages: usize,
+    /// How much the file can grow to.
+    pub reserve_bytes: u64,
+}
+
+impl Setup {
+    /// Small steps of everything.
+    pub fn small(page_bytes: usize) -> Setup {
+        Setup {
+            page_bytes,
+            spill_pages: 1000,
+            grow_pages: 8,
+            shrink_pages: 0,
+            reserve_bytes: 4 << 20,
+        }
+    }
+
+    pub(super) fn options(&self) -> Options {
+        let mut options = Env::options();
+        options
+            .page_bytes(self.page_bytes)
+            .upper_bytes(self.reserve_bytes)
+            .grow_bytes((self.grow_pages * self.page_bytes) as u64)
+            .shrink_bytes((self.shrink_pages * self.page_bytes) as u64)
+            .spill_bytes(self.spill_pages * self.page_bytes);
+        options
+    }
+
+    /// An empty environment, the same one each time: images of different runs can be compared.
+    fn first(&self) -> Arc<[u8]> {
+        static FIRST: Mutex<Option<HashMap<Setup, Arc<[u8]>>>> = Mutex::new(None);
+        let mut first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
+        let image = first.get_or_insert_default().entry(*self).or_insert_with(|| {
+            let disk = SimDisk::new(self.reserve_bytes).expect("a machine");
+            drop(self.options().open_simulated(&disk).expect("a new environment"));
+            disk.image().into()
+        });
+        image.clone()
+    }
+}
+
+/// The state that a commit in this mode promises to keep through power cuts once it has returned,
+/// if it made state `state`. What the environment itself calls durable is owed in any mode.
+fn promised(durability: Durability, state: usize) -> Option<usize> {
+    (durability == Durability::Durable).then_some(state)
+}
+
+/// The environment failed, as it was made to: the script ends here.
+#[derive(Debug)]
+pub struct Halt;
+
+/// What a script and its steps give.
+pub type Play = Result<(), Halt>;
+
+/// The key of the main table that says which state a snapshot shows.
+pub(super) const STATE: &[u8] = b"state";
+
+/// A script while it runs.
+pub struct Stage {
+    desk: Desk,
+    first: Arc<[u8]>,
+    /// The clients that are open.
+    pub envs: Vec<Env>,
+}
+
+/// What everybody on the stage shares.
+#[derive(Clone)]
+struct Desk {
+    setup: Setup,
+    disk: SimDisk,
+    record: Rc<RefCell<Record>>,
+    /// Flushes are made to fail; otherwise every error ends the test.
+    may_fail: bool,
+}
+
+impl Desk {
+    fn now(&self) -> usize {
+        self.record.borrow().before.len() + self.disk.event_count()
+    }
+
+    fn base_model(&self) -> Model {
+        let record = self.record.borrow();
+        record.states[record.sealed].model.clone()
+    }
+
+    fn done<T>(&self, result: huon::Result<T>, what: &str) -> Result<T, Halt> {
+        match result {
+            Err(huon::Error::Io(_) | huon::Error::Poisoned) if self.may_fail => Err(Halt),
+            result => Ok(result.unwrap_or_else(|error| panic!("{what}: {error}"))),
+        }
+    }
+
+    fn commit(&self, env: &Env, durability: Durability, work: impl FnOnce(&mut Edit<'_>)) -> Play {
+        let mut txn = self.done(env.write(), "begin")?;
+        let mut model = self.base_model();
+        let number = self.record.borrow().states.last().map_or(0, |state| state.number + 1);
+        let page_bytes = self.setup.page_bytes;
+        let mut edit = Edit { txn: &mut txn, model: &mut model, page_bytes };
+        work(&mut edit);
+        edit.note_state(number);
+        let (begun, txnid) = (self.now(), txn.id());
+        {
+            let mut record = self.record.borrow_mut();
+            record.committing = Some(record.states.len());
+            record.states.push(State { number, model, txnid, begun, durable: None, gone: None });
+        }
+        let state = self.record.borrow().states.len() - 1;
+        self.done(txn.commit_with(durability), "commit")?;
+        self.settled(env, promised(durability, state));
+        Ok(())
+    }
+
+    /// After something that may have flushed: `promised` and all that the environment calls durable
+    /// is owed from now on.
+    fn settled(&self, env: &Env, promised: Option<usize>) {
+        let (now, durable_id) = (self.now(), env.durable_id());
+        let mut record = self.record.borrow_mut();
+        let sealed = record.sealed;
+        let known = record.states[..=sealed].iter().rposition(|state| state.txnid <= durable_id);
+        let owed = promised.max(known).expect("the first state is durable");
+        record.acknowledge(owed, now);
+    }
+}
+
+/// A write transaction of a script, beside its model.
+pub struct Edit<'e> {
+    /// The transaction.
+    pub txn: &'e mut WriteTxn,
+    /// Its model.
+    pub model: &'e mut Model,
+    pub(super) page_bytes: usize,
+}
+
+impl Edit<'_> {
+    /// Size of the environment's pages.
+    pub fn page_bytes(&self) -> usize {
+        self.page_bytes
+    }
+
+    /// Puts record `n` with a value of `bytes` bytes; creates the table if need be.
+    pub fn put(&mut self, id: u8, n: u64, bytes: usize) {
+        let id = TableId(id);
+        let table = self.txn.create(&id.def()).expect("create");
+        let key = program::key(id.order(), self.page_bytes, n);
+        let value = Value { bytes, seed: n ^ self.txn.id() }.make();
+        table.put(self.txn, &key, &value).expect("put");
+        self.model.create(id);
+        let records = self.model.table_mut(id).expect("it was created");
+        records.put(id.order().sort_key(&key), &key, &value);
+    }
+
+    /// Puts many records.
+    pub fn fill(&mut self, id: u8, numbers: impl IntoIterator<Item = u64>, bytes: usize) {
+        numbers.into_iter().for_each(|n| self.put(id, n, bytes));
+    }
+
+    /// Deletes record `n`.
+    pub fn delete(&mut self, id: u8, n: u64) {
+        let id = TableId(id);
+        let Some(table) = self.txn.open(&id.def()).expect("open") else { return };
+        let key = program::key(id.order(), self.page_bytes, n);
+        table.delete(self.txn, &key).expect("delete");
+        if let Some(records) = self.model.table_mut(id) {
+            records.delete(&id.order().sort_key(&key));
+        }
+    }
+
+    /// Deletes the table.
+    pub fn drop_table(&mut self, id: u8) {
+        let id = TableId(id);
+        let Some(table) = self.txn.open(&id.def()).expect("open") else { return };
+        table.drop_table(self.txn).expect("drop");
+        self.model.drop_table(id);
+    }
+
+    /// Deletes all records of the table.
+    pub fn clear(&mut self, id: u8) {
+        let id = TableId(id);
+        let Some(table) = self.txn.open(&id.def()).expect("open") else { return };
+        table.clear(self.txn).expect("clear");
+        self.model.table_mut(id).expect("it exists").clear();
+    }
+
+    /// Gives the table its other name.
+    pub fn rename(&mut self, id: u8) {
+        let id = TableId(id);
+        let Some(table) = self.txn.open(&id.def()).expect("open") else { return };
+        table.rename(self.txn, &id.renamed().name()).expect("rename");
+        self.model.rename(id, id.renamed());
+    }
+
+    /// Builds the table, which must be empty or missing, from `count` records.
+    pub fn build(&mut self, id: u8, count: u64, bytes: usize) {
+        let id = TableId(id);
+        let order = id.order();
+        let table = self.txn.create(&id.def()).expect("create");
+        self.model.create(id);
+        let mut keys: Vec<Vec<u8>> =
+            (0..count).map(|n| program::key(order, self.page_bytes, n)).collect();
+        keys.sort_by_key(|key| order.sort_key(key));
+        keys.dedup();
+        let seed = self.txn.id();
+        let value = |n: usize| Value { bytes, seed: seed ^ n as u64 }.make();
+        let add = |append: &mut huon::Append<'_, huon::Bytes, huon::Bytes>| {
+            keys.iter().enumerate().try_for_each(|(n, key)| append(key, &value(n)))
+        };
+        table.build(self.txn, add).expect("build");
+        let records = self.model.table_mut(id).expect("it was created");
+        for (n, key) in keys.iter().enumerate() {
+            records.put(order.sort_key(key), key, &value(n));
+        }
+    }
+
+    /// A nested level, kept or undone.
+    pub fn nested(&mut self, keep: bool, work: impl FnOnce(&mut Edit<'_>)) {
+        let before = self.model.clone();
+        let (model, page_bytes) = (&mut *self.model, self.page_bytes);
+        let done = self.txn.nested(|txn| {
+            work(&mut Edit { txn, model, page_bytes });
+            if keep { Ok(()) } else { Err(huon::Error::Invalid("undone")) }
+        });
+        if done.is_err() {
+            *self.model = before;
+        }
+    }
+
+    /// Has the snapshot say which state it is.
+    pub(super) fn note_state(&mut self, number: u32) {
+        let bytes = number.to_le_bytes();
+        let main = self.txn.create(&TableId::MAIN.def()).expect("the main table");
+        main.put(self.txn, STATE, &bytes).expect("put");
+        let records = self.model.table_mut(TableId::MAIN).expect("the main table");
+        records.put(STATE.to_vec(), STATE, &bytes);
+    }
+}
+
+impl Stage {
+    /// A new machine with an empty environment.
+    pub fn new(setup: Setup) -> Stage {
+        let first = setup.first();
+        let disk = SimDisk::from_image(&first, setup.reserve_bytes).expect("a machine");
+        let model = Model::default();
+        let zero = State { number: 0, model, txnid: 0, begun: 0, durable: Some(0), gone: None };
+        let record = Record { states: vec![zero], ..Record::default() };
+        Stage::on(setup, disk, first, record)
+    }
+
+    fn on(setup: Setup, disk: SimDisk, first: Arc<[u8]>, record: Record) -> Stage {
+        let desk = Desk { setup, disk, record: Rc::new(RefCell::new(record)), may_fail: false };
+        record::start(&desk.disk, &desk.record);
+        let mut stage = Stage { desk, first, envs: Vec::new() };
+        stage.join();
+        stage
+    }
+
+    /// After a power cut that left `image`, in which the first of these states of the trace shows.
+    /// The others might have shown.
+    pub(super) fn after_power_cut(
+        trace: &Trace,
+        image: &[u8],
+        states: std::ops::RangeInclusive<usize>,
+    ) -> Stage {
+        let disk = trace.machine.after_crash(image, false).expect("a machine");
+        let anew = |state: &State| State { begun: 0, durable: None, gone: None, ..state.clone() };
+        let mut states: Vec<State> = trace.states[states].iter().map(anew).collect();
+        states[0].durable = Some(0);
+        let record = Record { states, ..Record::default() };
+        Stage::on(trace.setup, disk, image.into(), record)
+    }
+
+    /// After a kill; the image is that of the kill's moment.
+    pub(super) fn after_kill(trace: &Trace, image: &[u8], kill: &Kill) -> Stage {
+        let disk = trace.machine.after_crash(image, true).expect("a machine");
+        let mut words = Vec::new();
+        kill.lock.words(&mut words);
+        let disk = disk.with_lock_image(&words);
+        let mut record = Record {
+            before: trace.events[..kill.at].to_vec(),
+            states: trace.states.clone(),
+            ..Record::default()
+        };
+        let (at, sealed, durable) = (kill.at, kill.state, kill.durable);
+        record.rewind(Moment { at, kills: 0, sealed, durable });
+        Stage::on(trace.setup, disk, trace.first.clone(), record)
+    }
+
+    /// The environment as it was made.
+    pub fn setup(&self) -> Setup {
+        self.desk.setup
+    }
+
+    /// One more client.
+    pub fn join(&mut self) {
+        let env = self.desk.setup.options().open_simulated(&self.desk.disk);
+        self.envs.push(env.expect("one more client"));
+    }
+
+    /// A durable commit by the first client.
+    pub fn durable(&mut self, work: impl FnOnce(&mut Edit<'_>)) -> Play {
+        self.commit(0, Durability::Durable, work)
+    }
+
+    /// A lazy commit by the first client.
+    pub fn lazy(&mut self, work: impl FnOnce(&mut Edit<'_>)) -> Play {
+        self.commit(0, Durability::Lazy, work)
+    }
+
+    /// A commit by client `client`.
+    pub fn commit(
+        &mut self,
+        client: usize,
+        durability: Durability,
+        work: impl FnOnce(&mut Edit<'_>),
+    ) -> Play {
+        self.desk.commit(&self.envs[client], durability, work)
+    }
+
+    /// A commit by the first client; when it comes to `point`, the second client makes a lazy
+    /// commit.
+    pub fn ambushed(
+        &mut self,
+        durability: Durability,
+        work: impl FnOnce(&mut Edit<'_>),
+        point: Point,
+        rival: impl FnOnce(&mut Edit<'_>) + 'static,
+    ) -> Play {
+        let (desk, env) = (self.desk.clone(), self.envs[1].clone());
+        record::lie_in_wait(point, move || {
+            desk.commit(&env, Durability::Lazy, rival).expect("a lazy commit flushes nothing");
+        });
+        let done = self.desk.commit(&self.envs[0], durability, work);
+        assert!(!record::call_off() || done.is_err(), "the commit never came to {point:?}");
+        done
+    }
+
+    /// A transaction that is given up after its work.
+    pub fn aborted(&mut self, work: impl FnOnce(&mut Edit<'_>)) -> Play {
+        let desk = &self.desk;
+        let mut txn = desk.done(self.envs[0].write(), "begin")?;
+        let mut model = desk.base_model();
+        work(&mut Edit { txn: &mut txn, model: &mut model, page_bytes: desk.setup.page_bytes });
+        drop(txn);
+        let now = desk.now();
+        desk.record.borrow_mut().end_span(now);
+        Ok(())
+    }
+
+    /// A reader of what is visible now.
+    pub fn reader(&self, client: usize) -> ReadTxn {
+        self.envs[client].read().expect("a reader")
+    }
+
+    /// Flushes.
+    pub fn sync(&mut self) -> Play {
+        self.desk.done(self.envs[0].sync(), "sync")?;
+        let newest = self.desk.record.borrow().states.len() - 1;
+        self.desk.settled(&self.envs[0], Some(newest));
+        Ok(())
+    }
+
+    /// Closes all clients and opens one again.
+    pub fn reopen(&mut self) -> Play {
+        self.close();
+        self.join();
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.envs.clear();
+        let now = self.desk.now();
+        let mut record = self.desk.record.borrow_mut();
+        let newest = record.states.len() - 1;
+        if !self.desk.may_fail {
+            record.acknowledge(newest, now);
+        }
+        record.note_kill(&self.desk.disk, "closed");
+    }
+
+    /// All clients die; the machine goes on, and one client opens again.
+    pub fn kill(&mut self) {
+        let now = self.desk.now();
+        let moment = self.desk.record.borrow().moment(now);
+        let disk = &self.desk.disk;
+        self.revive(&disk.image(), &disk.lock_image(), moment);
+    }
+
+    /// A commit during which all clients die, when it comes to `point`; one client opens again.
+    pub fn killed_at(
+        &mut self,
+        point: Point,
+        durability: Durability,
+        work: impl FnOnce(&mut Edit<'_>),
+    ) -> Play {
+        let taken = Rc::new(RefCell::new(None));
+        let (desk, take) = (self.desk.clone(), taken.clone());
+        record::lie_in_wait(point, move || {
+            let now = desk.now();
+            let moment = desk.record.borrow().moment(now);
+            *take.borrow_mut() = Some((desk.disk.image(), desk.disk.lock_image(), moment));
+        });
+        self.desk.commit(&self.envs[0], durability, work)?;
+        record::call_off();
+        let taken = taken.take();
+        let (image, lock, moment) =
+            taken.unwrap_or_else(|| panic!("the commit never came to {point:?}"));
+        self.revive(&image, &lock, moment);
+        Ok(())
+    }
+
+    /// Goes on from a moment that has passed, after a kill.
+    fn revive(&mut self, image: &[u8], lock: &[u64], moment: Moment) {
+        record::stop();
+        let desk = &mut self.desk;
+        let events = desk.disk.events();
+        // What the dead clients still do happens to a machine that nobody looks at.
+        self.envs.clear();
+        let next = desk.disk.after_crash(image, true).expect("a machine").with_lock_image(lock);
+        {
+            let mut record = desk.record.borrow_mut();
+            record.before.extend(events);
+            record.before.truncate(moment.at);
+            record.rewind(moment);
+        }
+        desk.disk = next;
+        record::start(&desk.disk, &desk.record);
+        self.join();
+    }
+
+    /// Closes, and gives what was recorded; images are to be made of moments from `from` on.
+    pub(super) fn finish(mut self, from: usize) -> Trace {
+        self.close();
+        record::stop();
+        let record = std::mem::take(&mut *self.desk.record.borrow_mut());
+        let mut events = record.before;
+        events.extend(self.desk.disk.events());
+        Trace {
+            setup: self.desk.setup,
+            machine: self.desk.disk.after_crash(&[], true).expect("a machine").quiet(),
+            first: self.first,
+            events,
+            states: record.states,
+            kills: record.kills,
+            spans: record.spans,
+            from,
+        }
+    }
+}

@@ -1,0 +1,659 @@
+//! The scripts: each a few transactions that bring about one kind of trouble.
+//!
+//! What other stores got wrong is the catalogue that they go by: torn metas, growth that was not
+//! flushed, durable commits behind lazy ones, pages of a time that was given up, crashes during a
+//! repair, writers that die between two steps of a commit.
+
+use huon::sim::Point;
+use huon::{Durability, Error};
+use huon_testkit::crash::{Play, Script, Setup, Stage};
+use huon_testkit::program::{Value, key};
+
+use Durability::{Durable, Lazy};
+
+/// All page sizes of the tests: two pages to a sector, one, and eight sectors to a page.
+const ALL: &[usize] = &[256, 512, 4096];
+/// Those with which many pages are few bytes.
+const SMALL: &[usize] = &[256, 512];
+const LARGE: &[usize] = &[4096];
+
+fn plain(_: &mut Setup) {}
+
+const fn script(name: &'static str, play: fn(&mut Stage) -> Play) -> Script {
+    Script { name, play, setup: plain, pages: ALL }
+}
+
+const fn with(
+    name: &'static str,
+    setup: fn(&mut Setup),
+    pages: &'static [usize],
+    play: fn(&mut Stage) -> Play,
+) -> Script {
+    Script { name, play, setup, pages }
+}
+
+fn spills(setup: &mut Setup) {
+    setup.spill_pages = 8;
+}
+
+fn grows_by_pages(setup: &mut Setup) {
+    setup.grow_pages = 1;
+}
+
+fn shrinks(setup: &mut Setup) {
+    setup.shrink_pages = 4;
+    setup.grow_pages = 2;
+}
+
+/// Every script.
+pub(crate) const SCRIPTS: &[Script] = &[
+    // Durable commits.
+    script("durable puts", durable_puts),
+    script("one key again and again", one_key_again_and_again),
+    script("main table only", main_table_only),
+    script("durable deletes", durable_deletes),
+    script("splits and merges", splits_and_merges),
+    with("two flushes", |setup| setup.reserve_bytes = 16 << 20, LARGE, two_flushes),
+    with("two flushes, then one", |setup| setup.reserve_bytes = 16 << 20, LARGE, two_then_one),
+    // Lazy ones, and both.
+    script("lazy, then durable", lazy_then_durable),
+    script("lazy, then sync", lazy_then_sync),
+    script("lazy, then closed", lazy_then_closed),
+    script("mixed with sync", mixed_with_sync),
+    script("durable behind lazy", durable_behind_lazy),
+    script("reuse since the flush point", reuse_since_the_flush_point),
+    // Spilling and giving up.
+    with("spilling", spills, ALL, spilling),
+    with("spilling lazily", spills, SMALL, spilling_lazily),
+    with("nested and spilled", spills, ALL, nested_and_spilled),
+    with("nested abort after a spill", spills, ALL, nested_abort_after_a_spill),
+    with("abort after a spill, then again", spills, ALL, abort_after_a_spill),
+    script("abort after a large value", abort_after_a_large_value),
+    // Large values.
+    script("large values", large_values),
+    script("values at page borders", values_at_page_borders),
+    script("large values come and go", large_values_come_and_go),
+    // The length of the file.
+    with("growing", grows_by_pages, ALL, growing),
+    with("growing lazily", grows_by_pages, SMALL, growing_lazily),
+    with("shrinking", shrinks, ALL, shrinking),
+    with("shrunk and grown again", shrinks, ALL, shrunk_and_grown_again),
+    with("at the upper size", |setup| setup.reserve_bytes = 128 << 10, SMALL, at_the_upper_size),
+    // Free space.
+    with("many free pieces", plain, SMALL, many_free_pieces),
+    with("free pieces used up", plain, &[256], free_pieces_used_up),
+    // Tables.
+    script("tables come and go", tables_come_and_go),
+    script("many tables", many_tables),
+    script("renamed and dropped", renamed_and_dropped),
+    script("cleared and filled", cleared_and_filled),
+    script("bulk build", bulk_build),
+    with("bulk build, spilled", spills, SMALL, bulk_build_spilled),
+    // Readers and clients.
+    script("parked readers", parked_readers),
+    script("a reader of another client", a_reader_of_another_client),
+    script("reopened", reopened),
+    script("reopened after lazy commits", reopened_after_lazy_commits),
+    script("two clients", two_clients),
+    script("one flush for two", one_flush_for_two),
+    // A writer beside a flusher.
+    script("a commit while a meta is in flight", a_commit_in_flight),
+    with("a spill while a meta is in flight", spills, ALL, a_spill_in_flight),
+    with(
+        "a commit between two flushes",
+        |setup| setup.reserve_bytes = 16 << 20,
+        LARGE,
+        a_commit_between_two_flushes,
+    ),
+    // Crashes on the way.
+    script("killed, repaired, killed", killed_repaired_killed),
+    with("killed with pages written", spills, ALL, killed_with_pages_written),
+    script("killed right after the seal", killed_right_after_the_seal),
+    script("killed with a meta in flight", killed_with_a_meta_in_flight),
+    script("killed with lazy commits", killed_with_lazy_commits),
+];
+
+fn durable_puts(stage: &mut Stage) -> Play {
+    (0..6).try_for_each(|n| stage.durable(|edit| edit.put(2, n, 30)))
+}
+
+fn one_key_again_and_again(stage: &mut Stage) -> Play {
+    (0..10).try_for_each(|round| stage.durable(|edit| edit.put(2, 5, 20 + round)))
+}
+
+fn main_table_only(stage: &mut Stage) -> Play {
+    for n in 0..8 {
+        stage.commit(0, if n % 3 == 1 { Lazy } else { Durable }, |edit| edit.put(0, n, 30))?;
+    }
+    stage.durable(|edit| (0..8).for_each(|n| edit.delete(0, n)))
+}
+
+fn durable_deletes(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(2, 0..24, 30))?;
+    for part in 0..4 {
+        stage.durable(|edit| (0..24).filter(|n| n % 4 == part).for_each(|n| edit.delete(2, n)))?;
+    }
+    stage.durable(|edit| edit.put(2, 3, 30))
+}
+
+fn splits_and_merges(stage: &mut Stage) -> Play {
+    for round in 0..4 {
+        stage.durable(|edit| edit.fill(12, (0..30).map(|n| n * 4 + round), 60))?;
+        stage.durable(|edit| {
+            (0..30).filter(|n| n % 5 != 0).for_each(|n| edit.delete(12, n * 4 + round));
+        })?;
+    }
+    Ok(())
+}
+
+fn two_flushes(stage: &mut Stage) -> Play {
+    for round in 0..2 {
+        stage.durable(|edit| {
+            edit.put(2, 1 + round, (1 << 20) + 5000);
+            edit.put(4, round, 9);
+        })?;
+        stage.durable(|edit| edit.put(2, 9, 30))?;
+    }
+    Ok(())
+}
+
+fn two_then_one(stage: &mut Stage) -> Play {
+    stage.lazy(|edit| edit.put(2, 1, 600_000))?;
+    stage.lazy(|edit| edit.put(2, 2, 600_000))?;
+    stage.durable(|edit| edit.put(4, 0, 9))?;
+    stage.lazy(|edit| edit.delete(2, 1))?;
+    stage.durable(|edit| edit.put(2, 3, 20))?;
+    stage.durable(|edit| edit.put(2, 4, 300_000))
+}
+
+fn lazy_then_durable(stage: &mut Stage) -> Play {
+    for round in 0..3 {
+        for n in 0..3 {
+            stage.lazy(|edit| edit.put(2, n * 3 + round, 25))?;
+        }
+        stage.durable(|edit| edit.put(12, round, 9))?;
+    }
+    Ok(())
+}
+
+fn lazy_then_sync(stage: &mut Stage) -> Play {
+    for round in 0..3 {
+        for n in 0..3 {
+            stage.lazy(|edit| edit.put(2, n + round, 25 + round as usize))?;
+        }
+        stage.sync()?;
+        stage.sync()?;
+    }
+    Ok(())
+}
+
+fn lazy_then_closed(stage: &mut Stage) -> Play {
+    for round in 0..3 {
+        for n in 0..3 {
+            stage.lazy(|edit| edit.put(2, n * round, 25))?;
+        }
+        stage.reopen()?;
+    }
+    Ok(())
+}
+
+fn mixed_with_sync(stage: &mut Stage) -> Play {
+    for round in 0..8 {
+        stage.commit(0, if round % 3 == 0 { Durable } else { Lazy }, |edit| {
+            edit.put(2, round, 40);
+            edit.put(6, round, 10);
+            edit.delete(2, round / 2);
+        })?;
+        if round % 4 == 3 {
+            stage.sync()?;
+        }
+    }
+    Ok(())
+}
+
+fn durable_behind_lazy(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(2, 0..12, 30))?;
+    for round in 0..4 {
+        stage.lazy(|edit| edit.put(2, round, 31))?;
+        stage.durable(|edit| edit.put(2, 11 - round, 32))?;
+    }
+    Ok(())
+}
+
+fn reuse_since_the_flush_point(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(2, 0..12, 30))?;
+    for round in 0..9 {
+        stage.lazy(|edit| edit.put(2, 7, 20 + round))?;
+    }
+    stage.sync()?;
+    stage.lazy(|edit| edit.put(2, 7, 40))
+}
+
+fn spilling(stage: &mut Stage) -> Play {
+    for round in 0..3 {
+        stage.commit(0, if round == 1 { Lazy } else { Durable }, |edit| {
+            edit.fill(2, (0..60).map(|n| n * (round + 1)), 33);
+        })?;
+    }
+    Ok(())
+}
+
+fn spilling_lazily(stage: &mut Stage) -> Play {
+    for round in 0..4 {
+        stage.lazy(|edit| edit.fill(12, (0..40).map(|n| n * 3 + round), 33))?;
+    }
+    stage.durable(|edit| edit.put(2, 1, 9))
+}
+
+fn nested_and_spilled(stage: &mut Stage) -> Play {
+    for round in 0..4 {
+        stage.commit(0, if round == 2 { Lazy } else { Durable }, |edit| {
+            edit.fill(2, round..20 + round, 30);
+            edit.nested(round % 2 == 0, |edit| {
+                edit.fill(2, (0..30).map(|n| n * 2), 37);
+                edit.nested(round % 2 == 1, |edit| edit.put(8, round, 600));
+                edit.put(4, round, 300);
+            });
+            edit.put(10, round, 8);
+        })?;
+    }
+    Ok(())
+}
+
+fn nested_abort_after_a_spill(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(2, 0..20, 30))?;
+    for round in 0..3 {
+        stage.commit(0, if round == 1 { Lazy } else { Durable }, |edit| {
+            edit.put(2, round, 35);
+            edit.nested(false, |edit| edit.fill(2, (0..50).map(|n| n + round), 36));
+            edit.fill(2, (0..12).map(|n| n * 3), 37);
+        })?;
+    }
+    Ok(())
+}
+
+fn abort_after_a_spill(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(2, 0..20, 30))?;
+    for round in 0..3 {
+        stage.aborted(|edit| edit.fill(2, 0..50, 33 + round as usize))?;
+        stage.commit(0, if round == 1 { Lazy } else { Durable }, |edit| {
+            edit.fill(2, 0..40, 33);
+            edit.put(2, 100 + round, 5);
+        })?;
+    }
+    Ok(())
+}
+
+fn abort_after_a_large_value(stage: &mut Stage) -> Play {
+    for round in 0..3 {
+        stage.aborted(|edit| edit.put(2, 1, 5000))?;
+        stage.lazy(|edit| edit.put(2, 2, 5000 + round))?;
+        stage.durable(|edit| edit.put(2, 1, 5000 - round))?;
+    }
+    Ok(())
+}
+
+fn large_values(stage: &mut Stage) -> Play {
+    for round in 0..6 {
+        stage.commit(0, if round % 2 == 1 { Lazy } else { Durable }, |edit| {
+            edit.put(2, round % 3, 700 + 300 * round as usize);
+            edit.put(4, round, 5);
+        })?;
+    }
+    Ok(())
+}
+
+fn values_at_page_borders(stage: &mut Stage) -> Play {
+    let page_bytes = stage.setup().page_bytes;
+    for (n, bytes) in [page_bytes - 1, page_bytes, page_bytes + 1].into_iter().enumerate() {
+        stage.durable(|edit| {
+            edit.put(2, n as u64, bytes);
+            edit.put(2, 10, 2 * page_bytes + bytes);
+        })?;
+        stage.lazy(|edit| edit.put(2, 20, bytes + page_bytes * 3))?;
+    }
+    Ok(())
+}
+
+fn large_values_come_and_go(stage: &mut Stage) -> Play {
+    let page_bytes = stage.setup().page_bytes;
+    for round in 0..4 {
+        stage.durable(|edit| {
+            edit.put(2, round, 6 * page_bytes);
+            edit.delete(2, round.wrapping_sub(1));
+        })?;
+        stage.commit(0, if round % 2 == 0 { Lazy } else { Durable }, |edit| {
+            edit.put(2, round, 2 * page_bytes);
+            edit.put(12, round, 5 * page_bytes);
+        })?;
+    }
+    Ok(())
+}
+
+fn growing(stage: &mut Stage) -> Play {
+    for round in 0..6 {
+        stage.commit(0, if round % 3 == 1 { Lazy } else { Durable }, |edit| {
+            edit.fill(2, round * 15..round * 15 + 15, 50);
+        })?;
+    }
+    Ok(())
+}
+
+fn growing_lazily(stage: &mut Stage) -> Play {
+    for round in 0..5 {
+        stage.lazy(|edit| edit.fill(12, round * 10..round * 10 + 10, 50))?;
+    }
+    stage.sync()?;
+    stage.lazy(|edit| edit.fill(12, 50..70, 50))
+}
+
+fn shrinking(stage: &mut Stage) -> Play {
+    for round in 0..2 {
+        stage.durable(|edit| edit.fill(2, 0..60, 60))?;
+        stage.commit(0, if round == 1 { Lazy } else { Durable }, |edit| edit.clear(2))?;
+        stage.lazy(|edit| edit.put(4, round, 5))?;
+        stage.lazy(|edit| edit.put(4, round + 1, 5))?;
+        stage.durable(|edit| edit.put(4, round + 2, 5))?;
+        stage.durable(|edit| edit.put(4, round + 3, 5))?;
+    }
+    Ok(())
+}
+
+fn shrunk_and_grown_again(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(2, 0..50, 60))?;
+    stage.durable(|edit| edit.clear(2))?;
+    stage.durable(|edit| edit.put(4, 1, 5))?;
+    stage.durable(|edit| edit.put(4, 2, 5))?;
+    stage.durable(|edit| edit.put(4, 3, 5))?;
+    stage.lazy(|edit| edit.fill(12, 0..40, 61))?;
+    stage.durable(|edit| edit.fill(12, 40..50, 62))
+}
+
+fn at_the_upper_size(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(2, 0..10, 30))?;
+    for round in 0..3 {
+        stage.aborted(|edit| {
+            let page_bytes = edit.page_bytes();
+            let table = edit.txn.create(&huon_testkit::model::TableId(2).def()).expect("create");
+            let value = Value { bytes: 3000, seed: round }.make();
+            let full = (0..200).find_map(|n| {
+                let key = key(huon_testkit::model::KeyOrder::Bytes, page_bytes, n);
+                table.put(edit.txn, &key, &value).err()
+            });
+            assert!(matches!(full, Some(Error::MapFull)), "{full:?}");
+        })?;
+        stage.commit(0, if round == 1 { Lazy } else { Durable }, |edit| {
+            edit.put(2, 20 + round, 2000);
+            edit.delete(2, round);
+        })?;
+    }
+    Ok(())
+}
+
+/// Frees so much in pieces that the free list needs chunks.
+fn many_free_pieces(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(12, 0..600, 25))?;
+    let parked = stage.reader(0);
+    for round in 0..3 {
+        stage.commit(0, if round % 2 == 1 { Lazy } else { Durable }, |edit| {
+            edit.fill(12, (0..200).map(|n| n * 3 + round), 26);
+        })?;
+    }
+    let io = stage.envs[0].info().expect("the state of the environment").io;
+    assert!(io.chunks_written > 0, "a free list in chunks");
+    drop(parked);
+    for round in 0..2 {
+        stage.commit(0, if round == 1 { Lazy } else { Durable }, |edit| {
+            edit.fill(12, (0..30).map(|n| n * 20 + round), 27);
+        })?;
+    }
+    Ok(())
+}
+
+fn free_pieces_used_up(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(12, 0..600, 25))?;
+    let parked = stage.reader(0);
+    stage.lazy(|edit| edit.fill(12, (0..200).map(|n| n * 3), 26))?;
+    stage.durable(|edit| edit.fill(12, (0..200).map(|n| n * 3 + 1), 26))?;
+    stage.durable(|edit| edit.fill(12, (0..200).map(|n| n * 3 + 2), 26))?;
+    drop(parked);
+    stage.lazy(|edit| edit.fill(2, 0..200, 40))?;
+    stage.durable(|edit| edit.fill(2, 100..300, 41))?;
+    let io = stage.envs[0].info().expect("the state of the environment").io;
+    assert!(io.chunks_opened > 0, "chunks are opened");
+    Ok(())
+}
+
+fn tables_come_and_go(stage: &mut Stage) -> Play {
+    for round in 0..6u8 {
+        stage.commit(0, if round % 2 == 0 { Lazy } else { Durable }, |edit| {
+            edit.fill(2 + 2 * (round % 3), 0..12, 40);
+            edit.drop_table(2 + 2 * ((round + 2) % 3));
+        })?;
+    }
+    stage.durable(|edit| edit.clear(2))
+}
+
+fn many_tables(stage: &mut Stage) -> Play {
+    for round in 0..4u64 {
+        stage.commit(0, if round == 1 { Lazy } else { Durable }, |edit| {
+            (2..14).for_each(|id| edit.put(id, round, 10 + usize::from(id)));
+        })?;
+    }
+    stage.durable(|edit| (2..14).step_by(2).for_each(|id| edit.drop_table(id)))
+}
+
+fn renamed_and_dropped(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(2, 0..10, 30))?;
+    stage.durable(|edit| edit.rename(2))?;
+    stage.lazy(|edit| edit.fill(2, 3..9, 31))?;
+    stage.durable(|edit| {
+        edit.nested(false, |edit| {
+            edit.drop_table(3);
+            edit.put(4, 1, 9);
+        });
+        edit.drop_table(2);
+    })?;
+    stage.lazy(|edit| edit.rename(3))?;
+    stage.durable(|edit| {
+        edit.nested(true, |edit| edit.clear(2));
+        edit.put(2, 1, 700);
+    })
+}
+
+fn cleared_and_filled(stage: &mut Stage) -> Play {
+    for round in 0..4 {
+        stage.durable(|edit| edit.fill(2, 0..15, 40 + round))?;
+        stage.commit(0, if round % 2 == 0 { Lazy } else { Durable }, |edit| edit.clear(2))?;
+    }
+    Ok(())
+}
+
+fn bulk_build(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.build(2, 40, 30))?;
+    stage.lazy(|edit| {
+        edit.drop_table(2);
+        edit.build(2, 30, 50);
+    })?;
+    stage.durable(|edit| edit.build(8, 20, 700))?;
+    stage.durable(|edit| {
+        edit.clear(8);
+        edit.put(2, 3, 9);
+    })
+}
+
+fn bulk_build_spilled(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.build(12, 120, 30))?;
+    stage.aborted(|edit| edit.build(2, 90, 30))?;
+    stage.durable(|edit| edit.build(2, 80, 31))?;
+    stage.lazy(|edit| edit.clear(12))
+}
+
+fn parked_readers(stage: &mut Stage) -> Play {
+    let mut parked = Vec::new();
+    for round in 0..9 {
+        stage.commit(0, if round % 2 == 0 { Lazy } else { Durable }, |edit| {
+            edit.fill(2, (0..6).map(|n| n * 7 + round), 35);
+        })?;
+        match round % 3 {
+            0 => parked.push(stage.reader(0)),
+            1 => parked.truncate(1),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn a_reader_of_another_client(stage: &mut Stage) -> Play {
+    stage.join();
+    stage.durable(|edit| edit.fill(2, 0..20, 30))?;
+    let reader = stage.reader(1);
+    for round in 0..4 {
+        stage.commit(0, if round == 2 { Durable } else { Lazy }, |edit| {
+            edit.fill(2, (0..5).map(|n| n * 4 + round), 31);
+        })?;
+    }
+    drop(reader);
+    stage.commit(1, Durable, |edit| edit.fill(2, 0..10, 33))?;
+    stage.commit(0, Durable, |edit| edit.fill(2, 10..20, 33))
+}
+
+fn reopened(stage: &mut Stage) -> Play {
+    for round in 0..5 {
+        stage.lazy(|edit| edit.put(2, round, 30))?;
+        stage.commit(0, if round % 2 == 0 { Lazy } else { Durable }, |edit| {
+            edit.put(4, round, 30);
+        })?;
+        stage.reopen()?;
+    }
+    Ok(())
+}
+
+fn reopened_after_lazy_commits(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(2, 0..10, 30))?;
+    for round in 0..3 {
+        stage.lazy(|edit| edit.put(2, round, 31))?;
+        stage.reopen()?;
+        stage.reopen()?;
+        stage.durable(|edit| edit.put(2, 9 - round, 32))?;
+    }
+    Ok(())
+}
+
+fn two_clients(stage: &mut Stage) -> Play {
+    stage.join();
+    for round in 0..10 {
+        let durability = if round % 3 == 0 { Durable } else { Lazy };
+        stage.commit(round % 2, durability, |edit| edit.put(2, round as u64, 45))?;
+    }
+    Ok(())
+}
+
+/// Both seal before anybody flushes.
+fn one_flush_for_two(stage: &mut Stage) -> Play {
+    stage.join();
+    for round in 0..5 {
+        stage.commit(1, Lazy, |edit| edit.put(4, round, 30))?;
+        stage.commit(0, Durable, |edit| edit.put(2, round, 30))?;
+    }
+    Ok(())
+}
+
+fn a_commit_in_flight(stage: &mut Stage) -> Play {
+    stage.join();
+    stage.durable(|edit| edit.fill(2, 0..12, 30))?;
+    for round in 0..3 {
+        stage.ambushed(
+            Durable,
+            |edit| edit.fill(2, round..round + 4, 31),
+            Point::MetaWritten,
+            move |edit| edit.fill(2, round + 2..round + 6, 32),
+        )?;
+        stage.lazy(|edit| edit.fill(2, 0..3, 33))?;
+    }
+    Ok(())
+}
+
+fn a_spill_in_flight(stage: &mut Stage) -> Play {
+    stage.join();
+    stage.durable(|edit| edit.fill(2, 0..30, 30))?;
+    for round in 0..2 {
+        stage.ambushed(
+            Durable,
+            |edit| edit.fill(2, (0..10).map(|n| n * 3 + round), 31),
+            Point::MetaWritten,
+            move |edit| edit.fill(2, (0..40).map(|n| n + round), 32),
+        )?;
+        stage.ambushed(
+            Durable,
+            |edit| edit.fill(2, (0..10).map(|n| n * 2 + round), 33),
+            Point::PlanStored,
+            move |edit| edit.fill(2, (0..40).map(|n| n + round), 34),
+        )?;
+    }
+    Ok(())
+}
+
+fn a_commit_between_two_flushes(stage: &mut Stage) -> Play {
+    stage.join();
+    stage.durable(|edit| edit.fill(2, 0..12, 30))?;
+    stage.ambushed(
+        Durable,
+        |edit| edit.put(2, 1, (1 << 20) + 9000),
+        Point::FirstFlushed,
+        |edit| edit.fill(2, 3..9, 32),
+    )?;
+    stage.lazy(|edit| edit.put(2, 2, 31))?;
+    stage.durable(|edit| edit.delete(2, 1))
+}
+
+fn killed_repaired_killed(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(2, 0..12, 30))?;
+    for round in 0..3 {
+        stage.lazy(|edit| edit.fill(2, round..round + 5, 31))?;
+        stage.kill();
+        stage.commit(0, if round == 1 { Lazy } else { Durable }, |edit| edit.put(2, 9, 32))?;
+        stage.kill();
+    }
+    stage.durable(|edit| edit.put(2, 0, 33))
+}
+
+fn killed_with_pages_written(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(2, 0..12, 30))?;
+    for (round, point) in [Point::Spilled, Point::PagesWritten].into_iter().enumerate() {
+        stage.killed_at(point, Durable, |edit| edit.fill(2, 0..60, 31 + round))?;
+        stage.lazy(|edit| edit.fill(2, 0..50, 31 + round))?;
+        stage.durable(|edit| edit.put(2, 3, 32))?;
+    }
+    Ok(())
+}
+
+fn killed_right_after_the_seal(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(2, 0..12, 30))?;
+    for (n, point) in [Point::ImageFilled, Point::Sealed, Point::WriterLeft].iter().enumerate() {
+        let n = n as u64;
+        stage.killed_at(*point, Durable, |edit| edit.fill(2, n..n + 4, 31))?;
+        stage.commit(0, if n == 1 { Lazy } else { Durable }, |edit| edit.put(2, 3, 32))?;
+    }
+    Ok(())
+}
+
+fn killed_with_a_meta_in_flight(stage: &mut Stage) -> Play {
+    stage.durable(|edit| edit.fill(2, 0..12, 30))?;
+    for (n, point) in [Point::PlanStored, Point::MetaWritten, Point::Flushed].iter().enumerate() {
+        let n = n as u64;
+        stage.killed_at(*point, Durable, |edit| edit.fill(2, n..n + 4, 31))?;
+        stage.commit(0, if n == 1 { Lazy } else { Durable }, |edit| edit.put(2, 3, 32))?;
+    }
+    Ok(())
+}
+
+fn killed_with_lazy_commits(stage: &mut Stage) -> Play {
+    for round in 0..3 {
+        stage.lazy(|edit| edit.fill(2, round..round + 8, 30))?;
+        stage.lazy(|edit| edit.put(12, round, 800))?;
+        stage.kill();
+        stage.lazy(|edit| edit.delete(2, round))?;
+    }
+    stage.sync()
+}
