@@ -47,6 +47,8 @@ points! {
     // Reading.
     /// A reader has a slot, without a pin yet.
     SlotClaimed = "read: slot claimed",
+    /// A reader knows which snapshot is published, and has not pinned it.
+    SnapshotSeen = "read: snapshot seen",
     /// A reader has pinned a snapshot.
     Pinned = "read: pinned",
     // Beginning a write transaction.

@@ -128,11 +128,7 @@ impl Child {
         }
         self.stop_at(Place::Point(point), || orphan::at_a_point(self));
         if self.orders.dawdles {
-            DAWDLING.with_borrow_mut(|random| match random.below(200) {
-                0 => std::thread::sleep(Duration::from_micros(random.below(3000))),
-                1..16 => std::thread::sleep(Duration::from_micros(random.below(300))),
-                _ => {}
-            });
+            DAWDLING.with_borrow_mut(|random| dawdle(point, random));
         }
     }
 
@@ -188,6 +184,17 @@ impl Child {
     pub(crate) fn compare(&self, canary: &super::content::Canary) -> Outcome<()> {
         compare(&self.ledger, canary)
     }
+}
+
+/// Waits a little now and then. A reader that comes late to its pin must notice, so it often does.
+fn dawdle(point: Point, random: &mut Random) {
+    let micros = match random.below(200) {
+        0 => random.below(3000),
+        1..16 => random.below(300),
+        16..32 if point == Point::SnapshotSeen => random.below(8000),
+        _ => return,
+    };
+    std::thread::sleep(Duration::from_micros(micros));
 }
 
 /// Whether the canary is what was begun under its number.

@@ -22,9 +22,10 @@ mod session;
 mod tally;
 mod writer;
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use huon::Options;
+use huon::{Env, Options};
 
 pub use child::child;
 pub use scenes::{kill_readers_that_hold, stop_processes};
@@ -51,6 +52,26 @@ fn options(page_bytes: usize) -> Options {
         .spill_bytes(48 * page_bytes)
         .lock_timeout(crew::HANG * 2);
     options
+}
+
+/// An environment of the supervisor's own process. After a failure it is left open: closing waits
+/// for others, who may be what has failed.
+struct OpenEnv(Env);
+
+impl Deref for OpenEnv {
+    type Target = Env;
+
+    fn deref(&self) -> &Env {
+        &self.0
+    }
+}
+
+impl Drop for OpenEnv {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::mem::forget(self.0.clone());
+        }
+    }
 }
 
 fn lock_path(path: &Path) -> PathBuf {

@@ -116,14 +116,18 @@ pub(crate) fn writer_rows() -> Vec<&'static str> {
 /// The rows for readers.
 pub(crate) fn reader_rows() -> Vec<&'static str> {
     let opening = [Point::OpenAlone, Point::OpenChosen, Point::OpenReady, Point::OpenJoined];
-    let reading = [Point::SlotClaimed, Point::Pinned];
+    let reading = READING_POINTS;
     let names = |points: &[Point]| points.iter().map(|point| point.name()).collect::<Vec<_>>();
     [vec![STARTING], names(&opening), names(&reading), vec![READING, OUTSIDE]].concat()
 }
 
+/// The points of beginning to read.
+pub(crate) const READING_POINTS: [Point; 3] =
+    [Point::SlotClaimed, Point::SnapshotSeen, Point::Pinned];
+
 /// Points that only readers pass.
 pub(crate) fn is_for_readers(point: Point) -> bool {
-    matches!(point, Point::SlotClaimed | Point::Pinned)
+    READING_POINTS.contains(&point)
 }
 
 #[cfg(test)]

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use huon::sim::Point;
-
 use super::child::Child;
 use super::content::{Outcome, is_of, told, verify};
 use super::ledger::SeatWord;
@@ -61,6 +59,3 @@ pub(crate) fn run(child: &Child) -> Outcome<()> {
         drop(env);
     }
 }
-
-/// Points at which readers can be stopped.
-pub(crate) const POINTS: [Point; 3] = [Point::SlotClaimed, Point::Pinned, Point::OpenJoined];

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use huon::sim::Point;
-use huon::{Durability, Env, Error, HeldBy};
+use huon::{Durability, Error, HeldBy};
 use rustix::process::Signal;
 
 use super::content::{Amount, commit, verify};
 use super::crew::Crew;
 use super::ledger::SeatWord;
-use super::options;
 use super::orders::{Act, Orders, Place, Role, Stop};
+use super::{OpenEnv, options};
 use crate::audit::audit;
 use crate::random::Random;
 
@@ -22,7 +22,7 @@ const SHORT: Duration = Duration::from_millis(60);
 /// A crew, and an environment in the supervisor's own process that writes beside it.
 struct Scene {
     crew: Crew,
-    env: Env,
+    env: OpenEnv,
     random: Random,
 }
 
@@ -30,7 +30,7 @@ impl Scene {
     fn new(dir: &Path, name: &str, seed: u64) -> Scene {
         let path = dir.join(format!("{name}.huon"));
         let crew = Crew::new(&path);
-        let env = options(512).open(&path).expect("a new file");
+        let env = OpenEnv(options(512).open(&path).expect("a new file"));
         let mut scene = Scene { crew, env, random: Random::new(seed) };
         scene.commit(Amount::Much, Durability::Durable);
         scene

@@ -17,9 +17,9 @@ use super::content::{Amount, Canary, commit, told, verify};
 use super::crew::{Crew, HANG};
 use super::ledger::SeatWord;
 use super::orders::{Act, Orders, Place, Role, Stop};
-use super::phase::is_for_readers;
+use super::phase::{READING_POINTS, is_for_readers};
 use super::tally::Tally;
-use super::{options, reader};
+use super::{OpenEnv, options};
 use crate::audit::audit;
 use crate::random::Random;
 
@@ -149,9 +149,9 @@ impl Supervisor {
         }
     }
 
-    fn open(&self) -> Env {
+    fn open(&self) -> OpenEnv {
         let opened = options(self.session.page_bytes).open(&self.crew.path);
-        opened.unwrap_or_else(|error| panic!("{}\n{}", told(error), self.crew.report()))
+        OpenEnv(opened.unwrap_or_else(|e| panic!("{}\n{}", told(e), self.crew.report())))
     }
 
     /// The file, with one commit in it.
@@ -261,7 +261,8 @@ impl Supervisor {
         match self.random.below(100) {
             0..20 => Some(Stop { place: Place::InTransaction, passes, act }),
             20..50 => {
-                let point = self.random.pick(&reader::POINTS);
+                let points = [&READING_POINTS[..], &[Point::OpenJoined]].concat();
+                let point = self.random.pick(&points);
                 let passes = if point == Point::OpenJoined { 0 } else { passes };
                 Some(Stop { place: Place::Point(point), passes, act })
             }

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use huon::sim::Point;
-
 use super::crew::Remains;
 use super::orders::Role;
-use super::phase::{reader_rows, writer_rows};
+use super::phase::{READING_POINTS, reader_rows, writer_rows};
 use crate::figures;
 
 /// Counts of kills and of what they hit.
@@ -114,8 +112,7 @@ impl Tally {
 
     /// Readers killed while they began.
     pub fn beginning_readers(&self) -> u64 {
-        let points = [Point::SlotClaimed, Point::Pinned];
-        points.iter().filter_map(|point| self.reader_phases.get(point.name())).sum()
+        READING_POINTS.iter().filter_map(|point| self.reader_phases.get(point.name())).sum()
     }
 
     /// The time from a writer's death to the next one's role: half of them, 99 of 100, and all were

@@ -423,6 +423,7 @@ impl Board {
         own[SLOT_THREAD].store(u64::from(clock::thread_id()), Ordering::Relaxed);
         loop {
             let mark = self.published();
+            reach(Point::SnapshotSeen);
             own[SLOT_PIN].store(mark.txnid(), Ordering::Relaxed);
             let image = &fixed[IMAGES + mark.index() * IMAGE_WORDS..][..IMAGE_WORDS];
             for (value, word) in wanted.iter_mut().zip(image) {
