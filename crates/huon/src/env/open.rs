@@ -292,16 +292,9 @@ fn join(
     reach(Point::OpenJoined);
     let joined = (|| {
         let mut block = [0; META_BYTES];
-        loop {
-            let mark = board.published();
-            if board.copy_image(mark, &mut block) {
-                break;
-            }
-            // The image may have been given away, but only if another was published meanwhile.
-            if board.published() == mark {
-                let text = "the lock file does not hold the published snapshot";
-                return Err(Error::corrupt_file(text));
-            }
+        if board.copy_named(|| board.published(), &mut block).is_none() {
+            let text = "the lock file does not hold the published snapshot";
+            return Err(Error::corrupt_file(text));
         }
         let meta = Meta::decode(&block).map_err(|_| {
             Error::corrupt_file("the lock file's image of the published snapshot is damaged")

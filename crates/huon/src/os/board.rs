@@ -411,6 +411,25 @@ impl Board {
         name.load(Ordering::Relaxed) == mark.0
     }
 
+    /// Copies the image of what `named` names, and says what that was. Who holds no role may look
+    /// just while the image is given away, since something newer is named: then once more. `None`:
+    /// what is named is not there, in a damaged lock file only.
+    pub(crate) fn copy_named(
+        &self,
+        named: impl Fn() -> Mark,
+        into: &mut [u8; IMAGE_BYTES],
+    ) -> Option<Mark> {
+        loop {
+            let mark = named();
+            if self.copy_image(mark, into) {
+                return Some(mark);
+            }
+            if named() == mark {
+                return None;
+            }
+        }
+    }
+
     // ---- reading
 
     /// Pins the published snapshot in `slot` and copies the first words of its image (P14). No

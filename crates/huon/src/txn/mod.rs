@@ -135,24 +135,25 @@ impl Core {
 
     /// The snapshot that the next write transaction starts from.
     pub(crate) fn newest_sealed(&self) -> Result<(Mark, Meta)> {
-        loop {
-            let mark = self.store.board.sealed();
-            match self.image(mark) {
-                // Who is not the writer may look while the image is given away.
-                Err(_) if mark != self.store.board.sealed() => {}
-                image => return image.map(|meta| (mark, meta)),
-            }
+        let mut bytes = [0; META_BYTES];
+        let board = &self.store.board;
+        let copied = board.copy_named(|| board.sealed(), &mut bytes);
+        let mark = copied.ok_or_else(no_image)?;
+        Ok((mark, self.decode_image(mark, &bytes)?))
+    }
+
+    /// The snapshot that `mark` names.
+    pub(crate) fn image(&self, mark: Mark) -> Result<Meta> {
+        let mut bytes = [0; META_BYTES];
+        match self.store.board.copy_image(mark, &mut bytes) {
+            true => self.decode_image(mark, &bytes),
+            false => Err(no_image()),
         }
     }
 
-    /// The snapshot that `mark` names, checksum verified: the lock file is as little trusted as the
-    /// data.
-    pub(crate) fn image(&self, mark: Mark) -> Result<Meta> {
-        let mut bytes = [0; META_BYTES];
-        if !self.store.board.copy_image(mark, &mut bytes) {
-            return Err(Error::corrupt_file("the lock file names an image that it does not hold"));
-        }
-        let meta = Meta::decode(&bytes)
+    /// Verifies the checksum: the lock file is as little trusted as the data.
+    fn decode_image(&self, mark: Mark, bytes: &[u8; META_BYTES]) -> Result<Meta> {
+        let meta = Meta::decode(bytes)
             .map_err(|_| Error::corrupt_file("an image in the lock file is damaged"))?;
         match meta.txnid.0 == mark.txnid() && meta.uuid == self.store.uuid {
             true => Ok(meta),
@@ -284,6 +285,11 @@ impl Core {
         }
         flushed.and(noted)
     }
+}
+
+#[cold]
+fn no_image() -> Error {
+    Error::corrupt_file("the lock file names an image that it does not hold")
 }
 
 impl Drop for Core {

@@ -140,6 +140,32 @@ fn images_that_are_named_stay_whole() {
     assert_eq!(read(Mark::NONE), None);
 }
 
+/// Who looks without a role gets an image that is named, also when the one it looked for is given
+/// away in between; and an end when what is named is not there.
+#[test]
+fn an_image_that_is_given_away_is_no_damage() {
+    let (a, _) = seat();
+    let mut bytes = [0; IMAGE_BYTES];
+    // Two of the eight images stay named throughout, so any six seals in between may take a third.
+    for (seals, expected_looks) in [(0, 1), (1, 1), (5, 1), (8, 3), (20, 3)] {
+        let looks = std::cell::Cell::new(0);
+        let sealed_late = || {
+            let mark = a.board.sealed();
+            looks.set(looks.get() + 1);
+            if looks.get() == 1 {
+                for _ in 0..seals {
+                    a.seal(a.board.sealed().txnid() + 1);
+                }
+            }
+            mark
+        };
+        let mark = a.board.copy_named(sealed_late, &mut bytes).expect("something is sealed");
+        assert_eq!(bytes, image(mark.txnid()), "{seals} seals");
+        assert_eq!(looks.get(), expected_looks, "{seals} seals");
+    }
+    assert_eq!(a.board.copy_named(|| Mark::NONE, &mut bytes), None);
+}
+
 #[test]
 fn a_flush_hands_over() {
     let (a, _) = seat();
