@@ -1,5 +1,7 @@
 //! The environment: one open file, and the way in to everything else.
 
+#[cfg(test)]
+mod damage_tests;
 mod info;
 mod open;
 mod options;

@@ -1,0 +1,166 @@
+//! Trees that are no trees: what changing and clearing them comes to.
+
+use super::tests::{forge_metas, forge_pages, options, set, set_half};
+use crate::os::SimDisk;
+use crate::page::{HEADER_BYTES, Ptr, header};
+use crate::{Bytes, Env, Error, TableDef, WriteTxn};
+
+const TREE: TableDef<Bytes, Bytes> = TableDef::new("tree");
+const OTHER: TableDef<Bytes, Bytes> = TableDef::new("other");
+const BRANCH: u8 = 1;
+
+/// A file whose table `tree` has these keys, put one by one, and pages of 256 bytes.
+fn file_of(keys: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = options().open_simulated(&disk).unwrap();
+    let mut txn = env.write().unwrap();
+    txn.create(&OTHER).unwrap();
+    let tree = txn.create(&TREE).unwrap();
+    for key in keys {
+        tree.put(&mut txn, &key, b"value").unwrap();
+    }
+    txn.commit().unwrap();
+    drop(env);
+    let mut image = disk.image();
+    // Its metas become two-flush ones, which stand without a look at what they lead to.
+    forge_metas(&mut image, |_| ());
+    image
+}
+
+fn numbered(count: u32) -> impl Iterator<Item = Vec<u8>> {
+    (0..count).map(|n| n.to_be_bytes().to_vec())
+}
+
+fn depth(env: &Env) -> u8 {
+    let stat = env.stat().unwrap();
+    stat.tables.iter().find(|table| table.name == b"tree").unwrap().depth
+}
+
+fn open(image: &[u8]) -> Env {
+    options().open_simulated(&SimDisk::from_image(image, 8 << 20).unwrap()).unwrap()
+}
+
+/// The children that a branch names.
+fn children(page: &[u8]) -> Vec<Ptr> {
+    let count = header::count(page);
+    let at = |n| HEADER_BYTES + 8 * count + 12 * n;
+    (0..count).map(|n| Ptr::decode(page[at(n)..at(n) + 12].try_into().unwrap())).collect()
+}
+
+fn set_child(page: &mut [u8], n: usize, ptr: Ptr) {
+    let at = HEADER_BYTES + 8 * header::count(page) + 12 * n;
+    set_half(page, at, ptr.pgno.0);
+    set(page, at + 4, ptr.birth.0);
+}
+
+/// Has `change` change the branches of that level; the checksums are right again.
+fn forge_branches(image: &mut [u8], level: u8, mut change: impl FnMut(&mut [u8])) {
+    forge_pages(image, BRANCH, |page| {
+        if header::level(page) == level {
+            change(page);
+        }
+    });
+}
+
+fn clear(txn: &mut WriteTxn) -> Result<(), Error> {
+    let tree = txn.create(&TREE)?;
+    tree.clear(txn)
+}
+
+/// What was damaged is refused, and all else goes on.
+fn others_go_on(env: &Env) {
+    for round in 0..40u8 {
+        let mut txn = env.write().unwrap();
+        let other = txn.create(&OTHER).unwrap();
+        for key in 0..40 {
+            other.put(&mut txn, &[key], &[round; 30]).unwrap();
+        }
+        txn.commit().unwrap();
+    }
+}
+
+/// F1: a page that two parents name is not freed twice.
+#[test]
+fn a_shared_leaf_is_never_freed_twice() {
+    let model = file_of(numbered(300));
+    assert_eq!(depth(&open(&model)), 3);
+    let shared: [fn(&mut Option<Ptr>, &mut [u8]); 2] = [
+        // Each parent's first child is the last one of another.
+        |last, page| {
+            if let Some(last) = last.take() {
+                set_child(page, 0, last);
+            }
+            *last = children(page).last().copied();
+        },
+        // One parent, twice.
+        |_, page| {
+            let first = children(page)[0];
+            set_child(page, 1, first);
+        },
+    ];
+    for (which, share) in shared.into_iter().enumerate() {
+        let mut image = model.clone();
+        let mut last = None;
+        forge_branches(&mut image, 1, |page| share(&mut last, page));
+        let env = open(&image);
+        let mut txn = env.write().unwrap();
+        let cleared = clear(&mut txn).and_then(|()| txn.commit());
+        assert!(matches!(cleared, Err(Error::Corrupt(_))), "{cleared:?}");
+        others_go_on(&env);
+        // Touching the leaf on both ways retires it twice as well.
+        let mut txn = env.write().unwrap();
+        let tree = txn.create(&TREE).unwrap();
+        let put = numbered(300).try_for_each(|key| tree.put(&mut txn, &key, b"other").map(drop));
+        let put = put.and_then(|()| txn.commit());
+        assert!(matches!(put, Err(Error::Corrupt(_))), "{which}: {put:?}");
+        others_go_on(&env);
+    }
+}
+
+/// A few branches that name each other's children many times lead to more paths than anybody can
+/// follow.
+#[test]
+fn clearing_does_not_follow_a_shared_branch_twice() {
+    let mut image = file_of(numbered(4000));
+    let levels = depth(&open(&image)) - 1;
+    assert!(levels >= 3, "{levels}");
+    for level in 2..=levels {
+        forge_branches(&mut image, level, |page| {
+            let first = children(page)[0];
+            (1..header::count(page)).for_each(|n| set_child(page, n, first));
+        });
+    }
+    let env = open(&image);
+    let mut txn = env.write().unwrap();
+    let cleared = clear(&mut txn);
+    assert!(
+        cleared.as_ref().is_err_and(|e| e.to_string().contains("referenced twice")),
+        "{cleared:?}"
+    );
+    drop(txn);
+    others_go_on(&env);
+}
+
+/// A branch whose last child holds keys that belong to its first: an insert above all keys ends in
+/// that leaf, where no split makes room for it, since what is split off is linked elsewhere.
+#[test]
+fn an_insert_that_finds_no_room_gives_up() {
+    let long = |high: u8, low: u8| [&[high, low][..], &[7; 40]].concat();
+    let keys = (0..8).map(|n| long(1, n)).chain((100..108).map(|n| long(2, n)));
+    let mut image = file_of(keys);
+    assert_eq!(depth(&open(&image)), 2);
+    forge_branches(&mut image, 1, |page| {
+        let all = children(page);
+        set_child(page, 0, all[all.len() - 1]);
+        set_child(page, all.len() - 1, all[0]);
+    });
+    let env = open(&image);
+    let mut txn = env.write().unwrap();
+    let tree = txn.create(&TREE).unwrap();
+    let put = tree.put(&mut txn, &long(2, 255), &[1; 50]);
+    assert!(matches!(put, Err(Error::Corrupt(_))), "{put:?}");
+    drop(txn);
+    let splits = env.info().unwrap().io.leaf_splits;
+    assert!(splits > 1 && splits <= 16, "{splits} splits");
+    others_go_on(&env);
+}
