@@ -144,13 +144,15 @@ impl Child {
         }
         let seat = self.orders.seat;
         if stop.act == Act::Fork {
-            match (self.system.fork)() {
-                Some(pid) => self.ledger.set(seat, SeatWord::Fork, u64::from(pid)),
-                None => {
-                    self.silent.store(true, Ordering::Relaxed);
-                    live_on();
-                    (self.system.exit)(0);
-                }
+            if (self.system.fork)() {
+                self.silent.store(true, Ordering::Relaxed);
+                self.ledger.set(seat, SeatWord::Fork, u64::from(std::process::id()));
+                live_on();
+                (self.system.exit)(0);
+            }
+            // Until the child runs, it has what a fork shares, and keeps its parent's locks alive.
+            while self.ledger.get(seat, SeatWord::Fork) == 0 {
+                std::thread::sleep(Duration::from_micros(100));
             }
         }
         self.ledger.set(seat, SeatWord::Arrived, THREAD.get() as u64 + 1);

@@ -5,10 +5,9 @@
 //! canary before. The sum does not depend on the order, so a writer keeps it up to date by what it
 //! changes; a reader computes it from all that it sees. The last few canaries are kept.
 
-use huon::{
-    Bytes, Durability, Env, Error, NativeU64, RawTable, ReadTxn, Str, TableDef, U64, WriteTxn,
-};
+use huon::{Bytes, Env, Error, NativeU64, RawTable, ReadTxn, Str, TableDef, U64, WriteTxn};
 
+use super::crew::HANG;
 use super::ledger::Ledger;
 use crate::random::{Random, digest};
 
@@ -299,13 +298,21 @@ impl<'w> Work<'w> {
     }
 }
 
+/// How the supervisor's own process commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waits {
+    ForNothing,
+    /// Until it is durable, but not for ever: who hangs here could not say so.
+    ForDisk,
+}
+
 /// One commit from the supervisor's own process, noted in the ledger as any other.
 pub(crate) fn commit(
     env: &Env,
     ledger: &Ledger,
     random: &mut Random,
     amount: Amount,
-    durability: Durability,
+    waits: Waits,
 ) -> Outcome<Canary> {
     let mut txn = env.write().map_err(told)?;
     let mut work = Work::begin(&mut txn, random)?;
@@ -319,8 +326,11 @@ pub(crate) fn commit(
     work.change(amount).map_err(told)?;
     let canary = work.end().map_err(told)?;
     ledger.begin(canary.seq, canary.txnid, canary.chain)?;
-    txn.commit_with(durability).map_err(told)?;
-    Ok(canary)
+    let ticket = txn.commit_ticket().map_err(told)?;
+    match waits == Waits::ForNothing || ticket.wait_within(HANG).map_err(told)? {
+        true => Ok(canary),
+        false => Err(format!("{canary:?} is not durable after {HANG:?}")),
+    }
 }
 
 #[cfg(test)]

@@ -35,8 +35,8 @@ pub use tally::Tally;
 /// What the torture needs of the system and is not safe.
 #[derive(Clone, Copy, Debug)]
 pub struct System {
-    /// Forks this process: the child's id, or `None` in the child.
-    pub fork: fn() -> Option<u32>,
+    /// Forks this process; whether this is the child.
+    pub fork: fn() -> bool,
     /// Ends this process without running what the parent had set up for its end.
     pub exit: fn(i32) -> !,
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use huon::sim::Point;
-use huon::{Durability, Error, HeldBy};
+use huon::{Error, HeldBy};
 use rustix::process::Signal;
 
-use super::content::{Amount, commit, verify};
+use super::content::{Amount, Waits, commit, verify};
 use super::crew::Crew;
 use super::ledger::SeatWord;
 use super::orders::{Act, Orders, Place, Role, Stop};
@@ -32,12 +32,12 @@ impl Scene {
         let crew = Crew::new(&path);
         let env = OpenEnv(options(512).open(&path).expect("a new file"));
         let mut scene = Scene { crew, env, random: Random::new(seed) };
-        scene.commit(Amount::Much, Durability::Durable);
+        scene.commit(Amount::Much, Waits::ForDisk);
         scene
     }
 
-    fn commit(&mut self, amount: Amount, durability: Durability) {
-        let done = commit(&self.env, &self.crew.ledger, &mut self.random, amount, durability);
+    fn commit(&mut self, amount: Amount, waits: Waits) {
+        let done = commit(&self.env, &self.crew.ledger, &mut self.random, amount, waits);
         done.unwrap_or_else(|text| panic!("{text}\n{}", self.crew.report()));
     }
 
@@ -85,7 +85,7 @@ impl Scene {
 /// If what they held is not free after the next commits.
 pub fn kill_readers_that_hold(dir: &Path, seed: u64, kills: u64) -> (u64, u64) {
     let mut scene = Scene::new(dir, "holders", seed);
-    (0..6).for_each(|_| scene.commit(Amount::Much, Durability::Durable));
+    (0..6).for_each(|_| scene.commit(Amount::Much, Waits::ForDisk));
     let alone = scene.env.info().expect("information").used_bytes;
     let claimed = Place::Point(Point::SlotClaimed);
     let seats = [
@@ -101,7 +101,7 @@ pub fn kill_readers_that_hold(dir: &Path, seed: u64, kills: u64) -> (u64, u64) {
             scene.start(Role::Reader, seat, Some(Stop { place, passes, act }), 0);
         }
         scene.await_arrivals(&seats.map(|(seat, ..)| seat));
-        (0..3).for_each(|_| scene.commit(Amount::Much, Durability::Durable));
+        (0..3).for_each(|_| scene.commit(Amount::Much, Waits::ForDisk));
         let holders = scene.holders();
         for (seat, place, _) in seats {
             let pid = scene.crew.pid(seat).as_raw_nonzero().get() as u32;
@@ -115,7 +115,7 @@ pub fn kill_readers_that_hold(dir: &Path, seed: u64, kills: u64) -> (u64, u64) {
             parents += u64::from(remains.has_orphan);
         }
         // The scan of the first finds them dead; what they held the second may use.
-        (0..2).for_each(|_| scene.commit(Amount::Much, Durability::Durable));
+        (0..2).for_each(|_| scene.commit(Amount::Much, Waits::ForDisk));
         let holders = scene.holders();
         assert!(holders.is_empty(), "dead readers hold pages: {holders:?}");
         let readers = scene.env.info().expect("information").readers;
@@ -195,7 +195,7 @@ fn stopped_writer(scene: &mut Scene, point: Point, goes_on: bool) {
         go_on(scene, 0);
     }
     scene.crew.kill(0);
-    scene.commit(Amount::Little, Durability::Durable);
+    scene.commit(Amount::Little, Waits::ForDisk);
     scene.verify();
 }
 
@@ -203,7 +203,7 @@ fn stopped_writer(scene: &mut Scene, point: Point, goes_on: bool) {
 /// dead.
 fn stopped_flusher(scene: &mut Scene, point: Point, goes_on: bool) {
     stop_in(scene, 0, point, 0);
-    scene.commit(Amount::Little, Durability::Lazy);
+    scene.commit(Amount::Little, Waits::ForNothing);
     scene.verify();
     scene.start(Role::Writer, 1, None, 0);
     scene.crew.wait_until("one that waits for a flush", |crew| {
@@ -222,7 +222,7 @@ fn stopped_flusher(scene: &mut Scene, point: Point, goes_on: bool) {
         scene.crew.kill(0);
     }
     scene.crew.kill(1);
-    scene.commit(Amount::Little, Durability::Durable);
+    scene.commit(Amount::Little, Waits::ForDisk);
     scene.verify();
 }
 
@@ -232,7 +232,7 @@ fn stopped_reader(scene: &mut Scene) {
     scene.start(Role::Reader, 8, Some(stop), 0);
     scene.await_arrivals(&[8]);
     scene.crew.signal(8, Signal::STOP);
-    (0..4).for_each(|_| scene.commit(Amount::Much, Durability::Lazy));
+    (0..4).for_each(|_| scene.commit(Amount::Much, Waits::ForNothing));
     go_on(scene, 8);
     scene.crew.kill(8);
 }

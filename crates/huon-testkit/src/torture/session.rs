@@ -8,12 +8,12 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use huon::Env;
 use huon::sim::Point;
-use huon::{Durability, Env};
 use rustix::process::Signal;
 
 use super::child::compare;
-use super::content::{Amount, Canary, commit, told, verify};
+use super::content::{Amount, Canary, Waits, commit, told, verify};
 use super::crew::{Crew, HANG};
 use super::ledger::SeatWord;
 use super::orders::{Act, Orders, Place, Role, Stop};
@@ -161,7 +161,7 @@ impl Supervisor {
 
     fn commit(&mut self, env: &Env, amount: Amount) -> Canary {
         let (ledger, random) = (&self.crew.ledger, &mut self.random);
-        let done = commit(env, ledger, random, amount, Durability::Durable);
+        let done = commit(env, ledger, random, amount, Waits::ForDisk);
         done.unwrap_or_else(|text| panic!("{text}\n{}", self.crew.report()))
     }
 
