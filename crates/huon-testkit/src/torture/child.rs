@@ -106,6 +106,7 @@ impl Child {
     /// The calling thread is between transactions, now and then for a while.
     pub(crate) fn outside(&self, random: &mut Random) {
         self.enter(Context::Outside);
+        self.stop_at(Place::Outside, || orphan::at_a_point(self));
         if random.chance(4) {
             std::thread::sleep(Duration::from_micros(random.below(3000)));
         }

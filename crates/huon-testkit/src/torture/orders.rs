@@ -31,6 +31,8 @@ pub(crate) enum Place {
     Point(Point),
     /// In the middle of its transaction, in its own code.
     InTransaction,
+    /// Between two transactions.
+    Outside,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +60,7 @@ pub(crate) struct Orders {
 }
 
 const IN_TRANSACTION: u64 = 255;
+const OUTSIDE: u64 = 254;
 const ACTS: [Act; 3] = [Act::Linger, Act::PassOn, Act::Fork];
 
 impl Orders {
@@ -65,6 +68,7 @@ impl Orders {
         let place = |place| match place {
             Place::Point(point) => point as u64,
             Place::InTransaction => IN_TRANSACTION,
+            Place::Outside => OUTSIDE,
         };
         let stop = self.stop.map_or([0; 4], |stop| {
             [
@@ -95,6 +99,7 @@ impl Orders {
         let [.., stops, place, passes, act] = words;
         let place = match place {
             IN_TRANSACTION => Place::InTransaction,
+            OUTSIDE => Place::Outside,
             number => Place::Point(*Point::ALL.get(number as usize)?),
         };
         let stop = Stop { place, passes, act: *ACTS.get(act as usize)? };
@@ -122,8 +127,8 @@ mod tests {
 
     #[test]
     fn orders_arrive() {
-        let places = [Place::Point(Point::CloseLeft), Place::InTransaction];
-        for (place, act) in places.into_iter().zip([Act::Fork, Act::PassOn]) {
+        let places = [Place::Point(Point::CloseLeft), Place::InTransaction, Place::Outside];
+        for (place, act) in places.into_iter().zip(ACTS) {
             let orders = Orders {
                 role: Role::Reader,
                 seat: 3,

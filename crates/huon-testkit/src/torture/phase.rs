@@ -3,6 +3,8 @@
 
 use huon::sim::Point;
 
+use super::orders::Place;
+
 /// What a thread of a child is about, as its own code says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -66,6 +68,17 @@ impl Phase {
             Context::Beginning => !waits,
             Context::Changing | Context::Committing => true,
             _ => false,
+        }
+    }
+
+    /// Where that place is.
+    pub(crate) fn is_at(self, place: Place) -> bool {
+        match place {
+            Place::Point(point) => self.point == Some(point),
+            Place::InTransaction => {
+                matches!(self.context, Context::Changing | Context::Reading)
+            }
+            Place::Outside => self.context == Context::Outside,
         }
     }
 

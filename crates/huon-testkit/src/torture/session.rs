@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long one that has come is left there, so that others come to wait for it.
 const COMPANY: Duration = Duration::from_millis(25);
 /// Kills of writers between two times that all are killed.
-const COLLAPSE_EACH: u64 = 30;
+const COLLAPSE_EACH: u64 = 25;
 
 /// What a run is like.
 #[derive(Clone, Debug)]
@@ -54,41 +54,49 @@ pub struct Session {
     pub lazy: u64,
 }
 
-/// Points that are met in ordinary work; each is drawn as often as the others.
-fn live_points() -> Vec<Point> {
+/// Places that are met in ordinary work; each is drawn as often as the others.
+fn live_places() -> Vec<Place> {
     let opening = [Point::OpenAlone, Point::OpenChosen, Point::OpenReady];
     let repair = [Point::TailRewritten, Point::RepairSealed, Point::RepairFlushed];
     let special = [&opening[..], &repair].concat();
-    let all = Point::ALL.iter().copied();
-    all.filter(|point| !special.contains(point) && !is_for_readers(*point)).collect()
+    let points = Point::ALL.iter().copied();
+    let points = points.filter(|point| !special.contains(point) && !is_for_readers(*point));
+    points.map(Place::Point).chain([Place::InTransaction, Place::Outside]).collect()
 }
 
-/// Points that the first one to come after a collapse meets.
-fn recovery_points() -> Vec<Point> {
+/// Places that the first one to come after a collapse meets.
+fn recovery_places() -> Vec<Place> {
     let flush = Point::CandidateStored..=Point::FlightEnded;
     let repair = [Point::TailRewritten, Point::RepairSealed, Point::RepairFlushed, Point::Begun];
     let opening = [Point::OpenAlone, Point::OpenChosen, Point::OpenReady];
     let more = Point::ALL.iter().copied().filter(|point| flush.contains(point));
-    opening.into_iter().chain(repair).chain(more).collect()
+    opening.into_iter().chain(repair).chain(more).map(Place::Point).collect()
 }
 
 /// Cards that all come up before one comes again.
 struct Deck {
-    cards: Vec<Point>,
-    left: Vec<Point>,
+    cards: Vec<Place>,
+    left: Vec<Place>,
 }
 
 impl Deck {
-    fn new(cards: Vec<Point>) -> Deck {
+    fn new(cards: Vec<Place>) -> Deck {
         Deck { cards, left: Vec::new() }
     }
 
-    fn draw(&mut self, random: &mut Random) -> Point {
+    fn draw(&mut self, random: &mut Random) -> Place {
         if self.left.is_empty() {
             self.left = self.cards.clone();
         }
         let at = random.index(self.left.len());
         self.left.swap_remove(at)
+    }
+
+    /// A card that came to nothing is drawn again, unless it seems to lead nowhere.
+    fn put_back(&mut self, card: Place, random: &mut Random) {
+        if random.chance(75) {
+            self.left.push(card);
+        }
     }
 }
 
@@ -140,8 +148,8 @@ impl Supervisor {
             random: Random::new(session.seed),
             session,
             tally: Tally::default(),
-            live: Deck::new(live_points()),
-            recovery: Deck::new(recovery_points()),
+            live: Deck::new(live_places()),
+            recovery: Deck::new(recovery_places()),
             due: [Instant::now(); 16],
             there: [None; 16],
             pending: None,
@@ -176,8 +184,12 @@ impl Supervisor {
         for seat in self.occupied() {
             let process = self.crew.process(seat).expect("somebody in that seat");
             let wanted = more(process.orders.role);
-            if self.is_due(seat, wanted) {
-                self.kill(seat);
+            let writes = process.orders.role == Role::Writer;
+            if self.is_due(seat, wanted)
+                && let Some(missed) = self.kill(seat)
+                && writes
+            {
+                self.live.put_back(missed, &mut self.random);
             }
         }
         self.look_for_the_next_writer();
@@ -215,7 +227,9 @@ impl Supervisor {
         // A forked child has one thread: what another thread had locked would stay so in it.
         let forks = stop.is_some_and(|stop| stop.act == Act::Fork);
         let threads = if role == Role::Reader || forks { 1 } else { self.session.threads };
-        let life = self.random.below(400_000) * self.random.below(100) / 100;
+        // Some die before they have come to anything.
+        let longest = if self.random.chance(10) { 8_000 } else { 400_000 };
+        let life = self.random.below(longest) * self.random.below(100) / 100;
         let life = if stop.is_some() { PATIENCE } else { Duration::from_micros(life) };
         self.due[seat] = Instant::now() + life;
         self.there[seat] = None;
@@ -240,19 +254,19 @@ impl Supervisor {
         if self.random.chance(45) {
             return None;
         }
-        let point = self.live.draw(&mut self.random);
+        let place = self.live.draw(&mut self.random);
         // After these two the process waits by itself.
-        let waits = matches!(point, Point::WriterWanted | Point::FlushAwaited);
+        let waits = [Point::WriterWanted, Point::FlushAwaited].map(Place::Point).contains(&place);
         let act = match () {
             () if waits => Act::PassOn,
-            () if self.random.chance(10) => Act::Fork,
+            () if self.random.chance(12) => Act::Fork,
             () => Act::Linger,
         };
         // Each is met once by every process, or seldom.
         let once =
             [Point::OpenJoined, Point::FlushAwaited, Point::FirstFlushed, Point::FlushPostponed];
-        let passes = if once.contains(&point) { 0 } else { passes };
-        Some(Stop { place: Place::Point(point), passes, act })
+        let passes = if once.map(Place::Point).contains(&place) { 0 } else { passes };
+        Some(Stop { place, passes, act })
     }
 
     fn readers_stop(&mut self) -> Option<Stop> {
@@ -303,10 +317,13 @@ impl Supervisor {
     }
 
     fn kill_all(&mut self) {
-        self.occupied().into_iter().for_each(|seat| self.kill(seat));
+        for seat in self.occupied() {
+            self.kill(seat);
+        }
     }
 
-    fn kill(&mut self, seat: usize) {
+    /// Kills who has that seat; the place where it was to be, if it was not there.
+    fn kill(&mut self, seat: usize) -> Option<Place> {
         let awaited = self.others(seat).any(|phase| phase.waits_for_flush());
         let remains = self.crew.kill(seat);
         self.tally.kill(&remains, awaited);
@@ -319,6 +336,8 @@ impl Supervisor {
             let others = self.crew.living().any(|p| p.orders.role == Role::Writer);
             self.pending = others.then(|| (remains.dead_at, Instant::now()));
         }
+        let place = remains.orders.stop?.place;
+        (!remains.phase.is_at(place)).then_some(place)
     }
 
     fn look_for_the_next_writer(&mut self) {
@@ -364,7 +383,7 @@ impl Supervisor {
             let found = self.inspect(self.crew.acked().durable, false);
             self.crew.ledger.rewind(found.seq);
         }
-        for _ in 0..self.random.below(8) {
+        for _ in 0..1 + self.random.below(9) {
             self.kill_one_who_recovers();
         }
         if self.random.chance(50) {
@@ -376,19 +395,22 @@ impl Supervisor {
     /// Starts one process alone, and kills it while it opens, repairs, or first writes.
     fn kill_one_who_recovers(&mut self) {
         let writes = self.random.chance(85);
-        let point = match writes {
+        let opening = [Point::OpenAlone, Point::OpenChosen, Point::OpenReady];
+        let place = match writes {
             true => self.recovery.draw(&mut self.random),
-            false => self.random.pick(&[Point::OpenAlone, Point::OpenChosen, Point::OpenReady]),
+            false => Place::Point(self.random.pick(&opening)),
         };
         let act = if self.random.chance(5) { Act::Fork } else { Act::Linger };
-        let stop = Stop { place: Place::Point(point), passes: 0, act };
+        let stop = Stop { place, passes: 0, act };
         let (role, seat) = if writes { (Role::Writer, 0) } else { (Role::Reader, READERS_AT) };
         self.start(role, seat, Some(stop));
         let due = self.due[seat];
         self.crew.wait_until("a process that opens", |crew| {
             crew.has_arrived(seat) || crew.work(seat) > 2 || Instant::now() > due
         });
-        self.kill(seat);
+        if let Some(missed) = self.kill(seat) {
+            self.recovery.put_back(missed, &mut self.random);
+        }
         self.tally.recovering += 1;
         self.crew.end_orphans();
     }
