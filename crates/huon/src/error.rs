@@ -131,6 +131,12 @@ impl Error {
         Error::Corrupt(Box::new(Corruption { pgno: None, reason }))
     }
 
+    /// Whether it says that the file is damaged: as against that something failed, which says
+    /// nothing about the file.
+    pub(crate) fn is_damage(&self) -> bool {
+        matches!(self, Error::Corrupt(_))
+    }
+
     /// The stable number of this kind of error; never reused for another.
     ///
     /// ```

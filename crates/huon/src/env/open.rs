@@ -79,8 +79,16 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
         Err(error) => return Err(error),
     };
     let private = shared.is_none();
-    let shared = shared.unwrap_or_else(|| Arc::new(MemoryFile::new([0; 16]).open()));
+    let shared = match shared {
+        Some(shared) => shared,
+        None => private_lock_file()?,
+    };
     Ok(Ground { storage: Box::new(opened), shared, private })
+}
+
+/// A lock file that nobody else sees.
+fn private_lock_file() -> Result<Arc<dyn Shared>> {
+    Ok(Arc::new(MemoryFile::try_new([0; 16])?.open()))
 }
 
 /// Whether somebody only looks at what a meta of their choice shows. The lock file must not come to
@@ -188,7 +196,7 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
                 if !ground.storage.writable() {
                     // Nobody has the lock file in use: a private image, with the data file held
                     // shared.
-                    ground.shared = Arc::new(MemoryFile::new([0; 16]).open());
+                    ground.shared = private_lock_file()?;
                     ground.private = true;
                     continue;
                 }
@@ -227,11 +235,12 @@ fn open_first(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> 
         storage.forget_cache();
     }
     if storage.file_bytes()? == 0 && options.create {
-        format_file(storage, options)?;
+        // Half made, the file would be taken for something else by the next opening.
+        format_file(storage, options).inspect_err(|_| drop(storage.shrink(0)))?;
     }
     let metas = recover::metas(storage)?;
     let newest = recover::newest(&metas)?.clone();
-    let left = recover::left_by_others(&board, storage, &newest.uuid);
+    let left = recover::left_by_others(&board, storage, &newest.uuid)?;
     let issued = if board.same_boot() { board.issued() } else { 0 };
     // P7: an id that no ceiling allows is damage; the repair leaves every believable one behind.
     let clean = recover::closed_cleanly(&board) && issued < newest.ceiling;

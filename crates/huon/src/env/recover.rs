@@ -3,7 +3,8 @@
 //! In the order of trust: a clean close of this boot; the lock file's newest sealed image, if
 //! everything born since the meta it builds on verifies; the newest whole meta, if it was flushed
 //! on its own or its tail verifies; one step back from it, if nothing that the predecessor sees has
-//! been written over. Never further.
+//! been written over. Never further. Only damage speaks against a snapshot: what cannot be read
+//! ends the opening, and decides nothing.
 
 use crate::error::{Error, Result};
 use crate::os::{Board, Flag, Storage};
@@ -102,24 +103,24 @@ pub(crate) fn left_by_others(
     board: &Board,
     storage: &dyn Storage,
     uuid: &[u8; 16],
-) -> Option<Left> {
-    let identity = board.identity()?;
+) -> Result<Option<Left>> {
+    let data = storage.identity()?;
     let same = board.same_boot()
-        && Some(identity.data) == storage.identity().ok()
-        && identity.uuid == *uuid
+        && board.identity().is_some_and(|its| its.data == data && its.uuid == *uuid)
         && !board.is_poisoned();
-    if !same {
-        return None;
-    }
     let mut block = [0; META_BYTES];
     let sealed = board.sealed();
-    if !board.copy_image(sealed, &mut block) {
-        return None;
+    if !same || !board.copy_image(sealed, &mut block) {
+        return Ok(None);
     }
     let named = |meta: &Meta| meta.uuid == *uuid && meta.txnid.0 == sealed.txnid();
-    let image = Meta::decode(&block).ok().filter(named)?;
-    let durable = board.durable_info()?;
-    Some(Left { image, durable_txnid: durable.mark.txnid(), durable_checksum: durable.checksum })
+    let image = Meta::decode(&block).ok().filter(named);
+    let left = image.zip(board.durable_info()).map(|(image, durable)| Left {
+        image,
+        durable_txnid: durable.mark.txnid(),
+        durable_checksum: durable.checksum,
+    });
+    Ok(left)
 }
 
 /// Chooses. `clean`: the lock file is of this boot and notes a clean close.
@@ -155,17 +156,19 @@ pub(crate) fn choose(
     // What somebody started from who rejected the newest meta, or chose by hand, and never wrote:
     // that decided nothing.
     let left = left.filter(|left| left.image.txnid >= newest.txnid);
-    if let Some(found) = left.and_then(|left| sealed_image(store, &whole, left)) {
+    if let Some(left) = left
+        && let Some(found) = sealed_image(store, &whole, left)?
+    {
         return Ok(found);
     }
-    if stands(store, newest) {
+    if stands(store, newest)? {
         let is_new = left.is_none() && newest.txnid == FIRST_ID;
         let recovery = if is_new { Recovery::New } else { Recovery::Flushed };
         return Ok(chosen(store, newest, slot, recovery));
     }
     let before = whole.iter().find(|(_, meta)| meta.txnid == newest.before);
     match before {
-        Some((slot, meta)) if is_intact(store, newest, meta) => {
+        Some((slot, meta)) if is_intact(store, newest, meta)? => {
             Ok(chosen(store, meta, *slot, Recovery::SteppedBack))
         }
         _ => Err(Error::corrupt_file(
@@ -186,33 +189,41 @@ fn chosen(store: &Store, meta: &Meta, meta_slot: u8, recovery: Recovery) -> Chos
     Chosen { meta: meta.clone(), sealed: false, meta_slot, checksum, recovery }
 }
 
+/// Whether something was found whole: an error that is not about damage says nothing.
+fn is_whole(verified: Result<()>) -> Result<bool> {
+    match verified {
+        Err(error) if error.is_damage() => Ok(false),
+        verified => verified.map(|()| true),
+    }
+}
+
 /// Whether nothing that `before` sees has been written over. The free-space chunks that tell may
 /// belong to the damaged tail themselves; then everything is read.
-fn is_intact(store: &Store, newest: &Meta, before: &Meta) -> bool {
-    tail::retired_are_intact(store, newest, before.txnid).is_ok()
-        || tail::verify(store, before, Txnid(0)).is_ok()
+fn is_intact(store: &Store, newest: &Meta, before: &Meta) -> Result<bool> {
+    Ok(is_whole(tail::retired_are_intact(store, newest, before.txnid))?
+        || is_whole(tail::verify(store, before, Txnid(0)))?)
 }
 
 /// A two-flush meta stands by its checksum, a one-flush meta if everything born since its
 /// predecessor is there.
-fn stands(store: &Store, meta: &Meta) -> bool {
-    meta.commit == CommitKind::TwoFlush || tail::verify(store, meta, meta.before).is_ok()
+fn stands(store: &Store, meta: &Meta) -> Result<bool> {
+    Ok(meta.commit == CommitKind::TwoFlush || is_whole(tail::verify(store, meta, meta.before))?)
 }
 
 /// The sealed image counts if the durable meta below it is whole and everything born since
 /// verifies.
-fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Option<Chosen> {
-    let (slot, durable) = left.durable_in(whole)?;
+fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Result<Option<Chosen>> {
+    let Some((slot, durable)) = left.durable_in(whole) else { return Ok(None) };
     let fits = left.image.txnid >= durable.txnid && left.image.page_bytes == durable.page_bytes;
-    if !fits || !stands(store, durable) {
-        return None;
-    }
     let since = Txnid(left.durable_txnid);
-    tail::verify(store, &left.image, since).ok()?;
+    if !fits || !stands(store, durable)? || !is_whole(tail::verify(store, &left.image, since))? {
+        return Ok(None);
+    }
     // A whole meta above the image: who opened last has stepped back from it, and wrote nothing
     // since.
     let rejected = whole.first().is_some_and(|(_, newest)| newest.txnid > left.image.txnid);
-    Some(left.chosen(slot, if rejected { Recovery::SteppedBack } else { Recovery::Newest }))
+    let recovery = if rejected { Recovery::SteppedBack } else { Recovery::Newest };
+    Ok(Some(left.chosen(slot, recovery)))
 }
 
 /// Whether an earlier client noted that everything was flushed when it left last.

@@ -8,10 +8,13 @@
 //! words alone.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64 as StdU64, AtomicUsize};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+#[cfg(not(loom))]
+use super::anon::Anon;
 use super::word::{Ordering, Word};
 use super::{Shared, layout};
 use crate::error::{Error, Result};
@@ -21,7 +24,7 @@ const CAPACITY_WORDS: usize = if cfg!(loom) { layout::WORDS_FIRST + 64 } else { 
 
 /// The lock file itself. It lives as long as a handle or its maker keeps it.
 pub(crate) struct MemoryFile {
-    words: Box<[Word]>,
+    words: Words,
     allocated: AtomicUsize,
     boot: [u8; 16],
     next_handle: StdU64,
@@ -41,33 +44,29 @@ pub(crate) struct MemoryShared {
     file: Arc<MemoryFile>,
     handle: u64,
     killed: AtomicBool,
+    /// Words that this handle knows to be there: others may have grown the file.
+    shown: AtomicUsize,
 }
 
 impl MemoryFile {
-    /// An empty lock file on a machine whose boot is called `boot`.
-    pub(crate) fn new(boot: [u8; 16]) -> Arc<MemoryFile> {
-        MemoryFile::from_image(&[], boot)
+    /// An empty lock file on a machine whose boot is called `boot`, if there is memory for it.
+    pub(crate) fn try_new(boot: [u8; 16]) -> Result<Arc<MemoryFile>> {
+        MemoryFile::build(&[], boot, CAPACITY_WORDS)
     }
 
-    /// A lock file that holds `image`, as [`MemoryFile::words_image`] gave it.
-    pub(crate) fn from_image(image: &[u64], boot: [u8; 16]) -> Arc<MemoryFile> {
-        MemoryFile::with_capacity(image, boot, CAPACITY_WORDS)
-    }
-
-    /// As [`MemoryFile::from_image`]; growth past `capacity` words fails as on a full disk.
-    pub(crate) fn with_capacity(image: &[u64], boot: [u8; 16], capacity: usize) -> Arc<MemoryFile> {
-        let words = zeroed_words(capacity.max(image.len()));
+    fn build(image: &[u64], boot: [u8; 16], capacity: usize) -> Result<Arc<MemoryFile>> {
+        let words = Words::zeroed(capacity.max(image.len()))?;
         for (word, value) in words.iter().zip(image) {
             word.store(*value, Ordering::Relaxed);
         }
-        Arc::new(MemoryFile {
+        Ok(Arc::new(MemoryFile {
             words,
             allocated: AtomicUsize::new(image.len()),
             boot,
             next_handle: StdU64::new(1),
             state: Mutex::new(State::default()),
             bell: Condvar::new(),
-        })
+        }))
     }
 
     /// Makes it hold `image` on a machine whose boot is called `boot`, as a new one would.
@@ -86,7 +85,8 @@ impl MemoryFile {
     /// A handle of its own, as a process that opens the file gets it.
     pub(crate) fn open(self: &Arc<Self>) -> MemoryShared {
         let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
-        MemoryShared { file: self.clone(), handle, killed: AtomicBool::new(false) }
+        let shown = AtomicUsize::new(self.allocated.load(Ordering::Acquire));
+        MemoryShared { file: self.clone(), handle, killed: AtomicBool::new(false), shown }
     }
 
     /// A copy of all words. Take it while nobody stores, or accept a mixture.
@@ -106,6 +106,24 @@ impl MemoryFile {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(any(test, feature = "simulation"))]
+impl MemoryFile {
+    /// As [`MemoryFile::try_new`].
+    pub(crate) fn new(boot: [u8; 16]) -> Arc<MemoryFile> {
+        MemoryFile::from_image(&[], boot)
+    }
+
+    /// A lock file that holds `image`, as [`MemoryFile::words_image`] gave it.
+    pub(crate) fn from_image(image: &[u64], boot: [u8; 16]) -> Arc<MemoryFile> {
+        MemoryFile::with_capacity(image, boot, CAPACITY_WORDS)
+    }
+
+    /// As [`MemoryFile::from_image`]; growth past `capacity` words fails as on a full disk.
+    pub(crate) fn with_capacity(image: &[u64], boot: [u8; 16], capacity: usize) -> Arc<MemoryFile> {
+        MemoryFile::build(image, boot, capacity).expect("memory for a lock file of a test")
     }
 }
 
@@ -140,7 +158,7 @@ impl MemoryShared {
 impl Shared for MemoryShared {
     #[inline]
     fn words(&self) -> &[Word] {
-        &self.file.words[..self.file.allocated.load(Ordering::Acquire)]
+        &self.file.words[..self.shown.load(Ordering::Acquire)]
     }
 
     fn grow(&self, words: usize) -> Result<()> {
@@ -150,10 +168,12 @@ impl Shared for MemoryShared {
             return Err(Error::io("grow the lock file", "memory", source));
         }
         self.file.allocated.fetch_max(words, Ordering::Release);
-        Ok(())
+        self.refresh()
     }
 
     fn refresh(&self) -> Result<()> {
+        self.check()?;
+        self.shown.fetch_max(self.file.allocated.load(Ordering::Acquire), Ordering::Release);
         Ok(())
     }
 
@@ -245,16 +265,49 @@ fn pause(_: Duration) {
     loom::thread::yield_now();
 }
 
-/// `count` zero words; memory that is never touched costs nothing.
+/// Zero words; those that are never touched cost nothing.
+struct Words {
+    #[cfg(not(loom))]
+    memory: Anon,
+    #[cfg(not(loom))]
+    count: usize,
+    #[cfg(loom)]
+    words: Box<[Word]>,
+}
+
 #[cfg(not(loom))]
-fn zeroed_words(count: usize) -> Box<[Word]> {
-    let zeros = Box::into_raw(vec![0u64; count].into_boxed_slice());
-    // SAFETY: `AtomicU64` has the size, alignment and bit validity of `u64` where 64-bit atomics
-    // exist.
-    unsafe { Box::from_raw(zeros as *mut [Word]) }
+impl Words {
+    fn zeroed(count: usize) -> Result<Words> {
+        let bytes = (count as u64).saturating_mul(size_of::<Word>() as u64);
+        Ok(Words { memory: Anon::reserve(bytes)?, count })
+    }
+}
+
+#[cfg(not(loom))]
+impl Deref for Words {
+    type Target = [Word];
+
+    #[inline]
+    fn deref(&self) -> &[Word] {
+        let first = self.memory.base().as_ptr().cast::<Word>();
+        // SAFETY: the reservation holds `count` words, zeroed (a valid AtomicU64), aligned to a
+        // system page, and lives as long as `self`; everybody sees it as atomics only.
+        unsafe { std::slice::from_raw_parts(first, self.count) }
+    }
 }
 
 #[cfg(loom)]
-fn zeroed_words(count: usize) -> Box<[Word]> {
-    (0..count).map(|_| Word::new(0)).collect()
+impl Words {
+    fn zeroed(count: usize) -> Result<Words> {
+        Ok(Words { words: (0..count).map(|_| Word::new(0)).collect() })
+    }
+}
+
+#[cfg(loom)]
+impl Deref for Words {
+    type Target = [Word];
+
+    fn deref(&self) -> &[Word] {
+        &self.words
+    }
 }

@@ -33,7 +33,7 @@ pub(crate) trait Visitor<'s> {
     fn enter(&mut self, spot: &Spot<'_>) -> Result<bool>;
     /// The page itself, in bytes and in meaning.
     fn visit(&mut self, spot: &Spot<'_>, bytes: &'s [u8], page: Visit<'s>) -> Result<()>;
-    /// The page could not be read.
+    /// The page is damaged. Other errors end the walk.
     fn trouble(&mut self, spot: &Spot<'_>, error: Error) -> Result<()>;
 }
 
@@ -61,7 +61,8 @@ fn walk_below<'s, S: PageSource, O: KeyOrder>(
     }
     let (bytes, page) = match read(source, spot.ptr, spot.level) {
         Ok(read) => read,
-        Err(error) => return visitor.trouble(&spot, error),
+        Err(error) if error.is_damage() => return visitor.trouble(&spot, error),
+        Err(error) => return Err(error),
     };
     visitor.visit(&spot, bytes, page)?;
     let Visit::Branch(branch) = page else { return Ok(()) };

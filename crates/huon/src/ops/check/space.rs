@@ -103,8 +103,7 @@ impl Check<'_, '_> {
             Ok(chunk) => chunk,
             Err(error) => {
                 self.incomplete = true;
-                self.trouble(ptr.pgno.0, None, &error);
-                return Ok(());
+                return self.trouble(ptr.pgno.0, None, error);
             }
         };
         if !chunk.next().is_none() {

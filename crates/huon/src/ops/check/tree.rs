@@ -68,12 +68,11 @@ impl Check<'_, '_> {
         Ok(())
     }
 
-    /// Notes damage that reading met.
-    pub(super) fn trouble(&mut self, pgno: u32, table: Option<&[u8]>, error: &Error) {
-        self.report.add(Some(pgno), table, || match error {
-            Error::Corrupt(corruption) => corruption.reason.to_string(),
-            other => other.to_string(),
-        });
+    /// Notes damage that reading met; other errors end the check.
+    pub(super) fn trouble(&mut self, pgno: u32, table: Option<&[u8]>, error: Error) -> Result<()> {
+        let Error::Corrupt(corruption) = error else { return Err(error) };
+        self.report.add(Some(pgno), table, || corruption.reason.to_string());
+        Ok(())
     }
 }
 
@@ -140,7 +139,7 @@ impl<'p> Visitor<'p> for TableCheck<'_, '_, '_, '_> {
     fn trouble(&mut self, spot: &Spot<'_>, error: Error) -> Result<()> {
         self.complete = false;
         self.check.incomplete = true;
-        self.check.trouble(spot.ptr.pgno.0, Some(self.name), &error);
+        self.check.trouble(spot.ptr.pgno.0, Some(self.name), error)?;
         self.check.meter.advance(self.check.page_bytes())
     }
 }
@@ -262,7 +261,7 @@ impl TableCheck<'_, '_, '_, '_> {
         self.report.run_pages += pages;
         self.report.used_bytes += u64::from(run.bytes);
         if let Err(error) = self.check.source.run(run) {
-            self.check.trouble(run.pgno.0, Some(self.name), &error);
+            self.check.trouble(run.pgno.0, Some(self.name), error)?;
         }
         self.check.meter.advance(u64::from(pages) * page_bytes)
     }

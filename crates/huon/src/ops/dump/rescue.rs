@@ -48,7 +48,7 @@ impl<'s> Dump<'s, '_, '_> {
         if damaged.is_empty() {
             return Ok(());
         }
-        let listed = self.list_free(&mut met);
+        let listed = self.list_free(&mut met)?;
         match &damaged[..] {
             [(name, order)] if listed && !name.is_empty() => {
                 let shown = wanted.is_none_or(|wanted| wanted == name);
@@ -92,7 +92,7 @@ impl<'s> Dump<'s, '_, '_> {
     }
 
     /// Adds all free pages to `met`; whether all are known.
-    fn list_free(&mut self, met: &mut Bitmap) -> bool {
+    fn list_free(&mut self, met: &mut Bitmap) -> Result<bool> {
         let mut pages_left = u64::from(met.limit()) * 2;
         let listed = free_items(self.source.store, self.meta, |item| {
             let end = item.pgno.saturating_add(item.page_count()).min(met.limit());
@@ -104,10 +104,13 @@ impl<'s> Dump<'s, '_, '_> {
                 met.put(pgno);
             }
         });
-        if let Err(error) = &listed {
-            self.report.skip(None, LOST, || format!("the list of free pages: {error}"));
+        match listed {
+            Err(error) if error.is_damage() => {
+                self.report.skip(None, LOST, || format!("the list of free pages: {error}"));
+                Ok(false)
+            }
+            listed => listed.map(|_| true),
         }
-        listed.is_ok()
     }
 
     /// Writes all whole leaves that were not met, the oldest first.
@@ -163,6 +166,7 @@ impl<'s> Dump<'s, '_, '_> {
             match found {
                 Ok((cell, Some(value))) if shown => self.record(cell.key, value)?,
                 Ok(_) => {}
+                Err(error) if !error.is_damage() => return Err(error),
                 Err(error) => {
                     whole = false;
                     let text = || format!("record {index}: {error}");
