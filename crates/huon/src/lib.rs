@@ -106,7 +106,7 @@ pub use txn::write::WriteTxn;
 pub mod sim {
     #[cfg(feature = "simulation")]
     pub use crate::failpoint::{Point, on_points};
-    pub use crate::os::{Event, FaultCall, FaultPlan, SimDisk, sealed_image};
+    pub use crate::os::{Event, FaultCall, FaultPlan, SimDisk, Torn, sealed_image};
     pub use crate::page::Sealer;
 }
 

@@ -70,13 +70,13 @@ impl Env {
         plan: Option<&crate::os::FaultPlan>,
         options: &Options,
     ) -> Result<Env> {
-        use crate::os::Faulty;
-        let shared = Arc::new(disk.shared());
-        let storage = disk.storage();
-        let storage = match plan {
-            Some(plan) => Box::new(Faulty::new(storage, plan.clone())),
-            None => storage,
-        };
+        use crate::os::{Faulty, FaultyShared, Shared};
+        let mut shared: Arc<dyn Shared> = Arc::new(disk.shared());
+        let mut storage = disk.storage();
+        if let Some(plan) = plan {
+            shared = Arc::new(FaultyShared::new(shared, plan.clone()));
+            storage = Box::new(Faulty::new(disk, plan.clone()));
+        }
         let ground = open::Ground { storage, shared, private: false };
         Env::from_opened(open::open(ground, options)?, options)
     }

@@ -1,22 +1,27 @@
-//! A data file that fails on demand: call number N of those that can fail, with a chosen error.
+//! A data file and a lock file that fail on demand: call number N of those that can fail, with a
+//! chosen error.
 //!
-//! 1. Counted are `read_at`, `write_at`, `sync`, `grow` and `shrink`, of all files that share a
-//!    plan, from 0, in the order of calls.
+//! 1. Counted is every call of [`Storage`] and [`Shared`] that may fail, of all files that share a
+//!    plan, from 0, in the order of calls. [`FaultCall`] lists them.
 //! 2. A call that fails does nothing to the file below, but for the first bytes of a torn write.
 //!
-//! Flushes that fail and lose data are `SimDisk::lossy`: only who holds the data can lose it.
+//! 3. A flush that fails on a lossy machine (`SimDisk::lossy`) loses what it should have written.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::counts::IoCounts;
 use super::map::Map;
-use super::{Identity, Storage};
+use super::word::Word;
+use super::{Identity, Shared, SimDisk, Storage};
 use crate::error::{Error, Result};
 
 /// A call that can be made to fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FaultCall {
+    /// Asking for the length of the data file.
+    Length,
     /// Reading past the map.
     Read,
     /// Writing.
@@ -27,17 +32,78 @@ pub enum FaultCall {
     Grow,
     /// Making the file shorter.
     Shrink,
+    /// Asking which file it is.
+    Identity,
+    /// Taking the data file for oneself alone.
+    Alone,
+    /// Taking the data file together with others.
+    Join,
+    /// Giving the data file up.
+    Leave,
+    /// Asking whether others have the data file.
+    Others,
+    /// Making the lock file longer.
+    LockGrow,
+    /// Looking how long the lock file has become.
+    LockRefresh,
+    /// Taking the gate of the lock file.
+    LockGate,
+    /// Taking a client's byte of the lock file.
+    LockClaim,
+    /// Asking whether a client's byte is held.
+    LockHeld,
+    /// Asking whether the lock file's descriptor is still there; failing is a "no".
+    LockIntact,
 }
 
 impl FaultCall {
-    fn operation(self) -> &'static str {
+    /// All of them.
+    pub const ALL: [FaultCall; 17] = [
+        FaultCall::Length,
+        FaultCall::Read,
+        FaultCall::Write,
+        FaultCall::Sync,
+        FaultCall::Grow,
+        FaultCall::Shrink,
+        FaultCall::Identity,
+        FaultCall::Alone,
+        FaultCall::Join,
+        FaultCall::Leave,
+        FaultCall::Others,
+        FaultCall::LockGrow,
+        FaultCall::LockRefresh,
+        FaultCall::LockGate,
+        FaultCall::LockClaim,
+        FaultCall::LockHeld,
+        FaultCall::LockIntact,
+    ];
+
+    /// What is tried, as errors have it.
+    pub fn operation(self) -> &'static str {
         match self {
+            FaultCall::Length => "stat",
             FaultCall::Read => "read",
             FaultCall::Write => "write",
             FaultCall::Sync => "flush",
             FaultCall::Grow => "grow",
             FaultCall::Shrink => "shrink",
+            FaultCall::Identity => "identify",
+            FaultCall::Alone => "lock alone",
+            FaultCall::Join => "lock",
+            FaultCall::Leave => "unlock",
+            FaultCall::Others => "ask for locks",
+            FaultCall::LockGrow => "grow the lock file",
+            FaultCall::LockRefresh => "stat the lock file",
+            FaultCall::LockGate => "lock the gate",
+            FaultCall::LockClaim => "lock a client's byte",
+            FaultCall::LockHeld => "ask for a client's byte",
+            FaultCall::LockIntact => "use the lock file",
         }
+    }
+
+    /// Whether it is a call of the lock file.
+    pub fn is_lock(self) -> bool {
+        self >= FaultCall::LockGrow
     }
 }
 
@@ -64,7 +130,33 @@ struct PlanState {
     fired: u64,
     first_fired: Option<FaultCall>,
     fault: Option<Fault>,
-    torn_bytes: u64,
+    torn: Torn,
+    paused: bool,
+    met: Vec<FaultCall>,
+}
+
+/// What a write that fails has written all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Torn {
+    /// Its first bytes, so many.
+    First(u64),
+    /// All but its last bytes, so many.
+    AllBut(u64),
+}
+
+impl Default for Torn {
+    fn default() -> Torn {
+        Torn::First(0)
+    }
+}
+
+impl Torn {
+    fn of(self, bytes: usize) -> usize {
+        match self {
+            Torn::First(first) => bytes.min(first as usize),
+            Torn::AllBut(last) => bytes.saturating_sub(last as usize),
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -90,9 +182,14 @@ impl FaultPlan {
         self.state().fault = Some(Fault { call, errno, for_good: true });
     }
 
-    /// Makes a failing write write its first `bytes` all the same. 0, the default: nothing.
-    pub fn tear_writes(&self, bytes: u64) {
-        self.state().torn_bytes = bytes;
+    /// Makes a failing write write a part all the same; nothing unless said.
+    pub fn tear_writes(&self, torn: Torn) {
+        self.state().torn = torn;
+    }
+
+    /// Neither counts calls nor fails them, until it is ended by `false`.
+    pub fn pause(&self, on: bool) {
+        self.state().paused = on;
     }
 
     /// Fails nothing from now on. The counts stay.
@@ -103,6 +200,11 @@ impl FaultPlan {
     /// How many calls were made, failed ones too.
     pub fn calls(&self) -> u64 {
         self.state().calls
+    }
+
+    /// The calls that were made, failed ones too.
+    pub fn met(&self) -> Vec<FaultCall> {
+        self.state().met.clone()
     }
 
     /// How many calls were made to fail.
@@ -119,9 +221,13 @@ impl FaultPlan {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call; its error number, and the bytes of a torn write, if it is to fail.
-    fn meet(&self, call: FaultCall) -> Option<(i32, u64)> {
+    /// Counts a call; its error number, and what a write has written, if it is to fail.
+    fn meet(&self, call: FaultCall) -> Option<(i32, Torn)> {
         let mut state = self.state();
+        if state.paused {
+            return None;
+        }
+        state.met.push(call);
         let number = state.calls;
         state.calls += 1;
         let fault = state.fault?;
@@ -129,29 +235,32 @@ impl FaultPlan {
         due.then(|| {
             state.fired += 1;
             state.first_fired.get_or_insert(call);
-            (fault.errno, state.torn_bytes)
+            (fault.errno, state.torn)
         })
+    }
+}
+
+impl FaultPlan {
+    /// Counts `call`, and fails it if it is due.
+    fn pass(&self, call: FaultCall, place: impl FnOnce() -> String) -> Result<()> {
+        match self.meet(call) {
+            Some((errno, _)) => Err(fault(call, place(), errno)),
+            None => Ok(()),
+        }
     }
 }
 
 /// A data file whose calls fail as a [`FaultPlan`] says.
 pub(crate) struct Faulty {
+    disk: SimDisk,
     inner: Box<dyn Storage>,
     plan: FaultPlan,
 }
 
 impl Faulty {
-    /// `inner`, failing as `plan` says.
-    pub(crate) fn new(inner: Box<dyn Storage>, plan: FaultPlan) -> Faulty {
-        Faulty { inner, plan }
-    }
-
-    /// Counts `call`, and fails it if it is due.
-    fn meet(&self, call: FaultCall, place: impl FnOnce() -> String) -> Result<()> {
-        match self.plan.meet(call) {
-            Some((errno, _)) => Err(fault(call, place(), errno)),
-            None => Ok(()),
-        }
+    /// Opens the file of `disk`, failing as `plan` says.
+    pub(crate) fn new(disk: &SimDisk, plan: FaultPlan) -> Faulty {
+        Faulty { disk: disk.clone(), inner: disk.storage(), plan }
     }
 }
 
@@ -165,20 +274,21 @@ fn at(offset: u64) -> String {
 
 impl Storage for Faulty {
     fn file_bytes(&self) -> Result<u64> {
+        self.plan.pass(FaultCall::Length, String::new)?;
         self.inner.file_bytes()
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.meet(FaultCall::Read, || at(offset))?;
+        self.plan.pass(FaultCall::Read, || at(offset))?;
         self.inner.read_at(buffer, offset)
     }
 
     fn write_at(&self, parts: &[&[u8]], offset: u64) -> Result<()> {
-        let Some((errno, torn_bytes)) = self.plan.meet(FaultCall::Write) else {
+        let Some((errno, torn)) = self.plan.meet(FaultCall::Write) else {
             return self.inner.write_at(parts, offset);
         };
         let mut whole = parts.concat();
-        whole.truncate(usize::try_from(torn_bytes).unwrap_or(usize::MAX));
+        whole.truncate(torn.of(whole.len()));
         if !whole.is_empty() {
             self.inner.write_at(&[&whole], offset)?;
         }
@@ -186,17 +296,17 @@ impl Storage for Faulty {
     }
 
     fn sync(&self) -> Result<()> {
-        self.meet(FaultCall::Sync, String::new)?;
+        self.plan.pass(FaultCall::Sync, String::new).inspect_err(|_| self.disk.lose())?;
         self.inner.sync()
     }
 
     fn grow(&self, bytes: u64) -> Result<()> {
-        self.meet(FaultCall::Grow, String::new)?;
+        self.plan.pass(FaultCall::Grow, String::new)?;
         self.inner.grow(bytes)
     }
 
     fn shrink(&self, bytes: u64) -> Result<()> {
-        self.meet(FaultCall::Shrink, String::new)?;
+        self.plan.pass(FaultCall::Shrink, String::new)?;
         self.inner.shrink(bytes)
     }
 
@@ -209,22 +319,27 @@ impl Storage for Faulty {
     }
 
     fn identity(&self) -> Result<Identity> {
+        self.plan.pass(FaultCall::Identity, String::new)?;
         self.inner.identity()
     }
 
     fn try_alone(&self) -> Result<bool> {
+        self.plan.pass(FaultCall::Alone, String::new)?;
         self.inner.try_alone()
     }
 
     fn try_join(&self) -> Result<bool> {
+        self.plan.pass(FaultCall::Join, String::new)?;
         self.inner.try_join()
     }
 
     fn leave(&self) -> Result<()> {
+        self.plan.pass(FaultCall::Leave, String::new)?;
         self.inner.leave()
     }
 
     fn has_others(&self) -> Result<bool> {
+        self.plan.pass(FaultCall::Others, String::new)?;
         self.inner.has_others()
     }
 
@@ -237,19 +352,101 @@ impl Storage for Faulty {
     }
 }
 
+/// A lock file whose calls fail as a [`FaultPlan`] says.
+pub(crate) struct FaultyShared {
+    inner: Arc<dyn Shared>,
+    plan: FaultPlan,
+}
+
+impl FaultyShared {
+    /// `inner`, failing as `plan` says.
+    pub(crate) fn new(inner: Arc<dyn Shared>, plan: FaultPlan) -> FaultyShared {
+        FaultyShared { inner, plan }
+    }
+}
+
+impl Shared for FaultyShared {
+    fn words(&self) -> &[Word] {
+        self.inner.words()
+    }
+
+    fn grow(&self, words: usize) -> Result<()> {
+        self.plan.pass(FaultCall::LockGrow, String::new)?;
+        self.inner.grow(words)
+    }
+
+    fn refresh(&self) -> Result<()> {
+        self.plan.pass(FaultCall::LockRefresh, String::new)?;
+        self.inner.refresh()
+    }
+
+    fn lock_gate(&self, timeout: Duration) -> Result<bool> {
+        self.plan.pass(FaultCall::LockGate, String::new)?;
+        self.inner.lock_gate(timeout)
+    }
+
+    fn unlock_gate(&self) {
+        self.inner.unlock_gate();
+    }
+
+    fn claim(&self, number: u32) -> Result<bool> {
+        self.plan.pass(FaultCall::LockClaim, String::new)?;
+        self.inner.claim(number)
+    }
+
+    fn release(&self, number: u32) {
+        self.inner.release(number);
+    }
+
+    fn held(&self, number: u32) -> Result<bool> {
+        self.plan.pass(FaultCall::LockHeld, String::new)?;
+        self.inner.held(number)
+    }
+
+    fn wait(&self, word: usize, expected: u64, timeout: Duration) {
+        self.inner.wait(word, expected, timeout);
+    }
+
+    fn wake(&self, word: usize) {
+        self.inner.wake(word);
+    }
+
+    fn intact(&self) -> bool {
+        self.plan.meet(FaultCall::LockIntact).is_none() && self.inner.intact()
+    }
+
+    fn boot(&self) -> [u8; 16] {
+        self.inner.boot()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::SimDisk;
+    use crate::os::{MemoryFile, SimDisk};
 
-    /// One call of each kind; the kinds of those that failed.
-    fn one_of_each(file: &dyn Storage) -> Vec<(&'static str, Option<i32>)> {
+    /// What was tried, and the system's error number.
+    type Failed = (&'static str, Option<i32>);
+
+    /// A call of each kind, but for [`FaultCall::LockIntact`], which only says no.
+    fn one_of_each(file: &dyn Storage, lock: &dyn Shared) -> Vec<Failed> {
         let results = [
             file.grow(8192),
+            file.file_bytes().map(drop),
+            file.read_at(&mut [0; 4], 0).map(drop),
             file.write_at(&[b"abc", b"def"], 10),
             file.sync(),
-            file.read_at(&mut [0; 4], 0).map(drop),
             file.shrink(4096),
+            file.identity().map(drop),
+            file.try_alone().map(drop),
+            file.try_join().map(drop),
+            file.leave(),
+            file.has_others().map(drop),
+            lock.grow(10),
+            lock.refresh(),
+            lock.lock_gate(Duration::ZERO).map(|_| lock.unlock_gate()),
+            lock.claim(3).map(|_| lock.release(3)),
+            lock.held(3).map(drop),
         ];
         let failed = results.into_iter().filter_map(|result| match result {
             Err(Error::Io(e)) => Some((e.operation, e.source.raw_os_error())),
@@ -259,53 +456,77 @@ mod tests {
         failed.collect()
     }
 
-    fn faulty(plan: &FaultPlan) -> (SimDisk, Faulty) {
+    const CALLS: u64 = 16;
+
+    fn faulty(plan: &FaultPlan) -> (SimDisk, Faulty, FaultyShared) {
         let disk = SimDisk::new(1 << 16).unwrap();
-        let file = disk.storage();
-        file.grow(4096).unwrap();
+        disk.storage().grow(4096).unwrap();
         disk.clear_events();
-        (disk, Faulty::new(file, plan.clone()))
+        let lock = Arc::new(MemoryFile::new([1; 16]).open());
+        let file = Faulty::new(&disk, plan.clone());
+        (disk, file, FaultyShared::new(lock, plan.clone()))
     }
 
     #[test]
     fn each_call_in_turn_fails_and_does_nothing() {
-        let operations = ["grow", "write", "flush", "read", "shrink"];
         let counting = FaultPlan::new();
-        assert!(one_of_each(&faulty(&counting).1).is_empty());
-        assert_eq!((counting.calls(), counting.fired()), (5, 0));
-        for (call, operation) in operations.into_iter().enumerate() {
+        let (disk, file, lock) = faulty(&counting);
+        assert!(one_of_each(&file, &lock).is_empty());
+        assert_eq!((counting.calls(), counting.fired()), (CALLS, 0));
+        let whole = disk.event_count();
+        let mut met = Vec::new();
+        for call in 0..CALLS {
             let plan = FaultPlan::new();
-            plan.fail_once(call as u64, libc::EIO);
-            let (disk, file) = faulty(&plan);
-            assert_eq!(one_of_each(&file), [(operation, Some(libc::EIO))]);
-            assert_eq!((plan.calls(), plan.fired()), (5, 1));
-            assert_eq!(plan.first_fired().unwrap().operation(), operation);
-            // A read is no event; without the growth there is nothing to cut either.
-            let events = [2, 3, 3, 4, 3][call];
-            assert_eq!(disk.event_count(), events, "{operation}");
+            plan.fail_once(call, libc::EIO);
+            let (disk, file, lock) = faulty(&plan);
+            let failed = one_of_each(&file, &lock);
+            let kind = plan.first_fired().unwrap();
+            assert_eq!(failed, [(kind.operation(), Some(libc::EIO))]);
+            assert_eq!((plan.calls(), plan.fired()), (CALLS, 1));
+            // Without the growth there is nothing to cut either.
+            let missing = match kind {
+                FaultCall::Grow => 2,
+                FaultCall::Write | FaultCall::Sync | FaultCall::Shrink => 1,
+                _ => 0,
+            };
+            assert_eq!(disk.event_count(), whole - missing, "{kind:?}");
+            assert_eq!(lock.words().len(), if kind == FaultCall::LockGrow { 0 } else { 10 });
+            met.push(kind);
         }
+        met.sort();
+        assert_eq!(met, FaultCall::ALL[..met.len()], "all but `intact`");
+        assert_eq!(met.iter().filter(|call| call.is_lock()).count(), 5);
     }
 
     #[test]
     fn from_then_on_everything_fails_until_healed() {
         let plan = FaultPlan::new();
-        plan.fail_from(2, libc::ENOSPC);
-        let (_disk, file) = faulty(&plan);
-        assert_eq!(one_of_each(&file).len(), 3);
-        assert_eq!(one_of_each(&file).len(), 5);
-        assert_eq!((plan.fired(), plan.first_fired()), (8, Some(FaultCall::Sync)));
+        plan.fail_from(4, libc::ENOSPC);
+        let (_disk, file, lock) = faulty(&plan);
+        assert_eq!(one_of_each(&file, &lock).len() as u64, CALLS - 4);
+        assert_eq!(one_of_each(&file, &lock).len() as u64, CALLS);
+        assert!(!lock.intact());
+        assert_eq!(plan.fired(), 2 * CALLS - 4 + 1);
+        assert_eq!(plan.first_fired(), Some(FaultCall::Sync));
         plan.heal();
-        assert!(one_of_each(&file).is_empty());
-        assert_eq!((plan.calls(), plan.fired()), (15, 8));
+        assert!(one_of_each(&file, &lock).is_empty() && lock.intact());
+        assert_eq!((plan.calls(), plan.fired()), (3 * CALLS + 2, 2 * CALLS - 3));
     }
 
     #[test]
     fn a_failing_write_may_be_torn() {
-        for (torn, wanted) in [(0, &b"......"[..]), (4, b"abcd.."), (9, b"abcdef")] {
+        let cases = [
+            (Torn::First(0), &b"......"[..]),
+            (Torn::First(4), b"abcd.."),
+            (Torn::First(9), b"abcdef"),
+            (Torn::AllBut(1), b"abcde."),
+            (Torn::AllBut(9), b"......"),
+        ];
+        for (torn, wanted) in cases {
             let plan = FaultPlan::new();
             plan.fail_once(1, libc::EIO);
             plan.tear_writes(torn);
-            let (disk, file) = faulty(&plan);
+            let (disk, file, _) = faulty(&plan);
             file.write_at(&[b"......"], 10).unwrap();
             assert!(file.write_at(&[b"abc", b"def"], 10).is_err());
             assert_eq!(&disk.image()[10..16], wanted);
@@ -316,12 +537,34 @@ mod tests {
     fn the_rest_is_passed_through() {
         let plan = FaultPlan::new();
         plan.fail_from(0, libc::EIO);
-        let (disk, file) = faulty(&plan);
-        assert_eq!(file.file_bytes().unwrap(), 4096);
-        assert_eq!(file.identity().unwrap(), disk.identity());
+        let (disk, file, lock) = faulty(&plan);
         assert_eq!(file.map().base(), disk.storage().map().base());
-        assert!(file.writable() && file.try_alone().unwrap() && file.try_join().unwrap());
+        assert!(file.writable() && lock.boot() == [1; 16]);
         file.forget_cache();
+        lock.unlock_gate();
+        lock.release(0);
+        lock.wake(0);
         assert_eq!((plan.calls(), file.counts().syncs), (0, 0));
+        plan.pause(true);
+        assert!(one_of_each(&file, &lock).is_empty() && plan.met().is_empty());
+        plan.pause(false);
+        assert!(file.sync().is_err());
+        assert_eq!(plan.met(), [FaultCall::Sync]);
+    }
+
+    #[test]
+    fn a_failed_flush_loses_data_on_a_lossy_machine() {
+        let plan = FaultPlan::new();
+        plan.fail_once(1, libc::ENOSPC);
+        let disk = SimDisk::new(1 << 16).unwrap().lossy();
+        disk.storage().grow(4096).unwrap();
+        let file = Faulty::new(&disk, plan);
+        file.write_at(&[b"lost"], 0).unwrap();
+        assert!(file.sync().is_err());
+        file.sync().unwrap();
+        assert_eq!(&disk.image()[..4], b"lost");
+        assert_eq!(&disk.flushed_image()[..4], [0; 4]);
+        file.forget_cache();
+        assert_eq!(&disk.image()[..4], [0; 4]);
     }
 }

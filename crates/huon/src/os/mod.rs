@@ -47,9 +47,9 @@ pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, Start};
 pub(crate) use clients::Clients;
 pub(crate) use counts::IoCounts;
 #[cfg(any(test, feature = "simulation"))]
-pub(crate) use faulty::Faulty;
+pub use faulty::{FaultCall, FaultPlan, Torn};
 #[cfg(any(test, feature = "simulation"))]
-pub use faulty::{FaultCall, FaultPlan};
+pub(crate) use faulty::{Faulty, FaultyShared};
 pub(crate) use file::{Create, FileOptions, RealFile, sync_directory};
 pub(crate) use fork::generation as fork_generation;
 pub(crate) use gate::{GATE_TIMEOUT, Gate};

@@ -156,6 +156,12 @@ impl SimDisk {
         Ok(SimDisk { machine: Arc::new(machine) })
     }
 
+    /// Deletes the lock file: who opens from now on gets a new one, and those who have the old one
+    /// open keep it.
+    pub fn lose_lock_file(&self) {
+        *self.machine.lock_file() = None;
+    }
+
     /// Starts this machine again: what [`SimDisk::after_crash`] does, in the memory that it has
     /// already. The file holds `image`; the lock file holds `lock`, or is missing; the boot is
     /// `boot`, or a new one. Events, watcher and losses are forgotten.
@@ -241,6 +247,30 @@ impl SimDisk {
         // SAFETY: whoever writes the memory holds the state's lock, as we do.
         unsafe { self.machine.map.copy_out(0, &mut image) };
         image
+    }
+
+    /// The file as a power cut would leave it that took everything that is not flushed; the same as
+    /// [`SimDisk::image`] on a machine that is not [`SimDisk::lossy`].
+    pub fn flushed_image(&self) -> Vec<u8> {
+        let mut image = self.image();
+        if let Some(loss) = &self.state().loss {
+            for (block, disk) in loss.dirty.iter().chain(&loss.lost) {
+                let at = (block * BLOCK_BYTES) as usize;
+                let bytes = disk.len().min(image.len().saturating_sub(at));
+                image[at..][..bytes].copy_from_slice(&disk[..bytes]);
+            }
+        }
+        image
+    }
+
+    /// What a failed flush does on a lossy machine.
+    pub(super) fn lose(&self) {
+        let mut state = self.state();
+        if let Some(loss) = &mut state.loss {
+            let dirty = std::mem::take(&mut loss.dirty);
+            loss.lost.extend(dirty);
+            state.note(|| Event::SyncLost);
+        }
     }
 
     /// The words of the lock file as they are now; none if nobody has opened it yet.
