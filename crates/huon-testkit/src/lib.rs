@@ -3,6 +3,7 @@
 pub mod audit;
 mod changes;
 pub mod crash;
+pub mod faults;
 pub mod figures;
 pub mod fuzz;
 pub mod history;

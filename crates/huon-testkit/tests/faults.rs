@@ -1,19 +1,42 @@
-//! Every call to the system fails in turn: an error comes back, never a panic; the environment goes
-//! on or says that it is poisoned; what was committed is there when it is opened again.
+//! Every call of the data file and of the lock file fails, once and from then on, with each error,
+//! on a simulated machine whose failed flushes lose data.
+//!
+//! `HUON_CASE` runs the one case of that name.
 
-use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use huon::sim::{FaultPlan, SimDisk};
-use huon::{Bytes, Durability, Env, Error, ReadTxn, TableDef, WriteTxn};
-use huon_testkit::audit::audit;
+use huon::sim::{FaultCall, FaultPlan, SimDisk, Torn};
+use huon::{Bytes, Env, Error, Options, TableDef};
+use huon_testkit::faults::workloads;
+use huon_testkit::faults::{Crash, Ground, Run};
 use huon_testkit::figures;
 use huon_testkit::history::panic_text;
-use huon_testkit::model::{Model, TableId};
-use huon_testkit::program::{self, Value};
+use huon_testkit::scale;
 
-const STATE: &[u8] = b"state";
-const MAIN: TableDef<Bytes, Bytes> = TableDef::main();
+/// The errors that a call may give. The lowest layer passes on what the system says, and a file
+/// system may say anything: so every call is tried with all of them.
+const ERRORS: [(&str, i32); 7] = [
+    ("EIO", 5),
+    ("ENOSPC", 28),
+    ("EINTR", 4),
+    ("EAGAIN", 11),
+    ("ENOMEM", 12),
+    ("EDQUOT", 122),
+    ("EFBIG", 27),
+];
+/// What a failing write has written.
+const TORN: [(&str, Torn); 4] = [
+    ("nothing", Torn::First(0)),
+    ("1 byte", Torn::First(1)),
+    ("700 bytes", Torn::First(700)),
+    ("all but 1 byte", Torn::AllBut(1)),
+];
+const RESERVE_BYTES: u64 = 8 << 20;
 
 #[derive(Clone, Copy, Debug)]
 struct Setup {
@@ -22,314 +45,316 @@ struct Setup {
     shrink_pages: usize,
 }
 
-/// A workload while it runs, and what may be there.
-struct Run {
-    setup: Setup,
-    disk: SimDisk,
-    env: Option<Env>,
-    models: Vec<Model>,
-    /// States that the newest snapshot may show.
-    may: BTreeSet<usize>,
-    /// States that may be there after a power cut.
-    durable: usize,
-    reader: Option<(ReadTxn, usize)>,
-    errors: u64,
-    /// Commits until flushes fail and lose what they should have written, and how many of them do.
-    lose: Option<(usize, u64)>,
-}
+const SETUPS: [Setup; 3] = [
+    Setup { page_bytes: 256, spill_pages: 8, shrink_pages: 4 },
+    Setup { page_bytes: 512, spill_pages: 1000, shrink_pages: 4 },
+    Setup { page_bytes: 4096, spill_pages: 8, shrink_pages: 0 },
+];
 
-fn is_fault(error: &Error) -> bool {
-    matches!(error, Error::Io(_) | Error::Poisoned | Error::TxnBroken)
-}
-
-impl Run {
-    fn new(setup: Setup) -> Run {
-        Run {
-            setup,
-            disk: SimDisk::new(2 << 20).unwrap().quiet(),
-            env: None,
-            models: vec![Model::default()],
-            may: BTreeSet::from([0]),
-            durable: 0,
-            reader: None,
-            errors: 0,
-            lose: None,
-        }
-    }
-
-    fn open(&mut self, plan: Option<&FaultPlan>) -> Result<(), Error> {
-        let page_bytes = self.setup.page_bytes;
+impl Setup {
+    fn options(&self) -> Options {
         let mut options = Env::options();
         options
-            .page_bytes(page_bytes)
-            .upper_bytes(2 << 20)
-            .grow_bytes(8 * page_bytes as u64)
-            .shrink_bytes((self.setup.shrink_pages * page_bytes) as u64)
-            .spill_bytes(self.setup.spill_pages * page_bytes);
-        self.env = Some(match plan {
-            Some(plan) => options.open_faulty(&self.disk, plan)?,
-            None => options.open_simulated(&self.disk)?,
-        });
-        Ok(())
-    }
-
-    /// Notes an error, which must be one that a fault explains.
-    fn note<T>(&mut self, result: Result<T, Error>, what: &str) -> Option<T> {
-        match result {
-            Ok(value) => Some(value),
-            Err(error) => {
-                assert!(is_fault(&error), "{what}: an error that no fault explains: {error}");
-                self.errors += 1;
-                None
-            }
-        }
-    }
-
-    fn state_of(txn: &WriteTxn) -> Result<usize, Error> {
-        let main = txn.open(&MAIN)?.expect("the main table");
-        let number = main.get(txn, STATE)?.map(|b| u32::from_le_bytes(b.try_into().unwrap()));
-        Ok(number.unwrap_or(0) as usize)
-    }
-
-    fn commit(&mut self, lazy: bool, work: fn(&mut Edit<'_>) -> Result<(), Error>) {
-        match &mut self.lose {
-            Some((0, count)) => {
-                self.disk.fail_syncs(*count);
-                self.lose = None;
-            }
-            Some((commits, _)) => *commits -= 1,
-            None => {}
-        }
-        let Some(env) = self.env.clone() else { return };
-        if env.info().expect("the state of the environment").poisoned {
-            assert!(matches!(env.write(), Err(Error::Poisoned)), "a poisoned one cannot write");
-        }
-        let Some(mut txn) = self.note(env.write(), "begin") else { return };
-        let base = Run::state_of(&txn).expect("reading meets no fault");
-        assert!(self.may.contains(&base), "writes on state {base}, not one of {:?}", self.may);
-        let mut model = self.models[base].clone();
-        let number = self.models.len();
-        let page_bytes = self.setup.page_bytes;
-        let done = (|| {
-            work(&mut Edit { txn: &mut txn, model: &mut model, page_bytes })?;
-            let main = txn.create(&MAIN)?;
-            main.put(&mut txn, STATE, &(number as u32).to_le_bytes())
-        })();
-        if self.note(done, "change").is_none() {
-            self.may = BTreeSet::from([base]);
-            return;
-        }
-        let records = model.table_mut(TableId::MAIN).unwrap();
-        records.put(STATE.to_vec(), STATE, &(number as u32).to_le_bytes());
-        self.models.push(model);
-        let durability = if lazy { Durability::Lazy } else { Durability::Durable };
-        let committed = txn.commit_with(durability);
-        // An error after the seal leaves it open.
-        self.may = BTreeSet::from([base, number]);
-        if self.note(committed, "commit").is_some() {
-            self.may = BTreeSet::from([number]);
-            if !lazy {
-                self.durable = number;
-            }
-        }
-    }
-
-    /// What a new reader sees is one of the states that may be there, and whole.
-    fn look(&mut self, what: &str) {
-        let Some(env) = &self.env else { return };
-        let txn = env.read().expect("readers go on");
-        let found = self.shown(&txn).unwrap_or_else(|wrong| panic!("{what}: {wrong}"));
-        let last = *self.may.last().unwrap();
-        assert!(found <= last, "{what}: state {found}");
-        if let Some((txn, state)) = &self.reader {
-            self.models[*state].compare(txn).unwrap_or_else(|wrong| panic!("{what}: {wrong}"));
-        }
-    }
-
-    fn shown(&self, txn: &ReadTxn) -> Result<usize, String> {
-        let main = txn.open(&MAIN).map_err(|e| e.to_string())?.unwrap();
-        let number = main.get(txn, STATE).map_err(|e| e.to_string())?;
-        let number = number.map_or(0, |b| u32::from_le_bytes(b.try_into().unwrap())) as usize;
-        self.models[number].compare(txn)?;
-        Ok(number)
-    }
-
-    fn park(&mut self) {
-        let Some(env) = &self.env else { return };
-        let txn = env.read().expect("readers go on");
-        let state = self.shown(&txn).expect("a whole snapshot");
-        self.reader = Some((txn, state));
-    }
-
-    fn workload(&mut self, plan: &FaultPlan) {
-        // A real file is made under another name first; the simulated one is there or not.
-        self.open(None).expect("a new environment");
-        let opened = self.open(Some(plan));
-        self.note(opened, "open");
-        self.commit(false, |e| (0..20).try_for_each(|n| e.put(2, n, 30)));
-        self.park();
-        self.commit(true, |e| (0..10).try_for_each(|n| e.put(4, n, 400)));
-        self.commit(false, |e| {
-            (0..60).try_for_each(|n| e.put(12, n, 40))?;
-            e.nested()
-        });
-        self.look("in the middle");
-        self.commit(true, |e| (0..30).try_for_each(|n| e.delete(12, n)));
-        if let Some(env) = self.env.clone() {
-            let synced = env.sync();
-            self.note(synced, "sync");
-        }
-        self.commit(false, |e| e.drop_table(12));
-        self.reader = None;
-        self.commit(true, |e| e.put(2, 3, 2000));
-        self.commit(false, |e| e.put(2, 4, 1));
-        self.look("before closing");
-        let quiet = self.close(plan);
-        let fired = plan.fired();
-        let opened = self.open(Some(plan));
-        self.settle(quiet && plan.fired() == fired && self.errors == 0);
-        if self.note(opened, "open again").is_some() {
-            self.look("opened again");
-        }
-        self.commit(false, |e| e.put(8, 1, 10));
-        self.commit(true, |e| e.delete(2, 4));
-        let quiet = self.close(plan);
-        self.settle(quiet);
-    }
-
-    /// Closes; whether everything that was committed must still be there.
-    fn close(&mut self, plan: &FaultPlan) -> bool {
-        let Some(env) = self.env.take() else { return true };
-        self.reader = None;
-        let poisoned = env.info().expect("the state of the environment").poisoned;
-        let fired = plan.fired();
-        drop(env);
-        !poisoned && plan.fired() == fired
-    }
-
-    /// After a failed flush only what was durable is sure to be there.
-    fn settle(&mut self, quiet: bool) {
-        if !quiet {
-            let last = *self.may.last().unwrap();
-            self.may = (self.durable..=last).collect();
-        }
-    }
-
-    /// Opens without faults: everything that was promised is there, and it works.
-    fn judge(&mut self) {
-        self.open(None).expect("it opens once nothing fails");
-        let env = self.env.clone().unwrap();
-        audit(&env).unwrap_or_else(|what| panic!("at the end: {what}"));
-        let found = self.shown(&env.read().unwrap()).unwrap_or_else(|what| panic!("{what}"));
-        assert!(self.may.contains(&found), "state {found}, not in {:?}", self.may);
-        self.may = BTreeSet::from([found]);
-        self.errors = 0;
-        self.commit(false, |e| (0..9).try_for_each(|n| e.put(2, n * 5, 50)));
-        self.commit(true, |e| e.put(10, 7, 50));
-        assert_eq!(self.errors, 0, "it works once nothing fails");
-        audit(&env).unwrap_or_else(|what| panic!("after the end: {what}"));
-        self.look("after the end");
+            .page_bytes(self.page_bytes)
+            .upper_bytes(RESERVE_BYTES)
+            .grow_bytes(8 * self.page_bytes as u64)
+            .shrink_bytes((self.shrink_pages * self.page_bytes) as u64)
+            .spill_bytes(self.spill_pages * self.page_bytes);
+        options
     }
 }
 
-struct Edit<'e> {
-    txn: &'e mut WriteTxn,
-    model: &'e mut Model,
-    page_bytes: usize,
+/// A simulated machine, and the plan of its client under test.
+struct Simulated {
+    disk: RefCell<SimDisk>,
+    plan: FaultPlan,
 }
 
-impl Edit<'_> {
-    fn put(&mut self, id: u8, n: u64, bytes: usize) -> Result<(), Error> {
-        let id = TableId(id);
-        let table = self.txn.create(&id.def())?;
-        let key = program::key(id.order(), self.page_bytes, n);
-        let value = Value { bytes, seed: n }.make();
-        table.put(self.txn, &key, &value)?;
-        self.model.create(id);
-        self.model.table_mut(id).unwrap().put(id.order().sort_key(&key), &key, &value);
-        Ok(())
+impl Simulated {
+    fn new(plan: &FaultPlan) -> Simulated {
+        plan.pause(true);
+        let disk = SimDisk::new(RESERVE_BYTES).expect("a machine").quiet().lossy();
+        Simulated { disk: RefCell::new(disk), plan: plan.clone() }
     }
 
-    fn delete(&mut self, id: u8, n: u64) -> Result<(), Error> {
-        let id = TableId(id);
-        let Some(table) = self.txn.open(&id.def())? else { return Ok(()) };
-        let key = program::key(id.order(), self.page_bytes, n);
-        table.delete(self.txn, &key)?;
-        self.model.table_mut(id).unwrap().delete(&id.order().sort_key(&key));
-        Ok(())
-    }
-
-    fn drop_table(&mut self, id: u8) -> Result<(), Error> {
-        let id = TableId(id);
-        let Some(table) = self.txn.open(&id.def())? else { return Ok(()) };
-        table.drop_table(self.txn)?;
-        self.model.drop_table(id);
-        Ok(())
-    }
-
-    /// A level that is undone, also when it failed.
-    fn nested(&mut self) -> Result<(), Error> {
-        let table = self.txn.create(&TableId(6).def())?;
-        self.model.create(TableId(6));
-        let undone = self.txn.nested(|child| {
-            for n in 0..40u32 {
-                table.put(child, &n.to_le_bytes(), &[7; 30])?;
-            }
-            Err::<(), Error>(Error::Invalid("undone"))
-        });
-        match undone {
-            Err(Error::Invalid(_)) => Ok(()),
-            other => other,
-        }
+    fn crashed(&self, how: Crash) -> SimDisk {
+        let disk = self.disk.borrow();
+        let later = match how {
+            Crash::Kill => disk.after_crash(&disk.image(), true),
+            Crash::PowerCut => disk.after_crash(&disk.flushed_image(), false),
+        };
+        later.expect("a machine").with_lock_image(&disk.lock_image()).quiet()
     }
 }
 
-fn run(setup: Setup, plan: &FaultPlan, name: &str) -> u64 {
-    let mut run = Run::new(setup);
-    let ran = catch_unwind(AssertUnwindSafe(|| {
-        run.workload(plan);
-        if plan.fired() > 0 {
-            run.judge();
-        } else {
-            assert_eq!(run.errors, 0, "nothing failed, and there were errors");
+impl Ground for Simulated {
+    fn open(&self, options: &Options) -> Result<Env, Error> {
+        options.open_faulty(&self.disk.borrow(), &self.plan)
+    }
+
+    fn open_healthy(&self, options: &Options) -> Result<Env, Error> {
+        options.open_simulated(&self.disk.borrow())
+    }
+
+    fn arm(&self, on: bool) {
+        self.plan.pause(!on);
+    }
+
+    fn reads_fail(&self) -> bool {
+        true
+    }
+
+    fn fired(&self) -> u64 {
+        self.plan.fired()
+    }
+
+    fn image(&self) -> Vec<u8> {
+        self.disk.borrow().image()
+    }
+
+    fn after_kill(&self, options: &Options) -> Option<Result<Env, Error>> {
+        Some(options.open_simulated(&self.crashed(Crash::Kill)))
+    }
+
+    fn after_power_cut(&self, options: &Options) -> Option<Result<Env, Error>> {
+        Some(options.open_simulated(&self.crashed(Crash::PowerCut)))
+    }
+
+    fn crash(&self, how: Crash) -> bool {
+        let later = self.crashed(how).lossy();
+        *self.disk.borrow_mut() = later;
+        true
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        None
+    }
+}
+
+/// Openings that are refused, so that nothing else is done.
+const REFUSED: [(&str, Refused); 2] = [
+    ("open with the lock file lost", |options, disk, plan| {
+        disk.lose_lock_file();
+        options.open_faulty(disk, plan)
+    }),
+    ("open by hand", |options, disk, plan| {
+        options.clone().read_only(true).meta_slot(0).open_faulty(disk, plan)
+    }),
+];
+
+type Refused = fn(&Options, &SimDisk, &FaultPlan) -> Result<Env, Error>;
+
+/// While somebody has the file open an opening is refused, whatever fails; who has it goes on.
+fn run_refused(open: Refused, setup: &Setup, plan: &FaultPlan) {
+    const MAIN: TableDef<Bytes, Bytes> = TableDef::main();
+    let disk = SimDisk::new(RESERVE_BYTES).expect("a machine").quiet().lossy();
+    let env = setup.options().open_simulated(&disk).expect("an environment");
+    let put = |env: &Env, key: &[u8]| {
+        env.update(|txn| txn.create(&MAIN)?.put(txn, key, key).map(drop)).expect("a commit");
+    };
+    put(&env, b"before");
+    let error = open(&setup.options(), &disk, plan).expect_err("it is refused");
+    assert!(matches!(error, Error::Io(_) | Error::Busy(_)), "{error}");
+    put(&env, b"after");
+    drop(env);
+    let env = setup.options().open_simulated(&disk).expect("an environment");
+    let txn = env.read().expect("a reader");
+    let main = txn.open(&MAIN).expect("the main table").expect("there always is one");
+    assert_eq!(main.count(&txn).expect("a count"), 2);
+    assert!(env.check().expect("a check").is_clean());
+}
+
+/// One fault: in which workload, which call, how.
+#[derive(Clone, Copy)]
+struct Case {
+    workload: usize,
+    setup: usize,
+    number: u64,
+    call: FaultCall,
+    error: usize,
+    torn: usize,
+    for_good: bool,
+    alone: bool,
+}
+
+impl Case {
+    fn name(&self) -> String {
+        format!(
+            "{}/{}/call {} ({})/{}/{}/{}/{}",
+            name_of(self.workload),
+            SETUPS[self.setup].page_bytes,
+            self.number,
+            self.call.operation(),
+            ERRORS[self.error].0,
+            TORN[self.torn].0,
+            if self.for_good { "from then on" } else { "once" },
+            if self.alone { "alone" } else { "with another" },
+        )
+    }
+
+    fn plan(&self) -> FaultPlan {
+        let plan = FaultPlan::new();
+        let errno = ERRORS[self.error].1;
+        match self.for_good {
+            true => plan.fail_from(self.number, errno),
+            false => plan.fail_once(self.number, errno),
         }
+        plan.tear_writes(TORN[self.torn].1);
+        plan
+    }
+
+    fn run(&self) {
+        let plan = self.plan();
+        run(self.workload, &SETUPS[self.setup], &plan, self.alone, &self.name());
+        assert!(plan.fired() > 0, "{}: nothing failed", self.name());
+        assert_eq!(plan.first_fired(), Some(self.call), "{}", self.name());
+    }
+}
+
+/// The name of a workload; refused openings come after all others.
+fn name_of(workload: usize) -> &'static str {
+    let refused = |n: usize| REFUSED[n - workloads::ALL.len()].0;
+    workloads::ALL.get(workload).map_or_else(|| refused(workload), |its| its.name)
+}
+
+/// Runs a workload; panics with its name if anything is wrong.
+fn run(workload: usize, setup: &Setup, plan: &FaultPlan, alone: bool, name: &str) {
+    let mut errors = Vec::new();
+    let ran = catch_unwind(AssertUnwindSafe(|| match workloads::ALL.get(workload) {
+        Some(workload) => {
+            let ground = Simulated::new(plan);
+            let options = setup.options();
+            let mut run = Run::new(&ground, setup.page_bytes, &options);
+            let ran = catch_unwind(AssertUnwindSafe(|| run.whole(workload, alone)));
+            errors = run.errors().to_vec();
+            ran.unwrap_or_else(|panic| resume_unwind(panic));
+        }
+        None => run_refused(REFUSED[workload - workloads::ALL.len()].1, setup, plan),
     }));
     if let Err(panic) = ran {
-        panic!("{name}, {setup:?}, first fault {:?}: {}", plan.first_fired(), panic_text(&*panic));
+        panic!(
+            "{name}: {}\nerrors: {errors:#?}\nagain: HUON_CASE='{name}' \
+             cargo test -p huon-testkit --test faults",
+            panic_text(&*panic),
+        );
     }
-    plan.fired()
 }
 
-/// A flush fails and what it should have written is gone once the cache is dropped, while later
-/// flushes succeed.
-#[test]
-fn failed_flushes_lose_data() {
-    let mut faults = 0;
-    for (page_bytes, spill_pages, shrink_pages) in [(256, 8, 4), (512, 1000, 0), (4096, 8, 0)] {
-        for (commit, count) in (0..9).flat_map(|commit| [(commit, 1), (commit, 2)]) {
-            let mut run = Run::new(Setup { page_bytes, spill_pages, shrink_pages });
-            run.disk = run.disk.lossy();
-            run.lose = Some((commit, count));
-            let ran = catch_unwind(AssertUnwindSafe(|| {
-                run.workload(&FaultPlan::new());
-                run.disk.fail_syncs(0);
-                run.settle(false);
-                run.judge();
-            }));
-            if let Err(panic) = ran {
-                panic!("pages of {page_bytes}, commit {commit}: {}", panic_text(&*panic));
+/// Every case there is, from runs in which nothing fails.
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (setup, workload, alone) in runs() {
+        let plan = FaultPlan::new();
+        let name = format!("{}/{}", name_of(workload), SETUPS[setup].page_bytes);
+        run(workload, &SETUPS[setup], &plan, alone, &name);
+        // Who waits in vain makes the same calls again and again.
+        let calls = if workload < workloads::ALL.len() { usize::MAX } else { 12 };
+        for (number, call) in plan.met().into_iter().enumerate().take(calls) {
+            for (error, for_good) in (0..ERRORS.len()).flat_map(|e| [(e, false), (e, true)]) {
+                // Torn writes take turns.
+                let torn = (number + error) % TORN.len() * usize::from(call == FaultCall::Write);
+                let number = number as u64;
+                let case = Case { workload, setup, number, call, error, torn, for_good, alone };
+                // Half of them alone: what only the closing differs in is tried both ways.
+                if (number as usize + error + usize::from(for_good)) % 2 == usize::from(alone) {
+                    cases.push(case);
+                }
             }
-            faults += count;
         }
     }
-    figures::add("fault", faults);
+    cases
+}
+
+/// Setups, workloads, and whether the client under test is alone.
+fn runs() -> impl Iterator<Item = (usize, usize, bool)> {
+    let workloads = 0..workloads::ALL.len();
+    let all = (0..SETUPS.len())
+        .flat_map(move |setup| workloads.clone().map(move |workload| (setup, workload)))
+        .flat_map(|(setup, workload)| [(setup, workload, true), (setup, workload, false)]);
+    let refused = workloads::ALL.len()..workloads::ALL.len() + REFUSED.len();
+    all.chain(refused.flat_map(|workload| [(0, workload, true), (0, workload, false)]))
+}
+
+/// All cases in a proof; else a part of them, every tenth unless told otherwise, and as many more
+/// as it takes to try each call with each error, once and for good.
+fn chosen(all: Vec<Case>) -> Vec<Case> {
+    if let Ok(name) = std::env::var("HUON_CASE") {
+        return all.into_iter().filter(|case| case.name() == name).collect();
+    }
+    let count = all.len() as u64;
+    let step = count.div_ceil(scale::share(count)).max(1);
+    let first = scale::seed("faults", 0) % step;
+    let mut met = BTreeSet::new();
+    let (mut chosen, rest): (Vec<_>, Vec<_>) =
+        all.into_iter().enumerate().partition(|(n, _)| *n as u64 % step == first);
+    let kind = |case: &Case| (case.call, case.error, case.torn, case.for_good);
+    met.extend(chosen.iter().map(|(_, case)| kind(case)));
+    chosen.extend(rest.into_iter().filter(|(_, case)| met.insert(kind(case))));
+    chosen.into_iter().map(|(_, case)| case).collect()
+}
+
+/// Runs all cases on all cores; returns those that failed.
+fn run_all(cases: &[Case]) -> Vec<String> {
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(panic) = catch_unwind(|| case.run()) {
+                        failed.lock().unwrap().push(panic_text(&*panic));
+                    }
+                }
+            });
+        }
+    });
+    failed.into_inner().unwrap()
+}
+
+/// How often each call failed with each error.
+fn table(cases: &[Case]) -> String {
+    let mut counts: BTreeMap<(FaultCall, usize), u64> = BTreeMap::new();
+    for case in cases {
+        *counts.entry((case.call, case.error)).or_default() += 1;
+    }
+    let names: Vec<&str> = ERRORS.iter().map(|(name, _)| *name).collect();
+    let mut text = format!("| call | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(7));
+    for call in FaultCall::ALL {
+        text += &format!("| {} |", call.operation());
+        for (error, (name, _)) in ERRORS.iter().enumerate() {
+            let count = counts.get(&(call, error)).copied().unwrap_or(0);
+            assert!(count > 0, "{} never failed with {name}", call.operation());
+            text += &format!(" {count} |");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn every_call_fails_in_turn() {
+    let cases = chosen(cases());
+    let failed = run_all(&cases);
+    if let Some(first) = failed.first() {
+        panic!("{} of {} cases failed; the first: {first}", failed.len(), cases.len());
+    }
+    if std::env::var_os("HUON_CASE").is_some() {
+        return assert_eq!(cases.len(), 1, "no case has that name");
+    }
+    figures::table("faults by call and error", &table(&cases));
+    let lock = cases.iter().filter(|case| case.call.is_lock()).count() as u64;
+    let storage = cases.len() as u64 - lock;
+    figures::named("faults.storage", storage);
+    figures::named("faults.lock", lock);
+    figures::add("fault", storage + lock);
 }
 
 /// A failed flush may have lost what it should have written, and the next one succeeds without it:
-/// so the
-/// commit is not acknowledged, and nobody commits before the environment was opened anew.
+/// so the commit is not acknowledged, and nobody commits before the environment was opened anew.
 #[test]
 fn a_failed_flush_is_final_for_everybody() {
+    const MAIN: TableDef<Bytes, Bytes> = TableDef::main();
     for large in [false, true] {
         let disk = SimDisk::new(16 << 20).unwrap().lossy();
         let open = || Env::options().open_simulated(&disk).unwrap();
@@ -356,33 +381,4 @@ fn a_failed_flush_is_final_for_everybody() {
         assert!(env.check().unwrap().is_clean());
         put(&env, b"again").unwrap();
     }
-}
-
-#[test]
-fn every_call_fails_in_turn() {
-    const ERRORS: [(&str, i32); 3] = [("EIO", 5), ("ENOSPC", 28), ("EINTR", 4)];
-    let mut faults = 0;
-    for (page_bytes, spill_pages, shrink_pages) in [(256, 8, 4), (512, 1000, 4), (4096, 8, 0)] {
-        let setup = Setup { page_bytes, spill_pages, shrink_pages };
-        let counting = FaultPlan::new();
-        run(setup, &counting, "no fault");
-        for call in 0..counting.calls() {
-            for (error, errno) in ERRORS {
-                for (forever, torn) in [(false, 0), (true, 0), (false, 700), (true, 100)] {
-                    let plan = FaultPlan::new();
-                    match forever {
-                        true => plan.fail_from(call, errno),
-                        false => plan.fail_once(call, errno),
-                    }
-                    plan.tear_writes(torn);
-                    let name =
-                        format!("call {call}, {error}, for ever: {forever}, {torn} bytes written");
-                    // What failed for good before the end is healed by whoever judges.
-                    faults += u64::from(run(setup, &plan, &name) > 0);
-                }
-            }
-        }
-        println!("{setup:?}: {} calls, {faults} faults", counting.calls());
-    }
-    figures::add("fault", faults);
 }

@@ -1,0 +1,73 @@
+//! Faults: workloads whose calls, allocations or system calls fail, and what must be true then.
+//!
+//! 1. Whatever fails, the engine returns an error that the fault explains, or succeeds all the
+//!    same.
+//! 2. The environment is intact, or poisoned and says so to everybody; readers go on.
+//! 3. What is there afterwards, for those who go on, after closing, after a kill and after a power
+//!    cut, is the state of one commit over all tables: nothing that was acknowledged is missing,
+//!    and nothing that is known not to have happened is there. It checks clean, and goes on
+//!    working.
+//! 4. Closing writes nothing once the environment is poisoned, and notes no clean close.
+//!
+//! What fails, and where the environment lies, is said by a [`Ground`]; what is done by a
+//! [`workloads::Workload`].
+
+mod run;
+pub mod workloads;
+
+use std::path::Path;
+
+use huon::{Env, Error, Options};
+
+pub use run::{Edit, Run, Tried};
+
+/// A machine on which calls of one client fail.
+pub trait Ground {
+    /// Opens the client under test. What it does fails as planned while armed.
+    fn open(&self, options: &Options) -> Result<Env, Error>;
+    /// Opens a client to which nothing happens.
+    fn open_healthy(&self, options: &Options) -> Result<Env, Error>;
+    /// Lets faults happen, or not.
+    fn arm(&self, on: bool);
+    /// Whether they may happen while a snapshot is compared with its model, too: comparing does
+    /// more than calling the engine.
+    fn reads_fail(&self) -> bool;
+    /// How often something was made to fail.
+    fn fired(&self) -> u64;
+    /// The data file as programs see it.
+    fn image(&self) -> Vec<u8>;
+    /// Opens what a kill of all clients would leave behind now; `None` where that cannot be tried.
+    fn after_kill(&self, options: &Options) -> Option<Result<Env, Error>>;
+    /// Opens what a power cut would leave behind now, if it took everything that is not flushed.
+    fn after_power_cut(&self, options: &Options) -> Option<Result<Env, Error>>;
+    /// Ends all clients as SIGKILL does, or the whole machine; what is open is open in vain.
+    /// `false`: that cannot be done here.
+    fn crash(&self, how: Crash) -> bool;
+    /// A directory for files beside the environment, where there is one.
+    fn directory(&self) -> Option<&Path>;
+}
+
+/// How everything ends at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crash {
+    /// The processes die; the page cache and the lock file stay.
+    Kill,
+    /// The machine dies: what was not flushed is gone, and it is another boot.
+    PowerCut,
+}
+
+/// Lets faults happen as long as it lives.
+pub(crate) struct Armed<'g>(&'g dyn Ground);
+
+impl Armed<'_> {
+    pub(crate) fn new(ground: &dyn Ground) -> Armed<'_> {
+        ground.arm(true);
+        Armed(ground)
+    }
+}
+
+impl Drop for Armed<'_> {
+    fn drop(&mut self) {
+        self.0.arm(false);
+    }
+}

@@ -1,0 +1,709 @@
+//! A workload under way: what was done, what may be there, and the comparison with what is.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use huon::{Bytes, Durability, Env, Error, Options, ReadTxn, Recovery, TableDef, Ticket, WriteTxn};
+
+use super::workloads::Workload;
+use super::{Armed, Crash, Ground};
+use crate::audit::audit;
+use crate::model::{Model, TableId};
+use crate::program::{self, Value};
+
+const STATE: &[u8] = b"state";
+const MAIN: TableDef<Bytes, Bytes> = TableDef::main();
+
+/// How a call of the engine ended that may fail.
+pub type Tried<T> = Option<T>;
+
+/// A workload while it runs, and what may be there.
+pub struct Run<'g> {
+    ground: &'g dyn Ground,
+    options: Options,
+    page_bytes: usize,
+    /// The client under test.
+    env: Option<Env>,
+    /// Another client, to which nothing happens.
+    other: Option<Env>,
+    /// The contents after each commit that was tried.
+    models: Vec<Model>,
+    /// The ids of those commits.
+    ids: Vec<u64>,
+    /// States that the newest sealed snapshot may have.
+    newest: BTreeSet<usize>,
+    /// States that new readers may see.
+    visible: BTreeSet<usize>,
+    /// States that may be there once everything that is not flushed is gone.
+    kept: BTreeSet<usize>,
+    readers: Vec<(ReadTxn, usize)>,
+    more_readers: Vec<ReadTxn>,
+    errors: Vec<String>,
+    armed: bool,
+    /// Closed while poisoned.
+    poisoned: bool,
+    /// An opening has succeeded.
+    made: bool,
+    /// Clients flush when they close.
+    flushes: bool,
+}
+
+/// How a client is closed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Closing {
+    /// What is committed is flushed first.
+    Flushed,
+    /// It is left to the system, in order.
+    Unflushed,
+    /// It is left to whoever opens next.
+    Dirty,
+}
+
+impl<'g> Run<'g> {
+    /// Nothing has happened yet.
+    pub fn new(ground: &'g dyn Ground, page_bytes: usize, options: &Options) -> Run<'g> {
+        let mut options = options.clone();
+        // Nobody waits for another here: who has to has been left with a role that is not free.
+        options.lock_timeout(Duration::from_secs(2));
+        let first = BTreeSet::from([0]);
+        Run {
+            ground,
+            options,
+            page_bytes,
+            env: None,
+            other: None,
+            models: vec![Model::default()],
+            ids: vec![0],
+            newest: first.clone(),
+            visible: first.clone(),
+            kept: first,
+            readers: Vec::new(),
+            more_readers: Vec::new(),
+            errors: Vec::new(),
+            armed: false,
+            poisoned: false,
+            made: false,
+            flushes: true,
+        }
+    }
+
+    /// Runs a workload from beginning to end; panics with what is wrong. `alone`: nobody else looks
+    /// at the environment before it is closed.
+    pub fn whole(&mut self, workload: &Workload, alone: bool) {
+        (workload.before)(self);
+        assert!(self.errors.is_empty(), "errors before anything failed: {:?}", self.errors);
+        self.armed = true;
+        (workload.during)(self);
+        self.look("after the workload");
+        if !alone {
+            self.go_on();
+        }
+        self.end();
+        self.armed = false;
+        if self.ground.fired() == 0 {
+            assert!(self.errors.is_empty(), "errors without a fault: {:?}", self.errors);
+            assert_eq!(self.newest.len(), 1, "without a fault it is known what is there");
+        }
+        self.judge();
+    }
+
+    /// The errors that came back.
+    pub fn errors(&self) -> &[String] {
+        &self.errors
+    }
+
+    /// What fails and where.
+    pub fn ground(&self) -> &'g dyn Ground {
+        self.ground
+    }
+
+    /// The options of clients that are opened from now on.
+    pub fn options(&mut self) -> &mut Options {
+        &mut self.options
+    }
+
+    /// Clients that are opened from now on never flush.
+    pub fn never_flush(&mut self) {
+        self.flushes = false;
+        self.options.durability(Durability::Unsynced);
+    }
+
+    /// The client under test, if it is open.
+    pub fn env(&self) -> Option<Env> {
+        self.env.clone()
+    }
+
+    /// Calls the engine, with faults from the workload proper on.
+    pub fn call<T>(&self, call: impl FnOnce() -> T) -> T {
+        let _armed = self.armed.then(|| Armed::new(self.ground));
+        call()
+    }
+
+    /// Calls the engine, and notes an error, which must be one that a fault explains.
+    pub fn tried<T>(&mut self, what: &str, call: impl FnOnce() -> Result<T, Error>) -> Tried<T> {
+        let result = self.call(call);
+        self.note(what, result)
+    }
+
+    /// Notes an error, which must be one that a fault explains.
+    pub fn note<T>(&mut self, what: &str, result: Result<T, Error>) -> Tried<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                assert!(is_explained(&error), "{what}: no fault explains this: {error}");
+                self.errors.push(format!("{what}: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Opens the client under test.
+    pub fn open(&mut self) {
+        let (ground, options) = (self.ground, self.options.clone());
+        let alone = self.other.is_none();
+        if let Some(env) = self.tried("open", || ground.open(&options)) {
+            if alone {
+                self.begin_anew(&env);
+            }
+            self.env = Some(env);
+        }
+    }
+
+    /// Opens the other client, and leaves it open.
+    pub fn open_other(&mut self) {
+        let env =
+            self.ground.open_healthy(&self.options).expect("a client that nothing happens to");
+        if self.env.is_none() {
+            self.begin_anew(&env);
+        }
+        self.other = Some(env);
+    }
+
+    /// Whoever opens first chooses what is there.
+    fn begin_anew(&mut self, env: &Env) {
+        self.made = true;
+        let state = self.state_seen(&env.read().expect("a reader of a fresh opening"));
+        assert!(self.newest.contains(&state), "opened with state {state}, not {:?}", self.newest);
+        self.newest = BTreeSet::from([state]);
+        self.visible = self.newest.clone();
+        self.kept.retain(|&kept| kept <= state);
+    }
+
+    /// Commits what `work` does, and returns a ticket to wait for.
+    pub fn commit_ticket(
+        &mut self,
+        work: impl FnOnce(&mut Edit<'_>) -> Result<(), Error>,
+    ) -> Option<Ticket> {
+        let env = self.env.clone()?;
+        let txn = self.tried("begin", || env.write())?;
+        let mut ticket = None;
+        self.commit_by(txn, Durability::Unsynced, work, |txn| {
+            ticket = Some(txn.commit_ticket()?);
+            Ok(0)
+        });
+        ticket
+    }
+
+    /// Commits what `work` does.
+    pub fn commit(
+        &mut self,
+        durability: Durability,
+        work: impl FnOnce(&mut Edit<'_>) -> Result<(), Error>,
+    ) {
+        let Some(env) = self.env.clone() else { return };
+        let Some(txn) = self.tried("begin", || env.write()) else { return };
+        self.commit_in(txn, durability, work);
+    }
+
+    fn commit_in(
+        &mut self,
+        txn: WriteTxn,
+        durability: Durability,
+        work: impl FnOnce(&mut Edit<'_>) -> Result<(), Error>,
+    ) -> bool {
+        self.commit_by(txn, durability, work, |txn| txn.commit_with(durability))
+    }
+
+    fn commit_by(
+        &mut self,
+        mut txn: WriteTxn,
+        durability: Durability,
+        work: impl FnOnce(&mut Edit<'_>) -> Result<(), Error>,
+        commit: impl FnOnce(WriteTxn) -> Result<u64, Error>,
+    ) -> bool {
+        let base = self.state_written(&txn);
+        self.settle_on(base);
+        let mut model = self.models[base].clone();
+        let number = self.models.len();
+        let ground = self.armed.then_some(self.ground);
+        let page_bytes = self.page_bytes;
+        let mut edit = Edit { txn: &mut txn, model: &mut model, page_bytes, ground };
+        let done = work(&mut edit).and_then(|()| edit.mark(number));
+        if self.note("change", done).is_none() {
+            self.call(|| drop(txn));
+            return false;
+        }
+        self.models.push(model);
+        self.ids.push(txn.id());
+        let committed = self.call(|| commit(txn));
+        let committed = self.note("commit", committed).is_some();
+        self.ended(number, committed, durability);
+        committed
+    }
+
+    /// The commit of a state was acknowledged, or was not.
+    fn ended(&mut self, number: usize, committed: bool, durability: Durability) {
+        if committed {
+            self.newest = BTreeSet::from([number]);
+            self.visible = self.newest.clone();
+        }
+        match committed && durability == Durability::Durable {
+            true => self.kept = self.newest.clone(),
+            false => drop(self.kept.insert(number)),
+        }
+        // An error after the seal leaves it open.
+        self.newest.insert(number);
+        self.visible.insert(number);
+        self.believe();
+    }
+
+    /// What the environment calls durable is there after a power cut.
+    fn believe(&mut self) {
+        let env = self.env.as_ref().or(self.other.as_ref());
+        let Some(durable) = env.map(Env::durable_id) else { return };
+        // While a commit is in doubt it is not known which state an id stands for.
+        if self.newest.len() > 1 {
+            return;
+        }
+        let ids = &self.ids;
+        // A repair gives a state another id.
+        let at = self.kept.iter().copied().filter(|&state| ids[state] <= durable).max();
+        self.kept.retain(|&state| ids[state] > durable || Some(state) == at);
+    }
+
+    /// The newest state is known: other commits that were in doubt have not happened.
+    fn settle_on(&mut self, base: usize) {
+        assert!(self.newest.contains(&base), "writes on state {base}, not of {:?}", self.newest);
+        let refuted: Vec<usize> = self.newest.iter().copied().filter(|&n| n > base).collect();
+        self.newest = BTreeSet::from([base]);
+        for state in refuted {
+            self.visible.remove(&state);
+            self.kept.remove(&state);
+        }
+    }
+
+    /// Begins, changes something, and drops it.
+    pub fn abort(&mut self, work: impl FnOnce(&mut Edit<'_>) -> Result<(), Error>) {
+        let Some(env) = self.env.clone() else { return };
+        let Some(mut txn) = self.tried("begin", || env.write()) else { return };
+        let base = self.state_written(&txn);
+        self.settle_on(base);
+        let mut model = self.models[base].clone();
+        let ground = self.armed.then_some(self.ground);
+        let page_bytes = self.page_bytes;
+        let mut edit = Edit { txn: &mut txn, model: &mut model, page_bytes, ground };
+        let done = work(&mut edit);
+        self.note("change", done);
+        self.call(|| txn.abort());
+    }
+
+    /// Makes everything durable.
+    pub fn sync(&mut self) {
+        let Some(env) = self.env.clone() else { return };
+        if self.tried("sync", || env.sync()).is_some() {
+            self.visible = self.newest.clone();
+            self.kept = self.newest.clone();
+        }
+    }
+
+    /// Makes a flush point if one is due.
+    pub fn flush_if_due(&mut self) {
+        let Some(env) = self.env.clone() else { return };
+        self.tried("flush", || env.flush_if_due());
+        self.believe();
+    }
+
+    /// Waits for a ticket.
+    pub fn wait(&mut self, ticket: &Ticket) {
+        let number = self.ids.iter().rposition(|id| *id == ticket.id()).expect("a ticket of ours");
+        if self.tried("wait", || ticket.wait()).is_some() {
+            assert!(ticket.is_durable());
+            self.kept.retain(|&state| state >= number);
+            self.believe();
+        }
+    }
+
+    /// Begins a reader that stays.
+    pub fn park(&mut self) {
+        let Some(env) = self.env.clone() else { return };
+        if let Some(txn) = self.tried("read", || env.read()) {
+            let state = self.state_seen(&txn);
+            self.readers.push((txn, state));
+        }
+    }
+
+    /// Begins so many readers that stay.
+    pub fn park_many(&mut self, count: usize) {
+        let Some(env) = self.env.clone() else { return };
+        self.park_in(&env, count);
+    }
+
+    /// The same in the other client.
+    pub fn park_elsewhere(&mut self, count: usize) {
+        let env = self.other.clone().expect("the other client is open");
+        let armed = std::mem::replace(&mut self.armed, false);
+        self.park_in(&env, count);
+        self.armed = armed;
+    }
+
+    fn park_in(&mut self, env: &Env, count: usize) {
+        for n in 0..count {
+            match self.tried("read", || env.read()) {
+                // Comparing takes its time: a few stand for all.
+                Some(txn) if n % 100 == 0 => {
+                    let state = self.state_seen(&txn);
+                    self.readers.push((txn, state));
+                }
+                Some(txn) => self.more_readers.push(txn),
+                None => {}
+            }
+        }
+    }
+
+    /// Ends all readers.
+    pub fn unpark(&mut self) {
+        let readers = (std::mem::take(&mut self.readers), std::mem::take(&mut self.more_readers));
+        self.call(|| drop(readers));
+    }
+
+    /// Compares readers that were there before, and a new one.
+    pub fn look(&mut self, what: &str) {
+        {
+            let reads_fail = self.armed && self.ground.reads_fail();
+            let _armed = reads_fail.then(|| Armed::new(self.ground));
+            for (txn, state) in &self.readers {
+                self.models[*state]
+                    .compare(txn)
+                    .unwrap_or_else(|wrong| panic!("{what}, a reader goes on: {wrong}"));
+            }
+        }
+        let Some(env) = self.env.clone() else { return };
+        if let Some(txn) = self.tried("read", || env.read()) {
+            let state = self.state_seen(&txn);
+            assert!(self.visible.contains(&state), "{what}: state {state}, not {:?}", self.visible);
+        }
+    }
+
+    /// The state that a snapshot shows, compared with its model.
+    fn state_seen(&self, txn: &ReadTxn) -> usize {
+        let main = txn.open(&MAIN).expect("the main table").expect("there always is one");
+        let state = number_of(main.get(txn, STATE).expect("the number of the state"));
+        let whole = self.models[state].compare(txn);
+        whole.unwrap_or_else(|wrong| panic!("state {state}: {wrong}"));
+        state
+    }
+
+    fn state_written(&self, txn: &WriteTxn) -> usize {
+        let main = txn.open(&MAIN).expect("the main table").expect("there always is one");
+        number_of(main.get(txn, STATE).expect("the number of the state"))
+    }
+
+    fn is_poisoned(env: &Env) -> bool {
+        env.info().expect("the state of the environment").poisoned
+    }
+
+    /// A state that is about to be made by other means than [`Run::commit`]: its number.
+    pub fn begin_state(&mut self) -> Option<usize> {
+        let env = self.env.clone()?;
+        let txn = self.tried("begin", || env.write())?;
+        let base = self.state_written(&txn);
+        self.ids.push(txn.id());
+        drop(txn);
+        self.settle_on(base);
+        let mut model = self.models[base].clone();
+        put_state(&mut model, self.models.len());
+        self.models.push(model);
+        Some(self.models.len() - 1)
+    }
+
+    /// How it ended.
+    pub fn end_state(&mut self, number: usize, made: Result<(), Error>) {
+        let made = self.note("a state by other means", made).is_some();
+        self.ended(number, made, Durability::Durable);
+    }
+
+    /// A write transaction that only notes the number of a state.
+    pub fn write_state(txn: &mut WriteTxn, number: usize) -> Result<(), Error> {
+        txn.create(&MAIN)?.put(txn, STATE, &(number as u32).to_le_bytes()).map(drop)
+    }
+
+    /// Another environment has the newest state.
+    pub fn same_as(&self, env: &Env, what: &str) {
+        let state = self.state_seen(&env.read().expect("a reader"));
+        assert!(self.visible.contains(&state), "{what} has state {state}");
+        audit(env).unwrap_or_else(|wrong| panic!("{what}: {wrong}"));
+    }
+
+    /// Whoever is healthy goes on at once, unless the environment is poisoned: then nobody does.
+    pub fn go_on(&mut self) {
+        if self.other.is_none() && self.env.is_some() {
+            self.other = self.ground.open_healthy(&self.options).ok();
+            assert!(self.other.is_some(), "another client cannot join");
+        }
+        let Some(other) = self.other.clone() else { return };
+        let armed = std::mem::replace(&mut self.armed, false);
+        if Run::is_poisoned(&other) {
+            assert!(self.ground.fired() > 0, "poisoned by nothing");
+            let envs: Vec<Env> = self.env.iter().chain([&other]).cloned().collect();
+            for env in envs {
+                assert!(matches!(env.write(), Err(Error::Poisoned)), "it must not write");
+                assert!(matches!(env.sync(), Err(Error::Poisoned)), "it must not flush");
+            }
+        } else {
+            let txn = other.write().expect("another client writes");
+            let done = self.commit_in(txn, Durability::Lazy, |edit| edit.put(4, 77, 20));
+            assert!(done, "another client commits: {:?}", self.errors);
+            audit(&other).unwrap_or_else(|what| panic!("another client checks: {what}"));
+        }
+        let state = self.state_seen(&other.read().expect("readers go on"));
+        assert!(self.visible.contains(&state), "another client reads state {state}");
+        self.armed = armed;
+    }
+
+    /// What a kill or a power cut would leave, then everybody closes.
+    fn end(&mut self) {
+        self.cut("before closing");
+        self.close();
+        if let Some(other) = self.other.take() {
+            let armed = std::mem::replace(&mut self.armed, false);
+            self.env = Some(other);
+            self.close();
+            self.armed = armed;
+        }
+        self.cut("after closing");
+    }
+
+    /// Closes the client under test.
+    pub fn close(&mut self) {
+        self.close_as(if self.flushes { Closing::Flushed } else { Closing::Unflushed });
+    }
+
+    fn close_as(&mut self, how: Closing) {
+        let Some(env) = self.env.take() else { return };
+        self.unpark();
+        let poisoned = Run::is_poisoned(&env);
+        let before = poisoned.then(|| self.ground.image());
+        let fired = self.ground.fired();
+        match how {
+            Closing::Dirty => self.call(|| env.close_dirty()),
+            _ => drop(self.tried("close", || env.close())),
+        }
+        if let Some(before) = before {
+            assert!(before == self.ground.image(), "closing wrote to a poisoned environment");
+        }
+        let quiet = self.ground.fired() == fired;
+        self.poisoned |= poisoned;
+        match self.other.as_ref().map(Run::is_poisoned).unwrap_or(poisoned) {
+            // Whoever leaves flushes what is sealed.
+            false if quiet && how == Closing::Flushed => self.kept = self.newest.clone(),
+            false if quiet => {}
+            false if self.other.is_some() => {}
+            false => self.newest.append(&mut self.kept.clone()),
+            true => self.newest = self.kept.clone(),
+        }
+    }
+
+    /// Closes the client under test as if it had died.
+    pub fn close_dirty(&mut self) {
+        self.close_as(Closing::Dirty);
+    }
+
+    /// Ends everything at once, as far as that can be done here.
+    pub fn crash(&mut self, how: Crash) {
+        if !self.ground.crash(how) {
+            return self.close();
+        }
+        self.unpark();
+        (self.env, self.other) = (None, None);
+        if how == Crash::PowerCut {
+            self.newest = self.kept.clone();
+        }
+    }
+
+    /// What a kill and a power cut would leave at this moment.
+    fn cut(&self, when: &str) {
+        let poisoned = self.env.iter().chain(&self.other).map(Run::is_poisoned).next();
+        if let Some(opened) = self.ground.after_kill(&self.options)
+            && let Some(env) = self.opened(opened, &format!("killed {when}"))
+        {
+            let allowed = match poisoned {
+                Some(false) => self.newest.clone(),
+                Some(true) => self.kept.clone(),
+                None => self.newest.union(&self.kept).copied().collect(),
+            };
+            self.judge_cut(&env, &allowed, &format!("killed {when}"));
+        }
+        if let Some(opened) = self.ground.after_power_cut(&self.options)
+            && let Some(env) = self.opened(opened, &format!("power cut {when}"))
+        {
+            self.judge_cut(&env, &self.kept, &format!("power cut {when}"));
+        }
+    }
+
+    /// What opens, or what was never made whole: nothing was promised of that.
+    fn opened(&self, opened: Result<Env, Error>, when: &str) -> Option<Env> {
+        match opened {
+            Err(Error::NotOurs(_)) if !self.made => None,
+            opened => Some(opened.unwrap_or_else(|error| panic!("{when}: {error}"))),
+        }
+    }
+
+    fn judge_cut(&self, env: &Env, allowed: &BTreeSet<usize>, when: &str) {
+        let state = self.state_seen(&env.read().expect("a reader"));
+        assert!(allowed.contains(&state), "{when}: state {state}, not of {allowed:?}");
+        audit(env).unwrap_or_else(|what| panic!("{when}: {what}"));
+    }
+
+    /// Opens without faults: everything that was promised is there, and it works.
+    fn judge(&mut self) {
+        let opened = self.ground.open_healthy(&self.options);
+        // What was left half made could be cleared away if only one call failed.
+        let Some(env) = self.opened(opened, "once nothing fails") else {
+            return assert!(self.ground.fired() > 1, "an opening that failed is in the way");
+        };
+        self.begin_anew(&env);
+        let recovery = env.recovery();
+        assert!(!self.poisoned || recovery != Recovery::Clean, "poisoned, and opened as clean");
+        audit(&env).unwrap_or_else(|what| panic!("at the end: {what}"));
+        self.env = Some(env.clone());
+        self.errors.clear();
+        self.commit(Durability::Durable, |edit| (0..9).try_for_each(|n| edit.put(2, n * 5, 50)));
+        self.commit(Durability::Lazy, |edit| edit.put(10, 7, 50));
+        assert!(self.errors.is_empty(), "it works once nothing fails: {:?}", self.errors);
+        audit(&env).unwrap_or_else(|what| panic!("after the end: {what}"));
+        self.look("after the end");
+    }
+}
+
+fn put_state(model: &mut Model, number: usize) {
+    let records = model.table_mut(TableId::MAIN).expect("the main table");
+    records.put(STATE.to_vec(), STATE, &(number as u32).to_le_bytes());
+}
+
+fn number_of(value: Option<&[u8]>) -> usize {
+    value.map_or(0, |bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes")) as usize)
+}
+
+/// Whether the error is one that a failing call explains. Damage never is, and neither is a role
+/// that somebody was left with.
+fn is_explained(error: &Error) -> bool {
+    match error {
+        Error::Io(_) | Error::Poisoned | Error::TxnBroken | Error::MapFull => true,
+        Error::Busy(text) => !text.contains("was not free within"),
+        _ => false,
+    }
+}
+
+/// A write transaction with its model.
+pub struct Edit<'e> {
+    txn: &'e mut WriteTxn,
+    model: &'e mut Model,
+    page_bytes: usize,
+    ground: Option<&'e dyn Ground>,
+}
+
+impl Edit<'_> {
+    fn call<T>(&mut self, call: impl FnOnce(&mut WriteTxn) -> T) -> T {
+        let _armed = self.ground.map(Armed::new);
+        call(self.txn)
+    }
+
+    /// Notes the number of the state.
+    fn mark(&mut self, number: usize) -> Result<(), Error> {
+        self.call(|txn| Run::write_state(txn, number))?;
+        put_state(self.model, number);
+        Ok(())
+    }
+
+    /// Puts key number `n` into a table.
+    pub fn put(&mut self, id: u8, n: u64, bytes: usize) -> Result<(), Error> {
+        let id = TableId(id);
+        let key = program::key(id.order(), self.page_bytes, n);
+        let value = Value { bytes, seed: n ^ bytes as u64 }.make();
+        self.call(|txn| txn.create(&id.def())?.put(txn, &key, &value).map(drop))?;
+        self.model.create(id);
+        let records = self.model.table_mut(id).expect("it was just created");
+        records.put(id.order().sort_key(&key), &key, &value);
+        Ok(())
+    }
+
+    /// Puts a value that fills so many pages of its own.
+    pub fn put_pages(&mut self, id: u8, n: u64, pages: usize) -> Result<(), Error> {
+        self.put(id, n, pages * self.page_bytes)
+    }
+
+    /// Deletes key number `n` of a table.
+    pub fn delete(&mut self, id: u8, n: u64) -> Result<(), Error> {
+        let id = TableId(id);
+        let key = program::key(id.order(), self.page_bytes, n);
+        self.call(|txn| match txn.open(&id.def())? {
+            Some(table) => table.delete(txn, &key).map(drop),
+            None => Ok(()),
+        })?;
+        if let Some(records) = self.model.table_mut(id) {
+            records.delete(&id.order().sort_key(&key));
+        }
+        Ok(())
+    }
+
+    /// Empties a table.
+    pub fn clear(&mut self, id: u8) -> Result<(), Error> {
+        let id = TableId(id);
+        self.call(|txn| match txn.open(&id.def())? {
+            Some(table) => table.clear(txn),
+            None => Ok(()),
+        })?;
+        if let Some(records) = self.model.table_mut(id) {
+            records.clear();
+        }
+        Ok(())
+    }
+
+    /// Drops a table.
+    pub fn drop_table(&mut self, id: u8) -> Result<(), Error> {
+        let id = TableId(id);
+        self.call(|txn| match txn.open(&id.def())? {
+            Some(table) => table.drop_table(txn).map(drop),
+            None => Ok(()),
+        })?;
+        self.model.drop_table(id);
+        Ok(())
+    }
+
+    /// A nested level that does `work`, and is undone unless `keep`. An error in it undoes it too,
+    /// and the transaction goes on.
+    pub fn nested(
+        &mut self,
+        keep: bool,
+        work: impl FnOnce(&mut Edit<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        const UNDONE: &str = "undone";
+        let mut model = self.model.clone();
+        let (page_bytes, ground) = (self.page_bytes, self.ground);
+        let arm = |on| ground.iter().for_each(|ground| ground.arm(on));
+        arm(true);
+        let ended = self.txn.nested(|txn| {
+            arm(false);
+            let done = work(&mut Edit { txn, model: &mut model, page_bytes, ground });
+            arm(true);
+            done.and_then(|()| if keep { Ok(()) } else { Err(Error::Invalid(UNDONE)) })
+        });
+        arm(false);
+        match ended {
+            Ok(()) => *self.model = model,
+            Err(Error::Invalid(UNDONE)) => {}
+            Err(error) => assert!(is_explained(&error), "nested: no fault explains this: {error}"),
+        }
+        Ok(())
+    }
+}
