@@ -549,7 +549,7 @@ fn an_image_under_another_name_is_not_what_was_sealed() {
     let disk = killed();
     let mut words = disk.lock_image();
     let index = words[SEALED] as usize % 8;
-    for name in [words[SEALED] + 8, words[SEALED] - 8, u64::MAX & !7 | index as u64] {
+    for name in [words[SEALED] + 8, words[SEALED] - 8, !7 | index as u64] {
         (words[SEALED], words[IMAGE_MARKS + index]) = (name, name);
         let disk = disk.after_crash(&disk.image(), true).unwrap().with_lock_image(&words);
         let env = options().open_simulated(&disk).unwrap();
