@@ -202,6 +202,9 @@ fn plain(env: &Env, out: &mut dyn Write, options: &mut CopyOptions<'_>) -> Resul
     meter.now.total_bytes = live_bytes(env, &meta)? * 2;
     let reach = Reach::of(store, &meta, meter)?;
     let plan = Plan::new(store, &meta, &reach.used);
+    if let Some(flaw) = plan.meta.flaw() {
+        return Err(Error::corrupt_file(flaw));
+    }
     let mut copy = Copy { store, reach, out };
     copy.metas(&plan.meta)?;
     copy.pages(plan.end)?;
@@ -223,7 +226,9 @@ fn live_bytes(env: &Env, meta: &Meta) -> Result<u64> {
     let pages = |tree: &Tree| {
         [tree.branch_pages, tree.leaf_pages, tree.run_pages].map(u64::from).iter().sum::<u64>()
     };
-    Ok(trees.map(pages).sum::<u64>() * store.page_bytes as u64)
+    // No sum of what records claim is more than the pages there are.
+    let pages = trees.map(pages).fold(0, u64::saturating_add).min(meta.used.into());
+    Ok(pages * store.page_bytes as u64)
 }
 
 /// Which pages the tables of a snapshot reach, each one verified.
@@ -292,8 +297,8 @@ impl<'p> Visitor<'p> for Reach<'_> {
     fn visit(&mut self, spot: &Spot<'_>, bytes: &'p [u8], page: Visit<'p>) -> Result<()> {
         self.meter.advance(bytes.len() as u64)?;
         let Visit::Leaf(leaf) = page else { return Ok(()) };
-        for index in 0..leaf.count() {
-            let cell = leaf.cell(index).map_err(|reason| damaged(spot.ptr, reason))?;
+        for cell in leaf.cells() {
+            let cell = cell.map_err(|reason| damaged(spot.ptr, reason))?;
             match cell.kind {
                 PayloadKind::Run => self.run(&read::run_ref(&cell)?, spot.ptr.birth)?,
                 PayloadKind::Table if self.in_main => {

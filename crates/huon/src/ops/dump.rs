@@ -176,7 +176,8 @@ impl Dump<'_, '_, '_> {
         if tables.is_empty() {
             return Err(Error::TableMissing);
         }
-        self.meter.now.total_bytes = tables.iter().map(|(_, tree)| self.bytes(tree)).sum();
+        let bytes = tables.iter().map(|(_, tree)| self.bytes(tree));
+        self.meter.now.total_bytes = bytes.fold(0, u64::saturating_add);
         let mut met = tables::no_pages(&self.source)?;
         tables.iter().try_for_each(|(name, tree)| self.table(name, tree, &mut met))
     }

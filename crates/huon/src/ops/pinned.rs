@@ -46,4 +46,12 @@ impl PageSource for Verified<'_> {
     fn run(&self, run: &RunRef) -> Result<&[u8]> {
         self.store.run_verified(run, self.used)
     }
+
+    fn pages_max(&self) -> u32 {
+        self.store.pages_max(self.used)
+    }
+
+    fn bytes_max(&self) -> u64 {
+        u64::from(self.pages_max()) * self.store.page_bytes as u64
+    }
 }

@@ -3,8 +3,11 @@
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::Verified;
-use crate::page::{AnyOrder, BytesOrder, Cell, PayloadKind, Reason, Tree, Txnid, first_data_page};
+use crate::page::{
+    AnyOrder, BytesOrder, Cell, PayloadKind, Ptr, Reason, RunRef, Tree, Txnid, first_data_page,
+};
 use crate::store::source::damaged;
+use crate::tree::read;
 use crate::tree::walk::{Spot, Visit, Visitor, walk};
 
 /// Any order will do to walk from end to end.
@@ -12,8 +15,8 @@ pub(crate) const ANY: AnyOrder<'static> = AnyOrder::Bytes(BytesOrder);
 
 /// Calls `each` for every record of a tree, in its order, and stops at the first damage.
 ///
-/// `met` holds the pages that were met so far: none may be met again, in this tree or another, so a
-/// hostile file cannot lead to the same pages for ever.
+/// `met` holds the pages that were met so far, large values included: none may be met again, in
+/// this tree or another, so a hostile file cannot lead to the same pages for ever.
 pub(crate) fn each_record<'s>(
     source: &'s Verified<'s>,
     tree: &Tree,
@@ -21,13 +24,30 @@ pub(crate) fn each_record<'s>(
     each: &mut dyn FnMut(Cell<'s>) -> Result<()>,
 ) -> Result<()> {
     let first = first_data_page(source.store.page_bytes);
-    walk(source, tree, Txnid(u64::MAX), ANY, &mut Each { first, met, each })
+    let page_bytes = source.store.page_bytes;
+    walk(source, tree, Txnid(u64::MAX), ANY, &mut Each { page_bytes, first, met, each })
 }
 
 struct Each<'f, 's> {
+    page_bytes: usize,
     first: u32,
     met: &'f mut Bitmap,
     each: &'f mut dyn FnMut(Cell<'s>) -> Result<()>,
+}
+
+impl Each<'_, '_> {
+    /// The pages of a large value are its own.
+    fn run(&mut self, run: &RunRef) -> Result<()> {
+        let ptr = Ptr { pgno: run.pgno, birth: run.birth };
+        let end = run.pgno.0.checked_add(run.pages(self.page_bytes));
+        match end.filter(|&end| run.pgno.0 >= self.first && end <= self.met.limit()) {
+            None => Err(damaged(ptr, Reason::OutOfRange)),
+            Some(end) if (run.pgno.0..end).any(|pgno| self.met.put(pgno)) => {
+                Err(damaged(ptr, Reason::Cycle))
+            }
+            Some(_) => Ok(()),
+        }
+    }
 }
 
 impl<'s> Visitor<'s> for Each<'_, 's> {
@@ -44,9 +64,14 @@ impl<'s> Visitor<'s> for Each<'_, 's> {
 
     fn visit(&mut self, spot: &Spot<'_>, _: &'s [u8], page: Visit<'s>) -> Result<()> {
         let Visit::Leaf(leaf) = page else { return Ok(()) };
-        (0..leaf.count()).try_for_each(|index| {
-            (self.each)(leaf.cell(index).map_err(|reason| damaged(spot.ptr, reason))?)
-        })
+        for cell in leaf.cells() {
+            let cell = cell.map_err(|reason| damaged(spot.ptr, reason))?;
+            if cell.kind == PayloadKind::Run {
+                self.run(&read::run_ref(&cell)?)?;
+            }
+            (self.each)(cell)?;
+        }
+        Ok(())
     }
 
     fn trouble(&mut self, _: &Spot<'_>, error: Error) -> Result<()> {

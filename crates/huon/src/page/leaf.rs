@@ -145,6 +145,18 @@ impl<'p> Leaf<'p> {
         Ok(Cell { key, kind, payload })
     }
 
+    /// All records. Cells of a sound leaf lie apart, so together they have no more bytes than it;
+    /// where a hostile one overlaps them until they do, an error is the last item.
+    pub(crate) fn cells(self) -> impl Iterator<Item = Result<Cell<'p>, Reason>> {
+        let mut room = Some(self.page.len());
+        (0..self.count()).map_while(move |i| {
+            let left = room?;
+            let cell = self.cell(i);
+            room = left.checked_sub(cell.map_or(0, |cell| cell.bytes()));
+            Some(room.ok_or(Reason::Cell).and(cell))
+        })
+    }
+
     /// Where the cell of slot `i` begins.
     pub(super) fn offset(&self, i: usize) -> usize {
         slot_offset(&self.slots[i])

@@ -147,6 +147,12 @@ impl Store {
         Ok(page)
     }
 
+    /// How many pages of a snapshot of `used` pages have been in the file so far. A page that lies
+    /// further back has the file measured when it is met.
+    pub(crate) fn pages_max(&self, used: u32) -> u32 {
+        used.min(self.file_pages.load(Ordering::Relaxed))
+    }
+
     /// The slow half of the range check: the file may have grown since it was last measured.
     #[cold]
     fn check_range(&self, ptr: Ptr, used: u32) -> Result<()> {

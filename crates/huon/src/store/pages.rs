@@ -104,6 +104,14 @@ impl PageSource for Pages {
     fn run(&self, run: &RunRef) -> Result<&[u8]> {
         self.store.run(run, self.space.used())
     }
+
+    fn pages_max(&self) -> u32 {
+        self.store.pages_max(self.space.used())
+    }
+
+    fn bytes_max(&self) -> u64 {
+        u64::from(self.pages_max()) * self.store.page_bytes as u64
+    }
 }
 
 impl Pages {

@@ -25,6 +25,14 @@ impl PageSource for Snapshot {
         self.store.run(run, self.used)
     }
 
+    fn pages_max(&self) -> u32 {
+        self.store.pages_max(self.used)
+    }
+
+    fn bytes_max(&self) -> u64 {
+        u64::from(self.pages_max()) * self.store.page_bytes as u64
+    }
+
     #[inline]
     fn prefetch(&self, ptr: Ptr) {
         self.store.prefetch(ptr);

@@ -16,6 +16,12 @@ pub(crate) trait PageSource {
     /// The bytes of a large value.
     fn run(&self, run: &RunRef) -> Result<&[u8]>;
 
+    /// How many pages there are: no tree has more, and no walk through one meets more.
+    fn pages_max(&self) -> u32;
+
+    /// Bytes of all of them: what is collected of a tree is no more.
+    fn bytes_max(&self) -> u64;
+
     /// Starts loading the page into the cache; only a hint.
     #[inline]
     fn prefetch(&self, _ptr: Ptr) {}

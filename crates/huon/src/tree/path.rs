@@ -27,6 +27,9 @@ pub(crate) struct Path {
     depth: usize,
     /// Level of the last frame: 0 for a leaf.
     floor: u8,
+    /// Whether the last turn led forward, and how many before it did likewise.
+    forward: bool,
+    turns: u32,
 }
 
 /// Where a descent goes on each page.
@@ -38,7 +41,7 @@ enum Aim<'k> {
 
 impl Path {
     pub(crate) fn new() -> Path {
-        Path { frames: [Frame::default(); FRAMES], depth: 0, floor: 0 }
+        Path { frames: [Frame::default(); FRAMES], depth: 0, floor: 0, forward: true, turns: 0 }
     }
 
     pub(crate) fn is_nowhere(&self) -> bool {
@@ -143,6 +146,7 @@ impl Path {
 
     fn start(&mut self, tree: &Tree, floor: u8) {
         self.depth = 0;
+        self.turns = 0;
         self.floor = floor;
         if tree.depth > floor {
             self.frames[0] = Frame { ptr: tree.root, index: 0, count: 0 };
@@ -238,6 +242,13 @@ impl Path {
             if forward { frame.index + 1 < frame.count } else { frame.index > 0 }
         });
         let Some(at) = turning else { return Ok(false) };
+        // No leaf is met twice on the way in one direction, but in a file whose branches name one
+        // again and again.
+        self.turns = if forward == self.forward { self.turns + 1 } else { 1 };
+        self.forward = forward;
+        if self.turns > source.pages_max() {
+            return Err(damaged(self.last().ptr, Reason::Cycle));
+        }
         let level = self.level(at);
         let frame = &mut self.frames[at];
         frame.index = if forward { frame.index + 1 } else { frame.index - 1 };

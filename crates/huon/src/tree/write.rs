@@ -423,6 +423,8 @@ pub(crate) fn delete_range<O: KeyOrder>(
 ) -> Result<u64> {
     let before = tree.entries;
     let mut path = Path::new();
+    // Each round empties a leaf or is the last.
+    let mut leaves_left = pages.pages_max();
     while !cursor::is_reversed(order, from, to) {
         cursor::place(pages, tree, order, &mut path, from, cursor::Edge::Lower)?;
         if !path.on_item() {
@@ -443,6 +445,7 @@ pub(crate) fn delete_range<O: KeyOrder>(
         if until <= frame.index {
             break;
         }
+        leaves_left = leaves_left.checked_sub(1).ok_or_else(|| false_count(tree))?;
         touch_path(pages, tree, &mut path)?;
         remove_cells(pages, tree, &mut path, frame.index, until)?;
         carry_shrinking(pages, tree, order, &mut path)?;
@@ -623,7 +626,7 @@ pub(crate) fn clear(pages: &mut Pages, tree: &mut Tree) -> Result<()> {
 }
 
 /// Frees a subtree. Leaves need not be read where no large values are.
-/// `seen`: the branches met so far. A damaged tree that names one twice would take for ever.
+/// `seen`: the pages read so far. A damaged tree that names one twice would take for ever.
 fn free_below(
     pages: &mut Pages,
     ptr: Ptr,
@@ -631,10 +634,10 @@ fn free_below(
     has_runs: bool,
     seen: &mut HashSet<u32>,
 ) -> Result<()> {
+    if (level > 0 || has_runs) && !seen.insert(ptr.pgno.0) {
+        return Err(damaged(ptr, Reason::Cycle));
+    }
     if level > 0 {
-        if !seen.insert(ptr.pgno.0) {
-            return Err(damaged(ptr, Reason::Cycle));
-        }
         let count = pages.branch(ptr, level)?.count();
         for index in 0..count {
             let child = pages.branch(ptr, level)?.child(index);
@@ -649,8 +652,8 @@ fn free_below(
 
 fn runs_of(leaf: &Leaf<'_>, ptr: Ptr) -> Result<Vec<RunRef>> {
     let mut runs = Vec::new();
-    for index in 0..leaf.count() {
-        let cell = on(ptr, leaf.cell(index))?;
+    for cell in leaf.cells() {
+        let cell = on(ptr, cell)?;
         if cell.kind == PayloadKind::Run {
             runs.push(read::run_ref(&cell)?);
         }

@@ -6,7 +6,9 @@
 use std::collections::HashSet;
 
 use crate::error::{Error, Result};
-use crate::page::{Chunk, Item, Kind, Meta, PayloadKind, Ptr, Reason, RunRef, Tree, Txnid, admit};
+use crate::page::{
+    Chunk, Item, Kind, Meta, PayloadKind, Pgno, Ptr, Reason, RunRef, Tree, Txnid, admit,
+};
 use crate::planted;
 use crate::store::Store;
 use crate::store::source::damaged;
@@ -86,9 +88,16 @@ impl<'s, 'f> Tail<'s, 'f> {
         if ptr.birth > self.newest {
             return Err(damaged(ptr, Reason::Header));
         }
-        match self.seen.insert(ptr.pgno.0) {
-            true => Ok(true),
-            false => Err(damaged(ptr, Reason::Cycle)),
+        self.meet(ptr.pgno.0, 1).map(|()| true)
+    }
+
+    /// No page is met twice, so no work is done twice.
+    fn meet(&mut self, pgno: u32, pages: u32) -> Result<()> {
+        let end = pgno.checked_add(pages).filter(|&end| end <= self.used);
+        let end = end.ok_or_else(|| Error::corrupt(pgno, Reason::OutOfRange.text()))?;
+        match (pgno..end).find(|&pgno| !self.seen.insert(pgno)) {
+            None => Ok(()),
+            Some(twice) => Err(Error::corrupt(twice, Reason::Cycle.text())),
         }
     }
 
@@ -112,8 +121,8 @@ impl<'s, 'f> Tail<'s, 'f> {
         }
         let count = admit(page, ptr, Kind::Leaf, 0).map_err(on)?;
         let leaf = crate::page::Leaf::view(page, count).map_err(on)?;
-        for index in 0..count {
-            let cell = leaf.cell(index).map_err(on)?;
+        for cell in leaf.cells() {
+            let cell = cell.map_err(on)?;
             match cell.kind {
                 PayloadKind::Run => self.run_value(&read::run_ref(&cell)?)?,
                 PayloadKind::Table if is_main => {
@@ -129,6 +138,7 @@ impl<'s, 'f> Tail<'s, 'f> {
         if !self.enters(Ptr { pgno: run.pgno, birth: run.birth })? {
             return Ok(());
         }
+        self.meet(run.pgno.0 + 1, run.pages(self.store.page_bytes) - 1)?;
         let bytes = self.store.run_verified(run, self.used)?;
         (self.each)(Piece { offset: u64::from(run.pgno.0) * self.store.page_bytes as u64, bytes })
     }
@@ -177,13 +187,15 @@ pub(crate) fn retired_are_intact(store: &Store, meta: &Meta, before: Txnid) -> R
                 items.push(Item::chain(chunk.next(), Txnid(0)));
             }
         } else if item.has_headers() && item.birth <= before.0 && before.0 < item.freed {
-            for step in 0..item.page_count() {
-                let mut ptr = item.ptr();
-                ptr.pgno.0 = ptr
-                    .pgno
-                    .0
-                    .checked_add(step)
-                    .ok_or_else(|| Error::corrupt(item.pgno, Reason::Space.text()))?;
+            let end = u64::from(item.pgno) + u64::from(item.page_count());
+            if end > u64::from(meta.used) {
+                return Err(Error::corrupt(item.pgno, Reason::Space.text()));
+            }
+            for pgno in item.pgno..end as u32 {
+                let ptr = Ptr { pgno: Pgno(pgno), birth: Txnid(item.birth) };
+                if !seen.insert(pgno) {
+                    return Err(damaged(ptr, Reason::Cycle));
+                }
                 store.page_verified(ptr, meta.used)?;
             }
         }

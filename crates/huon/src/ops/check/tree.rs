@@ -194,9 +194,9 @@ impl TableCheck<'_, '_, '_, '_> {
                 }
             }
         }
-        for index in 0..leaf.count() {
+        for cell in leaf.cells() {
             // A cell that cannot be read was seen by the audit.
-            if let Ok(cell) = leaf.cell(index) {
+            if let Ok(cell) = cell {
                 self.cell(spot, &cell)?;
             } else {
                 self.complete = false;

@@ -28,7 +28,7 @@ pub(super) fn build(env: &Env, path: &Path, options: &mut CopyOptions<'_>) -> Re
     let source = Verified { store, used: meta.used };
     let named = tables::named(&source, &meta.main)?;
     let total = super::live_bytes(env, &meta)?;
-    let copy = target(&meta, path, options)?;
+    let copy = target(&meta, store.storage.file_bytes()?, path, options)?;
     let progress: Option<OnProgress<'_>> = match &mut options.progress {
         Some(progress) => Some(&mut **progress),
         None => None,
@@ -59,12 +59,14 @@ pub(super) fn build(env: &Env, path: &Path, options: &mut CopyOptions<'_>) -> Re
 }
 
 /// An empty environment with the geometry of the old one.
-fn target(meta: &Meta, path: &Path, options: &CopyOptions<'_>) -> Result<Env> {
+fn target(meta: &Meta, file_bytes: u64, path: &Path, options: &CopyOptions<'_>) -> Result<Env> {
     let bytes = |pages: u32| u64::from(pages) * u64::from(meta.page_bytes);
     let geometry = &meta.geometry;
+    // The file itself is that long, unless it is made to mislead.
+    let lower = bytes(geometry.lower).min(file_bytes);
     Env::options()
         .page_bytes(meta.page_bytes as usize)
-        .lower_bytes(bytes(geometry.lower))
+        .lower_bytes(lower)
         .upper_bytes(bytes(geometry.upper))
         .grow_bytes(bytes(geometry.grow))
         .shrink_bytes(bytes(geometry.shrink))

@@ -160,8 +160,8 @@ impl<'s> Dump<'s, '_, '_> {
         shown: bool,
     ) -> Result<bool> {
         let mut whole = true;
-        for index in 0..leaf.count() {
-            let cell = leaf.cell(index).map_err(|reason| damaged(ptr, reason));
+        for (index, cell) in leaf.cells().enumerate() {
+            let cell = cell.map_err(|reason| damaged(ptr, reason));
             let found = cell.and_then(|cell| Ok((cell, self.value(&cell, met, shown)?)));
             match found {
                 Ok((cell, Some(value))) if shown => self.record(cell.key, value)?,
@@ -188,6 +188,9 @@ impl<'s> Dump<'s, '_, '_> {
             PayloadKind::Run => {
                 let (store, run) = (self.source.store, read::run_ref(cell)?);
                 let end = run.pgno.0.saturating_add(run.pages(store.page_bytes));
+                if end > met.limit() {
+                    return Err(Error::corrupt(run.pgno.0, Reason::OutOfRange.text()));
+                }
                 // Values have their pages for themselves, so none is written twice.
                 if (run.pgno.0..end).any(|pgno| met.put(pgno)) {
                     return Err(Error::corrupt(run.pgno.0, Reason::Cycle.text()));
@@ -224,7 +227,7 @@ impl<'p> Visitor<'p> for Catalog<'_> {
 
     fn visit(&mut self, spot: &Spot<'_>, _: &'p [u8], page: Visit<'p>) -> Result<()> {
         let Visit::Leaf(leaf) = page else { return Ok(()) };
-        for cell in (0..leaf.count()).filter_map(|index| leaf.cell(index).ok()) {
+        for cell in leaf.cells().filter_map(|cell| cell.ok()) {
             match Tree::decode(cell.payload) {
                 Ok(tree) if cell.kind == PayloadKind::Table && !cell.key.is_empty() => {
                     self.records.push((cell.key.to_vec(), tree, spot.ptr.birth));
