@@ -7,6 +7,7 @@ pub mod faults;
 pub mod figures;
 pub mod fuzz;
 pub mod history;
+pub mod hostile;
 mod looks;
 pub mod model;
 pub mod program;

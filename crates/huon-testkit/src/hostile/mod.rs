@@ -1,0 +1,10 @@
+//! Hostile data files: a file taken apart by the format's description, damaged on purpose, and
+//! everything that can be done with such a file.
+//!
+//! 1. Nothing here knows the engine: [`file::File`] reads FORMAT.md's bytes itself.
+//! 2. Checksums are set right after an edit, so that what is hostile is met, and not the checksum.
+
+pub mod attempt;
+pub mod damage;
+pub mod file;
+pub mod fixture;
