@@ -35,6 +35,7 @@
 //! | 103 | P3: the comparison of the newest sealed snapshot with the base |
 //! | 104 | P4: the finishing of a dead flusher's candidate |
 //! | 105 | P5: the look whether the lock descriptor is still our own |
+//! | 106 | P6: the look whether others lock in another way |
 //! | 107 | P7: the issued ids in choosing the next one |
 //! | 108 | P8: the retirement of pages that an aborted level wrote: they are free at once |
 //! | 109 | P9: publishing before the durable mark moves |

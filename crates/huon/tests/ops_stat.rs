@@ -96,7 +96,9 @@ fn what_trees_did_is_counted() {
 
     let mut txn = env.write().unwrap();
     let handle = txn.create(&table).unwrap();
-    (0..100).for_each(|n| drop(handle.put(&mut txn, &shuffled(n), b"value").unwrap()));
+    for n in 0..100 {
+        handle.put(&mut txn, &shuffled(n), b"value").unwrap();
+    }
     txn.abort();
     assert!(env.info().unwrap().io.leaf_splits > after.leaf_splits, "aborts count too");
 }

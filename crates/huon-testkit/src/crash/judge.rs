@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use huon::sim::sealed_image;
 use huon::{Durability, Recovery};
 
+use super::failed::failed_flushes;
 use super::images::{Caps, Images, Shot};
 use super::oracle::{Case, Oracle, Verdict, more_work};
 use super::reach::Reach;
@@ -41,6 +42,8 @@ pub struct Scope {
     pub caps: Caps,
     /// First crashes that are crashed again, and images of each second one.
     pub twice: (usize, usize),
+    /// Of the ways in which a flush may fail, one in so many.
+    pub failed_step: u64,
 }
 
 /// What judging a script came to.
@@ -117,20 +120,83 @@ pub fn judge(script: &Script, scope: Scope, target: Option<&Target>) -> Tally {
         tally: Tally::default(),
         reach: Reach::default(),
         twice_left: scope.twice.0,
+        failed: HashSet::new(),
     };
     Judge::new(&mut run, &trace, None).all(scope.caps);
+    failed_flushes(&mut run, setup, scope.failed_step);
     run.tally
 }
 
 /// What all judges of a script share.
-struct Run<'r> {
-    script: &'r Script,
+pub(super) struct Run<'r> {
+    pub(super) script: &'r Script,
     scope: Scope,
     target: Option<&'r Target>,
-    tally: Tally,
-    reach: Reach,
+    pub(super) tally: Tally,
+    pub(super) reach: Reach,
     /// First crashes that may still be crashed again.
     twice_left: usize,
+    /// Images of failed flushes that were judged.
+    pub(super) failed: HashSet<(u64, usize, usize, usize)>,
+}
+
+impl Run<'_> {
+    /// The random choices of an image.
+    pub(super) fn dice(&self, name: &str) -> Random {
+        Random::new(self.scope.seed ^ digest(name.as_bytes()))
+    }
+
+    /// Whether only another image is to be looked at.
+    pub(super) fn passes_over(&self, name: &str, depth: usize) -> bool {
+        let asked = self.target.and_then(|target| target.image(depth));
+        asked.is_some_and(|asked| asked != name)
+    }
+
+    pub(super) fn is_targeted(&self) -> bool {
+        self.target.is_some()
+    }
+
+    /// Counts an image, if there was none like it.
+    pub(super) fn count(&mut self, level: Level, digest: u64) {
+        if self.tally.distinct.insert(digest) {
+            self.tally.table.add(self.script.name, level, 1);
+        }
+    }
+
+    /// Ends the test, and says how to come to this image again.
+    pub(super) fn fail(&self, first: Option<&str>, name: &str, what: &str) -> ! {
+        // What more is said of an image is not a part of its name.
+        let (name, more) = name.split_once(' ').unwrap_or((name, ""));
+        panic!("{what}\n  in {} {more}", self.place(first, name))
+    }
+
+    fn place(&self, first: Option<&str>, name: &str) -> String {
+        let (script, page_bytes) = (self.script.name, self.scope.page_bytes);
+        let first = first.map_or(String::new(), |first| format!("{first}/"));
+        let proof = if crate::scale::is_full() { "HUON_PROOF=1 " } else { "" };
+        let seed = self.scope.seed;
+        format!(
+            "script \"{script}\" with pages of {page_bytes} bytes, image {first}{name}; replay:\n  \
+             {proof}HUON_CRASH='{script}@{page_bytes}/{seed}/{first}{name}' \
+             cargo test -p huon-testkit --test crash\n "
+        )
+    }
+
+    /// Says where a panic came from that nobody else explains.
+    pub(super) fn context(&self, name: &str) -> Context {
+        Context(self.place(None, name))
+    }
+}
+
+/// See [`Run::context`].
+pub(super) struct Context(String);
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("in {}", self.0);
+        }
+    }
 }
 
 struct Judge<'r, 'j, 't> {
@@ -178,36 +244,9 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
         usize::from(self.first.is_some())
     }
 
-    /// Whether only another image is to be looked at.
-    fn is_passed_over(&self, name: &str) -> bool {
-        let asked = self.run.target.and_then(|target| target.image(self.depth()));
-        asked.is_some_and(|asked| asked != name)
-    }
-
     /// The column that an image is counted in.
     fn column(&self, level: Level) -> Level {
         if self.first.is_some() { Level::Twice } else { level }
-    }
-
-    fn count(&mut self, level: Level, digest: u64) {
-        if self.run.tally.distinct.insert(digest) {
-            let column = self.column(level);
-            self.run.tally.table.add(self.run.script.name, column, 1);
-        }
-    }
-
-    fn fail(&self, name: &str, what: &str) -> ! {
-        // What more is said of an image is not a part of its name.
-        let (name, more) = name.split_once(' ').unwrap_or((name, ""));
-        let (script, scope) = (self.run.script.name, self.run.scope);
-        let first = self.first.as_ref().map_or(String::new(), |first| format!("{first}/"));
-        let proof = if crate::scale::is_full() { "HUON_PROOF=1 " } else { "" };
-        panic!(
-            "{what}\n  in script \"{script}\" with pages of {} bytes, image {first}{name} {more}; \
-             replay:\n  {proof}HUON_CRASH='{script}@{}/{}/{first}{name}' \
-             cargo test -p huon-testkit --test crash",
-            scope.page_bytes, scope.page_bytes, scope.seed
-        )
     }
 
     fn judge(&mut self, name: &str, case: &Case<'_>) -> Verdict {
@@ -219,7 +258,7 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
                 (Some(_), false) => "power cut, old lock file",
                 (Some(_), true) => "same boot, with a lock file",
             };
-            self.fail(name, &format!("{how}: {what}"))
+            self.run.fail(self.first.as_deref(), name, &format!("{how}: {what}"))
         });
         self.run.tally.recovered[kind(verdict.recovery)] += 1;
         verdict
@@ -232,8 +271,8 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
         if self.left == 0 {
             return;
         }
-        let mut dice = Random::new(self.run.scope.seed ^ digest(name.as_bytes()));
-        if !self.is_passed_over(name) {
+        let mut dice = self.run.dice(name);
+        if !self.run.passes_over(name, self.depth()) {
             self.power_cut(name, shot, &mut dice);
         }
         if shot.whole {
@@ -246,7 +285,7 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
         let case =
             Case { image: shot.image, lock: None, same_boot: false, oldest, newest, at: shot.at };
         let digest = self.run.reach.digest(shot.image, None);
-        self.count(shot.level, digest);
+        self.run.count(self.column(shot.level), digest);
         let is_new = self.checked.insert((digest, shot.image.len(), oldest, newest, 0));
         if !is_new && !dice.chance(6) {
             return;
@@ -278,13 +317,13 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
         let here = trace.kills[first..].iter().take_while(|kill| kill.at == shot.at);
         for (i, kill) in here.enumerate() {
             let name = &format!("{name}k{i}");
-            if self.left == 0 || self.is_passed_over(name) {
+            if self.left == 0 || self.run.passes_over(name, self.depth()) {
                 continue;
             }
             kill.lock.words(&mut self.words);
             let words = std::mem::take(&mut self.words);
             let digest = self.run.reach.digest(shot.image, sealed_image(&words).as_deref());
-            self.count(Level::Prefix, digest);
+            self.run.count(self.column(Level::Prefix), digest);
             let key = (digest, shot.image.len(), kill.state, kill.state, kill.lock.digest);
             if self.checked.insert(key) {
                 let lock = Some(&words[..]);
@@ -307,6 +346,7 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
 
     /// Crashes again while what a crash left is opened, repaired and written to.
     fn again(&mut self, name: &str, mut stage: Stage, from: usize) {
+        let _context = self.run.context(name);
         let work = |stage: &mut Stage| -> Play {
             stage.commit(0, Durability::Durable, |edit| more_work(edit, 0))?;
             stage.commit(0, Durability::Lazy, |edit| more_work(edit, 1))
@@ -360,12 +400,16 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
         self.damaged[byte] ^= 1 << dice.below(8);
         let damaged = std::mem::take(&mut self.damaged);
         let digest = self.run.reach.digest(&damaged, None);
-        self.count(Level::Flip, digest);
+        self.run.count(self.column(Level::Flip), digest);
         self.run.tally.cases += 1;
         let case = Case { image: &damaged, ..*case };
         match self.oracle.judge_damaged(&case, byte < super::canvas::METAS_END) {
             Ok(noticed) => self.run.tally.noticed += u64::from(noticed),
-            Err(what) => self.fail(name, &format!("a flipped bit in byte {byte}: {what}")),
+            Err(what) => self.run.fail(
+                self.first.as_deref(),
+                name,
+                &format!("a flipped bit in byte {byte}: {what}"),
+            ),
         }
         self.damaged = damaged;
     }

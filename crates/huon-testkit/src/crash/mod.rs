@@ -13,9 +13,10 @@
 //! 3. It checks clean, and goes on working.
 //!
 //! `script` plays, `record` remembers, `images` makes the images on a `canvas`, `reach` tells them
-//! apart, `oracle` opens one, and `judge` does all of it and counts.
+//! apart, `oracle` opens one, and `judge` does all of it and counts; `failed` makes flushes fail.
 
 mod canvas;
+mod failed;
 mod images;
 mod judge;
 mod oracle;
@@ -26,5 +27,5 @@ mod table;
 
 pub use images::Caps;
 pub use judge::{Scope, Script, Tally, Target, judge};
-pub use script::{Edit, Halt, Play, Setup, Stage};
+pub use script::{Claim, Edit, Halt, Play, Setup, Stage};
 pub use table::{Level, Table};

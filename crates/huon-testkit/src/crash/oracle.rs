@@ -36,7 +36,7 @@ pub(super) struct Verdict {
 
 /// Judges images of one trace on a machine of its own.
 pub(super) struct Oracle<'t> {
-    trace: &'t Trace,
+    pub(super) trace: &'t Trace,
     machine: SimDisk,
 }
 
@@ -71,7 +71,7 @@ impl<'t> Oracle<'t> {
             self.open(case, Verify::Pages).map_err(|error| format!("does not open: {error}"))?;
         let recovery = env.recovery();
         let within = |what| format!("opened as {recovery:?}: {what}");
-        let state = self.shown(&env).map_err(|what| within(what.to_string()))?;
+        let state = shown(&env, self.trace).map_err(|what| within(what.to_string()))?;
         if state < case.oldest || state > case.newest {
             let (oldest, newest) = (case.oldest, case.newest);
             return Err(within(format!("shows state {state}, not one of {oldest} to {newest}")));
@@ -82,21 +82,6 @@ impl<'t> Oracle<'t> {
         audit(&env).map_err(|what| within(format!("state {state}: {what}")))?;
         self.use_on(env, state).map_err(|what| within(format!("state {state}, then {what}")))?;
         Ok(Verdict { state, recovery })
-    }
-
-    /// The state that the environment shows, compared whole.
-    fn shown(&self, env: &Env) -> Result<usize, Mismatch> {
-        let txn = env.read()?;
-        let main = txn.open(&TableId::MAIN.def())?.expect("the main table");
-        let number = match main.get(&txn, STATE)? {
-            None => 0,
-            Some(bytes) => {
-                u32::from_le_bytes(bytes.try_into().map_err(|_| "a long state".to_owned())?)
-            }
-        };
-        let state = self.trace.numbered(number).ok_or(format!("an unknown state, {number}"))?;
-        self.trace.states[state].model.compare_with(&txn)?;
-        Ok(state)
     }
 
     /// Three more transactions, and opening again.
@@ -132,7 +117,7 @@ impl<'t> Oracle<'t> {
             Ok(env) => env,
             Err(error) => return precise(error),
         };
-        let state = match self.shown(&env) {
+        let state = match shown(&env, self.trace) {
             Ok(state) => state,
             Err(Mismatch::Error(error)) => return precise(error),
             Err(different) => return Err(format!("opened as {:?}: {different}", env.recovery())),
@@ -156,6 +141,19 @@ impl<'t> Oracle<'t> {
             Err(error) => precise(error),
         }
     }
+}
+
+/// The state that an environment shows, compared whole.
+pub(super) fn shown(env: &Env, trace: &Trace) -> Result<usize, Mismatch> {
+    let txn = env.read()?;
+    let main = txn.open(&TableId::MAIN.def())?.expect("the main table");
+    let number = match main.get(&txn, STATE)? {
+        None => 0,
+        Some(bytes) => u32::from_le_bytes(bytes.try_into().map_err(|_| "a long state".to_owned())?),
+    };
+    let state = trace.numbered(number).ok_or(format!("an unknown state, {number}"))?;
+    trace.states[state].model.compare_with(&txn)?;
+    Ok(state)
 }
 
 /// Whether an error says that the file is damaged.

@@ -94,6 +94,16 @@ pub(super) struct Record {
     pub(super) committing: Option<usize>,
     /// When the running transaction began.
     pub(super) running: Option<usize>,
+    /// What a lossy machine's disk held at each point, where that is asked for.
+    pub(super) disks: Option<Vec<Held>>,
+}
+
+/// What a power cut leaves of a lossy machine.
+pub(super) struct Held {
+    pub(super) point: &'static str,
+    pub(super) image: Vec<u8>,
+    /// The newest state acknowledged as durable.
+    pub(super) durable: usize,
 }
 
 impl Record {
@@ -154,6 +164,17 @@ impl Record {
             _ => {}
         }
         self.note_kill(disk, point.name());
+        self.note_disk(disk, point.name());
+    }
+
+    fn note_disk(&mut self, disk: &SimDisk, point: &'static str) {
+        let durable = self.durable();
+        let Some(disks) = &mut self.disks else { return };
+        let random = &mut crate::random::Random::new(disks.len() as u64);
+        for keeps in [0, 100, 50] {
+            let image = disk.disk_image(|_| random.chance(keeps));
+            disks.push(Held { point, image, durable });
+        }
     }
 
     /// Notes what a kill would leave now.

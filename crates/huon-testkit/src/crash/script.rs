@@ -7,9 +7,9 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huon::sim::{Point, SimDisk};
-use huon::{Durability, Env, Options, ReadTxn, WriteTxn};
+use huon::{Durability, Env, Options, ReadTxn, Ticket, WriteTxn};
 
-use super::record::{self, Kill, Moment, Record, State, Trace};
+use super::record::{self, Held, Kill, Moment, Record, State, Trace};
 use crate::model::{Model, TableId};
 use crate::program::{self, Value};
 
@@ -26,6 +26,10 @@ pub struct Setup {
     pub shrink_pages: usize,
     /// How much the file can grow to.
     pub reserve_bytes: u64,
+    /// A lazy commit flushes when so much is unflushed.
+    pub flush_bytes: Option<u64>,
+    /// The environment is never flushed but when asked to.
+    pub unsynced: bool,
 }
 
 impl Setup {
@@ -37,6 +41,8 @@ impl Setup {
             grow_pages: 8,
             shrink_pages: 0,
             reserve_bytes: 4 << 20,
+            flush_bytes: None,
+            unsynced: false,
         }
     }
 
@@ -48,6 +54,10 @@ impl Setup {
             .grow_bytes((self.grow_pages * self.page_bytes) as u64)
             .shrink_bytes((self.shrink_pages * self.page_bytes) as u64)
             .spill_bytes(self.spill_pages * self.page_bytes);
+        self.flush_bytes.map(|bytes| options.flush_after_bytes(bytes));
+        if self.unsynced {
+            options.durability(Durability::Unsynced);
+        }
         options
     }
 
@@ -73,6 +83,12 @@ fn promised(durability: Durability, state: usize) -> Option<usize> {
 /// The environment failed, as it was made to: the script ends here.
 #[derive(Debug)]
 pub struct Halt;
+
+/// A commit that can be waited for.
+pub struct Claim {
+    ticket: Ticket,
+    state: usize,
+}
 
 /// What a script and its steps give.
 pub type Play = Result<(), Halt>;
@@ -116,6 +132,16 @@ impl Desk {
     }
 
     fn commit(&self, env: &Env, durability: Durability, work: impl FnOnce(&mut Edit<'_>)) -> Play {
+        self.commit_how(env, work, |txn| txn.commit_with(durability).map(|_| Some(durability)))
+    }
+
+    /// Makes a new state; `how` commits, and says what was promised.
+    fn commit_how(
+        &self,
+        env: &Env,
+        work: impl FnOnce(&mut Edit<'_>),
+        how: impl FnOnce(WriteTxn) -> huon::Result<Option<Durability>>,
+    ) -> Play {
         let mut txn = self.done(env.write(), "begin")?;
         let mut model = self.base_model();
         let number = self.record.borrow().states.last().map_or(0, |state| state.number + 1);
@@ -130,8 +156,8 @@ impl Desk {
             record.states.push(State { number, model, txnid, begun, durable: None, gone: None });
         }
         let state = self.record.borrow().states.len() - 1;
-        self.done(txn.commit_with(durability), "commit")?;
-        self.settled(env, promised(durability, state));
+        let durability = self.done(how(txn), "commit")?;
+        self.settled(env, durability.and_then(|durability| promised(durability, state)));
         Ok(())
     }
 
@@ -270,6 +296,59 @@ impl Stage {
         Stage::on(setup, disk, first, record)
     }
 
+    /// On a machine whose flush number `good` (the first is 0) fails, and loses the blocks that
+    /// `loses` says yes to.
+    pub(super) fn failing(
+        setup: Setup,
+        good: u64,
+        loses: impl FnMut(u64) -> bool + Send + 'static,
+    ) -> Stage {
+        let mut stage = Stage::new(setup);
+        // Opening flushes nothing.
+        let disk = &stage.desk.disk;
+        disk.clone().lossy();
+        disk.fail_sync(good, loses);
+        stage.desk.may_fail = true;
+        stage
+    }
+
+    /// On a machine on which flushes have failed, and on which any of these states may show. What
+    /// the disk holds is noted at every point.
+    pub(super) fn after_failure(trace: &Trace, disk: SimDisk, durable: usize) -> Stage {
+        let mut record =
+            Record { states: trace.states.clone(), disks: Some(Vec::new()), ..Record::default() };
+        record.states.iter_mut().for_each(|state| (state.begun, state.gone) = (0, None));
+        record.states[..=durable].iter_mut().for_each(|state| state.durable = Some(0));
+        Stage::on(trace.setup, disk, trace.first.clone(), record)
+    }
+
+    pub(super) fn disk(&self) -> &SimDisk {
+        &self.desk.disk
+    }
+
+    /// The newest state acknowledged as durable.
+    pub(super) fn owed(&self) -> usize {
+        self.desk.record.borrow().moment(0).durable
+    }
+
+    /// The lock file at the last point before a flush failed.
+    pub(super) fn lock_before_the_failure(&self) -> Vec<u64> {
+        let record = self.desk.record.borrow();
+        let mut words = Vec::new();
+        record.kills.last().expect("opening comes to points").lock.words(&mut words);
+        words
+    }
+
+    /// Transactions go on from this state.
+    pub(super) fn go_on_from(&mut self, state: usize) {
+        self.desk.record.borrow_mut().sealed = state;
+    }
+
+    /// What the disk held at the points so far.
+    pub(super) fn take_disks(&mut self) -> Vec<Held> {
+        self.desk.record.borrow_mut().disks.take().unwrap_or_default()
+    }
+
     fn on(setup: Setup, disk: SimDisk, first: Arc<[u8]>, record: Record) -> Stage {
         let desk = Desk { setup, disk, record: Rc::new(RefCell::new(record)), may_fail: false };
         record::start(&desk.disk, &desk.record);
@@ -375,6 +454,24 @@ impl Stage {
         self.envs[client].read().expect("a reader")
     }
 
+    /// A commit by the first client that returns at once.
+    pub fn ticket(&mut self, work: impl FnOnce(&mut Edit<'_>)) -> Result<Claim, Halt> {
+        let mut ticket = None;
+        self.desk.commit_how(&self.envs[0], work, |txn| {
+            ticket = Some(txn.commit_ticket()?);
+            Ok(None)
+        })?;
+        let state = self.desk.record.borrow().states.len() - 1;
+        Ok(Claim { ticket: ticket.expect("the commit gave one"), state })
+    }
+
+    /// Waits until a commit is durable.
+    pub fn wait(&mut self, claim: &Claim) -> Play {
+        self.desk.done(claim.ticket.wait(), "wait")?;
+        self.desk.settled(&self.envs[0], Some(claim.state));
+        Ok(())
+    }
+
     /// Flushes.
     pub fn sync(&mut self) -> Play {
         self.desk.done(self.envs[0].sync(), "sync")?;
@@ -385,28 +482,41 @@ impl Stage {
 
     /// Closes all clients and opens one again.
     pub fn reopen(&mut self) -> Play {
-        self.close();
+        self.close()?;
         self.join();
         Ok(())
     }
 
-    fn close(&mut self) {
+    /// All clients leave without a flush, and one opens again.
+    pub fn reopen_dirty(&mut self) -> Play {
+        self.envs.drain(..).for_each(Env::close_dirty);
+        self.join();
+        Ok(())
+    }
+
+    /// Closes all clients, each of which flushes unless it was told never to.
+    pub(super) fn close(&mut self) -> Play {
+        let flushes = !self.desk.setup.unsynced;
+        if self.desk.may_fail && flushes && !self.envs.is_empty() {
+            self.sync()?;
+        }
         self.envs.clear();
         let now = self.desk.now();
         let mut record = self.desk.record.borrow_mut();
-        let newest = record.states.len() - 1;
-        if !self.desk.may_fail {
+        if flushes {
+            let newest = record.states.len() - 1;
             record.acknowledge(newest, now);
         }
         record.note_kill(&self.desk.disk, "closed");
+        Ok(())
     }
 
     /// All clients die; the machine goes on, and one client opens again.
     pub fn kill(&mut self) {
         let now = self.desk.now();
         let moment = self.desk.record.borrow().moment(now);
-        let disk = &self.desk.disk;
-        self.revive(&disk.image(), &disk.lock_image(), moment);
+        let next = self.desk.disk.after_kill(None).expect("a machine");
+        self.revive(next, moment);
     }
 
     /// A commit during which all clients die, when it comes to `point`; one client opens again.
@@ -421,25 +531,24 @@ impl Stage {
         record::lie_in_wait(point, move || {
             let now = desk.now();
             let moment = desk.record.borrow().moment(now);
-            *take.borrow_mut() = Some((desk.disk.image(), desk.disk.lock_image(), moment));
+            *take.borrow_mut() = Some((desk.disk.after_kill(None).expect("a machine"), moment));
         });
-        self.desk.commit(&self.envs[0], durability, work)?;
+        let done = self.desk.commit(&self.envs[0], durability, work);
         record::call_off();
+        done?;
         let taken = taken.take();
-        let (image, lock, moment) =
-            taken.unwrap_or_else(|| panic!("the commit never came to {point:?}"));
-        self.revive(&image, &lock, moment);
+        let (next, moment) = taken.unwrap_or_else(|| panic!("the commit never came to {point:?}"));
+        self.revive(next, moment);
         Ok(())
     }
 
-    /// Goes on from a moment that has passed, after a kill.
-    fn revive(&mut self, image: &[u8], lock: &[u64], moment: Moment) {
+    /// Goes on from a moment that has passed, on the machine as it was left then.
+    fn revive(&mut self, next: SimDisk, moment: Moment) {
         record::stop();
         let desk = &mut self.desk;
         let events = desk.disk.events();
         // What the dead clients still do happens to a machine that nobody looks at.
         self.envs.clear();
-        let next = desk.disk.after_crash(image, true).expect("a machine").with_lock_image(lock);
         {
             let mut record = desk.record.borrow_mut();
             record.before.extend(events);
@@ -453,7 +562,12 @@ impl Stage {
 
     /// Closes, and gives what was recorded; images are to be made of moments from `from` on.
     pub(super) fn finish(mut self, from: usize) -> Trace {
-        self.close();
+        self.close().expect("nothing fails in this run");
+        self.trace(from)
+    }
+
+    /// What was recorded so far. Nothing more is.
+    pub(super) fn trace(&self, from: usize) -> Trace {
         record::stop();
         let record = std::mem::take(&mut *self.desk.record.borrow_mut());
         let mut events = record.before;
@@ -461,7 +575,7 @@ impl Stage {
         Trace {
             setup: self.desk.setup,
             machine: self.desk.disk.after_crash(&[], true).expect("a machine").quiet(),
-            first: self.first,
+            first: self.first.clone(),
             events,
             states: record.states,
             kills: record.kills,

@@ -16,6 +16,8 @@ pub enum Level {
     Length,
     /// Writes of a transaction that was still running.
     Late,
+    /// A flush that failed, and lost some of what it should have written.
+    FailedFlush,
     /// A second crash, while the first is recovered from.
     Twice,
     /// Another boot or another lock file. The image itself is counted elsewhere.
@@ -26,12 +28,13 @@ pub enum Level {
 
 impl Level {
     /// All of them.
-    pub const ALL: [Level; 8] = [
+    pub const ALL: [Level; 9] = [
         Level::Prefix,
         Level::Subset,
         Level::Torn,
         Level::Length,
         Level::Late,
+        Level::FailedFlush,
         Level::Twice,
         Level::Reboot,
         Level::Flip,
@@ -45,6 +48,7 @@ impl Level {
             Level::Torn => "L2 torn",
             Level::Length => "L3 length",
             Level::Late => "L4 late flush",
+            Level::FailedFlush => "L5 failed flush",
             Level::Twice => "L6 twice",
             Level::Reboot => "L7 reboot (cases)",
             Level::Flip => "L8 flipped bit",
@@ -128,7 +132,7 @@ mod tests {
         let lines: Vec<String> = table.markdown().lines().map(str::to_owned).collect();
         assert_eq!(lines.len(), 5);
         assert!(lines[0].starts_with("| script | L0 prefix | L1 subset |"));
-        assert_eq!(lines[4], "| all | 5 | 0 | 0 | 0 | 0 | 0 | 0 | 1 |");
+        assert_eq!(lines[4], "| all | 5 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 1 |");
     }
 
     #[test]

@@ -21,12 +21,13 @@ struct Job {
 fn run(job: Job, target: Option<&Target>) -> Tally {
     let name = format!("{}@{}", job.script.name, job.page_bytes);
     let seed = target.and_then(Target::seed).unwrap_or_else(|| scale::seed(&name, 0));
-    let (caps, twice) = match scale::is_full() {
-        true => (Caps::FULL, (40, 200)),
-        false => (Caps::TENTH, (8, 40)),
+    let page_bytes = job.page_bytes;
+    let scope = match scale::is_full() {
+        true => Scope { page_bytes, seed, caps: Caps::FULL, twice: (40, 200), failed_step: 1 },
+        false => Scope { page_bytes, seed, caps: Caps::TENTH, twice: (8, 40), failed_step: 8 },
     };
     let start = Instant::now();
-    let tally = judge(job.script, Scope { page_bytes: job.page_bytes, seed, caps, twice }, target);
+    let tally = judge(job.script, scope, target);
     let images = tally.distinct.len();
     println!("{name:45} {images:6} distinct, {:6} opened, {:?}", tally.cases, start.elapsed());
     tally

@@ -9,7 +9,7 @@ use huon::{Durability, Error};
 use huon_testkit::crash::{Play, Script, Setup, Stage};
 use huon_testkit::program::{Value, key};
 
-use Durability::{Durable, Lazy};
+use Durability::{Durable, Lazy, NoMetaSync, Unsynced};
 
 /// All page sizes of the tests: two pages to a sector, one, and eight sectors to a page.
 const ALL: &[usize] = &[256, 512, 4096];
@@ -62,6 +62,24 @@ pub(crate) const SCRIPTS: &[Script] = &[
     script("mixed with sync", mixed_with_sync),
     script("durable behind lazy", durable_behind_lazy),
     script("reuse since the flush point", reuse_since_the_flush_point),
+    // Other modes of durability.
+    script("no meta sync", no_meta_sync),
+    with(
+        "no meta sync, much at once",
+        |setup| setup.reserve_bytes = 16 << 20,
+        LARGE,
+        no_meta_sync_much,
+    ),
+    with("never synced", |setup| setup.unsynced = true, ALL, never_synced),
+    script("unsynced, lazy and durable", unsynced_lazy_and_durable),
+    script("closed dirty", closed_dirty),
+    with(
+        "flush points by bytes",
+        |setup| setup.flush_bytes = Some(3000),
+        ALL,
+        flush_points_by_bytes,
+    ),
+    script("tickets", tickets),
     // Spilling and giving up.
     with("spilling", spills, ALL, spilling),
     with("spilling lazily", spills, SMALL, spilling_lazily),
@@ -227,6 +245,82 @@ fn reuse_since_the_flush_point(stage: &mut Stage) -> Play {
     }
     stage.sync()?;
     stage.lazy(|edit| edit.put(2, 7, 40))
+}
+
+fn no_meta_sync(stage: &mut Stage) -> Play {
+    for round in 0..6 {
+        stage.commit(0, NoMetaSync, |edit| edit.put(2, round, 30))?;
+        stage.commit(0, if round % 2 == 0 { Lazy } else { Durable }, |edit| edit.put(4, 1, 9))?;
+    }
+    Ok(())
+}
+
+/// Metas whose flush is left to the next commit.
+fn no_meta_sync_much(stage: &mut Stage) -> Play {
+    stage.commit(0, NoMetaSync, |edit| edit.put(2, 1, (1 << 20) + 100))?;
+    stage.commit(0, NoMetaSync, |edit| edit.put(2, 2, 900))?;
+    stage.commit(0, NoMetaSync, |edit| edit.put(2, 1, (1 << 20) + 200))?;
+    stage.lazy(|edit| edit.put(4, 1, 9))?;
+    stage.durable(|edit| edit.put(4, 2, 9))?;
+    stage.commit(0, NoMetaSync, |edit| edit.put(2, 3, (1 << 20) + 300))?;
+    stage.kill();
+    stage.commit(0, NoMetaSync, |edit| edit.put(2, 1, (1 << 20) + 400))?;
+    stage.reopen()
+}
+
+fn never_synced(stage: &mut Stage) -> Play {
+    for round in 0..3 {
+        for n in 0..3 {
+            stage.commit(0, Unsynced, |edit| edit.put(2, n + round, 30))?;
+        }
+        if round == 1 {
+            stage.sync()?;
+        }
+        stage.reopen()?;
+    }
+    stage.commit(0, Unsynced, |edit| edit.put(2, 0, 31))
+}
+
+fn unsynced_lazy_and_durable(stage: &mut Stage) -> Play {
+    for round in 0..4 {
+        stage.commit(0, Unsynced, |edit| edit.put(2, round, 30))?;
+        stage.lazy(|edit| edit.put(2, round + 1, 31))?;
+        stage.commit(0, if round == 1 { Durable } else { Unsynced }, |edit| edit.put(4, 1, 9))?;
+    }
+    Ok(())
+}
+
+fn closed_dirty(stage: &mut Stage) -> Play {
+    for round in 0..3 {
+        stage.durable(|edit| edit.put(2, round, 30))?;
+        stage.lazy(|edit| edit.fill(2, round..round + 5, 31))?;
+        stage.reopen_dirty()?;
+        stage.lazy(|edit| edit.put(4, round, 9))?;
+    }
+    Ok(())
+}
+
+fn flush_points_by_bytes(stage: &mut Stage) -> Play {
+    for round in 0..10 {
+        stage.lazy(|edit| edit.fill(2, round..round + 3, 30))?;
+    }
+    let io = stage.envs[0].info().expect("the state of the environment").io;
+    assert!(io.flushes > 2, "only {} flushes", io.flushes);
+    Ok(())
+}
+
+fn tickets(stage: &mut Stage) -> Play {
+    for round in 0..3 {
+        let first = stage.ticket(|edit| edit.put(2, round, 30))?;
+        let second = stage.ticket(|edit| edit.put(2, round + 1, 31))?;
+        if round == 1 {
+            stage.wait(&second)?;
+        }
+        let third = stage.ticket(|edit| edit.put(4, round, 9))?;
+        stage.wait(&first)?;
+        stage.wait(&third)?;
+    }
+    Ok(())
 }
 
 fn spilling(stage: &mut Stage) -> Play {

@@ -84,7 +84,8 @@ fn others_go_on(env: &Env) {
 fn a_shared_leaf_is_never_freed_twice() {
     let model = file_of(numbered(300));
     assert_eq!(depth(&open(&model)), 3);
-    let shared: [fn(&mut Option<Ptr>, &mut [u8]); 2] = [
+    type Share = fn(&mut Option<Ptr>, &mut [u8]);
+    let shared: [Share; 2] = [
         // Each parent's first child is the last one of another.
         |last, page| {
             if let Some(last) = last.take() {

@@ -146,20 +146,17 @@ pub(crate) fn choose(
     if clean && left.is_some_and(closed) {
         return Ok(found);
     }
-    // Closed in order and never flushed on purpose: the running system has all of it.
-    let unflushed = |left: &&Left| clean && left.image.txnid == newest.txnid;
-    if let Some(left) = left.filter(unflushed)
-        && let Some((slot, _)) = left.durable_in(&whole)
-    {
-        return Ok(left.chosen(slot, Recovery::Clean));
-    }
     // What somebody started from who rejected the newest meta, or chose by hand, and never wrote:
     // that decided nothing.
     let left = left.filter(|left| left.image.txnid >= newest.txnid);
     if let Some(left) = left
         && let Some(found) = sealed_image(store, &whole, left)?
     {
-        return Ok(found);
+        // Closed in order and never flushed on purpose, and the running system has all of it: a
+        // file system that was mounted anew may not.
+        let is_clean = clean && found.meta.txnid == newest.txnid;
+        let recovery = if is_clean { Recovery::Clean } else { found.recovery };
+        return Ok(Chosen { recovery, ..found });
     }
     if stands(store, newest)? {
         let is_new = left.is_none() && newest.txnid == FIRST_ID;

@@ -172,6 +172,33 @@ fn the_whole_tail_is_written_again() {
     assert!(pages >= 2, "pages born since the durable snapshot: {again:?}");
 }
 
+/// What was never flushed is believed only if it is all there, closed in order or not: the same
+/// system may have mounted the disk anew.
+#[test]
+fn what_a_clean_close_left_unflushed_is_verified() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let open =
+        |disk: &SimDisk| options().durability(Durability::Unsynced).open_simulated(disk).unwrap();
+    let env = open(&disk);
+    put(&env, 1, Durability::Durable);
+    disk.clear_events();
+    put(&env, 2, Durability::Unsynced);
+    drop(env);
+    let all = disk.image();
+    let env = open(&after_kill(&disk));
+    assert!(env.recovery() == Recovery::Clean && has(&env, 2));
+    for event in disk.events() {
+        let Event::Write { offset, bytes } = event else { continue };
+        let mut image = all.clone();
+        image[offset as usize..][..bytes.len()].fill(0);
+        let remounted = disk.after_crash(&image, true).unwrap();
+        let env = open(&remounted.with_lock_image(&disk.lock_image()));
+        assert!(has(&env, 1), "the flush point stays");
+        let is_meta = offset < 3 * META_BYTES as u64;
+        assert_eq!(env.recovery() == Recovery::Clean || has(&env, 2), is_meta, "{offset}");
+    }
+}
+
 fn offsets(events: &[Event]) -> Vec<u64> {
     let offset = |event: &Event| match event {
         Event::Write { offset, .. } => Some(*offset),

@@ -29,6 +29,7 @@ use std::time::Duration;
 use super::clock;
 use super::gate::Gate;
 use super::layout::*;
+use super::locks::Way;
 use super::slots::Slot;
 use super::word::{Ordering, Word, fence};
 use super::{Identity, Shared};
@@ -175,7 +176,28 @@ impl Board {
         shared.grow(WORDS_FIRST)?;
         let fixed = shared.words().first_chunk::<WORDS_FIRST>();
         let fixed = NonNull::from(fixed.ok_or(Error::Invalid("the lock file did not grow"))?);
-        Ok(Board { shared, fixed })
+        let board = Board { shared, fixed };
+        board.check_way()?;
+        Ok(board)
+    }
+
+    /// P6: who locks in another way than those who use the lock file would see none of them.
+    fn check_way(&self) -> Result<()> {
+        let other = match self.shared.way() {
+            Way::Bytes => Way::Files,
+            Way::Files => Way::Bytes,
+        };
+        let boot = self.shared.boot();
+        let in_use = |found: BoardIdentity| boot == [0; 16] || found.boot == boot;
+        let theirs = self.identity_in(other).is_some_and(in_use) && !self.flag(Flag::CleanClose);
+        match theirs && !planted::is(106) {
+            true => Err(Error::NotOurs(
+                "the lock file is of clients that lock in another way (P6); move it away when \
+                 nobody has the environment open"
+                    .into(),
+            )),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn shared(&self) -> &Arc<dyn Shared> {
@@ -222,7 +244,7 @@ impl Board {
         let [boot0, boot1] = words_of(&identity.boot);
         for (word, value) in [
             (MAGIC, MAGIC_VALUE),
-            (LAYOUT, LAYOUT_VALUE),
+            (LAYOUT, layout_of(self.shared.way())),
             (DEVICE, identity.data.device),
             (INODE, identity.data.inode),
             (UUID, uuid0),
@@ -260,7 +282,12 @@ impl Board {
 
     /// What the lock file belongs to; `None` if nobody ever finished initialising it.
     pub(crate) fn identity(&self) -> Option<BoardIdentity> {
-        let expected = [(READY, READY_VALUE), (MAGIC, MAGIC_VALUE), (LAYOUT, LAYOUT_VALUE)];
+        self.identity_in(self.shared.way())
+    }
+
+    /// The same for a lock file whose clients lock in that way.
+    fn identity_in(&self, way: Way) -> Option<BoardIdentity> {
+        let expected = [(READY, READY_VALUE), (MAGIC, MAGIC_VALUE), (LAYOUT, layout_of(way))];
         if expected.iter().any(|(word, value)| self.load(*word) != *value) {
             return None;
         }
@@ -707,6 +734,13 @@ impl Board {
 #[cold]
 fn damaged(what: &'static str) -> Error {
     Error::corrupt_file(what)
+}
+
+fn layout_of(way: Way) -> u64 {
+    match way {
+        Way::Bytes => LAYOUT_VALUE,
+        Way::Files => LAYOUT_FILES,
+    }
 }
 
 fn words_of(bytes: &[u8; 16]) -> [u64; 2] {

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::counts::IoCounts;
+use super::locks::Way;
 use super::map::Map;
 use super::word::Word;
 use super::{Identity, Shared, SimDisk, Storage};
@@ -401,6 +402,10 @@ impl Shared for FaultyShared {
     fn held(&self, number: u32) -> Result<bool> {
         self.plan.pass(FaultCall::LockHeld, String::new)?;
         self.inner.held(number)
+    }
+
+    fn way(&self) -> Way {
+        self.inner.way()
     }
 
     fn wait(&self, word: usize, expected: u64, timeout: Duration) {

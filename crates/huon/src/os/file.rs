@@ -7,9 +7,9 @@
 //! 3. A failed `grow` leaves the file as long as it was.
 //! 4. A failed flush is returned, never tried again: the system may have dropped what it could not
 //!    write.
-//! 5. Who else has the file open is decided by an open-file-description (OFD) lock on one byte far
-//!    past any data. It belongs to the descriptor, not to the process, and ends with it however it
-//!    ends.
+//! 5. Who else has the file open is decided by a lock on one byte far past any data, or on the
+//!    whole file (`locks`). It belongs to the open file description, not to the process, and ends
+//!    with it however it ends.
 //!
 //! What is in the file is left to others.
 
@@ -19,9 +19,11 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::counts::{Counters, IoCounts};
 use super::fork::{self, OwnFile};
+use super::locks::{self, Hold, Way};
 use super::map::Map;
 use super::{Identity, Storage, parts_bytes, past_end};
 use crate::error::{Error, Result};
@@ -69,6 +71,9 @@ pub(crate) struct RealFile {
     /// write.
     known_bytes: AtomicU64,
     counters: Counters,
+    way: Way,
+    /// What this handle has of the lock.
+    held: Mutex<Hold>,
 }
 
 impl RealFile {
@@ -85,6 +90,7 @@ impl RealFile {
             return Err(refused(path, what));
         }
         let file = OwnFile::new(file)?;
+        let way = locks::way_of(&file).map_err(|e| Error::io("lock", place(path), e))?;
         let view = open_view(path, file.inode())?;
         let map = Map::reserve(view.as_fd(), options.reserve_bytes, stat.len())?;
         Ok(RealFile {
@@ -94,6 +100,8 @@ impl RealFile {
             map,
             known_bytes: AtomicU64::new(stat.len()),
             counters: Counters::default(),
+            way,
+            held: Mutex::new(Hold::Nothing),
         })
     }
 
@@ -151,62 +159,41 @@ impl RealFile {
         Ok(())
     }
 
-    /// Takes the lock alone or shared, or changes the one held. `false`: somebody else's is in the
-    /// way, ours is as before.
-    #[cfg(target_os = "linux")]
-    fn lock(&self, alone: bool) -> Result<bool> {
-        let mut lock = lock_of(alone);
-        self.lock_call(libc::F_OFD_SETLK, &mut lock)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn lock(&self, _alone: bool) -> Result<bool> {
-        Err(self.error("lock", no_ofd_locks()))
-    }
-
-    #[cfg(target_os = "linux")]
-    fn unlock(&self) -> Result<()> {
-        let mut lock = lock_of(true);
-        lock.l_type = libc::F_UNLCK as libc::c_short;
-        self.lock_call(libc::F_OFD_SETLK, &mut lock).map(drop)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn unlock(&self) -> Result<()> {
-        Err(self.error("lock", no_ofd_locks()))
-    }
-
-    /// Whether somebody else holds the lock, alone or shared. The system answers this for
-    /// descriptors that may only read, too.
-    #[cfg(target_os = "linux")]
-    fn is_locked_elsewhere(&self) -> Result<bool> {
-        let mut lock = lock_of(true);
-        self.lock_call(libc::F_OFD_GETLK, &mut lock)?;
-        Ok(lock.l_type != libc::F_UNLCK as libc::c_short)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn is_locked_elsewhere(&self) -> Result<bool> {
-        Err(self.error("lock", no_ofd_locks()))
-    }
-
-    #[cfg(target_os = "linux")]
-    fn lock_call(&self, command: libc::c_int, lock: &mut libc::flock) -> Result<bool> {
-        loop {
-            // SAFETY: the descriptor is open, and `lock` is a valid structure that outlives the
-            // call.
-            let done = unsafe { libc::fcntl(self.file.as_raw_fd(), command, &raw mut *lock) };
-            if done == 0 {
-                return Ok(true);
-            }
-            let source = io::Error::last_os_error();
-            match source.raw_os_error() {
-                Some(libc::EINTR) => {}
-                Some(libc::EAGAIN | libc::EACCES) => return Ok(false),
-                Some(libc::EINVAL) => return Err(self.error("lock", no_ofd_locks())),
-                _ => return Err(self.error("lock", source)),
-            }
+    /// Changes what is held of the lock. `false`: somebody else's is in the way, ours is as before.
+    fn hold(&self, held: &mut Hold, hold: Hold) -> Result<bool> {
+        let change = |hold| {
+            let changed = locks::change(&self.file, self.way, LOCK_BYTE, hold);
+            changed.map_err(|e| self.error("lock", e))
+        };
+        if change(hold)? {
+            *held = hold;
+            return Ok(true);
         }
+        if self.way == Way::Files && !change(*held)? {
+            *held = Hold::Nothing;
+            return Err(Error::Busy("the lock on the data file was lost to somebody else".into()));
+        }
+        Ok(false)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Hold> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether somebody else holds the lock, alone or shared.
+    fn is_locked_elsewhere(&self) -> Result<bool> {
+        if self.way == Way::Bytes {
+            let free = locks::is_free(&self.file, LOCK_BYTE).map_err(|e| self.error("lock", e))?;
+            return Ok(!free);
+        }
+        // `flock` cannot ask: it is taken for a moment.
+        let mut held = self.held();
+        let before = *held;
+        let alone = self.hold(&mut held, Hold::Alone)?;
+        if alone {
+            self.hold(&mut held, before)?;
+        }
+        Ok(!alone)
     }
 }
 
@@ -275,15 +262,15 @@ impl Storage for RealFile {
 
     fn try_alone(&self) -> Result<bool> {
         // The system gives an exclusive lock only to descriptors that may write.
-        if self.writable { self.lock(true) } else { Ok(false) }
+        if self.writable { self.hold(&mut self.held(), Hold::Alone) } else { Ok(false) }
     }
 
     fn try_join(&self) -> Result<bool> {
-        self.lock(false)
+        self.hold(&mut self.held(), Hold::Shared)
     }
 
     fn leave(&self) -> Result<()> {
-        self.unlock()
+        self.hold(&mut self.held(), Hold::Nothing).map(drop)
     }
 
     fn has_others(&self) -> Result<bool> {
@@ -325,23 +312,6 @@ fn place(path: &Path) -> String {
 
 fn refused(path: &Path, what: &str) -> Error {
     Error::NotOurs(format!("{} is {what}, not a regular file", path.display()).into())
-}
-
-/// The lock that says who has the file open.
-#[cfg(target_os = "linux")]
-fn lock_of(alone: bool) -> libc::flock {
-    // SAFETY: `flock` is plain data, for which zeros are valid.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = if alone { libc::F_WRLCK } else { libc::F_RDLCK } as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
-    lock.l_start = LOCK_BYTE;
-    lock.l_len = 1;
-    lock
-}
-
-fn no_ofd_locks() -> io::Error {
-    let text = "this system has no open-file-description locks (F_OFD_SETLK)";
-    io::Error::new(io::ErrorKind::Unsupported, text)
 }
 
 /// What a file is that is not a regular one.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(not(loom))]
 use super::anon::Anon;
+use super::locks::Way;
 use super::word::{Ordering, Word};
 use super::{Shared, layout};
 use crate::error::{Error, Result};
@@ -219,6 +220,10 @@ impl Shared for MemoryShared {
     fn held(&self, number: u32) -> Result<bool> {
         let state = self.file.state();
         Ok(state.bytes.get(&number).is_some_and(|holder| *holder != self.handle))
+    }
+
+    fn way(&self) -> Way {
+        Way::Bytes
     }
 
     #[cfg(not(loom))]

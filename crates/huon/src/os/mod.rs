@@ -13,6 +13,8 @@ mod anon;
 mod board;
 #[cfg(not(loom))]
 mod boot;
+#[cfg(not(loom))]
+mod client_files;
 mod clients;
 mod clock;
 mod counts;
@@ -26,6 +28,7 @@ mod gate;
 mod layout;
 #[cfg(all(test, not(loom)))]
 mod lock_tests;
+mod locks;
 #[cfg(all(test, loom))]
 mod loom_models;
 mod map;
@@ -148,6 +151,8 @@ pub(crate) trait Shared: Send + Sync {
     fn release(&self, number: u32);
     /// Whether somebody else holds the byte of client `number`. A descriptor never sees its own.
     fn held(&self, number: u32) -> Result<bool>;
+    /// How clients of this lock file hold their bytes.
+    fn way(&self) -> locks::Way;
     /// Sleeps while the word's low half stays as it is in `expected`, at most `timeout`. May wake
     /// early.
     fn wait(&self, word: usize, expected: u64, timeout: Duration);

@@ -4,9 +4,8 @@
 //! 1. The words never move: the mapping covers a reservation that growth fills in.
 //! 2. Every word that `words` shows has a real block under it (P14): a full disk is an error of
 //!    `grow`.
-//! 3. Locks are OFD locks. The kernel drops them with the last copy of the descriptor, and a
-//!    descriptor never conflicts with itself, so the gate has a flag in front of it for the threads
-//!    of one client.
+//! 3. The kernel drops locks with the last copy of the descriptor (`locks`), and a descriptor never
+//!    conflicts with itself, so the gate has a flag in front of it for the threads of one client.
 //! 4. The mapping belongs to another open file description than the locks: a mapping keeps its
 //!    description, and the locks with it, alive in a forked child that has closed the descriptor.
 //! 5. The descriptor is closed only while it still names the lock file (a daemon may have closed it
@@ -22,7 +21,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::{Duration, Instant};
 
+use super::client_files::ClientFiles;
 use super::fork::OwnFile;
+use super::locks::{self, Hold, Way};
 use super::word::{Ordering, Word};
 use super::{Shared, fork, futex};
 use crate::error::{Error, Result};
@@ -39,6 +40,9 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 pub(crate) struct RealShared {
     path: PathBuf,
     file: OwnFile,
+    way: Way,
+    /// Only used where locks are on whole files.
+    client_files: ClientFiles,
     base: *mut Word,
     reserved_bytes: usize,
     allocated_words: AtomicUsize,
@@ -55,15 +59,27 @@ impl RealShared {
     /// Opens the lock file at `path`. With `create` a missing one is made, with that file mode.
     /// `Ok(None)`: it is missing and was not to be made.
     pub(crate) fn open(path: &Path, create: Option<u32>) -> Result<Option<RealShared>> {
+        RealShared::open_by(path, create, locks::way_of)
+    }
+
+    /// The same, with the choice of the way to lock as a parameter.
+    pub(super) fn open_by(
+        path: &Path,
+        create: Option<u32>,
+        way_of: impl Fn(&File) -> io::Result<Way>,
+    ) -> Result<Option<RealShared>> {
         let Some(file) = open_file(path, create)? else { return Ok(None) };
         let file = OwnFile::new(file)?;
-        let bytes = file_bytes(&file)
-            .map_err(|e| Error::io("stat", path.display().to_string(), e))?
-            as usize;
+        let failed = |what, e| Error::io(what, path.display().to_string(), e);
+        let way = way_of(&file).map_err(|e| failed("lock", e))?;
+        let stat = file.metadata().map_err(|e| failed("stat", e))?;
+        let bytes = stat.len() as usize;
         let (base, reserved_bytes) = map_apart(path, file.inode(), bytes)?;
         Ok(Some(RealShared {
             path: path.to_path_buf(),
             file,
+            way,
+            client_files: ClientFiles::new(path, stat.permissions().mode() & 0o7777),
             base,
             reserved_bytes,
             allocated_words: AtomicUsize::new(bytes.min(reserved_bytes) / 8),
@@ -87,10 +103,10 @@ impl RealShared {
         Ok(())
     }
 
-    /// One operation on one byte. `false`: somebody else's lock is in the way.
-    fn lock_byte(&self, operation: Operation, byte: i64) -> Result<bool> {
+    /// Changes what is held of one byte. `false`: somebody else's lock is in the way.
+    fn lock_byte(&self, byte: i64, hold: Hold) -> Result<bool> {
         self.check()?;
-        ofd(&self.file, operation, byte).map_err(|e| self.failed("lock", e))
+        locks::change(&self.file, self.way, byte, hold).map_err(|e| self.failed("lock", e))
     }
 
     /// Puts real blocks under the first `bytes`, which may lie past the end of the file.
@@ -141,7 +157,7 @@ impl Shared for RealShared {
         loop {
             // Other threads of this client first: the descriptor would not stop them (invariant 3).
             if !self.gate_taken.swap(true, Ordering::Acquire) {
-                match self.lock_byte(Operation::Take, GATE_BYTE) {
+                match self.lock_byte(GATE_BYTE, Hold::Alone) {
                     Ok(true) => return Ok(true),
                     Ok(false) => self.gate_taken.store(false, Ordering::Release),
                     Err(e) => {
@@ -161,29 +177,44 @@ impl Shared for RealShared {
 
     fn unlock_gate(&self) {
         // In a forked child the gate is the parent's.
-        let _ = self.lock_byte(Operation::Drop, GATE_BYTE);
+        let _ = self.lock_byte(GATE_BYTE, Hold::Nothing);
         self.gate_taken.store(false, Ordering::Release);
     }
 
     fn claim(&self, number: u32) -> Result<bool> {
-        let byte = CLIENT_BYTES + i64::from(number);
-        self.lock_byte(Operation::Take, byte)
+        self.check()?;
+        match self.way {
+            Way::Bytes => self.lock_byte(client_byte(number), Hold::Alone),
+            Way::Files => self.client_files.claim(number),
+        }
     }
 
     fn release(&self, number: u32) {
-        let byte = CLIENT_BYTES + i64::from(number);
-        let _ = self.lock_byte(Operation::Drop, byte);
+        // In a forked child it is the parent's.
+        if self.check().is_ok() {
+            match self.way {
+                Way::Bytes => drop(self.lock_byte(client_byte(number), Hold::Nothing)),
+                Way::Files => self.client_files.release(number),
+            }
+        }
     }
 
     fn held(&self, number: u32) -> Result<bool> {
-        let byte = CLIENT_BYTES + i64::from(number);
-        let free = ofd(&self.file, Operation::Ask, byte);
-        let free = free.map_err(|e| self.failed("lock", e))?;
-        if free {
+        let held = match self.way {
+            Way::Bytes => locks::is_free(&self.file, client_byte(number))
+                .map(|free| !free)
+                .map_err(|e| self.failed("lock", e))?,
+            Way::Files => self.client_files.held(number)?,
+        };
+        if !held {
             // Only this answer does harm if it was about another file.
             self.check()?;
         }
-        Ok(!free)
+        Ok(held)
+    }
+
+    fn way(&self) -> Way {
+        self.way
     }
 
     fn wait(&self, word: usize, expected: u64, timeout: Duration) {
@@ -195,7 +226,7 @@ impl Shared for RealShared {
     }
 
     fn intact(&self) -> bool {
-        self.file.intact()
+        self.file.intact() && self.client_files.intact()
     }
 
     fn boot(&self) -> [u8; 16] {
@@ -211,9 +242,13 @@ impl Drop for RealShared {
     }
 }
 
+fn client_byte(number: u32) -> i64 {
+    CLIENT_BYTES + i64::from(number)
+}
+
 /// Opens without following links and without waiting (a FIFO would). `None`: missing, not to be
 /// created.
-fn open_file(path: &Path, create: Option<u32>) -> Result<Option<File>> {
+pub(super) fn open_file(path: &Path, create: Option<u32>) -> Result<Option<File>> {
     let failed = |e| Error::io("open", path.display().to_string(), e);
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
@@ -317,46 +352,4 @@ fn allocate(file: &File, old: u64, bytes: u64) -> io::Result<()> {
         at += piece.len() as u64;
     }
     Ok(())
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Operation {
-    Take,
-    Drop,
-    /// Whether it could be taken.
-    Ask,
-}
-
-/// An OFD lock operation on one byte. `false`: somebody else's lock is in the way.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn ofd(file: &File, operation: Operation, byte: i64) -> io::Result<bool> {
-    let (command, kind) = match operation {
-        Operation::Take => (libc::F_OFD_SETLK, libc::F_WRLCK),
-        Operation::Drop => (libc::F_OFD_SETLK, libc::F_UNLCK),
-        Operation::Ask => (libc::F_OFD_GETLK, libc::F_WRLCK),
-    };
-    // SAFETY: `flock` is plain data, for which zeros are valid; OFD locks want `l_pid` to be 0.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = kind as _;
-    lock.l_whence = libc::SEEK_SET as _;
-    lock.l_start = byte as libc::off_t;
-    lock.l_len = 1;
-    loop {
-        // SAFETY: `lock` is a valid `flock` that outlives the call.
-        if unsafe { libc::fcntl(file.as_raw_fd(), command, &mut lock) } == 0 {
-            return Ok(operation != Operation::Ask || lock.l_type == libc::F_UNLCK as _);
-        }
-        let error = io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::EINTR) => {}
-            Some(libc::EAGAIN | libc::EACCES) => return Ok(false),
-            _ => return Err(error),
-        }
-    }
-}
-
-/// Without OFD locks nobody can tell who is alive (P6).
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn ofd(_: &File, _: Operation, _: i64) -> io::Result<bool> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no OFD locks"))
 }

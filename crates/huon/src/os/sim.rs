@@ -12,7 +12,6 @@
 //! Which images to make of the events is left to the test kit; failures on demand are in
 //! `faulty.rs`.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,8 +23,10 @@ use super::memory::{MemoryFile, MemoryShared};
 use super::{Identity, Storage, parts_bytes, past_end};
 use crate::error::{Error, Result};
 
-/// What a lossy flush loses or keeps as a whole: the page of a page cache.
-const BLOCK_BYTES: u64 = 4096;
+mod loss;
+
+use loss::Loss;
+
 /// The device that all simulated files are on.
 const DEVICE: u64 = 0x51D;
 
@@ -105,17 +106,6 @@ struct State {
 }
 
 type Watch = dyn Fn(&SimDisk) + Send + Sync;
-
-/// Blocks whose contents in the cache differ from the disk's, with what the disk has.
-#[derive(Default)]
-struct Loss {
-    /// The next flush writes them.
-    dirty: BTreeMap<u64, Vec<u8>>,
-    /// No flush writes them any more, unless they are written to again.
-    lost: BTreeMap<u64, Vec<u8>>,
-    /// How many of the next flushes fail.
-    failing: u64,
-}
 
 impl SimDisk {
     /// A machine with an empty file, which can grow to `reserve_bytes`.
@@ -220,9 +210,43 @@ impl SimDisk {
     /// If the machine is not [`SimDisk::lossy`]. (A `FaultPlan` fails the flushes of any, and loses
     /// nothing.)
     pub fn fail_syncs(&self, count: u64) {
-        let mut state = self.state();
-        let loss = state.loss.as_mut().expect("fail_syncs needs a lossy machine");
-        loss.failing = count;
+        self.loss(|loss| loss.fail(0, count, |_| true));
+    }
+
+    /// Makes one flush fail with EIO, after so many that succeed. Of the blocks of 4096 bytes that
+    /// it should have written, those are lost that `loses` says yes to, by number; the others are
+    /// on the disk.
+    ///
+    /// # Panics
+    ///
+    /// If the machine is not [`SimDisk::lossy`].
+    pub fn fail_sync(&self, after: u64, loses: impl FnMut(u64) -> bool + Send + 'static) {
+        self.loss(|loss| loss.fail(after, 1, loses));
+    }
+
+    /// How many flushes are still to fail.
+    ///
+    /// # Panics
+    ///
+    /// If the machine is not [`SimDisk::lossy`].
+    pub fn failing_syncs(&self) -> u64 {
+        self.loss(|loss| loss.failing())
+    }
+
+    fn loss<R>(&self, act: impl FnOnce(&mut Loss) -> R) -> R {
+        act(self.state().loss.as_mut().expect("flushes fail on a lossy machine only"))
+    }
+
+    /// The same machine after all its processes were killed: cache, disk and boot are as they were.
+    /// So is the lock file, unless it is said what it holds. Flushes that are to fail do so there,
+    /// and not here any more.
+    pub fn after_kill(&self, lock: Option<&[u64]>) -> Result<SimDisk> {
+        let next = self.after_crash(&self.image(), true)?;
+        next.state().loss = self.state().loss.as_mut().map(Loss::after_kill);
+        match lock {
+            Some(lock) => Ok(next.with_lock_image(lock)),
+            None => Ok(next.with_lock_image(&self.lock_image())),
+        }
     }
 
     /// All events recorded so far, in order.
@@ -252,13 +276,15 @@ impl SimDisk {
     /// The file as a power cut would leave it that took everything that is not flushed; the same as
     /// [`SimDisk::image`] on a machine that is not [`SimDisk::lossy`].
     pub fn flushed_image(&self) -> Vec<u8> {
+        self.disk_image(|_| false)
+    }
+
+    /// The same, but of the blocks that were written since the last flush, those that `keeps` says
+    /// yes to, by number, had reached the disk.
+    pub fn disk_image(&self, keeps: impl FnMut(u64) -> bool) -> Vec<u8> {
         let mut image = self.image();
         if let Some(loss) = &self.state().loss {
-            for (block, disk) in loss.dirty.iter().chain(&loss.lost) {
-                let at = (block * BLOCK_BYTES) as usize;
-                let bytes = disk.len().min(image.len().saturating_sub(at));
-                image[at..][..bytes].copy_from_slice(&disk[..bytes]);
-            }
+            loss.uncache(&mut image, keeps);
         }
         image
     }
@@ -267,8 +293,7 @@ impl SimDisk {
     pub(super) fn lose(&self) {
         let mut state = self.state();
         if let Some(loss) = &mut state.loss {
-            let dirty = std::mem::take(&mut loss.dirty);
-            loss.lost.extend(dirty);
+            loss.lose_all();
             state.note(|| Event::SyncLost);
         }
     }
@@ -378,37 +403,6 @@ impl Machine {
     fn identity(&self) -> Identity {
         Identity { device: DEVICE, inode: self.inode }
     }
-
-    /// Notes what the disk holds of the blocks in `offset..end`, which are about to change.
-    fn note_dirty(&self, loss: &mut Loss, offset: u64, end: u64) {
-        for block in offset / BLOCK_BYTES..end.div_ceil(BLOCK_BYTES) {
-            if loss.dirty.contains_key(&block) {
-                continue;
-            }
-            // A lost block that is written to again is due again, and all of it.
-            let disk = loss.lost.remove(&block).unwrap_or_else(|| {
-                let start = block * BLOCK_BYTES;
-                let mut bytes = vec![0; BLOCK_BYTES.min(self.map.bytes() - start) as usize];
-                // SAFETY: the caller holds the state's lock.
-                unsafe { self.map.copy_out(start, &mut bytes) };
-                bytes
-            });
-            loss.dirty.insert(block, disk);
-        }
-    }
-}
-
-impl Loss {
-    /// Forgets what lies past `file_bytes`: cutting a file is never undone.
-    fn cut(&mut self, file_bytes: u64) {
-        for blocks in [&mut self.dirty, &mut self.lost] {
-            blocks.split_off(&file_bytes.div_ceil(BLOCK_BYTES));
-            if let Some(bytes) = blocks.get_mut(&(file_bytes / BLOCK_BYTES)) {
-                let kept = (file_bytes % BLOCK_BYTES) as usize;
-                bytes[kept..].fill(0);
-            }
-        }
-    }
 }
 
 impl State {
@@ -477,7 +471,7 @@ impl Storage for SimFile {
             return Err(past_end(offset, bytes, state.file_bytes));
         };
         if let Some(loss) = &mut state.loss {
-            self.machine.note_dirty(loss, offset, end);
+            loss.note_dirty(&self.machine.map, offset..end);
         }
         let mut at = offset;
         for part in parts {
@@ -494,14 +488,9 @@ impl Storage for SimFile {
 
     fn sync(&self) -> Result<()> {
         let mut state = self.machine.state();
-        if let Some(loss) = &mut state.loss {
-            let dirty = std::mem::take(&mut loss.dirty);
-            if loss.failing > 0 {
-                loss.failing -= 1;
-                loss.lost.extend(dirty);
-                state.note(|| Event::SyncLost);
-                return Err(Error::io("flush", "", io::Error::from_raw_os_error(libc::EIO)));
-            }
+        if state.loss.as_mut().is_some_and(|loss| !loss.sync()) {
+            state.note(|| Event::SyncLost);
+            return Err(Error::io("flush", "", io::Error::from_raw_os_error(libc::EIO)));
         }
         state.note(|| Event::Sync);
         self.counters.synced();
@@ -572,12 +561,10 @@ impl Storage for SimFile {
 
     fn forget_cache(&self) {
         let mut state = self.machine.state();
-        if let Some(loss) = &mut state.loss {
-            for (block, disk) in std::mem::take(&mut loss.lost) {
-                // SAFETY: we hold the state's lock; who drops the cache is alone with the file, and
-                // has no snapshot yet.
-                unsafe { self.machine.map.write(block * BLOCK_BYTES, &disk) };
-            }
+        for (offset, disk) in state.loss.iter_mut().flat_map(Loss::forget_cache) {
+            // SAFETY: we hold the state's lock; who drops the cache is alone with the file, and has
+            // no snapshot yet.
+            unsafe { self.machine.map.write(offset, &disk) };
         }
     }
 

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Set in a child: the full name of the test whose body it runs.
 const CHILD: &str = "HUON_TEST_CHILD";
+/// The way to lock: see `locks::way_of`.
+const LOCKS: &str = "HUON_LOCKS";
 
 /// A directory that is removed, with all that is in it, when it is dropped.
 pub(super) struct Scratch(PathBuf);
@@ -54,6 +56,15 @@ pub(super) fn child_command(mut command: Command, test: &str) -> Command {
 /// `test` is the full name of the calling test, crate and all: the child is this binary, told to
 /// run only that.
 pub(super) fn in_child(test: &str, body: impl FnOnce()) {
+    in_children(test, &[""], body);
+}
+
+/// The same in two children: one locks bytes as the system offers it, the other whole files (P6).
+pub(super) fn in_both_ways(test: &str, body: impl FnOnce()) {
+    in_children(test, &["", "files"], body);
+}
+
+fn in_children(test: &str, ways: &[&str], body: impl FnOnce()) {
     if is_child(test) {
         body();
         // The parent looks for this: a name that matches no test would succeed as well.
@@ -61,11 +72,15 @@ pub(super) fn in_child(test: &str, body: impl FnOnce()) {
         return;
     }
     let exe = std::env::current_exe().expect("this test binary has a path");
-    let output = child_command(Command::new(exe), test).output().expect("a child process");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let done = text.contains(&format!("child of {test} is done"));
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && done, "{}\n{text}\n{errors}", output.status);
+    for way in ways {
+        let mut command = child_command(Command::new(&exe), test);
+        let output = command.env(LOCKS, way).output().expect("a child process");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let done = text.contains(&format!("child of {test} is done"));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let good = output.status.success() && done;
+        assert!(good, "locks {way:?}: {}\n{text}\n{errors}", output.status);
+    }
 }
 
 /// Sets a limit of this process, soft and hard.

@@ -4,7 +4,7 @@ use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::os::testing::{Scratch, child_command, in_child, is_child, limit, skip};
+use crate::os::testing::{Scratch, child_command, in_both_ways, in_child, is_child, limit, skip};
 
 const MIB: u64 = 1 << 20;
 
@@ -320,27 +320,29 @@ fn a_read_only_handle_refuses_to_write() {
 
 #[test]
 fn one_alone_or_many_joined() {
-    let scratch = Scratch::new();
-    let path = scratch.join("a.huon");
-    let a = made(&scratch, "a.huon", 4096);
-    let b = RealFile::open(&path, &options(Create::Never)).unwrap();
-    assert!(a.try_alone().unwrap() && a.try_alone().unwrap());
-    assert!(!b.try_alone().unwrap() && !b.try_join().unwrap());
-    assert!(a.try_join().unwrap() && b.try_join().unwrap());
-    assert!(!a.try_alone().unwrap() && !b.try_alone().unwrap());
-    // A failed try_alone has not given up the shared hold.
-    let c = RealFile::open(&path, &options(Create::Never)).unwrap();
-    assert!(!c.try_alone().unwrap());
-    let reader = RealFile::open(&path, &read_only()).unwrap();
-    assert!(reader.has_others().unwrap() && a.has_others().unwrap());
-    drop(a);
-    assert!(!b.has_others().unwrap() && reader.has_others().unwrap());
-    assert!(b.try_alone().unwrap());
-    assert!(!b.has_others().unwrap() && reader.has_others().unwrap());
-    drop(b);
-    assert!(c.try_alone().unwrap());
-    assert_eq!(a_identity(&c), a_identity(&RealFile::open(&path, &read_only()).unwrap()));
-    assert_ne!(a_identity(&c), a_identity(&made(&scratch, "b.huon", 0)));
+    in_both_ways(this!("one_alone_or_many_joined"), || {
+        let scratch = Scratch::new();
+        let path = scratch.join("a.huon");
+        let a = made(&scratch, "a.huon", 4096);
+        let b = RealFile::open(&path, &options(Create::Never)).unwrap();
+        assert!(a.try_alone().unwrap() && a.try_alone().unwrap());
+        assert!(!b.try_alone().unwrap() && !b.try_join().unwrap());
+        assert!(a.try_join().unwrap() && b.try_join().unwrap());
+        assert!(!a.try_alone().unwrap() && !b.try_alone().unwrap());
+        // A failed try_alone has not given up the shared hold.
+        let c = RealFile::open(&path, &options(Create::Never)).unwrap();
+        assert!(!c.try_alone().unwrap());
+        let reader = RealFile::open(&path, &read_only()).unwrap();
+        assert!(reader.has_others().unwrap() && a.has_others().unwrap());
+        drop(a);
+        assert!(!b.has_others().unwrap() && reader.has_others().unwrap());
+        assert!(b.try_alone().unwrap());
+        assert!(!b.has_others().unwrap() && reader.has_others().unwrap());
+        drop(b);
+        assert!(c.try_alone().unwrap());
+        assert_eq!(a_identity(&c), a_identity(&RealFile::open(&path, &read_only()).unwrap()));
+        assert_ne!(a_identity(&c), a_identity(&made(&scratch, "b.huon", 0)));
+    });
 }
 
 fn a_identity(file: &RealFile) -> Identity {

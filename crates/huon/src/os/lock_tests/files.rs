@@ -1,4 +1,4 @@
-use super::super::testing::{Scratch, in_child};
+use super::super::testing::{Scratch, in_both_ways, in_child};
 use super::*;
 use crate::error::Error;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -86,36 +86,126 @@ fn a_small_address_space_is_enough() {
 
 #[test]
 fn bytes_and_gate_exclude_descriptors_and_threads() {
+    in_both_ways(
+        concat!(module_path!(), "::bytes_and_gate_exclude_descriptors_and_threads"),
+        || {
+            let scratch = Scratch::new();
+            let path = scratch.join("lock");
+            let open = || -> Arc<dyn Shared> {
+                Arc::new(RealShared::open(&path, Some(0o600)).unwrap().unwrap())
+            };
+            let (a, b) = (open(), open());
+            assert!(a.claim(3).unwrap() && !b.claim(3).unwrap() && b.claim(4).unwrap());
+            assert!(b.held(3).unwrap() && a.held(4).unwrap());
+            assert!(!a.held(3).unwrap(), "P2: a descriptor does not see its own");
+            a.release(3);
+            assert!(!b.held(3).unwrap());
+            drop(b);
+            assert!(!a.held(4).unwrap());
+
+            let b = open();
+            let gate = Gate::lock(&a, NOW).unwrap();
+            assert!(Gate::try_lock(&b, SOON).unwrap().is_none(), "another descriptor");
+            assert!(
+                Gate::try_lock(&a, SOON).unwrap().is_none(),
+                "another thread of the same client"
+            );
+            assert!(matches!(Gate::lock(&b, NOW), Err(Error::Busy(_))));
+            let waiting = std::thread::spawn(move || Gate::lock(&b, LONG).map(drop));
+            std::thread::sleep(SOON);
+            drop(gate);
+            waiting.join().unwrap().unwrap();
+            assert!(Gate::try_lock(&a, NOW).unwrap().is_some());
+        },
+    );
+}
+
+/// P6: neither sees the locks of the other, so who comes second is refused while the first may be
+/// there.
+#[test]
+fn clients_that_lock_in_another_way_are_refused() {
+    for ways in [[Way::Bytes, Way::Files], [Way::Files, Way::Bytes]] {
+        let scratch = Scratch::new();
+        let path = scratch.join("lock");
+        let [shared, other] = ways.map(|way| -> Arc<dyn Shared> {
+            Arc::new(RealShared::open_by(&path, Some(0o600), |_| Ok(way)).unwrap().unwrap())
+        });
+        let seat = Seat::new(shared);
+        let this_boot = BoardIdentity { boot: seat.shared.boot(), ..identity() };
+        seat.board.initialise(&seat.gate(), &this_boot, &start(&image(1)));
+        let attach = || Board::attach(other.clone(), &Gate::lock(&other, LONG).unwrap());
+        match attach() {
+            Err(Error::NotOurs(text)) => assert!(text.contains("P6"), "{text}"),
+            Err(error) => panic!("{error}"),
+            Ok(_) => panic!("{ways:?} go together"),
+        }
+        assert_eq!(seat.board.identity(), Some(this_boot));
+        let gone = "what it says is for others, who are gone";
+        seat.board.set_flag(Flag::CleanClose, true);
+        assert_eq!(attach().unwrap().identity(), None, "{gone}: closed cleanly");
+        seat.board.initialise(&seat.gate(), &identity(), &start(&image(1)));
+        assert_eq!(attach().unwrap().identity(), None, "{gone}: another boot");
+    }
+}
+
+/// P5, P6: who has lost the lock of its own file is a client no more, though it has all the rest.
+#[test]
+fn a_closed_file_of_a_client_is_noticed() {
+    in_child(concat!(module_path!(), "::a_closed_file_of_a_client_is_noticed"), || {
+        let scratch = Scratch::new();
+        let path = scratch.join("lock");
+        let shared = RealShared::open_by(&path, Some(0o600), |_| Ok(Way::Files));
+        let seat = Seat::new(Arc::new(shared.unwrap().unwrap()));
+        assert!(
+            seat.shared.intact() && seat.writer.acquire(NOW).is_ok() && seat.writer.still_ours()
+        );
+        let own = std::fs::read_dir("/proc/self/fd").unwrap().find_map(|entry| {
+            let entry = entry.unwrap();
+            let target = std::fs::read_link(entry.path()).ok()?;
+            let number = entry.file_name().to_str()?.parse().ok()?;
+            (target == scratch.join("lock-0")).then_some(number)
+        });
+        // SAFETY: this process runs nothing else, and what used this descriptor is prepared.
+        unsafe { libc::close(own.expect("the client's file is open")) };
+        assert!(!seat.shared.intact() && !seat.writer.still_ours());
+        let other = RealShared::open_by(&path, None, |_| Ok(Way::Files)).unwrap().unwrap();
+        assert!(!other.held(0).unwrap(), "and everybody sees it");
+    });
+}
+
+/// P6: the files of clients stay, are taken again, and are of this client while it lives.
+#[test]
+fn clients_have_files_where_bytes_cannot_be_locked() {
     let scratch = Scratch::new();
     let path = scratch.join("lock");
-    let open =
-        || -> Arc<dyn Shared> { Arc::new(RealShared::open(&path, Some(0o600)).unwrap().unwrap()) };
-    let (a, b) = (open(), open());
-    assert!(a.claim(3).unwrap() && !b.claim(3).unwrap() && b.claim(4).unwrap());
-    assert!(b.held(3).unwrap() && a.held(4).unwrap());
-    assert!(!a.held(3).unwrap(), "P2: a descriptor does not see its own");
-    a.release(3);
-    assert!(!b.held(3).unwrap());
-    drop(b);
-    assert!(!a.held(4).unwrap());
-
-    let b = open();
-    let gate = Gate::lock(&a, NOW).unwrap();
-    assert!(Gate::try_lock(&b, SOON).unwrap().is_none(), "another descriptor");
-    assert!(Gate::try_lock(&a, SOON).unwrap().is_none(), "another thread of the same client");
-    assert!(matches!(Gate::lock(&b, NOW), Err(Error::Busy(_))));
-    let waiting = std::thread::spawn(move || Gate::lock(&b, LONG).map(drop));
-    std::thread::sleep(SOON);
-    drop(gate);
-    waiting.join().unwrap().unwrap();
-    assert!(Gate::try_lock(&a, NOW).unwrap().is_some());
+    let open = || -> Arc<dyn Shared> {
+        let shared = RealShared::open_by(&path, Some(0o640), |_| Ok(Way::Files));
+        Arc::new(shared.unwrap().unwrap())
+    };
+    let (a, b) = (Seat::new(open()), Seat::new(open()));
+    assert_eq!((a.clients.me().number, b.clients.me().number), (0, 1));
+    for number in 0..2 {
+        let stat = std::fs::metadata(scratch.join(&format!("lock-{number}"))).unwrap();
+        assert_eq!((stat.len(), stat.permissions().mode() & 0o777), (0, 0o640));
+    }
+    assert!(!scratch.join("lock-2").exists());
+    let first = a.clients.me();
+    assert!(b.clients.is_alive(first).unwrap());
+    // Asking does not take: several may ask, and the number can be had again.
+    a.leave();
+    assert!(!b.clients.is_alive(first).unwrap() && !b.shared.held(0).unwrap());
+    let c = Seat::new(open());
+    assert_eq!(c.clients.me().number, 0);
+    assert!(c.clients.me().generation > first.generation);
+    assert_eq!(c.clients.list().unwrap().len(), 2);
+    assert!(scratch.join("lock-1").exists());
 }
 
 /// P5: a daemon that closes everything must not be taken for a client, nor touch whose number it
 /// got.
 #[test]
 fn a_closed_descriptor_is_noticed() {
-    in_child(concat!(module_path!(), "::a_closed_descriptor_is_noticed"), || {
+    in_both_ways(concat!(module_path!(), "::a_closed_descriptor_is_noticed"), || {
         let scratch = Scratch::new();
         let a = Seat::real(&scratch.join("lock"));
         for descriptor in 3..100 {

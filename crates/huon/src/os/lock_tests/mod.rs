@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::layout::IMAGE_BYTES;
+use super::locks::Way;
 use super::memory::MemoryShared;
 use super::role::Acquired;
 use super::*;

@@ -1,7 +1,7 @@
 //! Two and more processes. Each test runs in a child of its own, which forks: so nothing else of
 //! the test binary is forked, and the atfork handler is what the tests see.
 
-use super::super::testing::{Scratch, in_child};
+use super::super::testing::{Scratch, in_both_ways};
 use super::*;
 use crate::error::Error;
 use std::io::{Read, Write};
@@ -76,7 +76,7 @@ fn sleeper(path: &Path, body: impl FnOnce(&Seat)) -> Child {
 
 #[test]
 fn a_killed_holder_is_succeeded_at_once() {
-    in_child(concat!(module_path!(), "::a_killed_holder_is_succeeded_at_once"), || {
+    in_both_ways(concat!(module_path!(), "::a_killed_holder_is_succeeded_at_once"), || {
         let scratch = Scratch::new();
         let path = scratch.join("lock");
         let a = Seat::real(&path);
@@ -106,7 +106,7 @@ fn a_killed_holder_is_succeeded_at_once() {
 
 #[test]
 fn a_waiting_process_notices_a_death() {
-    in_child(concat!(module_path!(), "::a_waiting_process_notices_a_death"), || {
+    in_both_ways(concat!(module_path!(), "::a_waiting_process_notices_a_death"), || {
         let scratch = Scratch::new();
         let path = scratch.join("lock");
         let holder = sleeper(&path, |seat| {
@@ -127,7 +127,7 @@ fn a_waiting_process_notices_a_death() {
 
 #[test]
 fn a_forked_child_is_refused_and_harmless() {
-    in_child(concat!(module_path!(), "::a_forked_child_is_refused_and_harmless"), || {
+    in_both_ways(concat!(module_path!(), "::a_forked_child_is_refused_and_harmless"), || {
         let scratch = Scratch::new();
         let path = scratch.join("lock");
         let parent = Seat::real(&path);
@@ -190,7 +190,7 @@ fn a_forked_child_is_refused_and_harmless() {
 
 #[test]
 fn ten_thousand_killed_readers_leave_no_slots() {
-    in_child(concat!(module_path!(), "::ten_thousand_killed_readers_leave_no_slots"), || {
+    in_both_ways(concat!(module_path!(), "::ten_thousand_killed_readers_leave_no_slots"), || {
         let scratch = Scratch::new();
         let path = scratch.join("lock");
         let a = Seat::real(&path);
@@ -215,7 +215,7 @@ fn ten_thousand_killed_readers_leave_no_slots() {
 /// Processes that take turns and are killed in the middle: never two at once, and it goes on.
 #[test]
 fn turns_survive_kills() {
-    in_child(concat!(module_path!(), "::turns_survive_kills"), || {
+    in_both_ways(concat!(module_path!(), "::turns_survive_kills"), || {
         let scratch = Scratch::new();
         let path = scratch.join("lock");
         let a = Seat::real(&path);
@@ -260,7 +260,7 @@ fn turns_survive_kills() {
 
 #[test]
 fn durability_is_heard_in_other_processes() {
-    in_child(concat!(module_path!(), "::durability_is_heard_in_other_processes"), || {
+    in_both_ways(concat!(module_path!(), "::durability_is_heard_in_other_processes"), || {
         let scratch = Scratch::new();
         let path = scratch.join("lock");
         let a = Seat::real(&path);

@@ -1,5 +1,6 @@
 //! The simulated machine keeps its own rules.
 
+use super::loss::BLOCK_BYTES;
 use super::*;
 
 const RESERVE: u64 = 1 << 20;
@@ -202,6 +203,40 @@ fn a_failed_flush_loses_what_it_should_have_written() {
     assert_eq!([first(3), first(4)], [[0; 3]; 2]);
     assert_eq!(disk.events().iter().filter(|e| **e == Event::SyncLost).count(), 1);
     assert_eq!(file.counts().syncs, 2);
+}
+
+#[test]
+fn a_failed_flush_may_lose_some_blocks_and_a_kill_loses_none() {
+    let disk = SimDisk::new(RESERVE).unwrap().lossy();
+    let file = disk.storage();
+    file.grow(4 * BLOCK_BYTES).unwrap();
+    disk.fail_sync(1, |block| block == 1);
+    let write_all = |text: &[u8]| {
+        (0..4).for_each(|block| file.write_at(&[text], block * BLOCK_BYTES).unwrap());
+    };
+    write_all(b"old");
+    file.sync().unwrap();
+    write_all(b"new");
+    assert_eq!(disk.failing_syncs(), 1);
+    assert!(file.sync().is_err());
+    assert_eq!(disk.failing_syncs(), 0);
+    file.write_at(&[b"not"], 2 * BLOCK_BYTES).unwrap();
+    file.write_at(&[b"not"], 3 * BLOCK_BYTES).unwrap();
+    let firsts = |image: Vec<u8>| {
+        let chunks = image.chunks(BLOCK_BYTES as usize);
+        chunks.map(|block| String::from_utf8_lossy(&block[..3]).into_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(firsts(disk.image()), ["new", "new", "not", "not"]);
+    assert_eq!(firsts(disk.disk_image(|block| block == 3)), ["new", "old", "new", "not"]);
+    let later = disk.clone().with_lock_image(&[8]).after_kill(None).unwrap();
+    assert_eq!(later.lock_image(), [8]);
+    assert_eq!(firsts(later.image()), ["new", "new", "not", "not"]);
+    assert_eq!(firsts(later.disk_image(|_| false)), ["new", "old", "new", "new"]);
+    later.storage().forget_cache();
+    assert_eq!(firsts(later.image()), ["new", "old", "not", "not"]);
+    later.storage().sync().unwrap();
+    assert_eq!(firsts(later.disk_image(|_| false)), ["new", "old", "not", "not"]);
+    assert_eq!(disk.after_kill(Some(&[9])).unwrap().lock_image(), [9]);
 }
 
 #[test]

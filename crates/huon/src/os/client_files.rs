@@ -1,0 +1,78 @@
+//! A file for each client, locked for as long as the client lives: for systems whose locks are on
+//! whole files only (P6).
+//!
+//! 1. The files stay when their clients are gone: who removed one could lock a file that nobody
+//!    else finds.
+//! 2. Nobody sees their own lock (P2). Whoever asks does so through another description of the
+//!    file, so own files are remembered.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::fork::OwnFile;
+use super::locks::{Hold, Way, change};
+use super::shm::open_file;
+use crate::error::{Error, Result};
+
+/// The clients' files, as one client sees them.
+pub(super) struct ClientFiles {
+    lock_file: PathBuf,
+    mode: u32,
+    own: Mutex<Vec<(u32, OwnFile)>>,
+}
+
+impl ClientFiles {
+    /// Beside `lock_file`, with that file mode.
+    pub(super) fn new(lock_file: &Path, mode: u32) -> ClientFiles {
+        ClientFiles { lock_file: lock_file.to_path_buf(), mode, own: Mutex::default() }
+    }
+
+    fn file(&self, number: u32, create: bool) -> Result<Option<File>> {
+        let mut name = self.lock_file.clone().into_os_string();
+        name.push(format!("-{number}"));
+        open_file(Path::new(&name), create.then_some(self.mode))
+    }
+
+    fn own(&self) -> MutexGuard<'_, Vec<(u32, OwnFile)>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tries to take the file of client `number`. Who asks after it at this moment may be in the
+    /// way; there are other numbers.
+    pub(super) fn claim(&self, number: u32) -> Result<bool> {
+        let mut own = self.own();
+        let Some(file) = self.file(number, true)? else { return Ok(false) };
+        let free = change(&file, Way::Files, 0, Hold::Alone);
+        if !free.map_err(|e| self.failed(e))? {
+            return Ok(false);
+        }
+        assert!(own.iter().all(|(own, _)| *own != number), "P6: a client's file is locked once");
+        own.push((number, OwnFile::new(file)?));
+        Ok(true)
+    }
+
+    pub(super) fn release(&self, number: u32) {
+        self.own().retain(|(own, _)| *own != number);
+    }
+
+    /// Whether somebody else has the file of client `number`.
+    pub(super) fn held(&self, number: u32) -> Result<bool> {
+        if self.own().iter().any(|(own, _)| *own == number) {
+            return Ok(false);
+        }
+        // Shared, so that several may ask at once.
+        let Some(file) = self.file(number, false)? else { return Ok(false) };
+        change(&file, Way::Files, 0, Hold::Shared).map(|free| !free).map_err(|e| self.failed(e))
+    }
+
+    /// Whether own files are still locked by this client: nobody has closed a descriptor (P5).
+    pub(super) fn intact(&self) -> bool {
+        self.own().iter().all(|(_, file)| file.intact())
+    }
+
+    fn failed(&self, source: io::Error) -> Error {
+        Error::io("lock", self.lock_file.display().to_string(), source)
+    }
+}

@@ -1,0 +1,139 @@
+//! Locks that the kernel drops however their holder ends, in two ways.
+//!
+//! Where the system has OFD locks, each is on one byte of a file. Elsewhere (P6) they are made with
+//! `flock`, which locks whole files: the gate is the lock on the lock file itself, and each client
+//! has a small file of its own beside it, which stays when the client is gone.
+//!
+//! Invariants:
+//! 1. All clients of a file lock in the same way: neither sees the locks of the other. What the
+//!    system offers decides; the board notes it, and refuses who comes in the other way (P6).
+//! 2. `flock` gives up a lock before it tries for another kind: whoever was refused takes back what
+//!    they had. Nobody comes between, since all who change a lock do it under the gate.
+//!
+//! The clients' own files are in `client_files`.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// How clients lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// OFD locks, on single bytes.
+    Bytes,
+    /// `flock`, on whole files.
+    Files,
+}
+
+/// What a client has of a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hold {
+    Nothing,
+    Shared,
+    Alone,
+}
+
+/// The way in which this file can be locked.
+pub(super) fn way_of(file: &File) -> io::Result<Way> {
+    #[cfg(any(test, feature = "simulation"))]
+    if std::env::var_os("HUON_LOCKS").is_some_and(|way| way == "files") {
+        return Ok(Way::Files);
+    }
+    way_by(is_free(file, 0))
+}
+
+/// `asked`: what came of asking for an OFD lock.
+fn way_by(asked: io::Result<bool>) -> io::Result<Way> {
+    match asked {
+        Ok(_) => Ok(Way::Bytes),
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(Way::Files),
+        Err(e) => Err(e),
+    }
+}
+
+/// Changes what is held of the lock on `byte`, without waiting. `false`: somebody else's lock is in
+/// the way; with `flock` nothing is held then.
+pub(super) fn change(file: &File, way: Way, byte: i64, hold: Hold) -> io::Result<bool> {
+    let changed = match way {
+        Way::Bytes => {
+            let kind = match hold {
+                Hold::Nothing => libc::F_UNLCK,
+                Hold::Shared => libc::F_RDLCK,
+                Hold::Alone => libc::F_WRLCK,
+            };
+            ofd(file, OfdCall::Set, kind, byte).map(drop)
+        }
+        Way::Files => {
+            let operation = match hold {
+                Hold::Nothing => libc::LOCK_UN,
+                Hold::Shared => libc::LOCK_SH,
+                Hold::Alone => libc::LOCK_EX,
+            };
+            // SAFETY: `flock` touches no memory of ours.
+            retried(|| unsafe { libc::flock(file.as_raw_fd(), operation | libc::LOCK_NB) })
+        }
+    };
+    match changed {
+        Ok(()) => Ok(true),
+        Err(e) if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Whether nobody else has anything of the OFD lock on `byte`. The system answers this for
+/// descriptors that may only read, too.
+pub(super) fn is_free(file: &File, byte: i64) -> io::Result<bool> {
+    ofd(file, OfdCall::Ask, libc::F_WRLCK, byte).map(|kind| kind == libc::F_UNLCK)
+}
+
+enum OfdCall {
+    Set,
+    Ask,
+}
+
+/// The call; what the system left in the kind of the lock.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn ofd(file: &File, call: OfdCall, kind: libc::c_int, byte: i64) -> io::Result<libc::c_int> {
+    let command = match call {
+        OfdCall::Set => libc::F_OFD_SETLK,
+        OfdCall::Ask => libc::F_OFD_GETLK,
+    };
+    // SAFETY: `flock` is plain data, for which zeros are valid; OFD locks want `l_pid` to be 0.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = kind as _;
+    lock.l_whence = libc::SEEK_SET as _;
+    lock.l_start = byte as libc::off_t;
+    lock.l_len = 1;
+    // SAFETY: `lock` is a valid `flock` that outlives the call.
+    retried(|| unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) })?;
+    Ok(lock.l_type.into())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn ofd(_: &File, _: OfdCall, _: libc::c_int, _: i64) -> io::Result<libc::c_int> {
+    Err(io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+fn retried(mut call: impl FnMut() -> libc::c_int) -> io::Result<()> {
+    while call() != 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_decides_on_the_way() {
+        let error = |code| Err(io::Error::from_raw_os_error(code));
+        assert_eq!(way_by(Ok(true)).unwrap(), Way::Bytes);
+        assert_eq!(way_by(Ok(false)).unwrap(), Way::Bytes);
+        assert_eq!(way_by(error(libc::EINVAL)).unwrap(), Way::Files);
+        assert_eq!(way_by(error(libc::EBADF)).unwrap_err().raw_os_error(), Some(libc::EBADF));
+    }
+}
