@@ -24,6 +24,8 @@ use crate::txn::{Core, CoreCounts};
 
 /// How long an open that is not first waits for live clients to show in the lock file.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long it sleeps before it looks again.
+const JOIN_PAUSE: Duration = Duration::from_millis(2);
 
 /// What an opening needs of the system.
 pub(crate) struct Ground {
@@ -163,7 +165,20 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
     loop {
         let gate = Gate::lock(&ground.shared, GATE_TIMEOUT)?;
         if ground.storage.writable() && ground.storage.try_alone()? {
-            return open_first(ground, &gate, options);
+            if !serves_another(&ground, &gate)? {
+                return open_first(ground, &gate, options);
+            }
+            ground.storage.leave()?;
+            drop(gate);
+            if start.elapsed() > JOIN_TIMEOUT {
+                return Err(Error::Busy(
+                    "the lock file is in use for another data file, which had this name and was \
+                     replaced while open"
+                        .into(),
+                ));
+            }
+            sleep(JOIN_PAUSE);
+            continue;
         }
         if only_by_hand(options) && ground.storage.has_others()? {
             return Err(Error::Busy(
@@ -209,7 +224,7 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
         }
         // The data file's lock is not held here: two who wait would keep each other from being
         // first.
-        sleep(Duration::from_millis(2));
+        sleep(JOIN_PAUSE);
     }
 }
 
@@ -219,6 +234,15 @@ fn company(ground: &Ground, gate: &Gate) -> Result<Option<(Arc<Board>, Arc<Clien
     let clients = Arc::new(Clients::new(board.clone()));
     let there = is_current(&board, &*ground.storage)? && clients.others_alive(gate)?;
     Ok(there.then_some((board, clients)))
+}
+
+/// Whether somebody has another data file open through this lock file: the one that had the name
+/// before. Whoever is dying may have let go of the data file first, so this may pass.
+fn serves_another(ground: &Ground, gate: &Gate) -> Result<bool> {
+    let board = Arc::new(Board::attach(ground.shared.clone(), gate)?);
+    let data = ground.storage.identity()?;
+    let is_other = board.identity().is_some_and(|identity| identity.data != data);
+    Ok(is_other && Clients::new(board).others_alive(gate)?)
 }
 
 /// Whether the lock file belongs to this data file and this boot.

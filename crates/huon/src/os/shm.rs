@@ -34,6 +34,8 @@ const RESERVED_BYTES_MIN: usize = 4 << 20;
 /// Locks lie far beyond the contents. This byte is the gate, the next ones belong to the clients.
 const GATE_BYTE: i64 = 1 << 62;
 const CLIENT_BYTES: i64 = GATE_BYTE + 1;
+/// A lock file is empty or says whose it is.
+const WORD_BYTES: u64 = 8;
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// A lock file of the file system.
@@ -255,11 +257,12 @@ pub(super) fn open_file(path: &Path, create: Option<u32>) -> Result<Option<File>
     loop {
         let error = match options.open(path) {
             Ok(file) => {
-                let kind = file.metadata().map_err(failed)?.file_type();
-                return if kind.is_file() {
-                    Ok(Some(file))
-                } else {
-                    Err(not_a_file(path, "not a regular file"))
+                let found = file.metadata().map_err(failed)?;
+                return match (found.is_file(), found.len()) {
+                    (false, _) => Err(not_a_file(path, "not a regular file")),
+                    // Whose it is could not be seen any more once it has grown.
+                    (true, 1..WORD_BYTES) => Err(not_a_file(path, "too short to be one")),
+                    _ => Ok(Some(file)),
                 };
             }
             Err(error) => error,

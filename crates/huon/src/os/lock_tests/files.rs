@@ -33,6 +33,11 @@ fn what_is_no_file_is_refused() {
     let fifo = std::process::Command::new("mkfifo").arg(scratch.join("fifo")).status().unwrap();
     assert!(fifo.success());
     assert!(refused("fifo").contains("not a regular file"));
+    for letter in [&b"x"[..], b"letter."] {
+        std::fs::write(scratch.join("letter"), letter).unwrap();
+        assert!(refused("letter").contains("too short"));
+        assert_eq!(std::fs::read(scratch.join("letter")).unwrap(), letter);
+    }
     let missing = RealShared::open(&scratch.join("no/where"), Some(0o600));
     assert!(matches!(missing, Err(Error::Io(_))));
 }
