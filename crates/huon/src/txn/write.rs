@@ -35,7 +35,7 @@ struct Level {
 /// The one transaction that may change the environment at a time.
 ///
 /// Nobody sees its changes before [`WriteTxn::commit`]; dropping it undoes them. It can be sent to
-/// another thread. Slices got from it borrow it, so they cannot be held across a change.
+/// another thread.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -43,6 +43,49 @@ struct Level {
 /// let mut txn = env.write()?;
 /// let ages = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
 /// ages.put(&mut txn, "ada", &36)?;
+/// txn.commit()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// What is got from it borrows it, so that it can be held neither across a change nor beyond the
+/// end. This is refused by the compiler:
+///
+/// ```compile_fail,E0502
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let mut txn = env.write()?;
+/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+/// if let Some(name) = t.get(&txn, "name")? {
+///     t.put(&mut txn, "copy", name)?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// and so is this:
+///
+/// ```compile_fail,E0505
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let mut txn = env.write()?;
+/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+/// let records = t.iter(&txn)?;
+/// txn.commit()?;
+/// records.for_each(drop);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A copy is fine, and so is what was got before the end:
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let mut txn = env.write()?;
+/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+/// if let Some(name) = t.get(&txn, "name")?.map(str::to_owned) {
+///     t.put(&mut txn, "copy", &name)?;
+/// }
+/// let records = t.iter(&txn)?;
+/// records.for_each(drop);
 /// txn.commit()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -376,6 +419,17 @@ impl WriteTxn {
     /// assert!(failed.is_err());
     /// assert_eq!(t.get(&txn, "lost")?, None);
     /// assert_eq!(t.get(&txn, "kept")?, Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// The outer transaction cannot be used meanwhile; the compiler refuses it:
+    ///
+    /// ```compile_fail,E0499
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// txn.nested(|child| t.put(&mut txn, "kept", &1))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn nested<R, E: From<Error>>(
