@@ -1,0 +1,272 @@
+//! Children made by `fork`, which share everything that the parent had open.
+//!
+//! LMDB and libmdbx (2016 to 2025) let a forked child that ended, or closed what it had inherited,
+//! take the parent's readers, its writer's lock and once the file's contents with it. Here the
+//! parent has each kind of thing open, the child does each thing that a child may do, and then the
+//! parent goes on.
+
+use std::time::Duration;
+
+use huon::{Durability, Env, Error, ReadTxn, Ticket, WriteTxn};
+use huon_testkit::figures;
+
+use super::child::{self, Child};
+use super::{Model, Place, assert_clean, assert_holds, assert_same, def, small};
+
+/// What the parent has open besides the environment.
+enum Held {
+    Nothing,
+    Reader(ReadTxn),
+    Writer(WriteTxn),
+    SpilledWriter(WriteTxn),
+    Ticket(Ticket),
+}
+
+type Hold = (&'static str, fn(&Env) -> Held);
+
+const HOLDS: [Hold; 5] = [
+    ("nothing", |_| Held::Nothing),
+    ("a reader", |env| Held::Reader(env.read().unwrap())),
+    ("a writer", |env| Held::Writer(changed(env, 3))),
+    ("a writer that has written", |env| Held::SpilledWriter(changed(env, 100))),
+    ("a ticket", |env| Held::Ticket(changed(env, 3).commit_ticket().unwrap())),
+];
+
+fn changed(env: &Env, count: u8) -> WriteTxn {
+    let mut txn = env.write().unwrap();
+    let t = txn.open(&def()).unwrap().unwrap();
+    (0..count).for_each(|n| t.put(&mut txn, &[200, n], &[n; 90]).map(drop).unwrap());
+    txn
+}
+
+/// What a child does; 0 if all was as it should be.
+type Deed = (&'static str, fn(&std::path::Path, Env, Held) -> i32);
+
+const DEEDS: [Deed; 6] = [
+    ("leaves at once", |_, env, held| {
+        std::mem::forget((env, held));
+        0
+    }),
+    ("ends as programs do", |_, env, held| {
+        drop((env, held));
+        // SAFETY: ends this process, with what the C library does then.
+        unsafe { libc::exit(0) }
+    }),
+    ("drops all it has", |_, env, held| {
+        drop(held);
+        drop(env);
+        0
+    }),
+    ("uses all it has", |_, env, held| i32::from(!all_refused(&env, held))),
+    ("opens the file anew", |path, env, held| {
+        let free = !matches!(held, Held::Writer(_) | Held::SpilledWriter(_));
+        i32::from(!all_refused(&env, held)) + i32::from(!works_anew(path, free))
+    }),
+    ("forks again", |path, env, held| {
+        // SAFETY: the grandchild only calls this library and leaves without unwinding.
+        match unsafe { libc::fork() } {
+            0 => {
+                let good = all_refused(&env, held) && works_anew(path, false);
+                // SAFETY: leaves at once.
+                unsafe { libc::_exit(i32::from(!good)) }
+            }
+            pid => ended_well(pid).map_or(1, i32::from),
+        }
+    }),
+];
+
+/// Everything that was inherited says so.
+fn all_refused(env: &Env, held: Held) -> bool {
+    let forked = |error: Option<Error>| matches!(error, Some(Error::Forked));
+    let of_env = forked(env.read().err())
+        && forked(env.write().err())
+        && forked(env.sync().err())
+        && forked(env.info().err())
+        && forked(env.check().err())
+        && forked(env.flush_if_due().err());
+    let of_held = match held {
+        Held::Nothing => true,
+        // A snapshot that was got before stays what it is as long as the parent holds it.
+        Held::Reader(txn) => txn.open(&def()).is_ok_and(|t| t.is_some()),
+        Held::Writer(mut txn) | Held::SpilledWriter(mut txn) => {
+            let refused = forked(txn.open(&def()).err()) && forked(txn.create(&def()).err());
+            refused && forked(txn.commit().err())
+        }
+        Held::Ticket(ticket) => forked(ticket.wait().err()),
+    };
+    of_env && of_held
+}
+
+/// The child's own environment; `free`: nobody writes.
+fn works_anew(path: &std::path::Path, free: bool) -> bool {
+    let Ok(env) = small().open(path) else { return false };
+    let read = env.view(|txn| Ok::<_, Error>(txn.open(&def())?.is_some()));
+    let written = env.write_within(Duration::from_millis(20)).and_then(|mut txn| {
+        let t = txn.create(&def())?;
+        t.put(&mut txn, b"from a child", b"")?;
+        txn.commit_with(Durability::Durable)
+    });
+    let as_expected = match written {
+        Ok(_) => true,
+        Err(Error::Busy(_)) => !free,
+        Err(_) => false,
+    };
+    read.unwrap_or(false) && as_expected
+}
+
+/// How a child ended: `None` if it did not end by itself, and whether it complained.
+fn ended_well(pid: i32) -> Option<bool> {
+    let mut status = 0;
+    // SAFETY: waits for a child of this process.
+    let waited = unsafe { libc::waitpid(pid, &mut status, 0) };
+    (waited == pid && libc::WIFEXITED(status)).then(|| libc::WEXITSTATUS(status) != 0)
+}
+
+#[test]
+fn a_forked_child_takes_nothing_with_it() {
+    let name = "forks::a_forked_child_takes_nothing_with_it";
+    if child::part().is_some() {
+        return every_hold_and_deed(&child::path());
+    }
+    // In a process of its own, so that no other test's thread is in the middle of something.
+    let place = Place::new();
+    let mut child = Child::start(name, "fork", place.dir());
+    assert_eq!(child.hear(), format!("{} combinations", HOLDS.len() * DEEDS.len() * 2));
+    child.finish();
+    figures::add("exhaustive", (HOLDS.len() * DEEDS.len() * 2) as u64);
+}
+
+fn every_hold_and_deed(dir: &std::path::Path) {
+    let mut count = 0;
+    for (held_name, hold) in HOLDS {
+        for (deed_name, deed) in DEEDS {
+            // The child ends, or is still there when the parent goes on.
+            for lives_on in [false, true] {
+                let what = format!("{held_name}, {deed_name}, lives on: {lives_on}");
+                one_fork(&dir.join(format!("{count}.huon")), hold, deed, lives_on, &what);
+                count += 1;
+            }
+        }
+    }
+    child::say(&format!("{count} combinations"));
+}
+
+fn one_fork(
+    path: &std::path::Path,
+    hold: fn(&Env) -> Held,
+    deed: fn(&std::path::Path, Env, Held) -> i32,
+    lives_on: bool,
+    what: &str,
+) {
+    let env = small().open(path).unwrap();
+    let other = small().open(path).unwrap();
+    let (mut txn, mut model) = (env.write().unwrap(), Model::new());
+    let t = txn.create(&def()).unwrap();
+    (0..150).for_each(|n| super::put(&mut txn, t, &mut model, &[n], &[n; 70]));
+    txn.commit_with(Durability::Durable).unwrap();
+    let held = hold(&env);
+    let mut pipe = [0; 2];
+    // SAFETY: the array has room for two descriptors.
+    assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
+    // SAFETY: the child calls this library and leaves without unwinding.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let result = deed(path, env, held);
+        if lives_on && result == 0 {
+            // SAFETY: says so, and sleeps until it is killed.
+            unsafe {
+                libc::write(pipe[1], [1u8].as_ptr().cast(), 1);
+                libc::pause();
+            }
+        }
+        // SAFETY: leaves at once.
+        unsafe { libc::_exit(result) };
+    }
+    // SAFETY: closes the end that the child writes to.
+    unsafe { libc::close(pipe[1]) };
+    let exited = match lives_on {
+        true => {
+            // SAFETY: a byte of room; 0 if the child ended without a word.
+            unsafe { libc::read(pipe[0], [0u8].as_mut_ptr().cast(), 1) == 1 }
+        }
+        false => false,
+    };
+    if !exited {
+        assert_eq!(ended_well(pid), Some(false), "{what}");
+    }
+    // SAFETY: closes what is left of the pipe.
+    unsafe { libc::close(pipe[0]) };
+    go_on(&env, &other, held, &mut model, what);
+    if exited {
+        // SAFETY: ends the child, which this test has made, and waits for it.
+        unsafe {
+            libc::kill(pid, libc::SIGKILL);
+            libc::waitpid(pid, &mut 0, 0);
+        }
+    }
+    drop((env, other));
+    let env = small().open(path).unwrap();
+    assert_clean(&env, what);
+    if env
+        .read()
+        .unwrap()
+        .open(&def())
+        .unwrap()
+        .is_some_and(|t| t.contains(&env.read().unwrap(), b"from a child").unwrap())
+    {
+        model.insert(b"from a child".to_vec(), Vec::new());
+    }
+    assert_holds(&env, &model, what);
+}
+
+/// The parent has all that it had, and so has another client.
+fn go_on(env: &Env, other: &Env, held: Held, model: &mut Model, what: &str) {
+    let changes = |model: &mut Model, count: u8| {
+        model.extend((0..count).map(|n| (vec![200, n], vec![n; 90])));
+    };
+    match held {
+        Held::Nothing => {}
+        Held::Reader(txn) => {
+            let t = txn.open(&def()).unwrap().unwrap();
+            for round in 0..20 {
+                other.update(|txn| churn(txn, round)).unwrap();
+            }
+            assert_same(&txn, t, model, what);
+            assert_eq!(env.info().unwrap().readers.len(), 1, "{what}");
+        }
+        Held::Writer(txn) => {
+            let busy = other.write_within(Duration::from_millis(5)).map(drop);
+            assert!(matches!(busy, Err(Error::Busy(_))), "{what}: {busy:?}");
+            txn.commit().unwrap();
+            changes(model, 3);
+        }
+        Held::SpilledWriter(mut txn) => {
+            let t = txn.open(&def()).unwrap().unwrap();
+            super::put(&mut txn, t, model, &[201], &[1; 2000]);
+            txn.commit().unwrap();
+            changes(model, 100);
+        }
+        Held::Ticket(ticket) => {
+            ticket.wait().unwrap();
+            assert!(ticket.is_durable(), "{what}");
+            changes(model, 3);
+        }
+    }
+    for env in [env, other] {
+        let mut txn = env.write().unwrap();
+        let t = txn.open(&def()).unwrap().unwrap();
+        let n = model.len() as u8;
+        super::put(&mut txn, t, model, &[202, n], &[n; 40]);
+        txn.commit_with(Durability::Durable).unwrap();
+        assert_clean(env, what);
+    }
+}
+
+/// Changes pages, and leaves the records as they were.
+fn churn(txn: &mut WriteTxn, round: u8) -> huon::Result<()> {
+    let t = txn.open(&def())?.ok_or(Error::TableMissing)?;
+    for n in 0..150 {
+        t.put(txn, &[n], &[round; 70])?;
+    }
+    (0..150).try_for_each(|n| t.put(txn, &[n], &[n; 70]).map(drop))
+}
