@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::time::Duration;
 
-use huon::{Bytes, Durability, Env, Error, Options, Recovery, TableDef, U64};
+use huon::{Bytes, Durability, Env, Recovery, TableDef, U64};
 use tempfile::TempDir;
 
 const T: TableDef<U64, Bytes> = TableDef::new("t");
@@ -289,6 +289,7 @@ fn the_mode_is_chosen_for_each_commit() {
 mod simulated {
     use super::*;
     use huon::sim::{Event, SimDisk};
+    use huon::{Error, Options};
 
     fn small() -> Options {
         let mut options = Env::options();
