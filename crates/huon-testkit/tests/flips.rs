@@ -44,8 +44,11 @@ impl States {
     }
 }
 
+/// A record as it was read.
+type Found<'a> = Result<(&'a [u8], &'a [u8]), Error>;
+
 /// A record is what it was, or an error; whether the walk goes on.
-fn compare(found: Option<Result<(&[u8], &[u8]), Error>>, expected: Option<&Record>) -> bool {
+fn compare(found: Option<Found<'_>>, expected: Option<&Record>) -> bool {
     match (found, expected) {
         (Some(Err(error)), _) => {
             damage(&error);
