@@ -242,7 +242,9 @@ fn an_unsynced_environment_never_flushes_and_closes_whole() {
 fn an_unsynced_environment_that_is_killed_loses_nothing() {
     let (_dir, path) = place();
     let env = open(&path, Durability::Unsynced);
-    (0..100).for_each(|key| drop(put(&env, key, b"v")));
+    (0..100).for_each(|key| {
+        let _ = put(&env, key, b"v");
+    });
     env.close_dirty();
     let env = open(&path, Durability::Unsynced);
     assert_eq!(env.recovery(), Recovery::Newest);
@@ -322,7 +324,9 @@ mod simulated {
         drop(env);
         let durable = disk.image();
         let env = small().durability(Durability::Unsynced).open_simulated(&disk).unwrap();
-        (2..20).for_each(|key| drop(put(&env, key, b"unsynced")));
+        (2..20).for_each(|key| {
+            let _ = put(&env, key, b"unsynced");
+        });
         disk.clear_events();
         env.close().unwrap();
         let events = disk.events();
