@@ -136,16 +136,23 @@ fn minimum_version(shell: &Shell, summary: &mut Summary) -> Result<(), String> {
     let version = env!("CARGO_PKG_RUST_VERSION");
     let name = "minimum Rust version";
     let listed = shell.command("rustup", ["toolchain", "list"]).stdin(Stdio::null()).output();
-    let installed = listed.is_ok_and(|listed| {
+    let installed = listed.ok().and_then(|listed| {
         let text = String::from_utf8_lossy(&listed.stdout).into_owned();
-        text.lines().any(|line| line.starts_with(&format!("{version}-")))
+        // It may be there as `1.90` or with its last number, as `1.90.0`.
+        let is_it = |name: &str| {
+            name.strip_prefix(version).is_some_and(|rest| rest.starts_with(['-', '.']))
+        };
+        text.lines()
+            .filter_map(|line| line.split(' ').next())
+            .find(|name| is_it(name))
+            .map(str::to_owned)
     });
-    if !installed {
+    let Some(installed) = installed else {
         let how = format!("Rust {version} is not here; `rustup toolchain install {version}`");
         summary.skip(name, &how);
         return Ok(());
-    }
-    let mut check = shell.command("rustup", ["run", version, "cargo", "check"]);
+    };
+    let mut check = shell.command("rustup", ["run", &installed, "cargo", "check"]);
     check.args(["-p", "huon", "-p", "huon-cli", "--target-dir"]).arg(shell.target.join("oldest"));
     match shell.run(&mut check)? {
         true => summary.pass(),
