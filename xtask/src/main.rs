@@ -1,6 +1,7 @@
 //! What stands behind the make targets. `cargo xtask --help` lists the commands.
 
 mod layers;
+mod named;
 mod planted;
 mod proof;
 mod shell;
@@ -145,6 +146,7 @@ fn lint(shell: &Shell) -> Result<bool, String> {
     let mut complaints = layers::check(&files)?;
     complaints.extend(tidy::check(&shell.root, &files)?);
     complaints.extend(proof::check(&shell.root)?);
+    complaints.extend(named::check(&files));
     for complaint in &complaints {
         println!("{complaint}");
     }
