@@ -5,13 +5,14 @@ DIR ?=
 ARGS ?=
 SECONDS ?= 600
 
-.PHONY: help demo test proof crash torture lint bench loom planted fmt clean
+.PHONY: help demo test proof crash torture fuzz lint bench loom planted fmt clean
 
 help:
 	@echo "make demo [DIR=/usr]   build a database of a directory tree, kill its writer, finish it"
 	@echo "make test              build and run every test, with a summary by kind"
 	@echo "make proof             all of it at full size, and the figures file (an hour at most)"
 	@echo "make crash [SECONDS=]  crash images of new seeds; make torture: kills"
+	@echo "make fuzz [SECONDS=]   inputs that libFuzzer makes up, where cargo-fuzz is installed"
 	@echo "make lint              formatting, clippy, layers, house rules"
 	@echo "make bench             get against LMDB at 1 M and 10 M records (ARGS=commits: commits)"
 	@echo "make loom              models of the lock-free parts (takes minutes)"
@@ -19,7 +20,7 @@ help:
 	@echo "make fmt               format all sources"
 	@echo "make clean             remove build products"
 	@echo
-	@echo "ARGS='..' is passed on by demo, test, bench and loom."
+	@echo "ARGS='..' is passed on by demo, test, fuzz, bench and loom."
 
 demo:
 	@$(XTASK) demo $(if $(DIR),--dir "$(DIR)") -- $(ARGS)
@@ -32,6 +33,9 @@ proof:
 
 crash torture:
 	@$(XTASK) $@ $(SECONDS)
+
+fuzz:
+	@$(XTASK) fuzz --seconds $(SECONDS) -- $(ARGS)
 
 lint:
 	@$(XTASK) lint

@@ -1,5 +1,6 @@
 //! What stands behind the make targets. `cargo xtask --help` lists the commands.
 
+mod fuzz;
 mod layers;
 mod named;
 mod planted;
@@ -61,6 +62,17 @@ enum Command {
         #[arg(default_value_t = 600)]
         seconds: u64,
     },
+    /// Look for inputs that break something: with libFuzzer where cargo-fuzz is installed
+    Fuzz {
+        /// One of the targets in `fuzz/`; all of them if none is given
+        target: Option<String>,
+        /// For how long, all targets together
+        #[arg(long, default_value_t = 600)]
+        seconds: u64,
+        /// Passed to libFuzzer, after `--`
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
     /// Run the tests against bugs that are planted for them
     Planted {
         /// The numbers of the bugs to try; all of them if none is given
@@ -79,6 +91,7 @@ enum Command {
 }
 
 const BENCH_MANIFEST: [&str; 2] = ["--manifest-path", "crates/huon-bench/Cargo.toml"];
+const FUZZ_MANIFEST: [&str; 2] = ["--manifest-path", "fuzz/Cargo.toml"];
 
 fn main() -> ExitCode {
     let command = Cli::parse().command;
@@ -99,6 +112,9 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
         Command::Test { args } => test::run(shell, &args),
         Command::Planted { bugs } => planted::run(shell, &bugs),
         Command::Proof => proof::run(shell),
+        Command::Fuzz { target, seconds, args } => {
+            fuzz::run(shell, target.as_deref(), seconds, &args)
+        }
         Command::Crash { seconds } => {
             test::go_on(shell, &["-p", "huon-testkit", "--test", "crash"], seconds)
         }
@@ -125,7 +141,8 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
             shell.run(cargo.args(BENCH_MANIFEST).arg("--").args(args))
         }
         Command::Fmt => Ok(shell.run(&mut shell.cargo(["fmt", "--all"]))?
-            & shell.run(shell.cargo(["fmt"]).args(BENCH_MANIFEST))?),
+            & shell.run(shell.cargo(["fmt"]).args(BENCH_MANIFEST))?
+            & shell.run(shell.cargo(["fmt"]).args(FUZZ_MANIFEST))?),
         Command::Clean => Ok(shell.run(&mut shell.cargo(["clean"]))?
             & shell.run(shell.cargo(["clean"]).args(BENCH_MANIFEST))?),
     }
@@ -136,6 +153,7 @@ fn lint(shell: &Shell) -> Result<bool, String> {
     let mut good = true;
     good &= shell.run(&mut shell.cargo(["fmt", "--all", "--check"]))?;
     good &= shell.run(shell.cargo(["fmt", "--check"]).args(BENCH_MANIFEST))?;
+    good &= shell.run(shell.cargo(["fmt", "--check"]).args(FUZZ_MANIFEST))?;
     let strict = ["--", "-D", "warnings"];
     let everything = ["clippy", "--workspace", "--all-targets"];
     good &= shell.run(shell.cargo(everything).args(strict))?;

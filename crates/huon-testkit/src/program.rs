@@ -175,7 +175,11 @@ struct Maker {
 
 /// The program of a seed.
 pub fn make(seed: u64, config: Config) -> Program {
-    let mut random = Random::new(seed);
+    make_with(Random::new(seed), config)
+}
+
+/// The program that comes of these choices.
+pub fn make_with(mut random: Random, config: Config) -> Program {
     let all: Vec<TableId> = TableId::all().collect();
     let favourites = (0..3).map(|_| random.pick(&all)).collect();
     let mut maker = Maker { random, config, ops: Vec::new(), favourites, shrinking: false };

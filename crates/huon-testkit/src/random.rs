@@ -1,20 +1,38 @@
 //! Seeded random numbers: the same ones for the same seed, on every machine.
 
-/// A small generator (splitmix64, Steele et al. 2014).
+/// A small generator (splitmix64, Steele et al. 2014), or a row of choices made elsewhere.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random {
+    state: u64,
+    /// What a fuzzer chose; where there is something, nothing is random.
+    choices: Vec<u8>,
+    at: usize,
+}
 
 impl Random {
     /// The generator of `seed`.
     pub fn new(seed: u64) -> Random {
-        Random(seed)
+        Random { state: seed, choices: Vec::new(), at: 0 }
+    }
+
+    /// Gives out these bytes, two for a number, and zeros after them.
+    pub fn of_choices(choices: &[u8]) -> Random {
+        let mut choices = choices.to_vec();
+        choices.push(0);
+        Random { state: 0, choices, at: 0 }
     }
 
     /// The next number.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
+        if !self.choices.is_empty() {
+            let choice = |at: usize| self.choices.get(at).map_or(0, |&byte| u64::from(byte));
+            let number = choice(self.at) | choice(self.at + 1) << 8;
+            self.at = (self.at + 2).min(self.choices.len());
+            return number;
+        }
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)

@@ -19,6 +19,11 @@ pub fn share(full: u64) -> u64 {
     if is_full() { full } else { full.div_ceil(number("HUON_SHARE").unwrap_or(10).max(1)) }
 }
 
+/// Of a row of cases that are all tried in a proof, each so many'th one is to be tried.
+pub fn step() -> u64 {
+    1000 / share(1000).clamp(1, 1000)
+}
+
 /// Whether figures have minimums: not in a run that was asked to be smaller than usual.
 pub fn has_minimums() -> bool {
     is_full() || number("HUON_SHARE").is_none_or(|part| part <= 10)

@@ -54,7 +54,7 @@ fn try_damages(
 #[test]
 fn structural_damage() {
     let failures = Mutex::new(Failures::new());
-    let step = if scale::is_full() { 1 } else { 10 };
+    let step = scale::step();
     let mut sums = [0; 3];
     for (page_bytes, keys) in [(512, 60), (4096, 30)] {
         let fixture = Fixture::new(page_bytes, keys, false);
@@ -76,7 +76,8 @@ fn structural_damage() {
     println!("{tried} damages tried of {number}, {refused} refused at opening");
     let failures = failures.into_inner().unwrap();
     assert!(failures.is_empty(), "{failures:#?}");
-    assert!(tried >= scale::share(14_000), "{tried} damages tried");
+    let enough = tried >= scale::share(14_000) || !scale::has_minimums();
+    assert!(enough, "{tried} damages tried");
     figures::add("flip", tried);
     figures::named("hostile.damages", tried);
 }

@@ -7,9 +7,28 @@
 //! 1. A body depends on its bytes only: no clock, no thread, no other randomness.
 //! 2. Bytes that run out are zeros. So shorter bytes are simpler cases, and any bytes are a case.
 
+mod files;
+mod load_text;
 mod lock_file;
+mod ops;
 
+pub use files::{mutate_valid, open_bytes};
+pub use load_text::load_text;
 pub use lock_file::lock_file;
+pub use ops::{crash, ops};
+
+/// A body of a fuzz target.
+pub type Body = fn(&[u8]);
+
+/// All of them, by the names of their targets.
+pub const TARGETS: [(&str, Body); 6] = [
+    ("open_bytes", open_bytes),
+    ("mutate_valid", mutate_valid),
+    ("ops", ops),
+    ("crash", crash),
+    ("load_text", load_text),
+    ("lock_file", lock_file),
+];
 
 /// Bytes as a row of choices.
 #[derive(Clone, Debug)]
@@ -72,6 +91,13 @@ impl<'d> Choices<'d> {
             6 => near.wrapping_add(self.number(1)).wrapping_sub(128),
             _ => self.number(8),
         }
+    }
+
+    /// The next bytes, fewer where they run out.
+    pub fn take(&mut self, count: usize) -> &'d [u8] {
+        let (bytes, rest) = self.rest.split_at(count.min(self.rest.len()));
+        self.rest = rest;
+        bytes
     }
 
     /// All bytes that are left.
