@@ -6,8 +6,7 @@ use std::process::{Command, Stdio};
 use crate::shell::Shell;
 
 /// The targets, as `fuzz/Cargo.toml` names them.
-const TARGETS: [&str; 6] =
-    ["open_bytes", "mutate_valid", "ops", "crash", "load_text", "lock_file"];
+const TARGETS: [&str; 6] = ["open_bytes", "mutate_valid", "ops", "crash", "load_text", "lock_file"];
 
 /// A case that takes longer, in seconds, or more memory, in MiB, is a find.
 const LIMITS: [&str; 3] = ["-timeout=20", "-rss_limit_mb=2048", "-max_len=16384"];

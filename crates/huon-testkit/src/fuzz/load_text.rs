@@ -26,8 +26,8 @@ fn dump(env: &Env) -> Vec<u8> {
     text
 }
 
-/// Loads these bytes, as they are or behind a good header. Whatever was taken in is sound, and comes
-/// back the same through its own text.
+/// Loads these bytes, as they are or behind a good header. Whatever was taken in is sound, and
+/// comes back the same through its own text.
 pub fn load_text(data: &[u8]) {
     let mut choices = Choices::new(data);
     let head: &[u8] = choices.pick(&[

@@ -5,6 +5,7 @@
 //! 2. Checksums are set right after an edit, so that what is hostile is met, and not the checksum.
 
 pub mod attempt;
+pub mod crowds;
 pub mod damage;
 pub mod file;
 pub mod fixture;

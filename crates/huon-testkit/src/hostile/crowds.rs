@@ -1,0 +1,193 @@
+//! Files whose pages claim more than they hold: cells upon cells, values upon values, chains upon
+//! chains. Whoever takes each for itself takes many times the file.
+
+use huon::sim::Sealer;
+
+use super::file::{CHUNK_ITEMS, HEADER_BYTES, ITEM_BYTES, META_BYTES, header, meta, tree};
+
+const UUID: [u8; 16] = [3; 16];
+const TXNID: u64 = 9;
+
+/// A file made from nothing.
+struct Made {
+    bytes: Vec<u8>,
+    page_bytes: usize,
+    used: u32,
+}
+
+impl Made {
+    fn new(page_bytes: usize) -> Made {
+        let first = (3 * META_BYTES).div_ceil(page_bytes);
+        Made { bytes: vec![0; first * page_bytes], page_bytes, used: first as u32 }
+    }
+
+    /// Adds a page of a kind and level; `fill` gets it with its header, but for the count.
+    fn page(&mut self, kind: u8, level: u8, fill: impl FnOnce(&mut [u8]) -> u16) -> u32 {
+        let pgno = self.used;
+        let mut page = vec![0; self.page_bytes];
+        page[header::PGNO..][..4].copy_from_slice(&pgno.to_le_bytes());
+        page[header::KIND] = kind;
+        page[header::LEVEL] = level;
+        page[header::BIRTH..][..8].copy_from_slice(&TXNID.to_le_bytes());
+        let count = fill(&mut page);
+        page[header::COUNT..][..2].copy_from_slice(&count.to_le_bytes());
+        Sealer::new(&UUID).page(&mut page);
+        self.bytes.extend(page);
+        self.used += 1;
+        pgno
+    }
+
+    /// A leaf whose cells all lie at one place, with keys of more and more zeros.
+    fn crowded_leaf(&mut self, tag: u32) -> u32 {
+        self.page(2, 0, |page| {
+            let count = (page.len() / 2 - HEADER_BYTES) / 8;
+            let cell = HEADER_BYTES + 8 * count;
+            let step = (page.len() - cell - 4 - 64) / count;
+            page[cell..cell + 4].copy_from_slice(&tag.to_le_bytes());
+            for i in 0..count {
+                let slot = &mut page[HEADER_BYTES + 8 * i..][..8];
+                slot[4..6].copy_from_slice(&(cell as u16).to_le_bytes());
+                slot[6..8].copy_from_slice(&((step * i) as u16).to_le_bytes());
+            }
+            let heap = (page.len() - cell) as u16;
+            page[header::HEAP..][..2].copy_from_slice(&heap.to_le_bytes());
+            count as u16
+        })
+    }
+
+    /// A leaf of values that all lie in the same pages.
+    fn leaf_of_one_value(&mut self, reference: [u8; 28], from: u32) -> u32 {
+        self.page(2, 0, |page| {
+            let count = (page.len() - HEADER_BYTES) / 44;
+            let mut end = page.len();
+            for i in 0..count {
+                end -= 36;
+                let key = (from + i as u32).to_be_bytes();
+                page[end..end + 4].copy_from_slice(&(2u32 << 28 | 28).to_le_bytes());
+                page[end + 4..end + 8].copy_from_slice(&key);
+                page[end + 8..end + 36].copy_from_slice(&reference);
+                let slot = &mut page[HEADER_BYTES + 8 * i..][..8];
+                slot[..4].copy_from_slice(&u32::from_be_bytes(key).to_le_bytes());
+                slot[4..6].copy_from_slice(&(end as u16).to_le_bytes());
+                slot[6] = 4;
+            }
+            let heap = (page.len() - end) as u16;
+            page[header::HEAP..][..2].copy_from_slice(&heap.to_le_bytes());
+            count as u16
+        })
+    }
+
+    /// A branch over these pages, all with a separator of nothing.
+    fn branch(&mut self, children: &[u32]) -> u32 {
+        self.page(1, 1, |page| {
+            let pointers = HEADER_BYTES + 8 * children.len();
+            for (i, child) in children.iter().enumerate() {
+                let at = pointers + 12 * i;
+                page[at..at + 4].copy_from_slice(&child.to_le_bytes());
+                page[at + 4..at + 12].copy_from_slice(&TXNID.to_le_bytes());
+            }
+            children.len() as u16
+        })
+    }
+
+    /// The file, with this main table and this free-space item.
+    fn finish(mut self, root: u32, depth: u8, chain: Option<u32>) -> Vec<u8> {
+        let used = self.used;
+        let page_bytes = self.page_bytes as u32;
+        let mut put = |at: usize, bytes: &[u8]| {
+            self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        };
+        put(0, b"HUON\x01");
+        put(meta::UUID, &UUID);
+        put(meta::PAGE_BYTES, &page_bytes.to_le_bytes());
+        put(meta::COMMIT, &2u32.to_le_bytes());
+        put(meta::TXNID, &TXNID.to_le_bytes());
+        put(meta::CEILING, &100u64.to_le_bytes());
+        put(meta::UPPER, &(used + 1000).to_le_bytes());
+        put(meta::USED, &used.to_le_bytes());
+        if depth > 0 {
+            put(meta::MAIN + tree::ROOT, &root.to_le_bytes());
+            put(meta::MAIN + tree::DEPTH, &[depth]);
+            put(meta::MAIN + tree::BIRTH, &TXNID.to_le_bytes());
+            put(meta::MAIN + tree::ENTRIES, &u64::MAX.to_le_bytes());
+            put(meta::MAIN + tree::RUNS, &1u32.to_le_bytes());
+        }
+        if let Some(chunk) = chain {
+            put(meta::ITEMS, &chunk.to_le_bytes());
+            put(meta::ITEMS + 8, &TXNID.to_le_bytes());
+            put(meta::ITEM_COUNT, &1u32.to_le_bytes());
+        }
+        Sealer::meta(self.bytes.first_chunk_mut().expect("a block"));
+        self.bytes
+    }
+}
+
+/// Every crowd, with its name.
+pub fn each() -> Vec<(&'static str, Vec<u8>)> {
+    let crowd = |page_bytes: usize, leaves: usize, tag: u32| {
+        let mut file = Made::new(page_bytes);
+        let leaves: Vec<u32> = (0..leaves).map(|_| file.crowded_leaf(tag)).collect();
+        let root = file.branch(&leaves);
+        file.finish(root, 2, None)
+    };
+    vec![
+        ("tables of overlapping names", crowd(65_536, 12, 1 << 28 | 64)),
+        ("tables of overlapping names, small pages", crowd(4096, 180, 1 << 28 | 64)),
+        ("overlapping records", crowd(65_536, 12, 0)),
+        ("values in the same pages", one_value(20, 60)),
+        ("a leaf that is named often", often_named(150)),
+        ("chains upon chains", chains(200)),
+    ]
+}
+
+/// Leaves whose values are all one large value.
+fn one_value(leaves: u32, value_pages: usize) -> Vec<u8> {
+    let mut file = Made::new(4096);
+    let first = file.used;
+    let value = vec![5; value_pages * 4096];
+    file.bytes.extend(&value);
+    file.used += value_pages as u32;
+    let mut reference = [0; 28];
+    reference[..4].copy_from_slice(&first.to_le_bytes());
+    reference[4..8].copy_from_slice(&(value.len() as u32).to_le_bytes());
+    reference[8..16].copy_from_slice(&TXNID.to_le_bytes());
+    reference[16..24].copy_from_slice(&Sealer::new(&UUID).value(&value).to_le_bytes());
+    let leaf = |file: &mut Made, n: u32| file.leaf_of_one_value(reference, n * 200);
+    let leaves: Vec<u32> = (0..leaves).map(|n| leaf(&mut file, n)).collect();
+    let root = file.branch(&leaves);
+    file.finish(root, 2, None)
+}
+
+/// One leaf of large values, named by all slots of all branches: depth 3.
+fn often_named(branches: u32) -> Vec<u8> {
+    let mut file = Made::new(4096);
+    let leaf = file.leaf_of_one_value([1; 28], 0);
+    let branches: Vec<u32> = (0..branches).map(|_| file.branch(&[leaf; 200])).collect();
+    let root = file.page(1, 2, |page| {
+        let pointers = HEADER_BYTES + 8 * branches.len();
+        for (i, child) in branches.iter().enumerate() {
+            let at = pointers + 12 * i;
+            page[at..at + 4].copy_from_slice(&child.to_le_bytes());
+            page[at + 4..at + 12].copy_from_slice(&TXNID.to_le_bytes());
+        }
+        branches.len() as u16
+    });
+    file.finish(root, 3, None)
+}
+
+/// Chunks whose items are all chains to the next chunk.
+fn chains(chunks: u32) -> Vec<u8> {
+    let mut file = Made::new(4096);
+    let first = file.used;
+    for n in 0..chunks {
+        let next = first + (n + 1) % chunks;
+        file.page(4, 0, |page| {
+            for item in page[CHUNK_ITEMS..].chunks_exact_mut(ITEM_BYTES).take(78) {
+                item[..4].copy_from_slice(&next.to_le_bytes());
+                item[8..16].copy_from_slice(&TXNID.to_le_bytes());
+            }
+            78
+        });
+    }
+    file.finish(0, 0, Some(first))
+}
