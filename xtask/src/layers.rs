@@ -8,8 +8,20 @@ use syn::{Item, UseTree};
 use crate::source::Source;
 
 /// Lowest first. A new top-level module of the engine needs its place here.
-const LAYERS: [&str; 11] =
-    ["error", "planted", "failpoint", "os", "page", "store", "tree", "txn", "table", "env", "ops"];
+const LAYERS: [&str; 12] = [
+    "error",
+    "alloc",
+    "planted",
+    "failpoint",
+    "os",
+    "page",
+    "store",
+    "tree",
+    "txn",
+    "table",
+    "env",
+    "ops",
+];
 
 const ENGINE: &str = "crates/huon/src/";
 

@@ -78,6 +78,8 @@ pub enum Error {
     Corrupt(Box<Corruption>),
     /// A text that was to be loaded is not as it should be.
     Input(Box<InputError>),
+    /// There is not enough memory. Allocations of less than 4096 bytes end the process instead.
+    OutOfMemory,
 }
 
 /// A failed system operation.
@@ -165,6 +167,7 @@ impl Error {
             Error::Io(_) => 19,
             Error::Corrupt(_) => 20,
             Error::Input(_) => 21,
+            Error::OutOfMemory => 22,
         }
     }
 }
@@ -221,6 +224,7 @@ impl fmt::Display for Error {
                 None => write!(f, "damaged file: {}", c.reason),
             },
             Error::Input(e) => write!(f, "line {} of the input: {}", e.line, e.what),
+            Error::OutOfMemory => write!(f, "there is not enough memory"),
         }
     }
 }

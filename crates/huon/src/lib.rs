@@ -68,6 +68,7 @@
 #[allow(unsafe_code)]
 mod os;
 
+mod alloc;
 mod env;
 mod error;
 mod failpoint;

@@ -1,5 +1,6 @@
 //! What an environment says about itself.
 
+use crate::alloc::collected;
 use crate::env::Env;
 use crate::error::Result;
 
@@ -111,19 +112,15 @@ impl Env {
         let store = &core.store;
         let board = &store.board;
         let (mark, meta) = core.newest_sealed()?;
-        let mut readers: Vec<ReaderInfo> = store
-            .slots
-            .list()
-            .into_iter()
-            .map(|reader| ReaderInfo {
-                client: reader.client.number,
-                pid: reader.pid,
-                txnid: reader.txnid,
-                lag: mark.txnid().saturating_sub(reader.txnid),
-                age_ms: reader.age_ms,
-            })
-            .collect();
-        readers.sort_by_key(|reader| reader.txnid);
+        let readers = store.slots.list()?;
+        let mut readers = collected(readers.into_iter().map(|reader| ReaderInfo {
+            client: reader.client.number,
+            pid: reader.pid,
+            txnid: reader.txnid,
+            lag: mark.txnid().saturating_sub(reader.txnid),
+            age_ms: reader.age_ms,
+        }))?;
+        readers.sort_unstable_by_key(|reader| (reader.txnid, reader.client));
         let (io, counts) = (store.storage.counts(), &core.counts);
         let bytes = |pages: u32| u64::from(pages) * store.page_bytes as u64;
         Ok(EnvInfo {

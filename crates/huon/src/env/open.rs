@@ -388,7 +388,7 @@ fn finish(
         store: Arc::new(store),
         writer: Role::new(clients.clone(), RoleKind::Writer),
         flusher: Role::new(clients.clone(), RoleKind::Flusher),
-        names: Names::new(),
+        names: Names::new()?,
         clients,
         fork_generation: os::fork_generation(),
         durability: options.durability,

@@ -1,5 +1,7 @@
 //! A set of page numbers.
 
+use crate::alloc::{Reserved, filled};
+
 /// A bit for each page below a limit.
 pub(crate) struct Bitmap {
     words: Vec<u64>,
@@ -7,8 +9,8 @@ pub(crate) struct Bitmap {
 }
 
 impl Bitmap {
-    pub(crate) fn new(limit: u32) -> Bitmap {
-        Bitmap { words: vec![0; limit.div_ceil(64) as usize], limit }
+    pub(crate) fn new(limit: u32) -> Reserved<Bitmap> {
+        Ok(Bitmap { words: filled(0, limit.div_ceil(64) as usize)?, limit })
     }
 
     /// Pages that the set can hold: those below this number.
@@ -73,7 +75,7 @@ mod tests {
     fn gaps_are_the_pages_in_neither_set() {
         let mut random = crate::testing::Random::new(7);
         for limit in [0, 1, 63, 64, 65, 200, 1000] {
-            let (mut a, mut b) = (Bitmap::new(limit), Bitmap::new(limit));
+            let [mut a, mut b] = [(), ()].map(|()| Bitmap::new(limit).unwrap());
             let mut model = vec![false; limit as usize];
             for _ in 0..limit * 3 {
                 let pgno = random.below(u64::from(limit) + 3) as u32;

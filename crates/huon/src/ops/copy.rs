@@ -15,6 +15,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use crate::alloc::{TryGrow, collected, filled};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
@@ -201,7 +202,7 @@ fn plain(env: &Env, out: &mut dyn Write, options: &mut CopyOptions<'_>) -> Resul
     let mut meter = Meter::new(progress, 0);
     meter.now.total_bytes = live_bytes(env, &meta)? * 2;
     let reach = Reach::of(store, &meta, meter)?;
-    let plan = Plan::new(store, &meta, &reach.used);
+    let plan = Plan::new(store, &meta, &reach.used)?;
     if let Some(flaw) = plan.meta.flaw() {
         return Err(Error::corrupt_file(flaw));
     }
@@ -249,8 +250,8 @@ impl<'a> Reach<'a> {
         let mut reach = Reach {
             store,
             source_used: meta.used,
-            used: Bitmap::new(limit),
-            headerless: Bitmap::new(limit),
+            used: Bitmap::new(limit)?,
+            headerless: Bitmap::new(limit)?,
             meter,
             tables: Vec::new(),
             in_main: true,
@@ -304,7 +305,7 @@ impl<'p> Visitor<'p> for Reach<'_> {
                 PayloadKind::Table if self.in_main => {
                     let tree = Tree::decode(cell.payload);
                     let tree = tree.map_err(|reason| damaged(spot.ptr, reason))?;
-                    self.tables.push((tree, spot.ptr.birth));
+                    self.tables.try_push((tree, spot.ptr.birth))?;
                 }
                 PayloadKind::Inline => {}
                 _ => return Err(damaged(spot.ptr, Reason::CellKind)),
@@ -328,31 +329,30 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(store: &Store, meta: &Meta, reached: &Bitmap) -> Plan {
+    fn new(store: &Store, meta: &Meta, reached: &Bitmap) -> Result<Plan> {
         let page_bytes = store.page_bytes;
         let first = first_data_page(page_bytes);
-        let nothing = Bitmap::new(reached.limit());
-        let mut gaps: Vec<(u32, u32)> = reached.gaps(&nothing, first).collect();
+        let nothing = Bitmap::new(reached.limit())?;
+        let mut gaps = collected(reached.gaps(&nothing, first))?;
         // What is free at the end is left out.
         let tail = gaps.pop_if(|(start, pages)| *start + *pages == reached.limit());
         let end = tail.map_or(reached.limit(), |(start, _)| start);
-        let mut items: Vec<Item> = gaps.into_iter().flat_map(split).collect();
+        let mut items = collected(gaps.into_iter().flat_map(split))?;
         // The longest runs stay at hand.
-        items.sort_by_key(|item| std::cmp::Reverse(item.page_count()));
-        let listed = match items.len() > INLINE_ITEMS {
-            true => items.split_off(INLINE_ITEMS - 1),
-            false => Vec::new(),
-        };
+        items.sort_unstable_by_key(|item| (std::cmp::Reverse(item.page_count()), item.pgno));
+        let inline = if items.len() > INLINE_ITEMS { INLINE_ITEMS - 1 } else { items.len() };
+        let listed = &items[inline..];
         let mut chunks = Vec::new();
         let mut next = Ptr::NONE;
         for part in listed.chunks(chunk_capacity(page_bytes)) {
             let ptr = Ptr { pgno: Pgno(end + chunks.len() as u32), birth: meta.txnid };
-            let mut page = vec![0; page_bytes];
+            let mut page = filled(0, page_bytes)?;
             write_chunk(&mut page, ptr, next, part);
             store.seal.stamp(&mut page);
-            chunks.push(page);
+            chunks.try_push(page)?;
             next = ptr;
         }
+        items.truncate(inline);
         if !next.is_none() {
             items.push(Item::chain(next, Txnid(0)));
         }
@@ -365,7 +365,7 @@ impl Plan {
             items,
             ..meta.clone()
         };
-        Plan { meta, end, chunks }
+        Ok(Plan { meta, end, chunks })
     }
 }
 

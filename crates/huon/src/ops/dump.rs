@@ -8,14 +8,15 @@ mod rescue;
 use std::io::Write;
 use std::ops::ControlFlow;
 
+use crate::alloc::TryGrow;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
-use crate::ops::check::{Problem, order_name};
+use crate::ops::check::{Problem, keep, order_name};
 use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::{Meter, OnProgress, Progress};
 use crate::ops::tables::{self, each_record};
-use crate::ops::text::{TextWriter, encode_hex};
+use crate::ops::text::TextWriter;
 use crate::page::{Meta, OrderKind, PayloadKind, Tree};
 use crate::tree::read;
 
@@ -95,9 +96,7 @@ pub struct DumpReport {
 impl DumpReport {
     fn skip(&mut self, pgno: Option<u32>, table: &[u8], text: impl FnOnce() -> String) {
         self.skipped_count += 1;
-        if self.skipped.len() < SKIPPED_KEPT_MAX {
-            self.skipped.push(Problem { pgno, table: Some(table.to_vec()), text: text() });
-        }
+        keep(&mut self.skipped, SKIPPED_KEPT_MAX, pgno, Some(table), text);
     }
 }
 
@@ -135,7 +134,7 @@ impl Env {
             source: Verified { store, used: meta.used },
             meta: &meta,
             print: options.print,
-            text: TextWriter::new(out, options.print),
+            text: TextWriter::new(out, options.print)?,
             meter: Meter::new(progress, 0),
             report: DumpReport { txnid: meta.txnid.0, ..DumpReport::default() },
         };
@@ -167,7 +166,7 @@ impl Dump<'_, '_, '_> {
         let named = tables::named(&self.source, &main)?;
         let own = main.entries.saturating_sub(named.len() as u64);
         let mut tables = vec![(Vec::new(), main)];
-        tables.extend(named);
+        tables.try_extend(named.into_iter())?;
         match wanted {
             Some(name) => tables.retain(|(table, _)| table == name),
             None if own == 0 && tables.len() > 1 => drop(tables.remove(0)),
@@ -219,13 +218,17 @@ impl Dump<'_, '_, '_> {
         text.header(if self.print { "format=print" } else { "format=bytevalue" })?;
         if !name.is_empty() {
             let plain = !name.iter().any(|byte| byte.is_ascii_control());
-            let shown = if plain { name.to_vec() } else { name.escape_ascii().collect() };
-            text.header([b"database=", &*shown].concat())?;
+            text.raw(b"database=")?;
+            match plain {
+                true => text.raw(name)?,
+                false => name.escape_ascii().try_for_each(|byte| text.raw(&[byte]))?,
+            }
+            text.raw(b"\n")?;
             if !plain {
                 // A line cannot hold it as it is.
-                let mut line = b"huon_name=".to_vec();
-                encode_hex(name, &mut line);
-                text.header(line)?;
+                text.raw(b"huon_name=")?;
+                text.encoded(name, false)?;
+                text.raw(b"\n")?;
             }
         }
         text.header("type=btree")?;

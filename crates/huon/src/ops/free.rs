@@ -1,5 +1,6 @@
 //! The runs of free pages that a snapshot lists.
 
+use crate::alloc::TryGrow;
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
 use crate::page::{Item, Meta, Ptr, Reason};
@@ -8,13 +9,13 @@ use crate::store::space::Ground;
 
 /// Calls `each` for all runs of free pages of a snapshot; returns how many chunk pages list them.
 pub(crate) fn free_items(store: &Store, meta: &Meta, mut each: impl FnMut(&Item)) -> Result<u64> {
-    let mut met = Bitmap::new(meta.used.min(store.measure()?));
+    let mut met = Bitmap::new(meta.used.min(store.measure()?))?;
     let mut chains: Vec<Ptr> = Vec::new();
     let mut take = |item: &Item, chains: &mut Vec<Ptr>| match item.is_chain() {
-        true => chains.push(item.ptr()),
-        false => each(item),
+        true => chains.try_push(item.ptr()),
+        false => Ok(each(item)),
     };
-    meta.items.iter().for_each(|item| take(item, &mut chains));
+    meta.items.iter().try_for_each(|item| take(item, &mut chains))?;
     let mut chunk_pages = 0;
     while let Some(ptr) = chains.pop() {
         if met.put(ptr.pgno.0) {
@@ -23,11 +24,11 @@ pub(crate) fn free_items(store: &Store, meta: &Meta, mut each: impl FnMut(&Item)
         chunk_pages += 1;
         let chunk = store.chunk(ptr, meta.used)?;
         if !chunk.next().is_none() {
-            chains.push(chunk.next());
+            chains.try_push(chunk.next())?;
         }
         for item in chunk.items() {
             let item = item.map_err(|reason| Error::corrupt(ptr.pgno.0, reason.text()))?;
-            take(&item, &mut chains);
+            take(&item, &mut chains)?;
         }
     }
     Ok(chunk_pages)

@@ -1,5 +1,6 @@
 //! Stat: where the space is, and who holds what of it.
 
+use crate::alloc::TryGrow;
 use crate::env::{Env, ReaderInfo};
 use crate::error::Result;
 use crate::ops::check::order_name;
@@ -135,7 +136,7 @@ impl Env {
         let page_bytes = store.page_bytes as u64;
         let mut tables = vec![TableStat::new(Vec::new(), &meta.main)];
         let named = tables::named(&Verified { store, used: meta.used }, &meta.main)?;
-        tables.extend(named.into_iter().map(|(name, tree)| TableStat::new(name, &tree)));
+        tables.try_extend(named.into_iter().map(|(name, tree)| TableStat::new(name, &tree)))?;
         let mut stat = Stat {
             txnid: meta.txnid.0,
             page_bytes: page_bytes as u32,
@@ -197,7 +198,8 @@ impl Env {
             holders.push(holder(HeldBy::Flush, in_flight.txnid()));
         }
         let readers = self.info()?.readers;
-        holders.extend(readers.into_iter().map(|info| holder(HeldBy::Reader(info), info.txnid)));
+        let readers = readers.into_iter();
+        holders.try_extend(readers.map(|info| holder(HeldBy::Reader(info), info.txnid)))?;
         Ok(holders)
     }
 }

@@ -1,5 +1,6 @@
 //! The tables of a snapshot, from its catalog, and their records.
 
+use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::Verified;
@@ -81,7 +82,7 @@ impl<'s> Visitor<'s> for Each<'_, 's> {
 
 /// An empty set of the pages that a source can have.
 pub(crate) fn no_pages(source: &Verified<'_>) -> Result<Bitmap> {
-    Ok(Bitmap::new(source.used.min(source.store.measure()?)))
+    Ok(Bitmap::new(source.used.min(source.store.measure()?))?)
 }
 
 /// Name and record of every named table, in the order of their names.
@@ -91,7 +92,7 @@ pub(crate) fn named(source: &Verified<'_>, main: &Tree) -> Result<Vec<(Vec<u8>, 
         if cell.kind == PayloadKind::Table {
             let tree =
                 Tree::decode(cell.payload).map_err(|reason| Error::corrupt_file(reason.text()))?;
-            tables.push((cell.key.to_vec(), tree));
+            tables.try_push((copied(cell.key)?, tree))?;
         }
         Ok(())
     })?;

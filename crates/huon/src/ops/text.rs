@@ -14,13 +14,17 @@
 //! Known lines of other programs are read, and unknown ones passed over. Lines that only Huon
 //! understands begin with `huon_`; other programs pass over them.
 
-use std::io::{BufRead, BufWriter, ErrorKind, Write};
+use std::collections::TryReserveError;
+use std::io::{BufRead, ErrorKind, Write};
 use std::time::Duration;
 
+use crate::alloc::{Reserved, TryGrow, filled};
 use crate::error::{Error, InputError, Result};
 
 /// Bytes of a header line at most.
 const HEADER_LINE_MAX: usize = 1 << 17;
+/// Bytes of text that are written at once.
+const BUFFER_BYTES: usize = 1 << 16;
 /// Bytes encoded at once.
 const PIECE_BYTES: usize = 1 << 12;
 /// Before an input is asked again that had nothing: it may have said so without waiting itself.
@@ -30,14 +34,17 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Writes lines.
 pub(crate) struct TextWriter<'o> {
-    out: BufWriter<&'o mut dyn Write>,
+    out: &'o mut dyn Write,
     print: bool,
-    piece: Vec<u8>,
+    /// Text on its way out; it never grows past [`BUFFER_BYTES`].
+    buffer: Vec<u8>,
 }
 
 impl<'o> TextWriter<'o> {
-    pub(crate) fn new(out: &'o mut dyn Write, print: bool) -> TextWriter<'o> {
-        TextWriter { out: BufWriter::with_capacity(1 << 16, out), print, piece: Vec::new() }
+    pub(crate) fn new(out: &'o mut dyn Write, print: bool) -> Reserved<TextWriter<'o>> {
+        let mut buffer = Vec::new();
+        buffer.try_reserve_exact(BUFFER_BYTES)?;
+        Ok(TextWriter { out, print, buffer })
     }
 
     /// A line of the header, or between sections.
@@ -49,23 +56,43 @@ impl<'o> TextWriter<'o> {
     /// A key or a value.
     pub(crate) fn data(&mut self, bytes: &[u8]) -> Result<()> {
         self.raw(b" ")?;
-        for part in bytes.chunks(PIECE_BYTES) {
-            self.piece.clear();
-            match self.print {
-                true => encode_print(part, &mut self.piece),
-                false => encode_hex(part, &mut self.piece),
-            }
-            self.out.write_all(&self.piece).map_err(write_error)?;
-        }
+        self.encoded(bytes, self.print)?;
         self.raw(b"\n")
     }
 
+    /// Bytes as text that has no ends of lines in it.
+    pub(crate) fn encoded(&mut self, bytes: &[u8], print: bool) -> Result<()> {
+        for part in bytes.chunks(PIECE_BYTES) {
+            // A byte is three characters at most.
+            self.make_room(3 * PIECE_BYTES)?;
+            match print {
+                true => encode_print(part, &mut self.buffer),
+                false => encode_hex(part, &mut self.buffer),
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn finish(&mut self) -> Result<()> {
+        self.make_room(BUFFER_BYTES)?;
         self.out.flush().map_err(write_error)
     }
 
-    fn raw(&mut self, bytes: &[u8]) -> Result<()> {
-        self.out.write_all(bytes).map_err(write_error)
+    /// Bytes as they are.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<()> {
+        for part in bytes.chunks(PIECE_BYTES) {
+            self.make_room(part.len())?;
+            self.buffer.extend_from_slice(part);
+        }
+        Ok(())
+    }
+
+    fn make_room(&mut self, bytes: usize) -> Result<()> {
+        if self.buffer.len() + bytes > BUFFER_BYTES {
+            self.out.write_all(&self.buffer).map_err(write_error)?;
+            self.buffer.clear();
+        }
+        Ok(())
     }
 }
 
@@ -74,7 +101,7 @@ fn write_error(error: std::io::Error) -> Error {
 }
 
 /// Two digits a byte.
-pub(crate) fn encode_hex(bytes: &[u8], out: &mut Vec<u8>) {
+fn encode_hex(bytes: &[u8], out: &mut Vec<u8>) {
     for byte in bytes {
         out.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
     }
@@ -95,9 +122,14 @@ fn encode_print(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Bytes of pairs of digits; `None` if there is anything else.
-pub(crate) fn decode_hex(digits: &[u8]) -> Option<Vec<u8>> {
-    let (pairs, []) = digits.as_chunks::<2>() else { return None };
-    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
+pub(crate) fn decode_hex(digits: &[u8]) -> Reserved<Option<Vec<u8>>> {
+    let (pairs, []) = digits.as_chunks::<2>() else { return Ok(None) };
+    let mut bytes = filled(0, pairs.len())?;
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        let (Some(high), Some(low)) = (digit(*high), digit(*low)) else { return Ok(None) };
+        *byte = high << 4 | low;
+    }
+    Ok(Some(bytes))
 }
 
 fn digit(byte: u8) -> Option<u8> {
@@ -145,11 +177,10 @@ impl<'i> TextReader<'i> {
         self.line += 1;
         into.clear();
         let mut take = |part: &[u8]| {
-            into.extend_from_slice(part);
-            match into.len() > HEADER_LINE_MAX {
-                true => Err("this header line is too long"),
-                false => Ok(()),
+            if into.len() + part.len() > HEADER_LINE_MAX {
+                return Err(Refusal::Text("this header line is too long"));
             }
+            Ok(into.try_extend(part.iter().copied())?)
         };
         if !self.rest_of_line(wait, &mut take)? && into.is_empty() {
             self.line -= 1;
@@ -206,7 +237,7 @@ impl<'i> TextReader<'i> {
     fn rest_of_line(
         &mut self,
         wait: &mut dyn OnWait,
-        take: &mut dyn FnMut(&[u8]) -> std::result::Result<(), &'static str>,
+        take: &mut dyn FnMut(&[u8]) -> std::result::Result<(), Refusal>,
     ) -> Result<bool> {
         loop {
             let (taken, is_last, is_whole) = self.part(wait, |part| {
@@ -215,8 +246,10 @@ impl<'i> TextReader<'i> {
                 let taken = take(&part[..end.unwrap_or(part.len())]);
                 (bytes, (taken, part.is_empty(), end.is_some()))
             })?;
-            if let Err(what) = taken {
-                return Err(self.error(what));
+            match taken {
+                Ok(()) => {}
+                Err(Refusal::Text(what)) => return Err(self.error(what)),
+                Err(Refusal::Memory) => return Err(Error::OutOfMemory),
             }
             if is_last || is_whole {
                 return Ok(is_whole);
@@ -259,6 +292,19 @@ impl<'i> TextReader<'i> {
     }
 }
 
+/// Why a part of a line is not taken.
+enum Refusal {
+    /// The text is not as it should be.
+    Text(&'static str),
+    Memory,
+}
+
+impl From<TryReserveError> for Refusal {
+    fn from(_: TryReserveError) -> Refusal {
+        Refusal::Memory
+    }
+}
+
 #[derive(Clone, Copy)]
 enum State {
     /// Between two bytes.
@@ -279,40 +325,42 @@ struct Decoder {
 }
 
 impl Decoder {
-    fn decode(&mut self, part: &[u8], into: &mut Vec<u8>) -> std::result::Result<(), &'static str> {
+    fn decode(&mut self, part: &[u8], into: &mut Vec<u8>) -> std::result::Result<(), Refusal> {
+        let max = self.max;
+        let mut push = |byte| match into.len() < max {
+            true => Ok(into.try_push(byte)?),
+            false => Err(Refusal::Text("longer than a key or value may be here")),
+        };
         for &byte in part {
             if self.carriage_return {
                 self.carriage_return = false;
                 match self.print {
-                    true => into.push(b'\r'),
+                    true => push(b'\r')?,
                     false => return Err(NOT_A_DIGIT),
                 }
             }
             match (self.state, byte) {
                 (State::Plain, b'\r') => self.carriage_return = true,
                 (State::Plain, b'\\') if self.print => self.state = State::Backslash,
-                (State::Plain, byte) if self.print => into.push(byte),
+                (State::Plain, byte) if self.print => push(byte)?,
                 (State::Backslash, b'\\') => {
-                    into.push(b'\\');
+                    push(b'\\')?;
                     self.state = State::Plain;
                 }
                 (State::Plain | State::Backslash, byte) => {
                     self.state = State::High(digit(byte).ok_or(NOT_A_DIGIT)?);
                 }
                 (State::High(high), byte) => {
-                    into.push(high << 4 | digit(byte).ok_or(NOT_A_DIGIT)?);
+                    push(high << 4 | digit(byte).ok_or(NOT_A_DIGIT)?)?;
                     self.state = State::Plain;
                 }
             }
         }
-        match into.len() > self.max {
-            true => Err("longer than a key or value may be here"),
-            false => Ok(()),
-        }
+        Ok(())
     }
 }
 
-const NOT_A_DIGIT: &str = "a character that is not a hexadecimal digit";
+const NOT_A_DIGIT: Refusal = Refusal::Text("a character that is not a hexadecimal digit");
 
 #[cfg(test)]
 mod tests {
@@ -347,7 +395,7 @@ mod tests {
         let all: Vec<u8> = (0..=255).collect();
         for print in [false, true] {
             let mut text = Vec::new();
-            let mut writer = TextWriter::new(&mut text, print);
+            let mut writer = TextWriter::new(&mut text, print).unwrap();
             writer.data(&all).unwrap();
             writer.data(b"").unwrap();
             writer.header("DATA=END").unwrap();

@@ -17,6 +17,7 @@ use super::gate::Gate;
 use super::layout::*;
 use super::word::{Ordering, Word};
 use super::{clock, fork, slots};
+use crate::alloc::TryGrow;
 use crate::error::{Error, Result};
 use crate::planted;
 
@@ -174,7 +175,7 @@ impl Clients {
             let generation = self.entry(number)[CLIENT_GENERATION].load(Ordering::Acquire);
             let id = ClientId { number, generation };
             if generation != 0 && self.is_alive(id)? {
-                alive.extend(self.info(id));
+                alive.try_extend(self.info(id).into_iter())?;
             }
         }
         Ok(alive)

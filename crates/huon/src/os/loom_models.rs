@@ -152,12 +152,12 @@ fn a_pin_is_seen_or_not_needed() {
         let reading = {
             let pages = pages.clone();
             thread::spawn(move || {
-                let slots = Slots::new(reader.clients.clone());
+                let slots = Slots::new(reader.clients.clone()).unwrap();
                 read_once(&reader, &slots, &pages);
                 reader
             })
         };
-        let slots = Slots::new(writer.clients.clone());
+        let slots = Slots::new(writer.clients.clone()).unwrap();
         writer.board.publish(writer.seal(3));
         reclaim(&writer, &slots, 3, &pages);
         reading.join().expect("the reader ends");
@@ -178,13 +178,13 @@ fn a_pin_is_seen_or_not_needed_when_a_flusher_publishes() {
         let reading = {
             let pages = pages.clone();
             thread::spawn(move || {
-                let slots = Slots::new(reader.clients.clone());
+                let slots = Slots::new(reader.clients.clone()).unwrap();
                 read_once(&reader, &slots, &pages);
                 reader
             })
         };
         let flushing = thread::spawn(move || (flusher.flush(1), flusher));
-        let slots = Slots::new(writer.clients.clone());
+        let slots = Slots::new(writer.clients.clone()).unwrap();
         reclaim(&writer, &slots, 3, &pages);
         reading.join().expect("the reader ends");
         flushing.join().expect("the flusher ends");
@@ -200,7 +200,7 @@ fn a_candidate_is_the_newest_or_protected() {
         let flusher = client(&file, false);
         writer.seal(2);
         let flushing = thread::spawn(move || (flusher.flush(1), flusher));
-        let slots = Slots::new(writer.clients.clone());
+        let slots = Slots::new(writer.clients.clone()).unwrap();
         // Published too, as a lazy commit is: so the older candidate is not protected as published.
         writer.board.publish(writer.seal(3));
         let protected = protected(&writer.board, &slots);
@@ -256,7 +256,7 @@ fn a_reused_image_is_noticed_by_readers() {
         let reader = client(&file, false);
         tight_ring(&writer.board);
         let reading = thread::spawn(move || {
-            let slots = Slots::new(reader.clients.clone());
+            let slots = Slots::new(reader.clients.clone()).unwrap();
             read_once(&reader, &slots, &Pages::new());
             reader
         });
@@ -339,7 +339,7 @@ fn a_free_slot_has_one_owner() {
         let clients = [client(&file, true), client(&file, false)];
         let threads = clients.map(|client| {
             thread::spawn(move || {
-                let slots = Slots::new(client.clients.clone());
+                let slots = Slots::new(client.clients.clone()).unwrap();
                 let slot = slots.claim().expect("a slot");
                 let index = slot.index();
                 slots.release(slot);

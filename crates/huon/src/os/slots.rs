@@ -29,6 +29,7 @@ use super::gate::{GATE_TIMEOUT, Gate};
 use super::layout::*;
 use super::word::{Ordering, fence};
 use super::{clock, fork};
+use crate::alloc::{TryGrow, collected};
 use crate::error::{Error, Result};
 
 const STATE_MASK: u64 = 3;
@@ -74,7 +75,7 @@ pub(crate) struct Slots {
     me: ClientId,
     live: u64,
     /// Index + 1 of a pooled slot, or 0.
-    places: Box<[Place; PLACES]>,
+    places: Box<[Place]>,
     overflow: Mutex<Vec<u32>>,
     owned: AtomicUsize,
     /// Where the last search for a free slot ended.
@@ -88,18 +89,19 @@ struct Place(AtomicU32);
 
 impl Slots {
     /// The client must have joined.
-    pub(crate) fn new(clients: Arc<Clients>) -> Slots {
+    pub(crate) fn new(clients: Arc<Clients>) -> Result<Slots> {
         let me = clients.me();
-        Slots {
+        let places = collected((0..PLACES).map(|_| Place(AtomicU32::new(0))))?;
+        Ok(Slots {
             clients,
             me,
             live: me.word() | LIVE,
-            places: Box::new([const { Place(AtomicU32::new(0)) }; PLACES]),
+            places: places.into_boxed_slice(),
             overflow: Mutex::default(),
             owned: AtomicUsize::new(0),
             rover: AtomicU32::new(0),
             fork_generation: fork::generation(),
-        }
+        })
     }
 
     /// A slot for a reader, without a pin yet. From the pool: no allocation and no system call.
@@ -171,7 +173,7 @@ impl Slots {
             }
             // Free with a pin: just being taken, or cleared. Its state will be seen next time.
             if state & STATE_MASK == FREE || judge.is_alive(state)? {
-                pins.push(pin);
+                pins.try_push(pin)?;
             } else {
                 any_dead = true;
             }
@@ -197,7 +199,7 @@ impl Slots {
     }
 
     /// All readers with a pin, for people to look at.
-    pub(crate) fn list(&self) -> Vec<ReaderInfo> {
+    pub(crate) fn list(&self) -> Result<Vec<ReaderInfo>> {
         let now = clock::now_ms();
         let reader = |slot| {
             let words = self.board().slot_words(slot);
@@ -215,7 +217,7 @@ impl Slots {
                 ousted: state & STATE_MASK == OUSTED,
             })
         };
-        (0..slots_high(self.board())).filter_map(reader).collect()
+        Ok(collected((0..slots_high(self.board())).filter_map(reader))?)
     }
 
     // ---- the pool
@@ -280,17 +282,22 @@ impl Slots {
 
     fn claim_new(&self) -> Result<Slot> {
         self.clients.check_intact()?;
-        // Room for all of them, so that giving one back never allocates.
         let owned = self.owned.fetch_add(1, Ordering::Relaxed) + 1;
-        {
-            let mut overflow = self.lock_overflow();
-            let missing = owned.saturating_sub(overflow.len());
-            overflow.reserve(missing);
+        let taken = self.make_room(owned).and_then(|()| self.take_shared());
+        match taken {
+            Ok(index) => Ok(Slot { index }),
+            Err(error) => {
+                self.owned.fetch_sub(1, Ordering::Relaxed);
+                Err(error)
+            }
         }
-        let index = self.take_shared().inspect_err(|_| {
-            self.owned.fetch_sub(1, Ordering::Relaxed);
-        })?;
-        Ok(Slot { index })
+    }
+
+    /// Room for all of them, so that giving one back never allocates.
+    fn make_room(&self, owned: usize) -> Result<()> {
+        let mut overflow = self.lock_overflow();
+        let missing = owned.saturating_sub(overflow.len());
+        Ok(overflow.try_reserve(missing)?)
     }
 
     fn lock_overflow(&self) -> MutexGuard<'_, Vec<u32>> {
@@ -385,7 +392,7 @@ impl Judge<'_> {
             return Ok(*alive);
         }
         let alive = self.clients.is_alive(id)?;
-        self.known.push((id, alive));
+        self.known.try_push((id, alive))?;
         Ok(alive)
     }
 }

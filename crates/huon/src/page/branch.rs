@@ -18,6 +18,7 @@ use super::limits::key_bytes_max;
 use super::order::KeyOrder;
 use super::probe::{Probe, Slot, Tie, seek, seek_between, slot_head, slot_key_bytes, slot_offset};
 use super::types::{Ptr, Reason};
+use crate::alloc::{Reserved, filled};
 use std::cmp::Ordering;
 
 /// Bytes that a child takes beside its separator: slot and pointer.
@@ -36,18 +37,11 @@ impl SeparatorRef<'_> {
         self.prefix.len() + self.rest.len()
     }
 
-    /// Makes `out` the whole separator.
-    pub(crate) fn build<O: KeyOrder>(&self, order: O, out: &mut Vec<u8>) {
-        out.clear();
-        out.resize(self.bytes(), 0);
-        order.join(self.prefix, self.rest, out);
-    }
-
     /// The whole separator.
-    pub(crate) fn to_vec<O: KeyOrder>(self, order: O) -> Vec<u8> {
-        let mut out = Vec::new();
-        self.build(order, &mut out);
-        out
+    pub(crate) fn whole<O: KeyOrder>(self, order: O) -> Reserved<Vec<u8>> {
+        let mut out = filled(0, self.bytes())?;
+        order.join(self.prefix, self.rest, &mut out);
+        Ok(out)
     }
 }
 
@@ -193,7 +187,9 @@ impl<'p> Branch<'p> {
             return Err(Reason::Order);
         }
         let prefix = self.prefix()?;
-        let mut places = vec![(self.page.len() - prefix_bytes, prefix.len())];
+        let mut places = Vec::new();
+        places.try_reserve_exact(self.count())?;
+        places.push((self.page.len() - prefix_bytes, prefix.len()));
         for i in 1..self.count() {
             let rest = self.rest(i)?;
             places.push(self.rest_place(i)?);

@@ -11,6 +11,7 @@ use super::limits::key_bytes_max;
 use super::order::KeyOrder;
 use super::probe::{Slot, slot};
 use super::types::{Kind, Ptr, Reason};
+use crate::alloc::{Reserved, copied};
 
 /// A branch that may be edited.
 pub(crate) struct BranchMut<'p> {
@@ -120,7 +121,7 @@ impl<'p> BranchMut<'p> {
     ) -> Result<bool, Reason> {
         assert!(index >= 1 && index < header::count(self.page), "set_separator: no such place");
         assert!(separator.len() <= key_bytes_max(self.page.len()), "separator too long");
-        let copy = self.page.to_vec();
+        let copy = copied(self.page)?;
         let mut entries = entries(Branch::view(&copy, header::count(&copy))?)?;
         entries[index].separator = SeparatorRef { prefix: &[], rest: separator };
         self.rebuild(order, &entries)
@@ -133,7 +134,7 @@ impl<'p> BranchMut<'p> {
         separator: &[u8],
         child: Ptr,
     ) -> Result<bool, Reason> {
-        let copy = self.page.to_vec();
+        let copy = copied(self.page)?;
         let mut entries = entries(Branch::view(&copy, header::count(&copy))?)?;
         entries.insert(index, Entry::new(separator, child));
         self.rebuild(order, &entries)
@@ -191,7 +192,8 @@ impl<'a> Entry<'a> {
 
 /// The children of a branch.
 pub(super) fn entries(branch: Branch<'_>) -> Result<Vec<Entry<'_>>, Reason> {
-    let mut out = Vec::with_capacity(branch.count() + 1);
+    let mut out = Vec::new();
+    out.try_reserve_exact(branch.count() + 1)?;
     for i in 0..branch.count() {
         out.push(Entry { separator: branch.separator(i)?, child: branch.child(i) });
     }
@@ -199,17 +201,17 @@ pub(super) fn entries(branch: Branch<'_>) -> Result<Vec<Entry<'_>>, Reason> {
 }
 
 /// What all separators share: in a sorted page, what the first and the last share.
-fn best_prefix<O: KeyOrder>(order: O, entries: &[Entry<'_>]) -> Vec<u8> {
-    let [_, first, ..] = entries else { return Vec::new() };
-    let last = entries.last().unwrap_or(first).separator.to_vec(order);
-    let n = order.common(&first.separator.to_vec(order), &last);
-    order.lead(&last, n).to_vec()
+fn best_prefix<O: KeyOrder>(order: O, entries: &[Entry<'_>]) -> Reserved<Vec<u8>> {
+    let [_, first, ..] = entries else { return Ok(Vec::new()) };
+    let last = entries.last().unwrap_or(first).separator.whole(order)?;
+    let n = order.common(&first.separator.whole(order)?, &last);
+    copied(order.lead(&last, n))
 }
 
 /// Bytes that the children take in a page of their own, without its header.
-pub(super) fn branch_bytes<O: KeyOrder>(order: O, entries: &[Entry<'_>]) -> usize {
-    let prefix_bytes = best_prefix(order, entries).len();
-    packed_bytes(entries, prefix_bytes)
+pub(super) fn branch_bytes<O: KeyOrder>(order: O, entries: &[Entry<'_>]) -> Reserved<usize> {
+    let prefix_bytes = best_prefix(order, entries)?.len();
+    Ok(packed_bytes(entries, prefix_bytes))
 }
 
 fn packed_bytes(entries: &[Entry<'_>], prefix_bytes: usize) -> usize {
@@ -225,7 +227,7 @@ pub(super) fn write_branch<O: KeyOrder>(
     out: &mut [u8],
     entries: &[Entry<'_>],
 ) -> Result<bool, Reason> {
-    let prefix = best_prefix(order, entries);
+    let prefix = best_prefix(order, entries)?;
     if HEADER_BYTES + packed_bytes(entries, prefix.len()) > out.len() {
         return Ok(false);
     }

@@ -15,6 +15,7 @@ use super::leaf_edit::pack_cells;
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
 use super::types::{Kind, Ptr, Reason};
+use crate::alloc::{Reserved, TryGrow, copied};
 use std::cmp::Ordering;
 
 /// One of the two pages of a division.
@@ -110,7 +111,7 @@ pub(crate) fn split_leaf<O: KeyOrder>(
     index: usize,
     key: &[u8],
 ) -> Result<Vec<u8>, Reason> {
-    let copy = left.to_vec();
+    let copy = copied(left)?;
     let leaf = Leaf::view(&copy, header::count(&copy))?;
     let (at, count) = (place.at, leaf.count());
     assert!(at <= count && index <= count, "split_leaf: no such place");
@@ -124,7 +125,7 @@ pub(crate) fn split_leaf<O: KeyOrder>(
         _ if at < count => leaf.key(at)?,
         _ => panic!("split_leaf: nothing on the right"),
     };
-    let separator = order.separator(below, above).to_vec();
+    let separator = copied(order.separator(below, above))?;
     if separator.len() > key_bytes_max(left.len()) {
         return Err(Reason::Cell);
     }
@@ -140,7 +141,7 @@ pub(crate) fn merge_leaf<O: KeyOrder>(
     left: &mut [u8],
     right: &[u8],
 ) -> Result<bool, Reason> {
-    let copy = left.to_vec();
+    let copy = copied(left)?;
     let low = Leaf::view(&copy, header::count(&copy))?;
     let high = Leaf::view(right, header::count(right))?;
     if low.live_bytes() + high.live_bytes() > left.len() - HEADER_BYTES {
@@ -160,7 +161,7 @@ pub(crate) fn split_branch<O: KeyOrder>(
     right_ptr: Ptr,
     at: usize,
 ) -> Result<Vec<u8>, Reason> {
-    let copy = left.to_vec();
+    let copy = copied(left)?;
     let entries = entries(Branch::view(&copy, header::count(&copy))?)?;
     divide_entries(order, left, right, right_ptr, &entries, at)
 }
@@ -187,7 +188,7 @@ pub(crate) fn split_branch_insert<O: KeyOrder>(
     rightmost: bool,
     leftmost: bool,
 ) -> Result<(Vec<u8>, usize), Reason> {
-    let copy = left.to_vec();
+    let copy = copied(left)?;
     let mut entries = entries(Branch::view(&copy, header::count(&copy))?)?;
     let count = entries.len();
     assert!(new.index >= 1 && new.index <= count, "split_branch_insert: no such place");
@@ -200,12 +201,13 @@ pub(crate) fn split_branch_insert<O: KeyOrder>(
         balanced(&entries)
     };
     let room = left.len() - HEADER_BYTES;
-    let fits = |at: usize| {
-        branch_bytes(order, &entries[..at]) <= room && branch_bytes(order, &entries[at..]) <= room
+    let fits = |at: usize| -> Reserved<bool> {
+        let (low, high) = entries.split_at(at);
+        Ok(branch_bytes(order, low)? <= room && branch_bytes(order, high)? <= room)
     };
     // From the wanted place toward the one that always fits.
     let mut at = wanted;
-    while at != new.index && !fits(at) {
+    while at != new.index && !fits(at)? {
         at = if at < new.index { at + 1 } else { at - 1 };
     }
     Ok((divide_entries(order, left, right, right_ptr, &entries, at)?, at))
@@ -234,7 +236,7 @@ fn divide_entries<O: KeyOrder>(
     at: usize,
 ) -> Result<Vec<u8>, Reason> {
     assert!(at >= 1 && at < entries.len(), "a branch keeps a child");
-    let separator = entries[at].separator.to_vec(order);
+    let separator = entries[at].separator.whole(order)?;
     if separator.len() > key_bytes_max(left.len()) {
         return Err(Reason::Cell);
     }
@@ -255,10 +257,10 @@ pub(crate) fn merge_branch<O: KeyOrder>(
     separator: &[u8],
     right: &[u8],
 ) -> Result<bool, Reason> {
-    let copy = left.to_vec();
+    let copy = copied(left)?;
     let mut all = entries(Branch::view(&copy, header::count(&copy))?)?;
     let high = entries(Branch::view(right, header::count(right))?)?;
-    all.push(Entry::new(separator, high[0].child));
-    all.extend_from_slice(&high[1..]);
+    all.try_push(Entry::new(separator, high[0].child))?;
+    all.try_extend(high[1..].iter().copied())?;
     write_branch(order, left, &all)
 }

@@ -273,7 +273,8 @@ impl<'p> Leaf<'p> {
     pub(crate) fn audit<O: KeyOrder>(&self, order: O) -> Result<(), Reason> {
         let heap_start = audit_heap(self.page, SLOT_BYTES * self.count())?;
         let prefix_bytes = self.prefix_bytes();
-        let mut places = Vec::with_capacity(self.count());
+        let mut places = Vec::new();
+        places.try_reserve_exact(self.count())?;
         let mut before: Option<&[u8]> = None;
         for (i, slot) in self.slots.iter().enumerate() {
             let cell = self.cell(i)?;

@@ -14,6 +14,7 @@ use super::limits::key_bytes_max;
 use super::order::KeyOrder;
 use super::probe::slot;
 use super::types::{Kind, Ptr, Reason};
+use crate::alloc::copied;
 
 /// A leaf that may be edited.
 pub(crate) struct LeafMut<'p> {
@@ -153,7 +154,7 @@ impl<'p> LeafMut<'p> {
         if bytes > gap + header::dead_bytes(self.page) + old_bytes {
             return Ok(None);
         }
-        let key = cell.key.to_vec();
+        let key = copied(cell.key)?;
         self.remove(index)?;
         match self.insert_reserve(order, index, &key, kind, payload_bytes)? {
             None => Err(Reason::Cell),
@@ -264,7 +265,7 @@ impl<'p> LeafMut<'p> {
     }
 
     fn compact<O: KeyOrder>(&mut self, order: O) -> Result<(), Reason> {
-        let copy = self.page.to_vec();
+        let copy = copied(self.page)?;
         let leaf = Leaf::view(&copy, header::count(&copy))?;
         pack_cells(order, self.page, &[leaf])?;
         header::set_flags(self.page, FLAG_EDITED);

@@ -1,5 +1,7 @@
 //! Numbers that must not mix, and the reasons a page can be refused for.
 
+use std::collections::TryReserveError;
+
 /// A page number. Page `n` lies at byte `n * page_bytes` of the file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct Pgno(pub(crate) u32);
@@ -66,6 +68,15 @@ pub(crate) enum Reason {
     Tree,
     Space,
     Cycle,
+    /// Nothing is wrong with the page: there was no memory to work on it.
+    Memory,
+}
+
+impl From<TryReserveError> for Reason {
+    #[cold]
+    fn from(_: TryReserveError) -> Reason {
+        Reason::Memory
+    }
 }
 
 impl Reason {
@@ -83,6 +94,7 @@ impl Reason {
             Reason::Tree => "a tree record makes no sense",
             Reason::Space => "the free-space list makes no sense",
             Reason::Cycle => "a page is referenced twice",
+            Reason::Memory => "there is no memory to look at it",
         }
     }
 }

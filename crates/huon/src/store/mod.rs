@@ -11,6 +11,7 @@ pub(crate) mod space;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::alloc::{TryGrow, copied, filled};
 use crate::error::{Error, Result};
 use crate::os::{Board, Clients, SeenTable, Slots, Storage};
 use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
@@ -91,7 +92,7 @@ impl Store {
             seen: SeenTable::new(usize::try_from(map_pages).unwrap_or(usize::MAX))?,
             storage: parts.storage,
             board: parts.clients.board().clone(),
-            slots: Slots::new(parts.clients),
+            slots: Slots::new(parts.clients)?,
             uuid: parts.uuid,
             page_bytes: parts.page_bytes,
             spill_pages: parts.spill_pages,
@@ -223,15 +224,18 @@ impl Store {
     }
 
     /// A page buffer; what is in it is left over from before.
-    pub(crate) fn buffer(&self) -> Buffer {
+    pub(crate) fn buffer(&self) -> Result<Buffer> {
         let spare = self.buffers.lock().unwrap_or_else(|e| e.into_inner()).pop();
-        spare.unwrap_or_else(|| vec![0; self.page_bytes].into_boxed_slice())
+        match spare {
+            Some(buffer) => Ok(buffer),
+            None => Ok(filled(0, self.page_bytes)?.into_boxed_slice()),
+        }
     }
 
-    /// Keeps a buffer for later.
+    /// Keeps a buffer for later, if there is room.
     pub(crate) fn recycle(&self, buffer: Buffer) {
         let mut buffers = self.buffers.lock().unwrap_or_else(|e| e.into_inner());
-        if buffers.len() < SPARE_BUFFERS_MAX {
+        if buffers.len() < SPARE_BUFFERS_MAX && buffers.try_reserve(1).is_ok() {
             buffers.push(buffer);
         }
     }
@@ -320,11 +324,11 @@ impl Ground for Store {
             self.stale_scan.swap(&mut lasting);
         }
         if !planted::is(4) {
-            lasting.extend([marks.durable.txnid(), marks.in_flight.txnid()]);
+            lasting.try_extend([marks.durable.txnid(), marks.in_flight.txnid()].into_iter())?;
         }
-        let mut all = lasting.clone();
+        let mut all = copied(&lasting)?;
         if !planted::is(111) {
-            all.extend([marks.published.txnid(), marks.sealed.txnid()]);
+            all.try_extend([marks.published.txnid(), marks.sealed.txnid()].into_iter())?;
         }
         for ids in [&mut lasting, &mut all] {
             ids.retain(|&id| id != 0);

@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
+use crate::alloc::{TryGrow, collected, filled};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::page::{self, Item, Pgno, Ptr, Reason, RunRef, Txnid};
@@ -72,7 +73,7 @@ pub(crate) struct Pages {
     spill_pages: usize,
     /// What was done so far, but for the free space. Trees count what they do themselves.
     pub(crate) counts: PagesCounts,
-    /// A write failed, and the buffers with it.
+    /// A write failed, and the buffers with it; or there was no memory to note what was done.
     lost: bool,
 }
 
@@ -148,9 +149,10 @@ impl Pages {
         self.space.frugal = frugal;
     }
 
-    /// Whether buffered pages were lost to a failed write.
+    /// Whether something is gone that no level's abort brings back: the transaction can only be
+    /// dropped.
     pub(crate) fn is_lost(&self) -> bool {
-        self.lost
+        self.lost || self.space.lost
     }
 
     /// Whether the transaction has changed nothing yet.
@@ -170,13 +172,16 @@ impl Pages {
         Ok(ptr)
     }
 
+    /// A fresh number, a buffer, and room to note them.
     fn fresh(&mut self) -> Result<(Ptr, Buffer)> {
+        let buffer = self.store.buffer()?;
+        self.dirty.try_reserve(1)?;
         let pgno = self.space.take(&*self.store)?;
         // F1: only a free-space list that names a page twice leads here.
         if self.dirty.contains_key(&pgno.0) {
             return Err(Error::corrupt(pgno.0, Reason::Space.text()));
         }
-        Ok((Ptr { pgno, birth: self.txnid }, self.store.buffer()))
+        Ok((Ptr { pgno, birth: self.txnid }, buffer))
     }
 
     /// Makes the page editable by this level; the answer is where it lives now.
@@ -220,7 +225,7 @@ impl Pages {
 
     /// An editable page together with the bytes of another, for merging into it.
     pub(crate) fn edit_beside(&mut self, edited: Ptr, other: Ptr) -> Result<(&mut [u8], Buffer)> {
-        let mut copy = self.store.buffer();
+        let mut copy = self.store.buffer()?;
         copy.copy_from_slice(self.bytes(other)?);
         Ok((self.edit(edited), copy))
     }
@@ -253,7 +258,7 @@ impl Pages {
         };
         match level_of {
             Some(level) if level == current => self.drop_buffer(ptr.pgno),
-            Some(_) => self.levels[current].shadowed.push(ptr.pgno),
+            Some(_) => self.levels[current].shadowed.try_push(ptr.pgno)?,
             None => self.space.retire(ptr.pgno, 1, ptr.birth, true),
         }
         Ok(())
@@ -281,13 +286,14 @@ impl Pages {
         let checksum = self.store.seal.run(bytes);
         let mut run = RunRef { pgno: Pgno(0), birth: self.txnid, bytes: len, checksum };
         let pages = run.pages(page_bytes);
+        let tail = filled(0, pages as usize * page_bytes - bytes.len())?;
+        let level = self.level();
+        self.levels[level].written.try_reserve(1)?;
         run.pgno = self.space.take_run(&*self.store, pages)?;
         self.space.note_written(run.pgno, pages);
-        let level = self.level();
         self.levels[level].written.push((run.pgno, pages, false));
         self.before_write();
         let offset = u64::from(run.pgno.0) * page_bytes as u64;
-        let tail = vec![0; pages as usize * page_bytes - bytes.len()];
         self.counts.written_bytes += u64::from(pages) * page_bytes as u64;
         self.store.storage.write_at(&[bytes, &tail], offset)?;
         Ok(run)
@@ -307,23 +313,28 @@ impl Pages {
             return Ok(());
         }
         self.counts.spills += 1;
-        self.dirty.keys().for_each(|&pgno| self.space.note_written(Pgno(pgno), 1));
-        self.write_dirty(Vec::new())?;
+        self.write_dirty(Vec::new(), true)?;
         reach(Point::Spilled);
         Ok(())
     }
 
     /// Hands every buffered page to the system, in page order and coalesced. The one way out for
     /// pages.
-    fn write_dirty(&mut self, chunks: Vec<(Ptr, Vec<u8>)>) -> Result<()> {
+    /// `on`: the transaction goes on after it.
+    fn write_dirty(&mut self, chunks: Vec<(Ptr, Vec<u8>)>, on: bool) -> Result<()> {
+        let mut out: Vec<(u32, usize, Buffer)> = Vec::new();
+        out.try_reserve_exact(self.dirty.len() + chunks.len())?;
+        let mut scratch = self.store.buffer()?;
         self.before_write();
-        let mut out: Vec<(u32, usize, Buffer)> =
-            self.dirty.drain().map(|(pgno, dirty)| (pgno, dirty.level, dirty.buffer)).collect();
+        if on {
+            self.dirty.keys().for_each(|&pgno| self.space.note_written(Pgno(pgno), 1));
+        }
+        out.extend(self.dirty.drain().map(|(pgno, dirty)| (pgno, dirty.level, dirty.buffer)));
         out.extend(chunks.into_iter().map(|(ptr, page)| (ptr.pgno.0, 0, page.into_boxed_slice())));
         out.sort_unstable_by_key(|page| page.0);
-        let mut scratch = self.store.buffer();
         for (pgno, level, buffer) in &mut out {
-            self.levels[*level].written.push((Pgno(*pgno), 1, true));
+            let noted = self.levels[*level].written.try_push((Pgno(*pgno), 1, true));
+            self.lost |= noted.is_err();
             page::pack_for_writing(buffer, &mut scratch);
             self.store.seal.stamp(buffer);
         }
@@ -354,7 +365,7 @@ impl Pages {
                 .take_while(|(i, page)| *i < per_write && page.0 as usize == first as usize + i)
                 .count();
             let (now, later) = rest.split_at(consecutive);
-            let parts: Vec<&[u8]> = now.iter().map(|page| &*page.2).collect();
+            let parts = collected(now.iter().map(|page| &*page.2))?;
             self.store.storage.write_at(&parts, u64::from(first) * self.page_bytes() as u64)?;
             rest = later;
         }
@@ -362,39 +373,44 @@ impl Pages {
     }
 
     /// Starts a nested level.
-    pub(crate) fn push_level(&mut self) {
+    pub(crate) fn push_level(&mut self) -> Result<()> {
         let retired_mark = self.space.mark();
-        self.levels.push(Level { retired_mark, ..Level::default() });
+        Ok(self.levels.try_push(Level { retired_mark, ..Level::default() })?)
     }
 
-    /// The level's work becomes its parent's.
+    /// The level's work becomes its parent's; see [`Pages::is_lost`].
     pub(crate) fn commit_level(&mut self) {
         let level = self.pop_level();
         let current = self.level();
         for dirty in self.dirty.values_mut().filter(|dirty| dirty.level > current) {
             dirty.level = current;
         }
-        self.levels[current].written.extend(level.written);
+        let noted = self.levels[current].written.try_extend(level.written.into_iter());
+        self.lost |= noted.is_err();
         for pgno in level.shadowed {
             // It may have been spilled meanwhile, then it is no buffer any more (W2).
             match self.dirty.get(&pgno.0).map(|dirty| dirty.level) {
                 Some(level) if level == current => self.drop_buffer(pgno),
-                Some(_) => self.levels[current].shadowed.push(pgno),
+                Some(_) => {
+                    let noted = self.levels[current].shadowed.try_push(pgno);
+                    self.lost |= noted.is_err();
+                }
                 None => self.space.retire(pgno, 1, self.txnid, true),
             }
         }
     }
 
-    /// W3: the level's work has not happened.
+    /// W3: the level's work has not happened; see [`Pages::is_lost`].
     pub(crate) fn abort_level(&mut self) {
         let aborted = self.level();
         let level = self.pop_level();
         if !planted::is(11) {
             self.space.cut_back(level.retired_mark);
         }
-        let mine: Vec<u32> =
-            self.dirty.iter().filter(|(_, d)| d.level == aborted).map(|(&pgno, _)| pgno).collect();
-        mine.into_iter().for_each(|pgno| self.drop_buffer(Pgno(pgno)));
+        for (pgno, dirty) in self.dirty.extract_if(|_, dirty| dirty.level == aborted) {
+            self.store.recycle(dirty.buffer);
+            self.space.give_back(Pgno(pgno), 1);
+        }
         for (pgno, pages, node) in level.written {
             match planted::is(108) {
                 true => self.space.give_back(pgno, pages),
@@ -416,7 +432,7 @@ impl Pages {
         let mut counts = PagesCounts { space: space.counts, ..self.counts() };
         let mut sealed = space.seal(&*self.store, self.page_bytes(), shrink)?;
         counts.space.chunks_written = sealed.chunks.len() as u64;
-        self.write_dirty(std::mem::take(&mut sealed.chunks))?;
+        self.write_dirty(std::mem::take(&mut sealed.chunks), false)?;
         counts.written_bytes = self.counts.written_bytes;
         Ok((sealed, counts))
     }

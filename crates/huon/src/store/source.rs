@@ -48,5 +48,8 @@ pub(crate) trait PageSource {
 /// The error for damage found on the page that `ptr` names.
 #[cold]
 pub(crate) fn damaged(ptr: Ptr, reason: Reason) -> Error {
-    Error::corrupt(ptr.pgno.0, reason.text())
+    match reason {
+        Reason::Memory => Error::OutOfMemory,
+        reason => Error::corrupt(ptr.pgno.0, reason.text()),
+    }
 }

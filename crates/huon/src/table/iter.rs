@@ -4,6 +4,7 @@ use std::borrow::Borrow;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
+use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::page::{AnyOrder, Cell, OrderKind, Tree};
 use crate::store::pages::Pages;
@@ -154,7 +155,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         }
         let mut scratch = Scratch::default();
         let from = K::encode(prefix, &mut scratch);
-        let end = after_prefix(from);
+        let end = after_prefix(from)?;
         let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         Range::new(seat, self.id, Bound::Included(from), to)
     }
@@ -234,11 +235,11 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
 }
 
 /// The first byte string above everything that begins with `prefix`; `None` if there is none.
-fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
-    let keep = prefix.iter().rposition(|&byte| byte != 0xFF)?;
-    let mut end = prefix[..=keep].to_vec();
+fn after_prefix(prefix: &[u8]) -> Result<Option<Vec<u8>>> {
+    let Some(keep) = prefix.iter().rposition(|&byte| byte != 0xFF) else { return Ok(None) };
+    let mut end = copied(&prefix[..=keep])?;
     end[keep] += 1;
-    Some(end)
+    Ok(Some(end))
 }
 
 /// Where a scan stands: always between two records.
@@ -249,6 +250,8 @@ enum Gap {
     /// Before the key, whether it is there or not.
     Before,
     After,
+    /// There was no memory to remember the key.
+    Lost,
 }
 
 /// A detached cursor: a gap between two records, remembered by key.
@@ -306,9 +309,14 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
 
     fn remember(&mut self, key: &K::In, gap: Gap) {
         let mut scratch = Scratch::default();
-        self.key.clear();
-        self.key.extend_from_slice(K::encode(key, &mut scratch));
-        (self.gap, self.tree) = (gap, None);
+        self.stand(K::encode(key, &mut scratch), gap);
+        self.tree = None;
+    }
+
+    /// The gap at a key.
+    fn stand(&mut self, key: &[u8], gap: Gap) {
+        let kept = self.key.try_set(key);
+        self.gap = if kept.is_ok() { gap } else { Gap::Lost };
     }
 
     /// The record behind the gap; the gap moves behind it.
@@ -323,6 +331,7 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
 
     fn step<'t>(&mut self, seat: SeatKind<'t>, forward: bool) -> Result<Option<Record<'t, K, V>>> {
         let tree = self.place(seat)?;
+        let gap = if forward { Gap::After } else { Gap::Before };
         loop {
             let cell = match seat {
                 SeatKind::Read(txn) => move_path(&txn.snapshot, &tree, &mut self.path, forward)?,
@@ -331,9 +340,7 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
             // The gap stays where it is: what is added beyond it later is still to come.
             let Some(cell) = cell else { return Ok(None) };
             if let Some(value) = seat.value(&cell)? {
-                self.key.clear();
-                self.key.extend_from_slice(cell.key);
-                self.gap = if forward { Gap::After } else { Gap::Before };
+                self.stand(cell.key, gap);
                 return Ok(Some((K::decode(cell.key)?, V::decode(value)?)));
             }
         }
@@ -342,12 +349,15 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
     /// Makes the path stand where the gap is in what the transaction shows now.
     fn place(&mut self, seat: SeatKind<'_>) -> Result<Tree> {
         let version = seat.version();
+        if self.gap == Gap::Lost {
+            return Err(Error::OutOfMemory);
+        }
         if let Some(tree) = self.tree.filter(|_| self.version == version) {
             return Ok(tree);
         }
         let tree = seat.tree(self.id)?;
         let order = match self.gap {
-            Gap::Start | Gap::End => UNORDERED,
+            Gap::Start | Gap::End | Gap::Lost => UNORDERED,
             Gap::Before | Gap::After => seat.order(self.id, &tree)?,
         };
         match seat {
@@ -366,7 +376,7 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
     ) -> Result<()> {
         match self.gap {
             Gap::Start => self.path.first(source, tree, order)?,
-            Gap::End => self.path.end(source, tree, order)?,
+            Gap::End | Gap::Lost => self.path.end(source, tree, order)?,
             Gap::Before | Gap::After => {
                 if self.path.seek(source, tree, order, &self.key)? && self.gap == Gap::After {
                     self.path.last_mut().index += 1;

@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 use std::ops::{Bound, RangeBounds};
 
+use crate::alloc::copied;
 use crate::error::{Error, Result};
 use crate::page::{AnyOrder, Tree};
 use crate::store::pages::Pages;
@@ -185,7 +186,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     fn get_bytes(self, txn: &WriteTxn, key: &K::In) -> Result<Option<Vec<u8>>> {
         let mut scratch = Scratch::default();
         let old = txn.seat().0.get(self.id, K::encode(key, &mut scratch))?;
-        Ok(old.map(<[u8]>::to_vec))
+        Ok(old.map(copied).transpose()?)
     }
 
     fn put_as(self, txn: &mut WriteTxn, key: &K::In, value: &V::In, mode: PutMode) -> Result<Put> {

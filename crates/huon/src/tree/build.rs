@@ -3,6 +3,7 @@
 //! Pages are filled to the brim and left behind; only the right edge is held. Compaction, `load`
 //! and conversions use it.
 
+use crate::alloc::{Reserved, TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::page::{self, BranchMut, KeyOrder, LeafMut, MAX_DEPTH, PayloadKind, Ptr, Reason, Tree};
 use crate::store::pages::Pages;
@@ -43,8 +44,7 @@ impl<O: KeyOrder> Builder<O> {
             self.tree.run_pages += run.pages(pages.page_bytes());
             self.push_cell(pages, key, PayloadKind::Run, &run.encode())?;
         }
-        self.last_key.clear();
-        self.last_key.extend_from_slice(key);
+        self.last_key.try_set(key)?;
         self.tree.entries += 1;
         Ok(())
     }
@@ -64,7 +64,7 @@ impl<O: KeyOrder> Builder<O> {
         if self.append(pages, key, kind, payload)? {
             return Ok(());
         }
-        let separator = self.separator(key);
+        let separator = self.separator(key)?;
         let leaf = self.new_leaf(pages)?;
         self.edge[0] = leaf;
         let fits = self.append(pages, key, kind, payload)?;
@@ -73,8 +73,8 @@ impl<O: KeyOrder> Builder<O> {
     }
 
     /// The shortest key that divides the last record from the next one.
-    fn separator(&self, key: &[u8]) -> Vec<u8> {
-        self.order.separator(&self.last_key, key).to_vec()
+    fn separator(&self, key: &[u8]) -> Reserved<Vec<u8>> {
+        copied(self.order.separator(&self.last_key, key))
     }
 
     fn new_leaf(&mut self, pages: &mut Pages) -> Result<Ptr> {

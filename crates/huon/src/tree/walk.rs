@@ -3,6 +3,7 @@
 //! The base of check, copy and statistics. A damaged or hostile tree cannot make it run long:
 //! levels count down to the leaves, and the visitor's `enter` may refuse a page it has seen before.
 
+use crate::alloc::copied;
 use crate::error::{Error, Result};
 use crate::page::{Branch, KeyOrder, Kind, Leaf, Ptr, Tree, Txnid, admit};
 use crate::store::source::{PageSource, damaged};
@@ -66,12 +67,15 @@ fn walk_below<'s, S: PageSource, O: KeyOrder>(
     };
     visitor.visit(&spot, bytes, page)?;
     let Visit::Branch(branch) = page else { return Ok(()) };
-    let mut lower = spot.lower.map(<[u8]>::to_vec);
+    let mut lower = spot.lower.map(copied).transpose()?;
     for index in 0..branch.count() {
         let upper = match index + 1 == branch.count() {
-            true => spot.upper.map(<[u8]>::to_vec),
+            true => spot.upper.map(copied).transpose()?,
             // A damaged separator bounds nothing; the visitor has seen it.
-            false => branch.separator(index + 1).ok().map(|separator| separator.to_vec(order)),
+            false => match branch.separator(index + 1) {
+                Ok(separator) => Some(separator.whole(order)?),
+                Err(_) => None,
+            },
         };
         let child = Spot {
             ptr: branch.child(index),

@@ -10,6 +10,7 @@
 use std::collections::HashSet;
 use std::ops::Bound;
 
+use crate::alloc::{TryGrow, filled, inserted};
 use crate::error::{Error, Result};
 use crate::page::{
     self, BranchMut, Cell, KeyOrder, Leaf, LeafMut, MAX_DEPTH, MAX_VALUE_BYTES, NewChild,
@@ -375,9 +376,7 @@ pub(crate) fn reserve<O: KeyOrder>(
     if bytes > MAX_VALUE_BYTES {
         return Err(Error::ValueTooLong);
     }
-    let mut value = Vec::new();
-    value.try_reserve_exact(bytes).map_err(|_| Error::ValueTooLong)?;
-    value.resize(bytes, 0);
+    let mut value = filled(0, bytes)?;
     fill(&mut value);
     put(pages, tree, order, key, NewValue::Bytes(&value), PutMode::Upsert).map(drop)
 }
@@ -588,7 +587,7 @@ fn merge_pair<O: KeyOrder>(
 ) -> Result<bool> {
     let (left_ptr, right_ptr, separator) = {
         let branch = pages.branch(parent, level + 1)?;
-        let separator = on(parent, branch.separator(left + 1))?.to_vec(order);
+        let separator = on(parent, branch.separator(left + 1))?.whole(order)?;
         (branch.child(left), branch.child(left + 1), separator)
     };
     let live = live_bytes(pages, left_ptr, level)? + live_bytes(pages, right_ptr, level)?;
@@ -634,7 +633,7 @@ fn free_below(
     has_runs: bool,
     seen: &mut HashSet<u32>,
 ) -> Result<()> {
-    if (level > 0 || has_runs) && !seen.insert(ptr.pgno.0) {
+    if (level > 0 || has_runs) && !inserted(seen, ptr.pgno.0)? {
         return Err(damaged(ptr, Reason::Cycle));
     }
     if level > 0 {
@@ -655,7 +654,7 @@ fn runs_of(leaf: &Leaf<'_>, ptr: Ptr) -> Result<Vec<RunRef>> {
     for cell in leaf.cells() {
         let cell = on(ptr, cell)?;
         if cell.kind == PayloadKind::Run {
-            runs.push(read::run_ref(&cell)?);
+            runs.try_push(read::run_ref(&cell)?)?;
         }
     }
     Ok(runs)

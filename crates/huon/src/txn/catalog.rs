@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 
+use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::page::{BytesOrder, OrderKind, PayloadKind, Reason, Tree};
 use crate::store::pages::Pages;
@@ -81,7 +82,7 @@ pub(crate) fn names<S: PageSource>(source: &S, main: &Tree) -> Result<Vec<Vec<u8
             room = room
                 .checked_sub(cell.key.len() as u64 + 1)
                 .ok_or_else(|| Error::corrupt(main.root.pgno.0, Reason::Cell.text()))?;
-            names.push(cell.key.to_vec());
+            names.try_push(copied(cell.key)?)?;
         }
     }
     Ok(names)

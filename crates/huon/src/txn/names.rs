@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use crate::alloc::{collected, copied};
 use crate::error::{Error, Result};
 use crate::os::unique_number;
 use crate::page::{AnyOrder, BytesOrder, CustomOrder, OrderKind, ReversedOrder};
@@ -133,15 +134,15 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(crate) fn new() -> Names {
+    pub(crate) fn new() -> Result<Names> {
         let names = Names {
             tag: unique_number() as u32,
-            blocks: (0..BLOCKS).map(|_| OnceLock::new()).collect(),
+            blocks: collected((0..BLOCKS).map(|_| OnceLock::new()))?.into_boxed_slice(),
             by_name: Mutex::default(),
             count: 0.into(),
         };
         names.push(TableInfo { same_name: MAIN, name: Box::default(), order: Order::Bytes });
-        names
+        Ok(names)
     }
 
     /// What a handle stands for.
@@ -187,9 +188,14 @@ impl Names {
         let next = self.count.load(std::sync::atomic::Ordering::Relaxed) as u32;
         let same_name =
             by_name.get(name).and_then(|handles| handles.first()).copied().unwrap_or(next);
-        let info = TableInfo { same_name, name: name.into(), order: order.clone() };
+        let own_name = || Ok::<_, Error>(copied(name)?.into_boxed_slice());
+        let (info_name, key) = (own_name()?, own_name()?);
+        by_name.try_reserve(1)?;
+        let handles = by_name.entry(key).or_default();
+        handles.try_reserve(1)?;
+        let info = TableInfo { same_name, name: info_name, order: order.clone() };
         let id = self.push(info).ok_or(Error::Invalid("more than 32768 tables were opened"))?;
-        by_name.entry(name.into()).or_default().push(id);
+        handles.push(id);
         Ok(id)
     }
 }

@@ -113,6 +113,7 @@ impl ReadTxn {
         }
         let vacant = self.tables.iter().any(|place| place.set((id, tree)).is_ok());
         if !vacant {
+            more.try_reserve(1)?;
             more.insert(id, tree);
         }
         Ok(tree)

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use crate::alloc::{TryGrow, inserted};
 use crate::error::{Error, Result};
 use crate::page::{
     Chunk, Item, Kind, Meta, PayloadKind, Pgno, Ptr, Reason, RunRef, Tree, Txnid, admit,
@@ -39,8 +40,7 @@ pub(crate) fn write_again(store: &Store, meta: &Meta, since: Txnid) -> Result<()
         for part in piece.bytes.chunks(PIECE_BYTES) {
             // The map shows the very page that is written: a copy keeps the system from reading
             // what it writes.
-            copy.clear();
-            copy.extend_from_slice(part);
+            copy.try_set(part)?;
             store.storage.write_at(&[&copy], offset)?;
             offset += part.len() as u64;
         }
@@ -95,6 +95,7 @@ impl<'s, 'f> Tail<'s, 'f> {
     fn meet(&mut self, pgno: u32, pages: u32) -> Result<()> {
         let end = pgno.checked_add(pages).filter(|&end| end <= self.used);
         let end = end.ok_or_else(|| Error::corrupt(pgno, Reason::OutOfRange.text()))?;
+        self.seen.try_reserve(pages as usize)?;
         match (pgno..end).find(|&pgno| !self.seen.insert(pgno)) {
             None => Ok(()),
             Some(twice) => Err(Error::corrupt(twice, Reason::Cycle.text())),
@@ -154,12 +155,12 @@ impl<'s, 'f> Tail<'s, 'f> {
             let chunk = admit(page, ptr, Kind::Chunk, 0).and_then(|count| Chunk::view(page, count));
             let chunk = chunk.map_err(|reason| damaged(ptr, reason))?;
             if !chunk.next().is_none() {
-                chains.push(chunk.next());
+                chains.try_push(chunk.next())?;
             }
             for item in chunk.items() {
                 let item = item.map_err(|reason| damaged(ptr, reason))?;
                 if item.is_chain() {
-                    chains.push(item.ptr());
+                    chains.try_push(item.ptr())?;
                 }
             }
         }
@@ -175,16 +176,17 @@ pub(crate) fn retired_are_intact(store: &Store, meta: &Meta, before: Txnid) -> R
     while let Some(item) = items.pop() {
         if item.is_chain() {
             let ptr = item.ptr();
-            if !seen.insert(ptr.pgno.0) {
+            if !inserted(&mut seen, ptr.pgno.0)? {
                 return Err(damaged(ptr, Reason::Cycle));
             }
             let page = store.page_verified(ptr, meta.used)?;
             let chunk = admit(page, ptr, Kind::Chunk, 0).and_then(|count| Chunk::view(page, count));
             let chunk = chunk.map_err(|reason| damaged(ptr, reason))?;
-            let inner: std::result::Result<Vec<Item>, Reason> = chunk.items().collect();
-            items.extend(inner.map_err(|reason| damaged(ptr, reason))?);
+            for item in chunk.items() {
+                items.try_push(item.map_err(|reason| damaged(ptr, reason))?)?;
+            }
             if !chunk.next().is_none() {
-                items.push(Item::chain(chunk.next(), Txnid(0)));
+                items.try_push(Item::chain(chunk.next(), Txnid(0)))?;
             }
         } else if item.has_headers() && item.birth <= before.0 && before.0 < item.freed {
             let end = u64::from(item.pgno) + u64::from(item.page_count());
@@ -193,7 +195,7 @@ pub(crate) fn retired_are_intact(store: &Store, meta: &Meta, before: Txnid) -> R
             }
             for pgno in item.pgno..end as u32 {
                 let ptr = Ptr { pgno: Pgno(pgno), birth: Txnid(item.birth) };
-                if !seen.insert(pgno) {
+                if !inserted(&mut seen, pgno)? {
                     return Err(damaged(ptr, Reason::Cycle));
                 }
                 store.page_verified(ptr, meta.used)?;

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::Mark;
@@ -212,19 +213,19 @@ impl WriteTxn {
             catalog::check_order(info, tree)?;
         }
         if known.is_none() {
+            let mut tables = self.tables.borrow_mut();
+            let missing = (info.same_name as usize + 1).saturating_sub(tables.len());
+            tables.try_extend(std::iter::repeat_n(None, missing))?;
+            drop(tables);
             self.remember(info, OpenTable { tree, changed: false });
         }
         Ok(tree)
     }
 
-    /// All handles of one name share what is known of the table.
+    /// All handles of one name share what is known of the table. After [`WriteTxn::tree`], which
+    /// has made room for it: what was changed must not be forgotten for want of memory.
     fn remember(&self, info: &TableInfo, table: OpenTable) {
-        let mut tables = self.tables.borrow_mut();
-        let id = info.same_name as usize;
-        if tables.len() <= id {
-            tables.resize(id + 1, None);
-        }
-        tables[id] = Some(table);
+        self.tables.borrow_mut()[info.same_name as usize] = Some(table);
     }
 
     /// Runs one change of a table (X1). `frugal`: it gives space back, so it may use the last
@@ -298,7 +299,10 @@ impl WriteTxn {
         self.pages_mut().set_frugal(frugal);
         let result = act(self);
         let result = match result {
-            Ok(result) => self.pages_mut().spill().map(|()| result),
+            Ok(result) => self.pages_mut().spill().and_then(|()| match self.pages().is_lost() {
+                true => Err(Error::OutOfMemory),
+                false => Ok(result),
+            }),
             Err(error) if is_refusal(&error) => {
                 self.broken = false;
                 return Err(error);
@@ -438,14 +442,14 @@ impl WriteTxn {
     ) -> std::result::Result<R, E> {
         self.check_usable()?;
         let depth = self.levels.len();
-        self.push_level();
+        self.push_level()?;
         // A panic in `work` leaves levels behind: the transaction is broken then, and is only
         // dropped.
         let result = work(self);
         assert_eq!(self.levels.len(), depth + 1, "W3: nested levels end in order");
         match result {
             Ok(result) if !self.broken => {
-                self.commit_level();
+                self.commit_level()?;
                 Ok(result)
             }
             Ok(_) => {
@@ -459,16 +463,20 @@ impl WriteTxn {
         }
     }
 
-    fn push_level(&mut self) {
-        self.pages_mut().push_level();
-        let tables = self.tables.borrow().clone();
+    fn push_level(&mut self) -> Result<()> {
+        let tables = copied(&self.tables.borrow())?;
+        self.levels.try_reserve(1)?;
+        self.pages_mut().push_level()?;
         self.levels.push(Level { main: self.main, tables, changed: self.changed });
+        Ok(())
     }
 
-    fn commit_level(&mut self) {
+    fn commit_level(&mut self) -> Result<()> {
         self.levels.pop().expect("W3: a level is open");
         self.pages_mut().commit_level();
         self.stamp = self.core.next_stamp();
+        self.broken = self.pages().is_lost();
+        if self.broken { Err(Error::OutOfMemory) } else { Ok(()) }
     }
 
     /// A level that failed in the middle of a change is whole again once it is undone.
@@ -479,7 +487,7 @@ impl WriteTxn {
         self.tables = RefCell::new(level.tables);
         self.changed = level.changed || !self.pages().is_untouched();
         self.stamp = self.core.next_stamp();
-        // Buffers of outer levels that could not be written are gone for good.
+        // What outer levels have lost is gone for good.
         self.broken = self.pages().is_lost();
     }
 

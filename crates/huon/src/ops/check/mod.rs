@@ -23,6 +23,7 @@ use crate::page::{META_BYTES, Meta, MetaFault, Ptr, Txnid, first_data_page, meta
 use crate::txn::Core;
 use std::ops::ControlFlow;
 
+pub(crate) use report::keep;
 pub use report::{CheckReport, Problem, TableReport};
 pub(crate) use tree::order_name;
 
@@ -148,8 +149,8 @@ impl<'s, 'a> Check<'s, 'a> {
             source: Verified { store: &core.store, used: meta.used },
             snapshot: meta.txnid,
             first,
-            used: Bitmap::new(limit),
-            free: Bitmap::new(limit),
+            used: Bitmap::new(limit)?,
+            free: Bitmap::new(limit)?,
             incomplete: false,
             meter: Meter::new(progress, 0),
             report,

@@ -1,5 +1,7 @@
 //! What a check found.
 
+use crate::alloc::copied;
+
 /// Problems that a report keeps; the others are only counted.
 const PROBLEMS_KEPT_MAX: usize = 1000;
 
@@ -54,6 +56,22 @@ pub struct TableReport {
     pub used_bytes: u64,
 }
 
+/// Keeps a problem if there are not too many yet, and there is memory for it.
+pub(crate) fn keep(
+    problems: &mut Vec<Problem>,
+    count_max: usize,
+    pgno: Option<u32>,
+    table: Option<&[u8]>,
+    text: impl FnOnce() -> String,
+) {
+    if problems.len() < count_max
+        && problems.try_reserve(1).is_ok()
+        && let Ok(table) = table.map(copied).transpose()
+    {
+        problems.push(Problem { pgno, table, text: text() });
+    }
+}
+
 /// The result of [`Env::check`](crate::Env::check).
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -99,8 +117,6 @@ impl CheckReport {
         text: impl FnOnce() -> String,
     ) {
         self.problem_count += 1;
-        if self.problems.len() < PROBLEMS_KEPT_MAX {
-            self.problems.push(Problem { pgno, table: table.map(<[u8]>::to_vec), text: text() });
-        }
+        keep(&mut self.problems, PROBLEMS_KEPT_MAX, pgno, table, text);
     }
 }

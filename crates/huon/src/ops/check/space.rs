@@ -1,6 +1,7 @@
 //! The free space of a snapshot: the items of its image, and the chunk pages they lead to.
 
 use super::Check;
+use crate::alloc::{Reserved, TryGrow};
 use crate::error::Result;
 use crate::page::{Chunk, Item, Ptr, Txnid};
 use crate::store::space::Ground;
@@ -17,7 +18,7 @@ impl Check<'_, '_> {
             past_pages: 0,
         };
         for item in items {
-            self.item(&mut walk, item, self.snapshot, None);
+            self.item(&mut walk, item, self.snapshot, None)?;
         }
         while let Some((ptr, above)) = walk.chains.pop() {
             self.chunk(&mut walk, ptr, above)?;
@@ -45,13 +46,18 @@ impl Check<'_, '_> {
         }
     }
 
-    fn item(&mut self, walk: &mut SpaceWalk, item: &Item, above: Txnid, on: Option<u32>) {
+    fn item(
+        &mut self,
+        walk: &mut SpaceWalk,
+        item: &Item,
+        above: Txnid,
+        on: Option<u32>,
+    ) -> Reserved<()> {
         if item.is_chain() {
             if item.freed > self.snapshot.0 {
                 self.report.add(Some(item.pgno), None, || "a chain has no owner yet".to_string());
             }
-            walk.chains.push((item.ptr(), above));
-            return;
+            return walk.chains.try_push((item.ptr(), above));
         }
         let (first, pages) = (item.pgno, item.page_count());
         let end = u64::from(first) + u64::from(pages);
@@ -59,7 +65,7 @@ impl Check<'_, '_> {
             self.report.add(on, None, || {
                 format!("free pages {first} to {} lie outside the file", end - 1)
             });
-            return;
+            return Ok(());
         }
         if item.birth > item.freed || item.freed > above.0 {
             self.report.add(Some(first), None, || {
@@ -71,6 +77,7 @@ impl Check<'_, '_> {
             false => self.report.free_pages += u64::from(pages),
         }
         self.mark(walk, first, end as u32);
+        Ok(())
     }
 
     fn mark(&mut self, walk: &mut SpaceWalk, first: u32, end: u32) {
@@ -107,11 +114,11 @@ impl Check<'_, '_> {
             }
         };
         if !chunk.next().is_none() {
-            walk.chains.push((chunk.next(), ptr.birth));
+            walk.chains.try_push((chunk.next(), ptr.birth))?;
         }
         for item in chunk.items() {
             match item {
-                Ok(item) => self.item(walk, &item, ptr.birth, Some(ptr.pgno.0)),
+                Ok(item) => self.item(walk, &item, ptr.birth, Some(ptr.pgno.0))?,
                 Err(reason) => {
                     self.incomplete = true;
                     self.report.add(Some(ptr.pgno.0), None, || reason.text().to_string());

@@ -105,7 +105,7 @@ impl Image {
         let mut check = Check::new(env.core(), &meta, &mut options).unwrap();
         check.space(&meta.items).unwrap();
         check.tables(&meta.main).unwrap();
-        let mut runs = Bitmap::new(meta.used);
+        let mut runs = Bitmap::new(meta.used).unwrap();
         for (_, run) in self.runs(&check.used) {
             for step in 0..run.pages(PAGE) {
                 runs.put(run.pgno.0 + step);
@@ -139,7 +139,7 @@ impl Image {
     }
 
     fn some_runs(&self) -> Vec<(u32, RunRef)> {
-        let mut all = Bitmap::new(self.meta.used);
+        let mut all = Bitmap::new(self.meta.used).unwrap();
         for pgno in self.pages_of(Kind::Leaf, 0) {
             all.put(pgno);
         }

@@ -1,12 +1,13 @@
 //! The trees of a snapshot: the main table, and the tables whose records it holds.
 
 use super::{Check, TableReport};
+use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::page::{
     AnyOrder, Branch, Cell, CustomOrder, HEADER_BYTES, KeyOrder, Leaf, OrderKind, PayloadKind, Ptr,
-    RunRef, Tree, Txnid, header,
+    Reason, RunRef, Tree, Txnid, header,
 };
-use crate::store::source::PageSource;
+use crate::store::source::{PageSource, damaged};
 use crate::tree::walk::{Spot, Visit, Visitor, walk};
 use crate::txn::names::{Names, Order};
 use std::cmp::Ordering;
@@ -46,7 +47,7 @@ impl Check<'_, '_> {
         let known = order_of(&core.names, name, tree.order);
         let order = known.unwrap_or(UNKNOWN);
         let report = TableReport {
-            name: name.to_vec(),
+            name: copied(name)?,
             order: order_name(tree.order),
             ordered: known.is_some(),
             depth: tree.depth,
@@ -62,10 +63,9 @@ impl Check<'_, '_> {
         let pages = [report.branch_pages, report.leaf_pages, report.run_pages];
         self.report.reachable_pages += pages.map(u64::from).iter().sum::<u64>();
         if !report.ordered {
-            self.report.tables_unordered.push(name.to_vec());
+            self.report.tables_unordered.try_push(copied(name)?)?;
         }
-        self.report.tables.push(report);
-        Ok(())
+        Ok(self.report.tables.try_push(report)?)
     }
 
     /// Notes damage that reading met; other errors end the check.
@@ -130,7 +130,7 @@ impl<'p> Visitor<'p> for TableCheck<'_, '_, '_, '_> {
         }
         self.report.used_bytes += HEADER_BYTES as u64;
         match page {
-            Visit::Branch(branch) => self.branch(spot, branch),
+            Visit::Branch(branch) => self.branch(spot, branch)?,
             Visit::Leaf(leaf) => self.leaf(spot, leaf)?,
         }
         self.check.meter.advance(self.check.page_bytes())
@@ -149,19 +149,29 @@ impl TableCheck<'_, '_, '_, '_> {
         self.check.report.add(Some(ptr.pgno.0), Some(self.name), || text.to_string());
     }
 
-    fn branch(&mut self, spot: &Spot<'_>, branch: Branch<'_>) {
+    /// Notes what is wrong with a page.
+    fn flaw(&mut self, ptr: Ptr, reason: Reason) -> Result<()> {
+        self.check.trouble(ptr.pgno.0, Some(self.name), damaged(ptr, reason))
+    }
+
+    fn branch(&mut self, spot: &Spot<'_>, branch: Branch<'_>) -> Result<()> {
         self.report.branch_pages += 1;
         self.report.used_bytes += branch.live_bytes() as u64;
         if let Err(reason) = branch.audit(self.order) {
-            self.add(spot.ptr, reason.text());
-            return;
+            return self.flaw(spot.ptr, reason);
         }
-        let separator = |i| branch.separator(i).ok().map(|separator| separator.to_vec(self.order));
+        let separator = |i: usize| -> Result<Option<Vec<u8>>> {
+            let separator = branch.separator(i).ok();
+            Ok(separator.map(|separator| separator.whole(self.order)).transpose()?)
+        };
         let count = branch.count();
-        if count > 1 && !self.within(spot, separator(1).as_deref(), separator(count - 1).as_deref())
-        {
-            self.add(spot.ptr, "its separators are not between those above it");
+        if count > 1 {
+            let (low, high) = (separator(1)?, separator(count - 1)?);
+            if !self.within(spot, low.as_deref(), high.as_deref()) {
+                self.add(spot.ptr, "its separators are not between those above it");
+            }
         }
+        Ok(())
     }
 
     /// Whether the lowest and the highest of some keys lie where the pages above say. A separator
@@ -185,7 +195,7 @@ impl TableCheck<'_, '_, '_, '_> {
         self.report.used_bytes += leaf.live_bytes() as u64;
         self.report.entries += leaf.count() as u64;
         match leaf.audit(self.order) {
-            Err(reason) => self.add(spot.ptr, reason.text()),
+            Err(reason) => self.flaw(spot.ptr, reason)?,
             Ok(()) if leaf.count() == 0 => self.add(spot.ptr, "it is a leaf without records"),
             Ok(()) => {
                 let (low, high) = (leaf.key(0).ok(), leaf.key(leaf.count() - 1).ok());
@@ -221,11 +231,11 @@ impl TableCheck<'_, '_, '_, '_> {
             },
             (PayloadKind::Table, Some(records)) => match Tree::decode(cell.payload) {
                 Ok(tree) if tree.changed <= spot.ptr.birth && !cell.key.is_empty() => {
-                    records.push((cell.key.to_vec(), tree, spot.ptr.birth));
+                    records.try_push((copied(cell.key)?, tree, spot.ptr.birth))?;
                 }
                 _ => {
                     self.check.incomplete = true;
-                    let name = cell.key.escape_ascii();
+                    let name = cell.key[..cell.key.len().min(64)].escape_ascii();
                     let text = format!("the record of table \"{name}\" makes no sense");
                     self.add(spot.ptr, &text);
                 }

@@ -8,6 +8,7 @@
 //! them, the youngest last.
 
 use super::Dump;
+use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
 use crate::ops::free::free_items;
@@ -31,7 +32,7 @@ impl<'s> Dump<'s, '_, '_> {
     /// Every wanted table, as much of it as can be read.
     pub(super) fn rescue(&mut self, wanted: Option<&[u8]>) -> Result<()> {
         let limit = self.meta.used.min(self.source.store.measure()?);
-        let mut met = Bitmap::new(limit);
+        let mut met = Bitmap::new(limit)?;
         let (main, top) = (self.meta.main, self.meta.txnid);
         let mut records: Vec<Record> = Vec::new();
         let mut damaged: Vec<(Vec<u8>, OrderKind)> = Vec::new();
@@ -42,7 +43,7 @@ impl<'s> Dump<'s, '_, '_> {
             let shown = wanted.map_or(own || !name.is_empty(), |wanted| *wanted == name);
             let lost = self.walk(&name, &tree, above, &mut met, shown)?;
             if lost {
-                damaged.push((name, tree.order));
+                damaged.try_push((name, tree.order))?;
             }
         }
         if damaged.is_empty() {
@@ -62,7 +63,7 @@ impl<'s> Dump<'s, '_, '_> {
     /// Reads the records of named tables; whether anything of the main table is lost.
     fn catalog(&mut self, records: &mut Vec<Record>) -> Result<bool> {
         let main = self.meta.main;
-        let mut met = Bitmap::new(self.source.used.min(self.source.store.measure()?));
+        let mut met = Bitmap::new(self.source.used.min(self.source.store.measure()?))?;
         let mut catalog = Catalog { records, met: &mut met, lost: false };
         let source = Verified { store: self.source.store, used: self.source.used };
         walk(&source, &main, self.meta.txnid, ANY, &mut catalog)?;
@@ -116,7 +117,7 @@ impl<'s> Dump<'s, '_, '_> {
     /// Writes all whole leaves that were not met, the oldest first.
     fn orphans(&mut self, name: &[u8], order: OrderKind, met: &mut Bitmap) -> Result<()> {
         let store = self.source.store;
-        let none = Bitmap::new(met.limit());
+        let none = Bitmap::new(met.limit())?;
         let mut leaves: Vec<Ptr> = Vec::new();
         for (start, pages) in met.gaps(&none, first_data_page(store.page_bytes)) {
             for pgno in start..start + pages {
@@ -126,14 +127,14 @@ impl<'s> Dump<'s, '_, '_> {
                 let ours = ptr.pgno.0 == pgno && ptr.birth <= self.meta.txnid && ptr.birth.0 != 0;
                 if ours && header::kind(page) == Some(Kind::Leaf) && store.seal.verify(page).is_ok()
                 {
-                    leaves.push(ptr);
+                    leaves.try_push(ptr)?;
                 }
             }
         }
         if leaves.is_empty() {
             return Ok(());
         }
-        leaves.sort_by_key(|ptr| ptr.birth);
+        leaves.sort_unstable_by_key(|ptr| (ptr.birth, ptr.pgno));
         self.header(name, order)?;
         for ptr in leaves {
             let page = store.page_verified(ptr, self.source.used)?;
@@ -230,7 +231,7 @@ impl<'p> Visitor<'p> for Catalog<'_> {
         for cell in leaf.cells().filter_map(|cell| cell.ok()) {
             match Tree::decode(cell.payload) {
                 Ok(tree) if cell.kind == PayloadKind::Table && !cell.key.is_empty() => {
-                    self.records.push((cell.key.to_vec(), tree, spot.ptr.birth));
+                    self.records.try_push((copied(cell.key)?, tree, spot.ptr.birth))?;
                 }
                 _ => {}
             }

@@ -1,5 +1,6 @@
 //! The header of a section.
 
+use crate::alloc::copied;
 use crate::error::Result;
 use crate::ops::text::{OnWait, TextReader, decode_hex};
 use crate::txn::names::Order;
@@ -88,16 +89,17 @@ impl Header {
             let Some(at) = line.iter().position(|&byte| byte == b'=') else {
                 return Err(text.error("a header line has the form word=value"));
             };
-            let (word, value) = (String::from_utf8_lossy(&line[..at]), &line[at + 1..]);
-            match &*word {
+            let word = std::str::from_utf8(&line[..at]).unwrap_or("a word that is not UTF-8");
+            let value = &line[at + 1..];
+            match word {
                 "HEADER" if value == b"END" => return Ok(Some(header)),
                 "huon_name" => {
-                    header.name = decode_hex(value).ok_or_else(|| text.error("no such name"))?;
+                    header.name = decode_hex(value)?.ok_or_else(|| text.error("no such name"))?;
                     exact = true;
                 }
                 "database" if exact => {}
-                "database" => header.name = value.to_vec(),
-                _ => header.line(text, &word, value, ignored)?,
+                "database" => header.name = copied(value)?,
+                _ => header.line(text, word, value, ignored)?,
             }
         }
     }
@@ -148,7 +150,8 @@ impl Header {
             word if DUPLICATES.contains(&word) || EXPECTED.contains(&word) => {}
             word => {
                 if ignored.len() < IGNORED_MAX && !ignored.iter().any(|known| known == word) {
-                    ignored.push(word.to_string());
+                    let known = copied(word.as_bytes())?;
+                    ignored.extend(String::from_utf8(known));
                 }
             }
         }

@@ -70,7 +70,7 @@ impl Seat {
             board,
             writer: Arc::new(Role::new(clients.clone(), RoleKind::Writer)),
             flusher: Arc::new(Role::new(clients.clone(), RoleKind::Flusher)),
-            slots: Arc::new(Slots::new(clients.clone())),
+            slots: Arc::new(Slots::new(clients.clone()).unwrap()),
             clients,
         }
     }

@@ -52,11 +52,11 @@ fn the_table_grows_and_others_see_it() {
         let held: Vec<Slot> = (0..1500).map(|_| a.read().0).collect();
         b.board.publish(b.seal(2));
         b.board.publish(b.seal(3));
-        assert_eq!(b.slots.list().len(), 1500);
+        assert_eq!(b.slots.list().unwrap().len(), 1500);
         assert_eq!(b.protected(), [1, 3]);
         assert_eq!(base, a.shared.words().as_ptr(), "growing moves nothing");
         held.into_iter().for_each(|slot| a.slots.release(slot));
-        assert_eq!(b.slots.list().len(), 0);
+        assert_eq!(b.slots.list().unwrap().len(), 0);
         a.leave();
         let held: Vec<Slot> = (0..1500).map(|_| b.read().0).collect();
         assert_eq!(b.board.fixed()[layout::SLOT_HIGH].load(word::Ordering::Relaxed), 1500);
@@ -86,7 +86,7 @@ fn the_dead_leave_no_slots() {
     }
     watcher.board.publish(watcher.seal(3));
     assert_eq!(watcher.protected(), [1, 3]);
-    assert_eq!(watcher.slots.list(), []);
+    assert_eq!(watcher.slots.list().unwrap(), []);
     let high = watcher.board.fixed()[layout::SLOT_HIGH].load(word::Ordering::Relaxed);
     assert!(high <= 2, "{high} slots for one reader at a time");
 }
@@ -103,10 +103,10 @@ fn the_dead_are_cleared_only_under_the_gate() {
     memory.kill();
     let gate = opener.gate();
     assert_eq!(watcher.protected(), [1, 3], "they protect nothing any more");
-    assert_eq!(watcher.slots.list().len(), 1, "P1");
+    assert_eq!(watcher.slots.list().unwrap().len(), 1, "P1");
     drop(gate);
     watcher.protected();
-    assert_eq!(watcher.slots.list(), []);
+    assert_eq!(watcher.slots.list().unwrap(), []);
 }
 
 #[test]
@@ -116,14 +116,14 @@ fn who_leaves_takes_its_slots_along() {
     let (b, _) = Seat::memory(&file);
     b.read();
     b.read();
-    let seen = a.slots.list();
+    let seen = a.slots.list().unwrap();
     assert_eq!(seen.len(), 2);
     assert_eq!((seen[0].client, seen[0].pid), (b.clients.me(), std::process::id()));
     assert_eq!((seen[0].txnid, seen[0].thread), (1, clock::thread_id()));
     assert!(a.clients.others_alive(&a.gate()).unwrap());
     assert_eq!(a.clients.list().unwrap().len(), 2);
     b.leave();
-    assert_eq!(a.slots.list(), []);
+    assert_eq!(a.slots.list().unwrap(), []);
     assert!(!a.clients.others_alive(&a.gate()).unwrap());
     assert_eq!(a.clients.list().unwrap().len(), 1);
 }
@@ -136,17 +136,17 @@ fn a_parked_reader_can_be_ousted() {
     a.board.publish(a.seal(2));
     let (slot, _) = b.read();
     a.board.publish(a.seal(3));
-    let running = a.slots.list()[0];
+    let running = a.slots.list().unwrap()[0];
     assert!(!a.slots.oust(&running), "it has promised nothing");
     b.slots.park(&slot).unwrap();
     assert!(b.slots.park(&slot).is_err());
     assert_eq!(a.protected(), [1, 2, 3], "a parked reader protects as any other");
     assert!(b.slots.unpark(&slot));
     b.slots.park(&slot).unwrap();
-    let parked = a.slots.list()[0];
+    let parked = a.slots.list().unwrap()[0];
     assert!(parked.parked && a.slots.oust(&parked) && !a.slots.oust(&parked));
     assert_eq!(a.protected(), [1, 3]);
-    assert!(a.slots.list()[0].ousted);
+    assert!(a.slots.list().unwrap()[0].ousted);
     assert!(!b.slots.unpark(&slot), "it was ousted");
     let index = slot.index();
     b.slots.release(slot);
@@ -170,7 +170,7 @@ fn lost_slots_are_not_touched() {
     let held = [other.read().0, other.read().0];
     assert!(lost.slots.claim().is_err());
     lost.slots.release(slot);
-    assert_eq!(other.slots.list().len(), 2);
+    assert_eq!(other.slots.list().unwrap().len(), 2);
     held.into_iter().for_each(|slot| other.slots.release(slot));
 }
 
@@ -218,7 +218,7 @@ fn false_counts_of_slots_are_errors() {
             poke(layout::SLOT_CAPACITY);
             let held: Vec<_> = (0..600).map_while(|_| a.slots.claim().ok()).collect();
             assert!(held.len() < 512, "there is no room for more");
-            assert_eq!(a.slots.list().len(), 1);
+            assert_eq!(a.slots.list().unwrap().len(), 1);
             held.into_iter().for_each(|slot| a.slots.release(slot));
             a.slots.release(slot);
             a.leave();

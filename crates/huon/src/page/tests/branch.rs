@@ -12,7 +12,7 @@ pub(super) fn same<O: KeyOrder>(case: &Case<O>, page: &[u8], model: &[Child], pr
     for (i, (separator, child)) in model.iter().enumerate() {
         assert_eq!(branch.child(i), *child);
         if i > 0 {
-            assert_eq!(branch.separator(i).unwrap().to_vec(order), *separator);
+            assert_eq!(branch.separator(i).unwrap().whole(order).unwrap(), *separator);
         }
     }
     for key in probes {

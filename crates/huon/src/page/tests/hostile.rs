@@ -18,7 +18,7 @@ fn read<O: KeyOrder>(order: O, page: &[u8], keys: &[Vec<u8>]) -> Result<(), Reas
     if let Ok(branch) = Branch::view(page, count) {
         let _ = branch.audit(order);
         for i in 0..branch.count() {
-            let _ = branch.separator(i).map(|separator| separator.to_vec(order));
+            let _ = branch.separator(i).map(|separator| separator.whole(order));
             let _ = branch.child(i);
         }
         for key in keys {

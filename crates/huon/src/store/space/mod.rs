@@ -24,9 +24,11 @@
 
 mod page_set;
 
+use crate::alloc::{Reserved, TryGrow, collected, filled};
 use crate::error::{Error, Result};
 use crate::page::{Chunk, Item, Pgno, Ptr, Reason, Txnid, chunk_capacity, write_chunk};
 use crate::planted;
+use crate::store::source::damaged;
 use page_set::PageSet;
 
 /// Inline items above which a commit moves groups of them into chunks.
@@ -48,7 +50,7 @@ const FREE_RUN_PAGES_MAX: u32 = 1 << 31;
 
 /// What the allocator needs from the outside.
 pub(crate) trait Ground {
-    /// The ids that must keep what they see: see [`Protected`]. Called at most once a transaction.
+    /// The ids that must keep what they see: see [`Protected`]. Answers at most once a transaction.
     fn protected(&self) -> Result<Protected>;
     /// A chunk page, fully verified, of a snapshot of `used` pages.
     fn chunk(&self, ptr: Ptr, used: u32) -> Result<Chunk<'_>>;
@@ -147,6 +149,9 @@ pub(crate) struct Space {
     protected: Option<Protected>,
     /// Deletes and commits may use the last pages of a full file.
     pub(crate) frugal: bool,
+    /// It is not known any more where every page is: for want of memory, or since a list could not
+    /// be read. The transaction can only be dropped.
+    pub(crate) lost: bool,
     pub(crate) counts: SpaceCounts,
 }
 
@@ -183,6 +188,7 @@ impl Space {
             lasting: Vec::new(),
             protected: None,
             frugal: false,
+            lost: false,
             counts: SpaceCounts::default(),
         }
     }
@@ -204,17 +210,19 @@ impl Space {
     /// Pages that leave the tree. `node`: they carry headers; large values do not.
     pub(crate) fn retire(&mut self, pgno: Pgno, pages: u32, birth: Txnid, node: bool) {
         assert!(birth <= self.txnid, "F1: a page from the future is retired");
-        self.retired.push(Item::run(pgno, pages, birth, self.txnid, node));
+        let kept = self.retired.try_push(Item::run(pgno, pages, birth, self.txnid, node));
+        self.lost |= kept.is_err();
     }
 
     /// Pages that an aborted level wrote: nobody sees them, and outer aborts bring nothing back.
     pub(crate) fn burn(&mut self, pgno: Pgno, pages: u32, node: bool) {
-        self.lasting.push(Item::run(pgno, pages, self.txnid, self.txnid, node));
+        let kept = self.lasting.try_push(Item::run(pgno, pages, self.txnid, self.txnid, node));
+        self.lost |= kept.is_err();
     }
 
     /// The pages are written before the transaction ends: from now on their numbers are its own.
     pub(crate) fn note_written(&mut self, pgno: Pgno, pages: u32) {
-        self.written.insert(pgno, pages);
+        self.lost |= self.written.insert(pgno, pages).is_err();
     }
 
     /// Numbers taken by this transaction and never written: free at once.
@@ -224,7 +232,8 @@ impl Space {
             !self.written.meets(pgno, pages),
             "P8, F3: a number that was written is handed out again under the same id"
         );
-        self.pool.push(FreeRun { pgno: pgno.0, pages, freed: self.txnid.0 });
+        let kept = self.pool.try_push(FreeRun { pgno: pgno.0, pages, freed: self.txnid.0 });
+        self.lost |= kept.is_err();
     }
 
     /// One page number.
@@ -294,9 +303,9 @@ impl Space {
 
     fn judge_once(&mut self, ground: &impl Ground) -> Result<()> {
         if !self.judged {
-            self.judged = true;
             assert!(self.protected.is_none(), "P13: a scan serves the transaction that made it");
             self.protected = Some(ground.protected()?);
+            self.judged = true;
             let items = std::mem::take(&mut self.items);
             self.judge(items)?;
             self.tidy_pool()?;
@@ -304,8 +313,14 @@ impl Space {
         Ok(())
     }
 
-    /// Sorts items into the pool and the held ones.
+    /// Sorts items into the pool and the held ones. An error leaves it open where they are.
     fn judge(&mut self, items: Vec<Item>) -> Result<()> {
+        let judged = self.judge_each(items);
+        self.lost |= judged.is_err();
+        judged
+    }
+
+    fn judge_each(&mut self, items: Vec<Item>) -> Result<()> {
         let protected =
             self.protected.as_ref().expect("F4: judged before the protected set was read");
         self.counts.items_judged += items.len() as u64;
@@ -316,7 +331,7 @@ impl Space {
                 return Err(Error::corrupt(item.pgno, Reason::Space.text()));
             }
             if item.is_chain() || protected.holds(item.birth, item.freed) {
-                self.items.push(item);
+                self.items.try_push(item)?;
             } else {
                 debug_assert!(
                     protected.all.iter().all(|&s| s < item.birth || item.freed <= s)
@@ -324,7 +339,7 @@ impl Space {
                     "P12: a page is handed out that a protected snapshot sees"
                 );
                 let (pgno, pages, freed) = (item.pgno, item.page_count(), item.freed);
-                self.pool.push(FreeRun { pgno, pages, freed });
+                self.pool.try_push(FreeRun { pgno, pages, freed })?;
             }
         }
         Ok(())
@@ -338,19 +353,25 @@ impl Space {
             .filter(|&i| self.items[i].is_chain() && protected.owner(&self.items[i]) == 0)
             .max_by_key(|&i| (self.items[i].birth, i));
         let Some(at) = newest else { return Ok(false) };
-        let chain = self.items.remove(at);
+        let chain = self.items[at];
         let ptr = chain.ptr();
         let chunk = ground.chunk(ptr, self.used)?;
-        let next = chunk.next();
-        let items: std::result::Result<Vec<Item>, Reason> = chunk.items().collect();
-        let items = items.map_err(|reason| Error::corrupt(ptr.pgno.0, reason.text()))?;
-        for item in items.iter().filter(|item| !item.is_chain()) {
-            self.check_listed(item, ptr)?;
+        let mut items = Vec::new();
+        items.try_reserve_exact(chunk.items().size_hint().0 + 1)?;
+        for item in chunk.items() {
+            let item = item.map_err(|reason| damaged(ptr, reason))?;
+            if !item.is_chain() {
+                self.check_listed(&item, ptr)?;
+            }
+            items.push(item);
         }
+        self.lasting.try_reserve(1)?;
+        // From here on the chunk is open.
+        self.items.remove(at);
         self.counts.chunks_opened += 1;
         self.lasting.push(Item::run(ptr.pgno, 1, ptr.birth, self.txnid, true));
-        if !next.is_none() {
-            self.items.push(Item::chain(next, Txnid(chain.freed)));
+        if !chunk.next().is_none() {
+            items.push(Item::chain(chunk.next(), Txnid(chain.freed)));
         }
         self.judge(items)?;
         Ok(true)
@@ -384,7 +405,7 @@ impl Space {
             }
             joins
         });
-        self.pool.sort_by_key(|run| (run.pages, run.freed));
+        self.pool.sort_unstable_by_key(|run| (run.pages, run.freed, run.pgno));
         Ok(())
     }
 
@@ -400,8 +421,7 @@ impl Space {
         self.tidy_pool()?;
         self.drop_tail(shrink.pages);
         let mut runs = std::mem::take(&mut self.items);
-        runs.append(&mut self.retired);
-        runs.append(&mut self.lasting);
+        runs.try_extend(self.retired.drain(..).chain(self.lasting.drain(..)))?;
         join_items(&mut runs)?;
         if planted::is(10) && runs.len() > 20 {
             runs.pop();
@@ -410,7 +430,7 @@ impl Space {
         if runs.len() + self.pool.len() > INLINE_ITEMS_MAX {
             runs = self.move_to_chunks(ground, runs, page_bytes, &mut chunks)?;
         }
-        runs.extend(self.pool.iter().map(FreeRun::item));
+        runs.try_extend(self.pool.iter().map(FreeRun::item))?;
         assert!(runs.len() <= INLINE_ITEMS_MAX, "F2: the inline items fit the meta");
         self.counts.chunks_written += chunks.len() as u64;
         let written = u32::try_from(chunks.len()).unwrap_or(u32::MAX);
@@ -463,45 +483,49 @@ impl Space {
             Some(protected) => protected,
             None => ground.protected()?,
         };
-        let mut groups = group_by_owner(&protected, items);
+        let mut groups = group_by_owner(&protected, items)?;
         let capacity = chunk_capacity(page_bytes);
         let mut inline = groups.iter().map(Group::inline_items).sum::<usize>() + self.pool.len();
         while inline > INLINE_ITEMS_LOW {
-            let group = self.next_group(&mut groups);
+            let group = self.next_group(&mut groups)?;
             let ptr = Ptr { pgno: self.take_for_chunk(ground)?, birth: self.txnid };
             let keep = group.items.len().saturating_sub(capacity);
-            let moved = group.items.split_off(keep);
+            let moved = &group.items[keep..];
             debug_assert!(
                 group.owner == 0 || moved.iter().all(|item| protected.owner(item) != 0),
                 "P15: what nobody holds waits for nobody"
             );
-            let mut page = vec![0; page_bytes];
-            write_chunk(&mut page, ptr, group.chain, &moved);
-            chunks.push((ptr, page));
+            let mut page = filled(0, page_bytes)?;
+            write_chunk(&mut page, ptr, group.chain, moved);
+            group.items.truncate(keep);
+            chunks.try_push((ptr, page))?;
             group.chain = ptr;
             inline = groups.iter().map(Group::inline_items).sum::<usize>() + self.pool.len();
         }
-        Ok(groups.into_iter().flat_map(Group::into_items).collect())
+        Ok(collected(groups.into_iter().flat_map(Group::into_items))?)
     }
 
     /// The group to move from: the largest; the reusable runs when they are more; the held items of
     /// all owners together when none has enough for a chunk of its own (then the oldest owner
     /// stands for all).
-    fn next_group<'g>(&mut self, groups: &'g mut Vec<Group>) -> &'g mut Group {
+    fn next_group<'g>(&mut self, groups: &'g mut Vec<Group>) -> Result<&'g mut Group> {
         let largest = groups.iter().map(|g| g.items.len()).max().unwrap_or(0);
         if self.pool.len() > largest.max(GROUP_ITEMS_MIN) {
             let free = self.pool.drain(..self.pool.len() - 1).map(|run| run.item());
             match groups.iter_mut().find(|g| g.owner == 0) {
-                Some(group) => group.items.extend(free),
-                None => groups.insert(0, Group::new(0, free.collect())),
+                Some(group) => group.items.try_extend(free)?,
+                None => {
+                    groups.try_reserve(1)?;
+                    groups.insert(0, Group::new(0, collected(free)?));
+                }
             }
         } else if largest < GROUP_ITEMS_MIN {
             let first = groups.partition_point(|g| g.owner == 0);
             let owner = groups[first].owner;
-            let items = groups.drain(first..).flat_map(Group::into_items).collect();
-            groups.push(Group::new(owner, items));
+            let items = collected(groups.drain(first..).flat_map(Group::into_items))?;
+            groups.try_push(Group::new(owner, items))?;
         }
-        groups.iter_mut().max_by_key(|g| g.items.len()).expect("there are items to move")
+        Ok(groups.iter_mut().max_by_key(|g| g.items.len()).expect("there are items to move"))
     }
 
     /// F2: from the pool, or from the frontier.
@@ -526,12 +550,12 @@ impl Group {
         Group { owner, items, chain: Ptr::NONE }
     }
 
-    fn add(&mut self, item: Item) {
+    fn add(&mut self, item: Item) -> Reserved<()> {
         if item.is_chain() && item.freed == self.owner && self.chain.is_none() {
             self.chain = item.ptr();
-        } else {
-            self.items.push(item);
+            return Ok(());
         }
+        self.items.try_push(item)
     }
 
     fn inline_items(&self) -> usize {
@@ -544,34 +568,29 @@ impl Group {
     }
 }
 
-fn group_by_owner(protected: &Protected, items: Vec<Item>) -> Vec<Group> {
-    let mut owned: Vec<(u64, Item)> =
-        items.into_iter().map(|item| (protected.owner(&item), item)).collect();
-    owned.sort_by_key(|(owner, item)| (*owner, item.freed));
+fn group_by_owner(protected: &Protected, items: Vec<Item>) -> Reserved<Vec<Group>> {
+    let mut owned = collected(items.into_iter().map(|item| (protected.owner(&item), item)))?;
+    owned.sort_unstable_by_key(|(owner, item)| (*owner, item.freed, item.pgno));
     let mut groups: Vec<Group> = Vec::new();
     for (owner, item) in owned {
-        match groups.last_mut() {
-            Some(group) if group.owner == owner => group.add(item),
-            _ => {
-                let mut group = Group::new(owner, Vec::new());
-                group.add(item);
-                groups.push(group);
-            }
+        if groups.last().is_none_or(|group| group.owner != owner) {
+            groups.try_push(Group::new(owner, Vec::new()))?;
         }
+        groups.last_mut().expect("it was just added").add(item)?;
     }
-    groups
+    Ok(groups)
 }
 
 /// Joins neighbouring pages with the same life. F1: a page that is there twice was freed twice, as
 /// two pointers of a damaged tree lead to it, or a damaged list names it.
 fn join_items(items: &mut Vec<Item>) -> Result<()> {
-    items.sort_by_key(|item| item.pgno);
+    items.sort_unstable_by_key(|item| (item.pgno, item.freed, item.birth));
     items.dedup_by(|next, item| item.absorb(next));
     let overlap = |pair: &[Item]| pair[0].pgno + pair[0].page_count() > pair[1].pgno;
     if let Some(at) = items.windows(2).position(overlap) {
         return Err(Error::corrupt(items[at + 1].pgno, Reason::Space.text()));
     }
-    items.sort_by_key(|item| item.freed);
+    items.sort_unstable_by_key(|item| (item.freed, item.pgno));
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
+use crate::alloc::Reserved;
 use crate::page::Pgno;
 use crate::store::pages::PgnoHasher;
 
@@ -13,10 +14,12 @@ const BITS: u32 = 64;
 pub(super) struct PageSet(HashMap<u32, u64, BuildHasherDefault<PgnoHasher>>);
 
 impl PageSet {
-    pub(super) fn insert(&mut self, pgno: Pgno, pages: u32) {
+    pub(super) fn insert(&mut self, pgno: Pgno, pages: u32) -> Reserved<()> {
         for (group, bits) in groups(pgno, pages) {
+            self.0.try_reserve(1)?;
             *self.0.entry(group).or_default() |= bits;
         }
+        Ok(())
     }
 
     /// Whether any of these pages is in the set.
@@ -49,7 +52,7 @@ mod tests {
         for (pgno, pages) in [(0, 1), (63, 1), (64, 1), (60, 8), (1, 200), (u32::MAX - 70, 70)] {
             let mut set = PageSet::default();
             assert!(!set.meets(Pgno(pgno), pages));
-            set.insert(Pgno(pgno), pages);
+            set.insert(Pgno(pgno), pages).unwrap();
             let (from, to) = (u64::from(pgno), u64::from(pgno) + u64::from(pages));
             for at in from.saturating_sub(130)..(to + 130).min(u64::from(u32::MAX)) {
                 for count in [1, 2, 63, 64, 65, 129] {
