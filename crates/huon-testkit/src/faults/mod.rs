@@ -12,6 +12,7 @@
 //! What fails, and where the environment lies, is said by a [`Ground`]; what is done by a
 //! [`workloads::Workload`].
 
+pub mod real;
 mod run;
 pub mod workloads;
 

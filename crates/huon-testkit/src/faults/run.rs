@@ -44,6 +44,8 @@ pub struct Run<'g> {
     poisoned: bool,
     /// An opening has succeeded.
     made: bool,
+    /// Nothing is left to do of what an unclean end makes necessary.
+    repaired: bool,
     /// Clients flush when they close.
     flushes: bool,
 }
@@ -83,6 +85,7 @@ impl<'g> Run<'g> {
             armed: false,
             poisoned: false,
             made: false,
+            repaired: false,
             flushes: true,
         }
     }
@@ -187,6 +190,7 @@ impl<'g> Run<'g> {
         self.newest = BTreeSet::from([state]);
         self.visible = self.newest.clone();
         self.kept.retain(|&kept| kept <= state);
+        self.repaired = env.recovery() == Recovery::Clean;
     }
 
     /// Commits what `work` does, and returns a ticket to wait for.
@@ -283,6 +287,7 @@ impl<'g> Run<'g> {
 
     /// The newest state is known: other commits that were in doubt have not happened.
     fn settle_on(&mut self, base: usize) {
+        self.repaired = true;
         assert!(self.newest.contains(&base), "writes on state {base}, not of {:?}", self.newest);
         let refuted: Vec<usize> = self.newest.iter().copied().filter(|&n| n > base).collect();
         self.newest = BTreeSet::from([base]);
@@ -413,7 +418,8 @@ impl<'g> Run<'g> {
     }
 
     /// A state that is about to be made by other means than [`Run::commit`]: its number.
-    pub fn begin_state(&mut self) -> Option<usize> {
+    /// With so many bytes behind it.
+    pub fn begin_state(&mut self, bytes: usize) -> Option<usize> {
         let env = self.env.clone()?;
         let txn = self.tried("begin", || env.write())?;
         let base = self.state_written(&txn);
@@ -421,7 +427,7 @@ impl<'g> Run<'g> {
         drop(txn);
         self.settle_on(base);
         let mut model = self.models[base].clone();
-        put_state(&mut model, self.models.len());
+        put_state(&mut model, &state_value(self.models.len(), bytes));
         self.models.push(model);
         Some(self.models.len() - 1)
     }
@@ -432,9 +438,9 @@ impl<'g> Run<'g> {
         self.ended(number, made, Durability::Durable);
     }
 
-    /// A write transaction that only notes the number of a state.
-    pub fn write_state(txn: &mut WriteTxn, number: usize) -> Result<(), Error> {
-        txn.create(&MAIN)?.put(txn, STATE, &(number as u32).to_le_bytes()).map(drop)
+    /// Notes the number of a state, with so many bytes behind it.
+    pub fn write_state(txn: &mut WriteTxn, number: usize, bytes: usize) -> Result<(), Error> {
+        txn.create(&MAIN)?.put(txn, STATE, &state_value(number, bytes)).map(drop)
     }
 
     /// Another environment has the newest state.
@@ -504,8 +510,10 @@ impl<'g> Run<'g> {
         let quiet = self.ground.fired() == fired;
         self.poisoned |= poisoned;
         match self.other.as_ref().map(Run::is_poisoned).unwrap_or(poisoned) {
-            // Whoever leaves flushes what is sealed.
-            false if quiet && how == Closing::Flushed => self.kept = self.newest.clone(),
+            // Whoever leaves flushes what is committed, if the repair is not still to be made.
+            false if quiet && how == Closing::Flushed && self.repaired => {
+                self.kept = self.newest.clone();
+            }
             false if quiet => {}
             false if self.other.is_some() => {}
             false => self.newest.append(&mut self.kept.clone()),
@@ -521,7 +529,7 @@ impl<'g> Run<'g> {
     /// Ends everything at once, as far as that can be done here.
     pub fn crash(&mut self, how: Crash) {
         if !self.ground.crash(how) {
-            return self.close();
+            return self.close_dirty();
         }
         self.unpark();
         (self.env, self.other) = (None, None);
@@ -585,20 +593,27 @@ impl<'g> Run<'g> {
     }
 }
 
-fn put_state(model: &mut Model, number: usize) {
+fn put_state(model: &mut Model, value: &[u8]) {
     let records = model.table_mut(TableId::MAIN).expect("the main table");
-    records.put(STATE.to_vec(), STATE, &(number as u32).to_le_bytes());
+    records.put(STATE.to_vec(), STATE, value);
+}
+
+/// The number of a state, and so many bytes behind it.
+fn state_value(number: usize, bytes: usize) -> Vec<u8> {
+    [&(number as u32).to_le_bytes()[..], &vec![b'.'; bytes]].concat()
 }
 
 fn number_of(value: Option<&[u8]>) -> usize {
-    value.map_or(0, |bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes")) as usize)
+    let number = value.map(|bytes| bytes.first_chunk().expect("a number of four bytes"));
+    number.map_or(0, |number| u32::from_le_bytes(*number) as usize)
 }
 
 /// Whether the error is one that a failing call explains. Damage never is, and neither is a role
 /// that somebody was left with.
 fn is_explained(error: &Error) -> bool {
     match error {
-        Error::Io(_) | Error::Poisoned | Error::TxnBroken | Error::MapFull => true,
+        Error::Io(_) | Error::Poisoned | Error::TxnBroken => true,
+        Error::MapFull | Error::OutOfMemory => true,
         Error::Busy(text) => !text.contains("was not free within"),
         _ => false,
     }
@@ -620,8 +635,8 @@ impl Edit<'_> {
 
     /// Notes the number of the state.
     fn mark(&mut self, number: usize) -> Result<(), Error> {
-        self.call(|txn| Run::write_state(txn, number))?;
-        put_state(self.model, number);
+        self.call(|txn| Run::write_state(txn, number, 0))?;
+        put_state(self.model, &state_value(number, 0));
         Ok(())
     }
 
@@ -654,6 +669,58 @@ impl Edit<'_> {
             records.delete(&id.order().sort_key(&key));
         }
         Ok(())
+    }
+
+    /// Puts key number `n` in the place of what was there, and compares that.
+    pub fn replace(&mut self, id: u8, n: u64, bytes: usize) -> Result<(), Error> {
+        let id = TableId(id);
+        let key = program::key(id.order(), self.page_bytes, n);
+        let value = Value { bytes, seed: !n }.make();
+        let old = self.call(|txn| txn.create(&id.def())?.replace(txn, &key, &value))?;
+        self.model.create(id);
+        let records = self.model.table_mut(id).expect("it was just created");
+        let sort_key = id.order().sort_key(&key);
+        assert_eq!(old.as_deref(), records.get(&sort_key).map(|value| &value[..]));
+        records.put(sort_key, &key, &value);
+        Ok(())
+    }
+
+    /// Goes through a table by a scan and a prefix, and counts.
+    pub fn scan(&mut self, id: u8) -> Result<(), Error> {
+        let id = TableId(id);
+        let count = self.model.table(id).map_or(0, |records| records.count());
+        let key = vec![b'm'; self.page_bytes / 3];
+        self.call(|txn| {
+            let Some(table) = txn.open(&id.def())? else { return Ok(()) };
+            let mut scan = table.scan();
+            scan.seek(&key);
+            while scan.prev(txn)?.is_some() {}
+            let mut found = 0;
+            while scan.next(txn)?.is_some() {
+                found += 1;
+            }
+            assert_eq!(found, count, "a scan shows every record once");
+            table.prefix(txn, &key)?.try_for_each(|record| record.map(drop))
+        })
+    }
+
+    /// Creates so many tables with long names, to be undone.
+    pub fn many_tables(&mut self, count: usize) -> Result<(), Error> {
+        let ended = self.call(|txn| {
+            txn.nested(|txn| {
+                for n in 0..count {
+                    let name = format!("{n:04}-{}", "long name ".repeat(4));
+                    let table = txn.create(&TableDef::<Bytes, Bytes>::named(name))?;
+                    table.put(txn, b"key", b"value")?;
+                }
+                assert!(txn.table_names()?.len() >= count);
+                Err::<(), _>(Error::Invalid("undone"))
+            })
+        });
+        match ended {
+            Err(Error::Invalid(_)) => Ok(()),
+            other => other,
+        }
     }
 
     /// Empties a table.

@@ -19,7 +19,7 @@ pub struct Workload {
 }
 
 /// All of them.
-pub const ALL: [Workload; 27] = [
+pub const ALL: [Workload; 31] = [
     Workload { name: "open new", before: nothing, during: open_and_use },
     Workload { name: "open", before: closed, during: open_and_use },
     Workload { name: "join", before: open_elsewhere, during: open_and_use },
@@ -36,6 +36,8 @@ pub const ALL: [Workload; 27] = [
     Workload { name: "tickets", before: filled, during: tickets },
     Workload { name: "spill", before: filled, during: spill },
     Workload { name: "nested", before: filled, during: nested },
+    Workload { name: "nested beside readers", before: readers_elsewhere, during: nested },
+    Workload { name: "nested among pieces", before: in_pieces, during: nested },
     Workload { name: "abort", before: filled, during: abort },
     Workload { name: "growth", before: filled, during: growth },
     Workload { name: "shrink", before: full_of_free_pages, during: shrink },
@@ -45,8 +47,10 @@ pub const ALL: [Workload; 27] = [
     Workload { name: "readers elsewhere", before: readers_elsewhere, during: small_durable },
     Workload { name: "close", before: lazily_filled, during: close_twice },
     Workload { name: "copy", before: filled, during: copy },
+    Workload { name: "copy of pieces", before: in_pieces, during: copy },
     Workload { name: "load", before: filled, during: load },
     Workload { name: "look", before: filled, during: look },
+    Workload { name: "look at pieces", before: in_pieces, during: look },
 ];
 
 fn nothing(_: &mut Run<'_>) {}
@@ -113,6 +117,14 @@ fn full_of_free_pages(run: &mut Run<'_>) {
 fn full_of_values(run: &mut Run<'_>) {
     filled(run);
     run.commit(Durable, |edit| (0..350).try_for_each(|n| edit.put_pages(8, n, 1)));
+}
+
+/// Free space in so many pieces that its list needs pages of its own.
+fn in_pieces(run: &mut Run<'_>) {
+    full_of_values(run);
+    run.commit(Durable, |edit| (0..350).step_by(2).try_for_each(|n| edit.delete(8, n)));
+    run.unpark();
+    run.commit(Durable, |edit| edit.put(2, 4, 61));
 }
 
 /// As many readers as the lock file has slots for at first, but for a few.
@@ -219,7 +231,12 @@ fn spill(run: &mut Run<'_>) {
     run.commit(Durable, |edit| (0..70).try_for_each(|n| edit.delete(12, n * 3)));
 }
 
+/// Levels that are kept, undone, and fail; in the first one, before anything else wanted a page.
 fn nested(run: &mut Run<'_>) {
+    run.commit(Lazy, |edit| {
+        edit.nested(true, |edit| edit.put(12, 3, 50))?;
+        edit.put(2, 1, 30)
+    });
     run.commit(Lazy, |edit| {
         (0..10).try_for_each(|n| edit.put(2, n * 2, 35))?;
         edit.nested(true, |edit| {
@@ -273,6 +290,9 @@ fn chunks(run: &mut Run<'_>) {
 fn tables(run: &mut Run<'_>) {
     run.commit(Durable, |edit| (1..6).try_for_each(|n| edit.put(n * 2, 1, 20)));
     run.commit(Lazy, |edit| {
+        edit.many_tables(90)?;
+        (0..9).try_for_each(|n| edit.replace(2, n, 6000))?;
+        edit.scan(2)?;
         edit.drop_table(4)?;
         edit.clear(2)?;
         edit.put(2, 1, 20)
@@ -283,6 +303,10 @@ fn tables(run: &mut Run<'_>) {
 /// More readers than the lock file has slots for at first.
 fn many_readers(run: &mut Run<'_>) {
     run.park_many(12);
+    if let Some(env) = run.env() {
+        let holders = run.tried("holders", || env.holders());
+        assert!(holders.is_none_or(|holders| holders.len() > 512));
+    }
     run.commit(Durable, |edit| edit.put(2, 1, 34));
     run.unpark();
     run.commit(Durable, |edit| edit.put(2, 1, 35));
@@ -298,7 +322,7 @@ fn close_twice(run: &mut Run<'_>) {
 /// Copies the snapshot, page by page and packed; a packed copy is built in a file.
 fn copy(run: &mut Run<'_>) {
     let Some(env) = run.env() else { return };
-    let mut bytes = Vec::with_capacity(1 << 20);
+    let mut bytes = Vec::with_capacity(64 << 20);
     let copied =
         run.tried("copy", || env.copy_to_writer(&mut bytes, &mut CopyOptions::new()).map(drop));
     if copied.is_some() {
@@ -322,11 +346,13 @@ fn copy(run: &mut Run<'_>) {
 /// Loads one record, in one commit.
 fn load(run: &mut Run<'_>) {
     for _ in 0..2 {
-        let Some(number) = run.begin_state() else { return };
+        const BYTES: usize = 20_000;
+        let Some(number) = run.begin_state(BYTES) else { return };
         let scratch = SimDisk::new(1 << 20).expect("a machine of its own").quiet();
         let env = Env::options().open_simulated(&scratch).expect("an environment for the text");
-        env.update(|txn| Run::write_state(txn, number)).expect("one record");
-        let mut text = Vec::new();
+        env.update(|txn| Run::write_state(txn, number, BYTES)).expect("one record");
+        // A header may have lines that mean nothing.
+        let mut text = [b"VERSION=3\n", &[b'x'; 5000][..], b"=5\n"].concat();
         env.dump(&mut text, &mut DumpOptions::new()).expect("the text");
         let Some(env) = run.env() else { return };
         let loaded = run.call(|| env.load(&mut text.as_slice(), &mut LoadOptions::new()).map(drop));
@@ -342,7 +368,7 @@ fn look(run: &mut Run<'_>) {
     }
     run.tried("stat", || env.stat());
     run.tried("info", || env.info());
-    let mut text = Vec::with_capacity(1 << 20);
+    let mut text = Vec::with_capacity(64 << 20);
     run.tried("dump", || env.dump(&mut text, &mut DumpOptions::new()));
     let rescued = run.tried("rescue", || env.dump(&mut text, &mut DumpOptions::new().rescue(true)));
     assert!(rescued.is_none_or(|report| report.skipped_count == 0), "nothing is damaged");

@@ -1,0 +1,97 @@
+//! Real files: the ground for faults that happen below the engine, to allocations and system calls.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+use huon::{Env, Error, Options};
+
+use super::{Crash, Ground};
+
+/// What makes things fail.
+pub trait Trigger {
+    /// Lets faults happen on this thread, or not.
+    fn arm(&self, on: bool);
+    /// How often something was made to fail.
+    fn fired(&self) -> u64;
+    /// See [`Ground::reads_fail`].
+    fn reads_fail(&self) -> bool;
+}
+
+/// An environment in real files, in a directory that vanishes with it.
+pub struct Files<T> {
+    trigger: T,
+    directory: tempfile::TempDir,
+    /// The data file; another one after each power cut.
+    path: RefCell<PathBuf>,
+    cuts: RefCell<u32>,
+}
+
+impl<T: Trigger> Files<T> {
+    /// An empty directory; in memory where that can be had, since flushes are not what is tried.
+    pub fn new(trigger: T) -> Files<T> {
+        let memory = Path::new("/dev/shm");
+        let directory = match memory.is_dir() {
+            true => tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir()),
+            false => tempfile::tempdir(),
+        };
+        let directory = directory.expect("a directory for an environment");
+        let path = RefCell::new(directory.path().join("data.huon"));
+        Files { trigger, directory, path, cuts: RefCell::new(0) }
+    }
+
+    /// A copy of the data file as it is now, without a lock file: a machine that was switched off
+    /// and had flushed everything by chance.
+    fn cut(&self) -> PathBuf {
+        *self.cuts.borrow_mut() += 1;
+        let path = self.directory.path().join(format!("cut-{}.huon", self.cuts.borrow()));
+        // There may be none yet.
+        let _ = std::fs::copy(&*self.path.borrow(), &path);
+        path
+    }
+}
+
+impl<T: Trigger> Ground for Files<T> {
+    fn open(&self, options: &Options) -> Result<Env, Error> {
+        options.open(&*self.path.borrow())
+    }
+
+    fn open_healthy(&self, options: &Options) -> Result<Env, Error> {
+        options.open(&*self.path.borrow())
+    }
+
+    fn arm(&self, on: bool) {
+        self.trigger.arm(on);
+    }
+
+    fn reads_fail(&self) -> bool {
+        self.trigger.reads_fail()
+    }
+
+    fn fired(&self) -> u64 {
+        self.trigger.fired()
+    }
+
+    fn image(&self) -> Vec<u8> {
+        std::fs::read(&*self.path.borrow()).unwrap_or_default()
+    }
+
+    fn after_kill(&self, _: &Options) -> Option<Result<Env, Error>> {
+        None
+    }
+
+    fn after_power_cut(&self, options: &Options) -> Option<Result<Env, Error>> {
+        Some(options.open(self.cut()))
+    }
+
+    fn crash(&self, how: Crash) -> bool {
+        if how == Crash::PowerCut {
+            let path = self.cut();
+            *self.path.borrow_mut() = path;
+        }
+        how == Crash::PowerCut
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        Some(self.directory.path())
+    }
+}
