@@ -152,7 +152,9 @@ impl Case {
     fn run(&self) -> (u64, bool) {
         let name = self.name();
         now_running(&name);
-        (MET.set(0), FIRED.set(0), ORDER.set((self.number, self.for_good)));
+        MET.set(0);
+        FIRED.set(0);
+        ORDER.set((self.number, self.for_good));
         let setup = &SETUPS[self.setup];
         let files = Files::new(Allocations);
         let mut run = Run::new(&files, setup.page_bytes, &setup.options());

@@ -13,7 +13,10 @@ pub(crate) fn free_items(store: &Store, meta: &Meta, mut each: impl FnMut(&Item)
     let mut chains: Vec<Ptr> = Vec::new();
     let mut take = |item: &Item, chains: &mut Vec<Ptr>| match item.is_chain() {
         true => chains.try_push(item.ptr()),
-        false => Ok(each(item)),
+        false => {
+            each(item);
+            Ok(())
+        }
     };
     meta.items.iter().try_for_each(|item| take(item, &mut chains))?;
     let mut chunk_pages = 0;
