@@ -13,9 +13,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use huon::{Env, Options};
-use huon_testkit::faults::Run;
 use huon_testkit::faults::real::{Files, Trigger};
 use huon_testkit::faults::workloads;
+use huon_testkit::faults::{Manner, Run};
 use huon_testkit::figures;
 use huon_testkit::history::panic_text;
 use huon_testkit::scale;
@@ -132,7 +132,7 @@ struct Case {
     setup: usize,
     number: u64,
     for_good: bool,
-    alone: bool,
+    manner: Manner,
 }
 
 impl Case {
@@ -144,7 +144,7 @@ impl Case {
             SETUPS[self.setup].spill_pages,
             self.number,
             if self.for_good { "from then on" } else { "once" },
-            if self.alone { "alone" } else { "with another" },
+            self.manner,
         )
     }
 
@@ -159,7 +159,7 @@ impl Case {
         let files = Files::new(Allocations);
         let mut run = Run::new(&files, setup.page_bytes, &setup.options());
         let workload = &workloads::ALL[self.workload];
-        let ran = catch_unwind(AssertUnwindSafe(|| run.whole(workload, self.alone)));
+        let ran = catch_unwind(AssertUnwindSafe(|| run.whole(workload, self.manner)));
         ARMED.set(false);
         now_running("");
         if let Err(panic) = ran {
@@ -204,8 +204,8 @@ fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for setup in 0..SETUPS.len() {
         for workload in 0..workloads::ALL.len() {
-            for alone in [true, false] {
-                let none = Case { workload, setup, number: u64::MAX, for_good: false, alone };
+            for manner in Manner::ALL {
+                let none = Case { workload, setup, number: u64::MAX, for_good: false, manner };
                 let (met, _) = none.run();
                 let both = |number| [(number, false), (number, true)];
                 let all = (0..met).flat_map(both).map(|(number, for_good)| Case {
@@ -213,11 +213,11 @@ fn cases() -> Vec<Case> {
                     for_good,
                     ..none
                 });
-                // Half of them alone: what only the closing differs in is tried both ways.
-                let half = |case: &Case| {
-                    (case.number + u64::from(case.for_good)) % 2 == u64::from(case.alone)
+                // The manners take turns.
+                let its = |case: &Case| {
+                    Manner::of(case.number + 3 * u64::from(case.for_good)) == case.manner
                 };
-                cases.extend(all.filter(half));
+                cases.extend(all.filter(its));
             }
         }
     }

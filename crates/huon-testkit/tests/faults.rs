@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use huon::sim::{FaultCall, FaultPlan, SimDisk, Torn};
 use huon::{Bytes, Env, Error, Options, TableDef};
 use huon_testkit::faults::workloads;
-use huon_testkit::faults::{Crash, Ground, Run};
+use huon_testkit::faults::{Crash, Ground, Manner, Run};
 use huon_testkit::figures;
 use huon_testkit::history::panic_text;
 use huon_testkit::scale;
@@ -174,7 +174,7 @@ struct Case {
     error: usize,
     torn: usize,
     for_good: bool,
-    alone: bool,
+    manner: Manner,
 }
 
 impl Case {
@@ -188,7 +188,7 @@ impl Case {
             ERRORS[self.error].0,
             TORN[self.torn].0,
             if self.for_good { "from then on" } else { "once" },
-            if self.alone { "alone" } else { "with another" },
+            self.manner,
         )
     }
 
@@ -205,7 +205,7 @@ impl Case {
 
     fn run(&self) {
         let plan = self.plan();
-        run(self.workload, &SETUPS[self.setup], &plan, self.alone, &self.name());
+        run(self.workload, &SETUPS[self.setup], &plan, self.manner, &self.name());
         assert!(plan.fired() > 0, "{}: nothing failed", self.name());
         assert_eq!(plan.first_fired(), Some(self.call), "{}", self.name());
     }
@@ -218,14 +218,14 @@ fn name_of(workload: usize) -> &'static str {
 }
 
 /// Runs a workload; panics with its name if anything is wrong.
-fn run(workload: usize, setup: &Setup, plan: &FaultPlan, alone: bool, name: &str) {
+fn run(workload: usize, setup: &Setup, plan: &FaultPlan, manner: Manner, name: &str) {
     let mut errors = Vec::new();
     let ran = catch_unwind(AssertUnwindSafe(|| match workloads::ALL.get(workload) {
         Some(workload) => {
             let ground = Simulated::new(plan);
             let options = setup.options();
             let mut run = Run::new(&ground, setup.page_bytes, &options);
-            let ran = catch_unwind(AssertUnwindSafe(|| run.whole(workload, alone)));
+            let ran = catch_unwind(AssertUnwindSafe(|| run.whole(workload, manner)));
             errors = run.errors().to_vec();
             ran.unwrap_or_else(|panic| resume_unwind(panic));
         }
@@ -240,13 +240,14 @@ fn run(workload: usize, setup: &Setup, plan: &FaultPlan, alone: bool, name: &str
     }
 }
 
-/// Every case there is, from runs in which nothing fails.
+/// Every case there is, from runs in which nothing fails. The manners take turns, and so do half of
+/// the errors with all setups but the first.
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for (setup, workload, alone) in runs() {
+    for (setup, workload, manner) in runs() {
         let plan = FaultPlan::new();
-        let name = format!("{}/{}", name_of(workload), SETUPS[setup].page_bytes);
-        run(workload, &SETUPS[setup], &plan, alone, &name);
+        let name = format!("{}/{}/{manner}", name_of(workload), SETUPS[setup].page_bytes);
+        run(workload, &SETUPS[setup], &plan, manner, &name);
         // Who waits in vain makes the same calls again and again.
         let calls = if workload < workloads::ALL.len() { usize::MAX } else { 12 };
         for (number, call) in plan.met().into_iter().enumerate().take(calls) {
@@ -254,9 +255,9 @@ fn cases() -> Vec<Case> {
                 // Torn writes take turns.
                 let torn = (number + error) % TORN.len() * usize::from(call == FaultCall::Write);
                 let number = number as u64;
-                let case = Case { workload, setup, number, call, error, torn, for_good, alone };
-                // Half of them alone: what only the closing differs in is tried both ways.
-                if (number as usize + error + usize::from(for_good)) % 2 == usize::from(alone) {
+                let turn = number + error as u64 + 3 * u64::from(for_good);
+                let case = Case { workload, setup, number, call, error, torn, for_good, manner };
+                if Manner::of(turn) == manner && (setup == 0 || turn / 4 % 2 == setup as u64 % 2) {
                     cases.push(case);
                 }
             }
@@ -265,14 +266,14 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Setups, workloads, and whether the client under test is alone.
-fn runs() -> impl Iterator<Item = (usize, usize, bool)> {
+/// Setups, workloads, and manners.
+fn runs() -> impl Iterator<Item = (usize, usize, Manner)> {
     let workloads = 0..workloads::ALL.len();
     let all = (0..SETUPS.len())
-        .flat_map(move |setup| workloads.clone().map(move |workload| (setup, workload)))
-        .flat_map(|(setup, workload)| [(setup, workload, true), (setup, workload, false)]);
+        .flat_map(move |setup| workloads.clone().map(move |workload| (setup, workload)));
     let refused = workloads::ALL.len()..workloads::ALL.len() + REFUSED.len();
-    all.chain(refused.flat_map(|workload| [(0, workload, true), (0, workload, false)]))
+    all.chain(refused.map(|workload| (0, workload)))
+        .flat_map(|(setup, workload)| Manner::ALL.map(|manner| (setup, workload, manner)))
 }
 
 /// All cases in a proof; else a part of them, every tenth unless told otherwise, and as many more

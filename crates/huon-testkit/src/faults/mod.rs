@@ -22,6 +22,37 @@ use huon::{Env, Error, Options};
 
 pub use run::{Edit, Run, Tried};
 
+/// How a workload is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Manner {
+    /// Nobody else looks at the environment before it is closed.
+    pub alone: bool,
+    /// Kills and power cuts come after closing, not before it.
+    pub cut_late: bool,
+}
+
+impl Manner {
+    /// All of them.
+    pub const ALL: [Manner; 4] = [
+        Manner { alone: false, cut_late: false },
+        Manner { alone: true, cut_late: true },
+        Manner { alone: false, cut_late: true },
+        Manner { alone: true, cut_late: false },
+    ];
+
+    /// Manners take turns.
+    pub fn of(number: u64) -> Manner {
+        Manner::ALL[(number % 4) as usize]
+    }
+}
+
+impl std::fmt::Display for Manner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.alone { "alone" } else { "with another" })?;
+        f.write_str(if self.cut_late { ", cut late" } else { "" })
+    }
+}
+
 /// A machine on which calls of one client fail.
 pub trait Ground {
     /// Opens the client under test. What it does fails as planned while armed.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use huon::{Bytes, Durability, Env, Error, Options, ReadTxn, Recovery, TableDef, Ticket, WriteTxn};
 
 use super::workloads::Workload;
-use super::{Armed, Crash, Ground};
+use super::{Armed, Crash, Ground, Manner};
 use crate::audit::audit;
 use crate::model::{Model, TableId};
 use crate::program::{self, Value};
@@ -90,18 +90,23 @@ impl<'g> Run<'g> {
         }
     }
 
-    /// Runs a workload from beginning to end; panics with what is wrong. `alone`: nobody else looks
-    /// at the environment before it is closed.
-    pub fn whole(&mut self, workload: &Workload, alone: bool) {
+    /// Runs a workload from beginning to end; panics with what is wrong.
+    pub fn whole(&mut self, workload: &Workload, manner: Manner) {
         (workload.before)(self);
         assert!(self.errors.is_empty(), "errors before anything failed: {:?}", self.errors);
         self.armed = true;
         (workload.during)(self);
         self.look("after the workload");
-        if !alone {
+        if !manner.alone {
             self.go_on();
         }
+        if !manner.cut_late {
+            self.cut("before closing");
+        }
         self.end();
+        if manner.cut_late {
+            self.cut("after closing");
+        }
         self.armed = false;
         if self.ground.fired() == 0 {
             assert!(self.errors.is_empty(), "errors without a fault: {:?}", self.errors);
@@ -476,9 +481,8 @@ impl<'g> Run<'g> {
         self.armed = armed;
     }
 
-    /// What a kill or a power cut would leave, then everybody closes.
+    /// Everybody closes.
     fn end(&mut self) {
-        self.cut("before closing");
         self.close();
         if let Some(other) = self.other.take() {
             let armed = std::mem::replace(&mut self.armed, false);
@@ -486,7 +490,6 @@ impl<'g> Run<'g> {
             self.close();
             self.armed = armed;
         }
-        self.cut("after closing");
     }
 
     /// Closes the client under test.
