@@ -47,6 +47,25 @@ fn the_ceiling_of_ids_forces_a_flush_point() {
     assert!(board.durable_info().unwrap().ceiling > next);
 }
 
+/// Who waits for the flusher's role looks whether the environment is sound, and may get the role
+/// right after somebody's flush failed. The next flush of the same machine succeeds, without what
+/// the failed one lost.
+#[test]
+fn nobody_flushes_after_a_failed_flush_though_he_asked_before() {
+    let disk = SimDisk::new(8 << 20).unwrap().lossy();
+    let env = options().open_simulated(&disk).unwrap();
+    let kept = put(&env, 1, Durability::Durable);
+    put(&env, 2, Durability::Lazy);
+    let core = env.core();
+    disk.fail_syncs(1);
+    assert!(matches!(env.sync(), Err(Error::Io(_))));
+    // What he does who had looked before that.
+    assert!(matches!(core.try_flusher(), Err(Error::Poisoned)));
+    assert!(matches!(core.note_newest(), Err(Error::Poisoned)));
+    assert_eq!(env.durable_id(), kept);
+    assert!(core.flusher.holder().is_none(), "the role is free again");
+}
+
 /// The machine after all processes died: the same boot, the same lock file.
 fn after_kill(disk: &SimDisk) -> SimDisk {
     disk.after_crash(&disk.image(), true).unwrap().with_lock_image(&disk.lock_image())

@@ -53,10 +53,8 @@ impl Core {
             }
             self.check_writable()?;
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            match self.flusher.try_acquire()? {
-                Some(_) => {
-                    let _role = Release(&self.flusher);
-                    reach(Point::FlusherTaken);
+            match self.try_flusher()? {
+                Some(_role) => {
                     self.flush_newest(meta)?;
                     if !self.is_flushed(txnid, meta) {
                         // Trying again would lead here for ever.
@@ -91,13 +89,22 @@ impl Core {
             return Ok(false);
         }
         self.check_writable()?;
-        if self.flusher.try_acquire()?.is_none() {
-            return Ok(false);
-        }
-        let _role = Release(&self.flusher);
-        reach(Point::FlusherTaken);
+        let Some(_role) = self.try_flusher()? else { return Ok(false) };
         self.flush_newest(MetaFlush::Now)?;
         Ok(true)
+    }
+
+    /// Takes the flusher's role if nobody living has it. Looks only then whether the environment is
+    /// poisoned: the last holder's flush may have failed while this one was asking, and the next
+    /// one would succeed without what that one lost.
+    pub(crate) fn try_flusher(&self) -> Result<Option<Release<'_>>> {
+        if self.flusher.try_acquire()?.is_none() {
+            return Ok(None);
+        }
+        let role = Release(&self.flusher);
+        reach(Point::FlusherTaken);
+        self.check_poisoned()?;
+        Ok(Some(role))
     }
 
     /// Flushes the newest sealed snapshot. The caller holds the flusher's role.
@@ -128,11 +135,10 @@ impl Core {
     /// flight; the durable one is what it was.
     pub(crate) fn note_newest(&self) -> Result<()> {
         let board = &self.store.board;
-        if board.sealed() == board.durable() || self.flusher.try_acquire()?.is_none() {
+        if board.sealed() == board.durable() {
             return Ok(());
         }
-        let _role = Release(&self.flusher);
-        reach(Point::FlusherTaken);
+        let Some(_role) = self.try_flusher()? else { return Ok(()) };
         // P4: what is in flight already comes first, and cannot be had without a flush.
         if let Some(plan) = board.unfinished_flush()? {
             self.carry_out(&plan)?;

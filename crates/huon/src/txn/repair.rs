@@ -15,7 +15,7 @@ use crate::failpoint::{Point, reach};
 use crate::os::{Flag, Plan};
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Meta, MetaFault, Txnid};
 use crate::txn::commit::FLUSH_LOOK;
-use crate::txn::{Core, Release, tail};
+use crate::txn::{Core, tail};
 
 impl Core {
     /// Repairs if it is due. The caller holds the writer's role.
@@ -23,10 +23,12 @@ impl Core {
         if !self.is_repair_due() {
             return Ok(());
         }
-        while self.flusher.try_acquire()?.is_none() {
-            self.store.board.wait_bell(self.store.board.bell(), FLUSH_LOOK);
-        }
-        let _role = Release(&self.flusher);
+        let _role = loop {
+            match self.try_flusher()? {
+                Some(role) => break role,
+                None => self.store.board.wait_bell(self.store.board.bell(), FLUSH_LOOK),
+            };
+        };
         self.repair()
     }
 
