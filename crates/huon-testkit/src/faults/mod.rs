@@ -20,7 +20,7 @@ use std::path::Path;
 
 use huon::{Env, Error, Options};
 
-pub use run::{Edit, Run, Tried};
+pub use run::{Edit, Run, SystemErrors, Tried};
 
 /// How a workload is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

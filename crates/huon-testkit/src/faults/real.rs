@@ -34,9 +34,22 @@ impl<T: Trigger> Files<T> {
             true => tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir()),
             false => tempfile::tempdir(),
         };
-        let directory = directory.expect("a directory for an environment");
+        Files::of(trigger, directory.expect("a directory for an environment"))
+    }
+
+    /// An empty directory in another one.
+    pub fn within(directory: &Path, trigger: T) -> Files<T> {
+        Files::of(trigger, tempfile::tempdir_in(directory).expect("a directory in that one"))
+    }
+
+    fn of(trigger: T, directory: tempfile::TempDir) -> Files<T> {
         let path = RefCell::new(directory.path().join("data.huon"));
         Files { trigger, directory, path, cuts: RefCell::new(0) }
+    }
+
+    /// What makes things fail.
+    pub fn trigger(&self) -> &T {
+        &self.trigger
     }
 
     /// A copy of the data file as it is now, without a lock file: a machine that was switched off

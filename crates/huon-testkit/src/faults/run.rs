@@ -1,6 +1,6 @@
 //! A workload under way: what was done, what may be there, and the comparison with what is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use huon::{Bytes, Durability, Env, Error, Options, ReadTxn, Recovery, TableDef, Ticket, WriteTxn};
@@ -16,6 +16,9 @@ const MAIN: TableDef<Bytes, Bytes> = TableDef::main();
 
 /// How a call of the engine ended that may fail.
 pub type Tried<T> = Option<T>;
+
+/// How often what was tried ended with which error number of the system.
+pub type SystemErrors = BTreeMap<(&'static str, i32), u64>;
 
 /// A workload while it runs, and what may be there.
 pub struct Run<'g> {
@@ -39,6 +42,8 @@ pub struct Run<'g> {
     readers: Vec<(ReadTxn, usize)>,
     more_readers: Vec<ReadTxn>,
     errors: Vec<String>,
+    /// How often each call of the system failed with each error, from beginning to end.
+    system_errors: SystemErrors,
     armed: bool,
     /// Closed while poisoned.
     poisoned: bool,
@@ -82,6 +87,7 @@ impl<'g> Run<'g> {
             readers: Vec::new(),
             more_readers: Vec::new(),
             errors: Vec::new(),
+            system_errors: SystemErrors::new(),
             armed: false,
             poisoned: false,
             made: false,
@@ -118,6 +124,11 @@ impl<'g> Run<'g> {
     /// The errors that came back.
     pub fn errors(&self) -> &[String] {
         &self.errors
+    }
+
+    /// The errors of the system that came back, from beginning to end.
+    pub fn system_errors(&self) -> &SystemErrors {
+        &self.system_errors
     }
 
     /// What fails and where.
@@ -160,6 +171,10 @@ impl<'g> Run<'g> {
             Err(error) => {
                 assert!(is_explained(&error), "{what}: no fault explains this: {error}");
                 self.errors.push(format!("{what}: {error}"));
+                if let Error::Io(error) = &error {
+                    let number = error.source.raw_os_error().unwrap_or(0);
+                    *self.system_errors.entry((error.operation, number)).or_default() += 1;
+                }
                 None
             }
         }
