@@ -55,8 +55,14 @@ pub(super) struct Moment {
 /// The words of a lock file, in chunks shared with the images before it.
 #[derive(Clone)]
 pub(super) struct LockImage {
-    chunks: Vec<Arc<[u64]>>,
+    chunks: Vec<Chunk>,
     pub(super) digest: u64,
+}
+
+#[derive(Clone)]
+struct Chunk {
+    words: Arc<[u64]>,
+    digest: u64,
 }
 
 const CHUNK_WORDS: usize = 512;
@@ -65,17 +71,18 @@ impl LockImage {
     fn of(words: &[u64], before: Option<&LockImage>) -> LockImage {
         let old = before.map(|image| &image.chunks[..]).unwrap_or_default();
         let chunk = |(i, chunk): (usize, &[u64])| match old.get(i) {
-            Some(old) if **old == *chunk => old.clone(),
-            _ => chunk.into(),
+            Some(old) if *old.words == *chunk => old.clone(),
+            _ => Chunk { words: chunk.into(), digest: digest_words(chunk) },
         };
-        let chunks = words.chunks(CHUNK_WORDS).enumerate().map(chunk).collect();
-        LockImage { chunks, digest: digest_words(words) }
+        let chunks: Vec<Chunk> = words.chunks(CHUNK_WORDS).enumerate().map(chunk).collect();
+        let digests: Vec<u64> = chunks.iter().map(|chunk| chunk.digest).collect();
+        LockImage { chunks, digest: digest_words(&digests) }
     }
 
     /// All words, into `out`.
     pub(super) fn words(&self, out: &mut Vec<u64>) {
         out.clear();
-        self.chunks.iter().for_each(|chunk| out.extend_from_slice(chunk));
+        self.chunks.iter().for_each(|chunk| out.extend_from_slice(&chunk.words));
     }
 }
 

@@ -232,7 +232,7 @@ impl Meta {
             items: items.map_err(|e| MetaFault::Corrupt(e.text()))?,
         };
         let unused = &block[ITEMS + count * ITEM_BYTES..];
-        if block[ZERO..ITEMS].iter().chain(unused).any(|byte| *byte != 0) {
+        if !is_zero(&block[ZERO..ITEMS]) || !is_zero(unused) {
             return Err(MetaFault::Corrupt("reserved bytes of a meta are not zero"));
         }
         match meta.flaw() {
@@ -324,6 +324,11 @@ fn admit(block: &[u8; META_BYTES]) -> Result<[u8; 16], MetaFault> {
         return Err(MetaFault::Corrupt("the checksum of a meta does not match its contents"));
     }
     Ok(uuid)
+}
+
+/// Whether all bytes are zero; looks at all of them, many at a time.
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().fold(0, |all, byte| all | byte) == 0
 }
 
 fn half(block: &[u8; META_BYTES], at: usize) -> u32 {
