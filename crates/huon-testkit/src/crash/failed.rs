@@ -91,7 +91,8 @@ fn failed_flush(
     mut dice: Random,
 ) -> bool {
     let mut random = Random::new(dice.next());
-    let mut stage = Stage::failing(setup, good, move |block| loses.block(block, &mut random));
+    let mut stage =
+        Stage::failing(setup, run.scope.seed, good, move |block| loses.block(block, &mut random));
     let done = (run.script.play)(&mut stage).and_then(|()| stage.close());
     let reached = stage.disk().failing_syncs() == 0;
     let Some(name) = name.filter(|_| reached) else {

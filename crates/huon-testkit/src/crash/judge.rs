@@ -88,9 +88,9 @@ impl Target {
         Some(Target(text.split('/').map(str::to_owned).collect()))
     }
 
-    /// Whether it is in this script at this size.
-    pub fn is_of(&self, script: &Script, page_bytes: usize) -> bool {
-        self.0[0] == format!("{}@{page_bytes}", script.name)
+    /// The script and its page size, as in `spilling@512`.
+    pub fn script(&self) -> &str {
+        &self.0[0]
     }
 
     /// The seed that the run had.
@@ -110,7 +110,7 @@ impl Target {
 pub fn judge(script: &Script, scope: Scope, target: Option<&Target>) -> Tally {
     let mut setup = Setup::small(scope.page_bytes);
     (script.setup)(&mut setup);
-    let mut stage = Stage::new(setup);
+    let mut stage = Stage::new(setup, scope.seed);
     (script.play)(&mut stage).expect("nothing fails in this run");
     let trace = stage.finish(0);
     let mut run = Run {
@@ -130,7 +130,7 @@ pub fn judge(script: &Script, scope: Scope, target: Option<&Target>) -> Tally {
 /// What all judges of a script share.
 pub(super) struct Run<'r> {
     pub(super) script: &'r Script,
-    scope: Scope,
+    pub(super) scope: Scope,
     target: Option<&'r Target>,
     pub(super) tally: Tally,
     pub(super) reach: Reach,

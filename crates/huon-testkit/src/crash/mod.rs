@@ -20,6 +20,7 @@ mod failed;
 mod images;
 mod judge;
 mod oracle;
+mod random;
 mod reach;
 mod record;
 mod script;
@@ -27,5 +28,6 @@ mod table;
 
 pub use images::Caps;
 pub use judge::{Scope, Script, Tally, Target, judge};
+pub use random::random;
 pub use script::{Claim, Edit, Halt, Play, Setup, Stage};
 pub use table::{Level, Table};

@@ -100,6 +100,7 @@ pub(super) const STATE: &[u8] = b"state";
 pub struct Stage {
     desk: Desk,
     first: Arc<[u8]>,
+    seed: u64,
     /// The clients that are open.
     pub envs: Vec<Env>,
 }
@@ -191,13 +192,17 @@ impl Edit<'_> {
     /// Puts record `n` with a value of `bytes` bytes; creates the table if need be.
     pub fn put(&mut self, id: u8, n: u64, bytes: usize) {
         let id = TableId(id);
-        let table = self.txn.create(&id.def()).expect("create");
         let key = program::key(id.order(), self.page_bytes, n);
         let value = Value { bytes, seed: n ^ self.txn.id() }.make();
-        table.put(self.txn, &key, &value).expect("put");
+        self.put_record(id, &key, &value);
+    }
+
+    pub(super) fn put_record(&mut self, id: TableId, key: &[u8], value: &[u8]) {
+        let table = self.txn.create(&id.def()).expect("create");
+        table.put(self.txn, key, value).expect("put");
         self.model.create(id);
         let records = self.model.table_mut(id).expect("it was created");
-        records.put(id.order().sort_key(&key), &key, &value);
+        records.put(id.order().sort_key(key), key, value);
     }
 
     /// Puts many records.
@@ -208,11 +213,14 @@ impl Edit<'_> {
     /// Deletes record `n`.
     pub fn delete(&mut self, id: u8, n: u64) {
         let id = TableId(id);
+        self.delete_record(id, &program::key(id.order(), self.page_bytes, n));
+    }
+
+    pub(super) fn delete_record(&mut self, id: TableId, key: &[u8]) {
         let Some(table) = self.txn.open(&id.def()).expect("open") else { return };
-        let key = program::key(id.order(), self.page_bytes, n);
-        table.delete(self.txn, &key).expect("delete");
+        table.delete(self.txn, key).expect("delete");
         if let Some(records) = self.model.table_mut(id) {
-            records.delete(&id.order().sort_key(&key));
+            records.delete(&id.order().sort_key(key));
         }
     }
 
@@ -287,23 +295,29 @@ impl Edit<'_> {
 
 impl Stage {
     /// A new machine with an empty environment.
-    pub fn new(setup: Setup) -> Stage {
+    pub fn new(setup: Setup, seed: u64) -> Stage {
         let first = setup.first();
         let disk = SimDisk::from_image(&first, setup.reserve_bytes).expect("a machine");
         let model = Model::default();
         let zero = State { number: 0, model, txnid: 0, begun: 0, durable: Some(0), gone: None };
         let record = Record { states: vec![zero], ..Record::default() };
-        Stage::on(setup, disk, first, record)
+        Stage { seed, ..Stage::on(setup, disk, first, record) }
+    }
+
+    /// What random choices of a script start from.
+    pub fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// On a machine whose flush number `good` (the first is 0) fails, and loses the blocks that
     /// `loses` says yes to.
     pub(super) fn failing(
         setup: Setup,
+        seed: u64,
         good: u64,
         loses: impl FnMut(u64) -> bool + Send + 'static,
     ) -> Stage {
-        let mut stage = Stage::new(setup);
+        let mut stage = Stage::new(setup, seed);
         // Opening flushes nothing.
         let disk = &stage.desk.disk;
         disk.clone().lossy();
@@ -352,7 +366,7 @@ impl Stage {
     fn on(setup: Setup, disk: SimDisk, first: Arc<[u8]>, record: Record) -> Stage {
         let desk = Desk { setup, disk, record: Rc::new(RefCell::new(record)), may_fail: false };
         record::start(&desk.disk, &desk.record);
-        let mut stage = Stage { desk, first, envs: Vec::new() };
+        let mut stage = Stage { desk, first, seed: 0, envs: Vec::new() };
         stage.join();
         stage
     }

@@ -6,7 +6,7 @@
 
 use huon::sim::Point;
 use huon::{Durability, Error};
-use huon_testkit::crash::{Play, Script, Setup, Stage};
+use huon_testkit::crash::{Play, Script, Setup, Stage, random};
 use huon_testkit::program::{Value, key};
 
 use Durability::{Durable, Lazy, NoMetaSync, Unsynced};
@@ -129,7 +129,17 @@ pub(crate) const SCRIPTS: &[Script] = &[
     script("killed right after the seal", killed_right_after_the_seal),
     script("killed with a meta in flight", killed_with_a_meta_in_flight),
     script("killed with lazy commits", killed_with_lazy_commits),
+    // Anything.
+    script("random", random),
+    with("random, spilling", spills, ALL, random),
+    with("random, short of space", shrinks, ALL, random),
+    with("random, never synced", |setup| setup.unsynced = true, ALL, random),
 ];
+
+/// Whether a script is another one with each seed.
+pub(crate) fn is_random(script: &Script) -> bool {
+    script.name.starts_with("random")
+}
 
 fn durable_puts(stage: &mut Stage) -> Play {
     (0..6).try_for_each(|n| stage.durable(|edit| edit.put(2, n, 30)))

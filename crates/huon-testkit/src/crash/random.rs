@@ -1,0 +1,193 @@
+//! Random scripts: the programs of the model histories, as far as they make sense on a stage. What
+//! an environment would refuse is left out.
+
+use std::ops::Bound;
+
+use huon::Durability;
+
+use super::script::{Edit, Play, Stage};
+use crate::model::{KeyOrder, Model, TableId};
+use crate::program::{self, Config, Op, Value};
+use crate::random::Random;
+
+/// Transactions of a script.
+const TRANSACTIONS_MAX: usize = 12;
+
+/// Plays the program of the stage's seed.
+///
+/// # Errors
+/// As any script.
+pub fn random(stage: &mut Stage) -> Play {
+    let mut random = Random::new(stage.seed());
+    let config = Config {
+        page_bytes: stage.setup().page_bytes,
+        spill_bytes: 0,
+        real: false,
+        keys: random.pick(&[12, 40, 90]),
+        shrink_bytes: 0,
+        ops_count: 150,
+    };
+    let program = program::make(random.next(), config);
+    let mut readers = Vec::new();
+    let mut transactions = 0;
+    let mut rest = &program.ops[..];
+    while let Some((op, after)) = rest.split_first() {
+        rest = after;
+        match op {
+            Op::Begin { .. } => {
+                let end = |op: &Op| matches!(op, Op::Commit { .. } | Op::Abort);
+                let length = rest.iter().position(end).unwrap_or(rest.len());
+                let (work, end) = (&rest[..length], rest.get(length));
+                rest = rest.get(length + 1..).unwrap_or_default();
+                transactions += 1;
+                match end {
+                    Some(Op::Commit { lazy }) => {
+                        let durability = durability(*lazy, &mut random);
+                        stage.commit(0, durability, |edit| edit.play(work))?;
+                    }
+                    _ => stage.aborted(|edit| edit.play(work))?,
+                }
+            }
+            Op::Pin { .. } => readers.push(stage.reader(0)),
+            Op::Unpin { .. } => drop(readers.pop()),
+            Op::Sync { .. } => stage.sync()?,
+            Op::Reopen { .. } => {
+                readers.clear();
+                stage.reopen()?;
+            }
+            Op::Kill => {
+                readers.clear();
+                stage.kill();
+            }
+            _ => {}
+        }
+        if transactions == TRANSACTIONS_MAX {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn durability(lazy: bool, random: &mut Random) -> Durability {
+    match (lazy, random.below(4)) {
+        (true, 0) => Durability::Unsynced,
+        (true, _) => Durability::Lazy,
+        (false, 0) => Durability::NoMetaSync,
+        (false, _) => Durability::Durable,
+    }
+}
+
+impl Edit<'_> {
+    /// Plays the operations of a transaction.
+    fn play(&mut self, ops: &[Op]) {
+        let mut rest = ops;
+        while let Some((op, after)) = rest.split_first() {
+            rest = after;
+            if !matches!(op, Op::NestBegin) {
+                self.play_one(op);
+                continue;
+            }
+            let length = level(rest);
+            let keep = matches!(rest.get(length), Some(Op::NestEnd { commit: true }));
+            let work = &rest[..length];
+            rest = rest.get(length + 1..).unwrap_or_default();
+            self.nested(keep, |edit| edit.play(work));
+        }
+    }
+
+    fn play_one(&mut self, op: &Op) {
+        match op {
+            Op::Write { table, key, value, .. } => self.write(*table, key, *value),
+            Op::Fill { table, first, count, step, bytes } => {
+                for i in 0..(*count).min(40) {
+                    let key = program::key(table.order(), self.page_bytes(), first + i * step);
+                    self.write(*table, &key, Value { bytes: *bytes, seed: first + i });
+                }
+            }
+            Op::Take { table, key } | Op::Delete { table, key } => self.remove(*table, key),
+            Op::DeleteRange { table, from, to } => self.remove_range(*table, from, to),
+            Op::Clear { table } if !self.has_names(*table) => self.clear(table.0),
+            Op::Drop { table } if !table.is_main() => self.drop_table(table.0),
+            Op::Rename { table } => {
+                let to = table.renamed();
+                let is_free = self.model.table(to).is_none() && !self.model.hides(to);
+                if !table.is_main() && is_free {
+                    self.rename(table.0);
+                }
+            }
+            Op::Build { table, count, bytes } if self.may_exist(*table) => {
+                let is_empty = self.model.table(*table).is_none_or(|records| records.count() == 0);
+                if is_empty && !self.has_names(*table) {
+                    self.build(table.0, *count, *bytes);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the table is there, or could be made.
+    fn may_exist(&self, id: TableId) -> bool {
+        !self.model.hides(id)
+    }
+
+    /// Whether it is the main table, with names of others in it.
+    fn has_names(&self, id: TableId) -> bool {
+        id.is_main() && self.model.named().next().is_some()
+    }
+
+    fn write(&mut self, id: TableId, key: &[u8], value: Value) {
+        let max = (self.page_bytes() - 32) / 2 - 10;
+        let length = id.order().key_bytes();
+        let fits = key.len() <= max && length.is_none_or(|bytes| bytes == key.len());
+        // A record of the main table must not stand where a table's name may come to stand.
+        let is_name = id.is_main() && (is_table_name(key) || key == super::script::STATE);
+        if fits && !is_name && self.may_exist(id) {
+            self.put_record(id, key, &value.make());
+        }
+    }
+
+    fn remove(&mut self, id: TableId, key: &[u8]) {
+        let is_name = id.is_main() && is_table_name(key);
+        if !is_name && key != super::script::STATE {
+            self.delete_record(id, key);
+        }
+    }
+
+    fn remove_range(&mut self, id: TableId, from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>) {
+        if id.is_main() {
+            return;
+        }
+        let Some(table) = self.txn.open(&id.def()).expect("open") else { return };
+        table.delete_range(self.txn, (from.clone(), to.clone())).expect("delete range");
+        delete_between(self.model, id, from, to);
+    }
+}
+
+/// Deletes a range from a model's table.
+fn delete_between(model: &mut Model, id: TableId, from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>) {
+    let order: KeyOrder = id.order();
+    let sorted = |bound: &Bound<Vec<u8>>| bound.clone().map(|key| order.sort_key(&key));
+    let Some(records) = model.table_mut(id) else { return };
+    let gone: Vec<Vec<u8>> =
+        records.between(sorted(from), sorted(to)).map(|(key, _)| key.clone()).collect();
+    gone.iter().for_each(|key| assert!(records.delete(key)));
+}
+
+fn is_table_name(key: &[u8]) -> bool {
+    TableId::all().any(|id| !id.is_main() && id.name() == key)
+}
+
+/// How many operations come before the end of the level that begins here.
+fn level(ops: &[Op]) -> usize {
+    let mut depth = 0;
+    let ends = |op: &Op| {
+        match op {
+            Op::NestBegin => depth += 1,
+            Op::NestEnd { .. } if depth == 0 => return true,
+            Op::NestEnd { .. } => depth -= 1,
+            _ => {}
+        }
+        false
+    };
+    ops.iter().position(ends).unwrap_or(ops.len())
+}
