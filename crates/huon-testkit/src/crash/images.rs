@@ -58,8 +58,8 @@ impl Caps {
         moments: 2,
         late: 10,
     };
-    /// For a crash during the recovery of another.
-    pub const TWICE: Caps = Caps {
+    /// A few of each kind: for a crash during the recovery of another, and for a quick look.
+    pub const FEW: Caps = Caps {
         whole_units: 4,
         singles: 6,
         pairs: 4,

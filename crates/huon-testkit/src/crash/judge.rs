@@ -152,6 +152,23 @@ impl Run<'_> {
         asked.is_some_and(|asked| asked != name)
     }
 
+    /// Whether the image that is to be looked at is this one with another boot or lock file.
+    fn asks_for_reboot(&self, name: &str) -> bool {
+        let asked = self.target.and_then(|target| target.image(0));
+        asked.and_then(|asked| asked.strip_prefix(name)).is_some_and(|rest| rest.starts_with('r'))
+    }
+
+    /// Whether this crash is to be followed by another, as so many of a thousand are.
+    fn wants_again(&mut self, name: &str, likely: u64, dice: &mut Random) -> bool {
+        let wanted = dice.below(1000) < likely;
+        if let Some(target) = self.target {
+            return target.image(0) == Some(name) && target.image(1).is_some();
+        }
+        let may = wanted && self.twice_left > 0;
+        self.twice_left -= usize::from(may);
+        may
+    }
+
     pub(super) fn is_targeted(&self) -> bool {
         self.target.is_some()
     }
@@ -272,7 +289,7 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
             return;
         }
         let mut dice = self.run.dice(name);
-        if !self.run.passes_over(name, self.depth()) {
+        if !self.run.passes_over(name, self.depth()) || self.run.asks_for_reboot(name) {
             self.power_cut(name, shot, &mut dice);
         }
         if shot.whole {
@@ -295,17 +312,14 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
         if self.first.is_some() || !is_new {
             return;
         }
-        if dice.chance(10) {
+        if dice.chance(10) || self.run.asks_for_reboot(name) {
             self.reboots(name, &case, digest, shot.at, dice);
         }
         if dice.chance(5) {
             self.flip(name, &case, dice);
         }
-        let targeted = self.run.target.is_some_and(|target| target.image(1).is_some());
-        let likely = if verdict.recovery == Recovery::Clean { 1 } else { 4 };
-        if targeted || dice.chance(likely) && self.run.twice_left > 0 {
-            self.run.twice_left = self.run.twice_left.saturating_sub(1);
-            let stage = Stage::after_power_cut(self.trace, shot.image, verdict.state..=newest);
+        if self.run.wants_again(name, 15, dice) {
+            let stage = Stage::after(self.trace, &case, verdict.state);
             self.again(name, stage, 0);
         }
     }
@@ -332,10 +346,7 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
                 self.left -= 1;
                 self.run.tally.kills += 1;
                 self.judge(&format!("{name} ({})", kill.point), &case);
-                let targeted = self.run.target.is_some_and(|target| target.image(1).is_some());
-                let again = targeted || dice.chance(3) && self.run.twice_left > 0;
-                if again && self.first.is_none() {
-                    self.run.twice_left = self.run.twice_left.saturating_sub(1);
+                if self.first.is_none() && self.run.wants_again(name, 25, dice) {
                     let stage = Stage::after_kill(trace, shot.image, kill);
                     self.again(name, stage, kill.at);
                 }
@@ -353,7 +364,7 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
         };
         work(&mut stage).expect("nothing fails in this run");
         let trace = stage.finish(from);
-        Judge::new(&mut *self.run, &trace, Some(name.to_owned())).all(Caps::TWICE);
+        Judge::new(&mut *self.run, &trace, Some(name.to_owned())).all(Caps::FEW);
     }
 
     /// The same image with another boot or another lock file.
@@ -373,20 +384,26 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
             // Without a lock file a new boot is nothing new.
             let case = Case { lock, same_boot: variant != 1, newest, ..*case };
             let lock_digest = kill.map_or(0, |kill| kill.lock.digest);
-            self.reboot(name, &case, (digest, variant, lock_digest));
+            self.reboot(name, &case, (digest, variant, lock_digest), dice);
         }
         for i in 0..self.strangers.len() {
             let stranger = std::mem::take(&mut self.strangers[i]);
             let case = Case { lock: Some(&stranger), same_boot: true, ..*case };
-            self.reboot(name, &case, (digest, 4 + i, 0));
+            self.reboot(name, &case, (digest, 4 + i, 0), dice);
             self.strangers[i] = stranger;
         }
     }
 
-    fn reboot(&mut self, name: &str, case: &Case<'_>, key: (u64, usize, u64)) {
-        if self.reboots.insert(key) {
-            self.run.tally.table.add(self.run.script.name, Level::Reboot, 1);
-            self.judge(&format!("{name} (reboot {})", key.1), case);
+    fn reboot(&mut self, name: &str, case: &Case<'_>, key: (u64, usize, u64), dice: &mut Random) {
+        if !self.reboots.insert(key) {
+            return;
+        }
+        self.run.tally.table.add(self.run.script.name, Level::Reboot, 1);
+        let name = &format!("{name}r{}", key.1);
+        let verdict = self.judge(name, case);
+        if self.run.wants_again(name, 20, dice) {
+            let stage = Stage::after(self.trace, case, verdict.state);
+            self.again(name, stage, 0);
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use huon::sim::{Point, SimDisk};
 use huon::{Durability, Env, Options, ReadTxn, Ticket, WriteTxn};
 
+use super::oracle::Case;
 use super::record::{self, Held, Kill, Moment, Record, State, Trace};
 use crate::model::{Model, TableId};
 use crate::program::{self, Value};
@@ -371,19 +372,20 @@ impl Stage {
         stage
     }
 
-    /// After a power cut that left `image`, in which the first of these states of the trace shows.
-    /// The others might have shown.
-    pub(super) fn after_power_cut(
-        trace: &Trace,
-        image: &[u8],
-        states: std::ops::RangeInclusive<usize>,
-    ) -> Stage {
-        let disk = trace.machine.after_crash(image, false).expect("a machine");
+    /// After a crash as in `case`, which shows `state`. What a power cut alone leaves is on the
+    /// disk; what the lock file knows of may not be.
+    pub(super) fn after(trace: &Trace, case: &Case<'_>, state: usize) -> Stage {
+        let disk = trace.machine.after_crash(case.image, case.same_boot).expect("a machine");
+        let disk = match case.lock {
+            Some(lock) => disk.with_lock_image(lock),
+            None => disk,
+        };
         let anew = |state: &State| State { begun: 0, durable: None, gone: None, ..state.clone() };
-        let mut states: Vec<State> = trace.states[states].iter().map(anew).collect();
+        let durable = if case.same_boot { case.oldest.min(state) } else { state };
+        let mut states: Vec<State> = trace.states[durable..=case.newest].iter().map(anew).collect();
         states[0].durable = Some(0);
-        let record = Record { states, ..Record::default() };
-        Stage::on(trace.setup, disk, image.into(), record)
+        let record = Record { states, sealed: state - durable, ..Record::default() };
+        Stage::on(trace.setup, disk, case.image.into(), record)
     }
 
     /// After a kill; the image is that of the kill's moment.

@@ -50,10 +50,12 @@ fn run(job: Job, target: Option<&Target>) -> Tally {
     let name = job.name();
     let seed = target.and_then(Target::seed).unwrap_or_else(|| scale::seed(&name, job.round));
     let page_bytes = job.page_bytes;
-    let scope = match scale::is_full() {
-        true => Scope { page_bytes, seed, caps: Caps::FULL, twice: (40, 200), failed_step: 1 },
-        false => Scope { page_bytes, seed, caps: Caps::TENTH, twice: (8, 40), failed_step: 8 },
+    let (caps, twice, failed_step) = match scale::has_minimums() {
+        true if scale::is_full() => (Caps::FULL, (80, 200), 1),
+        true => (Caps::TENTH, (16, 40), 8),
+        false => (Caps::FEW, (4, 20), 16),
     };
+    let scope = Scope { page_bytes, seed, caps, twice, failed_step };
     let start = Instant::now();
     let tally = judge(job.script, scope, target);
     let images = tally.distinct.len();
