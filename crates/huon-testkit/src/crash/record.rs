@@ -24,8 +24,8 @@ pub(super) struct State {
     pub(super) number: u32,
     pub(super) model: Model,
     pub(super) txnid: u64,
-    /// The moment when its commit began.
-    pub(super) begun: usize,
+    /// The moment when its commit began; `None`: before everything that was recorded.
+    pub(super) begun: Option<usize>,
     /// The moment from which no power cut may take it away.
     pub(super) durable: Option<usize>,
     /// The moment from which it must not show any more: another time has begun without it.
@@ -107,6 +107,7 @@ pub(super) struct Record {
 
 /// What a power cut leaves of a lossy machine.
 pub(super) struct Held {
+    at: usize,
     pub(super) point: &'static str,
     pub(super) image: Vec<u8>,
     /// The newest state acknowledged as durable.
@@ -174,13 +175,18 @@ impl Record {
         self.note_disk(disk, point.name());
     }
 
+    /// Notes what a power cut would leave of the disk now, unless nothing has happened since it was
+    /// noted last.
     fn note_disk(&mut self, disk: &SimDisk, point: &'static str) {
-        let durable = self.durable();
+        let (at, durable) = (self.before.len() + disk.event_count(), self.durable());
         let Some(disks) = &mut self.disks else { return };
+        if disks.last().is_some_and(|last| (last.at, last.durable) == (at, durable)) {
+            return;
+        }
         let random = &mut crate::random::Random::new(disks.len() as u64);
         for keeps in [0, 100, 50] {
             let image = disk.disk_image(|_| random.chance(keeps));
-            disks.push(Held { point, image, durable });
+            disks.push(Held { at, point, image, durable });
         }
     }
 
@@ -268,7 +274,8 @@ impl Trace {
 
     /// The newest state that can show in an image of events before this moment.
     pub(super) fn newest(&self, upto: usize) -> usize {
-        self.states.iter().rposition(|state| state.begun < upto).unwrap_or(0)
+        let began = |state: &State| state.begun.is_none_or(|begun| begun < upto);
+        self.states.iter().rposition(began).unwrap_or(0)
     }
 
     /// The events between flushes that ended, each range without the flush; all of them, in order.

@@ -151,7 +151,7 @@ impl Desk {
         let mut edit = Edit { txn: &mut txn, model: &mut model, page_bytes };
         work(&mut edit);
         edit.note_state(number);
-        let (begun, txnid) = (self.now(), txn.id());
+        let (begun, txnid) = (Some(self.now()), txn.id());
         {
             let mut record = self.record.borrow_mut();
             record.committing = Some(record.states.len());
@@ -300,7 +300,7 @@ impl Stage {
         let first = setup.first();
         let disk = SimDisk::from_image(&first, setup.reserve_bytes).expect("a machine");
         let model = Model::default();
-        let zero = State { number: 0, model, txnid: 0, begun: 0, durable: Some(0), gone: None };
+        let zero = State { number: 0, model, txnid: 0, begun: None, durable: Some(0), gone: None };
         let record = Record { states: vec![zero], ..Record::default() };
         Stage { seed, ..Stage::on(setup, disk, first, record) }
     }
@@ -332,7 +332,7 @@ impl Stage {
     pub(super) fn after_failure(trace: &Trace, disk: SimDisk, durable: usize) -> Stage {
         let mut record =
             Record { states: trace.states.clone(), disks: Some(Vec::new()), ..Record::default() };
-        record.states.iter_mut().for_each(|state| (state.begun, state.gone) = (0, None));
+        record.states.iter_mut().for_each(|state| (state.begun, state.gone) = (None, None));
         record.states[..=durable].iter_mut().for_each(|state| state.durable = Some(0));
         Stage::on(trace.setup, disk, trace.first.clone(), record)
     }
@@ -380,7 +380,8 @@ impl Stage {
             Some(lock) => disk.with_lock_image(lock),
             None => disk,
         };
-        let anew = |state: &State| State { begun: 0, durable: None, gone: None, ..state.clone() };
+        let anew =
+            |state: &State| State { begun: None, durable: None, gone: None, ..state.clone() };
         let durable = if case.same_boot { case.oldest.min(state) } else { state };
         let mut states: Vec<State> = trace.states[durable..=case.newest].iter().map(anew).collect();
         states[0].durable = Some(0);
