@@ -22,6 +22,9 @@ use crate::store::{Store, StoreParts};
 use crate::txn::names::Names;
 use crate::txn::{Core, CoreCounts};
 
+/// Ids that an opening after a clean close leaves out at most: so many that two openings hardly
+/// ever leave out the same number, and so few that a meta's ceiling allows some hundred openings.
+const JUMP_MAX: u64 = 1 << 24;
 /// How long an open that is not first waits for live clients to show in the lock file.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long it sleeps before it looks again.
@@ -266,9 +269,12 @@ fn open_first(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> 
     let newest = recover::newest(&metas)?.clone();
     let left = recover::left_by_others(&board, storage, &newest.uuid)?;
     let issued = if board.same_boot() { board.issued() } else { 0 };
-    // P7: an id that no ceiling allows is damage; the repair leaves every believable one behind.
-    let clean = recover::closed_cleanly(&board) && issued < newest.ceiling;
-    let issued = Core::usable_id(issued).unwrap_or(0);
+    // P7: the lock file may be an older one, put back or left behind by a disk that was mounted
+    // anew, and not know of ids under which pages were written since. A jump leaves them alone.
+    let burnt = issued.saturating_add(storage.salt()? % JUMP_MAX);
+    // An id that no ceiling allows is damage; the repair leaves every believable one behind.
+    let clean = recover::closed_cleanly(&board) && burnt < newest.ceiling;
+    let issued = Core::usable_id(if clean { burnt } else { issued }).unwrap_or(0);
     let clients = Arc::new(Clients::new(board.clone()));
     clients.join(gate)?;
     reach(Point::OpenAlone);

@@ -213,14 +213,11 @@ fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Result<Opt
     let Some((slot, durable)) = left.durable_in(whole) else { return Ok(None) };
     let fits = left.image.txnid >= durable.txnid && left.image.page_bytes == durable.page_bytes;
     let since = Txnid(left.durable_txnid);
-    if !fits || !stands(store, durable)? || !is_whole(tail::verify(store, &left.image, since))? {
+    if !fits || !stands(store, durable)? {
         return Ok(None);
     }
-    // A whole meta above the image: who opened last has stepped back from it, and wrote nothing
-    // since.
-    let rejected = whole.first().is_some_and(|(_, newest)| newest.txnid > left.image.txnid);
-    let recovery = if rejected { Recovery::SteppedBack } else { Recovery::Newest };
-    Ok(Some(left.chosen(slot, recovery)))
+    let is_there = is_whole(tail::verify(store, &left.image, since))?;
+    Ok(is_there.then(|| left.chosen(slot, Recovery::Newest)))
 }
 
 /// Whether an earlier client noted that everything was flushed when it left last.

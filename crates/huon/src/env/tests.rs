@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::os::{Create, Event, FileOptions, RealFile, SimDisk, Storage};
-use crate::page::{HEADER_BYTES, META_BYTES, Ptr, Seal, Tree, header};
+use crate::page::{HEADER_BYTES, META_BYTES, META_SLOTS, Meta, Ptr, Seal, Tree, header};
 use crate::txn::flush::MetaFlush;
 use crate::{Bytes, Durability, Env, Error, Recovery, TableDef, U64};
 
@@ -189,6 +189,47 @@ fn the_whole_tail_is_written_again() {
     let again: Vec<u64> = offsets(&disk.events());
     let pages = again.iter().filter(|&&offset| offset >= metas).count();
     assert!(pages >= 2, "pages born since the durable snapshot: {again:?}");
+}
+
+/// A clean close leaves a lock file; it is put back after somebody else wrote pages that no meta
+/// names. Whoever opens next must not give such a page's pair to another content.
+#[test]
+fn an_old_lock_file_brings_no_id_back() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = options().open_simulated(&disk).unwrap();
+    put(&env, 1, Durability::Durable);
+    drop(env);
+    let old = disk.lock_image();
+    let env = options().open_simulated(&disk).unwrap();
+    let given_up = put(&env, 2, Durability::Lazy);
+    let disk = disk.after_crash(&disk.image(), true).unwrap().with_lock_image(&old);
+    let env = options().open_simulated(&disk).unwrap();
+    assert!(env.recovery() == Recovery::Clean && !has(&env, 2));
+    assert_ne!(put(&env, 3, Durability::Durable), given_up);
+}
+
+/// A lock file from before a flush point is put back. It names the commit that was flushed then,
+/// but an older meta below it; the repair that it causes must not write over the only durable one.
+#[test]
+fn an_old_lock_file_costs_no_flush_point() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = options().open_simulated(&disk).unwrap();
+    put(&env, 1, Durability::Durable);
+    let flushed = put(&env, 2, Durability::Lazy);
+    let old = disk.lock_image();
+    env.sync().unwrap();
+    drop(env);
+    let disk = disk.after_crash(&disk.image(), true).unwrap().with_lock_image(&old);
+    let slot_of_flushed = || {
+        let image = disk.image();
+        let metas = image.as_chunks().0.iter().take(META_SLOTS).map(Meta::decode);
+        metas.map(|meta| meta.is_ok_and(|meta| meta.txnid.0 == flushed)).position(|is| is)
+    };
+    let slot = slot_of_flushed();
+    let env = options().open_simulated(&disk).unwrap();
+    assert!(env.recovery() == Recovery::Newest && has(&env, 2) && slot.is_some());
+    env.write().unwrap().abort();
+    assert_eq!(slot_of_flushed(), slot);
 }
 
 /// What was never flushed is believed only if it is all there, closed in order or not: the same

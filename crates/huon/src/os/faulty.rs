@@ -344,6 +344,10 @@ impl Storage for Faulty {
         self.inner.has_others()
     }
 
+    fn salt(&self) -> Result<u64> {
+        self.inner.salt()
+    }
+
     fn forget_cache(&self) {
         self.inner.forget_cache();
     }

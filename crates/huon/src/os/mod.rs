@@ -111,6 +111,10 @@ pub(crate) trait Storage: Send + Sync {
     fn leave(&self) -> Result<()>;
     /// Whether somebody else has the file open; also for handles that cannot write. Only asks.
     fn has_others(&self) -> Result<bool>;
+    /// A number that no earlier opening of the file is likely to have got.
+    fn salt(&self) -> Result<u64> {
+        Ok(u128::from_le_bytes(random_bytes()?) as u64)
+    }
     /// Drops clean cached pages, so that reads see what the disk holds. Best effort.
     fn forget_cache(&self);
     /// What was written and flushed through this handle.

@@ -92,6 +92,8 @@ struct Machine {
     state: Mutex<State>,
     /// The lock file; `None` until somebody opens it.
     lock_file: Mutex<Option<Arc<MemoryFile>>>,
+    /// Salts that were given out, by this machine and all that it became.
+    salts: Arc<AtomicU64>,
 }
 
 struct State {
@@ -115,7 +117,7 @@ impl SimDisk {
 
     /// A machine of its own whose file holds `image`, and can grow to `reserve_bytes`.
     pub fn from_image(image: &[u8], reserve_bytes: u64) -> Result<SimDisk> {
-        SimDisk::build(image, reserve_bytes, unique(), boot_number())
+        SimDisk::build(image, reserve_bytes, unique(), boot_number(), Arc::default())
     }
 
     /// The same machine later: the same file by identity, now holding `image`, and nobody has it
@@ -125,10 +127,17 @@ impl SimDisk {
     /// [`SimDisk::boot`]. There is no lock file; it records, as a new machine does.
     pub fn after_crash(&self, image: &[u8], same_boot: bool) -> Result<SimDisk> {
         let boot = if same_boot { self.boot() } else { boot_number() };
-        SimDisk::build(image, self.machine.map.bytes(), self.machine.inode, boot)
+        let Machine { map, inode, salts, .. } = &*self.machine;
+        SimDisk::build(image, map.bytes(), *inode, boot, salts.clone())
     }
 
-    fn build(image: &[u8], reserve_bytes: u64, inode: u64, boot: [u8; 16]) -> Result<SimDisk> {
+    fn build(
+        image: &[u8],
+        reserve_bytes: u64,
+        inode: u64,
+        boot: [u8; 16],
+        salts: Arc<AtomicU64>,
+    ) -> Result<SimDisk> {
         let map = Map::memory(reserve_bytes.max(image.len() as u64))?;
         // SAFETY: nobody else has the map yet.
         unsafe { map.write(0, image) };
@@ -142,7 +151,7 @@ impl SimDisk {
             watch: None,
         };
         let lock_file = Mutex::new(None);
-        let machine = Machine { map, inode, state: Mutex::new(state), lock_file };
+        let machine = Machine { map, inode, state: Mutex::new(state), lock_file, salts };
         Ok(SimDisk { machine: Arc::new(machine) })
     }
 
@@ -557,6 +566,12 @@ impl Storage for SimFile {
 
     fn has_others(&self) -> Result<bool> {
         Ok(self.machine.state().holders.iter().any(|&(handle, _)| handle != self.handle))
+    }
+
+    /// The same numbers in each run: they tell the times of one machine apart.
+    fn salt(&self) -> Result<u64> {
+        let number = self.machine.salts.fetch_add(1, Ordering::Relaxed);
+        Ok((number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(24))
     }
 
     fn forget_cache(&self) {

@@ -65,7 +65,7 @@ impl Core {
         }
         let plan = Plan {
             mark,
-            meta_slot: self.slot_for_repair(durable.meta_slot)?,
+            meta_slot: self.slot_for_repair(durable.meta_slot, chosen.txnid)?,
             two_flush: true,
             meta_written: false,
             predecessor: meta.before.0,
@@ -100,16 +100,16 @@ impl Core {
         Ok(self.metas_on_disk()?.iter().flatten().map(|meta| meta.ceiling).max().unwrap_or(0))
     }
 
-    /// The slot of a rejected meta, else any but the chosen one's.
-    fn slot_for_repair(&self, chosen: u8) -> Result<u8> {
+    /// A slot other than `base`, where the meta lies that the chosen snapshot is or builds on: best
+    /// that of a rejected meta, above the chosen snapshot; then one that holds nothing whole; then
+    /// the oldest. A meta between the two may be all that a power cut leaves of what was durable:
+    /// an older lock file, put back, does not know of it.
+    fn slot_for_repair(&self, base: u8, chosen: Txnid) -> Result<u8> {
         let metas = self.metas_on_disk()?;
-        let others = (0..META_SLOTS as u8).filter(|&slot| slot != chosen);
-        let chosen_id = metas[usize::from(chosen)].as_ref().map(|meta| meta.txnid);
-        // A meta above the chosen one was rejected; a torn one holds nothing; the oldest is worth
-        // least.
+        let others = (0..META_SLOTS as u8).filter(|&slot| slot != base);
         Ok(others
             .max_by_key(|&slot| match &metas[usize::from(slot)] {
-                Some(meta) if Some(meta.txnid) > chosen_id => (2, u64::MAX),
+                Some(meta) if meta.txnid > chosen => (2, u64::MAX),
                 None => (1, 0),
                 Some(meta) => (0, u64::MAX - meta.txnid.0),
             })
