@@ -83,6 +83,17 @@ impl OwnFile {
         !self.inherited()
             && (planted::is(105) || inode_of(self.file.as_raw_fd()) == Some(self.inode))
     }
+
+    /// Whether locks on the descriptor, and the descriptor itself, are this process's to give up:
+    /// unless it is known that they are not. Where the system does not say, as a file system that
+    /// is in trouble may not, a lock that is kept would outlive its client.
+    pub(crate) fn may_give_up(&self) -> bool {
+        let known_lost = || match inode_of(self.file.as_raw_fd()) {
+            Some(inode) => inode != self.inode,
+            None => std::io::Error::last_os_error().raw_os_error() == Some(libc::EBADF),
+        };
+        !self.inherited() && (planted::is(105) || !known_lost())
+    }
 }
 
 impl Deref for OwnFile {
@@ -99,7 +110,7 @@ impl Drop for OwnFile {
             return;
         }
         unregister(self.file.as_raw_fd());
-        if self.intact() {
+        if self.may_give_up() {
             // SAFETY: dropped here only, and nothing uses the file after.
             unsafe { ManuallyDrop::drop(&mut self.file) };
         }
@@ -138,7 +149,8 @@ fn unregister(descriptor: i32) {
     }
 }
 
-/// Device and inode behind a descriptor; `None` if it is not open. Async-signal-safe.
+/// Device and inode behind a descriptor; `None` if it is not open, or the system's error number
+/// says why it could not be asked. Async-signal-safe.
 pub(super) fn inode_of(descriptor: i32) -> Option<(u64, u64)> {
     let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `fstat` writes a whole `stat` into the buffer, or fails.

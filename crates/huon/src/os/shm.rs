@@ -111,6 +111,13 @@ impl RealShared {
         locks::change(&self.file, self.way, byte, hold).map_err(|e| self.failed("lock", e))
     }
 
+    /// Gives up what is held of one byte; in a forked child it is the parent's.
+    fn unlock_byte(&self, byte: i64) {
+        if self.file.may_give_up() {
+            let _ = locks::change(&self.file, self.way, byte, Hold::Nothing);
+        }
+    }
+
     /// Puts real blocks under the first `bytes`, which may lie past the end of the file.
     fn allocate(&self, bytes: usize) -> io::Result<()> {
         let old = file_bytes(&self.file)?;
@@ -178,8 +185,7 @@ impl Shared for RealShared {
     }
 
     fn unlock_gate(&self) {
-        // In a forked child the gate is the parent's.
-        let _ = self.lock_byte(GATE_BYTE, Hold::Nothing);
+        self.unlock_byte(GATE_BYTE);
         self.gate_taken.store(false, Ordering::Release);
     }
 
@@ -192,12 +198,11 @@ impl Shared for RealShared {
     }
 
     fn release(&self, number: u32) {
-        // In a forked child it is the parent's.
-        if self.check().is_ok() {
-            match self.way {
-                Way::Bytes => drop(self.lock_byte(client_byte(number), Hold::Nothing)),
-                Way::Files => self.client_files.release(number),
-            }
+        match self.way {
+            Way::Bytes => self.unlock_byte(client_byte(number)),
+            // In a forked child it is the parent's.
+            Way::Files if self.check().is_ok() => self.client_files.release(number),
+            Way::Files => {}
         }
     }
 
