@@ -120,6 +120,10 @@ impl Role {
         }
         self.leave_word();
         self.leave_queue();
+        if self.kind == RoleKind::Flusher {
+            // Last: whoever wakes must find the role free, also in this client's queue.
+            self.board().ring();
+        }
     }
 
     /// Whether this client still has the role and still is who it was (P3, P5).
@@ -259,9 +263,6 @@ impl Role {
             self.word(ROLE_WAITERS).store(0, Ordering::Relaxed);
             self.give_way.store(true, Ordering::Relaxed);
             self.board().shared().wake(self.at + ROLE_HOLDER);
-        }
-        if self.kind == RoleKind::Flusher {
-            self.board().ring();
         }
     }
 

@@ -24,9 +24,11 @@ impl Core {
             return Ok(());
         }
         let _role = loop {
+            // Read before the try: who leaves the role after it has rung another one.
+            let bell = self.store.board.bell();
             match self.try_flusher()? {
                 Some(role) => break role,
-                None => self.store.board.wait_bell(self.store.board.bell(), FLUSH_LOOK),
+                None => self.store.board.wait_bell(bell, FLUSH_LOOK),
             };
         };
         self.repair()
