@@ -74,15 +74,35 @@ impl Client {
     }
 
     fn flush(&self, meta_slot: u8) -> Option<Mark> {
+        let plan = self.begin_flush(meta_slot, false)?;
+        self.finish_flush(&plan);
+        Some(plan.mark)
+    }
+
+    fn begin_flush(&self, meta_slot: u8, two_flush: bool) -> Option<Plan> {
         assert_eq!(self.board.unfinished_flush().unwrap(), None);
         let mark = self.board.nominate().unwrap()?;
         let predecessor = self.board.durable().txnid();
         let ceiling = mark.txnid() + 9;
-        let plan =
-            Plan { mark, meta_slot, two_flush: false, meta_written: false, predecessor, ceiling };
+        let plan = Plan { mark, meta_slot, two_flush, meta_written: false, predecessor, ceiling };
         self.board.set_candidate_plan(&plan).unwrap();
+        Some(plan)
+    }
+
+    fn finish_flush(&self, plan: &Plan) {
+        let Plan { mark, meta_slot, ceiling, .. } = *plan;
         self.board.finish_flush(&Durable { mark, meta_slot, checksum: 5, ceiling }).unwrap();
-        Some(mark)
+    }
+
+    /// Does `work` as the flusher if nobody else is it; whether it did.
+    fn as_flusher(&self, work: impl FnOnce()) -> bool {
+        let role = Role::new(self.clients.clone(), RoleKind::Flusher);
+        let got = role.try_acquire().expect("no error").is_some();
+        if got {
+            work();
+            role.release();
+        }
+        got
     }
 }
 
@@ -209,6 +229,50 @@ fn a_candidate_is_the_newest_or_protected() {
         if candidate.is_some_and(|mark| mark.txnid() == 2) {
             assert!(protected.contains(&2), "P10: a candidate without protection");
         }
+    });
+}
+
+/// P4: who is told that only a meta is owed sees all that was on the disk by then; who becomes
+/// flusher next finishes the very same flush, and until then its snapshot is protected.
+#[test]
+fn a_postponed_flush_is_told_and_finished() {
+    model(4, || {
+        let file = MemoryFile::new(BOOT);
+        let first = client(&file, true);
+        let second = client(&file, false);
+        let sealed = first.seal(2);
+        // The newest snapshot whose pages are on the disk.
+        let disk = Arc::new(UnsafeCell::new(1));
+        let postponing = {
+            let disk = disk.clone();
+            thread::spawn(move || {
+                let postponed = first.as_flusher(|| {
+                    let Some(plan) = first.begin_flush(1, true) else { return };
+                    // SAFETY: loom checks that nobody looks meanwhile.
+                    disk.with_mut(|disk| unsafe { *disk = 2 });
+                    first.board.postpone_meta_flush(&plan).expect("a sound board");
+                });
+                (postponed, first)
+            })
+        };
+        // SAFETY: loom checks that nobody writes meanwhile.
+        let seen = || disk.with(|disk| unsafe { *disk });
+        if let Some(mark) = second.board.postponed() {
+            assert_eq!((mark, seen()), (sealed, 2), "P4: told too early");
+            let marks = second.board.protected_marks();
+            assert!(marks.in_flight == mark, "P4: postponed and not protected");
+        }
+        second.as_flusher(|| {
+            if let Some(plan) = second.board.unfinished_flush().expect("a sound board") {
+                assert!(plan.meta_written && seen() == 2, "P4: a plan that is half done");
+                second.finish_flush(&plan);
+                assert_eq!(second.board.postponed(), None);
+            }
+        });
+        let (postponed, first) = postponing.join().expect("the flusher ends");
+        let owed = first.board.postponed();
+        let reached = owed.unwrap_or(first.board.durable());
+        assert!(!postponed || reached == sealed, "P4: a postponed flush was lost");
     });
 }
 
