@@ -5,7 +5,7 @@ DIR ?=
 ARGS ?=
 SECONDS ?= 600
 
-.PHONY: help demo test proof crash torture fuzz lint bench loom planted fmt clean
+.PHONY: help demo test proof crash torture fuzz lint bench loom shuttle planted fmt clean
 
 help:
 	@echo "make demo [DIR=/usr]   build a database of a directory tree, kill its writer, finish it"
@@ -16,11 +16,12 @@ help:
 	@echo "make lint              formatting, clippy, layers, house rules"
 	@echo "make bench             get against LMDB at 1 M and 10 M records (ARGS=commits: commits)"
 	@echo "make loom              models of the lock-free parts (takes minutes)"
+	@echo "make shuttle           the whole engine under 200,000 random schedules"
 	@echo "make planted           do the tests notice planted bugs? (an hour; ARGS=101: that one)"
 	@echo "make fmt               format all sources"
 	@echo "make clean             remove build products"
 	@echo
-	@echo "ARGS='..' is passed on by demo, test, fuzz, bench and loom."
+	@echo "ARGS='..' is passed on by demo, test, fuzz, bench, loom and shuttle."
 
 demo:
 	@$(XTASK) demo $(if $(DIR),--dir "$(DIR)") -- $(ARGS)
@@ -43,8 +44,8 @@ lint:
 bench:
 	@$(XTASK) bench -- $(ARGS)
 
-loom:
-	@$(XTASK) loom -- $(ARGS)
+loom shuttle:
+	@$(XTASK) $@ -- $(ARGS)
 
 planted:
 	@$(XTASK) planted $(ARGS)

@@ -3,6 +3,7 @@
 mod fuzz;
 mod layers;
 mod named;
+mod outcome;
 mod planted;
 mod proof;
 mod shell;
@@ -14,6 +15,7 @@ mod tidy;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use outcome::Outcome;
 use shell::Shell;
 
 #[derive(Parser)]
@@ -44,6 +46,12 @@ enum Command {
     },
     /// Run the loom models of the lock-free parts
     Loom {
+        /// Passed to the test binary, after `--`
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
+    /// Run the shuttle models: the whole engine under many random schedules
+    Shuttle {
         /// Passed to the test binary, after `--`
         #[arg(last = true)]
         args: Vec<String>,
@@ -129,13 +137,8 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
             }
             shell.run(cargo.args(args))
         }
-        Command::Loom { args } => {
-            let mut cargo = shell.cargo(["test", "--release", "-p", "huon", "--lib"]);
-            // Its own target directory: other flags would rebuild everything, back and forth.
-            cargo.arg("--target-dir").arg(shell.target.join("loom"));
-            cargo.args(["loom", "--"]).args(args).env("RUSTFLAGS", "--cfg loom");
-            test::models(&mut cargo)
-        }
+        Command::Loom { args } => Ok(loom(shell, &args)?.good()),
+        Command::Shuttle { args } => Ok(shuttle(shell, &args, 0)?.good()),
         Command::Bench { args } => {
             let mut cargo = shell.cargo(["run", "--release"]);
             shell.run(cargo.args(BENCH_MANIFEST).arg("--").args(args))
@@ -146,6 +149,23 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
         Command::Clean => Ok(shell.run(&mut shell.cargo(["clean"]))?
             & shell.run(shell.cargo(["clean"]).args(BENCH_MANIFEST))?),
     }
+}
+
+/// Runs the engine's loom models.
+fn loom(shell: &Shell, args: &[String]) -> Result<Outcome, String> {
+    let mut cargo = shell.cargo(["test", "--release", "-p", "huon", "--lib"]);
+    // Its own target directory: other flags would rebuild everything, back and forth.
+    cargo.arg("--target-dir").arg(shell.target.join("loom"));
+    cargo.args(["loom", "--"]).args(args).env("RUSTFLAGS", "--cfg loom");
+    test::part(shell, "loom", &mut cargo)
+}
+
+/// Runs the engine's shuttle models, with seeds that follow from `rotate`.
+fn shuttle(shell: &Shell, args: &[String], rotate: u64) -> Result<Outcome, String> {
+    let mut cargo = shell.cargo(["test", "-p", "huon", "--lib", "--features", "simulation"]);
+    cargo.arg("--target-dir").arg(shell.target.join("shuttle"));
+    cargo.args(["shuttle", "--"]).args(args).env("RUSTFLAGS", "--cfg shuttle");
+    test::part(shell, "shuttle", cargo.env("HUON_ROTATE", rotate.to_string()))
 }
 
 /// Runs every check, also after one has failed, so that one run shows everything.

@@ -47,12 +47,13 @@ pub(crate) fn run(shell: &Shell) -> Result<bool, String> {
     let rotate = u64::from_str_radix(&commit[..12], 16).map_err(|e| format!("{commit}: {e}"))?;
     let date = said(shell, "date", &["-u", "+%Y-%m-%d %H:%M UTC"])?;
     let started = Instant::now();
-    let summary = test::suite(shell, &[], Size::Full(rotate))?;
+    let mut summary = test::suite(shell, &[], Size::Full(rotate))?;
     print!("{}", summary.report());
     if !summary.good() {
         return Ok(false);
     }
-    let good = crate::run(shell, crate::Command::Loom { args: Vec::new() })?;
+    let mut good = summary.check("loom", crate::loom(shell, &[])?);
+    good &= summary.check("shuttle", crate::shuttle(shell, &[], rotate)?);
     let figures = collect(summary, commit, date, started.elapsed().as_secs());
     if good {
         write(shell, &figures)?;

@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::outcome;
+
 /// The kinds tests report, in the file of figures and in words.
 const KINDS: [(&str, &str); 8] = [
     ("exhaustive", "exhaustive cases"),
@@ -139,6 +141,19 @@ impl Summary {
         // Counted as passed first, as a test that skips itself is.
         self.passed += 1;
         self.skips.push(format!("{name}: {reason}"));
+    }
+
+    /// A check outside the test run has ended; false if it found something wrong.
+    pub(crate) fn check(&mut self, name: &str, outcome: outcome::Outcome) -> bool {
+        let good = outcome.good();
+        match outcome {
+            outcome::Outcome::Passed(figures) => {
+                self.pass();
+                self.details.named.extend(figures);
+            }
+            outcome::Outcome::Failed => self.problem(format!("{name} found something")),
+        }
+        good
     }
 
     /// Something is wrong that no test said.

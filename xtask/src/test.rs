@@ -9,6 +9,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use crate::outcome::Outcome;
 use crate::shell::{Shell, shown};
 use crate::summary::Summary;
 
@@ -39,32 +40,52 @@ pub(crate) fn run(shell: &Shell, args: &[String]) -> Result<bool, String> {
 
 /// Runs the tests and takes in what they say.
 pub(crate) fn suite(shell: &Shell, args: &[String], size: Size) -> Result<Summary, String> {
-    let dir = shell.target.join("huon-figures");
-    let figures = dir.join(format!("{}.txt", std::process::id()));
-    std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    File::create(&figures).map_err(|e| format!("{}: {e}", figures.display()))?;
-
-    let mut summary = Summary::default();
     let mut cargo = shell.cargo(["test", "--no-fail-fast"]);
     if args.is_empty() {
         cargo.arg("--workspace");
     }
-    cargo.args(args).env("HUON_FIGURES", &figures);
+    cargo.args(args);
     if let Size::Full(rotate) = size {
         cargo.env("HUON_PROOF", "1").env("HUON_ROTATE", rotate.to_string());
     }
-    let status = listen(&mut cargo, &mut summary).map_err(|e| format!("cargo test: {e}"))?;
-    summary.end(status.success());
-
-    let text = std::fs::read_to_string(&figures);
-    summary.figures(&text.map_err(|e| format!("{}: {e}", figures.display()))?);
-    let _ = std::fs::remove_file(&figures);
+    let mut summary = with_figures(shell, &mut cargo)?;
     if args.is_empty() {
         minimum_version(shell, &mut summary)?;
         summary.judge_kinds();
         summary.judge_minimums(if size == Size::Tenth { 10 } else { 1 });
     }
     Ok(summary)
+}
+
+/// Runs `cargo` and takes in what it prints and the figures of its tests.
+fn with_figures(shell: &Shell, cargo: &mut Command) -> Result<Summary, String> {
+    let dir = shell.target.join("huon-figures");
+    let figures = dir.join(format!("{}.txt", std::process::id()));
+    std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    File::create(&figures).map_err(|e| format!("{}: {e}", figures.display()))?;
+
+    let mut summary = Summary::default();
+    let show = &mut |line: &str| println!("{line}");
+    let status = listen(cargo.env("HUON_FIGURES", &figures), &mut summary, show);
+    summary.end(status.map_err(|e| format!("cargo test: {e}"))?.success());
+
+    let text = std::fs::read_to_string(&figures);
+    summary.figures(&text.map_err(|e| format!("{}: {e}", figures.display()))?);
+    let _ = std::fs::remove_file(&figures);
+    Ok(summary)
+}
+
+/// Runs a part of the tests that is built in a way of its own, called `name` in the figures; it has
+/// failed if there is none.
+pub(crate) fn part(shell: &Shell, name: &str, cargo: &mut Command) -> Result<Outcome, String> {
+    let mut summary = with_figures(shell, cargo)?;
+    summary.judge_passed();
+    println!("\n{}", summary.verdict());
+    if !summary.good() {
+        return Ok(Outcome::Failed);
+    }
+    let tests = (format!("{name}.tests"), summary.passed());
+    Ok(Outcome::Passed(summary.details.named.into_iter().chain([tests]).collect()))
 }
 
 /// Runs the tests that `args` name with seeds of their own until `seconds` have passed.
@@ -75,21 +96,21 @@ pub(crate) fn go_on(shell: &Shell, args: &[&str], seconds: u64) -> Result<bool, 
     println!("seeds of {rotate}: HUON_ROTATE={rotate} replays them");
     cargo.args(args).env("HUON_SECONDS", seconds.to_string());
     cargo.env("HUON_PROOF", "1").env("HUON_ROTATE", rotate.to_string());
-    models(&mut cargo)
-}
-
-/// Runs models, by a command that is a part of the tests; it is a failure if there is none.
-pub(crate) fn models(cargo: &mut Command) -> Result<bool, String> {
     let mut summary = Summary::default();
-    let status = listen(cargo, &mut summary).map_err(|e| format!("cargo test: {e}"))?;
+    let show = &mut |line: &str| println!("{line}");
+    let status = listen(&mut cargo, &mut summary, show).map_err(|e| format!("cargo test: {e}"))?;
     summary.end(status.success());
     summary.judge_passed();
     println!("\n{}", summary.verdict());
     Ok(summary.good())
 }
 
-/// Runs `cargo`, shows what it prints and tells `summary`.
-fn listen(cargo: &mut Command, summary: &mut Summary) -> std::io::Result<ExitStatus> {
+/// Runs `cargo`, shows what it prints line by line and tells `summary`.
+pub(crate) fn listen(
+    cargo: &mut Command,
+    summary: &mut Summary,
+    show: &mut dyn FnMut(&str),
+) -> std::io::Result<ExitStatus> {
     eprintln!("+ {}", shown(cargo));
     // One pipe for both outputs keeps the order in which things happened.
     let (reader, writer) = std::io::pipe()?;
@@ -102,7 +123,7 @@ fn listen(cargo: &mut Command, summary: &mut Summary) -> std::io::Result<ExitSta
     loop {
         match lines.recv_timeout(OUTLIVE_MAX) {
             Ok(line) => {
-                println!("{line}");
+                show(&line);
                 summary.line(line.trim_end());
             }
             Err(RecvTimeoutError::Disconnected) => return child.wait(),

@@ -6,6 +6,8 @@ mod info;
 mod open;
 mod options;
 mod recover;
+#[cfg(all(test, shuttle))]
+mod shuttle_models;
 #[cfg(test)]
 mod tests;
 

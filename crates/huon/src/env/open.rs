@@ -6,7 +6,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::env::options::{Options, PAGE_BYTES_DEFAULT};
@@ -180,7 +179,7 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
                         .into(),
                 ));
             }
-            sleep(JOIN_PAUSE);
+            os::pause(JOIN_PAUSE);
             continue;
         }
         if only_by_hand(options) && ground.storage.has_others()? {
@@ -227,7 +226,7 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
         }
         // The data file's lock is not held here: two who wait would keep each other from being
         // first.
-        sleep(JOIN_PAUSE);
+        os::pause(JOIN_PAUSE);
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::word::Word;
 
 /// Sleeps while the low half of `word` is that of `expected`, at most `timeout`.
-#[cfg(all(not(loom), any(target_os = "linux", target_os = "android")))]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn wait(word: &Word, expected: u64, timeout: Duration) {
     let time = libc::timespec {
         tv_sec: timeout.as_secs().min(3600) as libc::time_t,
@@ -23,7 +23,7 @@ pub(super) fn wait(word: &Word, expected: u64, timeout: Duration) {
 }
 
 /// Wakes everybody who waits on `word`.
-#[cfg(all(not(loom), any(target_os = "linux", target_os = "android")))]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn wake(word: &Word) {
     // SAFETY: the address is that of a live, aligned word; waking reads and writes no memory of
     // ours.
@@ -32,19 +32,19 @@ pub(super) fn wake(word: &Word) {
     }
 }
 
-#[cfg(all(not(loom), any(target_os = "linux", target_os = "android")))]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 fn low_half(word: &Word) -> *const u32 {
     let halves = word.as_ptr().cast::<u32>().cast_const();
     if cfg!(target_endian = "big") { halves.wrapping_add(1) } else { halves }
 }
 
 /// Sleeps a little: there is nothing to be woken by.
-#[cfg(all(not(loom), not(any(target_os = "linux", target_os = "android"))))]
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(super) fn wait(word: &Word, expected: u64, timeout: Duration) {
     if word.load(super::word::Ordering::Relaxed) as u32 == expected as u32 {
         std::thread::sleep(timeout.min(Duration::from_millis(1)));
     }
 }
 
-#[cfg(all(not(loom), not(any(target_os = "linux", target_os = "android"))))]
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(super) fn wake(_: &Word) {}

@@ -19,7 +19,12 @@
 //! ```
 //!
 //! A mark is `txnid << 3 | image index`, 0 for none. Words that different parties write often lie
-//! on different cache lines. Loom's models use the same layout with smaller tables.
+//! on different cache lines. Models use the same layout with smaller tables.
+
+/// Whether this is built for loom, to which every step is dear.
+const MODEL: bool = cfg!(loom);
+/// Whether tables are small: also where the whole engine runs slowly, which needs images whole.
+pub(super) const FEW: bool = MODEL || cfg!(any(shuttle, miri));
 
 /// Words in a cache line.
 pub(super) const LINE: usize = 8;
@@ -80,14 +85,18 @@ pub(super) const META_CEILING: usize = 2;
 
 pub(super) const IMAGES_COUNT: usize = 8;
 pub(super) const IMAGE_MARKS: usize = 10 * LINE;
-pub(super) const IMAGES: usize = if cfg!(loom) { 12 * LINE } else { 512 };
+pub(super) const IMAGES: usize = if MODEL { 12 * LINE } else { 512 };
 /// Words kept of one image; a model keeps the first ones only.
-pub(super) const IMAGE_WORDS: usize = if cfg!(loom) { 2 } else { 512 };
+pub(super) const IMAGE_WORDS: usize = if MODEL { 2 } else { 512 };
 /// Bytes of one image: a meta without its trimmings.
 pub(crate) const IMAGE_BYTES: usize = 4096;
 
 /// How many clients can have the environment open at once.
-pub(crate) const CLIENTS_MAX: u32 = if cfg!(loom) { 3 } else { 4096 };
+pub(crate) const CLIENTS_MAX: u32 = match (MODEL, FEW) {
+    (true, _) => 3,
+    (_, true) => 8,
+    _ => 4096,
+};
 pub(super) const CLIENTS: usize = IMAGES + IMAGES_COUNT * IMAGE_WORDS;
 pub(super) const CLIENT_WORDS: usize = 4;
 pub(super) const CLIENT_GENERATION: usize = 0;
@@ -97,7 +106,7 @@ pub(super) const CLIENT_SINCE: usize = 2;
 pub(super) const SLOTS: usize = CLIENTS + CLIENTS_MAX as usize * CLIENT_WORDS;
 pub(super) const SLOT_WORDS: usize = LINE;
 /// Reader slots that every lock file has.
-pub(super) const SLOTS_FIRST: u32 = if cfg!(loom) { 2 } else { 512 };
+pub(super) const SLOTS_FIRST: u32 = if FEW { 2 } else { 512 };
 pub(super) const SLOT_STATE: usize = 0;
 /// The txnid that the slot protects; 0 for none.
 pub(super) const SLOT_PIN: usize = 1;
@@ -117,5 +126,5 @@ pub(super) const LAYOUT_FILES: u64 = LAYOUT_VALUE | 1 << 63;
 
 const _: () = assert!(METAS + META_SLOTS * META_WORDS <= IMAGE_MARKS);
 const _: () = assert!(IMAGE_MARKS + IMAGES_COUNT <= IMAGES);
-const _: () = assert!(cfg!(loom) || IMAGE_WORDS * 8 == IMAGE_BYTES);
-const _: () = assert!(cfg!(loom) || (SLOTS == 20992 && SLOTS.is_multiple_of(LINE)));
+const _: () = assert!(MODEL || IMAGE_WORDS * 8 == IMAGE_BYTES);
+const _: () = assert!(FEW || (SLOTS == 20992 && SLOTS.is_multiple_of(LINE)));

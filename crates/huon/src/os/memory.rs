@@ -10,18 +10,18 @@
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64 as StdU64, AtomicUsize};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 use super::anon::Anon;
 use super::locks::Way;
-use super::word::{Ordering, Word};
+use super::word::{Condvar, Mutex, MutexGuard, Ordering, Word, pause};
 use super::{Shared, layout};
 use crate::error::{Error, Result};
 
 /// Words that a memory lock file can grow to by default: room for about 130,000 reader slots.
-const CAPACITY_WORDS: usize = if cfg!(loom) { layout::WORDS_FIRST + 64 } else { 1 << 20 };
+const CAPACITY_WORDS: usize = if layout::FEW { layout::WORDS_FIRST + 128 } else { 1 << 20 };
 
 /// The lock file itself. It lives as long as a handle or its maker keeps it.
 pub(crate) struct MemoryFile {
@@ -38,6 +38,10 @@ struct State {
     /// Byte number to the handle that holds it.
     bytes: HashMap<u32, u64>,
     gate: Option<u64>,
+    /// A handle is gone. From then on nobody sleeps: Shuttle knows no time-outs, after which others
+    /// would look at the holder that they wait for again.
+    #[cfg(shuttle)]
+    looks_again: bool,
 }
 
 /// One client's handle of a [`MemoryFile`].
@@ -137,6 +141,11 @@ impl MemoryShared {
         if state.gate == Some(self.handle) {
             state.gate = None;
         }
+        #[cfg(shuttle)]
+        {
+            state.looks_again = true;
+            self.file.bell.notify_all();
+        }
     }
 
     fn check(&self) -> Result<()> {
@@ -149,7 +158,7 @@ impl MemoryShared {
 }
 
 /// In models it stands for the real lock file, so that all of the engine compiles.
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 impl MemoryShared {
     pub(crate) fn open(_: &std::path::Path, _: Option<u32>) -> Result<Option<MemoryShared>> {
         Err(Error::Invalid("a model has no files"))
@@ -229,14 +238,19 @@ impl Shared for MemoryShared {
     #[cfg(not(loom))]
     fn wait(&self, word: usize, expected: u64, timeout: Duration) {
         let state = self.file.state();
+        #[cfg(shuttle)]
+        if state.looks_again {
+            drop(state);
+            return pause(timeout);
+        }
         if self.words()[word].load(Ordering::Acquire) as u32 == expected as u32 {
             let _ = self.file.bell.wait_timeout(state, timeout);
         }
     }
 
     #[cfg(loom)]
-    fn wait(&self, _: usize, _: u64, _: Duration) {
-        loom::thread::yield_now();
+    fn wait(&self, _: usize, _: u64, timeout: Duration) {
+        pause(timeout);
     }
 
     fn wake(&self, _: usize) {
@@ -260,27 +274,17 @@ impl Drop for MemoryShared {
     }
 }
 
-#[cfg(not(loom))]
-fn pause(time: Duration) {
-    std::thread::sleep(time);
-}
-
-#[cfg(loom)]
-fn pause(_: Duration) {
-    loom::thread::yield_now();
-}
-
 /// Zero words; those that are never touched cost nothing.
 struct Words {
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     memory: Anon,
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     count: usize,
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     words: Box<[Word]>,
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 impl Words {
     fn zeroed(count: usize) -> Result<Words> {
         let bytes = (count as u64).saturating_mul(size_of::<Word>() as u64);
@@ -288,7 +292,7 @@ impl Words {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 impl Deref for Words {
     type Target = [Word];
 
@@ -301,14 +305,14 @@ impl Deref for Words {
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 impl Words {
     fn zeroed(count: usize) -> Result<Words> {
         Ok(Words { words: (0..count).map(|_| Word::new(0)).collect() })
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 impl Deref for Words {
     type Target = [Word];
 

@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 
 mod anon;
 mod board;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod boot;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod client_files;
 mod clients;
 mod clock;
@@ -22,11 +22,11 @@ mod counts;
 mod faulty;
 mod file;
 mod fork;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod futex;
 mod gate;
 mod layout;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod lock_tests;
 mod locks;
 #[cfg(all(test, loom))]
@@ -36,7 +36,7 @@ mod memory;
 mod prefetch;
 mod random;
 mod role;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod shm;
 #[cfg(any(test, feature = "simulation"))]
 mod sim;
@@ -58,17 +58,17 @@ pub(crate) use fork::generation as fork_generation;
 pub(crate) use gate::{GATE_TIMEOUT, Gate};
 pub(crate) use map::Map;
 pub(crate) use memory::MemoryFile;
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(crate) use memory::MemoryShared as RealShared;
 pub(crate) use prefetch::prefetch;
 pub(crate) use random::{random_bytes, unique_number};
 pub(crate) use role::{Role, RoleKind};
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use shm::RealShared;
 #[cfg(any(test, feature = "simulation"))]
 pub use sim::{Event, SimDisk, sealed_image};
 pub(crate) use slots::{Slot, Slots};
-pub(crate) use word::Word;
+pub(crate) use word::{Word, pause};
 
 /// Names a file whatever its path: device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

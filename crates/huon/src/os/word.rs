@@ -1,63 +1,123 @@
 //! The word that slots, ring and locks are made of: an atomic `u64`, a modelled one under
-//! `cfg(loom)`.
+//! `cfg(loom)` and `cfg(shuttle)`. Under the latter the locks between the threads of a client are
+//! modelled, too.
 
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use std::sync::atomic::AtomicU64 as Word;
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicU64 as Word, Ordering, fence};
+pub(crate) use std::sync::atomic::Ordering;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use std::sync::atomic::fence;
+#[cfg(not(shuttle))]
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{Ordering, fence};
-#[cfg(loom)]
+#[cfg(shuttle)]
+pub(crate) use modelled::fence;
+#[cfg(shuttle)]
+pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+
+#[cfg(any(loom, shuttle))]
 pub(crate) use modelled::Word;
 
-#[cfg(loom)]
+/// Lets others run for a while.
+pub(crate) fn pause(time: std::time::Duration) {
+    #[cfg(not(any(loom, shuttle)))]
+    std::thread::sleep(time);
+    #[cfg(any(loom, shuttle))]
+    let _ = time;
+    #[cfg(loom)]
+    loom::thread::yield_now();
+    #[cfg(shuttle)]
+    shuttle::thread::yield_now();
+}
+
+#[cfg(any(loom, shuttle))]
 mod modelled {
     use super::Ordering;
+    #[cfg(loom)]
     use loom::sync::atomic::AtomicU64;
+    #[cfg(shuttle)]
+    use std::sync::atomic::AtomicU64;
 
-    /// Loom's atomic, with every interleaving explored.
-    ///
-    /// Loom (0.7.2) decides where to switch threads by the last access to an atomic alone. A thread
-    /// that loads a word before it stores to it thereby hides the other threads' loads, and whole
-    /// families of interleavings are never tried. So each access is announced by a relaxed store to
-    /// a twin: all announcements depend on each other, and since nobody loads the twin it orders
-    /// nothing in the memory model.
+    /// An atomic whose accesses the model checker orders.
     pub(crate) struct Word {
         value: AtomicU64,
+        #[cfg(loom)]
         twin: AtomicU64,
+    }
+
+    // Each model runs in a thread of its own, and all threads of the model within that one.
+    #[cfg(shuttle)]
+    std::thread_local! {
+        /// Whether the access before was a relaxed one.
+        static IN_RUN: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+        /// What is loaded where Shuttle may switch threads.
+        static SWITCH: shuttle::sync::atomic::AtomicBool =
+            const { shuttle::sync::atomic::AtomicBool::new(false) };
+    }
+
+    /// Ends a run of relaxed accesses; all is in order already.
+    #[cfg(shuttle)]
+    pub(crate) fn fence(_: Ordering) {
+        IN_RUN.set(false);
     }
 
     impl Word {
         pub(crate) fn new(value: u64) -> Word {
-            Word { value: AtomicU64::new(value), twin: AtomicU64::new(0) }
+            Word {
+                value: AtomicU64::new(value),
+                #[cfg(loom)]
+                twin: AtomicU64::new(0),
+            }
         }
 
-        fn announced(&self) -> &AtomicU64 {
+        /// Loom (0.7.2) decides where to switch threads by the last access to an atomic alone. A
+        /// thread that loads a word before it stores to it thereby hides the other threads' loads,
+        /// and whole families of interleavings are never tried. So each access is announced by a
+        /// relaxed store to a twin: all announcements depend on each other, and since nobody loads
+        /// the twin it orders nothing in the memory model.
+        #[cfg(loom)]
+        fn at(&self, _: Ordering) -> &AtomicU64 {
             self.twin.store(0, Ordering::Relaxed);
             &self.value
         }
 
+        /// Shuttle may switch threads before any access, but not within a run of relaxed ones: they
+        /// are the many words of an image, and figures.
+        #[cfg(shuttle)]
+        fn at(&self, order: Ordering) -> &AtomicU64 {
+            let relaxed = order == Ordering::Relaxed;
+            if !(relaxed && IN_RUN.get()) {
+                SWITCH.with(|switch| switch.load(Ordering::SeqCst));
+            }
+            IN_RUN.set(relaxed);
+            &self.value
+        }
+
         pub(crate) fn load(&self, order: Ordering) -> u64 {
-            self.announced().load(order)
+            self.at(order).load(order)
         }
 
         pub(crate) fn store(&self, value: u64, order: Ordering) {
-            self.announced().store(value, order);
+            self.at(order).store(value, order);
         }
 
         pub(crate) fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
-            self.announced().fetch_add(value, order)
+            self.at(order).fetch_add(value, order)
         }
 
         pub(crate) fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
-            self.announced().fetch_or(value, order)
+            self.at(order).fetch_or(value, order)
         }
 
         pub(crate) fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
-            self.announced().fetch_and(value, order)
+            self.at(order).fetch_and(value, order)
         }
 
         pub(crate) fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
-            self.announced().fetch_max(value, order)
+            self.at(order).fetch_max(value, order)
         }
 
         pub(crate) fn compare_exchange(
@@ -67,7 +127,7 @@ mod modelled {
             success: Ordering,
             failure: Ordering,
         ) -> Result<u64, u64> {
-            self.announced().compare_exchange(current, new, success, failure)
+            self.at(success).compare_exchange(current, new, success, failure)
         }
     }
 }

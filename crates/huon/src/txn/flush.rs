@@ -21,7 +21,8 @@ use crate::txn::commit::FLUSH_LOOK;
 use crate::txn::{Core, Release};
 
 /// At most so many bytes since the durable snapshot go out with their meta in one flush.
-pub(crate) const ONE_FLUSH_BYTES_MAX: u64 = 1 << 20;
+/// (Models have both kinds of flushes with few pages.)
+pub(crate) const ONE_FLUSH_BYTES_MAX: u64 = if cfg!(shuttle) { 1 << 11 } else { 1 << 20 };
 
 /// Whether a flush point ends with the flush of its meta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
