@@ -5,7 +5,8 @@ DIR ?=
 ARGS ?=
 SECONDS ?= 600
 
-.PHONY: help demo test proof crash torture fuzz lint bench loom shuttle planted fmt clean
+.PHONY: help demo test proof crash torture fuzz lint bench loom shuttle asan planted \
+	fmt clean
 
 help:
 	@echo "make demo [DIR=/usr]   build a database of a directory tree, kill its writer, finish it"
@@ -17,6 +18,7 @@ help:
 	@echo "make bench             get against LMDB at 1 M and 10 M records (ARGS=commits: commits)"
 	@echo "make loom              models of the lock-free parts (takes minutes)"
 	@echo "make shuttle           the whole engine under 200,000 random schedules"
+	@echo "make asan              tests under the address sanitizer"
 	@echo "make planted           do the tests notice planted bugs? (an hour; ARGS=101: that one)"
 	@echo "make fmt               format all sources"
 	@echo "make clean             remove build products"
@@ -46,6 +48,9 @@ bench:
 
 loom shuttle:
 	@$(XTASK) $@ -- $(ARGS)
+
+asan:
+	@$(XTASK) $@
 
 planted:
 	@$(XTASK) planted $(ARGS)

@@ -3,9 +3,11 @@
 mod fuzz;
 mod layers;
 mod named;
+mod nightly;
 mod outcome;
 mod planted;
 mod proof;
+mod sanitize;
 mod shell;
 mod source;
 mod summary;
@@ -56,6 +58,8 @@ enum Command {
         #[arg(last = true)]
         args: Vec<String>,
     },
+    /// Run tests under the address sanitizer, with a look for leaks
+    Asan,
     /// Run everything at full size and write the figures file
     Proof,
     /// Try crash images of new seeds
@@ -137,8 +141,9 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
             }
             shell.run(cargo.args(args))
         }
-        Command::Loom { args } => Ok(loom(shell, &args)?.good()),
-        Command::Shuttle { args } => Ok(shuttle(shell, &args, 0)?.good()),
+        Command::Loom { args } => Ok(loom(shell, &args)?.good("loom")),
+        Command::Shuttle { args } => Ok(shuttle(shell, &args, 0)?.good("shuttle")),
+        Command::Asan => Ok(sanitize::run(shell, 0)?.good("asan")),
         Command::Bench { args } => {
             let mut cargo = shell.cargo(["run", "--release"]);
             shell.run(cargo.args(BENCH_MANIFEST).arg("--").args(args))

@@ -145,13 +145,14 @@ impl Summary {
 
     /// A check outside the test run has ended; false if it found something wrong.
     pub(crate) fn check(&mut self, name: &str, outcome: outcome::Outcome) -> bool {
-        let good = outcome.good();
+        let good = outcome.good(name);
         match outcome {
             outcome::Outcome::Passed(figures) => {
                 self.pass();
                 self.details.named.extend(figures);
             }
             outcome::Outcome::Failed => self.problem(format!("{name} found something")),
+            outcome::Outcome::Skipped(why) => self.skip(name, &why),
         }
         good
     }

@@ -179,9 +179,9 @@ fn the_whole_tail_is_written_again() {
     assert!(flushed.is_err());
     disk.watch(|_| ());
     put(&env, 3, Durability::Lazy);
+    // Both are dead here; when they close, at the end, it is the machine that they were on.
     let disk = after_kill(&disk);
-    // They are dead, and close nothing.
-    std::mem::forget((env, flusher));
+    let _dead = (env, flusher);
     let env = options().open_simulated(&disk).unwrap();
     assert_eq!(env.recovery(), Recovery::Newest);
     disk.clear_events();

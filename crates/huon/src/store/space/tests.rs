@@ -12,7 +12,7 @@ const FIRST: u32 = 3;
 /// A file that has every page, chunks kept in memory, and a protected set to choose.
 #[derive(Default)]
 struct Plain {
-    chunks: RefCell<HashMap<u32, (u64, &'static [u8])>>,
+    chunks: HashMap<u32, (u64, Vec<u8>)>,
     readers: RefCell<Vec<u64>>,
     durable: RefCell<u64>,
     newest: RefCell<u64>,
@@ -33,9 +33,8 @@ impl Ground for Plain {
     }
 
     fn chunk(&self, ptr: Ptr, _: u32) -> Result<Chunk<'_>> {
-        let (birth, page) =
-            *self.chunks.borrow().get(&ptr.pgno.0).expect("a chunk was written there");
-        assert_eq!(birth, ptr.birth.0, "a chunk was written over while its list needed it");
+        let (birth, page) = self.chunks.get(&ptr.pgno.0).expect("a chunk was written there");
+        assert_eq!(*birth, ptr.birth.0, "a chunk was written over while its list needed it");
         let count = admit(page, ptr, Kind::Chunk, 0).expect("a chunk");
         Ok(Chunk::view(page, count).expect("a chunk"))
     }
@@ -87,8 +86,7 @@ impl World {
         counts.chunks_written = sealed.chunks.len() as u64;
         for (ptr, page) in sealed.chunks {
             assert!(!self.live.contains_key(&ptr.pgno.0), "F1: a chunk lies on a live page");
-            let page: &'static [u8] = Box::leak(page.into_boxed_slice());
-            self.ground.chunks.borrow_mut().insert(ptr.pgno.0, (ptr.birth.0, page));
+            self.ground.chunks.insert(ptr.pgno.0, (ptr.birth.0, page));
         }
         (self.items, self.used, self.txnid) = (sealed.items, sealed.used, txnid);
         if durable {
@@ -158,7 +156,7 @@ fn random_histories_never_touch_what_a_snapshot_sees() {
                         now.is_none_or(|now| now == *birth),
                         "P12: page {pgno} that snapshot {txnid} sees was reused"
                     );
-                    let chunk = world.ground.chunks.borrow().get(pgno).map(|(b, _)| *b);
+                    let chunk = world.ground.chunks.get(pgno).map(|(b, _)| *b);
                     assert!(
                         chunk.is_none_or(|b| b < *birth),
                         "P12: a chunk was written over page {pgno}"
@@ -265,8 +263,8 @@ fn misled(items: &[Item]) -> (Plain, Space) {
     let chunk = Ptr { pgno: Pgno(60), birth: Txnid(5) };
     let mut page = vec![0; PAGE_BYTES];
     write_chunk(&mut page, chunk, Ptr::NONE, items);
-    let ground = Plain { page_bytes: PAGE_BYTES, ..Plain::default() };
-    ground.chunks.borrow_mut().insert(60, (5, page.leak()));
+    let mut ground = Plain { page_bytes: PAGE_BYTES, ..Plain::default() };
+    ground.chunks.insert(60, (5, page));
     *ground.newest.borrow_mut() = 9;
     let list = vec![Item::free(Pgno(50), 1), Item::chain(chunk, Txnid(0))];
     (ground, Space::new(Txnid(10), FIRST, 100, list))

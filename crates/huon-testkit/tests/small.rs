@@ -1,0 +1,243 @@
+//! Everything once, on a simulated machine with pages of 256 bytes: small enough for Miri, which
+//! looks for undefined behaviour and races, also on machines of other byte order and address width.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use huon::sim::SimDisk;
+use huon::{Bytes, Durability, Env, Order, RawTable, Recovery, TableDef, U64, WriteTxn};
+use huon_testkit::audit::audit;
+use huon_testkit::random::Random;
+use huon_testkit::trail::Trail;
+
+const RESERVE_BYTES: u64 = 256 << 10;
+/// Between two looks of a reader: time for the writer, which has only Miri's clock there.
+const NAP_MS: u64 = if cfg!(miri) { 2_000 } else { 1 };
+const T: TableDef<U64, Bytes> = TableDef::new("t");
+
+/// Records of a table, by a key that compares as bytes.
+type Records = BTreeMap<Vec<u8>, (Vec<u8>, Vec<u8>)>;
+
+fn open(disk: &SimDisk) -> Env {
+    let mut options = Env::options();
+    options.page_bytes(256).upper_bytes(RESERVE_BYTES).grow_bytes(4096).shrink_bytes(1024);
+    options.open_simulated(disk).unwrap()
+}
+
+fn orders() -> [(&'static str, Order); 5] {
+    [
+        ("bytes", Order::Bytes),
+        ("reversed", Order::Reversed),
+        ("four", Order::NativeU32),
+        ("eight", Order::NativeU64),
+        ("custom", Order::Custom(Arc::new(|a: &[u8], b: &[u8]| b.cmp(a)))),
+    ]
+}
+
+fn key(order: &Order, n: u64) -> Vec<u8> {
+    let mixed = Random::new(n).next();
+    match order {
+        Order::NativeU32 => (mixed as u32).to_le_bytes().to_vec(),
+        Order::NativeU64 => mixed.to_le_bytes().to_vec(),
+        _ => format!("{}/{n}", "shared".repeat(n as usize % 12)).into_bytes(),
+    }
+}
+
+fn sort_key(order: &Order, key: &[u8]) -> Vec<u8> {
+    match order {
+        Order::Bytes => key.to_vec(),
+        // Complemented, and with an end that is above all.
+        Order::Custom(_) => key.iter().map(|byte| !byte).chain([0xFF]).collect(),
+        _ => key.iter().rev().copied().collect(),
+    }
+}
+
+fn value(n: u64) -> Vec<u8> {
+    let bytes = if n % 16 == 5 { 700 } else { n as usize * 7 % 40 };
+    (0..bytes).map(|i| (n as usize + i) as u8).collect()
+}
+
+/// Compares both ways, by key, and with a cursor from the middle on.
+fn compare(env: &Env, name: &'static str, order: &Order, expected: &Records) {
+    let txn = env.read().unwrap();
+    let def = TableDef::<Bytes, Bytes>::new(name).ordered(order.clone());
+    let table = txn.open(&def).unwrap().expect("it was made");
+    let owned = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
+    let found = table.iter(&txn).unwrap().map(|record| owned(record.unwrap()));
+    assert!(found.eq(expected.values().cloned()), "{name}: forward");
+    let found = table.iter(&txn).unwrap().rev().map(|record| owned(record.unwrap()));
+    assert!(found.eq(expected.values().rev().cloned()), "{name}: backward");
+    for (key, value) in expected.values() {
+        assert_eq!(table.get(&txn, key).unwrap(), Some(&value[..]), "{name}");
+    }
+    let middle: Vec<_> = expected.values().skip(expected.len() / 2).take(4).collect();
+    let mut cursor = table.cursor(&txn).unwrap();
+    cursor.seek(&middle[0].0);
+    for (key, value) in &middle {
+        assert_eq!(cursor.next().unwrap(), Some((&key[..], &value[..])), "{name}: cursor");
+    }
+    for (key, value) in middle.iter().rev() {
+        assert_eq!(cursor.prev().unwrap(), Some((&key[..], &value[..])), "{name}: cursor");
+    }
+}
+
+/// Puts, deletes, a deleted range and an undone level, the same in the model.
+fn change(txn: &mut WriteTxn, table: RawTable, order: &Order, model: &mut Records, round: u64) {
+    for n in 0..24 {
+        let (n, key) = (n * 3 + round, key(order, n * 3 + round));
+        table.put(txn, &key, &value(n)).unwrap();
+        model.insert(sort_key(order, &key), (key, value(n)));
+    }
+    for n in (0..24).filter(|n| n % 5 == round) {
+        let key = key(order, n);
+        let gone = model.remove(&sort_key(order, &key)).is_some();
+        assert_eq!(table.delete(txn, &key).unwrap(), gone);
+    }
+    let undone: huon::Result<()> = txn.nested(|level| {
+        table.clear(level)?;
+        table.put(level, &key(order, 1), b"undone")?;
+        Err(huon::Error::Invalid("undo"))
+    });
+    assert!(undone.is_err());
+    let keys: Vec<Vec<u8>> = model.keys().skip(10).take(8).cloned().collect();
+    let (first, last) = (&model[&keys[0]].0, &model[&keys[7]].0);
+    let deleted = table.delete_range(txn, &first[..]..=&last[..]).unwrap();
+    assert_eq!(deleted, 8);
+    keys.iter().for_each(|key| drop(model.remove(key)));
+    let reserved = table.reserve(txn, &key(order, 0), 5, |place| place.copy_from_slice(b"place"));
+    reserved.unwrap();
+    let first = key(order, 0);
+    model.insert(sort_key(order, &first), (first, b"place".to_vec()));
+}
+
+#[test]
+fn tables_of_every_order_hold_what_was_put() {
+    let disk = SimDisk::new(RESERVE_BYTES).unwrap();
+    for (name, order) in orders() {
+        let mut model = Records::new();
+        for round in 0..2 {
+            let env = open(&disk);
+            let def = TableDef::<Bytes, Bytes>::new(name).ordered(order.clone());
+            let mut txn = env.write().unwrap();
+            let table = txn.create(&def).unwrap();
+            change(&mut txn, table, &order, &mut model, round);
+            txn.commit().unwrap();
+            compare(&env, name, &order, &model);
+        }
+    }
+    let audit = audit(&open(&disk)).unwrap();
+    assert!(audit.depth_max >= 3 && audit.branch_pages > 0 && audit.run_pages > 0);
+}
+
+fn put(env: &Env, key: u64, durability: Durability) -> u64 {
+    let mut txn = env.write().unwrap();
+    txn.create(&T).unwrap().put(&mut txn, &key, &value(key)).unwrap();
+    txn.commit_with(durability).unwrap()
+}
+
+fn keys(env: &Env) -> Vec<u64> {
+    let txn = env.read().unwrap();
+    let Some(t) = txn.open(&T).unwrap() else { return Vec::new() };
+    t.iter(&txn).unwrap().map(|record| record.unwrap().0).collect()
+}
+
+#[test]
+fn kills_and_power_cuts_leave_whole_commits() {
+    let disk = SimDisk::new(RESERVE_BYTES).unwrap();
+    let env = open(&disk);
+    for n in 0..8 {
+        put(&env, n, if n < 5 { Durability::Durable } else { Durability::Lazy });
+    }
+    let killed = disk.after_crash(&disk.image(), true).unwrap();
+    let env = open(&killed.with_lock_image(&disk.lock_image()));
+    assert_eq!(env.recovery(), Recovery::Newest);
+    assert_eq!(keys(&env), Vec::from_iter(0..8));
+    put(&env, 8, Durability::Durable);
+    audit(&env).unwrap();
+
+    let mut trail = Trail::default();
+    trail.follow(&disk);
+    let mut random = Random::new(1);
+    for _ in 0..2 {
+        let cut = disk.after_crash(&trail.random_image(&mut random), false).unwrap();
+        let env = open(&cut);
+        let found = keys(&env);
+        assert!((5..=8).contains(&found.len()), "{found:?}");
+        assert_eq!(found, Vec::from_iter(0..found.len() as u64));
+        put(&env, 9, Durability::Durable);
+        audit(&env).unwrap();
+    }
+}
+
+/// Each commit writes one value to all keys: who sees two has seen a torn snapshot.
+#[test]
+fn readers_see_whole_snapshots_while_one_writes() {
+    let disk = SimDisk::new(RESERVE_BYTES).unwrap().quiet();
+    let writer = open(&disk);
+    let write = |round: u64| {
+        let mut txn = writer.write().unwrap();
+        let t = txn.create(&T).unwrap();
+        for key in 0..6 {
+            t.put(&mut txn, &key, &[round.to_le_bytes(); 4].concat()).unwrap();
+        }
+        let durability = [Durability::Lazy, Durability::Durable][round as usize % 2];
+        txn.commit_with(durability).unwrap();
+    };
+    write(0);
+    let read = |env: &Env, last: u64| {
+        let txn = env.read().unwrap();
+        let t = txn.open(&T).unwrap().unwrap();
+        let values: Vec<&[u8]> = t.iter(&txn).unwrap().map(|r| r.unwrap().1).collect();
+        assert_eq!(values, [values[0]; 6], "a torn snapshot");
+        let round = u64::from_le_bytes(values[0][..8].try_into().unwrap());
+        assert!(round >= last, "time went back");
+        round
+    };
+    let clients = [open(&disk), writer.clone()];
+    let reading = AtomicUsize::new(clients.len());
+    std::thread::scope(|scope| {
+        for env in &clients {
+            scope.spawn(|| {
+                let mut last = 0;
+                // Until the writer has made some progress that was seen.
+                while last < 3 {
+                    last = read(env, last);
+                    std::thread::sleep(Duration::from_millis(NAP_MS));
+                }
+                reading.fetch_sub(1, Ordering::Release);
+            });
+        }
+        (1..).take_while(|_| reading.load(Ordering::Acquire) > 0).for_each(write);
+    });
+    audit(&writer).unwrap();
+}
+
+#[test]
+fn writers_of_every_durability_take_turns() {
+    let disk = SimDisk::new(RESERVE_BYTES).unwrap().quiet();
+    let first = open(&disk);
+    put(&first, 0, Durability::Durable);
+    let clients = [open(&disk), open(&disk), first.clone()];
+    std::thread::scope(|scope| {
+        for (n, env) in (0u64..).zip(&clients) {
+            scope.spawn(move || {
+                let first = 100 * (n + 1);
+                put(env, first, Durability::Durable);
+                put(env, first + 1, Durability::NoMetaSync);
+                put(env, first + 2, Durability::Lazy);
+                let mut txn = env.write().unwrap();
+                txn.create(&T).unwrap().put(&mut txn, &(first + 3), b"ticket").unwrap();
+                let ticket = txn.commit_ticket().unwrap();
+                ticket.wait().unwrap();
+                assert!(env.durable_id() >= ticket.id());
+            });
+        }
+    });
+    let expected = (1..=3).flat_map(|n| (0..4).map(move |k| 100 * n + k));
+    assert_eq!(keys(&first)[1..], Vec::from_iter(expected));
+    let info = first.info().unwrap();
+    assert_eq!((info.durable, info.newest), (first.sync().unwrap(), info.newest));
+    audit(&first).unwrap();
+}
