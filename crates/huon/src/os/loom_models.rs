@@ -355,6 +355,27 @@ fn a_reused_image_is_noticed_by_copiers() {
     });
 }
 
+/// Who sees that a snapshot is sealed finds its image, though he holds no role: a commit that is on
+/// its way is no damage.
+#[test]
+fn what_is_sealed_has_its_image() {
+    model(3, || {
+        let file = MemoryFile::new(BOOT);
+        let writer = client(&file, true);
+        let other = client(&file, false);
+        let looking = thread::spawn(move || {
+            let mut bytes = [0; IMAGE_BYTES];
+            let mark = other.board.copy_named(|| other.board.sealed(), &mut bytes);
+            let mark = mark.expect("the image of what is sealed");
+            let kept = IMAGE_WORDS * 8;
+            assert_eq!(bytes[..kept], image(mark.txnid())[..kept], "a torn image");
+            other
+        });
+        writer.seal(2);
+        looking.join().expect("the other ends");
+    });
+}
+
 /// P1: one of two clients gets the role of a dead one, and both never have it together; a new
 /// client with the dead one's number neither keeps its lock alive nor lets a late takeover through.
 #[test]
