@@ -25,15 +25,15 @@ const RESERVE_BYTES: u64 = 128 << 10;
 const SCHEDULES: usize = 50_000;
 
 /// Runs `body` under its schedules: half of them drawn step by step, half with few changes of the
-/// thread that runs. `HUON_ROTATE` is the seed, `HUON_SCHEDULE` a failed schedule to run again.
+/// thread that runs. `HUON_ROTATE` is the seed, `HUON_SHARE` asks for a part of them only, and
+/// `HUON_SCHEDULE` is a failed schedule to run again.
 fn model(body: fn()) {
     install();
     if let Ok(schedule) = std::env::var("HUON_SCHEDULE") {
         return shuttle::replay(body, &schedule);
     }
-    let rotate = std::env::var("HUON_ROTATE").ok();
-    let seed = rotate.map_or(0, |text| text.parse().expect("HUON_ROTATE is a number"));
-    let count = SCHEDULES / 2;
+    let (seed, part) = (number("HUON_ROTATE").unwrap_or(0), number("HUON_SHARE").unwrap_or(1));
+    let count = SCHEDULES / 2 / part as usize;
     let ran = Arc::new(AtomicU64::new(0));
     for scheduler in [
         Box::new(RandomScheduler::new_from_seed(seed, count)) as Box<dyn Scheduler + Send>,
@@ -49,6 +49,11 @@ fn model(body: fn()) {
         });
     }
     crate::figure("named shuttle.schedules", ran.load(Ordering::Relaxed));
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
 }
 
 fn open(disk: &SimDisk) -> Env {
