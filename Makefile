@@ -19,7 +19,7 @@ help:
 	@echo "make loom              models of the lock-free parts (takes minutes)"
 	@echo "make shuttle           the whole engine under 200,000 random schedules"
 	@echo "make asan              tests under the address sanitizer"
-	@echo "make planted           do the tests notice planted bugs? (an hour; ARGS=101: that one)"
+	@echo "make planted           do the tests notice planted bugs? (hours; ARGS=101: that one)"
 	@echo "make fmt               format all sources"
 	@echo "make clean             remove build products"
 	@echo

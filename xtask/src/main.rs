@@ -89,6 +89,18 @@ enum Command {
     Planted {
         /// The numbers of the bugs to try; all of them if none is given
         bugs: Vec<u32>,
+        /// A kind of tests to try, which may be given several times; all of them if none is given
+        #[arg(long)]
+        kind: Vec<String>,
+        /// Do not try a bug with other kinds once one has caught it
+        #[arg(long)]
+        first: bool,
+        /// Try also what earlier runs have tried
+        #[arg(long)]
+        again: bool,
+        /// Try nothing; write the page of what all runs so far have found
+        #[arg(long)]
+        write: bool,
     },
     /// Compare lookups with LMDB
     Bench {
@@ -122,7 +134,9 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
     match command {
         Command::Lint => lint(shell),
         Command::Test { args } => test::run(shell, &args),
-        Command::Planted { bugs } => planted::run(shell, &bugs),
+        Command::Planted { bugs, kind: kinds, first, again, write } => {
+            planted::run(shell, &planted::Wish { bugs, kinds, first, again, write })
+        }
         Command::Proof => proof::run(shell),
         Command::Fuzz { target, seconds, args } => {
             fuzz::run(shell, target.as_deref(), seconds, &args)
@@ -190,6 +204,7 @@ fn lint(shell: &Shell) -> Result<bool, String> {
     complaints.extend(tidy::check(&shell.root, &files)?);
     complaints.extend(proof::check(&shell.root)?);
     complaints.extend(named::check(&files));
+    complaints.extend(planted::check(&shell.root, &files));
     for complaint in &complaints {
         println!("{complaint}");
     }

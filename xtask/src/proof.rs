@@ -130,7 +130,7 @@ fn shown(figures: &Figures) -> String {
 }
 
 /// What a program prints, without the end of its last line.
-fn said(shell: &Shell, program: &str, args: &[&str]) -> Result<String, String> {
+pub(crate) fn said(shell: &Shell, program: &str, args: &[&str]) -> Result<String, String> {
     let output = shell
         .command(program, args)
         .stdin(Stdio::null())

@@ -1,0 +1,234 @@
+//! What was found: kept between runs, printed, and written down for readers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Bug, kinds};
+use crate::proof::said;
+use crate::shell::Shell;
+use crate::source::Source;
+
+/// Where readers find it.
+const PAGE: &str = "docs/PLANTED.md";
+
+/// One kind against one bug.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Trial {
+    /// It ran an n-th of the full figures.
+    pub(crate) share: u32,
+    /// Until the first failure, or the end.
+    pub(crate) seconds: f64,
+    /// The test that failed first.
+    pub(crate) caught_by: Option<String>,
+    /// It was cut short before that.
+    pub(crate) is_cut: bool,
+    pub(crate) commit: String,
+    pub(crate) date: String,
+}
+
+/// The last trial of each kind against each bug.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct Matrix(BTreeMap<u32, BTreeMap<String, Trial>>);
+
+/// The commit that is tried; it says so if there are changes on top.
+pub(crate) fn commit(shell: &Shell) -> Result<String, String> {
+    said(shell, "git", &["describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"])
+}
+
+pub(crate) fn date(shell: &Shell) -> Result<String, String> {
+    said(shell, "date", &["-u", "+%Y-%m-%d"])
+}
+
+impl Matrix {
+    /// What earlier runs found.
+    pub(crate) fn load(shell: &Shell) -> Result<Matrix, String> {
+        let path = kept(shell);
+        let Ok(text) = std::fs::read_to_string(&path) else { return Ok(Matrix::default()) };
+        serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
+    }
+
+    pub(crate) fn save(&self, shell: &Shell) -> Result<(), String> {
+        let path = kept(shell);
+        let text = serde_json::to_string_pretty(self).map_err(|e| e.to_string())?;
+        std::fs::write(&path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))
+    }
+
+    pub(crate) fn note(&mut self, bug: u32, kind: &str, trial: Trial) {
+        self.0.entry(bug).or_default().insert(kind.to_owned(), trial);
+    }
+
+    /// Whether there is a result of that size, or a larger one.
+    pub(crate) fn was_tried(&self, bug: u32, kind: &str, share: u32) -> bool {
+        let trial = self.0.get(&bug).and_then(|trials| trials.get(kind));
+        trial.is_some_and(|trial| trial.share <= share)
+    }
+
+    /// Whether any kind has caught it.
+    pub(crate) fn is_caught(&self, bug: u32) -> bool {
+        self.catches(bug).next().is_some()
+    }
+
+    /// The kinds that have caught it.
+    fn catches(&self, bug: u32) -> impl Iterator<Item = (&str, f64, &str)> {
+        self.0.get(&bug).into_iter().flatten().filter_map(|(kind, trial)| {
+            Some((kind.as_str(), trial.seconds, trial.caught_by.as_deref()?))
+        })
+    }
+
+    /// A row for each bug, a column for each kind.
+    pub(crate) fn table(&self, bugs: &[&Bug]) -> String {
+        let heads: String = kinds::names().map(|name| format!(" {name} |")).collect();
+        let rules = "---:|".repeat(kinds::names().count());
+        let mut text = format!("| no. | what is left out |{heads}\n|---:|---|{rules}\n");
+        for bug in bugs {
+            let none = BTreeMap::new();
+            let trials = self.0.get(&bug.number).unwrap_or(&none);
+            let _ = write!(text, "| {} | {} |", bug.number, bug.what);
+            for kind in kinds::names() {
+                let _ = write!(text, " {} |", cell(trials.get(kind)));
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Writes the page; false, and nothing written, if there is a bug that nobody has caught.
+    pub(crate) fn write(&self, shell: &Shell, bugs: &[Bug]) -> Result<bool, String> {
+        let missed = bugs.iter().filter(|bug| !self.is_caught(bug.number));
+        let missed: Vec<String> = missed.map(|bug| bug.number.to_string()).collect();
+        if !missed.is_empty() {
+            println!("not caught, or not tried: {}", missed.join(", "));
+            return Ok(false);
+        }
+        let path = shell.root.join(PAGE);
+        std::fs::write(&path, self.page(bugs)).map_err(|e| format!("{PAGE}: {e}"))?;
+        Ok(true)
+    }
+
+    fn page(&self, bugs: &[Bug]) -> String {
+        let trials = || bugs.iter().filter_map(|bug| self.0.get(&bug.number)).flatten();
+        let dates: BTreeSet<&str> = trials().map(|(_, trial)| trial.date.as_str()).collect();
+        let commits: BTreeSet<&str> = trials().map(|(_, trial)| trial.commit.as_str()).collect();
+        let list = |set: BTreeSet<&str>| set.into_iter().collect::<Vec<_>>().join(", ");
+        let all: Vec<&Bug> = bugs.iter().collect();
+        let mut text = format!(
+            "{HEAD}\n{} bugs, each caught. Tried on {}, at {} (`+`: with\nchanges on top).\n\n{}",
+            bugs.len(),
+            list(dates),
+            list(commits),
+            self.table(&all)
+        );
+        text.push_str(FIRST);
+        for bug in bugs {
+            let soonest = self.catches(bug.number).min_by(|a, b| a.1.total_cmp(&b.1));
+            if let Some((kind, _, test)) = soonest {
+                let count = self.catches(bug.number).count();
+                let _ = writeln!(text, "| {} | {count} | {kind} | `{test}` |", bug.number);
+            }
+        }
+        text.push_str(KINDS);
+        for kind in kinds::names() {
+            let has = |bug: &&Bug| self.catches(bug.number).any(|(name, ..)| name == kind);
+            let is_alone = |bug: &&Bug| has(bug) && self.catches(bug.number).count() == 1;
+            let alone = bugs.iter().filter(is_alone).map(|bug| bug.number.to_string());
+            let alone = alone.collect::<Vec<_>>().join(", ");
+            let tried = trials().filter(|(name, _)| *name == kind).count();
+            let count = bugs.iter().filter(has).count();
+            let _ = writeln!(text, "| {kind} | {tried} | {count} | {alone} |");
+        }
+        text
+    }
+}
+
+const HEAD: &str = "\
+# Planted bugs
+
+Written by `cargo xtask planted --write`; not to be changed by hand.
+
+Each of these bugs was built into the engine, one at a time, and kinds of tests ran up to their
+first failure. No test knows which bug is there. A cell holds the seconds until a test failed, or
+`hangs` if one did not end. `-` means that the kind passed, `..` that it was cut short after 20 s
+without a failure; an empty cell, that it was not tried. Tests ran a hundredth of the full figures
+(`HUON_SHARE=100`), or where it says `(1/10)` as much as in `make test`. Times are of one run and
+say no more than whether a bug is found soon.
+";
+const FIRST: &str = "\n## Who notices first\n\n| no. | kinds | the soonest | its test |\n\
+                     |---:|---:|---|---|\n";
+const KINDS: &str = "\n## What each kind is good for\n\n\
+                     | kind | bugs tried | caught | caught by no other that was tried |\n\
+                     |---|---:|---:|---|\n";
+
+fn cell(trial: Option<&Trial>) -> String {
+    let Some(trial) = trial else { return String::new() };
+    let share = match trial.share {
+        super::SMALL => String::new(),
+        other => format!(" (1/{other})"),
+    };
+    match &trial.caught_by {
+        None if trial.is_cut => "..".to_owned(),
+        None => "-".to_owned(),
+        Some(test) if test.ends_with("hangs") => format!("hangs{share}"),
+        Some(_) => format!("{:.1}{share}", trial.seconds),
+    }
+}
+
+/// Where results are kept.
+fn kept(shell: &Shell) -> PathBuf {
+    shell.target.join("planted/matrix.json")
+}
+
+/// Complains about a bug in the list that the page does not show as caught, in the same words.
+pub(crate) fn check(root: &Path, files: &[Source]) -> Vec<String> {
+    let list = std::fs::read_to_string(root.join(super::LIST)).unwrap_or_default();
+    let page = files.iter().find(|file| file.path == PAGE).map_or("", |file| &file.text);
+    let mut complaints = Vec::new();
+    for bug in list.lines().filter_map(super::row) {
+        let head = format!("| {} | {} |", bug.number, bug.what);
+        let row = page.lines().find_map(|line| line.strip_prefix(&head));
+        let is_caught = |row: &str| row.contains("hangs") || row.contains(|c: char| c.is_numeric());
+        if !row.is_some_and(is_caught) {
+            complaints.push(format!("{PAGE} does not show bug {} as caught", bug.number));
+        }
+    }
+    complaints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(share: u32, caught_by: Option<&str>) -> Trial {
+        let caught_by = caught_by.map(str::to_owned);
+        let is_cut = false;
+        Trial { share, seconds: 1.26, caught_by, is_cut, commit: "c".into(), date: "d".into() }
+    }
+
+    #[test]
+    fn cells_tell_how_it_went() {
+        assert_eq!(cell(None), "");
+        assert_eq!(cell(Some(&trial(100, None))), "-");
+        assert_eq!(cell(Some(&Trial { is_cut: true, ..trial(100, None) })), "..");
+        assert_eq!(cell(Some(&trial(100, Some("a::b")))), "1.3");
+        assert_eq!(cell(Some(&trial(10, Some("a::b")))), "1.3 (1/10)");
+        assert_eq!(cell(Some(&trial(100, Some("x, which hangs")))), "hangs");
+    }
+
+    #[test]
+    fn the_page_shows_who_is_alone() {
+        let bugs = [1, 2].map(|number| Bug { number, what: format!("w{number}") });
+        let mut matrix = Matrix::default();
+        matrix.note(1, "model", trial(100, Some("a")));
+        matrix.note(1, "crash", trial(100, None));
+        matrix.note(2, "model", trial(100, Some("a")));
+        matrix.note(2, "crash", trial(100, Some("b")));
+        let page = matrix.page(&bugs);
+        assert!(
+            page.contains("| model | 2 | 2 | 1 |\n") && page.contains("| crash | 2 | 1 |  |\n")
+        );
+        assert!(page.contains("| 1 | 1 | model | `a` |\n"));
+        assert!(matrix.is_caught(1) && !matrix.is_caught(3));
+    }
+}
