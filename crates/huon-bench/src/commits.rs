@@ -40,7 +40,8 @@ pub(crate) struct Worker {
     path: PathBuf,
     seconds: f64,
     mode: Mode,
-    number: u64,
+    /// The number of the first commit.
+    first: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -121,7 +122,7 @@ pub(crate) fn run(args: &Commits) -> Result<()> {
     // The first round warms up and is not counted.
     for round in 0..=args.repeats {
         for (at, cell) in cells.iter_mut().enumerate() {
-            let done = measure(cell, &file(dir.path(), at), args.seconds)?;
+            let done = measure(cell, round, &file(dir.path(), at), args.seconds)?;
             if round > 0 {
                 cell.per_second.push(done.commits as f64 / done.seconds);
                 cell.flushes_per_commit.push(done.flushes as f64 / done.commits.max(1) as f64);
@@ -148,13 +149,13 @@ fn prepare(path: &Path, mode: Mode) -> Result<()> {
     Ok(())
 }
 
-fn measure(cell: &Cell, path: &Path, seconds: f64) -> Result<Done> {
+fn measure(cell: &Cell, round: u32, path: &Path, seconds: f64) -> Result<Done> {
     if cell.processes == 1 {
-        return in_threads(cell.mode, path, cell.threads, seconds);
+        return in_threads(cell.mode, round, path, cell.threads, seconds);
     }
     let mut children = Vec::new();
     for number in 0..cell.processes {
-        children.push(spawn(cell.mode, path, seconds, number)?);
+        children.push(spawn(cell.mode, path, seconds, first_number(round, number as u64))?);
     }
     // All have opened: now they start together.
     for child in &mut children {
@@ -176,12 +177,12 @@ fn measure(cell: &Cell, path: &Path, seconds: f64) -> Result<Done> {
     Ok(sum)
 }
 
-fn spawn(mode: Mode, path: &Path, seconds: f64, number: usize) -> Result<Child> {
+fn spawn(mode: Mode, path: &Path, seconds: f64, first: u64) -> Result<Child> {
     let name = mode.to_possible_value().ok_or("no name")?;
     let mut child = Command::new(std::env::current_exe()?)
         .arg("commit-worker")
         .arg(path)
-        .args([seconds.to_string(), name.get_name().to_owned(), number.to_string()])
+        .args([seconds.to_string(), name.get_name().to_owned(), first.to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
@@ -204,7 +205,7 @@ pub(crate) fn work(worker: &Worker) -> Result<()> {
     let deadline = started + Duration::from_secs_f64(worker.seconds);
     let mut commits = 0;
     while Instant::now() < deadline {
-        put(&env, worker.number << 32 | commits)?;
+        put(&env, worker.first + commits)?;
         commits += 1;
     }
     let seconds = started.elapsed().as_secs_f64();
@@ -212,7 +213,7 @@ pub(crate) fn work(worker: &Worker) -> Result<()> {
     Ok(())
 }
 
-fn in_threads(mode: Mode, path: &Path, threads: usize, seconds: f64) -> Result<Done> {
+fn in_threads(mode: Mode, round: u32, path: &Path, threads: usize, seconds: f64) -> Result<Done> {
     let env = mode.open(path)?;
     let before = env.info()?.io.flushes;
     let (stop, start) = (AtomicBool::new(false), Barrier::new(threads + 1));
@@ -224,7 +225,8 @@ fn in_threads(mode: Mode, path: &Path, threads: usize, seconds: f64) -> Result<D
                     start.wait();
                     let mut commits = 0;
                     while !stop.load(Ordering::Relaxed) {
-                        put(env, number << 32 | commits).map_err(|e| e.to_string())?;
+                        put(env, first_number(round, number) + commits)
+                            .map_err(|e| e.to_string())?;
                         commits += 1;
                     }
                     Ok::<u64, String>(commits)
@@ -242,6 +244,11 @@ fn in_threads(mode: Mode, path: &Path, threads: usize, seconds: f64) -> Result<D
         Ok::<_, Box<dyn std::error::Error>>((commits, started.elapsed().as_secs_f64()))
     })?;
     Ok(Done { commits, flushes: env.info()?.io.flushes - before, seconds })
+}
+
+/// Commits are numbered apart by rounds and workers: a value that is there already is no work.
+fn first_number(round: u32, worker: u64) -> u64 {
+    (u64::from(round) << 8 | worker) << 32
 }
 
 /// One commit of one put; the value is another each time.
