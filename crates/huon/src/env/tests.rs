@@ -617,3 +617,36 @@ fn an_image_under_another_name_is_not_what_was_sealed() {
         assert!(has(&env, 1) && !has(&env, 2));
     }
 }
+
+/// What is written again and again lies together, apart from what stays: after thousands of random
+/// commits, one is its leaf, the pages above it, and the meta.
+#[test]
+fn a_small_commit_is_three_writes() {
+    const RECORDS: u64 = 30_000;
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = options().page_bytes(1024).open_simulated(&disk).unwrap();
+    let mut txn = env.write().unwrap();
+    let t = txn.create(&T).unwrap();
+    for key in 0..RECORDS {
+        t.put(&mut txn, &key, &[0; 20]).unwrap();
+    }
+    txn.commit().unwrap();
+    let mut random = crate::testing::Random::new(1);
+    let mut commits = |count: u64| {
+        let before = disk.event_count();
+        for number in 0..count {
+            let mut txn = env.write().unwrap();
+            let key = random.below(RECORDS);
+            t.put(&mut txn, &key, &[number.to_le_bytes(), [1; 8]].concat()).unwrap();
+            txn.commit().unwrap();
+        }
+        let events = disk.events();
+        let writes = |event: &&Event| matches!(event, Event::Write { .. });
+        events[before..].iter().filter(writes).count() as f64 / count as f64
+    };
+    commits(3000);
+    let (pages, writes) = (env.info().unwrap().io.pages_written, commits(1000));
+    let pages = (env.info().unwrap().io.pages_written - pages) as f64 / 1000.0;
+    assert!(pages > 3.5, "{pages} pages a commit: the tree is not deep enough to tell");
+    assert!(writes < 3.5, "{writes} separate writes a commit, of {pages} pages and a meta");
+}

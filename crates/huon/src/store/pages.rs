@@ -22,11 +22,14 @@ use crate::failpoint::{Point, reach};
 use crate::page::{self, Item, Pgno, Ptr, Reason, RunRef, Txnid};
 use crate::planted;
 use crate::store::source::{PageSource, damaged};
-use crate::store::space::{SealedSpace, Shrink, Space, SpaceCounts};
+use crate::store::space::{SealedSpace, Shrink, Space, SpaceCounts, Stay};
 use crate::store::{Buffer, Store};
 
 /// Bytes that a single write call carries at most.
 const WRITE_BYTES_MAX: usize = 1 << 20;
+/// A page that was last written fewer transactions ago will soon be written again, if the workload
+/// goes on as it did.
+const SHORT_LIFE: u64 = 32;
 
 /// Page numbers are their own hash, spread by one multiplication (Knuth, TAOCP 3, 6.4).
 #[derive(Default)]
@@ -166,17 +169,17 @@ impl Pages {
 
     /// A fresh, zeroed page of this level.
     pub(crate) fn allocate(&mut self) -> Result<Ptr> {
-        let (ptr, mut buffer) = self.fresh()?;
+        let (ptr, mut buffer) = self.fresh(Stay::Short)?;
         buffer.fill(0);
         self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: self.level() });
         Ok(ptr)
     }
 
     /// A fresh number, a buffer, and room to note them.
-    fn fresh(&mut self) -> Result<(Ptr, Buffer)> {
+    fn fresh(&mut self, stay: Stay) -> Result<(Ptr, Buffer)> {
         let buffer = self.store.buffer()?;
         self.dirty.try_reserve(1)?;
-        let pgno = self.space.take(&*self.store)?;
+        let pgno = self.space.take(&*self.store, stay)?;
         // F1: only a free-space list that names a page twice leads here.
         if self.dirty.contains_key(&pgno.0) {
             return Err(Error::corrupt(pgno.0, Reason::Space.text()));
@@ -189,7 +192,9 @@ impl Pages {
         if self.is_editable(ptr) {
             return Ok(ptr);
         }
-        let (fresh, mut buffer) = self.fresh()?;
+        let age = self.txnid.0.saturating_sub(ptr.birth.0);
+        let stay = if age < SHORT_LIFE { Stay::Short } else { Stay::Long };
+        let (fresh, mut buffer) = self.fresh(stay)?;
         let copied = self.bytes(ptr).map(|page| buffer.copy_from_slice(page));
         if let Err(error) = copied {
             self.space.give_back(fresh.pgno, 1);

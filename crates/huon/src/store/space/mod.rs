@@ -45,6 +45,16 @@ const GATHER_CHUNKS_MAX: u32 = 256;
 /// A commit that moves fewer items into chunks than these hold frees too little to look for a tail.
 const GATHER_CHUNKS_MIN: u32 = 4;
 
+/// Pages that a transaction puts into the gaps at most. One that writes more is served best by long
+/// runs, whatever becomes of the pages.
+const GAPS_MAX: u32 = 16;
+
+/// One page in so many is kept free as slack: a place where pages that are written again and again
+/// go round.
+const SLACK_PART: u32 = 16;
+/// More slack gives nothing.
+const SLACK_PAGES_MAX: u32 = 256;
+
 /// Longer runs are kept in parts: an item has one bit of its page count for something else.
 const FREE_RUN_PAGES_MAX: u32 = 1 << 31;
 
@@ -128,6 +138,26 @@ impl FreeRun {
     }
 }
 
+/// How long a page is likely to stay where it is put.
+///
+/// A tree's upper pages are written again and again, its leaves now and then. Mixed, each leaf that
+/// stays parts the free pages around it, until all of them are single ones, and a small commit is
+/// as many separate writes as it has pages. Apart, what is freed soon lies together, and goes round
+/// in a few long runs. (So do the generations of garbage collectors, and hot and cold segments in
+/// log-structured stores: Rosenblum and Ousterhout, 1991.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stay {
+    /// It comes from the longest run.
+    Short,
+    /// It fills the first gap of the file.
+    Long,
+}
+
+/// How much of a file with so many pages in use is kept free.
+fn slack(used: u32) -> u32 {
+    (used / SLACK_PART).min(SLACK_PAGES_MAX)
+}
+
 /// The free space of one write transaction.
 pub(crate) struct Space {
     txnid: Txnid,
@@ -147,6 +177,8 @@ pub(crate) struct Space {
     /// Retired too, but no level's abort takes that back: opened chunk pages, and burnt ones.
     lasting: Vec<Item>,
     protected: Option<Protected>,
+    /// Gaps that may still be filled.
+    gaps_left: u32,
     /// Deletes and commits may use the last pages of a full file.
     pub(crate) frugal: bool,
     /// It is not known any more where every page is: for want of memory, or since a list could not
@@ -187,6 +219,7 @@ impl Space {
             retired: Vec::new(),
             lasting: Vec::new(),
             protected: None,
+            gaps_left: GAPS_MAX,
             frugal: false,
             lost: false,
             counts: SpaceCounts::default(),
@@ -237,16 +270,25 @@ impl Space {
     }
 
     /// One page number.
-    pub(crate) fn take(&mut self, ground: &impl Ground) -> Result<Pgno> {
+    pub(crate) fn take(&mut self, ground: &impl Ground, stay: Stay) -> Result<Pgno> {
         if self.pool.is_empty() {
             self.refill(ground, |pool| !pool.is_empty())?;
         }
-        let Some(run) = self.pool.last_mut() else { return self.advance(ground, 1) };
-        let pgno = run.take(1);
-        if run.pages == 0 {
-            self.pool.pop();
+        let Some(longest) = self.pool.len().checked_sub(1) else { return self.advance(ground, 1) };
+        let from = match stay {
+            Stay::Long if self.gaps_left > 0 => self.first_gap(),
+            _ => longest,
+        };
+        self.gaps_left -= u32::from(from < longest);
+        let pgno = self.pool[from].take(1);
+        if self.pool[from].pages == 0 {
+            self.pool.remove(from);
         }
         self.check_unwritten(pgno, 1)
+    }
+
+    fn first_gap(&self) -> usize {
+        (0..self.pool.len()).min_by_key(|&i| self.pool[i].pgno).unwrap_or(0)
     }
 
     /// Consecutive page numbers for a large value: the shortest run that is long enough, else
@@ -308,7 +350,23 @@ impl Space {
             self.judged = true;
             let items = std::mem::take(&mut self.items);
             self.judge(items)?;
+            self.slacken(ground)?;
             self.tidy_pool()?;
+        }
+        Ok(())
+    }
+
+    /// Makes room for the pages that go round, where little else is free. It is a comfort: if the
+    /// file may not grow, what is there has to do.
+    fn slacken(&mut self, ground: &impl Ground) -> Result<()> {
+        let there: u32 = self.pool.iter().map(|run| run.pages).sum();
+        let missing = slack(self.used).saturating_sub(there);
+        if missing == 0 || self.frugal || self.items.iter().any(Item::is_chain) {
+            return Ok(());
+        }
+        if let Ok(pgno) = self.advance(ground, missing) {
+            let run = FreeRun { pgno: pgno.0, pages: missing, freed: self.txnid.0 };
+            self.pool.try_push(run)?;
         }
         Ok(())
     }
@@ -460,14 +518,16 @@ impl Space {
         Ok(gathered)
     }
 
-    /// M10: pages at the end of the file that nobody can see go back to the system after this
-    /// commit.
+    /// M10: pages at the end of the file that nobody can see, beyond the slack, go back to the
+    /// system after this commit.
     fn drop_tail(&mut self, shrink_pages: u32) {
         let used = self.used;
-        let tail = self.pool.iter().position(|run| run.end() == used);
-        if let Some(at) = tail.filter(|&at| shrink_pages > 0 && self.pool[at].pages >= shrink_pages)
-        {
-            self.used -= self.pool.remove(at).pages;
+        let Some(tail) = self.pool.iter_mut().find(|run| run.end() == used) else { return };
+        let surplus = tail.pages.saturating_sub(slack(tail.pgno));
+        if shrink_pages > 0 && surplus >= shrink_pages {
+            tail.pages -= surplus;
+            self.used -= surplus;
+            self.pool.retain(|run| run.pages > 0);
         }
     }
 
@@ -532,7 +592,7 @@ impl Space {
     fn take_for_chunk(&mut self, ground: &impl Ground) -> Result<Pgno> {
         match self.pool.is_empty() {
             true => self.advance(ground, 1),
-            false => self.take(ground),
+            false => self.take(ground, Stay::Short),
         }
     }
 }

@@ -67,7 +67,7 @@ impl World {
         let mut space = Space::new(Txnid(txnid), FIRST, self.used, self.items.clone());
         let mut taken = Vec::new();
         for _ in 0..takes {
-            let pgno = space.take(&self.ground).unwrap().0;
+            let pgno = space.take(&self.ground, Stay::Short).unwrap().0;
             assert!(
                 pgno >= FIRST && !self.live.contains_key(&pgno),
                 "F1: a live page is handed out"
@@ -281,8 +281,8 @@ fn chunks_that_name_metas_or_themselves_are_refused() {
     let run = |pgno, pages| Item::run(Pgno(pgno), pages, Txnid(2), Txnid(3), true);
     for item in [run(1, 1), run(FIRST - 1, 2), run(60, 1), run(58, 3), run(60, 5), run(99, 2)] {
         let (ground, mut space) = misled(&[run(20, 2), item]);
-        assert_eq!(space.take(&ground).unwrap(), Pgno(50));
-        is_corrupt(space.take(&ground));
+        assert_eq!(space.take(&ground, Stay::Short).unwrap(), Pgno(50));
+        is_corrupt(space.take(&ground, Stay::Short));
         let (ground, mut space) = misled(&[run(20, 2), item]);
         is_corrupt(space.take_run(&ground, 2));
         // A commit that opens chains to look for a free tail.
@@ -290,7 +290,7 @@ fn chunks_that_name_metas_or_themselves_are_refused() {
         is_corrupt(space.seal(&ground, PAGE_BYTES, Shrink { pages: 1, ungathered: 1 }).map(drop));
     }
     let (ground, mut space) = misled(&[run(FIRST, 2), run(61, 39)]);
-    let taken: Vec<u32> = (0..42).map(|_| space.take(&ground).unwrap().0).collect();
+    let taken: Vec<u32> = (0..42).map(|_| space.take(&ground, Stay::Short).unwrap().0).collect();
     let sound: Vec<u32> = [50].into_iter().chain(61..100).chain(FIRST..FIRST + 2).collect();
     assert_eq!(taken, sound);
 }
@@ -300,17 +300,17 @@ fn chunks_that_name_metas_or_themselves_are_refused() {
 fn what_was_written_is_not_taken_from_a_list_that_names_it_again() {
     let again = Item::run(Pgno(50), 1, Txnid(2), Txnid(3), true);
     let (ground, mut space) = misled(&[again]);
-    let pgno = space.take(&ground).unwrap();
+    let pgno = space.take(&ground, Stay::Short).unwrap();
     assert_eq!(pgno, Pgno(50));
     space.note_written(pgno, 1);
-    is_corrupt(space.take(&ground));
+    is_corrupt(space.take(&ground, Stay::Short));
 }
 
 #[test]
 #[should_panic(expected = "P8, F3")]
 fn what_was_written_is_not_given_back() {
     let (ground, mut space) = misled(&[]);
-    let pgno = space.take(&ground).unwrap();
+    let pgno = space.take(&ground, Stay::Short).unwrap();
     space.note_written(pgno, 1);
     space.give_back(pgno, 1);
 }
