@@ -98,6 +98,8 @@ fn cells() -> Vec<Cell> {
         cell("durable, 4 processes", Mode::Durable, 4, 1),
         cell("no-meta-sync, 1 thread", Mode::NoMetaSync, 1, 1),
         cell("lazy, 1 thread", Mode::Lazy, 1, 1),
+        cell("lazy, 8 threads", Mode::Lazy, 1, 8),
+        cell("lazy, 4 processes", Mode::Lazy, 4, 1),
         cell("lazy, flush point each 4 MiB", Mode::LazyFlushed, 1, 1),
         cell("unsynced, 1 thread", Mode::Unsynced, 1, 1),
     ]

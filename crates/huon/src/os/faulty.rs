@@ -15,7 +15,7 @@ use super::counts::IoCounts;
 use super::locks::Way;
 use super::map::Map;
 use super::word::Word;
-use super::{Identity, Shared, SimDisk, Storage};
+use super::{Identity, Shared, SimDisk, Storage, Wake};
 use crate::error::{Error, Result};
 
 /// A call that can be made to fail.
@@ -412,12 +412,12 @@ impl Shared for FaultyShared {
         self.inner.way()
     }
 
-    fn wait(&self, word: usize, expected: u64, timeout: Duration) {
-        self.inner.wait(word, expected, timeout);
+    fn wait(&self, word: usize, expected: u64, timeout: Duration, marks: u32) {
+        self.inner.wait(word, expected, timeout, marks);
     }
 
-    fn wake(&self, word: usize) {
-        self.inner.wake(word);
+    fn wake(&self, word: usize, who: Wake) {
+        self.inner.wake(word, who);
     }
 
     fn intact(&self) -> bool {
@@ -552,7 +552,7 @@ mod tests {
         file.forget_cache();
         lock.unlock_gate();
         lock.release(0);
-        lock.wake(0);
+        lock.wake(0, Wake::All);
         assert_eq!((plan.calls(), file.counts().syncs), (0, 0));
         plan.pause(true);
         assert!(one_of_each(&file, &lock).is_empty() && plan.met().is_empty());

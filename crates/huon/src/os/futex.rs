@@ -1,34 +1,56 @@
 //! Sleeping on a shared word until it changes, across processes.
 //!
 //! A wait is a hint: it may end early, and callers look again. Only the low half of the word is
-//! watched.
+//! watched. Who waits may carry marks, and who wakes may mean only some of them.
 
 use std::time::Duration;
 
+use super::Wake;
 use super::word::Word;
 
-/// Sleeps while the low half of `word` is that of `expected`, at most `timeout`.
+/// Sleeps while the low half of `word` is that of `expected`, at most `timeout`. `marks` is not 0.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn wait(word: &Word, expected: u64, timeout: Duration) {
-    let time = libc::timespec {
-        tv_sec: timeout.as_secs().min(3600) as libc::time_t,
-        tv_nsec: timeout.subsec_nanos() as _,
-    };
+pub(super) fn wait(word: &Word, expected: u64, timeout: Duration, marks: u32) {
+    // The time when it ends: this call, unlike the one without marks, takes no duration.
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is live; the clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec += timeout.as_secs().min(3600) as libc::time_t;
+    time.tv_nsec += timeout.subsec_nanos() as libc::c_long;
+    if time.tv_nsec >= NANOS {
+        time.tv_sec += 1;
+        time.tv_nsec -= NANOS;
+    }
     // SAFETY: the address is that of a live, aligned word, and the kernel only reads it; `time`
     // outlives the call. Not FUTEX_PRIVATE: other processes wake us through their own mapping.
     unsafe {
-        let time: *const libc::timespec = &time;
-        libc::syscall(libc::SYS_futex, low_half(word), libc::FUTEX_WAIT, expected as u32, time);
+        let (time, none): (*const libc::timespec, *const u32) = (&time, std::ptr::null());
+        let operation = libc::FUTEX_WAIT_BITSET;
+        libc::syscall(
+            libc::SYS_futex,
+            low_half(word),
+            operation,
+            expected as u32,
+            time,
+            none,
+            marks,
+        );
     }
 }
 
-/// Wakes everybody who waits on `word`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn wake(word: &Word) {
+const NANOS: libc::c_long = 1_000_000_000;
+
+/// Wakes those who wait on `word` and are meant.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn wake(word: &Word, who: Wake) {
+    let most = if who.is_for_one() { 1 } else { i32::MAX };
+    let none: *const u32 = std::ptr::null();
     // SAFETY: the address is that of a live, aligned word; waking reads and writes no memory of
     // ours.
     unsafe {
-        libc::syscall(libc::SYS_futex, low_half(word), libc::FUTEX_WAKE, i32::MAX);
+        let operation = libc::FUTEX_WAKE_BITSET;
+        libc::syscall(libc::SYS_futex, low_half(word), operation, most, none, none, who.marks());
     }
 }
 
@@ -40,11 +62,11 @@ fn low_half(word: &Word) -> *const u32 {
 
 /// Sleeps a little: there is nothing to be woken by.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn wait(word: &Word, expected: u64, timeout: Duration) {
+pub(super) fn wait(word: &Word, expected: u64, timeout: Duration, _: u32) {
     if word.load(super::word::Ordering::Relaxed) as u32 == expected as u32 {
         std::thread::sleep(timeout.min(Duration::from_millis(1)));
     }
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn wake(_: &Word) {}
+pub(super) fn wake(_: &Word, _: Wake) {}

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use super::anon::Anon;
 use super::locks::Way;
 use super::word::{Condvar, Mutex, MutexGuard, Ordering, Word, pause};
-use super::{Shared, layout};
+use super::{Shared, Wake, layout};
 use crate::error::{Error, Result};
 
 /// Words that a memory lock file can grow to by default: room for about 130,000 reader slots.
@@ -38,10 +38,33 @@ struct State {
     /// Byte number to the handle that holds it.
     bytes: HashMap<u32, u64>,
     gate: Option<u64>,
+    /// Who waits on a word, in the order in which they came.
+    sleepers: Vec<Sleeper>,
+    sleepers_ever: u64,
     /// A handle is gone. From then on nobody sleeps: Shuttle knows no time-outs, after which others
     /// would look at the holder that they wait for again.
     #[cfg(shuttle)]
     looks_again: bool,
+}
+
+struct Sleeper {
+    number: u64,
+    word: usize,
+    marks: u32,
+}
+
+#[cfg(not(loom))]
+impl State {
+    fn lie_down(&mut self, word: usize, marks: u32) -> u64 {
+        self.sleepers_ever += 1;
+        let number = self.sleepers_ever;
+        self.sleepers.push(Sleeper { number, word, marks });
+        number
+    }
+
+    fn sleeps(&self, number: u64) -> bool {
+        self.sleepers.iter().any(|sleeper| sleeper.number == number)
+    }
 }
 
 /// One client's handle of a [`MemoryFile`].
@@ -144,6 +167,7 @@ impl MemoryShared {
         #[cfg(shuttle)]
         {
             state.looks_again = true;
+            state.sleepers.clear();
             self.file.bell.notify_all();
         }
     }
@@ -236,26 +260,43 @@ impl Shared for MemoryShared {
     }
 
     #[cfg(not(loom))]
-    fn wait(&self, word: usize, expected: u64, timeout: Duration) {
-        let state = self.file.state();
+    fn wait(&self, word: usize, expected: u64, timeout: Duration, marks: u32) {
+        let mut state = self.file.state();
         #[cfg(shuttle)]
         if state.looks_again {
             drop(state);
             return pause(timeout);
         }
-        if self.words()[word].load(Ordering::Acquire) as u32 == expected as u32 {
-            let _ = self.file.bell.wait_timeout(state, timeout);
+        if self.words()[word].load(Ordering::Acquire) as u32 != expected as u32 {
+            return;
+        }
+        let start = Instant::now();
+        let number = state.lie_down(word, marks);
+        while state.sleeps(number) {
+            let left = timeout.saturating_sub(start.elapsed());
+            if left.is_zero() && !cfg!(shuttle) {
+                state.sleepers.retain(|sleeper| sleeper.number != number);
+                return;
+            }
+            let woken = self.file.bell.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     #[cfg(loom)]
-    fn wait(&self, _: usize, _: u64, timeout: Duration) {
+    fn wait(&self, _: usize, _: u64, timeout: Duration, _: u32) {
         pause(timeout);
     }
 
-    fn wake(&self, _: usize) {
+    fn wake(&self, word: usize, who: Wake) {
         // Under the lock that sleepers hold while they look at the word: none can miss it.
-        let _state = self.file.state();
+        let mut state = self.file.state();
+        let mut most = if who.is_for_one() { 1 } else { usize::MAX };
+        state.sleepers.retain(|sleeper| {
+            let is_meant = most > 0 && sleeper.word == word && sleeper.marks & who.marks() != 0;
+            most -= usize::from(is_meant);
+            !is_meant
+        });
         self.file.bell.notify_all();
     }
 

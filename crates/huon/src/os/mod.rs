@@ -134,6 +134,32 @@ fn past_end(offset: u64, bytes: u64, file_bytes: u64) -> Error {
     Error::io("write", format!("offset {offset}"), source)
 }
 
+/// Which sleepers a wake means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wake {
+    All,
+    /// All who have one of these marks.
+    Marked(u32),
+    /// Of those the one who has slept longest.
+    First(u32),
+}
+
+/// The marks of who waits for nothing in particular: every wake may mean it.
+pub(crate) const ANY_MARK: u32 = u32::MAX;
+
+impl Wake {
+    fn is_for_one(self) -> bool {
+        matches!(self, Wake::First(_))
+    }
+
+    fn marks(self) -> u32 {
+        match self {
+            Wake::All => ANY_MARK,
+            Wake::Marked(marks) | Wake::First(marks) => marks,
+        }
+    }
+}
+
 /// A lock file: words shared between processes, a byte for each client, and one gate.
 ///
 /// Byte `n` is held by the client numbered `n` for as long as it lives; the kernel drops it however
@@ -158,10 +184,10 @@ pub(crate) trait Shared: Send + Sync {
     /// How clients of this lock file hold their bytes.
     fn way(&self) -> locks::Way;
     /// Sleeps while the word's low half stays as it is in `expected`, at most `timeout`. May wake
-    /// early.
-    fn wait(&self, word: usize, expected: u64, timeout: Duration);
-    /// Wakes all who wait on the word.
-    fn wake(&self, word: usize);
+    /// early. `marks`, not 0, say who it is.
+    fn wait(&self, word: usize, expected: u64, timeout: Duration, marks: u32);
+    /// Wakes those who wait on the word and are meant.
+    fn wake(&self, word: usize, who: Wake);
     /// Whether the lock descriptor is still this client's own: not after a fork, not after someone
     /// closed it (P5).
     fn intact(&self) -> bool;

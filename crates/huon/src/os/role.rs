@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 use super::board::Board;
 use super::clients::{ClientId, Clients};
 use super::layout::*;
-use super::word::{Condvar, Mutex, MutexGuard, Ordering, Word, fence, pause};
-use super::{clock, fork};
+use super::word::{Condvar, Mutex, MutexGuard, Ordering, Word, fence, pause, spin};
+use super::{ANY_MARK, Wake, clock, fork};
 use crate::error::{Error, Result};
 use crate::planted;
 
@@ -65,6 +65,8 @@ pub(crate) struct Role {
     at: usize,
     queue: Mutex<Queue>,
     turn: Condvar,
+    /// What [`Queue::is_open`] said last: a hint, to look at without the lock.
+    looks_open: AtomicBool,
     /// Another client waited when the role was released last.
     give_way: AtomicBool,
     fork_generation: u32,
@@ -76,6 +78,13 @@ struct Queue {
     waiting: u32,
     /// Released to those who wait: who comes anew queues behind them.
     handed: bool,
+}
+
+impl Queue {
+    /// Whether who comes anew may go to the word.
+    fn is_open(&self) -> bool {
+        !self.busy && !self.handed
+    }
 }
 
 /// What one look at the word came to.
@@ -95,6 +104,7 @@ impl Role {
             at: if kind == RoleKind::Writer { WRITER } else { FLUSHER },
             queue: Mutex::default(),
             turn: Condvar::new(),
+            looks_open: AtomicBool::new(true),
             give_way: AtomicBool::new(false),
             fork_generation: fork::generation(),
         }
@@ -122,8 +132,8 @@ impl Role {
         self.leave_word();
         self.leave_queue();
         if self.kind == RoleKind::Flusher {
-            // Last: whoever wakes must find the role free, also in this client's queue.
-            self.board().ring();
+            // Last: who wakes must find the role free, also in this client's queue.
+            self.board().ring_next();
         }
     }
 
@@ -177,8 +187,11 @@ impl Role {
     }
 
     fn enter_queue(&self, deadline: Deadline) -> bool {
+        if !deadline.left().is_zero() {
+            spin(|| self.looks_open.load(Ordering::Relaxed));
+        }
         let mut queue = self.lock_queue();
-        if queue.busy || queue.handed {
+        if !queue.is_open() {
             queue.waiting += 1;
             let mut ours = false;
             // What was handed over is for those who slept here before: nobody takes it unslept.
@@ -194,6 +207,7 @@ impl Role {
             queue.handed = false;
         }
         queue.busy = true;
+        self.looks_open.store(false, Ordering::Relaxed);
         true
     }
 
@@ -202,6 +216,7 @@ impl Role {
         assert!(queue.busy, "a role is released once");
         queue.busy = false;
         queue.handed = queue.waiting > 0;
+        self.looks_open.store(queue.is_open(), Ordering::Relaxed);
         if queue.handed {
             self.turn.notify_one();
         }
@@ -213,6 +228,7 @@ impl Role {
         if self.give_way.swap(false, Ordering::Relaxed) {
             self.let_others_in();
         }
+        let mut spun = false;
         loop {
             let holder = match self.attempt()? {
                 Attempt::Taken(acquired) => return Ok(Some(acquired)),
@@ -222,12 +238,16 @@ impl Role {
             if left.is_zero() {
                 return Ok(None);
             }
+            if !std::mem::replace(&mut spun, true) {
+                spin(|| self.word(ROLE_HOLDER).load(Ordering::Acquire) != holder);
+                continue;
+            }
             self.word(ROLE_WAITERS).store(1, Ordering::Relaxed);
             // Pairs with the fence of `leave_word`: it sees us, or the kernel sees that the word
             // changed.
             fence(Ordering::SeqCst);
             let nap = if planted::is(102) { left } else { left.min(LOOK_AGAIN) };
-            self.board().shared().wait(self.at + ROLE_HOLDER, holder, nap);
+            self.board().shared().wait(self.at + ROLE_HOLDER, holder, nap, ANY_MARK);
         }
     }
 
@@ -263,7 +283,7 @@ impl Role {
         if self.word(ROLE_WAITERS).load(Ordering::Relaxed) != 0 {
             self.word(ROLE_WAITERS).store(0, Ordering::Relaxed);
             self.give_way.store(true, Ordering::Relaxed);
-            self.board().shared().wake(self.at + ROLE_HOLDER);
+            self.board().shared().wake(self.at + ROLE_HOLDER, Wake::All);
         }
     }
 

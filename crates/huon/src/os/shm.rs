@@ -25,7 +25,7 @@ use super::client_files::ClientFiles;
 use super::fork::OwnFile;
 use super::locks::{self, Hold, Way};
 use super::word::{Ordering, Word};
-use super::{Shared, fork, futex};
+use super::{Shared, Wake, fork, futex};
 use crate::error::{Error, Result};
 
 /// Address space kept for the lock file: some four million reader slots.
@@ -224,12 +224,12 @@ impl Shared for RealShared {
         self.way
     }
 
-    fn wait(&self, word: usize, expected: u64, timeout: Duration) {
-        futex::wait(&self.words()[word], expected, timeout);
+    fn wait(&self, word: usize, expected: u64, timeout: Duration, marks: u32) {
+        futex::wait(&self.words()[word], expected, timeout, marks);
     }
 
-    fn wake(&self, word: usize) {
-        futex::wake(&self.words()[word]);
+    fn wake(&self, word: usize, who: Wake) {
+        futex::wake(&self.words()[word], who);
     }
 
     fn intact(&self) -> bool {

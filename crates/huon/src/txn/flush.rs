@@ -66,7 +66,8 @@ impl Core {
                 None if left.is_some_and(|left| left.is_zero()) => return Ok(false),
                 None => {
                     reach(Point::FlushAwaited);
-                    board.wait_bell(bell, left.map_or(FLUSH_LOOK, |left| left.min(FLUSH_LOOK)));
+                    let nap = left.map_or(FLUSH_LOOK, |left| left.min(FLUSH_LOOK));
+                    board.wait_bell(bell, nap, Some(txnid));
                 }
             }
         }

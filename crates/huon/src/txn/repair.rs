@@ -28,7 +28,7 @@ impl Core {
             let bell = self.store.board.bell();
             match self.try_flusher()? {
                 Some(role) => break role,
-                None => self.store.board.wait_bell(bell, FLUSH_LOOK),
+                None => self.store.board.wait_bell(bell, FLUSH_LOOK, None),
             };
         };
         self.repair()

@@ -284,7 +284,7 @@ pub(super) fn wait_durable(board: &Board, txnid: u64, timeout: Duration) -> bool
         if durable || board.is_poisoned() || start.elapsed() >= timeout {
             return durable;
         }
-        board.wait_bell(seen, timeout - start.elapsed().min(timeout));
+        board.wait_bell(seen, timeout - start.elapsed().min(timeout), Some(txnid));
     }
 }
 

@@ -1,3 +1,4 @@
+use super::super::testing::Scratch;
 use super::*;
 use crate::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -169,10 +170,46 @@ fn a_released_flusher_rings() {
     let seen = b.board.bell();
     assert!(b.flusher.try_acquire().unwrap().is_none());
     let waiting = std::thread::spawn(move || {
-        b.board.wait_bell(seen, LONG);
+        b.board.wait_bell(seen, LONG, None);
         b.flusher.try_acquire().unwrap()
     });
     std::thread::sleep(SOON);
     a.flusher.release();
     assert!(waiting.join().unwrap().is_some());
+}
+
+/// A wake reaches those who have its mark, and of them only the first if it is for one.
+#[test]
+fn a_wake_reaches_whom_it_means() {
+    let scratch = Scratch::new();
+    let real = RealShared::open(&scratch.join("lock"), Some(0o600)).unwrap().unwrap();
+    real.grow(1).unwrap();
+    let memory = MemoryFile::new(BOOT).open();
+    memory.grow(1).unwrap();
+    for shared in [Arc::new(real) as Arc<dyn Shared>, Arc::new(memory)] {
+        let mut sleepers: Vec<_> = [0b001, 0b010, 0b110, 0b010, 0b001]
+            .map(|marks| {
+                let shared = shared.clone();
+                let sleeper = std::thread::spawn(move || shared.wait(0, 0, LONG, marks));
+                std::thread::sleep(SOON);
+                Some(sleeper)
+            })
+            .into();
+        let awake = |sleepers: &mut Vec<Option<std::thread::JoinHandle<()>>>| {
+            std::thread::sleep(SOON);
+            let ended = |sleeper: &mut Option<std::thread::JoinHandle<()>>| {
+                sleeper.take_if(|sleeper| sleeper.is_finished()).is_some()
+            };
+            sleepers.iter_mut().map(ended).collect::<Vec<bool>>()
+        };
+        for (who, meant) in [
+            (Wake::Marked(0b1000), [false, false, false, false, false]),
+            (Wake::First(0b110), [false, true, false, false, false]),
+            (Wake::Marked(0b101), [true, false, true, false, true]),
+            (Wake::All, [false, false, false, true, false]),
+        ] {
+            shared.wake(0, who);
+            assert_eq!(awake(&mut sleepers), meant, "{who:?}");
+        }
+    }
 }
