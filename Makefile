@@ -5,7 +5,7 @@ DIR ?=
 ARGS ?=
 SECONDS ?= 600
 
-.PHONY: help demo test proof crash torture fuzz lint bench loom shuttle asan planted \
+.PHONY: help demo test proof crash torture fuzz lint bench loom shuttle miri asan planted \
 	fmt clean
 
 help:
@@ -18,12 +18,13 @@ help:
 	@echo "make bench             get against LMDB at 1 M and 10 M records (ARGS=commits: commits)"
 	@echo "make loom              models of the lock-free parts (takes minutes)"
 	@echo "make shuttle           the whole engine under 200,000 random schedules"
+	@echo "make miri              chosen tests under Miri, as if on three machines"
 	@echo "make asan              tests under the address sanitizer"
 	@echo "make planted           do the tests notice planted bugs? (hours; ARGS=101: that one)"
 	@echo "make fmt               format all sources"
 	@echo "make clean             remove build products"
 	@echo
-	@echo "ARGS='..' is passed on by demo, test, fuzz, bench, loom and shuttle."
+	@echo "ARGS='..' is passed on by demo, test, fuzz, bench, loom, shuttle and miri."
 
 demo:
 	@$(XTASK) demo $(if $(DIR),--dir "$(DIR)") -- $(ARGS)
@@ -48,6 +49,9 @@ bench:
 
 loom shuttle:
 	@$(XTASK) $@ -- $(ARGS)
+
+miri:
+	@$(XTASK) miri $(ARGS)
 
 asan:
 	@$(XTASK) $@

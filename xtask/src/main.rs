@@ -2,6 +2,7 @@
 
 mod fuzz;
 mod layers;
+mod miri;
 mod named;
 mod nightly;
 mod outcome;
@@ -60,6 +61,12 @@ enum Command {
     },
     /// Run tests under the address sanitizer, with a look for leaks
     Asan,
+    /// Run chosen tests under Miri: undefined behaviour, leaks, other machines
+    Miri {
+        /// Only machines whose target begins so, as in `s390x`
+        #[arg(default_value = "")]
+        machine: String,
+    },
     /// Run everything at full size and write the figures file
     Proof,
     /// Try crash images of new seeds
@@ -158,6 +165,7 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
         Command::Loom { args } => Ok(loom(shell, &args)?.good("loom")),
         Command::Shuttle { args } => Ok(shuttle(shell, &args, 0)?.good("shuttle")),
         Command::Asan => Ok(sanitize::run(shell, 0)?.good("asan")),
+        Command::Miri { machine } => Ok(miri::run(shell, &machine)?.good("miri")),
         Command::Bench { args } => {
             let mut cargo = shell.cargo(["run", "--release"]);
             shell.run(cargo.args(BENCH_MANIFEST).arg("--").args(args))

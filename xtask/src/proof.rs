@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::miri;
 use crate::sanitize;
 use crate::shell::Shell;
 use crate::summary::Summary;
@@ -55,6 +56,7 @@ pub(crate) fn run(shell: &Shell) -> Result<bool, String> {
     }
     let mut good = summary.check("loom", crate::loom(shell, &[])?);
     good &= summary.check("shuttle", crate::shuttle(shell, &[], rotate)?);
+    good &= summary.check("miri", miri::run(shell, "")?);
     good &= summary.check("asan", sanitize::run(shell, rotate)?);
     let figures = collect(summary, commit, date, started.elapsed().as_secs());
     if good {

@@ -1,4 +1,9 @@
-//! What unit tests share: numbers for the test summary, and seeded random numbers.
+//! What unit tests share: how much to do, numbers for the test summary, and seeded random numbers.
+
+/// How much a test does: `full`, or `few` under Miri, which takes a thousand times as long.
+pub(crate) fn sized(full: usize, few: usize) -> usize {
+    if cfg!(miri) { few } else { full }
+}
 
 /// Adds to a figure of the test run's summary.
 pub(crate) fn figure(kind: &str, count: u64) {

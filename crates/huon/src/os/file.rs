@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::planted;
 
 /// The byte whose lock says who has the file open.
-const LOCK_BYTE: libc::off_t = 1 << 62;
+const LOCK_BYTE: i64 = 1 << 62;
 /// The most that one system call is asked to write, so that a signal or a kill is not kept waiting.
 const WRITE_BYTES_MAX: usize = 16 << 20;
 /// The most parts that one system call is given: 4 KiB of stack.

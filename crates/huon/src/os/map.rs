@@ -6,8 +6,8 @@
 //!
 //! Why handing out `&[u8]` of memory that other processes share is sound:
 //!
-//! 1. A page reachable from a pinned snapshot is never written, so a shared slice of that page may
-//!    live as long as the pin.
+//! 1. A page reachable from a pinned snapshot never changes, so a shared slice of that page may
+//!    live as long as the pin. (The repair writes such pages again, with the bytes they have.)
 //! 2. No slice of the whole map is ever formed, only of single pages and runs.
 //! 3. Metas change under us, so they are never looked at through the map: they are copied out with
 //!    `Storage::read_at`, and only the copy is read.
@@ -143,12 +143,17 @@ impl Map {
         self.base.as_ptr().wrapping_add(offset as usize)
     }
 
-    /// Writes `bytes` at `offset`.
+    /// Writes `bytes` at `offset`; touches nothing if they are there already.
     ///
     /// # Safety
-    /// No slice of these bytes is alive, and no other thread copies, writes or zeroes them now.
+    /// No other thread writes or zeroes these bytes now. Unless they are there already, no slice of
+    /// them is alive, and no other thread copies them now.
     pub(super) unsafe fn write(&self, offset: u64, bytes: &[u8]) {
         let to = self.memory_at(offset, bytes.len());
+        // SAFETY: the range was checked, and nobody writes it now.
+        if unsafe { std::slice::from_raw_parts(to, bytes.len()) } == bytes {
+            return;
+        }
         // SAFETY: `to` has room (checked), and the caller keeps others away from it.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
     }

@@ -484,7 +484,7 @@ impl Storage for SimFile {
         }
         let mut at = offset;
         for part in parts {
-            // SAFETY: we hold the state's lock, and nobody looks at pages that are being written:
+            // SAFETY: we hold the state's lock, and nobody looks at pages that are being changed:
             // the argument of `map.rs`.
             unsafe { self.machine.map.write(at, part) };
             at += part.len() as u64;

@@ -85,9 +85,9 @@ fn in_children(test: &str, ways: &[&str], body: impl FnOnce()) {
 
 /// Sets a limit of this process, soft and hard.
 pub(super) fn limit(resource: libc::__rlimit_resource_t, value: u64) {
-    let limit = libc::rlimit { rlim_cur: value, rlim_max: value };
+    let limit = libc::rlimit64 { rlim_cur: value, rlim_max: value };
     // SAFETY: `limit` is valid and outlives the call.
-    assert_eq!(unsafe { libc::setrlimit(resource, &limit) }, 0, "setrlimit");
+    assert_eq!(unsafe { libc::setrlimit64(resource, &limit) }, 0, "setrlimit");
 }
 
 /// Notes for the summary of the test run why a test could not do its work here.

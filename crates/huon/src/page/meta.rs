@@ -326,9 +326,9 @@ fn admit(block: &[u8; META_BYTES]) -> Result<[u8; 16], MetaFault> {
     Ok(uuid)
 }
 
-/// Whether all bytes are zero; looks at all of them, many at a time.
-fn is_zero(bytes: &[u8]) -> bool {
-    bytes.iter().fold(0, |all, byte| all | byte) == 0
+/// Whether all bytes of a part of a meta are zero.
+fn is_zero(part: &[u8]) -> bool {
+    *part == [0; META_BYTES][..part.len()]
 }
 
 fn half(block: &[u8; META_BYTES], at: usize) -> u32 {

@@ -197,7 +197,7 @@ fn every_merge<O: KeyOrder>(case: &Case<O>, pages: usize) -> u64 {
 
 #[test]
 fn every_pair_of_leaves_merges_if_it_fits() {
-    let done = each_order!(every_merge(3_000));
+    let done = each_order!(every_merge(sized(3_000, 1)));
     figure("exhaustive", "pairs of leaves merged or refused", done);
 }
 
@@ -336,6 +336,6 @@ fn every_branch_merge<O: KeyOrder>(case: &Case<O>, pages: usize) -> u64 {
 
 #[test]
 fn every_pair_of_branches_merges_if_it_fits() {
-    let done = each_order!(every_branch_merge(3_000));
+    let done = each_order!(every_branch_merge(sized(3_000, 1)));
     figure("exhaustive", "pairs of branches merged or refused", done);
 }

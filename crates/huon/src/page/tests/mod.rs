@@ -15,6 +15,7 @@ use super::leaf_edit::pack_cells;
 use super::run::{RUN_REF_BYTES, run_pages};
 use super::tree_record::TREE_BYTES;
 use super::*;
+use crate::testing::sized;
 use std::cmp::Ordering;
 
 /// Adds to a figure of the test run's summary, and prints it.
