@@ -25,6 +25,9 @@ use super::{ANY_MARK, Wake, clock, fork};
 use crate::error::{Error, Result};
 use crate::planted;
 
+/// How long who waits looks before it sleeps: some small commits, and about what it costs to sleep
+/// and be woken.
+const SPIN: Duration = Duration::from_micros(100);
 /// How long a wait lasts before the holder's byte is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// How long a client that was asked to hand over waits for the other to come.
@@ -188,7 +191,7 @@ impl Role {
 
     fn enter_queue(&self, deadline: Deadline) -> bool {
         if !deadline.left().is_zero() {
-            spin(|| self.looks_open.load(Ordering::Relaxed));
+            spin(SPIN, || self.looks_open.load(Ordering::Relaxed));
         }
         let mut queue = self.lock_queue();
         if !queue.is_open() {
@@ -239,7 +242,7 @@ impl Role {
                 return Ok(None);
             }
             if !std::mem::replace(&mut spun, true) {
-                spin(|| self.word(ROLE_HOLDER).load(Ordering::Acquire) != holder);
+                spin(SPIN, || self.word(ROLE_HOLDER).load(Ordering::Acquire) != holder);
                 continue;
             }
             self.word(ROLE_WAITERS).store(1, Ordering::Relaxed);

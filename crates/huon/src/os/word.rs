@@ -33,24 +33,21 @@ pub(crate) fn pause(time: std::time::Duration) {
     shuttle::thread::yield_now();
 }
 
-/// How long [`spin`] looks: some small commits, and about what it costs to sleep and be woken.
-#[cfg(not(any(loom, shuttle)))]
-const SPIN: std::time::Duration = std::time::Duration::from_micros(100);
-
-/// Looks until it is `ready`, but only for a moment, and lets others run between two looks. What
-/// is held for as long as a small commit takes is free again before a sleeper would be awake.
-pub(crate) fn spin(ready: impl Fn() -> bool) {
+/// Looks until it is `ready`, but only for a moment, and lets others run between two looks. Whether
+/// it was ready. What ends soon ends before a sleeper would be awake.
+pub(crate) fn spin(moment: std::time::Duration, ready: impl Fn() -> bool) -> bool {
     #[cfg(not(any(loom, shuttle)))]
     {
         let start = std::time::Instant::now();
-        while !ready() && start.elapsed() < SPIN {
+        while !ready() && start.elapsed() < moment {
             std::thread::yield_now();
         }
     }
     #[cfg(any(loom, shuttle))]
     if !ready() {
-        pause(std::time::Duration::ZERO);
+        pause(moment);
     }
+    ready()
 }
 
 #[cfg(any(loom, shuttle))]
