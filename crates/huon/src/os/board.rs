@@ -742,9 +742,10 @@ impl Board {
     }
 }
 
-/// The marks of all who wait for one of these snapshots.
-fn marks_of(first: u64, last: u64) -> u32 {
-    match last - first {
+/// The marks of all who wait for one of these snapshots; every mark if a damaged lock file has them
+/// the wrong way round.
+pub(super) fn marks_of(first: u64, last: u64) -> u32 {
+    match last.wrapping_sub(first) {
         0..32 => (first..=last).fold(0, |marks, txnid| marks | mark_of(txnid)),
         _ => ANY_MARK,
     }

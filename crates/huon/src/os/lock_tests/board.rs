@@ -1,3 +1,4 @@
+use super::super::board::marks_of;
 use super::*;
 
 fn seat() -> (Seat, Arc<MemoryShared>) {
@@ -380,4 +381,12 @@ fn pages_are_not_reused_under_readers() {
     reuse_under_readers((0..4).map(|_| Seat::memory(&file).0).collect());
     let scratch = super::super::testing::Scratch::new();
     reuse_under_readers((0..3).map(|_| Seat::real(&scratch.join("lock"))).collect());
+}
+
+#[test]
+fn marks_of_snapshots() {
+    assert_eq!(marks_of(5, 5), 1 << 5);
+    assert_eq!(marks_of(31, 33), 1 << 31 | 0b11);
+    assert_eq!((marks_of(0, 31), marks_of(7, 900)), (ANY_MARK, ANY_MARK));
+    assert_eq!(marks_of(6, 5), ANY_MARK);
 }
