@@ -129,6 +129,7 @@ pub(crate) const SCRIPTS: &[Script] = &[
     script("killed right after the seal", killed_right_after_the_seal),
     script("killed with a meta in flight", killed_with_a_meta_in_flight),
     script("killed with lazy commits", killed_with_lazy_commits),
+    script("killed, opened, closed", killed_opened_closed),
     // Anything.
     script("random", random),
     with("random, spilling", spills, ALL, random),
@@ -749,6 +750,18 @@ fn killed_with_a_meta_in_flight(stage: &mut Stage) -> Play {
         stage.killed_at(*point, Durable, |edit| edit.fill(2, n..n + 4, 31))?;
         stage.commit(0, if n == 1 { Lazy } else { Durable }, |edit| edit.put(2, 3, 32))?;
     }
+    Ok(())
+}
+
+/// Who closes flushes what others have left, too.
+fn killed_opened_closed(stage: &mut Stage) -> Play {
+    for round in 0..3 {
+        stage.lazy(|edit| edit.fill(2, round..round + 8, 30))?;
+        stage.kill();
+        stage.reopen()?;
+    }
+    stage.lazy(|edit| edit.put(12, 1, 800))?;
+    stage.kill();
     Ok(())
 }
 

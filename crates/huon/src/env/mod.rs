@@ -245,8 +245,9 @@ impl Env {
         self.inner.core.flush_if_due()
     }
 
-    /// Flushes what is committed and lets go of the environment. Dropping it does the same and
-    /// cannot say what went wrong. The file stays open while other clones and transactions live.
+    /// Flushes what is committed, by this process or by one that has died, and lets go of the
+    /// environment. Dropping it does the same and cannot say what went wrong. The file stays open
+    /// while other clones and transactions live.
     ///
     /// An environment that was opened [`Durability::Unsynced`](crate::Durability::Unsynced) is not
     /// flushed.

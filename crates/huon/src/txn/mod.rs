@@ -248,13 +248,25 @@ impl Core {
         self.count(&counts.roots_lowered, done.roots_lowered);
     }
 
-    /// Whether closing would flush: something is committed, and may and should be.
+    /// Whether closing would flush: something is committed, by whomever, and may and should be.
     pub(crate) fn owes_flush_at_close(&self) -> bool {
         let board = &self.store.board;
         board.sealed() != board.durable()
             && !self.read_only
-            && !self.is_repair_due()
             && self.durability != Durability::Unsynced
+    }
+
+    /// Flushes what a close owes, after the repair if one is due. Who has the writer's role then is
+    /// at the repair himself, and flushes when he closes.
+    fn settle(&self) -> Result<()> {
+        if self.is_repair_due() {
+            if self.writer.try_acquire()?.is_none() {
+                return Ok(());
+            }
+            let _role = Release(&self.writer);
+            self.repair_if_due()?;
+        }
+        self.flush_up_to(self.store.board.sealed().txnid(), MetaFlush::Now)
     }
 
     /// Every close flushes what is sealed, unless dirty; who leaves last notes that all was done in
@@ -262,14 +274,15 @@ impl Core {
     fn close(&self) -> Result<()> {
         self.check_forked()?;
         let board = &self.store.board;
-        let sound = !board.is_poisoned() && !self.is_repair_due();
-        let writes = sound && !self.read_only && !self.close_dirty.load(Ordering::Relaxed);
-        let unsynced = self.durability == Durability::Unsynced;
-        let flushed = match writes && self.owes_flush_at_close() {
-            true => self.flush_up_to(board.sealed().txnid(), MetaFlush::Now),
+        let dirty = self.close_dirty.load(Ordering::Relaxed);
+        let flushed = match self.owes_flush_at_close() && !dirty && !board.is_poisoned() {
+            true => self.settle(),
             false => Ok(()),
         };
         reach(Point::CloseFlushed);
+        let sound = !board.is_poisoned() && !self.is_repair_due();
+        let writes = sound && !self.read_only && !dirty;
+        let unsynced = self.durability == Durability::Unsynced;
         let gate = Gate::lock(board.shared(), GATE_TIMEOUT)?;
         let last = !self.clients.others_alive(&gate)?;
         let noted = match writes && unsynced && last {

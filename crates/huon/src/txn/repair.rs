@@ -1,4 +1,5 @@
-//! The repair that the first write transaction after an unclean opening makes (P16).
+//! The repair that the first write transaction after an unclean opening makes, or the first close
+//! that has something to flush (P16).
 //!
 //! The opening only chooses a snapshot. Before anything is allocated or reused, the writer
 //!
