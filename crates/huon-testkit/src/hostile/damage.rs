@@ -410,7 +410,9 @@ impl Damages<'_> {
         }
         let slots = at + HEADER_BYTES;
         if cells.len() > 1 {
-            self.swap("keys out of order", slots, slots + 8, 8, Found);
+            // Nobody but the table's owner knows a custom order.
+            let verdict = if self.sound.has_custom_order(page) { Anything } else { Found };
+            self.swap("keys out of order", slots, slots + 8, 8, verdict);
             self.edit("two equal keys", Found, |file| {
                 file.bytes.copy_within(slots..slots + 8, slots + 8);
                 file.seal(at);
@@ -465,7 +467,7 @@ impl Damages<'_> {
         let chunks = pages.iter().filter(|page| page.kind == Kind::Chunk);
         for target in chunks {
             let pair = self.pair(target);
-            self.edit("a chain with a cycle", Found, |file| file.set(at + HEADER_BYTES, &pair));
+            self.set("a chain with a cycle", at + HEADER_BYTES, &pair, Found);
         }
     }
 

@@ -55,6 +55,8 @@ pub mod tree {
     pub const RUNS: usize = 48;
 }
 
+/// What a tree's record says of an order that only its owner knows.
+const CUSTOM_ORDER: u8 = 4;
 /// Bytes of a free-space item.
 pub const ITEM_BYTES: usize = 24;
 /// Where a chunk's items begin.
@@ -223,6 +225,19 @@ impl File {
             }
         }
         trees
+    }
+
+    /// Whether the page belongs to a table whose order is its owner's own.
+    pub fn has_custom_order(&self, page: &Page) -> bool {
+        let (trees, pages) = (self.trees(), self.pages());
+        let mut pointer = page.pointer;
+        let mut parent = page.parent;
+        while !trees.contains(&pointer) {
+            let above = pages.iter().find(|page| Some(page.pgno) == parent);
+            let above = above.expect("every page hangs below a tree's record");
+            (pointer, parent) = (above.pointer, above.parent);
+        }
+        self.bytes[pointer + tree::ORDER] == CUSTOM_ORDER
     }
 
     fn tree_pages(&self, record: usize, parent: Option<u32>, pages: &mut Vec<Page>) {
