@@ -13,9 +13,11 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use huon::{Bytes, Durability, Env, TableDef, U64};
 
-use crate::store::{Result, VALUE_BYTES};
+use crate::engine::Result;
 
 const T: TableDef<U64, Bytes> = TableDef::new("t");
+/// Length of a value.
+const VALUE_BYTES: usize = 100;
 /// Records that the puts go to.
 const RECORDS: u64 = 100_000;
 
@@ -243,7 +245,10 @@ fn in_threads(mode: Mode, round: u32, path: &Path, threads: usize, seconds: f64)
         for worker in workers {
             commits += worker.join().map_err(|_| "a worker panicked")??;
         }
-        Ok::<_, Box<dyn std::error::Error>>((commits, started.elapsed().as_secs_f64()))
+        Ok::<_, Box<dyn std::error::Error + Send + Sync>>((
+            commits,
+            started.elapsed().as_secs_f64(),
+        ))
     })?;
     Ok(Done { commits, flushes: env.info()?.io.flushes - before, seconds })
 }

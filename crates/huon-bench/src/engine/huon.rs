@@ -1,0 +1,176 @@
+//! Huon through its public interface, as a user gets it.
+
+use std::ops::Bound;
+use std::path::Path;
+
+use ::huon::{Bytes, Durability, Env, RawTable, ReadTxn, TableDef, WriteTxn};
+
+use super::{Engine, Mode, Read, Result, Setup, Way, Write};
+
+/// The main table: one tree, as the unnamed database of LMDB is.
+const TABLE: TableDef<Bytes, Bytes> = TableDef::main();
+
+pub(crate) struct Huon {
+    env: Env,
+    table: RawTable,
+}
+
+impl Engine for Huon {
+    const NAME: &'static str = "huon";
+
+    type Read<'e> = HuonRead;
+    type Write<'e> = HuonWrite;
+
+    fn version() -> String {
+        env!("HUON_COMMIT").to_owned()
+    }
+
+    fn options(setup: &Setup) -> String {
+        let durability = match setup.mode {
+            Mode::Durable => "Durable",
+            Mode::Lazy => "Lazy",
+            Mode::Unsynced => "Unsynced",
+        };
+        match setup.page_bytes {
+            Some(bytes) => format!("{durability}, {bytes}-byte pages"),
+            None => format!("{durability}, else defaults"),
+        }
+    }
+
+    fn offers(_mode: Mode) -> bool {
+        true
+    }
+
+    fn open(dir: &Path, setup: &Setup) -> Result<Huon> {
+        let mut options = Env::options();
+        if let Some(bytes) = setup.page_bytes {
+            options.page_bytes(bytes);
+        }
+        let durability = match setup.mode {
+            Mode::Durable => Durability::Durable,
+            Mode::Lazy => Durability::Lazy,
+            Mode::Unsynced => Durability::Unsynced,
+        };
+        let env = options.durability(durability).open(dir.join("data.huon"))?;
+        let table = env.read()?.open(&TABLE)?.ok_or("no main table")?;
+        Ok(Huon { env, table })
+    }
+
+    #[inline]
+    fn read(&self) -> Result<HuonRead> {
+        Ok(HuonRead { txn: self.env.read()?, table: self.table })
+    }
+
+    #[inline]
+    fn write(&self) -> Result<HuonWrite> {
+        Ok(HuonWrite { txn: self.env.write()?, table: self.table })
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.env.sync()?;
+        Ok(())
+    }
+
+    fn close(self) -> Result<()> {
+        Ok(self.env.close()?)
+    }
+}
+
+pub(crate) struct HuonRead {
+    txn: ReadTxn,
+    table: RawTable,
+}
+
+impl Read for HuonRead {
+    #[inline]
+    fn get<T>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
+        Ok(self.table.get(&self.txn, key)?.map(look))
+    }
+
+    fn scan(
+        &mut self,
+        from: Option<&[u8]>,
+        way: Way,
+        limit: u64,
+        look: impl FnMut(&[u8], &[u8]),
+    ) -> Result<u64> {
+        let bound = from.map_or(Bound::Unbounded, Bound::Included);
+        match way {
+            Way::Up => {
+                feed(self.table.range::<&[u8]>(&self.txn, (bound, Bound::Unbounded))?, limit, look)
+            }
+            Way::Down => {
+                let range = self.table.range::<&[u8]>(&self.txn, (Bound::Unbounded, bound))?;
+                feed(range.rev(), limit, look)
+            }
+        }
+    }
+}
+
+/// Gives at most `limit` records to `look`; how many there were.
+#[inline]
+fn feed<'t>(
+    records: impl Iterator<Item = ::huon::Result<(&'t [u8], &'t [u8])>>,
+    limit: u64,
+    mut look: impl FnMut(&[u8], &[u8]),
+) -> Result<u64> {
+    let mut count = 0;
+    for record in records.take(usize::try_from(limit).unwrap_or(usize::MAX)) {
+        let (key, value) = record?;
+        look(key, value);
+        count += 1;
+    }
+    Ok(count)
+}
+
+pub(crate) struct HuonWrite {
+    txn: WriteTxn,
+    table: RawTable,
+}
+
+impl Write for HuonWrite {
+    #[inline]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.table.put(&mut self.txn, key, value)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        Ok(self.table.append(&mut self.txn, key, value)?)
+    }
+
+    const BUILDS: bool = true;
+
+    fn build<'d>(&mut self, records: impl Iterator<Item = (&'d [u8], &'d [u8])>) -> Result<()> {
+        self.table.build(&mut self.txn, |append| {
+            for (key, value) in records {
+                append(key, value)?;
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    #[inline]
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        Ok(self.table.delete(&mut self.txn, key)?)
+    }
+
+    #[inline]
+    fn get<T>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
+        Ok(self.table.get(&self.txn, key)?.map(look))
+    }
+
+    #[inline]
+    fn commit(self) -> Result<()> {
+        self.txn.commit()?;
+        Ok(())
+    }
+
+    #[inline]
+    fn abort(self) -> Result<()> {
+        self.txn.abort();
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+//! What an engine must do to be measured, and the list of engines.
+//!
+//! Dispatch is static: a workload is a function generic over [`Engine`], so that what is measured
+//! holds no call through a table. What an engine does not offer it says so, and the cell is left
+//! out and named, never imitated with something slower or faster.
+
+use std::path::Path;
+
+mod floor;
+#[cfg(engine_huon)]
+mod huon;
+mod list;
+#[cfg(engine_lmdb)]
+mod lmdb;
+#[cfg(engine_mdbx)]
+mod mdbx;
+#[cfg(any(engine_lmdb, engine_mdbx))]
+mod walk;
+
+#[cfg(test)]
+pub(crate) use floor::Null;
+pub(crate) use list::{ENGINES, Visit, visit};
+
+/// Whatever went wrong in an engine, as text.
+pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// When a commit may be lost.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Mode {
+    /// Never, once acknowledged.
+    Durable,
+    /// With the last ones, in a crash of the system; what is left is whole.
+    Lazy,
+    /// As `Lazy`, and what is left may be broken.
+    Unsynced,
+}
+
+impl Mode {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Mode::Durable => "durable",
+            Mode::Lazy => "lazy",
+            Mode::Unsynced => "unsynced",
+        }
+    }
+}
+
+/// How a database is opened.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) mode: Mode,
+    /// Bytes that an engine with a cache of its own may keep.
+    pub(crate) cache_bytes: usize,
+    /// Bytes of a page, for engines that have a choice; `None`: what a user gets.
+    pub(crate) page_bytes: Option<usize>,
+}
+
+/// Which way a scan goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    Up,
+    Down,
+}
+
+/// One engine with one open database in a directory of its own: one ordered map of byte strings.
+pub(crate) trait Engine: Sized + Sync + 'static {
+    /// What the tables call it.
+    const NAME: &'static str;
+
+    /// Whether it keeps what it is given. A floor does not: its answers are not checked.
+    const KEEPS: bool = true;
+
+    /// Whether it can be read from.
+    const READS: bool = true;
+
+    /// A view of one snapshot.
+    type Read<'e>: Read
+    where
+        Self: 'e;
+    /// The writer's transaction.
+    type Write<'e>: Write
+    where
+        Self: 'e;
+
+    /// Version of the library that is measured, asked of the library itself.
+    fn version() -> String;
+
+    /// The options it is opened with, as the report prints them.
+    fn options(setup: &Setup) -> String;
+
+    /// Whether it has this mode.
+    fn offers(mode: Mode) -> bool;
+
+    /// Opens the database in `dir`, or creates it.
+    fn open(dir: &Path, setup: &Setup) -> Result<Self>;
+
+    /// Begins a read transaction.
+    fn read(&self) -> Result<Self::Read<'_>>;
+
+    /// Begins a write transaction, waiting for its turn.
+    fn write(&self) -> Result<Self::Write<'_>>;
+
+    /// Makes everything that is committed durable.
+    fn sync(&self) -> Result<()>;
+
+    /// Waits until nothing goes on in the background, compactions included.
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Closes the database; its cost can be measured.
+    fn close(self) -> Result<()>;
+}
+
+/// A view of one snapshot.
+pub(crate) trait Read {
+    /// Gives the value of `key` to `look`, in the cheapest way the engine has.
+    fn get<T>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> T) -> Result<Option<T>>;
+
+    /// Whether [`Read::get_many`] is there.
+    const GETS_MANY: bool = false;
+
+    /// Gives what each of `keys` has to `look`, with its place in `keys`.
+    fn get_many(&mut self, _keys: &[&[u8]], _look: impl FnMut(usize, Option<&[u8]>)) -> Result<()> {
+        Err("this engine has no lookup of many keys at once".into())
+    }
+
+    /// Gives records to `look` from `from` on (`None`: from the end that `way` starts at), at most
+    /// `limit` of them, and answers how many it gave.
+    fn scan(
+        &mut self,
+        from: Option<&[u8]>,
+        way: Way,
+        limit: u64,
+        look: impl FnMut(&[u8], &[u8]),
+    ) -> Result<u64>;
+
+    /// Whether [`Read::scan_pages`] is there.
+    const SCANS_PAGES: bool = false;
+
+    /// As a whole [`Read::scan`] upwards, in the form that hands over a page of records at a time.
+    fn scan_pages(&mut self, _look: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        Err("this engine has no scan of pages".into())
+    }
+
+    /// Whether [`Read::renew`] is there.
+    const RENEWS: bool = false;
+
+    /// Moves on to the newest snapshot, in the cheapest way the engine has.
+    fn renew(&mut self) -> Result<()> {
+        Err("this engine cannot renew a read transaction".into())
+    }
+}
+
+/// The writer's transaction; gone without a trace if it is dropped.
+pub(crate) trait Write {
+    /// Stores a record, whether or not the key is there.
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Stores a record whose key is above all others, in the cheapest way the engine has.
+    fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put(key, value)
+    }
+
+    /// Whether [`Write::build`] is there.
+    const BUILDS: bool = false;
+
+    /// Fills the empty database from records in key order, in the cheapest way the engine has.
+    fn build<'d>(&mut self, _records: impl Iterator<Item = (&'d [u8], &'d [u8])>) -> Result<()> {
+        Err("this engine has no bulk build".into())
+    }
+
+    /// Deletes a key; whether it was there, where the engine says so for nothing, else `true`.
+    fn delete(&mut self, key: &[u8]) -> Result<bool>;
+
+    /// Whether [`Write::get`] sees what this transaction did; a batch of an engine without
+    /// transactions sees what was committed before.
+    const SEES_ITSELF: bool = true;
+
+    /// As [`Read::get`], with what this transaction did if [`Write::SEES_ITSELF`].
+    fn get<T>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> T) -> Result<Option<T>>;
+
+    /// Commits as the database was opened: durable, lazy or unsynced.
+    fn commit(self) -> Result<()>;
+
+    /// Gives up.
+    fn abort(self) -> Result<()>;
+}

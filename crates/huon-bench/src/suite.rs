@@ -1,0 +1,231 @@
+//! The suite: each workload of each engine as a process of its own, in a directory of its own.
+//!
+//! Engines take turns, and repeats are outermost, so that what the machine does meanwhile meets
+//! all. What is not measured is written down with the reason.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use crate::engine::{Mode, Result};
+use crate::machine::machine;
+use crate::programs::{Program, programs};
+use crate::record::LeftOut;
+use crate::workload::{Listed, WORKLOADS};
+
+/// Share of the full numbers that `make bench` runs, and the minutes after which it begins no more.
+const QUICK_SCALE: f64 = 0.1;
+const QUICK_MINUTES: f64 = 13.0;
+/// Seconds that any run may take, however small its scale.
+const LIMIT_SECONDS_MIN: u64 = 60;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Workloads to run, by name; see `list`
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Engines to run, by name
+    #[arg(long, value_delimiter = ',')]
+    engines: Vec<String>,
+    /// Share of the full numbers of records and operations [default: 0.1, or 1 with --full]
+    #[arg(long)]
+    scale: Option<f64>,
+    /// Repeats of each run
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    repeats: u32,
+    /// All workloads at full scale, however long it takes
+    #[arg(long)]
+    full: bool,
+    /// Bytes of a page, for engines that have a choice
+    #[arg(long)]
+    page_bytes: Option<usize>,
+    /// Where the lines and the report go, and the databases while they are measured
+    #[arg(long, default_value = "target/bench")]
+    out: PathBuf,
+}
+
+/// One process to be started.
+struct Run<'p> {
+    workload: &'static Listed,
+    engine: &'static str,
+    program: &'p Path,
+    mode: Mode,
+    repeat: u32,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let scale = args.scale.unwrap_or(if args.full { 1.0 } else { QUICK_SCALE });
+    let until = (!args.full && args.scale.is_none())
+        .then(|| Instant::now() + Duration::from_secs_f64(QUICK_MINUTES * 60.0));
+    std::fs::create_dir_all(&args.out)?;
+    let programs = programs(&args.out)?;
+    let runs = plan(args, &programs)?;
+    let path = args.out.join("results.jsonl");
+    let mut lines = File::create(&path)?;
+    let mut write = |line: &str| writeln!(lines, "{line}");
+    write(&serde_json::to_string(&machine(&args.out, scale, args.repeats)?)?)?;
+    for line in announce(args, scale, &programs, &runs) {
+        write(&serde_json::to_string(&line)?)?;
+    }
+    let dir = tempfile::tempdir_in(&args.out)?;
+    for (at, run) in runs.iter().enumerate() {
+        let label = format!("{} {} {}", run.workload.name, run.engine, run.mode.name());
+        print!("[{:>4}/{}] {label:<32}", at + 1, runs.len());
+        std::io::stdout().flush()?;
+        if until.is_some_and(|until| Instant::now() > until) {
+            println!("left out: no time");
+            if run.repeat == 0 {
+                write(&serde_json::to_string(
+                    &run.left_out("no time: `make bench-full` runs it"),
+                )?)?;
+            }
+            continue;
+        }
+        let started = Instant::now();
+        let (output, failure) = in_child(args, run, scale, dir.path())?;
+        output.lines().try_for_each(&mut write)?;
+        let seconds = started.elapsed().as_secs_f64();
+        match failure {
+            None => println!(" {seconds:7.1} s"),
+            Some(reason) => {
+                println!(" {seconds:7.1} s, failed: {reason}");
+                write(&serde_json::to_string(&run.left_out(&reason))?)?;
+            }
+        }
+    }
+    println!("{}", path.display());
+    Ok(())
+}
+
+/// What is run, in order.
+fn plan<'p>(args: &Args, programs: &'p [Program]) -> Result<Vec<Run<'p>>> {
+    let names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
+    refuse_unknown("workload", &args.only, &names)?;
+    let names: Vec<&str> = programs.iter().map(|program| program.engine).collect();
+    refuse_unknown("engine", &args.engines, &names)?;
+    let wanted = |name: &str, list: &[String]| list.is_empty() || list.iter().any(|n| n == name);
+    let mut runs = Vec::new();
+    for repeat in 0..args.repeats {
+        for workload in WORKLOADS.iter().filter(|workload| match args.only.is_empty() {
+            true => args.full || !workload.full_only,
+            false => wanted(workload.name, &args.only),
+        }) {
+            for &mode in workload.modes {
+                for &Program { engine, ref path } in programs {
+                    if let Ok(program) = path
+                        && wanted(engine, &args.engines)
+                    {
+                        runs.push(Run { workload, engine, program, mode, repeat });
+                    }
+                }
+            }
+        }
+    }
+    Ok(runs)
+}
+
+fn refuse_unknown(what: &str, given: &[String], known: &[&str]) -> Result<()> {
+    match given.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(format!("no {what} is called {name}; there are {known:?}").into()),
+        None => Ok(()),
+    }
+}
+
+/// Says what is run and what is not; answers the latter.
+fn announce(args: &Args, scale: f64, programs: &[Program], runs: &[Run]) -> Vec<LeftOut> {
+    println!("{} runs at scale {scale}, {} repeats", runs.len(), args.repeats);
+    let mut left_out = Vec::new();
+    let mut leave = |engine: &str, workload: &str, reason: &str| {
+        println!("left out: {engine}{workload}: {reason}");
+        left_out.push(LeftOut {
+            engine: engine.to_owned(),
+            workload: workload.to_owned(),
+            cell: String::new(),
+            mode: String::new(),
+            left_out: reason.to_owned(),
+        });
+    };
+    for program in programs {
+        if let Err(reason) = &program.path {
+            leave(program.engine, "", reason);
+        }
+    }
+    for workload in WORKLOADS {
+        if !runs.iter().any(|run| run.workload.name == workload.name) {
+            leave("", workload.name, "not asked for; `make bench-full` runs all");
+        }
+    }
+    left_out
+}
+
+impl Run<'_> {
+    fn left_out(&self, reason: &str) -> LeftOut {
+        LeftOut {
+            engine: self.engine.to_owned(),
+            workload: self.workload.name.to_owned(),
+            cell: String::new(),
+            mode: self.mode.name().to_owned(),
+            left_out: reason.to_owned(),
+        }
+    }
+}
+
+/// Runs it, in a directory that is empty before and gone after; its lines, and why it failed if it
+/// did.
+fn in_child(args: &Args, run: &Run, scale: f64, dir: &Path) -> Result<(String, Option<String>)> {
+    let home = tempfile::tempdir_in(dir)?;
+    let (out, err) = (home.path().join("out"), home.path().join("err"));
+    let data = home.path().join("data");
+    std::fs::create_dir(&data)?;
+    let mut child = Command::new(run.program)
+        .args(["run", "--engine", run.engine, "--workload", run.workload.name])
+        .args(["--mode", run.mode.name(), "--scale", &scale.to_string()])
+        .args(["--repeat", &run.repeat.to_string(), "--dir"])
+        .arg(&data)
+        .args(args.page_bytes.map(|bytes| format!("--page-bytes={bytes}")))
+        .stdout(File::create(&out)?)
+        .stderr(File::create(&err)?)
+        .spawn()?;
+    let limit = (run.workload.limit_seconds as f64 * scale) as u64;
+    let status = wait(&mut child, Duration::from_secs(limit.max(LIMIT_SECONDS_MIN)))?;
+    let said = String::from_utf8_lossy(&std::fs::read(&err)?).trim().to_owned();
+    let failure = match status {
+        Some(status) if status.success() => None,
+        Some(status) if said.is_empty() => Some(status.to_string()),
+        Some(_) => Some(said.lines().last().unwrap_or_default().to_owned()),
+        None => Some("it did not end in time".to_owned()),
+    };
+    Ok((std::fs::read_to_string(&out)?, failure))
+}
+
+/// Waits for a child to end; ends it itself if that takes longer than `limit`.
+fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
+    let until = Instant::now() + limit;
+    while Instant::now() < until {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
+}
+
+/// Prints workloads and engines.
+pub(crate) fn list() -> Result<()> {
+    let out = tempfile::tempdir()?;
+    println!("workloads:");
+    for workload in WORKLOADS {
+        let modes: Vec<&str> = workload.modes.iter().map(|mode| mode.name()).collect();
+        let full = if workload.full_only { " (full runs only)" } else { "" };
+        println!("  {:<12} {}; {}{full}", workload.name, workload.about, modes.join(", "));
+    }
+    println!("engines:");
+    for Program { engine, path } in programs(out.path())? {
+        println!("  {engine:<12} {}", path.err().unwrap_or_else(|| "here".to_owned()));
+    }
+    Ok(())
+}
