@@ -5,8 +5,8 @@ DIR ?=
 ARGS ?=
 SECONDS ?= 600
 
-.PHONY: help demo test proof crash torture fuzz lint bench loom shuttle miri asan planted \
-	fmt clean
+.PHONY: help demo test proof crash torture fuzz lint bench bench-full bench-deps loom shuttle miri \
+	asan planted fmt clean
 
 help:
 	@echo "make demo [DIR=/usr]   build a database of a directory tree, kill its writer, finish it"
@@ -15,7 +15,9 @@ help:
 	@echo "make crash [SECONDS=]  crash images of new seeds; make torture: kills"
 	@echo "make fuzz [SECONDS=]   inputs that libFuzzer makes up, where cargo-fuzz is installed"
 	@echo "make lint              formatting, clippy, layers, house rules"
-	@echo "make bench             get against LMDB at 1 M and 10 M records (ARGS=commits: commits)"
+	@echo "make bench             Huon beside other engines, 15 minutes at most (ARGS='list')"
+	@echo "make bench-full        all of it at full scale (hours)"
+	@echo "make bench-deps        install the engines that Debian has (needs root)"
 	@echo "make loom              models of the lock-free parts (takes minutes)"
 	@echo "make shuttle           the whole engine under 200,000 random schedules"
 	@echo "make miri              chosen tests under Miri, as if on three machines"
@@ -46,6 +48,12 @@ lint:
 
 bench:
 	@$(XTASK) bench -- $(ARGS)
+
+bench-full:
+	@$(XTASK) bench -- suite --full $(ARGS)
+
+bench-deps:
+	@$(XTASK) bench-deps
 
 loom shuttle:
 	@$(XTASK) $@ -- $(ARGS)

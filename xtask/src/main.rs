@@ -1,5 +1,6 @@
 //! What stands behind the make targets. `cargo xtask --help` lists the commands.
 
+mod bench;
 mod fuzz;
 mod layers;
 mod miri;
@@ -109,19 +110,20 @@ enum Command {
         #[arg(long)]
         write: bool,
     },
-    /// Compare lookups with LMDB
+    /// Measure Huon beside other engines
     Bench {
-        /// Passed to the benchmark, after `--`
+        /// Passed to the benchmark, after `--`; nothing stands for `suite`
         #[arg(last = true)]
         args: Vec<String>,
     },
+    /// Install the system's libraries that the benchmark can use; needs root
+    BenchDeps,
     /// Format all sources
     Fmt,
     /// Remove build products
     Clean,
 }
 
-const BENCH_MANIFEST: [&str; 2] = ["--manifest-path", "crates/huon-bench/Cargo.toml"];
 const FUZZ_MANIFEST: [&str; 2] = ["--manifest-path", "fuzz/Cargo.toml"];
 
 fn main() -> ExitCode {
@@ -166,15 +168,13 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
         Command::Shuttle { args } => Ok(shuttle(shell, &args, 0)?.good("shuttle")),
         Command::Asan => Ok(sanitize::run(shell, 0)?.good("asan")),
         Command::Miri { machine } => Ok(miri::run(shell, &machine)?.good("miri")),
-        Command::Bench { args } => {
-            let mut cargo = shell.cargo(["run", "--release"]);
-            shell.run(cargo.args(BENCH_MANIFEST).arg("--").args(args))
-        }
+        Command::Bench { args } => bench::run(shell, &args),
+        Command::BenchDeps => bench::install(shell),
         Command::Fmt => Ok(shell.run(&mut shell.cargo(["fmt", "--all"]))?
-            & shell.run(shell.cargo(["fmt"]).args(BENCH_MANIFEST))?
+            & shell.run(shell.cargo(["fmt"]).args(bench::MANIFEST))?
             & shell.run(shell.cargo(["fmt"]).args(FUZZ_MANIFEST))?),
         Command::Clean => Ok(shell.run(&mut shell.cargo(["clean"]))?
-            & shell.run(shell.cargo(["clean"]).args(BENCH_MANIFEST))?),
+            & shell.run(shell.cargo(["clean"]).args(bench::MANIFEST))?),
     }
 }
 
@@ -199,7 +199,7 @@ fn shuttle(shell: &Shell, args: &[String], rotate: u64) -> Result<Outcome, Strin
 fn lint(shell: &Shell) -> Result<bool, String> {
     let mut good = true;
     good &= shell.run(&mut shell.cargo(["fmt", "--all", "--check"]))?;
-    good &= shell.run(shell.cargo(["fmt", "--check"]).args(BENCH_MANIFEST))?;
+    good &= shell.run(shell.cargo(["fmt", "--check"]).args(bench::MANIFEST))?;
     good &= shell.run(shell.cargo(["fmt", "--check"]).args(FUZZ_MANIFEST))?;
     let strict = ["--", "-D", "warnings"];
     let everything = ["clippy", "--workspace", "--all-targets"];

@@ -1,0 +1,52 @@
+//! The benchmark suite, a workspace of its own in `crates/huon-bench`.
+
+use std::path::Path;
+
+use crate::shell::Shell;
+
+pub(crate) const MANIFEST: [&str; 2] = ["--manifest-path", "crates/huon-bench/Cargo.toml"];
+
+/// Debian's packages with the engines that are taken from the system, and with what the build of
+/// libmdbx needs.
+const PACKAGES: [&str; 5] =
+    ["librocksdb-dev", "libleveldb-dev", "libsqlite3-dev", "libdb5.3-dev", "libclang-dev"];
+
+/// Runs the benchmark; the suite, unless something else is asked for.
+pub(crate) fn run(shell: &Shell, args: &[String]) -> Result<bool, String> {
+    let mut cargo = shell.cargo(["run", "--release"]);
+    cargo.args(MANIFEST);
+    if has_libclang() {
+        cargo.args(["--features", "mdbx"]);
+    }
+    cargo.arg("--").args(args);
+    if args.is_empty() {
+        cargo.arg("suite");
+    }
+    shell.run(&mut cargo)
+}
+
+/// Installs what `PACKAGES` names.
+pub(crate) fn install(shell: &Shell) -> Result<bool, String> {
+    println!("installing Debian's packages for the benchmark; this needs root:");
+    let mut apt = shell.command("apt-get", ["install", "--yes", "--no-install-recommends"]);
+    shell.run(apt.args(PACKAGES))
+}
+
+/// Whether the library is there that turns C headers into Rust.
+fn has_libclang() -> bool {
+    if std::env::var_os("LIBCLANG_PATH").is_some() {
+        return true;
+    }
+    let names = |dir: &Path| -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    let mut dirs = names(Path::new("/usr/lib"));
+    dirs.extend(dirs.clone().iter().map(|dir| dir.join("lib")));
+    dirs.extend(["/usr/lib".into(), "/usr/lib64".into(), "/usr/local/lib".into()]);
+    dirs.iter().flat_map(|dir| names(dir)).any(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let version = name.strip_prefix("libclang").unwrap_or_default();
+        version.starts_with(['.', '-']) && version.contains(".so") && !version.starts_with("-cpp")
+    })
+}
