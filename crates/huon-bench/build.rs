@@ -4,7 +4,21 @@
 use std::process::{Command, Stdio};
 
 /// Engines and the system's libraries that they need; none for those that bring their sources.
-const ENGINES: &[(&str, Option<&str>)] = &[("huon", None), ("lmdb", None), ("mdbx", None)];
+const ENGINES: &[(&str, Option<&str>)] = &[
+    ("huon", None),
+    ("lmdb", None),
+    ("mdbx", None),
+    ("redb", None),
+    ("canopydb", None),
+    ("fjall", None),
+    ("rocksdb", Some("rocksdb")),
+    ("leveldb", Some("leveldb")),
+    ("sqlite", Some("sqlite3")),
+    ("bdb", Some("db-5.3")),
+];
+
+/// Engines that do not say their version: it is the locked one.
+const SILENT: [&str; 3] = ["redb", "canopydb", "fjall"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -18,6 +32,9 @@ fn main() {
             (true, Some(library)) if !links(library) => {
                 absent(engine, &format!("no library {library}; `make bench-deps` installs it"));
             }
+            (true, _) if engine == "bdb" && !builds_bdb() => {
+                absent(engine, "no header db.h; `make bench-deps` installs it");
+            }
             (true, library) => {
                 println!("cargo::rustc-cfg=engine_{engine}");
                 if let Some(library) = library {
@@ -25,6 +42,10 @@ fn main() {
                 }
             }
         }
+    }
+    println!("cargo::rerun-if-changed=Cargo.lock");
+    for engine in SILENT {
+        println!("cargo::rustc-env=VERSION_{engine}={}", locked(engine));
     }
     println!("cargo::rustc-env=HUON_COMMIT={}", commit());
 }
@@ -51,6 +72,26 @@ fn links(library: &str) -> bool {
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success())
+}
+
+/// Builds the functions that Berkeley DB is called through, if its header is there.
+fn builds_bdb() -> bool {
+    println!("cargo::rerun-if-changed=c/bdb.c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-fsyntax-only", "-include", "db.h", "-x", "c", "/dev/null"]);
+    if !compiler.stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        return false;
+    }
+    cc::Build::new().file("c/bdb.c").compile("bdb-functions");
+    true
+}
+
+/// The version of a crate that the lock file has.
+fn locked(name: &str) -> String {
+    let lock = std::fs::read_to_string("Cargo.lock").unwrap_or_default();
+    let mut lines = lock.lines().skip_while(|line| *line != format!("name = \"{name}\""));
+    let version = lines.nth(1).and_then(|line| line.strip_prefix("version = "));
+    version.unwrap_or("unknown").trim_matches('"').to_owned()
 }
 
 /// The commit that Huon is built from.

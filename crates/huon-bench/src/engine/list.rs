@@ -48,6 +48,13 @@ engines! {
     [engine_lmdb] lmdb "lmdb-wm" Lmdb<true>;
     [engine_mdbx] mdbx "mdbx" Mdbx<false>;
     [engine_mdbx] mdbx "mdbx-wm" Mdbx<true>;
+    [engine_redb] redb "redb" Redb;
+    [engine_canopydb] canopydb "canopydb" Canopydb;
+    [engine_fjall] fjall "fjall" Fjall;
+    [engine_rocksdb] rocksdb "rocksdb" RocksDb;
+    [engine_leveldb] leveldb "leveldb" LevelDb;
+    [engine_sqlite] sqlite "sqlite" Sqlite;
+    [engine_bdb] bdb "bdb" Bdb;
     [all()] floor "null" Null;
     [all()] floor "raw" Raw;
 }

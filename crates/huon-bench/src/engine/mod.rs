@@ -6,14 +6,32 @@
 
 use std::path::Path;
 
+#[cfg(engine_bdb)]
+mod bdb;
+#[cfg(engine_canopydb)]
+mod canopydb;
+#[cfg(test)]
+mod conformance;
+#[cfg(engine_fjall)]
+mod fjall;
 mod floor;
 #[cfg(engine_huon)]
 mod huon;
+#[cfg(engine_leveldb)]
+mod leveldb;
 mod list;
 #[cfg(engine_lmdb)]
 mod lmdb;
 #[cfg(engine_mdbx)]
 mod mdbx;
+#[cfg(engine_redb)]
+mod redb;
+#[cfg(engine_rocksdb)]
+mod rocksdb;
+#[cfg(engine_sqlite)]
+mod sqlite;
+#[cfg(engine_rocksdb)]
+mod system;
 #[cfg(any(engine_lmdb, engine_mdbx))]
 mod walk;
 
