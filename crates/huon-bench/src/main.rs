@@ -12,6 +12,9 @@ mod measure;
 mod programs;
 mod record;
 #[cfg(test)]
+mod records_test;
+mod report;
+#[cfg(test)]
 mod smoke;
 mod suite;
 mod workload;
@@ -31,6 +34,8 @@ struct Cli {
 enum Command {
     /// Every workload on every engine, or some of them
     Suite(suite::Args),
+    /// A page of tables and charts of a run's lines
+    Report(report::Args),
     /// The workloads and the engines
     List,
     /// One workload on one engine, in this process; prints lines of JSON
@@ -49,6 +54,7 @@ enum Command {
 fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Suite(args) => suite::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::List => suite::list(),
         Command::Run(order) => engine::visit(&order.engine.clone(), Child(&order))?,
         Command::Get(args) => get::run(&args),

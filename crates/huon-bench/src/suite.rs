@@ -96,6 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     println!("{}", path.display());
+    println!("{}", crate::report::write(&path, &args.out)?.display());
     Ok(())
 }
 
