@@ -14,6 +14,7 @@
 //!   compare.
 //! - [`Range`] iterates from both ends, [`Cursor`] moves about in a transaction, [`Scan`] lives
 //!   beside writes.
+//! - [`Table::get_many`] gets many keys, several times faster than one after another.
 //! - [`Durability`] says what a commit waits for, [`Env::sync`] waits for all of them.
 //! - [`Error`] is the one error type. "Not found" is `None`, and never an error.
 //! - [`Env::check`] verifies every page, [`Env::info`] tells who reads what.

@@ -16,7 +16,9 @@ use super::header::{self, HEADER_BYTES};
 use super::leaf::{SLOT_BYTES, audit_heap, audit_places};
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
-use super::probe::{Probe, Slot, Tie, seek, seek_between, slot_head, slot_key_bytes, slot_offset};
+use super::probe::{
+    Probe, Slot, Tie, seek, seek_between, seek_steadily, slot_head, slot_key_bytes, slot_offset,
+};
 use super::types::{Ptr, Reason};
 use crate::alloc::{Reserved, filled};
 use std::cmp::Ordering;
@@ -123,6 +125,21 @@ impl<'p> Branch<'p> {
     /// As [`Branch::find`].
     #[inline]
     pub(crate) fn find_probe<O: KeyOrder>(&self, probe: &Probe<'_, O>) -> Result<usize, Reason> {
+        self.find_by(probe, seek)
+    }
+
+    /// As [`Branch::find`], for lookups side by side: see [`seek_steadily`].
+    #[inline]
+    pub(crate) fn find_steadily<O: KeyOrder>(&self, probe: &Probe<'_, O>) -> Result<usize, Reason> {
+        self.find_by(probe, seek_steadily)
+    }
+
+    #[inline(always)]
+    fn find_by<O: KeyOrder>(
+        &self,
+        probe: &Probe<'_, O>,
+        seek: impl Fn(&[Slot], usize, u32) -> Result<Tie, usize>,
+    ) -> Result<usize, Reason> {
         let prefix_bytes = self.prefix_bytes();
         if prefix_bytes != 0 {
             let prefix = self.prefix()?;

@@ -17,7 +17,9 @@
 use super::header::{self, HEADER_BYTES};
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
-use super::probe::{Probe, Slot, Tie, seek, seek_between, slot_head, slot_key_bytes, slot_offset};
+use super::probe::{
+    Probe, Slot, Tie, seek, seek_between, seek_steadily, slot_head, slot_key_bytes, slot_offset,
+};
 use super::types::Reason;
 use crate::planted;
 use std::cmp::Ordering;
@@ -175,7 +177,31 @@ impl<'p> Leaf<'p> {
         &self,
         probe: &Probe<'_, O>,
     ) -> Result<Option<Cell<'p>>, Reason> {
-        let Ok(tie) = seek(self.slots, 0, probe.head(self.prefix_bytes())) else { return Ok(None) };
+        match seek(self.slots, 0, probe.head(self.prefix_bytes())) {
+            Ok(tie) => self.get_at(probe, tie),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The first half of [`Leaf::get`] for lookups side by side: a slot whose head is the key's.
+    #[inline]
+    pub(crate) fn guess<O: KeyOrder>(&self, probe: &Probe<'_, O>) -> Option<Tie> {
+        seek_steadily(self.slots, 0, probe.head(self.prefix_bytes())).ok()
+    }
+
+    /// The bytes from where the cell begins that a [`Leaf::guess`] led to.
+    #[inline]
+    pub(crate) fn guessed_bytes(&self, tie: Tie) -> &'p [u8] {
+        self.page.get(slot_offset(&self.slots[tie.mid])..).unwrap_or(&[])
+    }
+
+    /// The second half of [`Leaf::get`].
+    #[inline]
+    pub(crate) fn get_at<O: KeyOrder>(
+        &self,
+        probe: &Probe<'_, O>,
+        tie: Tie,
+    ) -> Result<Option<Cell<'p>>, Reason> {
         let cell = self.cell(tie.mid)?;
         if cell.key == probe.key {
             return Ok(Some(cell));

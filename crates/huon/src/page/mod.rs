@@ -56,7 +56,7 @@ pub(crate) use meta::{
 };
 pub(crate) use order::{AnyOrder, BytesOrder, CustomOrder, KeyOrder, ReversedOrder};
 pub(crate) use pack::pack_for_writing;
-pub(crate) use probe::Probe;
+pub(crate) use probe::{Probe, Tie};
 pub(crate) use run::RunRef;
 pub(crate) use tree_record::{MAX_DEPTH, OrderKind, Tree};
 pub(crate) use types::{Kind, Pgno, Ptr, Reason, Txnid};

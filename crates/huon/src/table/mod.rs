@@ -3,5 +3,6 @@
 pub(crate) mod codec;
 pub(crate) mod def;
 pub(crate) mod iter;
+pub(crate) mod many;
 pub(crate) mod plain;
 pub(crate) mod txn;

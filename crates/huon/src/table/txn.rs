@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::page::{AnyOrder, BytesOrder, Cell, OrderKind, Tree};
 use crate::table::codec::KeyCodec;
 use crate::table::def::{Table, TableDef};
+use crate::tree::many::{self, BATCH};
 use crate::tree::read;
 use crate::txn::catalog;
 use crate::txn::names::{MAIN, TableId, TableInfo};
@@ -126,6 +127,25 @@ impl<'t> SeatKind<'t> {
         match cell {
             Some(cell) => self.value(&cell),
             None => Ok(None),
+        }
+    }
+}
+
+impl<'t> SeatKind<'t> {
+    /// The cells of a batch of keys; see [`many::get`].
+    pub(crate) fn get_batch(
+        self,
+        tree: &Tree,
+        order: AnyOrder<'_>,
+        keys: &[&[u8]],
+        cells: &mut [Option<Cell<'t>>; BATCH],
+    ) -> Result<()> {
+        match (self, order) {
+            (SeatKind::Read(txn), AnyOrder::Bytes(order)) => {
+                many::get(&txn.snapshot, tree, order, keys, cells)
+            }
+            (SeatKind::Read(txn), order) => many::get(&txn.snapshot, tree, order, keys, cells),
+            (SeatKind::Write(txn), order) => many::get(txn.pages(), tree, order, keys, cells),
         }
     }
 }

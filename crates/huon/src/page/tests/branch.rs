@@ -19,6 +19,8 @@ pub(super) fn same<O: KeyOrder>(case: &Case<O>, page: &[u8], model: &[Child], pr
         let below = |child: &Child| (case.plain)(&child.0, key) != Ordering::Greater;
         let child = model[1..].partition_point(below);
         assert_eq!(branch.find(order, key).unwrap(), child, "{key:x?}");
+        let steadily = branch.find_steadily(&Probe::new(order, key)).unwrap();
+        assert_eq!(steadily, child, "{key:x?}");
     }
 }
 

@@ -12,7 +12,11 @@ fn read<O: KeyOrder>(order: O, page: &[u8], keys: &[Vec<u8>]) -> Result<(), Reas
             let _ = (leaf.key(i), leaf.cell(i));
         }
         for key in keys {
-            let _ = (leaf.search(order, key), leaf.get(&Probe::new(order, key)));
+            let probe = Probe::new(order, key);
+            let _ = (leaf.search(order, key), leaf.get(&probe));
+            if let Some(tie) = leaf.guess(&probe) {
+                let _ = (leaf.guessed_bytes(tie), leaf.get_at(&probe, tie));
+            }
         }
     }
     if let Ok(branch) = Branch::view(page, count) {
@@ -23,6 +27,8 @@ fn read<O: KeyOrder>(order: O, page: &[u8], keys: &[Vec<u8>]) -> Result<(), Reas
         }
         for key in keys {
             assert!(branch.find(order, key).unwrap_or(0) < branch.count());
+            let steadily = branch.find_steadily(&Probe::new(order, key));
+            assert!(steadily.unwrap_or(0) < branch.count());
         }
     }
     if let Ok(chunk) = Chunk::view(page, count) {

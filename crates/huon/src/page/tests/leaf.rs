@@ -17,8 +17,11 @@ fn same<O: KeyOrder>(case: &Case<O>, page: &[u8], model: &[Record], probes: &[Ve
     for key in probes {
         let place = model.binary_search_by(|record| (case.plain)(&record.0, key));
         assert_eq!(leaf.search(order, key).unwrap(), place, "{key:x?}");
-        let found = leaf.get(&Probe::new(order, key)).unwrap();
+        let probe = Probe::new(order, key);
+        let found = leaf.get(&probe).unwrap();
         assert_eq!(found.map(|cell| cell.payload), place.ok().map(|i| &model[i].2[..]));
+        let steadily = leaf.guess(&probe).and_then(|tie| leaf.get_at(&probe, tie).unwrap());
+        assert_eq!(steadily, found, "{key:x?}");
     }
 }
 
