@@ -13,7 +13,7 @@
 //! - [`Codec`] and [`KeyCodec`] make types of your own keys and values. [`Order`] says how keys
 //!   compare.
 //! - [`Range`] iterates from both ends, [`Cursor`] moves about in a transaction, [`Scan`] lives
-//!   beside writes.
+//!   beside writes. [`Range::leaves`] is the fastest way through many records.
 //! - [`Table::get_many`] gets many keys, several times faster than one after another.
 //! - [`Durability`] says what a commit waits for, [`Env::sync`] waits for all of them.
 //! - [`Error`] is the one error type. "Not found" is `None`, and never an error.
@@ -95,6 +95,7 @@ pub use table::codec::{
 };
 pub use table::def::{RawTable, Table, TableDef};
 pub use table::iter::{Cursor, Range, Scan};
+pub use table::leaves::{Leaf, LeafIter, Leaves};
 pub use table::plain::Append;
 pub use table::txn::Txn;
 pub use txn::commit::Durability;

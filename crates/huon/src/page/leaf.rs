@@ -93,6 +93,9 @@ pub(crate) struct Leaf<'p> {
 }
 
 impl<'p> Leaf<'p> {
+    /// No slots of no page.
+    pub(crate) const NONE: Leaf<'static> = Leaf { page: &[], slots: &[] };
+
     /// The leaf in `page`; `count` is what [`header::admit`] returned.
     #[inline]
     pub(crate) fn view(page: &'p [u8], count: usize) -> Result<Leaf<'p>, Reason> {
@@ -118,6 +121,33 @@ impl<'p> Leaf<'p> {
         Leaf { page: self.page, slots: &self.slots[from..to] }
     }
 
+    /// As [`Leaf::part`]; `None` if there are no such slots.
+    #[inline]
+    pub(crate) fn slice(self, from: usize, until: usize) -> Option<Leaf<'p>> {
+        Some(Leaf { page: self.page, slots: self.slots.get(from..until)? })
+    }
+
+    /// The slots before `i`, and those from `i` on.
+    pub(crate) fn split_at(self, i: usize) -> (Leaf<'p>, Leaf<'p>) {
+        (self.part(0, i), self.part(i, self.slots.len()))
+    }
+
+    /// Takes off the first slot; its record.
+    #[inline]
+    pub(crate) fn take_first(&mut self) -> Option<Result<Cell<'p>, Reason>> {
+        let (slot, rest) = self.slots.split_first()?;
+        self.slots = rest;
+        Some(self.cell_of(slot))
+    }
+
+    /// Takes off the last slot; its record.
+    #[inline]
+    pub(crate) fn take_last(&mut self) -> Option<Result<Cell<'p>, Reason>> {
+        let (slot, rest) = self.slots.split_last()?;
+        self.slots = rest;
+        Some(self.cell_of(slot))
+    }
+
     /// Panics if there is no such slot: an internal mistake.
     #[inline]
     pub(crate) fn key(&self, i: usize) -> Result<&'p [u8], Reason> {
@@ -129,7 +159,11 @@ impl<'p> Leaf<'p> {
     /// Panics if there is no such slot: an internal mistake.
     #[inline]
     pub(crate) fn cell(&self, i: usize) -> Result<Cell<'p>, Reason> {
-        let slot = &self.slots[i];
+        self.cell_of(&self.slots[i])
+    }
+
+    #[inline]
+    fn cell_of(&self, slot: &Slot) -> Result<Cell<'p>, Reason> {
         let cell = self.page.get(slot_offset(slot)..).and_then(|cell| cell.split_first_chunk());
         let Some((tag, rest)) = cell else { return Err(Reason::Cell) };
         let tag = u32::from_le_bytes(*tag);

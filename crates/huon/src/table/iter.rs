@@ -14,25 +14,44 @@ use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
 use crate::table::plain::{UNORDERED, encode_bound};
 use crate::table::txn::{SeatKind, Txn};
-use crate::tree::cursor::Span;
+use crate::tree::cursor::{Items, LeafSpan, Stretch};
 use crate::tree::path::Path;
 use crate::txn::names::TableId;
 
 /// The records of a part of a table, from both ends; see [`Table::range`].
 ///
-/// Steps cost no allocation and no system call. An item is an error where a page is damaged.
+/// Steps cost no allocation and no system call. An item is an error where a page is damaged; leaves
+/// beyond it are not given. [`Range::leaves`] gives the same records a leaf at a time.
 pub struct Range<'t, K, V> {
-    seat: SeatKind<'t>,
-    span: Spans<'t>,
+    pub(super) seat: SeatKind<'t>,
+    pub(super) leaves: LeafSpans<'t>,
+    pub(super) items: Items<'t>,
+    pub(super) is_main: bool,
     types: PhantomData<fn(K) -> V>,
 }
 
-enum Spans<'t> {
-    Read(Span<'t, Snapshot, AnyOrder<'t>>),
-    Write(Span<'t, Pages, AnyOrder<'t>>),
+pub(super) enum LeafSpans<'t> {
+    Read(LeafSpan<'t, Snapshot, AnyOrder<'t>>),
+    Write(LeafSpan<'t, Pages, AnyOrder<'t>>),
 }
 
-type Record<'t, K, V> = (<K as Codec>::Out<'t>, <V as Codec>::Out<'t>);
+impl<'t> LeafSpans<'t> {
+    pub(super) fn next(&mut self) -> Result<Option<Stretch<'t>>> {
+        match self {
+            LeafSpans::Read(leaves) => leaves.next(),
+            LeafSpans::Write(leaves) => leaves.next(),
+        }
+    }
+
+    pub(super) fn next_back(&mut self) -> Result<Option<Stretch<'t>>> {
+        match self {
+            LeafSpans::Read(leaves) => leaves.next_back(),
+            LeafSpans::Write(leaves) => leaves.next_back(),
+        }
+    }
+}
+
+pub(crate) type Record<'t, K, V> = (<K as Codec>::Out<'t>, <V as Codec>::Out<'t>);
 
 impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     fn new(
@@ -46,21 +65,24 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
             (Bound::Unbounded, Bound::Unbounded) => UNORDERED,
             _ => seat.order(id, &tree)?,
         };
-        let span = match seat {
-            SeatKind::Read(txn) => Spans::Read(Span::new(&txn.snapshot, &tree, order, from, to)?),
-            SeatKind::Write(txn) => Spans::Write(Span::new(txn.pages(), &tree, order, from, to)?),
+        let leaves = match seat {
+            SeatKind::Read(txn) => {
+                LeafSpans::Read(LeafSpan::new(&txn.snapshot, &tree, order, from, to)?)
+            }
+            SeatKind::Write(txn) => {
+                LeafSpans::Write(LeafSpan::new(txn.pages(), &tree, order, from, to)?)
+            }
         };
-        Ok(Range { seat, span, types: PhantomData })
+        let is_main = id.is_main();
+        Ok(Range { seat, leaves, items: Items::new(), is_main, types: PhantomData })
     }
 
     #[inline]
     fn step(&mut self, forward: bool) -> Result<Option<Record<'t, K, V>>> {
         loop {
-            let cell = match (&mut self.span, forward) {
-                (Spans::Read(span), true) => span.next()?,
-                (Spans::Read(span), false) => span.next_back()?,
-                (Spans::Write(span), true) => span.next()?,
-                (Spans::Write(span), false) => span.next_back()?,
+            let cell = match forward {
+                true => self.items.next(|| self.leaves.next())?,
+                false => self.items.next_back(|| self.leaves.next_back())?,
             };
             let Some(cell) = cell else { return Ok(None) };
             // The main table's iterators pass over the records of named tables.

@@ -3,6 +3,7 @@
 pub(crate) mod codec;
 pub(crate) mod def;
 pub(crate) mod iter;
+pub(crate) mod leaves;
 pub(crate) mod many;
 pub(crate) mod plain;
 pub(crate) mod txn;

@@ -1,31 +1,260 @@
-//! Iterating a tree: a borrowing cursor with two ends.
+//! Iterating a tree from both ends, a leaf at a time, and record by record from what is at hand.
 //!
-//! A [`Span`] is the part of a tree between two places. Its places are items (T1), so both ends can
-//! move until they meet, and no key is compared on the way.
+//! A [`LeafSpan`] is the part of a tree between two places, and hands out its leaves. Its places
+//! are items (T1), so both ends can move until they meet, and no key is compared on the way.
+//!
+//! 1. What was handed out is behind the path of its end. Where both ends stand in one leaf, the
+//!    rest of it goes to the end that asks first.
+//! 2. A leaf is read when its items are asked for, not before, so that damage withholds nothing of
+//!    the leaves before it. After an error there are no more leaves.
 
 use std::ops::Bound;
 
-use crate::error::Result;
-use crate::page::{Cell, KeyOrder, Leaf, Tree};
+use crate::error::{Error, Result};
+use crate::page::{Cell, KeyOrder, Leaf, Ptr, Reason, Tree};
 use crate::store::source::{PageSource, damaged};
 use crate::tree::path::Path;
 
-/// The items of a tree between two bounds, from both ends.
-pub(crate) struct Span<'s, S, O> {
+/// Consecutive items of a leaf.
+#[derive(Clone, Copy)]
+pub(crate) struct Stretch<'s> {
+    ptr: Ptr,
+    items: Leaf<'s>,
+}
+
+impl<'s> Stretch<'s> {
+    const NONE: Stretch<'static> = Stretch { ptr: Ptr::NONE, items: Leaf::NONE };
+
+    #[inline]
+    pub(crate) fn count(&self) -> usize {
+        self.items.count()
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.count() == 0
+    }
+
+    /// Item `i`. Panics if there is none: an internal mistake.
+    #[inline]
+    pub(crate) fn cell(&self, i: usize) -> Result<Cell<'s>> {
+        self.items.cell(i).map_err(|reason| self.damaged(reason))
+    }
+
+    /// The items before `i`, and those from `i` on.
+    pub(crate) fn split_at(self, i: usize) -> (Stretch<'s>, Stretch<'s>) {
+        let (before, after) = self.items.split_at(i);
+        (Stretch { items: before, ..self }, Stretch { items: after, ..self })
+    }
+
+    /// Takes the first item off.
+    #[inline]
+    pub(crate) fn take_first(&mut self) -> Option<Result<Cell<'s>>> {
+        let cell = self.items.take_first()?;
+        Some(cell.map_err(|reason| self.damaged(reason)))
+    }
+
+    /// Takes the last item off.
+    #[inline]
+    pub(crate) fn take_last(&mut self) -> Option<Result<Cell<'s>>> {
+        let cell = self.items.take_last()?;
+        Some(cell.map_err(|reason| self.damaged(reason)))
+    }
+
+    #[cold]
+    pub(crate) fn damaged(&self, reason: Reason) -> Error {
+        damaged(self.ptr, reason)
+    }
+}
+
+/// The leaves of a tree between two bounds, from both ends.
+pub(crate) struct LeafSpan<'s, S, O> {
     source: &'s S,
     tree: Tree,
     order: O,
+    /// The first item that was not handed out from the front; nowhere until the front has begun.
     front: Path,
-    /// The leaf under `front`, kept so that a step within it costs no lookup.
-    front_leaf: Option<Leaf<'s>>,
-    /// The first item that is not part of the span.
+    /// The first item that is not part of the span, or was handed out from the back; nowhere until
+    /// the back has begun where the span goes on to the end.
     back: Path,
-    back_leaf: Option<Leaf<'s>>,
     done: bool,
 }
 
+impl<'s, S: PageSource, O: KeyOrder> LeafSpan<'s, S, O> {
+    /// The leaves from `from` to `to`. An upper bound below the lower one gives nothing. Costs a
+    /// descent for each bound; an open end costs one when it is first asked.
+    pub(crate) fn new(
+        source: &'s S,
+        tree: &Tree,
+        order: O,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+    ) -> Result<LeafSpan<'s, S, O>> {
+        let mut span = LeafSpan {
+            source,
+            tree: *tree,
+            front: Path::new(),
+            back: Path::new(),
+            done: tree.depth == 0 || is_reversed(order, from, to),
+            order,
+        };
+        if span.done {
+            return Ok(span);
+        }
+        if from != Bound::Unbounded {
+            place(source, tree, order, &mut span.front, from, Edge::Lower)?;
+        }
+        if to != Bound::Unbounded {
+            place(source, tree, order, &mut span.back, to, Edge::Upper)?;
+        }
+        Ok(span)
+    }
+
+    /// The items of the next leaf from the front; never none of them.
+    pub(crate) fn next(&mut self) -> Result<Option<Stretch<'s>>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        if self.front.is_nowhere() {
+            self.front.first(self.source, &self.tree, self.order)?;
+        }
+        self.front.settle(self.source, &self.tree, self.order)?;
+        if !self.front.on_item() || self.front.same_place(&self.back) {
+            return Ok(None);
+        }
+        let frame = *self.front.last();
+        let met = self.back.index_in(frame.ptr);
+        let until = met.unwrap_or(frame.count);
+        let stretch = self.stretch(frame.ptr, frame.index, until)?;
+        self.front.last_mut().index = until;
+        self.done = met.is_some();
+        Ok(Some(stretch))
+    }
+
+    /// The items of the next leaf from the back; never none of them.
+    pub(crate) fn next_back(&mut self) -> Result<Option<Stretch<'s>>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        if self.back.is_nowhere() {
+            self.back.end(self.source, &self.tree, self.order)?;
+        }
+        if !self.front.same_place(&self.back) {
+            self.back.settle_back(self.source, &self.tree, self.order)?;
+        }
+        if self.back.last().index == 0 || self.front.same_place(&self.back) {
+            return Ok(None);
+        }
+        let frame = *self.back.last();
+        let met = self.front.index_in(frame.ptr);
+        let from = met.unwrap_or(0);
+        let stretch = self.stretch(frame.ptr, from, frame.index)?;
+        self.back.last_mut().index = from;
+        self.done = met.is_some();
+        Ok(Some(stretch))
+    }
+
+    fn stretch(&self, ptr: Ptr, from: usize, until: usize) -> Result<Stretch<'s>> {
+        // In a damaged tree the ends may meet the wrong way round.
+        match self.source.leaf(ptr)?.slice(from, until) {
+            Some(items) => Ok(Stretch { ptr, items }),
+            None => Err(damaged(ptr, Reason::Cycle)),
+        }
+    }
+}
+
+/// The items that both ends of a span have at hand.
+pub(crate) struct Items<'s> {
+    front: Stretch<'s>,
+    back: Stretch<'s>,
+}
+
+impl<'s> Items<'s> {
+    pub(crate) fn new() -> Items<'s> {
+        Items { front: Stretch::NONE, back: Stretch::NONE }
+    }
+
+    /// The next item from the front; `more` gives the items of the next leaf. Costs a look at one
+    /// slot and one cell, and once in a leaf the step to it.
+    #[inline]
+    pub(crate) fn next(
+        &mut self,
+        more: impl FnOnce() -> Result<Option<Stretch<'s>>>,
+    ) -> Result<Option<Cell<'s>>> {
+        if self.front.is_empty() {
+            self.front = self.next_leaf(more)?.unwrap_or(Stretch::NONE);
+        }
+        self.front.take_first().transpose()
+    }
+
+    /// The next item from the back; `more` gives the items of the next leaf.
+    #[inline]
+    pub(crate) fn next_back(
+        &mut self,
+        more: impl FnOnce() -> Result<Option<Stretch<'s>>>,
+    ) -> Result<Option<Cell<'s>>> {
+        if self.back.is_empty() {
+            self.back = self.next_leaf_back(more)?.unwrap_or(Stretch::NONE);
+        }
+        self.back.take_last().transpose()
+    }
+
+    /// All items of a leaf that are next from the front.
+    pub(crate) fn next_leaf(
+        &mut self,
+        more: impl FnOnce() -> Result<Option<Stretch<'s>>>,
+    ) -> Result<Option<Stretch<'s>>> {
+        take_leaf(&mut self.front, &mut self.back, more)
+    }
+
+    /// All items of a leaf that are next from the back.
+    pub(crate) fn next_leaf_back(
+        &mut self,
+        more: impl FnOnce() -> Result<Option<Stretch<'s>>>,
+    ) -> Result<Option<Stretch<'s>>> {
+        take_leaf(&mut self.back, &mut self.front, more)
+    }
+
+    /// Gives items back that [`Items::next_leaf`] took.
+    pub(crate) fn put_back_front(&mut self, rest: Stretch<'s>) {
+        self.front = rest;
+    }
+
+    /// Gives items back that [`Items::next_leaf_back`] took.
+    pub(crate) fn put_back_back(&mut self, rest: Stretch<'s>) {
+        self.back = rest;
+    }
+}
+
+/// What this end has at hand, else the next leaf, else what the other end has left.
+#[inline(never)]
+fn take_leaf<'s>(
+    this: &mut Stretch<'s>,
+    other: &mut Stretch<'s>,
+    more: impl FnOnce() -> Result<Option<Stretch<'s>>>,
+) -> Result<Option<Stretch<'s>>> {
+    let mut taken = std::mem::replace(this, Stretch::NONE);
+    if taken.is_empty() {
+        taken = match more() {
+            Ok(Some(stretch)) => stretch,
+            Ok(None) => std::mem::replace(other, Stretch::NONE),
+            Err(error) => {
+                *other = Stretch::NONE;
+                return Err(error);
+            }
+        };
+    }
+    Ok(Some(taken).filter(|taken| !taken.is_empty()))
+}
+
+/// The items of a tree between two bounds, from the front.
+pub(crate) struct Span<'s, S, O> {
+    leaves: LeafSpan<'s, S, O>,
+    items: Items<'s>,
+}
+
 impl<'s, S: PageSource, O: KeyOrder> Span<'s, S, O> {
-    /// The items from `from` to `to`. An upper bound below the lower one gives nothing.
+    /// As [`LeafSpan::new`].
     pub(crate) fn new(
         source: &'s S,
         tree: &Tree,
@@ -33,65 +262,14 @@ impl<'s, S: PageSource, O: KeyOrder> Span<'s, S, O> {
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> Result<Span<'s, S, O>> {
-        let mut span = Span {
-            source,
-            tree: *tree,
-            front: Path::new(),
-            front_leaf: None,
-            back: Path::new(),
-            back_leaf: None,
-            done: tree.depth == 0 || is_reversed(order, from, to),
-            order,
-        };
-        if !span.done {
-            place(source, tree, order, &mut span.front, from, Edge::Lower)?;
-            place(source, tree, order, &mut span.back, to, Edge::Upper)?;
-            span.done = span.front.same_place(&span.back);
-        }
-        Ok(span)
+        let leaves = LeafSpan::new(source, tree, order, from, to)?;
+        Ok(Span { leaves, items: Items::new() })
     }
 
-    /// The next item from the front.
-    #[inline]
+    /// The next item.
     pub(crate) fn next(&mut self) -> Result<Option<Cell<'s>>> {
-        if self.done {
-            return Ok(None);
-        }
-        let frame = *self.front.last();
-        let leaf = match self.front_leaf {
-            Some(leaf) => leaf,
-            None => *self.front_leaf.insert(self.source.leaf(frame.ptr)?),
-        };
-        let cell = leaf.cell(frame.index).map_err(|reason| damaged(frame.ptr, reason))?;
-        self.front.last_mut().index += 1;
-        if frame.index + 1 == frame.count {
-            self.front.settle(self.source, &self.tree, self.order)?;
-            self.front_leaf = None;
-        }
-        self.done = self.front.same_place(&self.back);
-        Ok(Some(cell))
-    }
-
-    /// The next item from the back.
-    #[inline]
-    pub(crate) fn next_back(&mut self) -> Result<Option<Cell<'s>>> {
-        if self.done {
-            return Ok(None);
-        }
-        if self.back.last().index == 0 {
-            self.back_leaf = None;
-        }
-        if !self.back.step_back(self.source, &self.tree, self.order)? {
-            self.done = true;
-            return Ok(None);
-        }
-        let frame = *self.back.last();
-        let leaf = match self.back_leaf {
-            Some(leaf) => leaf,
-            None => *self.back_leaf.insert(self.source.leaf(frame.ptr)?),
-        };
-        self.done = self.front.same_place(&self.back);
-        leaf.cell(frame.index).map(Some).map_err(|reason| damaged(frame.ptr, reason))
+        let leaves = &mut self.leaves;
+        self.items.next(|| leaves.next())
     }
 }
 

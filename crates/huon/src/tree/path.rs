@@ -75,6 +75,12 @@ impl Path {
         self.depth > 0 && self.last().index < self.last().count
     }
 
+    /// Where in the leaf `ptr` the path stands, if it does.
+    #[inline]
+    pub(crate) fn index_in(&self, ptr: Ptr) -> Option<usize> {
+        if self.depth > 0 && self.last().ptr == ptr { Some(self.last().index) } else { None }
+    }
+
     /// Whether two paths of one tree stand at the same place.
     pub(crate) fn same_place(&self, other: &Path) -> bool {
         match (self.depth, other.depth) {
@@ -206,6 +212,22 @@ impl Path {
         Ok(())
     }
 
+    /// Leaves the start of a leaf for the end of the one before, if there is one.
+    #[inline]
+    pub(crate) fn settle_back<S: PageSource, O: KeyOrder>(
+        &mut self,
+        source: &S,
+        tree: &Tree,
+        order: O,
+    ) -> Result<()> {
+        while self.depth > 0 && self.last().index == 0 {
+            if !self.turn(source, tree, order, &Aim::Last)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// One item back. `false`: the path stands on the first item (or nowhere) and stays there.
     #[inline]
     pub(crate) fn step_back<S: PageSource, O: KeyOrder>(
@@ -214,13 +236,9 @@ impl Path {
         tree: &Tree,
         order: O,
     ) -> Result<bool> {
-        if self.depth == 0 {
+        self.settle_back(source, tree, order)?;
+        if self.depth == 0 || self.last().index == 0 {
             return Ok(false);
-        }
-        while self.last().index == 0 {
-            if !self.turn(source, tree, order, &Aim::Last)? {
-                return Ok(false);
-            }
         }
         self.last_mut().index -= 1;
         Ok(true)
@@ -252,7 +270,13 @@ impl Path {
         let level = self.level(at);
         let frame = &mut self.frames[at];
         frame.index = if forward { frame.index + 1 } else { frame.index - 1 };
-        let child = source.branch(frame.ptr, level)?.child(frame.index);
+        let branch = source.branch(frame.ptr, level)?;
+        let child = branch.child(frame.index);
+        let ahead = if forward { frame.index.wrapping_add(1) } else { frame.index.wrapping_sub(1) };
+        if level == 1 && ahead < branch.count() {
+            // The leaf after the one that is entered now: it will be there when it is needed.
+            source.prefetch(branch.child(ahead));
+        }
         self.frames[at + 1] = Frame { ptr: child, index: 0, count: 0 };
         self.depth = at + 2;
         self.descend(source, tree, order, aim)?;
