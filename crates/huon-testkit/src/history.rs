@@ -244,7 +244,11 @@ impl History {
                 Op::Kill => self.kill()?,
                 Op::PowerCut { seed } => self.power_cut(*seed)?,
                 op if self.reader_op(op)? => {}
-                Op::ScanOpen { .. } | Op::ScanMove { .. } | Op::ScanStep { .. } => {
+                Op::ScanOpen { .. }
+                | Op::ScanMove { .. }
+                | Op::ScanStep { .. }
+                | Op::GetMany { .. }
+                | Op::Leaves { .. } => {
                     let env = self.env((self.pc % 2) as u8);
                     let txn = env.read()?;
                     let model = self.committed.clone();

@@ -67,12 +67,25 @@ impl History {
                 range(txn, *id, table, records, (from, to), *ends)?;
                 self.counts.add("range", 1);
             }
+            Op::GetMany { table: id, keys } => {
+                let Some((table, records)) = open(txn, *id, model)? else { return Ok(()) };
+                get_many(txn, *id, table, records, keys)?;
+                self.counts.add("get many", 1);
+                self.counts.add("many keys", keys.len() as u64);
+            }
+            Op::Leaves { table: id, from, to, ends } => {
+                let Some((table, records)) = open(txn, *id, model)? else { return Ok(()) };
+                let given = leaves(txn, *id, table, records, (from, to), *ends)?;
+                self.counts.add("leaves", 1);
+                self.counts.add("several leaves", u64::from(given > 2));
+            }
             Op::Prefix { table: id, key, back } => self.prefix(txn, model, *id, key, *back)?,
             Op::Whole { table: id } => {
                 let Some((table, records)) = open(txn, *id, model)? else { return Ok(()) };
                 let hidden = if id.is_main() { model.named().count() } else { 0 };
                 model::compare_table(txn, table, records, hidden)?;
                 ends_of(txn, table, records)?;
+                whole(txn, *id, table, records)?;
                 self.counts.add("whole table", 1);
             }
             Op::ScanOpen { scan, table: id } => {
@@ -260,6 +273,94 @@ fn range<T: Txn>(
         }
     }
     Ok(())
+}
+
+/// Gets many keys, each of which must be what the model says, in their order.
+fn get_many<T: Txn>(
+    txn: &T,
+    id: TableId,
+    table: RawTable,
+    records: &Records,
+    keys: &[Vec<u8>],
+) -> Step {
+    let mut found = Vec::new();
+    table.get_many(txn, keys, |i, value| found.push((i, value)))?;
+    if found.len() != keys.len() {
+        return Err(Stop::Fail(format!("get_many gave {} of {}", found.len(), keys.len())));
+    }
+    for (n, (key, (i, value))) in keys.iter().zip(found).enumerate() {
+        let expected = records.get(&id.order().sort_key(key));
+        if i != n || value != expected.map(|value| &value[..]) {
+            return Err(Stop::Fail(format!("get_many {id:?}: key {n}, {}", model::short(key))));
+        }
+    }
+    Ok(())
+}
+
+/// Takes a range a leaf at a time from both ends, as the bits of `ends` say, some records of it one
+/// by one before; how many leaves there were.
+fn leaves<T: Txn>(
+    txn: &T,
+    id: TableId,
+    table: RawTable,
+    records: &Records,
+    (from, to): (&Bound<Vec<u8>>, &Bound<Vec<u8>>),
+    ends: u64,
+) -> Result<usize, Stop> {
+    let mut range = table.range(txn, (from.clone(), to.clone()))?;
+    let sorted = |bound: &Bound<Vec<u8>>| bound.clone().map(|key| id.order().sort_key(&key));
+    let mut expected = records.between(sorted(from), sorted(to)).map(|(_, record)| record);
+    let is_back = |step: usize| match ends % 3 {
+        0 => false,
+        1 => true,
+        _ => ends >> (step % 60) & 4 != 0,
+    };
+    for step in 0..(ends >> 8) as usize % 4 {
+        match is_back(step) {
+            true => model::same(range.next_back().transpose()?, expected.next_back(), "before")?,
+            false => model::same(range.next().transpose()?, expected.next(), "before")?,
+        }
+    }
+    let mut leaves = range.leaves();
+    for step in 0.. {
+        let back = is_back(step + 7);
+        let leaf = if back { leaves.next_back() } else { leaves.next() };
+        let Some(leaf) = leaf.transpose()? else {
+            model::same(None, expected.next(), "leaves")?;
+            return Ok(step);
+        };
+        if leaf.is_empty() || leaf.get(leaf.len())?.is_some() || leaf.iter().len() != leaf.len() {
+            return Err(Stop::Fail(format!("a leaf of {:?} of {} records", id, leaf.len())));
+        }
+        let by_number = (0..leaf.len()).map(|i| leaf.get(i).transpose().expect("it has as many"));
+        let mut found: Vec<_> = by_number.collect::<huon::Result<_>>()?;
+        let mut walked: Vec<_> = match ends >> 12 & 1 {
+            0 => leaf.iter().collect::<huon::Result<_>>()?,
+            _ => leaf.iter().rev().collect::<huon::Result<_>>()?,
+        };
+        if ends >> 12 & 1 == 1 {
+            walked.reverse();
+        }
+        if walked != found {
+            return Err(Stop::Fail(format!("a leaf of {id:?} is not what it was")));
+        }
+        if back {
+            found.reverse();
+        }
+        for record in found {
+            let wanted = if back { expected.next_back() } else { expected.next() };
+            model::same(Some(record), wanted, "leaves")?;
+        }
+    }
+    Ok(0)
+}
+
+/// All records again, side by side and a leaf at a time.
+fn whole<T: Txn>(txn: &T, id: TableId, table: RawTable, records: &Records) -> Step {
+    let keys: Vec<Vec<u8>> = records.iter().map(|(key, _)| key.to_vec()).collect();
+    get_many(txn, id, table, records, &keys)?;
+    let all = (&Bound::Unbounded, &Bound::Unbounded);
+    (0..2).try_for_each(|ends| leaves(txn, id, table, records, all, ends).map(drop))
 }
 
 fn ends_of<T: Txn>(txn: &T, table: RawTable, records: &Records) -> Step {

@@ -83,6 +83,8 @@ pub enum Op {
     Build { table: TableId, count: u64, bytes: usize },
     // Looking.
     Get { table: TableId, key: Vec<u8> },
+    GetMany { table: TableId, keys: Vec<Vec<u8>> },
+    Leaves { table: TableId, from: Bound<Vec<u8>>, to: Bound<Vec<u8>>, ends: u64 },
     Range { table: TableId, from: Bound<Vec<u8>>, to: Bound<Vec<u8>>, ends: u64 },
     Prefix { table: TableId, key: Vec<u8>, back: bool },
     Whole { table: TableId },
@@ -244,6 +246,14 @@ impl Maker {
                 self.ops.push(Op::PowerCut { seed });
             }
             16..=40 => self.scan(),
+            41..=48 => {
+                let op = self.many();
+                self.ops.push(op);
+            }
+            49..=56 => {
+                let op = self.leaves();
+                self.ops.push(op);
+            }
             _ => {}
         }
     }
@@ -349,9 +359,34 @@ impl Maker {
                 Op::Prefix { table, key: key[..length].to_vec(), back: self.random.chance(50) }
             }
             85 => Op::Whole { table },
+            86 | 87 => self.many(),
+            88..=90 => self.leaves(),
             _ => return self.scan(),
         };
         self.ops.push(op);
+    }
+
+    /// Keys in any order, some of them more than once, in up to four groups of the engine's.
+    fn many(&mut self) -> Op {
+        let table = self.table();
+        let count = self.random.index(50);
+        let mut keys: Vec<Vec<u8>> = (0..count).map(|_| self.key(table)).collect();
+        if self.random.chance(30) {
+            keys.sort_by_key(|key| table.order().sort_key(key));
+        }
+        if self.random.chance(30) {
+            keys.extend_from_within(count / 2..);
+        }
+        Op::GetMany { table, keys }
+    }
+
+    fn leaves(&mut self) -> Op {
+        let table = self.table();
+        let (from, to) = match self.random.chance(30) {
+            true => (Bound::Unbounded, Bound::Unbounded),
+            false => (self.bound(table), self.bound(table)),
+        };
+        Op::Leaves { table, from, to, ends: self.random.next() }
     }
 
     fn fill(&mut self, table: TableId) -> Op {

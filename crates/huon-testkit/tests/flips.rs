@@ -78,6 +78,8 @@ fn read_table(txn: &ReadTxn, table: RawTable, model: &Model, id: TableId) {
         }
     }
     both_ways(txn, table, model, id);
+    many(txn, table, model, id);
+    leaves(txn, table, model, id);
     let hidden = if id.is_main() { model.named().count() } else { 0 };
     let count = table.count(txn).unwrap();
     assert_eq!(count, (records.count() + hidden) as u64, "wrong count");
@@ -93,6 +95,37 @@ fn both_ways(txn: &impl Txn, table: RawTable, model: &Model, id: TableId) {
         let mut expected = records.iter().rev();
         while compare(range.next_back(), expected.next()) {}
     }
+}
+
+fn many(txn: &impl Txn, table: RawTable, model: &Model, id: TableId) {
+    let all: Vec<&Record> = model.table(id).unwrap().iter().collect();
+    for records in all.chunks(24) {
+        let keys: Vec<&[u8]> = records.iter().map(|record| &record.0[..]).collect();
+        let mut given = 0;
+        let done = table.get_many(txn, &keys, |i, value| {
+            assert_eq!((i, value), (given, Some(&records[i].1[..])), "wrong data by keys");
+            given += 1;
+        });
+        match done {
+            Ok(()) => assert_eq!(given, keys.len()),
+            Err(error) => damage(&error),
+        }
+    }
+}
+
+fn leaves(txn: &impl Txn, table: RawTable, model: &Model, id: TableId) {
+    let Ok(range) = table.iter(txn) else { return };
+    let mut expected = model.table(id).unwrap().iter();
+    for leaf in range.leaves() {
+        match leaf {
+            Ok(leaf) => leaf.iter().for_each(|found| {
+                let error = found.is_err();
+                assert_eq!(compare(Some(found), expected.next()), !error);
+            }),
+            Err(error) => return damage(&error),
+        }
+    }
+    assert!(expected.next().is_none(), "fewer records than there are");
 }
 
 /// Every table and every record that can be read is what the model says.

@@ -117,6 +117,7 @@ impl Attempt<'_> {
                 &[reserve],
                 &[nested],
                 &[put_large, put_large],
+                &[put, look],
                 &ACTS,
             ],
         };
@@ -192,6 +193,8 @@ impl Outcome {
             self.of(table.get(txn, key));
             self.of(table.contains(txn, key));
         }
+        self.many(txn, table, &keys);
+        self.leaves(txn, table, most);
         self.of(table.count(txn));
         self.of(table.first(txn));
         self.of(table.last(txn));
@@ -213,6 +216,44 @@ impl Outcome {
                 let next = if forward { scan.next(txn) } else { scan.prev(txn) };
                 if self.of(next).flatten().is_none() {
                     break;
+                }
+            }
+        }
+    }
+
+    /// Many keys at once. Where a search in a damaged page ends depends on its way, so only a clean
+    /// file answers as it does to one key.
+    fn many(&mut self, txn: &impl Txn, table: RawTable, keys: &[Vec<u8>]) {
+        let (mut found, mut zeros) = (Vec::new(), 0);
+        let done = self.of(table.get_many(txn, keys, |i, value| {
+            assert_eq!(i, found.len());
+            let ends = value.map(|value| [value.first(), value.last()]);
+            zeros += u64::from(ends == Some([Some(&0); 2]));
+            found.push(value);
+        }));
+        self.records += zeros;
+        assert!(found.len() == keys.len() || done.is_none());
+        if self.clean {
+            for (key, value) in keys.iter().zip(found) {
+                assert_eq!(table.get(txn, key).ok().flatten(), value, "one by one");
+            }
+        }
+    }
+
+    /// A leaf at a time, both ways.
+    fn leaves(&mut self, txn: &impl Txn, table: RawTable, most: usize) {
+        for forward in [true, false] {
+            let Some(range) = self.of(table.iter(txn)) else { continue };
+            let (mut leaves, mut count) = (range.leaves(), 0);
+            while let Some(leaf) = if forward { leaves.next() } else { leaves.next_back() } {
+                let Some(leaf) = self.of(leaf) else { break };
+                assert!(!leaf.is_empty());
+                self.of(leaf.get(leaf.len() / 2));
+                count += leaf.len();
+                assert!(count <= most, "leaves without an end");
+                match forward {
+                    true => self.drain(leaf.iter(), most),
+                    false => self.drain(leaf.iter().rev(), most),
                 }
             }
         }
@@ -274,8 +315,8 @@ impl std::io::Write for Limited {
 
 type Act = fn(RawTable, &mut WriteTxn, TableId) -> Result<(), Error>;
 
-const ACTS: [Act; 9] =
-    [put, put_large, delete, nested, delete_range, reserve, append, rename, drop_table];
+const ACTS: [Act; 10] =
+    [put, put_large, delete, look, nested, delete_range, reserve, append, rename, drop_table];
 
 fn key(id: TableId, n: u64) -> Vec<u8> {
     program::key(id.order(), 512, n)
@@ -287,6 +328,22 @@ fn put(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Error> {
 
 fn put_large(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Error> {
     (0..3).try_for_each(|n| table.put(txn, &key(id, n), &[n as u8; 5000]).map(drop))
+}
+
+/// Many keys and all leaves, among pages that the transaction has written.
+fn look(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Error> {
+    let keys: Vec<Vec<u8>> = (0..40).map(|n| key(id, n)).collect();
+    let mut found = 0;
+    let many = table.get_many(txn, &keys, |_, value| found += value.map_or(0, <[u8]>::len));
+    // What can be got is as long as memory: the sum is there to have each looked at.
+    assert!(found < usize::MAX);
+    for leaf in table.iter(txn)?.leaves() {
+        leaf?.iter().try_for_each(|record| record.map(drop))?;
+    }
+    for leaf in table.iter(txn)?.leaves().rev() {
+        leaf?.iter().rev().try_for_each(|record| record.map(drop))?;
+    }
+    many
 }
 
 fn delete(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Error> {
