@@ -152,7 +152,7 @@ impl Txn<'_> {
 impl Drop for Txn<'_> {
     fn drop(&mut self) {
         // SAFETY: the transaction is live: `commit` forgets it. What it answers is of no use here.
-        unsafe { ffi::mdbx_txn_abort(self.txn) };
+        unsafe { ffi::mdbx_txn_abort_ex(self.txn, ptr::null_mut()) };
     }
 }
 
