@@ -348,6 +348,47 @@ fn seal(image: &[u8]) -> Seal {
     Seal::new(image[24..40].try_into().unwrap())
 }
 
+/// A meta whose checksum is right, but which is of another file or has other pages, is none of this
+/// file's: nothing steps back to it.
+#[test]
+fn a_meta_of_another_file_is_none() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = options().open_simulated(&disk).unwrap();
+    for n in 0..3 {
+        put(&env, n, Durability::Durable);
+    }
+    drop(env);
+    let mut sound = disk.image();
+    let id = |meta: &[u8]| u64::from_le_bytes(meta[48..56].try_into().unwrap());
+    let mut slots = [0, 1, 2].map(|slot| slot * META_BYTES);
+    slots.sort_by_key(|&at| id(&sound[at..]));
+    // What the newest one brought is lost, and the one before it is whole.
+    let newest = id(&sound[slots[2]..]);
+    for page in sound[3 * META_BYTES..].chunks_exact_mut(256) {
+        if header::ptr(page).birth.0 == newest {
+            page.fill(0);
+        }
+    }
+    let step = |image: &[u8]| {
+        options().open_simulated(&SimDisk::from_image(image, 8 << 20).unwrap())
+    };
+    assert_eq!(step(&sound).unwrap().recovery(), Recovery::SteppedBack);
+    let changes: [fn(&mut [u8]); 2] = [|meta| meta[24] ^= 1, |meta| set_half(meta, 40, 512)];
+    for (number, change) in changes.iter().enumerate() {
+        let mut image = sound.clone();
+        for &slot in &slots[..2] {
+            let meta = &mut image[slot..slot + META_BYTES];
+            change(meta);
+            let mut uuid = [0; 16];
+            uuid.copy_from_slice(&meta[24..40]);
+            let sum = Seal::new(&uuid).run(&meta[24..]);
+            set(meta, 16, sum);
+        }
+        let opened = step(&image);
+        assert!(matches!(opened, Err(Error::Corrupt(_))), "{number}: {opened:?}");
+    }
+}
+
 /// Changes every meta of the file; their checksums are right again.
 pub(super) fn forge_metas(image: &mut [u8], change: impl Fn(&mut [u8])) {
     let seal = seal(image);

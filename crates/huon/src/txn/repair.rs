@@ -120,7 +120,8 @@ impl Core {
     }
 }
 
-/// Reads the three meta blocks past the map.
+/// Reads the three meta blocks past the map. What is whole, but of another file than the newest or
+/// with other pages, is none of this file's.
 pub(crate) fn read_metas(
     storage: &dyn crate::os::Storage,
 ) -> Result<[std::result::Result<Meta, MetaFault>; META_SLOTS]> {
@@ -128,5 +129,15 @@ pub(crate) fn read_metas(
     for (slot, block) in blocks.iter_mut().enumerate() {
         storage.read_at(block, (slot * META_BYTES) as u64)?;
     }
-    Ok(blocks.map(|block| Meta::decode(&block)))
+    let metas = blocks.map(|block| Meta::decode(&block));
+    let newest = metas.iter().flatten().max_by_key(|meta| meta.txnid);
+    let Some((uuid, page_bytes)) = newest.map(|meta| (meta.uuid, meta.page_bytes)) else {
+        return Ok(metas);
+    };
+    Ok(metas.map(|meta| match meta {
+        Ok(meta) if meta.uuid != uuid || meta.page_bytes != page_bytes => {
+            Err(MetaFault::Corrupt("a meta is of another file"))
+        }
+        meta => meta,
+    }))
 }
