@@ -87,6 +87,13 @@ impl Read for HuonRead {
         Ok(self.table.get(&self.txn, key)?.map(look))
     }
 
+    const GETS_MANY: bool = true;
+
+    #[inline]
+    fn get_many(&mut self, keys: &[&[u8]], look: impl FnMut(usize, Option<&[u8]>)) -> Result<()> {
+        Ok(self.table.get_many(&self.txn, keys, look)?)
+    }
+
     fn scan(
         &mut self,
         from: Option<&[u8]>,
@@ -104,6 +111,20 @@ impl Read for HuonRead {
                 feed(range.rev(), limit, look)
             }
         }
+    }
+
+    const SCANS_PAGES: bool = true;
+
+    fn scan_pages(&mut self, mut look: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        let mut count = 0;
+        for leaf in self.table.iter(&self.txn)?.leaves() {
+            for record in leaf? {
+                let (key, value) = record?;
+                look(key, value);
+                count += 1;
+            }
+        }
+        Ok(count)
     }
 }
 
