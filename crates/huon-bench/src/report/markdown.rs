@@ -280,7 +280,7 @@ fn left_out(page: &mut String, run: &Run) {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for left in &run.left_out {
         let row = vec![
-            left.engine.clone(),
+            or_all(&left.engine),
             or_all(&left.workload),
             or_all(&left.cell),
             or_all(&left.mode),

@@ -1,6 +1,6 @@
 //! Rates: a panel for each cell, a bar for each engine, on one scale within the panel.
 
-use super::canvas::{Canvas, FAINT, GRID, HUON, LMDB, Lies, OTHERS, TEXT};
+use super::canvas::{Canvas, FAINT, GRID, HUON, LMDB, Lies, MARK, OTHERS, TEXT};
 use super::{Columns, Entry, Row, Run, is_floor, is_huon, title_of};
 use crate::engine::Result;
 use crate::report::figures::{Spread, quantity, ratio};
@@ -28,12 +28,17 @@ pub(super) fn draw(run: &Run, rows: &[&Row]) -> Result<Option<String>> {
     sheet.map(Some)
 }
 
+/// All but the harness alone, beside which nothing else would be seen.
+fn shown(row: &Row) -> impl Iterator<Item = &Entry> {
+    row.entries.iter().filter(|entry| entry.engine != "null")
+}
+
 fn height(row: &Row) -> i32 {
-    TITLE_PIXELS + row.entries.len() as i32 * STEP_PIXELS + GAP_PIXELS
+    TITLE_PIXELS + shown(row).count() as i32 * STEP_PIXELS + GAP_PIXELS
 }
 
 fn greatest(row: &Row) -> f64 {
-    row.entries.iter().filter_map(Entry::rate).map(|rate| rate.greatest).fold(0.0, f64::max)
+    shown(row).filter_map(Entry::rate).map(|rate| rate.greatest).fold(0.0, f64::max)
 }
 
 fn panel(canvas: &Canvas, run: &Run, row: &Row, (left, top): (i32, i32)) -> Result<()> {
@@ -44,10 +49,15 @@ fn panel(canvas: &Canvas, run: &Run, row: &Row, (left, top): (i32, i32)) -> Resu
     let most = greatest(row);
     let place = |value: f64| from + (f64::from(to - from) * value / most).round() as i32;
     let first = top + TITLE_PIXELS;
-    let bottom = first + row.entries.len() as i32 * STEP_PIXELS;
+    let bottom = first + shown(row).count() as i32 * STEP_PIXELS;
     let lmdb = run.lmdb(row).map(|(rate, _)| rate.median);
     canvas.line(vec![(from, first - 2), (from, bottom)], GRID, 1)?;
-    for (i, entry) in row.entries.iter().enumerate() {
+    // The mark of LMDB's rate, so that every bar is seen beside it.
+    if let Some(lmdb) = lmdb.filter(|lmdb| *lmdb <= most) {
+        let at = place(lmdb);
+        canvas.line(vec![(at, first - 4), (at, bottom)], MARK, 1)?;
+    }
+    for (i, entry) in shown(row).enumerate() {
         let middle = first + i as i32 * STEP_PIXELS + STEP_PIXELS / 2;
         let name_ink = if is_huon(entry) { (HUON, true) } else { (TEXT, false) };
         canvas.text(&entry.engine, (from - 6, middle), Lies::Left, name_ink)?;
@@ -55,16 +65,11 @@ fn panel(canvas: &Canvas, run: &Run, row: &Row, (left, top): (i32, i32)) -> Resu
             bar(canvas, entry, &rate, (from, middle), &place)?;
             let mut label = quantity(rate.median);
             if let Some(lmdb) = lmdb {
-                label = format!("{label}   {}", ratio(rate.median / lmdb));
+                label = format!("{label} ({})", ratio(rate.median / lmdb));
             }
             let at = (place(rate.greatest) + 6, middle);
             canvas.text(&label, at, Lies::Right, name_ink)?;
         }
-    }
-    // The mark of LMDB's rate, so that every bar is seen beside it.
-    if let Some(lmdb) = lmdb.filter(|lmdb| *lmdb <= most) {
-        let at = place(lmdb);
-        canvas.line(vec![(at, first - 4), (at, bottom)], FAINT, 1)?;
     }
     Ok(())
 }
@@ -101,7 +106,7 @@ mod tests {
 
     #[test]
     fn labels_have_room() {
-        let longest = format!("{}   {}", quantity(999e6), ratio(0.0123));
+        let longest = format!("{} ({})", quantity(999e6), ratio(0.0123));
         assert!(canvas::width(&longest) + 6 <= LABELS_PIXELS, "{longest}");
         assert!(canvas::width("mdbx-wmun") + 6 <= NAMES_PIXELS);
     }

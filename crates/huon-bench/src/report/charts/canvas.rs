@@ -9,6 +9,8 @@ use crate::engine::Result;
 pub(super) const TEXT: RGBColor = RGBColor(34, 34, 34);
 pub(super) const FAINT: RGBColor = RGBColor(110, 110, 110);
 pub(super) const GRID: RGBColor = RGBColor(222, 222, 222);
+/// Of lines that text may stand on.
+pub(super) const MARK: RGBColor = RGBColor(190, 190, 190);
 /// Of the two colours that stand out, one is Huon's and one LMDB's; both are told apart, and from
 /// grey, by those who see few colours.
 pub(super) const HUON: RGBColor = RGBColor(213, 94, 0);

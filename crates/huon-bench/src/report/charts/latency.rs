@@ -43,7 +43,8 @@ pub(super) fn draw(rows: &[&Row]) -> Result<Option<String>> {
 }
 
 fn taken(row: &Row) -> Vec<(&Entry, Quantiles)> {
-    row.entries.iter().filter_map(|entry| Some((entry, quantiles(entry)?))).collect()
+    let entries = row.entries.iter().filter(|entry| entry.engine != "null");
+    entries.filter_map(|entry| Some((entry, quantiles(entry)?))).collect()
 }
 
 fn quantiles(entry: &Entry) -> Option<Quantiles> {

@@ -1,10 +1,10 @@
-//! Curves: rates by the number of threads, and the size of the file over time. Each line has its
-//! name at its end.
+//! Curves: rates by the number of threads, and the size of the file as it is written over. Each
+//! line has its name at its end.
 
 use super::canvas::{Canvas, FAINT, FONT_PIXELS, GRID, HUON, Lies, TEXT, ticks, width};
-use super::{Row, title_of};
+use super::{Row, is_floor, title_of};
 use crate::engine::Result;
-use crate::report::figures::{bytes, digits, quantity};
+use crate::report::figures::{bytes, quantity};
 use plotters::style::RGBColor;
 
 const WIDTH: i32 = 800;
@@ -57,7 +57,7 @@ pub(super) fn scalings<'r>(rows: &[&'r Row]) -> Vec<Scaling<'r>> {
         if !scaling.threads.contains(&threads) {
             scaling.threads.push(threads);
         }
-        for entry in &row.entries {
+        for entry in row.entries.iter().filter(|entry| entry.engine != "null") {
             let Some(rate) = entry.rate() else { continue };
             let point = ((threads as f64).log2(), rate.median);
             match scaling.curves.iter_mut().find(|curve| curve.name == entry.engine) {
@@ -96,23 +96,22 @@ impl Scaling<'_> {
     }
 }
 
-/// The size of the file over time; `None` if the row has no such figures.
+/// The size of the file look by look, since the engines take different times from one to the next;
+/// `None` if the row has no such figures.
 pub(super) fn growth(row: &Row) -> Result<Option<String>> {
-    let curves = row.entries.iter().filter_map(|entry| {
-        let points = entry.middle().series.clone();
+    let curves = row.entries.iter().filter(|entry| !is_floor(&entry.engine)).filter_map(|entry| {
+        let sizes = entry.middle().series.iter().map(|(_, size)| *size);
+        let points: Vec<_> = sizes.enumerate().map(|(i, size)| ((i + 1) as f64, size)).collect();
         (points.len() > 1).then_some(Curve { name: &entry.engine, points })
     });
     let curves: Vec<Curve> = curves.collect();
-    if curves.is_empty() {
-        return Ok(None);
-    }
-    let last = curves.iter().flat_map(|c| &c.points).map(|p| p.0).fold(0.0, f64::max);
+    let Some(last) = curves.iter().map(|curve| curve.points.len()).max() else { return Ok(None) };
     let axes = Axes {
         title: format!("{}: size of the file", title_of(row)),
-        across: "seconds",
-        marks: ticks(last, 6).into_iter().map(|second| (second, digits(second))).collect(),
+        across: "times that everything was written over",
+        marks: (1..=last).map(|look| (look as f64, look.to_string())).collect(),
         up: bytes,
-        dots: false,
+        dots: true,
     };
     draw(&curves, &axes).map(Some)
 }
