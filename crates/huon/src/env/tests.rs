@@ -369,9 +369,8 @@ fn a_meta_of_another_file_is_none() {
             page.fill(0);
         }
     }
-    let step = |image: &[u8]| {
-        options().open_simulated(&SimDisk::from_image(image, 8 << 20).unwrap())
-    };
+    let step =
+        |image: &[u8]| options().open_simulated(&SimDisk::from_image(image, 8 << 20).unwrap());
     assert_eq!(step(&sound).unwrap().recovery(), Recovery::SteppedBack);
     let changes: [fn(&mut [u8]); 2] = [|meta| meta[24] ^= 1, |meta| set_half(meta, 40, 512)];
     for (number, change) in changes.iter().enumerate() {
