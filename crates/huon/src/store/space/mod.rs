@@ -23,6 +23,7 @@
 //!     wanted.
 
 mod page_set;
+mod runs;
 
 use crate::alloc::{Reserved, TryGrow, collected, filled};
 use crate::error::{Error, Result};
@@ -30,6 +31,7 @@ use crate::page::{Chunk, Item, Pgno, Ptr, Reason, Txnid, chunk_capacity, write_c
 use crate::planted;
 use crate::store::source::damaged;
 use page_set::PageSet;
+use runs::{FreeRun, Pool, merge};
 
 /// Inline items above which a commit moves groups of them into chunks.
 pub(crate) const INLINE_ITEMS_MAX: usize = crate::page::META_ITEMS_MAX;
@@ -54,9 +56,6 @@ const GAPS_MAX: u32 = 16;
 const SLACK_PART: u32 = 16;
 /// More slack gives nothing.
 const SLACK_PAGES_MAX: u32 = 256;
-
-/// Longer runs are kept in parts: an item has one bit of its page count for something else.
-const FREE_RUN_PAGES_MAX: u32 = 1 << 31;
 
 /// What the allocator needs from the outside.
 pub(crate) trait Ground {
@@ -111,33 +110,6 @@ pub(crate) struct SpaceCounts {
     pub(crate) items_judged: u64,
 }
 
-/// Consecutive pages that may be taken.
-#[derive(Debug, Clone, Copy)]
-struct FreeRun {
-    pgno: u32,
-    pages: u32,
-    /// When the youngest of them was freed.
-    freed: u64,
-}
-
-impl FreeRun {
-    fn end(&self) -> u32 {
-        self.pgno + self.pages
-    }
-
-    /// Takes pages off the front.
-    fn take(&mut self, pages: u32) -> Pgno {
-        let pgno = Pgno(self.pgno);
-        self.pgno += pages;
-        self.pages -= pages;
-        pgno
-    }
-
-    fn item(&self) -> Item {
-        Item::free(Pgno(self.pgno), self.pages)
-    }
-}
-
 /// How long a page is likely to stay where it is put.
 ///
 /// A tree's upper pages are written again and again, its leaves now and then. Mixed, each leaf that
@@ -167,9 +139,9 @@ pub(crate) struct Space {
     used: u32,
     /// What this transaction has written already: spilled pages, and large values.
     written: PageSet,
-    /// Runs that may be taken now; the last one is being taken from.
-    pool: Vec<FreeRun>,
-    /// Items that are held, or not judged yet.
+    /// Runs that may be taken now.
+    pool: Pool,
+    /// Items that are held, in the order of the file; or not judged yet.
     items: Vec<Item>,
     judged: bool,
     /// Retired by this transaction, oldest first; a level's abort cuts it back.
@@ -213,7 +185,7 @@ impl Space {
             first,
             used,
             written: PageSet::default(),
-            pool: Vec::new(),
+            pool: Pool::default(),
             items,
             judged: false,
             retired: Vec::new(),
@@ -265,7 +237,7 @@ impl Space {
             !self.written.meets(pgno, pages),
             "P8, F3: a number that was written is handed out again under the same id"
         );
-        let kept = self.pool.try_push(FreeRun { pgno: pgno.0, pages, freed: self.txnid.0 });
+        let kept = self.pool.add_one(FreeRun { pgno: pgno.0, pages, freed: self.txnid.0 });
         self.lost |= kept.is_err();
     }
 
@@ -274,39 +246,27 @@ impl Space {
         if self.pool.is_empty() {
             self.refill(ground, |pool| !pool.is_empty())?;
         }
-        let Some(longest) = self.pool.len().checked_sub(1) else { return self.advance(ground, 1) };
-        let from = match stay {
-            Stay::Long if self.gaps_left > 0 => self.first_gap(),
-            _ => longest,
+        let gap = match stay {
+            Stay::Long if self.gaps_left > 0 => self.pool.take_from_gap(),
+            _ => None,
         };
-        self.gaps_left -= u32::from(from < longest);
-        let pgno = self.pool[from].take(1);
-        if self.pool[from].pages == 0 {
-            self.pool.remove(from);
+        self.gaps_left -= u32::from(gap.is_some());
+        match gap.or_else(|| self.pool.take_from_longest()) {
+            Some(pgno) => self.check_unwritten(pgno, 1),
+            None => self.advance(ground, 1),
         }
-        self.check_unwritten(pgno, 1)
-    }
-
-    fn first_gap(&self) -> usize {
-        (0..self.pool.len()).min_by_key(|&i| self.pool[i].pgno).unwrap_or(0)
     }
 
     /// Consecutive page numbers for a large value: the shortest run that is long enough, else
     /// growth.
     pub(crate) fn take_run(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
-        let fits = |pool: &[FreeRun]| pool.iter().any(|run| run.pages >= pages);
-        if !fits(&self.pool) {
-            self.refill(ground, fits)?;
+        if !self.pool.fits(pages) {
+            self.refill(ground, |pool| pool.fits(pages))?;
         }
-        let best = (0..self.pool.len())
-            .filter(|&i| self.pool[i].pages >= pages)
-            .min_by_key(|&i| self.pool[i].pages);
-        let Some(best) = best else { return self.advance(ground, pages) };
-        let pgno = self.pool[best].take(pages);
-        if self.pool[best].pages == 0 {
-            self.pool.remove(best);
+        match self.pool.take_run(pages) {
+            Some(pgno) => self.check_unwritten(pgno, pages),
+            None => self.advance(ground, pages),
         }
-        self.check_unwritten(pgno, pages)
     }
 
     /// P8, F3: nothing written comes to the pool from here, but a damaged list may name a page
@@ -332,13 +292,12 @@ impl Space {
 
     /// Judges the inline items once, then opens chains until `enough` or a bounded search was in
     /// vain.
-    fn refill(&mut self, ground: &impl Ground, enough: impl Fn(&[FreeRun]) -> bool) -> Result<()> {
+    fn refill(&mut self, ground: &impl Ground, enough: impl Fn(&Pool) -> bool) -> Result<()> {
         self.judge_once(ground)?;
         for _ in 0..CHUNKS_IN_VAIN_MAX {
             if enough(&self.pool) || !self.open_chain(ground)? {
                 break;
             }
-            self.tidy_pool()?;
         }
         Ok(())
     }
@@ -351,7 +310,6 @@ impl Space {
             let items = std::mem::take(&mut self.items);
             self.judge(items)?;
             self.slacken(ground)?;
-            self.tidy_pool()?;
         }
         Ok(())
     }
@@ -359,14 +317,13 @@ impl Space {
     /// Makes room for the pages that go round, where little else is free. It is a comfort: if the
     /// file may not grow, what is there has to do.
     fn slacken(&mut self, ground: &impl Ground) -> Result<()> {
-        let there: u32 = self.pool.iter().map(|run| run.pages).sum();
-        let missing = slack(self.used).saturating_sub(there);
+        let missing = slack(self.used).saturating_sub(self.pool.pages());
         if missing == 0 || self.frugal || self.items.iter().any(Item::is_chain) {
             return Ok(());
         }
         if let Ok(pgno) = self.advance(ground, missing) {
             let run = FreeRun { pgno: pgno.0, pages: missing, freed: self.txnid.0 };
-            self.pool.try_push(run)?;
+            self.pool.add_one(run)?;
         }
         Ok(())
     }
@@ -382,6 +339,9 @@ impl Space {
         let protected =
             self.protected.as_ref().expect("F4: judged before the protected set was read");
         self.counts.items_judged += items.len() as u64;
+        // What was free before comes in the order of the file, and so do the held ones: neither has
+        // to be sorted then.
+        let (mut free, mut freed, mut held) = (Vec::new(), Vec::new(), Vec::new());
         for item in items {
             // P8, F3: nothing that was freed under this id is judged, let alone taken, under it.
             // Only a damaged list says otherwise.
@@ -389,17 +349,23 @@ impl Space {
                 return Err(Error::corrupt(item.pgno, Reason::Space.text()));
             }
             if item.is_chain() || protected.holds(item.birth, item.freed) {
-                self.items.try_push(item)?;
-            } else {
-                debug_assert!(
-                    protected.all.iter().all(|&s| s < item.birth || item.freed <= s)
-                        || planted::is(5),
-                    "P12: a page is handed out that a protected snapshot sees"
-                );
-                let (pgno, pages, freed) = (item.pgno, item.page_count(), item.freed);
-                self.pool.try_push(FreeRun { pgno, pages, freed })?;
+                held.try_push(item)?;
+                continue;
             }
+            debug_assert!(
+                protected.all.iter().all(|&s| s < item.birth || item.freed <= s) || planted::is(5),
+                "P12: a page is handed out that a protected snapshot sees"
+            );
+            let run = FreeRun { pgno: item.pgno, pages: item.page_count(), freed: item.freed };
+            if run.freed == 0 {
+                free.try_push(run)?
+            } else {
+                freed.try_push(run)?
+            };
         }
+        self.pool.add(free)?;
+        self.pool.add(freed)?;
+        self.items = merge(std::mem::take(&mut self.items), held)?;
         Ok(())
     }
 
@@ -447,26 +413,6 @@ impl Space {
         }
     }
 
-    /// Joins neighbours and puts the longest run last, where it is taken first: a commit's pages
-    /// are few contiguous writes. Among equals the youngest goes first: a short cycle keeps caches
-    /// warm.
-    fn tidy_pool(&mut self) -> Result<()> {
-        self.pool.sort_unstable_by_key(|run| run.pgno);
-        if let Some(pair) = self.pool.windows(2).find(|pair| pair[0].end() > pair[1].pgno) {
-            return Err(Error::corrupt(pair[1].pgno, Reason::Space.text()));
-        }
-        self.pool.dedup_by(|next, run| {
-            let joins = run.end() == next.pgno && run.pages + next.pages < FREE_RUN_PAGES_MAX;
-            if joins {
-                run.pages += next.pages;
-                run.freed = run.freed.max(next.freed);
-            }
-            joins
-        });
-        self.pool.sort_unstable_by_key(|run| (run.pages, run.freed, run.pgno));
-        Ok(())
-    }
-
     /// The free space that the snapshot of this transaction records.
     pub(crate) fn seal(
         mut self,
@@ -476,11 +422,15 @@ impl Space {
     ) -> Result<SealedSpace> {
         self.frugal = true;
         let gathered = self.gather(ground, shrink)?;
-        self.tidy_pool()?;
         self.drop_tail(shrink.pages);
-        let mut runs = std::mem::take(&mut self.items);
-        runs.try_extend(self.retired.drain(..).chain(self.lasting.drain(..)))?;
-        join_items(&mut runs)?;
+        let mut fresh = std::mem::take(&mut self.retired);
+        fresh.try_extend(self.lasting.drain(..))?;
+        let held = match (self.judged, std::mem::take(&mut self.items)) {
+            (true, held) => held,
+            // Nothing was taken: they are as the base has them, in any order.
+            (false, items) => merge(Vec::new(), items)?,
+        };
+        let mut runs = merge(held, fresh)?;
         if planted::is(10) && runs.len() > 20 {
             runs.pop();
         }
@@ -488,8 +438,9 @@ impl Space {
         if runs.len() + self.pool.len() > INLINE_ITEMS_MAX {
             runs = self.move_to_chunks(ground, runs, page_bytes, &mut chunks)?;
         }
-        runs.try_extend(self.pool.iter().map(FreeRun::item))?;
-        assert!(runs.len() <= INLINE_ITEMS_MAX, "F2: the inline items fit the meta");
+        let mut items = collected(self.pool.items())?;
+        items.try_extend(runs.into_iter())?;
+        assert!(items.len() <= INLINE_ITEMS_MAX, "F2: the inline items fit the meta");
         self.counts.chunks_written += chunks.len() as u64;
         let written = u32::try_from(chunks.len()).unwrap_or(u32::MAX);
         let ungathered = match gathered {
@@ -497,7 +448,7 @@ impl Space {
             false if written < GATHER_CHUNKS_MIN => shrink.ungathered,
             false => shrink.ungathered.saturating_add(written),
         };
-        Ok(SealedSpace { items: runs, used: self.used, ungathered, chunks })
+        Ok(SealedSpace { items, used: self.used, ungathered, chunks })
     }
 
     /// After much was freed and nobody sees it any more: opens the chains once, so that the free
@@ -521,13 +472,11 @@ impl Space {
     /// M10: pages at the end of the file that nobody can see, beyond the slack, go back to the
     /// system after this commit.
     fn drop_tail(&mut self, shrink_pages: u32) {
-        let used = self.used;
-        let Some(tail) = self.pool.iter_mut().find(|run| run.end() == used) else { return };
+        let Some(tail) = self.pool.tail(self.used) else { return };
         let surplus = tail.pages.saturating_sub(slack(tail.pgno));
         if shrink_pages > 0 && surplus >= shrink_pages {
-            tail.pages -= surplus;
+            self.pool.cut_tail(surplus);
             self.used -= surplus;
-            self.pool.retain(|run| run.pages > 0);
         }
     }
 
@@ -571,12 +520,12 @@ impl Space {
     fn next_group<'g>(&mut self, groups: &'g mut Vec<Group>) -> Result<&'g mut Group> {
         let largest = groups.iter().map(|g| g.items.len()).max().unwrap_or(0);
         if self.pool.len() > largest.max(GROUP_ITEMS_MIN) {
-            let free = self.pool.drain(..self.pool.len() - 1).map(|run| run.item());
+            let free = self.pool.take_items()?;
             match groups.iter_mut().find(|g| g.owner == 0) {
-                Some(group) => group.items.try_extend(free)?,
+                Some(group) => group.items.try_extend(free.into_iter())?,
                 None => {
                     groups.try_reserve(1)?;
-                    groups.insert(0, Group::new(0, collected(free)?));
+                    groups.insert(0, Group::new(0, free));
                 }
             }
         } else if largest < GROUP_ITEMS_MIN {
@@ -639,19 +588,6 @@ fn group_by_owner(protected: &Protected, items: Vec<Item>) -> Reserved<Vec<Group
         groups.last_mut().expect("it was just added").add(item)?;
     }
     Ok(groups)
-}
-
-/// Joins neighbouring pages with the same life. F1: a page that is there twice was freed twice, as
-/// two pointers of a damaged tree lead to it, or a damaged list names it.
-fn join_items(items: &mut Vec<Item>) -> Result<()> {
-    items.sort_unstable_by_key(|item| (item.pgno, item.freed, item.birth));
-    items.dedup_by(|next, item| item.absorb(next));
-    let overlap = |pair: &[Item]| pair[0].pgno + pair[0].page_count() > pair[1].pgno;
-    if let Some(at) = items.windows(2).position(overlap) {
-        return Err(Error::corrupt(items[at + 1].pgno, Reason::Space.text()));
-    }
-    items.sort_unstable_by_key(|item| (item.freed, item.pgno));
-    Ok(())
 }
 
 #[cfg(test)]

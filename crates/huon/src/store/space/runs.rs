@@ -1,0 +1,228 @@
+//! Lists of page runs in the order of the file: merged in one pass, and checked by it.
+
+use crate::alloc::Reserved;
+use crate::error::{Error, Result};
+use crate::page::{Item, Pgno, Reason};
+
+/// Longer runs are kept in parts: an item has one bit of its page count for something else.
+const FREE_RUN_PAGES_MAX: u32 = 1 << 31;
+
+/// Consecutive pages.
+pub(super) trait Run: Copy {
+    /// The first of them.
+    fn first(&self) -> u32;
+    /// The first page after them.
+    fn end(&self) -> u32;
+    /// Takes in the run that follows, if the two can be one.
+    fn absorb(&mut self, next: &Self) -> bool;
+}
+
+impl Run for Item {
+    fn first(&self) -> u32 {
+        self.pgno
+    }
+
+    fn end(&self) -> u32 {
+        self.pgno + self.page_count()
+    }
+
+    fn absorb(&mut self, next: &Item) -> bool {
+        Item::absorb(self, next)
+    }
+}
+
+/// `into`, which is in order, with `more` merged into it. F1: a page that is there twice was freed
+/// twice, as two pointers of a damaged tree lead to it, or a damaged list names it.
+///
+/// Costs one pass, and sorting `more`.
+pub(super) fn merge<T: Run>(into: Vec<T>, mut more: Vec<T>) -> Result<Vec<T>> {
+    if more.is_empty() {
+        return Ok(into);
+    }
+    more.sort_unstable_by_key(T::first);
+    let mut all: Vec<T> = Vec::new();
+    all.try_reserve_exact(into.len() + more.len())?;
+    let (mut into, mut more) = (into.into_iter().peekable(), more.into_iter().peekable());
+    while let Some(next) = match (into.peek(), more.peek()) {
+        (Some(a), Some(b)) if b.first() < a.first() => more.next(),
+        (None, _) => more.next(),
+        _ => into.next(),
+    } {
+        if let Some(last) = all.last_mut() {
+            if last.end() > next.first() {
+                return Err(twice(next.first()));
+            }
+            if last.absorb(&next) {
+                continue;
+            }
+        }
+        all.push(next);
+    }
+    Ok(all)
+}
+
+#[cold]
+fn twice(pgno: u32) -> Error {
+    Error::corrupt(pgno, Reason::Space.text())
+}
+
+/// Consecutive pages that may be taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FreeRun {
+    pub(super) pgno: u32,
+    pub(super) pages: u32,
+    /// When the youngest of them was freed.
+    pub(super) freed: u64,
+}
+
+impl FreeRun {
+    pub(super) fn item(&self) -> Item {
+        Item::free(Pgno(self.pgno), self.pages)
+    }
+}
+
+impl Run for FreeRun {
+    fn first(&self) -> u32 {
+        self.pgno
+    }
+
+    fn end(&self) -> u32 {
+        self.pgno + self.pages
+    }
+
+    fn absorb(&mut self, next: &FreeRun) -> bool {
+        let joins = self.end() == next.pgno && self.pages + next.pages < FREE_RUN_PAGES_MAX;
+        if joins {
+            self.pages += next.pages;
+            self.freed = self.freed.max(next.freed);
+        }
+        joins
+    }
+}
+
+/// The runs that may be taken now, in the order of the file.
+#[derive(Default)]
+pub(super) struct Pool {
+    runs: Vec<FreeRun>,
+    /// Where the run ends that single pages are being taken off; runs are taken from the front, so
+    /// this stays what it is until the run is used up.
+    taking: u32,
+}
+
+impl Pool {
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    pub(super) fn pages(&self) -> u32 {
+        self.runs.iter().map(|run| run.pages).sum()
+    }
+
+    pub(super) fn items(&self) -> impl ExactSizeIterator<Item = Item> + '_ {
+        self.runs.iter().map(FreeRun::item)
+    }
+
+    /// Whether so many consecutive pages are there.
+    pub(super) fn fits(&self, pages: u32) -> bool {
+        self.runs.iter().any(|run| run.pages >= pages)
+    }
+
+    pub(super) fn add(&mut self, runs: Vec<FreeRun>) -> Result<()> {
+        self.runs = merge(std::mem::take(&mut self.runs), runs)?;
+        Ok(())
+    }
+
+    /// One run more.
+    pub(super) fn add_one(&mut self, run: FreeRun) -> Result<()> {
+        let at = self.runs.partition_point(|before| before.pgno < run.pgno);
+        let (before, after) = self.runs.split_at_mut(at);
+        if before.last().is_some_and(|last| last.end() > run.pgno)
+            || after.first().is_some_and(|next| run.end() > next.pgno)
+        {
+            return Err(twice(run.pgno));
+        }
+        let mut joined = at;
+        if let Some(last) = before.last_mut()
+            && last.absorb(&run)
+        {
+            joined -= 1;
+        } else {
+            self.runs.try_reserve(1)?;
+            self.runs.insert(at, run);
+        }
+        if let Some(next) = self.runs.get(joined + 1).copied()
+            && self.runs[joined].absorb(&next)
+        {
+            self.runs.remove(joined + 1);
+        }
+        Ok(())
+    }
+
+    /// The longest run is used up page by page before the next longest is begun: a commit's pages
+    /// are few contiguous writes. Among equals the youngest goes first: a short cycle keeps caches
+    /// warm.
+    fn longest(&mut self) -> Option<usize> {
+        let at = self.runs.partition_point(|run| run.end() < self.taking);
+        if self.runs.get(at).is_some_and(|run| run.end() == self.taking) {
+            return Some(at);
+        }
+        let at = (0..self.runs.len()).max_by_key(|&i| (self.runs[i].pages, self.runs[i].freed))?;
+        self.taking = self.runs[at].end();
+        Some(at)
+    }
+
+    /// One page of the longest run.
+    pub(super) fn take_from_longest(&mut self) -> Option<Pgno> {
+        let at = self.longest()?;
+        Some(self.take_at(at, 1))
+    }
+
+    /// One page of the first gap of the file, unless that is the longest run.
+    pub(super) fn take_from_gap(&mut self) -> Option<Pgno> {
+        (self.longest()? > 0).then(|| self.take_at(0, 1))
+    }
+
+    /// Consecutive pages, of the shortest run that has so many.
+    pub(super) fn take_run(&mut self, pages: u32) -> Option<Pgno> {
+        let long_enough = (0..self.runs.len()).filter(|&i| self.runs[i].pages >= pages);
+        let best = long_enough.min_by_key(|&i| self.runs[i].pages)?;
+        Some(self.take_at(best, pages))
+    }
+
+    fn take_at(&mut self, at: usize, pages: u32) -> Pgno {
+        let run = &mut self.runs[at];
+        let pgno = Pgno(run.pgno);
+        run.pgno += pages;
+        run.pages -= pages;
+        if run.pages == 0 {
+            self.runs.remove(at);
+        }
+        pgno
+    }
+
+    /// Takes all runs but the longest, as items.
+    pub(super) fn take_items(&mut self) -> Reserved<Vec<Item>> {
+        let Some(longest) = self.longest() else { return Ok(Vec::new()) };
+        let mut items = crate::alloc::collected(self.items())?;
+        items.remove(longest);
+        self.runs = vec![self.runs[longest]];
+        Ok(items)
+    }
+
+    /// The run that ends at `end`, the last of all if there is one.
+    pub(super) fn tail(&self, end: u32) -> Option<FreeRun> {
+        self.runs.last().copied().filter(|run| run.end() == end)
+    }
+
+    /// Cuts so many pages off the last run.
+    pub(super) fn cut_tail(&mut self, pages: u32) {
+        if let Some(run) = self.runs.last_mut() {
+            run.pages -= pages;
+            self.runs.pop_if(|run| run.pages == 0);
+        }
+    }
+}
