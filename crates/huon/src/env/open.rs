@@ -4,8 +4,8 @@
 //! is first, so that a lock file that was deleted or replaced while in use is noticed.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::env::options::{Options, PAGE_BYTES_DEFAULT};
@@ -402,6 +402,7 @@ fn finish(
         close_dirty: AtomicBool::new(false),
         read_only,
         counts: CoreCounts::default(),
+        last_sealed: Mutex::default(),
     };
     Ok(Opened { core, recovery })
 }

@@ -4,7 +4,7 @@
 //! ```text
 //!     0  magic | layout | ready | device | inode | uuid (2) | page bytes
 //!     8  boot (2) | flags | slot capacity | slot high-water | client high-water | - | -
-//!    16  writer's role:  holder | since (ms) | waiters | thread | - - - -
+//!    16  writer's role:  holder | since (ms) | waiters | thread | last holder | - - -
 //!    24  flusher's role: the same
 //!    32  published                                (a line of its own: every reader loads it)
 //!    40  sealed | in flight | issued id | bytes written | bytes written when durable began
@@ -54,6 +54,8 @@ pub(super) const ROLE_SINCE: usize = 1;
 /// Not 0 while some client sleeps on the holder's word.
 pub(super) const ROLE_WAITERS: usize = 2;
 pub(super) const ROLE_THREAD: usize = 3;
+/// Who had the role last, or has it.
+pub(super) const ROLE_LAST: usize = 4;
 
 pub(super) const PUBLISHED: usize = 4 * LINE;
 pub(super) const SEALED: usize = 5 * LINE;

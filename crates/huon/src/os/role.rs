@@ -45,6 +45,8 @@ pub(crate) enum RoleKind {
 pub(crate) struct Acquired {
     /// The holder before died with it: whatever it had begun is to be dropped, or finished.
     pub(crate) took_over_from_dead: bool,
+    /// Nobody else has had the role since this client had it last.
+    pub(crate) again: bool,
 }
 
 /// Who has a role.
@@ -270,10 +272,23 @@ impl Role {
             let taken =
                 word.compare_exchange(holder, self.me.word(), Ordering::AcqRel, Ordering::Acquire);
             match taken {
-                Ok(_) => return Ok(Attempt::Taken(Acquired { took_over_from_dead: dead })),
+                Ok(_) => {
+                    let again = self.note_last();
+                    return Ok(Attempt::Taken(Acquired { took_over_from_dead: dead, again }));
+                }
                 Err(now) => holder = now,
             }
         }
+    }
+
+    /// Notes who has the role now, before he does anything with it; whether it was he before, too.
+    fn note_last(&self) -> bool {
+        let last = self.word(ROLE_LAST);
+        let again = last.load(Ordering::Relaxed) == self.me.word();
+        if !again {
+            last.store(self.me.word(), Ordering::Relaxed);
+        }
+        again
     }
 
     fn leave_word(&self) {

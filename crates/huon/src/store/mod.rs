@@ -250,7 +250,7 @@ impl Store {
     /// Makes the file hold all pages of a snapshot again: after a crash it may be shorter than the
     /// snapshot remembers, since its free tail was cut off later.
     pub(crate) fn cover(&self, used: u32) -> Result<()> {
-        match self.measure()? < used {
+        match self.file_pages.load(Ordering::Relaxed) < used {
             true => self.grow(used, used),
             false => Ok(()),
         }

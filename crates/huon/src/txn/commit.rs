@@ -201,6 +201,7 @@ impl WriteTxn {
             let text = "the lock file has lost the snapshot that was sealed just now (P3)";
             return Err(Error::corrupt_file(text));
         }
+        core.remember_sealed(mark, meta);
         core.count_shapes(&counts);
         core.count(&core.counts.commits, 1);
         core.count(&core.counts.chunks_opened, counts.space.chunks_opened);

@@ -13,8 +13,8 @@ pub(crate) mod tail;
 pub(crate) mod ticket;
 pub(crate) mod write;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -67,6 +67,9 @@ pub(crate) struct Core {
     /// Why nothing may be written, if so.
     pub(crate) read_only: bool,
     pub(crate) counts: CoreCounts,
+    /// What this client sealed last: the next write transaction starts from it, if nobody else has
+    /// written since.
+    pub(crate) last_sealed: Mutex<Option<(Mark, Meta)>>,
 }
 
 /// Gives a role back when it goes, also when a panic ends the work: what is left half-done then is
@@ -128,12 +131,26 @@ impl Core {
     }
 
     /// Becomes the writer. A dead writer's unsealed work is dropped with it: nobody can have seen
-    /// it.
-    pub(crate) fn take_writer(&self, timeout: Duration) -> Result<()> {
-        self.writer.acquire(timeout).map(drop)
+    /// it. `true`: nobody else has been the writer since this client was.
+    pub(crate) fn take_writer(&self, timeout: Duration) -> Result<bool> {
+        self.writer.acquire(timeout).map(|acquired| acquired.again)
     }
 
-    /// The snapshot that the next write transaction starts from.
+    /// The snapshot that the next write transaction starts from; remembered if it was sealed here.
+    pub(crate) fn base(&self) -> Result<(Mark, Meta)> {
+        let last = self.last_sealed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match last {
+            Some((mark, meta)) if mark == self.store.board.sealed() => Ok((mark, meta)),
+            _ => self.newest_sealed(),
+        }
+    }
+
+    /// Remembers what was sealed for the next write transaction. With the writer's role.
+    pub(crate) fn remember_sealed(&self, mark: Mark, meta: Meta) {
+        *self.last_sealed.lock().unwrap_or_else(PoisonError::into_inner) = Some((mark, meta));
+    }
+
+    /// The newest sealed snapshot.
     pub(crate) fn newest_sealed(&self) -> Result<(Mark, Meta)> {
         let mut bytes = [0; META_BYTES];
         let board = &self.store.board;

@@ -94,7 +94,7 @@ pub struct WriteTxn {
     pub(crate) core: Arc<Core>,
     /// `None` only while the commit takes it apart.
     pub(crate) pages: Option<Pages>,
-    /// What the transaction started from.
+    /// What the transaction started from; the items of its free space are with the pages.
     pub(crate) base: Meta,
     pub(crate) base_mark: Mark,
     pub(crate) main: Tree,
@@ -112,9 +112,12 @@ impl WriteTxn {
     pub(crate) fn begin(core: &Arc<Core>, timeout: Duration) -> Result<WriteTxn> {
         core.check_writable()?;
         reach(Point::WriterWanted);
-        core.take_writer(timeout)?;
+        let again = core.take_writer(timeout)?;
         reach(Point::WriterTaken);
         let role = Release(&core.writer);
+        if !again {
+            core.store.measure()?;
+        }
         let txn = Self::begin_as_writer(core)?;
         // From here on the transaction's own drop gives the role back.
         std::mem::forget(role);
@@ -129,7 +132,7 @@ impl WriteTxn {
         if core.is_repair_due() {
             return Err(Error::corrupt_file("the lock file asks for a repair that was made (P16)"));
         }
-        let (base_mark, base) = core.newest_sealed()?;
+        let (base_mark, mut base) = core.base()?;
         let txnid = core.next_id(&base)?;
         if base.used > core.store.map_pages() {
             return Err(Error::MapFull);
@@ -137,7 +140,8 @@ impl WriteTxn {
         core.store.set_geometry(&base.geometry);
         core.store.cover(base.used)?;
         core.shrink_file(&base)?;
-        let pages = Pages::new(core.store.clone(), txnid, base.used, base.items.clone());
+        let items = std::mem::take(&mut base.items);
+        let pages = Pages::new(core.store.clone(), txnid, base.used, items);
         reach(Point::Begun);
         Ok(WriteTxn {
             core: core.clone(),
