@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::sync::mpsc;
 use shuttle::thread;
 
 use super::*;
@@ -234,10 +235,13 @@ fn shuttle_aborts_and_commits() {
     });
 }
 
-/// Who is to be killed: its handle of the lock file, and at how many points from now.
+/// Who is to be killed: its handle of the lock file, at how many points from now, and how it learns
+/// that it is buried. Not by parking: Shuttle wakes who parks now and then, and the dead must not
+/// rise.
 struct Doom {
     shared: Arc<RealShared>,
     points: u32,
+    burial: mpsc::Receiver<()>,
 }
 
 shuttle::thread_local! {
@@ -253,9 +257,9 @@ fn install() {
             doom.as_mut()?.points -= 1;
             doom.take_if(|doom| doom.points == 0)
         });
-        if let Some(Doom { shared, .. }) = dead {
+        if let Some(Doom { shared, burial, .. }) = dead {
             shared.kill();
-            thread::park();
+            burial.recv().expect("somebody buries it");
             resume_unwind(Box::new("buried"));
         }
     });
@@ -273,9 +277,10 @@ fn shuttle_the_dead_are_succeeded() {
         let opened = open::open(ground, &options()).expect("an environment");
         let doomed = Env::from_opened(opened, &options()).expect("an environment");
         let clients = [open(&disk), open(&disk)];
+        let (bury, burial) = mpsc::channel();
         let doomed = thread::spawn(move || {
             let points = thread_rng().gen_range(1..60);
-            DOOM.with(|doom| *doom.borrow_mut() = Some(Doom { shared, points }));
+            DOOM.with(|doom| *doom.borrow_mut() = Some(Doom { shared, points, burial }));
             let life = catch_unwind(AssertUnwindSafe(|| {
                 let _pin = doomed.read().expect("a snapshot");
                 (100..).for_each(|key| put_durably(&doomed, key));
@@ -300,7 +305,7 @@ fn shuttle_the_dead_are_succeeded() {
         };
         assert!([0, 1, 2, 11, 12].iter().all(|key| found.contains(key)), "{found:?}");
         assert!(clients[1].check().expect("a check").is_clean());
-        doomed.thread().unpark();
+        bury.send(()).expect("it waits, or will");
         doomed.join().expect("the dead are buried");
     });
 }
