@@ -7,7 +7,6 @@
 
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU16;
 
 use crate::error::{Error, Result};
 
@@ -106,56 +105,13 @@ unsafe fn release(base: NonNull<u8>, bytes: usize) {
     unsafe { std::alloc::dealloc(base.as_ptr(), layout(bytes)) };
 }
 
-/// One tag per page of the file: which birth of it had its checksum verified. All zero at first.
-///
-/// A table for every page number there may ever be costs memory only for the numbers that are met.
-pub(crate) struct SeenTable {
-    memory: Anon,
-    count: usize,
-}
-
-impl SeenTable {
-    /// A table of `count` tags.
-    pub(crate) fn new(count: usize) -> Result<SeenTable> {
-        let bytes = (count as u64).saturating_mul(size_of::<AtomicU16>() as u64);
-        Ok(SeenTable { memory: Anon::reserve(bytes)?, count })
-    }
-
-    /// The tags.
-    #[inline]
-    pub(crate) fn tags(&self) -> &[AtomicU16] {
-        let first = self.memory.base().as_ptr().cast::<AtomicU16>();
-        // SAFETY: the reservation holds `count` times two bytes, zeroed (a valid AtomicU16),
-        // aligned to a system page, and lives as long as `self`; everybody sees it as atomics only.
-        unsafe { std::slice::from_raw_parts(first, self.count) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
-
-    #[test]
-    fn tags_start_at_zero_and_keep_what_is_stored() {
-        let table = SeenTable::new(10_000).unwrap();
-        assert_eq!(table.tags().len(), 10_000);
-        assert!(table.tags().iter().all(|tag| tag.load(Ordering::Relaxed) == 0));
-        table.tags()[9_999].store(7, Ordering::Relaxed);
-        assert_eq!(table.tags()[9_999].load(Ordering::Relaxed), 7);
-        assert!(SeenTable::new(0).unwrap().tags().is_empty());
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "Miri has no lazy reservation")]
-    fn a_table_for_every_page_number_of_a_huge_file_is_cheap() {
-        let table = SeenTable::new(1 << 28).unwrap();
-        table.tags()[(1 << 28) - 1].store(1, Ordering::Relaxed);
-    }
 
     #[test]
     fn an_impossible_reservation_is_an_error() {
-        assert!(matches!(SeenTable::new(usize::MAX), Err(Error::Io(_))));
+        assert!(matches!(Anon::reserve(u64::MAX), Err(Error::Io(_))));
     }
 
     #[test]

@@ -311,7 +311,7 @@ impl Storage for Faulty {
         self.inner.shrink(bytes)
     }
 
-    fn map(&self) -> &Map {
+    fn map(&self) -> &Arc<Map> {
         self.inner.map()
     }
 

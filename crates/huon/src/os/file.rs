@@ -19,7 +19,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::counts::{Counters, IoCounts};
 use super::fork::{self, OwnFile};
@@ -66,7 +66,7 @@ pub(crate) struct RealFile {
     file: OwnFile,
     path: PathBuf,
     writable: bool,
-    map: Map,
+    map: Arc<Map>,
     /// The length when it was last asked for or changed here; a hint that saves a system call a
     /// write.
     known_bytes: AtomicU64,
@@ -92,7 +92,7 @@ impl RealFile {
         let file = OwnFile::new(file)?;
         let way = locks::way_of(&file).map_err(|e| Error::io("lock", place(path), e))?;
         let view = open_view(path, file.inode())?;
-        let map = Map::reserve(view.as_fd(), options.reserve_bytes, stat.len())?;
+        let map = Map::reserve(view.as_fd(), options.reserve_bytes, stat.len())?.into();
         Ok(RealFile {
             file,
             path: path.to_owned(),
@@ -247,7 +247,7 @@ impl Storage for RealFile {
         Ok(())
     }
 
-    fn map(&self) -> &Map {
+    fn map(&self) -> &Arc<Map> {
         &self.map
     }
 

@@ -98,6 +98,11 @@ impl Map {
         Some(unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset as usize), len) })
     }
 
+    /// The first byte. It stays there as long as the map does.
+    pub(super) fn first(&self) -> NonNull<u8> {
+        self.base
+    }
+
     /// The first address.
     pub(crate) fn base(&self) -> usize {
         self.base.as_ptr() as usize

@@ -5,6 +5,7 @@
 //! a simulated back end; [`Storage`] also has one that fails on demand. Above this module nothing
 //! names a file descriptor, a pointer or a system call.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -32,6 +33,7 @@ mod locks;
 #[cfg(all(test, loom))]
 mod loom_models;
 mod map;
+mod map_pages;
 mod memory;
 mod prefetch;
 mod random;
@@ -45,7 +47,7 @@ mod slots;
 mod testing;
 mod word;
 
-pub(crate) use anon::{SeenTable, system_page};
+pub(crate) use anon::system_page;
 pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, Start};
 pub(crate) use clients::Clients;
 pub(crate) use counts::IoCounts;
@@ -57,6 +59,7 @@ pub(crate) use file::{Create, FileOptions, RealFile, sync_directory};
 pub(crate) use fork::generation as fork_generation;
 pub(crate) use gate::{GATE_TIMEOUT, Gate};
 pub(crate) use map::Map;
+pub(crate) use map_pages::MapPages;
 pub(crate) use memory::MemoryFile;
 #[cfg(any(loom, shuttle))]
 pub(crate) use memory::MemoryShared as RealShared;
@@ -95,8 +98,8 @@ pub(crate) trait Storage: Send + Sync {
     fn grow(&self, bytes: u64) -> Result<()>;
     /// Cuts the file to `bytes`, if it is longer.
     fn shrink(&self, bytes: u64) -> Result<()>;
-    /// The read-only view of the file.
-    fn map(&self) -> &Map;
+    /// The read-only view of the file: the same one each time. Who shares it keeps it mapped.
+    fn map(&self) -> &Arc<Map>;
     /// Whether the file was opened for writing.
     fn writable(&self) -> bool;
     /// Device and inode.

@@ -86,7 +86,7 @@ pub struct SimDisk {
 }
 
 struct Machine {
-    map: Map,
+    map: Arc<Map>,
     /// Plays the inode.
     inode: u64,
     state: Mutex<State>,
@@ -138,7 +138,7 @@ impl SimDisk {
         boot: [u8; 16],
         salts: Arc<AtomicU64>,
     ) -> Result<SimDisk> {
-        let map = Map::memory(reserve_bytes.max(image.len() as u64))?;
+        let map = Arc::new(Map::memory(reserve_bytes.max(image.len() as u64))?);
         // SAFETY: nobody else has the map yet.
         unsafe { map.write(0, image) };
         let state = State {
@@ -539,7 +539,7 @@ impl Storage for SimFile {
         Ok(())
     }
 
-    fn map(&self) -> &Map {
+    fn map(&self) -> &Arc<Map> {
         &self.machine.map
     }
 

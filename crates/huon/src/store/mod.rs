@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::alloc::{TryGrow, copied, filled};
 use crate::error::{Error, Result};
-use crate::os::{Board, Clients, SeenTable, Slots, Storage};
+use crate::os::{Board, Clients, MapPages, Slots, Storage};
 use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
 use crate::planted;
 use crate::store::source::damaged;
@@ -61,8 +61,8 @@ pub(crate) struct Store {
     /// Buffered pages above which a write transaction spills.
     pub(crate) spill_pages: usize,
     verify: Verify,
-    /// By page number: a tag of the birth whose checksum was verified, 0 for none.
-    seen: SeenTable,
+    /// The tag of a page is that of the birth whose checksum was verified, 0 for none.
+    pages: MapPages,
     /// Length of the file in pages when last asked; it may have grown since.
     file_pages: AtomicU32,
     upper_pages: AtomicU32,
@@ -86,10 +86,9 @@ pub(crate) struct StoreParts {
 
 impl Store {
     pub(crate) fn new(parts: StoreParts) -> Result<Store> {
-        let map_pages = parts.storage.map().bytes() / parts.page_bytes as u64;
         let store = Store {
             seal: Seal::new(&parts.uuid),
-            seen: SeenTable::new(usize::try_from(map_pages).unwrap_or(usize::MAX))?,
+            pages: MapPages::new(parts.storage.map(), parts.page_bytes)?,
             storage: parts.storage,
             board: parts.clients.board().clone(),
             slots: Slots::new(parts.clients)?,
@@ -110,7 +109,7 @@ impl Store {
 
     /// Asks the system how long the file is.
     pub(crate) fn measure(&self) -> Result<u32> {
-        let bytes = self.storage.file_bytes()?.min(self.storage.map().bytes());
+        let bytes = self.storage.file_bytes()?.min(self.pages.map().bytes());
         let pages = u32::try_from(bytes / self.page_bytes as u64).unwrap_or(u32::MAX);
         self.file_pages.store(pages, Ordering::Relaxed);
         Ok(pages)
@@ -118,7 +117,7 @@ impl Store {
 
     /// Pages that the reserved address space can hold.
     pub(crate) fn map_pages(&self) -> u32 {
-        u32::try_from(self.storage.map().bytes() / self.page_bytes as u64).unwrap_or(u32::MAX)
+        self.pages.count()
     }
 
     /// Takes over the limits of the snapshot that a write transaction starts from.
@@ -132,20 +131,52 @@ impl Store {
     }
 
     /// S1: the bytes of the page that `ptr` names in a snapshot of `used` pages.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn page(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
+        match self.page_met(ptr, used) {
+            Some(page) => Ok(page),
+            None => self.page_unmet(ptr, used),
+        }
+    }
+
+    /// As [`Store::page`], without the reason where there is none to hand out.
+    #[inline(always)]
+    pub(crate) fn glance(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
+        match self.page_met(ptr, used) {
+            Some(page) => Some(page),
+            None => self.page_unmet_glance(ptr, used),
+        }
+    }
+
+    /// The page, if it was met before: nothing but a look at its number and its tag.
+    #[inline(always)]
+    fn page_met(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
         let pgno = ptr.pgno.0;
         if pgno >= used || pgno >= self.file_pages.load(Ordering::Relaxed) {
-            self.check_range(ptr, used)?;
+            return None;
         }
-        let page = self.storage.map().page(self.offset(pgno), self.page_bytes);
-        let page = page.ok_or_else(|| damaged(ptr, Reason::OutOfRange))?;
-        let tag = &self.seen.tags()[pgno as usize];
-        if tag.load(Ordering::Relaxed) != birth_tag(ptr) && self.verify != Verify::Never {
+        let (page, tag) = self.pages.get(pgno)?;
+        if tag.load(Ordering::Relaxed) == birth_tag(ptr) { Some(page) } else { None }
+    }
+
+    /// The page at its first meeting; the file may have grown since it was last measured.
+    #[cold]
+    #[inline(never)]
+    fn page_unmet(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
+        let pgno = ptr.pgno.0;
+        let grown = pgno >= self.file_pages.load(Ordering::Relaxed);
+        let page = self.page_if(pgno < used && (!grown || pgno < self.measure()?), ptr)?;
+        if self.verify != Verify::Never {
             self.meet(ptr, page)?;
-            tag.store(birth_tag(ptr), Ordering::Relaxed);
         }
+        self.met(ptr);
         Ok(page)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn page_unmet_glance(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
+        self.page_unmet(ptr, used).ok()
     }
 
     /// How many pages of a snapshot of `used` pages have been in the file so far. A page that lies
@@ -154,18 +185,15 @@ impl Store {
         used.min(self.file_pages.load(Ordering::Relaxed))
     }
 
-    /// The slow half of the range check: the file may have grown since it was last measured.
-    #[cold]
-    fn check_range(&self, ptr: Ptr, used: u32) -> Result<()> {
-        if ptr.pgno.0 < used && ptr.pgno.0 < self.measure()? {
-            return Ok(());
+    fn page_if(&self, in_range: bool, ptr: Ptr) -> Result<&[u8]> {
+        match self.pages.get(ptr.pgno.0) {
+            Some((page, _)) if in_range => Ok(page),
+            _ => Err(damaged(ptr, Reason::OutOfRange)),
         }
-        Err(damaged(ptr, Reason::OutOfRange))
     }
 
     /// First meeting: the pair first, since a page of another birth has a right checksum of its
     /// own.
-    #[cold]
     fn meet(&self, ptr: Ptr, page: &[u8]) -> Result<()> {
         self.verified_count.fetch_add(1, Ordering::Relaxed);
         if crate::page::header::ptr(page) != ptr && !planted::is(7) {
@@ -177,9 +205,7 @@ impl Store {
     /// The page again, checksum verified whatever was verified before: for check, copy and
     /// recovery.
     pub(crate) fn page_verified(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
-        self.check_range(ptr, used)?;
-        let page = self.storage.map().page(self.offset(ptr.pgno.0), self.page_bytes);
-        let page = page.ok_or_else(|| damaged(ptr, Reason::OutOfRange))?;
+        let page = self.page_if(ptr.pgno.0 < used && ptr.pgno.0 < self.measure()?, ptr)?;
         self.meet(ptr, page)?;
         Ok(page)
     }
@@ -202,7 +228,7 @@ impl Store {
         if last > self.file_pages.load(Ordering::Relaxed) && last > self.measure()? {
             return Err(outside());
         }
-        let bytes = self.storage.map().page(self.offset(run.pgno.0), run.bytes as usize);
+        let bytes = self.pages.map().page(self.offset(run.pgno.0), run.bytes as usize);
         bytes.ok_or_else(outside)
     }
 
@@ -216,11 +242,9 @@ impl Store {
     }
 
     /// Hints that the page will be read soon.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefetch(&self, ptr: Ptr) {
-        if let Some(page) = self.storage.map().page(self.offset(ptr.pgno.0), self.page_bytes) {
-            crate::os::prefetch(page);
-        }
+        self.pages.prefetch(ptr.pgno.0);
     }
 
     /// A page buffer; what is in it is left over from before.
@@ -240,9 +264,9 @@ impl Store {
         }
     }
 
-    /// The pages were just written by this client: their contents need no first meeting.
+    /// The page needs no first meeting any more, or none at all: this client has just written it.
     pub(crate) fn met(&self, ptr: Ptr) {
-        if let Some(tag) = self.seen.tags().get(ptr.pgno.0 as usize) {
+        if let Some((_, tag)) = self.pages.get(ptr.pgno.0) {
             tag.store(birth_tag(ptr), Ordering::Relaxed);
         }
     }

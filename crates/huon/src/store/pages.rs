@@ -105,6 +105,16 @@ impl PageSource for Pages {
         self.store.page(ptr, self.space.used())
     }
 
+    #[inline]
+    fn glance(&self, ptr: Ptr) -> Option<&[u8]> {
+        if ptr.birth == self.txnid
+            && let Some(dirty) = self.dirty.get(&ptr.pgno.0)
+        {
+            return Some(&dirty.buffer);
+        }
+        self.store.glance(ptr, self.space.used())
+    }
+
     fn run(&self, run: &RunRef) -> Result<&[u8]> {
         self.store.run(run, self.space.used())
     }

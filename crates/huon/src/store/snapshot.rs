@@ -16,9 +16,14 @@ pub(crate) struct Snapshot {
 }
 
 impl PageSource for Snapshot {
-    #[inline]
+    #[inline(always)]
     fn bytes(&self, ptr: Ptr) -> Result<&[u8]> {
         self.store.page(ptr, self.used)
+    }
+
+    #[inline(always)]
+    fn glance(&self, ptr: Ptr) -> Option<&[u8]> {
+        self.store.glance(ptr, self.used)
     }
 
     fn run(&self, run: &RunRef) -> Result<&[u8]> {

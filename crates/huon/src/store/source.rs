@@ -13,6 +13,13 @@ pub(crate) trait PageSource {
     /// The bytes of the page that `ptr` names; range and checksum are checked, the header is not.
     fn bytes(&self, ptr: Ptr) -> Result<&[u8]>;
 
+    /// As [`PageSource::bytes`], without the reason where it fails: the way that lookups take. Who
+    /// got `None` asks again for the reason.
+    #[inline(always)]
+    fn glance(&self, ptr: Ptr) -> Option<&[u8]> {
+        self.bytes(ptr).ok()
+    }
+
     /// The bytes of a large value.
     fn run(&self, run: &RunRef) -> Result<&[u8]>;
 
@@ -25,6 +32,22 @@ pub(crate) trait PageSource {
     /// Starts loading the page into the cache; only a hint.
     #[inline]
     fn prefetch(&self, _ptr: Ptr) {}
+
+    /// The leaf that `ptr` names; see [`PageSource::glance`].
+    #[inline(always)]
+    fn glance_leaf(&self, ptr: Ptr) -> Option<Leaf<'_>> {
+        let page = self.glance(ptr)?;
+        let count = admit(page, ptr, Kind::Leaf, 0).ok()?;
+        Leaf::view(page, count).ok()
+    }
+
+    /// The branch that `ptr` names, `level` levels above the leaves; see [`PageSource::glance`].
+    #[inline(always)]
+    fn glance_branch(&self, ptr: Ptr, level: u8) -> Option<Branch<'_>> {
+        let page = self.glance(ptr)?;
+        let count = admit(page, ptr, Kind::Branch, level).ok()?;
+        Branch::view(page, count).ok()
+    }
 
     /// The leaf that `ptr` names.
     #[inline]

@@ -1,0 +1,141 @@
+//! The map as pages, each with a tag that says what was verified of it.
+//!
+//! What a lookup needs of the map lies in this one struct, so that it asks the storage for nothing.
+//!
+//! 1. Address and length of a map never change, and whoever shares it keeps it mapped.
+//! 2. There are as many tags as whole pages in the map: one bound is enough for both.
+//!
+//! Whether the file reaches as far as a page, and what its tag means, is left to others.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU16;
+
+use super::anon::Anon;
+use super::map::Map;
+use crate::error::Result;
+
+/// The pages of a map. All tags are zero at first, and cost memory only where they are touched.
+pub(crate) struct MapPages {
+    /// Keeps `base` mapped.
+    map: Arc<Map>,
+    tags: Anon,
+    base: NonNull<u8>,
+    page_bytes: usize,
+    count: u32,
+}
+
+// SAFETY: an address and a length of a map that is shared here, as in `Map`.
+unsafe impl Send for MapPages {}
+// SAFETY: as above; tags are seen as atomics only.
+unsafe impl Sync for MapPages {}
+
+impl MapPages {
+    /// The map in pages of `page_bytes`.
+    pub(crate) fn new(map: &Arc<Map>, page_bytes: usize) -> Result<MapPages> {
+        assert!(page_bytes > 0, "pages have bytes");
+        let count = u32::try_from(map.bytes() / page_bytes as u64).unwrap_or(u32::MAX);
+        let tags = Anon::reserve(u64::from(count) * size_of::<AtomicU16>() as u64)?;
+        Ok(MapPages { map: map.clone(), tags, base: map.first(), page_bytes, count })
+    }
+
+    /// The map itself.
+    pub(crate) fn map(&self) -> &Map {
+        &self.map
+    }
+
+    /// How many pages lie in the map.
+    #[inline]
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// A page and its tag; `None` past the map. The caller sees to what [`Map::page`] asks for.
+    #[inline(always)]
+    pub(crate) fn get(&self, number: u32) -> Option<(&[u8], &AtomicU16)> {
+        if number >= self.count {
+            return None;
+        }
+        let number = number as usize;
+        // SAFETY: the map holds `count` pages, so the range lies in it; it lives as long as `self`,
+        // and is not written while the slice lives: the argument of `map.rs`.
+        let page = unsafe {
+            let first = self.base.as_ptr().add(number * self.page_bytes);
+            std::slice::from_raw_parts(first, self.page_bytes)
+        };
+        // SAFETY: the reservation holds `count` tags, zeroed (a valid AtomicU16), aligned to a
+        // system page, and lives as long as `self`; everybody sees it as atomics only.
+        let tag = unsafe { &*self.tags.base().as_ptr().cast::<AtomicU16>().add(number) };
+        Some((page, tag))
+    }
+
+    /// Hints that the page will be read soon: its header, and the slots where most searches start.
+    /// The number may be any.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, number: u32) {
+        let offset = (number as usize).wrapping_mul(self.page_bytes);
+        super::prefetch::lines(self.base.as_ptr().wrapping_add(offset));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    fn pages(map_bytes: u64, page_bytes: usize) -> MapPages {
+        MapPages::new(&Arc::new(Map::memory(map_bytes).unwrap()), page_bytes).unwrap()
+    }
+
+    #[test]
+    fn pages_lie_one_after_another_and_end_with_the_map() {
+        let pages = pages(1 << 16, 256);
+        assert_eq!(pages.count(), 256);
+        for number in [0, 1, 7, 255] {
+            let (page, _) = pages.get(number).unwrap();
+            assert_eq!(page.as_ptr() as usize, pages.map().base() + 256 * number as usize);
+            assert_eq!(page.len(), 256);
+            assert!(pages.map().contains(page));
+        }
+        assert!(pages.get(256).is_none());
+        assert!(pages.get(u32::MAX).is_none());
+    }
+
+    #[test]
+    fn tags_start_at_zero_and_keep_what_is_stored() {
+        let pages = pages(1 << 16, 256);
+        let tag = |number| pages.get(number).unwrap().1;
+        assert!((0..256).all(|number| tag(number).load(Ordering::Relaxed) == 0));
+        tag(255).store(7, Ordering::Relaxed);
+        tag(0).store(8, Ordering::Relaxed);
+        assert_eq!(tag(255).load(Ordering::Relaxed), 7);
+        assert_eq!(tag(0).load(Ordering::Relaxed), 8);
+        assert_eq!(tag(1).load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn the_map_lives_as_long_as_its_pages() {
+        let map = Arc::new(Map::memory(1 << 16).unwrap());
+        // SAFETY: one thread, and no slice of the map is alive.
+        unsafe { map.write(512, b"kept") };
+        let pages = MapPages::new(&map, 256).unwrap();
+        drop(map);
+        assert_eq!(&pages.get(2).unwrap().0[..4], b"kept");
+    }
+
+    #[test]
+    fn any_number_may_be_prefetched() {
+        let pages = pages(1 << 16, 4096);
+        for number in [0, 15, 16, u32::MAX] {
+            pages.prefetch(number);
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no lazy reservation")]
+    fn tags_of_a_huge_map_are_cheap() {
+        let pages = pages(1 << 36, 256);
+        assert_eq!(pages.count(), 1 << 28);
+        pages.get((1 << 28) - 1).unwrap().1.store(1, Ordering::Relaxed);
+    }
+}
