@@ -32,14 +32,19 @@ const fn expected(pgno: Pgno, kind: Kind, level: u8) -> u64 {
 }
 
 #[inline(always)]
-fn word(page: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*page.get(at..)?.first_chunk()?))
+fn header(page: &[u8]) -> Option<&[u8; HEADER_BYTES]> {
+    page.first_chunk()
+}
+
+#[inline(always)]
+fn word(header: &[u8; HEADER_BYTES], at: usize) -> u64 {
+    u64::from_le_bytes(header.as_chunks().0[at / 8])
 }
 
 #[inline(always)]
 fn half(page: &[u8], at: usize) -> usize {
-    match page.get(at..).and_then(|rest| rest.first_chunk()) {
-        Some(two) => usize::from(u16::from_le_bytes(*two)),
+    match header(page) {
+        Some(header) => usize::from(u16::from_le_bytes(header.as_chunks().0[at / 2])),
         None => 0,
     }
 }
@@ -50,11 +55,10 @@ fn set_half(page: &mut [u8], at: usize, value: usize) {
 }
 
 /// The `count` of a page, once its header is what `ptr`, `kind` and `level` promise.
-#[inline]
+#[inline(always)]
 pub(crate) fn admit(page: &[u8], ptr: Ptr, kind: Kind, level: u8) -> Result<usize, Reason> {
-    let (Some(word0), Some(birth)) = (word(page, WORD), word(page, BIRTH)) else {
-        return Err(Reason::OutOfRange);
-    };
+    let Some(header) = header(page) else { return Err(Reason::OutOfRange) };
+    let (word0, birth) = (word(header, WORD), word(header, BIRTH));
     let birth = if planted::is(7) { ptr.birth.0 } else { birth };
     let differs = (word0 ^ expected(ptr.pgno, kind, level)) << 16 | (birth ^ ptr.birth.0);
     if differs != 0 {
@@ -79,8 +83,12 @@ pub(crate) fn set_ptr(page: &mut [u8], ptr: Ptr) {
 
 /// The name that the page carries.
 pub(crate) fn ptr(page: &[u8]) -> Ptr {
-    let word0 = word(page, WORD).unwrap_or(0);
-    Ptr { pgno: Pgno(word0 as u32), birth: Txnid(word(page, BIRTH).unwrap_or(0)) }
+    match header(page) {
+        Some(header) => {
+            Ptr { pgno: Pgno(word(header, WORD) as u32), birth: Txnid(word(header, BIRTH)) }
+        }
+        None => Ptr::NONE,
+    }
 }
 
 /// The kind that the page carries, if it is one.

@@ -72,7 +72,10 @@ impl<'t> SeatKind<'t> {
             SeatKind::Read(txn) => txn.tree(txn.core.names.number(id)?)?,
             SeatKind::Write(txn) => txn.tree(txn.core.names.number(id)?)?,
         };
-        tree.ok_or(Error::TableMissing)
+        match tree {
+            Some(tree) => Ok(tree),
+            None => Err(Error::TableMissing),
+        }
     }
 
     pub(crate) fn info(self, id: TableId) -> Result<&'t TableInfo> {
@@ -112,21 +115,32 @@ impl<'t> SeatKind<'t> {
     /// The value of a key.
     #[inline]
     pub(crate) fn get(self, id: TableId, key: &[u8]) -> Result<Option<&'t [u8]>> {
-        let tree = self.tree(id)?;
-        let cell = match (self, tree.order) {
-            (SeatKind::Read(txn), OrderKind::Bytes) => {
-                read::get(&txn.snapshot, &tree, BytesOrder, key)?
+        let at_hand = match self {
+            SeatKind::Read(txn) => txn.tree_at_hand(txn.core.names.number(id)?).flatten(),
+            SeatKind::Write(_) => None,
+        };
+        let cell = match (self, at_hand) {
+            (SeatKind::Read(txn), Some(tree)) if tree.order == OrderKind::Bytes => {
+                read::get(&txn.snapshot, tree, BytesOrder, key)?
             }
-            (SeatKind::Read(txn), _) => {
-                read::get(&txn.snapshot, &tree, self.order(id, &tree)?, key)?
-            }
-            (SeatKind::Write(txn), _) => {
-                read::get(txn.pages(), &tree, self.order(id, &tree)?, key)?
-            }
+            _ => self.cell(id, key)?,
         };
         match cell {
             Some(cell) => self.value(&cell),
             None => Ok(None),
+        }
+    }
+
+    /// The cell of a key, whatever the transaction and the order.
+    #[inline(never)]
+    fn cell(self, id: TableId, key: &[u8]) -> Result<Option<Cell<'t>>> {
+        let tree = self.tree(id)?;
+        match (self, self.order(id, &tree)?) {
+            (SeatKind::Read(txn), AnyOrder::Reversed(order)) => {
+                read::get(&txn.snapshot, &tree, order, key)
+            }
+            (SeatKind::Read(txn), order) => read::get(&txn.snapshot, &tree, order, key),
+            (SeatKind::Write(txn), order) => read::get(txn.pages(), &tree, order, key),
         }
     }
 }

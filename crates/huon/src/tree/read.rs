@@ -12,16 +12,48 @@ pub(crate) fn get<'s, S: PageSource, O: KeyOrder>(
     order: O,
     key: &[u8],
 ) -> Result<Option<Cell<'s>>> {
+    match glance(source, tree, order, key) {
+        Some(found) => Ok(found),
+        None => look(source, tree, order, key),
+    }
+}
+
+/// As [`get`]; `None` where anything is wrong. That errors are made elsewhere is what makes it
+/// fast: each that could be made here costs all lookups registers.
+#[inline(always)]
+fn glance<'s, S: PageSource, O: KeyOrder>(
+    source: &'s S,
+    tree: &Tree,
+    order: O,
+    key: &[u8],
+) -> Option<Option<Cell<'s>>> {
     if tree.depth == 0 {
-        return Ok(None);
+        return Some(None);
     }
     let probe = Probe::new(order, key);
     let mut ptr = tree.root;
     for level in (1..tree.depth).rev() {
-        let branch = source.branch(ptr, level)?;
-        let index = branch.find_probe(&probe).map_err(|reason| damaged(ptr, reason))?;
-        ptr = branch.child(index);
+        let branch = source.glance_branch(ptr, level)?;
+        ptr = branch.child(branch.find_probe(&probe).ok()?);
         source.prefetch(ptr);
+    }
+    source.glance_leaf(ptr)?.get(&probe).ok()
+}
+
+/// As [`get`], with the reason where it fails.
+#[cold]
+#[inline(never)]
+fn look<'s, S: PageSource, O: KeyOrder>(
+    source: &'s S,
+    tree: &Tree,
+    order: O,
+    key: &[u8],
+) -> Result<Option<Cell<'s>>> {
+    let probe = Probe::new(order, key);
+    let mut ptr = tree.root;
+    for level in (1..tree.depth).rev() {
+        let branch = source.branch(ptr, level)?;
+        ptr = branch.child(branch.find_probe(&probe).map_err(|reason| damaged(ptr, reason))?);
     }
     source.leaf(ptr)?.get(&probe).map_err(|reason| damaged(ptr, reason))
 }

@@ -85,19 +85,21 @@ impl ReadTxn {
     }
 
     /// The table behind a handle as this snapshot has it. `None`: it does not exist here.
-    #[inline]
     pub(crate) fn tree(&self, id: u32) -> Result<Option<Tree>> {
+        match self.tree_at_hand(id) {
+            Some(tree) => Ok(tree.copied()),
+            None => self.find(id),
+        }
+    }
+
+    /// As [`ReadTxn::tree`], for the tables that were asked for first; `None` for others.
+    #[inline]
+    pub(crate) fn tree_at_hand(&self, id: u32) -> Option<Option<&Tree>> {
         if id == MAIN {
-            return Ok(Some(self.main));
+            return Some(Some(&self.main));
         }
-        for place in &self.tables {
-            match place.get() {
-                Some((known, tree)) if *known == id => return Ok(*tree),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        self.find(id)
+        let mut known = self.tables.iter().map_while(OnceLock::get);
+        known.find(|(known, _)| *known == id).map(|(_, tree)| tree.as_ref())
     }
 
     #[cold]
