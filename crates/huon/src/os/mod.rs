@@ -71,7 +71,7 @@ pub(crate) use shm::RealShared;
 #[cfg(any(test, feature = "simulation"))]
 pub use sim::{Event, SimDisk, sealed_image};
 pub(crate) use slots::{Slot, Slots};
-pub(crate) use word::{Word, pause, spin};
+pub(crate) use word::{Word, pause};
 
 /// Names a file whatever its path: device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +93,9 @@ pub(crate) trait Storage: Send + Sync {
     fn write_at(&self, parts: &[&[u8]], offset: u64) -> Result<()>;
     /// Flushes contents and length (`fdatasync`). A failure is final: see `Error::Poisoned`.
     fn sync(&self) -> Result<()>;
+    /// Has the system begin to write out what it has not yet, and waits for nothing. A hint: nothing
+    /// is promised, and what fails of it is for [`Storage::sync`] to say.
+    fn start_writing(&self) {}
     /// Makes the file at least `bytes` long, with real blocks under every new byte: a full disk is
     /// an error here, and leaves the length as it was. New bytes are zero.
     fn grow(&self, bytes: u64) -> Result<()>;

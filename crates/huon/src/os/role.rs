@@ -170,7 +170,6 @@ impl Role {
         if self.forked() {
             return Err(Error::Forked);
         }
-        self.clients.check_intact()?;
         if !self.enter_queue(deadline) {
             return Ok(None);
         }
@@ -269,6 +268,8 @@ impl Role {
             if holder != 0 && !dead {
                 return Ok(Attempt::HeldBy(holder));
             }
+            // After the judgement: through a closed descriptor everybody looks dead (P5).
+            self.clients.check_intact()?;
             let taken =
                 word.compare_exchange(holder, self.me.word(), Ordering::AcqRel, Ordering::Acquire);
             match taken {
@@ -309,7 +310,11 @@ impl Role {
     /// all the time would otherwise win each race for the word.
     fn let_others_in(&self) {
         let start = Instant::now();
-        while self.word(ROLE_HOLDER).load(Ordering::Relaxed) == 0 && start.elapsed() < GIVE_WAY {
+        let nobody_came = || {
+            self.word(ROLE_HOLDER).load(Ordering::Relaxed) == 0
+                && self.word(ROLE_LAST).load(Ordering::Relaxed) == self.me.word()
+        };
+        while nobody_came() && start.elapsed() < GIVE_WAY {
             pause(Duration::from_micros(50));
         }
     }

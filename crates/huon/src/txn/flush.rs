@@ -10,11 +10,11 @@
 //! it stays in flight and protected as a dead flusher's would, and the next flush, which has to
 //! finish it first, carries its own pages along. So such commits cost one flush each.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::os::{self, Durable, Mark, Plan};
+use crate::os::{Durable, Mark, Plan};
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Txnid, meta_checksum};
 use crate::planted;
 use crate::txn::commit::FLUSH_LOOK;
@@ -23,11 +23,6 @@ use crate::txn::{Core, Release};
 /// At most so many bytes since the durable snapshot go out with their meta in one flush.
 /// (Models have both kinds of flushes with few pages.)
 pub(crate) const ONE_FLUSH_BYTES_MAX: u64 = if cfg!(shuttle) { 1 << 11 } else { 1 << 20 };
-
-/// So long a flusher lingers for one more commit,
-const LINGER: Duration = Duration::from_micros(30);
-/// and for so many of them at most.
-const LINGER_COMMITS: usize = 6;
 
 /// Whether a flush point ends with the flush of its meta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,9 +57,6 @@ impl Core {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             match self.try_flusher()? {
                 Some(_role) => {
-                    if has_waited {
-                        self.linger();
-                    }
                     self.flush_newest(meta)?;
                     if !self.is_flushed(txnid, meta) {
                         // Trying again would lead here for ever.
@@ -75,24 +67,14 @@ impl Core {
                 None if left.is_some_and(|left| left.is_zero()) => return Ok(false),
                 None => {
                     reach(Point::FlushAwaited);
-                    has_waited = true;
+                    // Who has to wait anyway gets the next flush's pages under way.
+                    if !std::mem::replace(&mut has_waited, true) {
+                        self.store.storage.start_writing();
+                    }
                     let nap = left.map_or(FLUSH_LOOK, |left| left.min(FLUSH_LOOK));
                     board.wait_bell(bell, nap, Some(txnid));
                 }
             }
-        }
-    }
-
-    /// Lets those commit again whom the last flush has set free, so that they share the next one.
-    /// Worth its time only for who has waited for another's flush: else nobody is about to come.
-    fn linger(&self) {
-        let board = &self.store.board;
-        let mut seen = board.sealed();
-        for _ in 0..LINGER_COMMITS {
-            if !os::spin(LINGER, || board.sealed() != seen) {
-                break;
-            }
-            seen = board.sealed();
         }
     }
 
