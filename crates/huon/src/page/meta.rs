@@ -152,9 +152,17 @@ pub(crate) const fn first_data_page(page_bytes: usize) -> u32 {
 }
 
 impl Meta {
+    /// A meta that was decoded, or is otherwise known to be without a flaw.
     pub(crate) fn encode(&self) -> [u8; META_BYTES] {
-        let flaw = self.flaw();
-        assert!(flaw.is_none(), "a meta that would not be believed: {flaw:?}");
+        self.try_encode()
+            .unwrap_or_else(|flaw| panic!("a meta that would not be believed: {flaw:?}"))
+    }
+
+    /// Refuses a meta that would not be believed.
+    pub(crate) fn try_encode(&self) -> Result<[u8; META_BYTES], MetaFault> {
+        if let Some(flaw) = self.flaw() {
+            return Err(MetaFault::Corrupt(flaw));
+        }
         let mut out = [0; META_BYTES];
         out[..VERSION].copy_from_slice(MAGIC);
         out[UUID..PAGE_BYTES].copy_from_slice(&self.uuid);
@@ -192,7 +200,7 @@ impl Meta {
             *place = item.encode();
         }
         stamp(&mut out);
-        out
+        Ok(out)
     }
 
     pub(crate) fn decode(block: &[u8; META_BYTES]) -> Result<Meta, MetaFault> {

@@ -182,9 +182,7 @@ impl WriteTxn {
             ceiling: crate::txn::Core::ceiling_after(txnid.0),
             ..self.base.clone()
         };
-        if let Some(flaw) = meta.flaw() {
-            return Err(Error::corrupt_file(flaw));
-        }
+        let block = meta.try_encode()?;
         core.check_writable()?;
         if !core.writer.still_ours() {
             return Err(Error::Busy("the writer's role was taken over while committing".into()));
@@ -193,7 +191,7 @@ impl WriteTxn {
         board.add_written(counts.written_bytes);
         // P10: the seal's fence lies inside; whatever is protected is read by the next transaction
         // after it.
-        let mark = board.seal(self.base_mark, txnid.0, &meta.encode()).ok_or_else(|| {
+        let mark = board.seal(self.base_mark, txnid.0, &block).ok_or_else(|| {
             Error::Busy("another writer sealed a snapshot after the base of this one (P3)".into())
         })?;
         // P3: nobody else seals while the writer's role is ours.

@@ -185,10 +185,7 @@ impl Core {
         meta.commit = if plan.two_flush { CommitKind::TwoFlush } else { CommitKind::OneFlush };
         meta.before = Txnid(plan.predecessor);
         meta.ceiling = plan.ceiling;
-        match meta.flaw() {
-            Some(flaw) => Err(Error::corrupt_file(flaw)),
-            None => Ok(meta.encode()),
-        }
+        Ok(meta.try_encode()?)
     }
 
     /// The first half of a flush. A two-flush meta is written when its pages are on the disk, which

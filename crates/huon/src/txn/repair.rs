@@ -54,11 +54,8 @@ impl Core {
         board.raise_issued(id);
         let ceiling = Core::ceiling_after(id);
         let meta = Meta { txnid: Txnid(id), before: chosen.txnid, ceiling, ..chosen };
-        if let Some(flaw) = meta.flaw() {
-            return Err(Error::corrupt_file(flaw));
-        }
         let mark = board
-            .seal(base_mark, meta.txnid.0, &meta.encode())
+            .seal(base_mark, meta.txnid.0, &meta.try_encode()?)
             .ok_or_else(|| Error::Busy("another writer sealed during the repair (P3)".into()))?;
         reach(Point::RepairSealed);
         // Nobody else flushes or seals now, so the newest sealed snapshot is ours.

@@ -342,6 +342,7 @@ impl Space {
         // What was free before comes in the order of the file, and so do the held ones: neither has
         // to be sorted then.
         let (mut free, mut freed, mut held) = (Vec::new(), Vec::new(), Vec::new());
+        free.try_reserve_exact(items.len())?;
         for item in items {
             // P8, F3: nothing that was freed under this id is judged, let alone taken, under it.
             // Only a damaged list says otherwise.
@@ -357,11 +358,10 @@ impl Space {
                 "P12: a page is handed out that a protected snapshot sees"
             );
             let run = FreeRun { pgno: item.pgno, pages: item.page_count(), freed: item.freed };
-            if run.freed == 0 {
-                free.try_push(run)?
-            } else {
-                freed.try_push(run)?
-            };
+            match run.freed {
+                0 => free.push(run),
+                _ => freed.try_push(run)?,
+            }
         }
         self.pool.add(free)?;
         self.pool.add(freed)?;
@@ -438,8 +438,9 @@ impl Space {
         if runs.len() + self.pool.len() > INLINE_ITEMS_MAX {
             runs = self.move_to_chunks(ground, runs, page_bytes, &mut chunks)?;
         }
-        let mut items = collected(self.pool.items())?;
-        items.try_extend(runs.into_iter())?;
+        let mut items = Vec::new();
+        items.try_reserve_exact(self.pool.len() + runs.len())?;
+        items.extend(self.pool.items().chain(runs));
         assert!(items.len() <= INLINE_ITEMS_MAX, "F2: the inline items fit the meta");
         self.counts.chunks_written += chunks.len() as u64;
         let written = u32::try_from(chunks.len()).unwrap_or(u32::MAX);

@@ -34,7 +34,7 @@ impl Run for Item {
 /// `into`, which is in order, with `more` merged into it. F1: a page that is there twice was freed
 /// twice, as two pointers of a damaged tree lead to it, or a damaged list names it.
 ///
-/// Costs one pass, and sorting `more`.
+/// Costs sorting `more`, a search for each of it, and copying the stretches of `into` between them.
 pub(super) fn merge<T: Run>(into: Vec<T>, mut more: Vec<T>) -> Result<Vec<T>> {
     if more.is_empty() {
         return Ok(into);
@@ -42,23 +42,37 @@ pub(super) fn merge<T: Run>(into: Vec<T>, mut more: Vec<T>) -> Result<Vec<T>> {
     more.sort_unstable_by_key(T::first);
     let mut all: Vec<T> = Vec::new();
     all.try_reserve_exact(into.len() + more.len())?;
-    let (mut into, mut more) = (into.into_iter().peekable(), more.into_iter().peekable());
-    while let Some(next) = match (into.peek(), more.peek()) {
-        (Some(a), Some(b)) if b.first() < a.first() => more.next(),
-        (None, _) => more.next(),
-        _ => into.next(),
-    } {
-        if let Some(last) = all.last_mut() {
-            if last.end() > next.first() {
-                return Err(twice(next.first()));
-            }
-            if last.absorb(&next) {
-                continue;
-            }
-        }
-        all.push(next);
+    let mut rest = &into[..];
+    for next in more {
+        let before = rest.partition_point(|run| run.first() < next.first());
+        push_all(&mut all, &rest[..before])?;
+        push(&mut all, next)?;
+        rest = &rest[before..];
     }
+    push_all(&mut all, rest)?;
     Ok(all)
+}
+
+/// Appends a stretch that is in order; there is room. Only its first run can meet the last one.
+fn push_all<T: Run>(all: &mut Vec<T>, stretch: &[T]) -> Result<()> {
+    let Some((first, others)) = stretch.split_first() else { return Ok(()) };
+    push(all, *first)?;
+    all.extend_from_slice(others);
+    Ok(())
+}
+
+/// Appends a run, or has the last one take it in; there is room.
+fn push<T: Run>(all: &mut Vec<T>, next: T) -> Result<()> {
+    if let Some(last) = all.last_mut() {
+        if last.end() > next.first() {
+            return Err(twice(next.first()));
+        }
+        if last.absorb(&next) {
+            return Ok(());
+        }
+    }
+    all.push(next);
+    Ok(())
 }
 
 #[cold]
