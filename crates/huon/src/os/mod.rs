@@ -93,8 +93,8 @@ pub(crate) trait Storage: Send + Sync {
     fn write_at(&self, parts: &[&[u8]], offset: u64) -> Result<()>;
     /// Flushes contents and length (`fdatasync`). A failure is final: see `Error::Poisoned`.
     fn sync(&self) -> Result<()>;
-    /// Has the system begin to write out what it has not yet, and waits for nothing. A hint: nothing
-    /// is promised, and what fails of it is for [`Storage::sync`] to say.
+    /// Has the system begin to write out what it has not yet, and waits for nothing. A hint: it
+    /// promises nothing, and what fails of it is for [`Storage::sync`] to say.
     fn start_writing(&self) {}
     /// Makes the file at least `bytes` long, with real blocks under every new byte: a full disk is
     /// an error here, and leaves the length as it was. New bytes are zero.
