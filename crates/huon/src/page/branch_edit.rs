@@ -60,7 +60,8 @@ impl<'p> BranchMut<'p> {
         let shares = prefix_bytes == 0
             || order.lead(separator, prefix_bytes) == branch.separator(count - 1)?.prefix;
         let rest = order.rest(separator, prefix_bytes);
-        if !shares || CHILD_BYTES + rest.len() > self.gap() {
+        // The first separator is all prefix: later ones can only make it shorter.
+        if count == 1 || !shares || CHILD_BYTES + rest.len() > self.gap() {
             return self.insert_rebuild(order, index, separator, child);
         }
         let heap = header::heap_bytes(self.page) + rest.len();

@@ -4,8 +4,7 @@
 //! 2. A page that was not edited since it was packed is left as it is.
 //!
 //! The prefix is kept; it is the best one nearly always, since dividing a page finds it and later
-//! keys
-//! share it.
+//! keys share it.
 
 use super::branch::{Branch, CHILD_BYTES};
 use super::header::{self, FLAG_EDITED, HEADER_BYTES};

@@ -148,3 +148,21 @@ fn empty_separators_and_full_pages_of_64_kib() {
     assert_eq!(n, 1 + (65504 - 20 - 2) / 22);
     edit.as_branch().audit(BytesOrder).unwrap();
 }
+
+#[test]
+fn the_first_separator_is_all_prefix_and_later_ones_shorten_it() {
+    let mut page = vec![0; 256];
+    BranchMut::init(&mut page, ptr(7), 1, ptr(1));
+    for (at, separator, prefix) in
+        [(1, &b"user/50"[..], 7), (2, b"user/75", 5), (2, b"user/60", 5), (1, b"use", 3)]
+    {
+        let mut edit = BranchMut::view(&mut page).unwrap();
+        assert!(edit.insert(BytesOrder, at, separator, ptr(9)).unwrap());
+        let branch = branch(&page);
+        assert_eq!(branch.prefix_bytes(), prefix);
+        branch.audit(BytesOrder).unwrap();
+    }
+    for (key, child) in [(&b"us"[..], 0), (b"use", 1), (b"user", 1), (b"user/6", 2), (b"v", 4)] {
+        assert_eq!(branch(&page).find(BytesOrder, key).unwrap(), child, "{key:?}");
+    }
+}
