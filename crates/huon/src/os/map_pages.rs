@@ -3,13 +3,14 @@
 //! What a lookup needs of the map lies in this one struct, so that it asks the storage for nothing.
 //!
 //! 1. Address and length of a map never change, and whoever shares it keeps it mapped.
-//! 2. There are as many tags as whole pages in the map: one bound is enough for both.
+//! 2. There are as many tags as whole pages in the map, and never more pages in the file: one bound
+//!    is enough for all three.
 //!
-//! Whether the file reaches as far as a page, and what its tag means, is left to others.
+//! How long the file is, and what a tag means, is left to others.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU16;
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use super::anon::Anon;
 use super::map::Map;
@@ -23,6 +24,8 @@ pub(crate) struct MapPages {
     base: NonNull<u8>,
     page_bytes: usize,
     count: u32,
+    /// How many of them lie in the file, as far as is known; at most `count`.
+    in_file: AtomicU32,
 }
 
 // SAFETY: an address and a length of a map that is shared here, as in `Map`.
@@ -31,12 +34,19 @@ unsafe impl Send for MapPages {}
 unsafe impl Sync for MapPages {}
 
 impl MapPages {
-    /// The map in pages of `page_bytes`.
+    /// The map in pages of `page_bytes`; none of them is known to lie in the file.
     pub(crate) fn new(map: &Arc<Map>, page_bytes: usize) -> Result<MapPages> {
         assert!(page_bytes > 0, "pages have bytes");
         let count = u32::try_from(map.bytes() / page_bytes as u64).unwrap_or(u32::MAX);
         let tags = Anon::reserve(u64::from(count) * size_of::<AtomicU16>() as u64)?;
-        Ok(MapPages { map: map.clone(), tags, base: map.first(), page_bytes, count })
+        Ok(MapPages {
+            map: map.clone(),
+            tags,
+            base: map.first(),
+            page_bytes,
+            count,
+            in_file: AtomicU32::new(0),
+        })
     }
 
     /// The map itself.
@@ -50,20 +60,36 @@ impl MapPages {
         self.count
     }
 
-    /// A page and its tag; `None` past the map. The caller sees to what [`Map::page`] asks for.
+    /// How many pages lie in the file, as far as is known: it may have grown.
+    #[inline(always)]
+    pub(crate) fn in_file(&self) -> u32 {
+        self.in_file.load(Ordering::Relaxed)
+    }
+
+    /// Notes how long the file is; returns how many pages of the map lie in it.
+    pub(crate) fn measured(&self, file_bytes: u64) -> u32 {
+        let pages = u32::try_from(file_bytes / self.page_bytes as u64).unwrap_or(u32::MAX);
+        let pages = pages.min(self.count);
+        self.in_file.store(pages, Ordering::Relaxed);
+        pages
+    }
+
+    /// A page and its tag, if it is known to lie in the file. The caller reads only what its
+    /// pinned snapshot (or its write transaction) reaches.
     #[inline(always)]
     pub(crate) fn get(&self, number: u32) -> Option<(&[u8], &AtomicU16)> {
-        if number >= self.count {
+        if number >= self.in_file() {
             return None;
         }
         let number = number as usize;
-        // SAFETY: the map holds `count` pages, so the range lies in it; it lives as long as `self`,
-        // and is not written while the slice lives: the argument of `map.rs`.
+        // SAFETY: the map holds `count` pages, of which no more than these lie in the file, so the
+        // range lies in the map; that lives as long as `self`, and is not written while the slice
+        // lives: the argument of `map.rs`.
         let page = unsafe {
             let first = self.base.as_ptr().add(number * self.page_bytes);
             std::slice::from_raw_parts(first, self.page_bytes)
         };
-        // SAFETY: the reservation holds `count` tags, zeroed (a valid AtomicU16), aligned to a
+        // SAFETY: the reservation holds as many tags, zeroed (a valid AtomicU16), aligned to a
         // system page, and lives as long as `self`; everybody sees it as atomics only.
         let tag = unsafe { &*self.tags.base().as_ptr().cast::<AtomicU16>().add(number) };
         Some((page, tag))
@@ -81,10 +107,12 @@ impl MapPages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
 
     fn pages(map_bytes: u64, page_bytes: usize) -> MapPages {
-        MapPages::new(&Arc::new(Map::memory(map_bytes).unwrap()), page_bytes).unwrap()
+        let map = Arc::new(Map::memory(map_bytes).unwrap());
+        let pages = MapPages::new(&map, page_bytes).unwrap();
+        pages.measured(map_bytes);
+        pages
     }
 
     #[test]
@@ -99,6 +127,16 @@ mod tests {
         }
         assert!(pages.get(256).is_none());
         assert!(pages.get(u32::MAX).is_none());
+    }
+
+    #[test]
+    fn no_page_past_the_end_of_the_file_or_the_map_is_handed_out() {
+        let pages = pages(1 << 16, 256);
+        for (file_bytes, known) in [(0, 0), (255, 0), (256, 1), (1000, 3), (u64::MAX, 256)] {
+            assert_eq!(pages.measured(file_bytes), known);
+            assert_eq!(pages.in_file(), known);
+            assert!((0..300).all(|number| pages.get(number).is_some() == (number < known)));
+        }
     }
 
     #[test]
@@ -119,6 +157,7 @@ mod tests {
         // SAFETY: one thread, and no slice of the map is alive.
         unsafe { map.write(512, b"kept") };
         let pages = MapPages::new(&map, 256).unwrap();
+        pages.measured(map.bytes());
         drop(map);
         assert_eq!(&pages.get(2).unwrap().0[..4], b"kept");
     }

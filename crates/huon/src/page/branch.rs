@@ -56,13 +56,13 @@ pub(crate) struct Branch<'p> {
 
 impl<'p> Branch<'p> {
     /// The branch in `page`; `count` is what [`header::admit`] returned.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn view(page: &'p [u8], count: usize) -> Result<Branch<'p>, Reason> {
         if count == 0 || HEADER_BYTES + CHILD_BYTES * count > page.len() {
             return Err(Reason::Count);
         }
-        match page.get(HEADER_BYTES..).and_then(|rest| rest.as_chunks().0.get(..count)) {
-            Some(slots) => Ok(Branch { page, slots }),
+        match page.get(HEADER_BYTES..HEADER_BYTES + SLOT_BYTES * count) {
+            Some(slots) => Ok(Branch { page, slots: slots.as_chunks().0 }),
             None => Err(Reason::Count),
         }
     }
@@ -73,7 +73,7 @@ impl<'p> Branch<'p> {
         self.slots.len()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefix_bytes(&self) -> usize {
         header::prefix_bytes(self.page)
     }
@@ -85,7 +85,7 @@ impl<'p> Branch<'p> {
     }
 
     /// Panics if there is no such child: an internal mistake.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn child(&self, i: usize) -> Ptr {
         assert!(i < self.slots.len(), "no such child");
         let at = HEADER_BYTES + SLOT_BYTES * self.slots.len() + Ptr::BYTES * i;
@@ -123,13 +123,13 @@ impl<'p> Branch<'p> {
     }
 
     /// As [`Branch::find`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find_probe<O: KeyOrder>(&self, probe: &Probe<'_, O>) -> Result<usize, Reason> {
         self.find_by(probe, seek)
     }
 
     /// As [`Branch::find`], for lookups side by side: see [`seek_steadily`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find_steadily<O: KeyOrder>(&self, probe: &Probe<'_, O>) -> Result<usize, Reason> {
         self.find_by(probe, seek_steadily)
     }
@@ -142,17 +142,29 @@ impl<'p> Branch<'p> {
     ) -> Result<usize, Reason> {
         let prefix_bytes = self.prefix_bytes();
         if prefix_bytes != 0 {
-            let prefix = self.prefix()?;
-            let lead = probe.order.lead(probe.key, prefix_bytes);
-            if lead != prefix {
-                let below = probe.order.compare(lead, prefix) == Ordering::Less;
-                return Ok(if below { 0 } else { self.slots.len() - 1 });
+            let tail = self.page.last_chunk();
+            let lead = match tail.and_then(|tail| probe.compare_lead(tail, prefix_bytes)) {
+                Some(lead) => lead,
+                None => Self::compare_lead(self.page, probe.order, probe.key)?,
+            };
+            match lead {
+                Ordering::Less => return Ok(0),
+                Ordering::Equal => {}
+                Ordering::Greater => return Ok(self.slots.len() - 1),
             }
         }
         match seek(self.slots, 1, probe.head(prefix_bytes)) {
             Err(above) => Ok(above - 1),
             Ok(tie) => Self::find_tie(self.page, self.slots, probe.order, probe.key, tie),
         }
+    }
+
+    /// How the leading bytes of the key compare with the prefix.
+    #[inline(never)]
+    fn compare_lead<O: KeyOrder>(page: &[u8], order: O, key: &[u8]) -> Result<Ordering, Reason> {
+        let prefix = Branch { page, slots: &[] }.prefix()?;
+        let lead = order.lead(key, prefix.len());
+        Ok(if lead == prefix { Ordering::Equal } else { order.compare(lead, prefix) })
     }
 
     /// Goes on from an equal head, with whole separators where heads are equal. Takes the parts of

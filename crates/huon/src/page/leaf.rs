@@ -97,7 +97,7 @@ impl<'p> Leaf<'p> {
     pub(crate) const NONE: Leaf<'static> = Leaf { page: &[], slots: &[] };
 
     /// The leaf in `page`; `count` is what [`header::admit`] returned.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn view(page: &'p [u8], count: usize) -> Result<Leaf<'p>, Reason> {
         match page.get(HEADER_BYTES..).and_then(|rest| rest.as_chunks().0.get(..count)) {
             Some(slots) => Ok(Leaf { page, slots }),
@@ -111,7 +111,7 @@ impl<'p> Leaf<'p> {
         self.slots.len()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefix_bytes(&self) -> usize {
         header::prefix_bytes(self.page)
     }
@@ -162,7 +162,7 @@ impl<'p> Leaf<'p> {
         self.cell_of(&self.slots[i])
     }
 
-    #[inline]
+    #[inline(always)]
     fn cell_of(&self, slot: &Slot) -> Result<Cell<'p>, Reason> {
         let cell = self.page.get(slot_offset(slot)..).and_then(|cell| cell.split_first_chunk());
         let Some((tag, rest)) = cell else { return Err(Reason::Cell) };
@@ -206,7 +206,7 @@ impl<'p> Leaf<'p> {
     /// The record with exactly that key. An equal key proves that the prefix is shared, so the
     /// prefix is not compared; a key that does not share it finds an arbitrary slot, and is not
     /// equal.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get<O: KeyOrder>(
         &self,
         probe: &Probe<'_, O>,
@@ -230,7 +230,7 @@ impl<'p> Leaf<'p> {
     }
 
     /// The second half of [`Leaf::get`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get_at<O: KeyOrder>(
         &self,
         probe: &Probe<'_, O>,

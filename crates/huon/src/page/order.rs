@@ -17,6 +17,8 @@ pub(crate) trait KeyOrder: Copy {
     fn has_heads(&self) -> bool;
     /// The first eight bytes in key order, zero padded, as a big-endian number.
     fn first(&self, key: &[u8]) -> u64;
+    /// The same of the last `bytes` of `tail`, 1 to 8.
+    fn first_of_last(&self, tail: &[u8; 8], bytes: usize) -> u64;
     /// Four bytes behind the `skip` leading ones, zero padded, as a big-endian number.
     fn head(&self, key: &[u8], skip: usize) -> u32;
     /// The key without its `skip` leading bytes.
@@ -30,6 +32,12 @@ pub(crate) trait KeyOrder: Copy {
     fn separator<'k>(&self, left: &[u8], right: &'k [u8]) -> &'k [u8];
     /// Writes the key whose lead and rest these are; `out` has exactly their length.
     fn join(&self, lead: &[u8], rest: &[u8], out: &mut [u8]);
+}
+
+/// A [`KeyOrder::first`] with its leading `bytes`, 1 to 8, and zeros for the others.
+#[inline(always)]
+pub(super) fn lead_of(first: u64, bytes: usize) -> u64 {
+    first & u64::MAX << (64 - 8 * bytes)
 }
 
 /// Keys compare as byte strings.
@@ -68,6 +76,11 @@ impl KeyOrder for BytesOrder {
                 u64::from_be_bytes(eight)
             }
         }
+    }
+
+    #[inline(always)]
+    fn first_of_last(&self, tail: &[u8; 8], bytes: usize) -> u64 {
+        u64::from_be_bytes(*tail) << (64 - 8 * bytes)
     }
 
     #[inline]
@@ -140,6 +153,11 @@ impl KeyOrder for ReversedOrder {
                 u64::from_le_bytes(eight)
             }
         }
+    }
+
+    #[inline(always)]
+    fn first_of_last(&self, tail: &[u8; 8], bytes: usize) -> u64 {
+        lead_of(u64::from_le_bytes(*tail), bytes)
     }
 
     #[inline]
@@ -219,6 +237,11 @@ impl KeyOrder for CustomOrder<'_> {
     }
 
     #[inline(always)]
+    fn first_of_last(&self, _tail: &[u8; 8], _bytes: usize) -> u64 {
+        0
+    }
+
+    #[inline(always)]
     fn head(&self, _key: &[u8], _skip: usize) -> u32 {
         0
     }
@@ -272,6 +295,11 @@ impl KeyOrder for AnyOrder<'_> {
     #[inline]
     fn first(&self, key: &[u8]) -> u64 {
         each!(self, order => order.first(key))
+    }
+
+    #[inline]
+    fn first_of_last(&self, tail: &[u8; 8], bytes: usize) -> u64 {
+        each!(self, order => order.first_of_last(tail, bytes))
     }
 
     #[inline]

@@ -5,7 +5,8 @@
 //! run ahead past the missing line, which a branchless search cannot. [`seek_steadily`] is the
 //! other way, for lookups side by side.
 
-use super::order::KeyOrder;
+use super::order::{KeyOrder, lead_of};
+use std::cmp::Ordering;
 
 /// A slot: head (u32), offset of the cell in the page (u16), key_bytes (u16).
 pub(crate) type Slot = [u8; 8];
@@ -28,11 +29,22 @@ impl<'k, O: KeyOrder> Probe<'k, O> {
     /// them.
     #[inline(always)]
     pub(crate) fn head(&self, skip: usize) -> u32 {
-        if skip <= 4 {
+        // A short key is all in `first`.
+        if skip <= 4 || skip < 8 && self.key.len() <= 8 {
             ((self.first << (8 * skip)) >> 32) as u32
         } else {
             self.order.head(self.key, skip)
         }
+    }
+
+    /// How the leading `bytes` of the key compare with the last ones of `tail`, if they can be
+    /// compared as numbers.
+    #[inline(always)]
+    pub(crate) fn compare_lead(&self, tail: &[u8; 8], bytes: usize) -> Option<Ordering> {
+        if !self.order.has_heads() || !(1..=8).contains(&bytes) || self.key.len() < bytes {
+            return None;
+        }
+        Some(lead_of(self.first, bytes).cmp(&self.order.first_of_last(tail, bytes)))
     }
 }
 
@@ -68,7 +80,7 @@ pub(crate) fn slot(head: u32, offset: usize, key_bytes: usize) -> Slot {
 /// Searches `slots[first..]`: `Err` is the first slot whose head is above; `Ok` is an equal head.
 #[inline(always)]
 pub(crate) fn seek(slots: &[Slot], first: usize, head: u32) -> Result<Tie, usize> {
-    seek_between(slots, first, slots.len(), head)
+    seek_below(slots, first, head)
 }
 
 /// As [`seek`], but branches on nothing that it reads: a step for each halving, none of them
@@ -85,22 +97,24 @@ pub(crate) fn seek_steadily(slots: &[Slot], first: usize, head: u32) -> Result<T
 
 /// Searches `slots[lo..hi]`.
 #[inline(always)]
-pub(crate) fn seek_between(
-    slots: &[Slot],
-    mut lo: usize,
-    mut hi: usize,
-    head: u32,
-) -> Result<Tie, usize> {
-    while lo < hi {
-        let mid = (lo + hi) / 2;
-        let found = slot_head(&slots[mid]);
+pub(crate) fn seek_between(slots: &[Slot], lo: usize, hi: usize, head: u32) -> Result<Tie, usize> {
+    seek_below(&slots[..hi], lo, head)
+}
+
+/// Searches `below[lo..]`. Both ends meet where `mid` is none of the slots any more, so that the
+/// bounds check ends the search and costs nothing.
+#[inline(always)]
+fn seek_below(mut below: &[Slot], mut lo: usize, head: u32) -> Result<Tie, usize> {
+    loop {
+        let mid = (lo + below.len()) / 2;
+        let Some(slot) = below.get(mid) else { return Err(lo) };
+        let found = slot_head(slot);
         if head < found {
-            hi = mid;
+            below = &below[..mid];
         } else if head > found {
             lo = mid + 1;
         } else {
-            return Ok(Tie { lo, mid, hi });
+            return Ok(Tie { lo, mid, hi: below.len() });
         }
     }
-    Err(lo)
 }

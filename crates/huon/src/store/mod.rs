@@ -63,8 +63,6 @@ pub(crate) struct Store {
     verify: Verify,
     /// The tag of a page is that of the birth whose checksum was verified, 0 for none.
     pages: MapPages,
-    /// Length of the file in pages when last asked; it may have grown since.
-    file_pages: AtomicU32,
     upper_pages: AtomicU32,
     grow_pages: AtomicU32,
     buffers: Mutex<Vec<Buffer>>,
@@ -96,7 +94,6 @@ impl Store {
             page_bytes: parts.page_bytes,
             spill_pages: parts.spill_pages,
             verify: parts.verify,
-            file_pages: AtomicU32::new(0),
             upper_pages: AtomicU32::new(0),
             grow_pages: AtomicU32::new(0),
             buffers: Mutex::new(Vec::new()),
@@ -109,10 +106,7 @@ impl Store {
 
     /// Asks the system how long the file is.
     pub(crate) fn measure(&self) -> Result<u32> {
-        let bytes = self.storage.file_bytes()?.min(self.pages.map().bytes());
-        let pages = u32::try_from(bytes / self.page_bytes as u64).unwrap_or(u32::MAX);
-        self.file_pages.store(pages, Ordering::Relaxed);
-        Ok(pages)
+        Ok(self.pages.measured(self.storage.file_bytes()?))
     }
 
     /// Pages that the reserved address space can hold.
@@ -151,11 +145,10 @@ impl Store {
     /// The page, if it was met before: nothing but a look at its number and its tag.
     #[inline(always)]
     fn page_met(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
-        let pgno = ptr.pgno.0;
-        if pgno >= used || pgno >= self.file_pages.load(Ordering::Relaxed) {
+        if ptr.pgno.0 >= used {
             return None;
         }
-        let (page, tag) = self.pages.get(pgno)?;
+        let (page, tag) = self.pages.get(ptr.pgno.0)?;
         if tag.load(Ordering::Relaxed) == birth_tag(ptr) { Some(page) } else { None }
     }
 
@@ -163,9 +156,10 @@ impl Store {
     #[cold]
     #[inline(never)]
     fn page_unmet(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
-        let pgno = ptr.pgno.0;
-        let grown = pgno >= self.file_pages.load(Ordering::Relaxed);
-        let page = self.page_if(pgno < used && (!grown || pgno < self.measure()?), ptr)?;
+        if ptr.pgno.0 >= self.pages.in_file() {
+            self.measure()?;
+        }
+        let page = self.page_in_file(ptr, used)?;
         if self.verify != Verify::Never {
             self.meet(ptr, page)?;
         }
@@ -182,12 +176,12 @@ impl Store {
     /// How many pages of a snapshot of `used` pages have been in the file so far. A page that lies
     /// further back has the file measured when it is met.
     pub(crate) fn pages_max(&self, used: u32) -> u32 {
-        used.min(self.file_pages.load(Ordering::Relaxed))
+        used.min(self.pages.in_file())
     }
 
-    fn page_if(&self, in_range: bool, ptr: Ptr) -> Result<&[u8]> {
+    fn page_in_file(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
         match self.pages.get(ptr.pgno.0) {
-            Some((page, _)) if in_range => Ok(page),
+            Some((page, _)) if ptr.pgno.0 < used => Ok(page),
             _ => Err(damaged(ptr, Reason::OutOfRange)),
         }
     }
@@ -205,7 +199,8 @@ impl Store {
     /// The page again, checksum verified whatever was verified before: for check, copy and
     /// recovery.
     pub(crate) fn page_verified(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
-        let page = self.page_if(ptr.pgno.0 < used && ptr.pgno.0 < self.measure()?, ptr)?;
+        self.measure()?;
+        let page = self.page_in_file(ptr, used)?;
         self.meet(ptr, page)?;
         Ok(page)
     }
@@ -225,7 +220,7 @@ impl Store {
         if run.pgno.0 == 0 || last > used {
             return Err(outside());
         }
-        if last > self.file_pages.load(Ordering::Relaxed) && last > self.measure()? {
+        if last > self.pages.in_file() && last > self.measure()? {
             return Err(outside());
         }
         let bytes = self.pages.map().page(self.offset(run.pgno.0), run.bytes as usize);
@@ -274,7 +269,7 @@ impl Store {
     /// Makes the file hold all pages of a snapshot again: after a crash it may be shorter than the
     /// snapshot remembers, since its free tail was cut off later.
     pub(crate) fn cover(&self, used: u32) -> Result<()> {
-        match self.file_pages.load(Ordering::Relaxed) < used {
+        match self.pages.in_file() < used {
             true => self.grow(used, used),
             false => Ok(()),
         }
@@ -296,7 +291,7 @@ impl Store {
         let system_page = crate::os::system_page() as u64;
         let keep = if planted::is(17) { keep - 1 } else { keep };
         let keep_bytes = self.offset(keep).next_multiple_of(system_page);
-        let file_bytes = self.offset(self.file_pages.load(Ordering::Relaxed));
+        let file_bytes = self.offset(self.pages.in_file());
         if file_bytes < keep_bytes + self.offset(shrink) {
             return Ok(());
         }
@@ -377,7 +372,7 @@ impl Ground for Store {
         let upper = self.upper_pages.load(Ordering::Relaxed);
         let reserve = if frugal { 0 } else { RESERVE_PAGES.min(upper / 16) };
         let wanted = used.checked_add(reserve).ok_or(Error::MapFull)?;
-        let file_pages = self.file_pages.load(Ordering::Relaxed);
+        let file_pages = self.pages.in_file();
         match wanted {
             wanted if wanted <= file_pages => Ok(()),
             wanted if wanted <= upper => self.grow(wanted, upper),

@@ -72,7 +72,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
                 *bytes = K::encode(key.borrow(), room);
             }
             let batch = &batch[..keys.len()];
-            let whole = seat.get_batch(&tree, order, batch, &mut cells).is_ok();
+            let whole = seat.get_batch(&tree, order, batch, &mut cells).is_some();
             for (i, key) in batch.iter().enumerate() {
                 let value = match &cells[i] {
                     // Damage that one key meets is no reason to withhold those before it.

@@ -1,7 +1,7 @@
 //! What reading needs of a transaction, whichever it is.
 
 use crate::error::{Error, Result};
-use crate::page::{AnyOrder, BytesOrder, Cell, OrderKind, Tree};
+use crate::page::{AnyOrder, BytesOrder, Cell, OrderKind, PayloadKind, Tree};
 use crate::table::codec::KeyCodec;
 use crate::table::def::{Table, TableDef};
 use crate::tree::many::{self, BATCH};
@@ -115,32 +115,9 @@ impl<'t> SeatKind<'t> {
     /// The value of a key.
     #[inline]
     pub(crate) fn get(self, id: TableId, key: &[u8]) -> Result<Option<&'t [u8]>> {
-        let at_hand = match self {
-            SeatKind::Read(txn) => txn.tree_at_hand(txn.core.names.number(id)?).flatten(),
-            SeatKind::Write(_) => None,
-        };
-        let cell = match (self, at_hand) {
-            (SeatKind::Read(txn), Some(tree)) if tree.order == OrderKind::Bytes => {
-                read::get(&txn.snapshot, tree, BytesOrder, key)?
-            }
-            _ => self.cell(id, key)?,
-        };
-        match cell {
-            Some(cell) => self.value(&cell),
-            None => Ok(None),
-        }
-    }
-
-    /// The cell of a key, whatever the transaction and the order.
-    #[inline(never)]
-    fn cell(self, id: TableId, key: &[u8]) -> Result<Option<Cell<'t>>> {
-        let tree = self.tree(id)?;
-        match (self, self.order(id, &tree)?) {
-            (SeatKind::Read(txn), AnyOrder::Reversed(order)) => {
-                read::get(&txn.snapshot, &tree, order, key)
-            }
-            (SeatKind::Read(txn), order) => read::get(&txn.snapshot, &tree, order, key),
-            (SeatKind::Write(txn), order) => read::get(txn.pages(), &tree, order, key),
+        match self {
+            SeatKind::Read(txn) => txn.get(id, key),
+            SeatKind::Write(txn) => txn.get(id, key),
         }
     }
 }
@@ -153,7 +130,7 @@ impl<'t> SeatKind<'t> {
         order: AnyOrder<'_>,
         keys: &[&[u8]],
         cells: &mut [Option<Cell<'t>>; BATCH],
-    ) -> Result<()> {
+    ) -> Option<()> {
         match (self, order) {
             (SeatKind::Read(txn), AnyOrder::Bytes(order)) => {
                 many::get(&txn.snapshot, tree, order, keys, cells)
@@ -165,6 +142,39 @@ impl<'t> SeatKind<'t> {
 }
 
 impl ReadTxn {
+    /// The value of a key.
+    #[inline]
+    fn get(&self, id: TableId, key: &[u8]) -> Result<Option<&[u8]>> {
+        let number = self.core.names.number(id)?;
+        // Where most lookups go: a table at hand, keys that are bytes, and nothing wrong.
+        if let Some(Some(tree)) = self.tree_at_hand(number)
+            && tree.order == OrderKind::Bytes
+            && let Some(found) = read::glance(&self.snapshot, tree, BytesOrder, key)
+        {
+            return match found {
+                Some(cell) if cell.kind == PayloadKind::Inline => Ok(Some(cell.payload)),
+                Some(cell) => read::value(&self.snapshot, &cell),
+                None => Ok(None),
+            };
+        }
+        self.look(number, key)
+    }
+
+    /// As [`ReadTxn::get`], in every case.
+    #[inline(never)]
+    fn look(&self, number: u32, key: &[u8]) -> Result<Option<&[u8]>> {
+        let tree = self.tree(number)?.ok_or(Error::TableMissing)?;
+        let order = self.info(number)?.order.resolve(tree.order).ok_or(Error::TableKind)?;
+        let cell = match order {
+            AnyOrder::Reversed(order) => read::get(&self.snapshot, &tree, order, key)?,
+            order => read::get(&self.snapshot, &tree, order, key)?,
+        };
+        match cell {
+            Some(cell) => read::value(&self.snapshot, &cell),
+            None => Ok(None),
+        }
+    }
+
     /// A handle of the table, if it exists in this snapshot.
     ///
     /// # Errors
@@ -182,6 +192,16 @@ impl ReadTxn {
 }
 
 impl WriteTxn {
+    /// The value of a key.
+    fn get(&self, id: TableId, key: &[u8]) -> Result<Option<&[u8]>> {
+        let seat = SeatKind::Write(self);
+        let tree = seat.tree(id)?;
+        match read::get(self.pages(), &tree, seat.order(id, &tree)?, key)? {
+            Some(cell) => read::value(self.pages(), &cell),
+            None => Ok(None),
+        }
+    }
+
     /// A handle of the table, if it exists.
     ///
     /// # Errors

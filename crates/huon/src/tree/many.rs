@@ -4,32 +4,31 @@
 //! soon as it is known, and needed only after the others had their turn, so that the batch waits
 //! for memory about once a level and not once a key.
 //!
-//! A batch finds what a get of each of its keys finds. Where it fails, the error is that of one of
-//! the keys; who wants that of the first gets them one by one.
+//! A batch finds what a get of each of its keys finds. Where it fails, it does not say why: who
+//! wants to know, and what comes before the failure, gets the keys one by one.
 
-use crate::error::Result;
 use crate::os::prefetch;
 use crate::page::{Cell, KeyOrder, Leaf, Probe, Ptr, Tie, Tree};
-use crate::store::source::{PageSource, damaged};
+use crate::store::source::PageSource;
 
 /// Keys that go down together: enough to cover the way to memory; twice as many add nothing.
 pub(crate) const BATCH: usize = 16;
 /// Bytes of a found cell that are asked for before the key is compared: most cells end in them.
 const CELL_BYTES: usize = 192;
 
-/// The cells of at most [`BATCH`] keys, in their order. Costs a search of a page for each key and
-/// level, and no memory but the stack.
+/// The cells of at most [`BATCH`] keys, in their order; `None` where one could not be got. Costs a
+/// search of a page for each key and level, and no memory but the stack.
 pub(crate) fn get<'s, S: PageSource, O: KeyOrder>(
     source: &'s S,
     tree: &Tree,
     order: O,
     keys: &[&[u8]],
     cells: &mut [Option<Cell<'s>>; BATCH],
-) -> Result<()> {
+) -> Option<()> {
     assert!(keys.len() <= BATCH, "a batch that is too large");
     *cells = [None; BATCH];
     if tree.depth == 0 {
-        return Ok(());
+        return Some(());
     }
     let probe_of = |i| Probe::new(order, keys.get(i).copied().unwrap_or_default());
     let probes: [Probe<'_, O>; BATCH] = std::array::from_fn(probe_of);
@@ -48,14 +47,13 @@ fn descend<S: PageSource, O: KeyOrder>(
     level: u8,
     probes: &[Probe<'_, O>],
     ptrs: &mut [Ptr; BATCH],
-) -> Result<()> {
+) -> Option<()> {
     for (probe, ptr) in probes.iter().zip(ptrs) {
-        let branch = source.branch(*ptr, level)?;
-        let index = branch.find_steadily(probe).map_err(|reason| damaged(*ptr, reason))?;
-        *ptr = branch.child(index);
+        let branch = source.glance_branch(*ptr, level)?;
+        *ptr = branch.child(branch.find_steadily(probe).ok()?);
         source.prefetch(*ptr);
     }
-    Ok(())
+    Some(())
 }
 
 /// Looks every key up in its leaf, in two rounds: the slots, then the cells.
@@ -65,10 +63,10 @@ fn find<'s, S: PageSource, O: KeyOrder>(
     probes: &[Probe<'_, O>],
     ptrs: &[Ptr; BATCH],
     cells: &mut [Option<Cell<'s>>; BATCH],
-) -> Result<()> {
+) -> Option<()> {
     let mut guesses: [Option<(Leaf<'s>, Tie)>; BATCH] = [None; BATCH];
     for ((probe, ptr), guess) in probes.iter().zip(ptrs).zip(&mut guesses) {
-        let leaf = source.leaf(*ptr)?;
+        let leaf = source.glance_leaf(*ptr)?;
         if let Some(tie) = leaf.guess(probe) {
             let bytes = leaf.guessed_bytes(tie);
             prefetch(&bytes[..bytes.len().min(CELL_BYTES)]);
@@ -77,8 +75,8 @@ fn find<'s, S: PageSource, O: KeyOrder>(
     }
     for (i, probe) in probes.iter().enumerate() {
         if let Some((leaf, tie)) = guesses[i] {
-            cells[i] = leaf.get_at(probe, tie).map_err(|reason| damaged(ptrs[i], reason))?;
+            cells[i] = leaf.get_at(probe, tie).ok()?;
         }
     }
-    Ok(())
+    Some(())
 }

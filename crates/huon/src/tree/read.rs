@@ -21,7 +21,7 @@ pub(crate) fn get<'s, S: PageSource, O: KeyOrder>(
 /// As [`get`]; `None` where anything is wrong. That errors are made elsewhere is what makes it
 /// fast: each that could be made here costs all lookups registers.
 #[inline(always)]
-fn glance<'s, S: PageSource, O: KeyOrder>(
+pub(crate) fn glance<'s, S: PageSource, O: KeyOrder>(
     source: &'s S,
     tree: &Tree,
     order: O,

@@ -22,6 +22,7 @@ fn pair<O: KeyOrder>(case: &Case<O>, a: &[u8], b: &[u8]) {
         assert_eq!((joined.as_slice(), lead.len()), (a, n.min(a.len())));
         assert_eq!(Probe::new(order, a).head(n), order.head(a, n));
     }
+    prefix_as_a_number(case, a, b);
     if order.compare(a, b) != Ordering::Less {
         return;
     }
@@ -35,6 +36,22 @@ fn pair<O: KeyOrder>(case: &Case<O>, a: &[u8], b: &[u8]) {
         let shorter = order.lead(separator, separator.len() - 1);
         assert!(!apart(shorter), "{shorter:x?} would do between {a:x?} and {b:x?}");
     }
+}
+
+/// The first bytes of `b`, in key order, at the end of a page: `a` compares with them as with any
+/// key.
+fn prefix_as_a_number<O: KeyOrder>(case: &Case<O>, a: &[u8], b: &[u8]) {
+    let order = case.order;
+    for n in 0..=b.len().min(8) {
+        let lead = order.lead(b, n);
+        let mut tail = [0x5A; 8];
+        tail[8 - n..].copy_from_slice(lead);
+        let known = order.has_heads() && n > 0 && a.len() >= n;
+        let expected = order.compare(order.lead(a, n), lead);
+        let compared = Probe::new(order, a).compare_lead(&tail, n);
+        assert_eq!(compared, known.then_some(expected), "{a:x?} {lead:x?}");
+    }
+    assert_eq!(Probe::new(order, a).compare_lead(&[0; 8], 9), None);
 }
 
 fn all_pairs<O: KeyOrder>(case: &Case<O>, keys: &[Vec<u8>]) -> u64 {
