@@ -133,7 +133,7 @@ impl<'p> Leaf<'p> {
     }
 
     /// Takes off the first slot; its record.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_first(&mut self) -> Option<Result<Cell<'p>, Reason>> {
         let (slot, rest) = self.slots.split_first()?;
         self.slots = rest;
@@ -141,7 +141,7 @@ impl<'p> Leaf<'p> {
     }
 
     /// Takes off the last slot; its record.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_last(&mut self) -> Option<Result<Cell<'p>, Reason>> {
         let (slot, rest) = self.slots.split_last()?;
         self.slots = rest;

@@ -6,7 +6,7 @@ use std::ops::{Bound, RangeBounds};
 
 use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
-use crate::page::{AnyOrder, Cell, OrderKind, Tree};
+use crate::page::{AnyOrder, Cell, OrderKind, PayloadKind, Tree};
 use crate::store::pages::Pages;
 use crate::store::snapshot::Snapshot;
 use crate::store::source::PageSource;
@@ -77,7 +77,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
         Ok(Range { seat, leaves, items: Items::new(), is_main, types: PhantomData })
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, forward: bool) -> Result<Option<Record<'t, K, V>>> {
         loop {
             let cell = match forward {
@@ -85,10 +85,15 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
                 false => self.items.next_back(|| self.leaves.next_back())?,
             };
             let Some(cell) = cell else { return Ok(None) };
-            // The main table's iterators pass over the records of named tables.
-            if let Some(value) = self.seat.value(&cell)? {
-                return Ok(Some((K::decode(cell.key)?, V::decode(value)?)));
-            }
+            let value = match cell.kind {
+                PayloadKind::Inline => cell.payload,
+                _ => match self.seat.value(&cell)? {
+                    Some(value) => value,
+                    // The main table's iterators pass over the records of named tables.
+                    None => continue,
+                },
+            };
+            return Ok(Some((K::decode(cell.key)?, V::decode(value)?)));
         }
     }
 }

@@ -237,7 +237,7 @@ impl<'t, K: KeyCodec, V: Codec> IntoIterator for &Leaf<'t, K, V> {
 impl<'t, K: KeyCodec, V: Codec> Iterator for LeafIter<'t, K, V> {
     type Item = Result<Record<'t, K, V>>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         let cell = self.leaf.items.take_first()?;
         Some(cell.and_then(|cell| self.leaf.record(cell)))
@@ -250,7 +250,7 @@ impl<'t, K: KeyCodec, V: Codec> Iterator for LeafIter<'t, K, V> {
 }
 
 impl<K: KeyCodec, V: Codec> DoubleEndedIterator for LeafIter<'_, K, V> {
-    #[inline]
+    #[inline(always)]
     fn next_back(&mut self) -> Option<Self::Item> {
         let cell = self.leaf.items.take_last()?;
         Some(cell.and_then(|cell| self.leaf.record(cell)))

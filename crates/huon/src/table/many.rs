@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 
 use crate::error::Result;
+use crate::page::PayloadKind;
 use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
 use crate::table::txn::Txn;
@@ -77,6 +78,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
                 let value = match &cells[i] {
                     // Damage that one key meets is no reason to withhold those before it.
                     _ if !whole => seat.get(self.id, key)?,
+                    Some(cell) if cell.kind == PayloadKind::Inline => Some(cell.payload),
                     Some(cell) => seat.value(cell)?,
                     None => None,
                 };

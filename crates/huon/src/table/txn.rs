@@ -103,8 +103,9 @@ impl<'t> SeatKind<'t> {
         }
     }
 
-    /// The value of a cell; `None` for the record of a table.
-    #[inline]
+    /// The value of a cell; `None` for the record of a table. Who expects the value in the cell
+    /// looks there first.
+    #[inline(never)]
     pub(crate) fn value(self, cell: &Cell<'t>) -> Result<Option<&'t [u8]>> {
         match self {
             SeatKind::Read(txn) => read::value(&txn.snapshot, cell),

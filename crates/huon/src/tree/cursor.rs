@@ -48,14 +48,14 @@ impl<'s> Stretch<'s> {
     }
 
     /// Takes the first item off.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_first(&mut self) -> Option<Result<Cell<'s>>> {
         let cell = self.items.take_first()?;
         Some(cell.map_err(|reason| self.damaged(reason)))
     }
 
     /// Takes the last item off.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_last(&mut self) -> Option<Result<Cell<'s>>> {
         let cell = self.items.take_last()?;
         Some(cell.map_err(|reason| self.damaged(reason)))
@@ -176,25 +176,25 @@ impl<'s> Items<'s> {
 
     /// The next item from the front; `more` gives the items of the next leaf. Costs a look at one
     /// slot and one cell, and once in a leaf the step to it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(
         &mut self,
         more: impl FnOnce() -> Result<Option<Stretch<'s>>>,
     ) -> Result<Option<Cell<'s>>> {
         if self.front.is_empty() {
-            self.front = self.next_leaf(more)?.unwrap_or(Stretch::NONE);
+            fill(&mut self.front, &mut self.back, more)?;
         }
         self.front.take_first().transpose()
     }
 
     /// The next item from the back; `more` gives the items of the next leaf.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_back(
         &mut self,
         more: impl FnOnce() -> Result<Option<Stretch<'s>>>,
     ) -> Result<Option<Cell<'s>>> {
         if self.back.is_empty() {
-            self.back = self.next_leaf_back(more)?.unwrap_or(Stretch::NONE);
+            fill(&mut self.back, &mut self.front, more)?;
         }
         self.back.take_last().transpose()
     }
@@ -224,6 +224,17 @@ impl<'s> Items<'s> {
     pub(crate) fn put_back_back(&mut self, rest: Stretch<'s>) {
         self.back = rest;
     }
+}
+
+/// Puts the next leaf at hand for an end that has nothing at hand.
+#[inline(never)]
+fn fill<'s>(
+    this: &mut Stretch<'s>,
+    other: &mut Stretch<'s>,
+    more: impl FnOnce() -> Result<Option<Stretch<'s>>>,
+) -> Result<()> {
+    *this = take_leaf(this, other, more)?.unwrap_or(Stretch::NONE);
+    Ok(())
 }
 
 /// What this end has at hand, else the next leaf, else what the other end has left.
