@@ -29,6 +29,7 @@ const BINARIES: [(&[&str], &[&str]); 2] = [
     (
         &["-p", "huon", "--lib"],
         &[
+            "os::map_pages::",
             "page::tests::branch::every_insertion_order",
             "page::tests::divide::every_pair",
             "page::tests::hostile::false_sums",
