@@ -553,6 +553,16 @@ impl Board {
         Ok(None)
     }
 
+    /// How many ids the last flush made durable: a hint of how many commit at the same time. 0 if
+    /// that is not known, or a flush is going on.
+    pub(crate) fn served_by_last_flush(&self) -> u64 {
+        let durable = self.durable();
+        match self.load(PLAN_MARK) == durable.0 {
+            true => durable.txnid().saturating_sub(self.load(PLAN_PREDECESSOR)),
+            false => 0,
+        }
+    }
+
     /// P4: the meta of a candidate never goes where the durable one lies, nor does an older one.
     fn check_plan(&self, plan: &Plan) -> Result<()> {
         let durable = self.durable_info();

@@ -71,7 +71,7 @@ pub(crate) use shm::RealShared;
 #[cfg(any(test, feature = "simulation"))]
 pub use sim::{Event, SimDisk, sealed_image};
 pub(crate) use slots::{Slot, Slots};
-pub(crate) use word::{Word, pause};
+pub(crate) use word::{Word, pause, spin};
 
 /// Names a file whatever its path: device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,11 +10,11 @@
 //! it stays in flight and protected as a dead flusher's would, and the next flush, which has to
 //! finish it first, carries its own pages along. So such commits cost one flush each.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::os::{Durable, Mark, Plan};
+use crate::os::{self, Durable, Mark, Plan};
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Txnid, meta_checksum};
 use crate::planted;
 use crate::txn::commit::FLUSH_LOOK;
@@ -23,6 +23,11 @@ use crate::txn::{Core, Release};
 /// At most so many bytes since the durable snapshot go out with their meta in one flush.
 /// (Models have both kinds of flushes with few pages.)
 pub(crate) const ONE_FLUSH_BYTES_MAX: u64 = if cfg!(shuttle) { 1 << 11 } else { 1 << 20 };
+
+/// So long a flusher lingers for one commit more: to be woken and to commit takes about as much.
+const LINGER: Duration = Duration::from_micros(60);
+/// Commits that a flusher lingers for at most: others may commit all the time and wait for nothing.
+const LINGER_COMMITS: u64 = 8;
 
 /// Whether a flush point ends with the flush of its meta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +62,7 @@ impl Core {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             match self.try_flusher()? {
                 Some(_role) => {
+                    self.linger();
                     self.flush_newest(meta)?;
                     if !self.is_flushed(txnid, meta) {
                         // Trying again would lead here for ever.
@@ -67,7 +73,7 @@ impl Core {
                 None if left.is_some_and(|left| left.is_zero()) => return Ok(false),
                 None => {
                     reach(Point::FlushAwaited);
-                    // Who has to wait anyway gets the next flush's pages under way.
+                    // What the next flush finds on its way needs less waiting for.
                     if !std::mem::replace(&mut has_waited, true) {
                         self.store.storage.start_writing();
                     }
@@ -75,6 +81,22 @@ impl Core {
                     board.wait_bell(bell, nap, Some(txnid));
                 }
             }
+        }
+    }
+
+    /// Lets those commit again whom the last flush has set free, so that they share the next one:
+    /// until they are as many, or no more come. Who committed alone last time waits for nobody.
+    fn linger(&self) {
+        let board = &self.store.board;
+        let served = board.served_by_last_flush().min(LINGER_COMMITS);
+        let enough = board.durable().txnid().saturating_add(served);
+        let mut seen = board.sealed();
+        if seen.txnid() >= enough {
+            return;
+        }
+        self.store.storage.start_writing();
+        while seen.txnid() < enough && os::spin(LINGER, || board.sealed() != seen) {
+            seen = board.sealed();
         }
     }
 
