@@ -83,6 +83,8 @@ struct Queue {
     waiting: u32,
     /// Released to those who wait: who comes anew queues behind them.
     handed: bool,
+    /// Somebody came, found it closed, and went.
+    turned_away: bool,
 }
 
 impl Queue {
@@ -179,7 +181,12 @@ impl Role {
                 self.word(ROLE_SINCE).store(clock::now_ms(), Ordering::Relaxed);
                 self.word(ROLE_THREAD).store(u64::from(clock::thread_id()), Ordering::Relaxed);
             }
-            Ok(None) | Err(_) => self.leave_queue(),
+            Ok(None) | Err(_) => {
+                // Whom this attempt turned away may wait for a flush now, and nobody has the role.
+                if self.leave_queue() && self.kind == RoleKind::Flusher {
+                    self.board().ring_next();
+                }
+            }
         }
         acquired
     }
@@ -206,6 +213,7 @@ impl Role {
             }
             queue.waiting -= 1;
             if !ours {
+                queue.turned_away = true;
                 return false;
             }
             queue.handed = false;
@@ -215,7 +223,8 @@ impl Role {
         true
     }
 
-    fn leave_queue(&self) {
+    /// Whether somebody was turned away meanwhile.
+    fn leave_queue(&self) -> bool {
         let mut queue = self.lock_queue();
         assert!(queue.busy, "a role is released once");
         queue.busy = false;
@@ -224,6 +233,7 @@ impl Role {
         if queue.handed {
             self.turn.notify_one();
         }
+        std::mem::take(&mut queue.turned_away)
     }
 
     // ---- the word
