@@ -1,6 +1,6 @@
 //! Stat: the numbers add up, and the holders are the right ones.
 
-use huon::{Bytes, Durability, Env, HeldBy, Stat, TableDef, U64};
+use huon::{Bytes, Durability, Env, HeldBy, Holder, Stat, TableDef, U64};
 
 const T: TableDef<U64, Bytes> = TableDef::new("t");
 
@@ -41,6 +41,16 @@ fn all_space_is_accounted_for() {
     }
 }
 
+/// The same holders, whenever they are looked at.
+fn ageless(mut holders: Vec<Holder>) -> Vec<Holder> {
+    for holder in &mut holders {
+        if let HeldBy::Reader(reader) = &mut holder.by {
+            reader.age_ms = 0;
+        }
+    }
+    holders
+}
+
 #[test]
 fn a_reader_holds_what_it_sees_and_no_more() {
     let dir = tempfile::tempdir().unwrap();
@@ -56,7 +66,7 @@ fn a_reader_holds_what_it_sees_and_no_more() {
     let holder = stat.holders.iter().find(|h| matches!(h.by, HeldBy::Reader(_))).unwrap();
     assert_eq!((holder.txnid, holder.pages), (reader.id(), seen));
     assert_eq!((holder.alone_pages, stat.held_pages), (seen, seen));
-    assert_eq!(env.holders().unwrap(), stat.holders);
+    assert_eq!(ageless(env.holders().unwrap()), ageless(stat.holders));
     drop(reader);
     let stat = env.stat().unwrap();
     assert_eq!(stat.held_pages, 0);
