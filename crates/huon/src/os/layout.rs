@@ -51,11 +51,13 @@ pub(super) const FLUSHER: usize = 3 * LINE;
 /// Who holds the role (`ClientId::word`); 0 for nobody.
 pub(super) const ROLE_HOLDER: usize = 0;
 pub(super) const ROLE_SINCE: usize = 1;
-/// Not 0 while some client sleeps on the holder's word.
+/// Not 0 while some client sleeps until the bell rings.
 pub(super) const ROLE_WAITERS: usize = 2;
 pub(super) const ROLE_THREAD: usize = 3;
 /// Who had the role last, or has it.
 pub(super) const ROLE_LAST: usize = 4;
+/// Raised with each wake of those who wait: what they sleep on.
+pub(super) const ROLE_BELL: usize = 5;
 
 pub(super) const PUBLISHED: usize = 4 * LINE;
 pub(super) const SEALED: usize = 5 * LINE;

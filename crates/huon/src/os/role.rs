@@ -256,12 +256,17 @@ impl Role {
                 spin(SPIN, || self.word(ROLE_HOLDER).load(Ordering::Acquire) != holder);
                 continue;
             }
+            // Before the note: who finds and clears it rings afterwards, and we do not sleep, even
+            // if the same holder is back by then.
+            let bell = self.word(ROLE_BELL).load(Ordering::Acquire);
             self.word(ROLE_WAITERS).store(1, Ordering::Relaxed);
-            // Pairs with the fence of `leave_word`: it sees us, or the kernel sees that the word
-            // changed.
+            // Pairs with the fence of `leave_word`: it sees the note, or we that the role is free.
             fence(Ordering::SeqCst);
+            if let Attempt::Taken(acquired) = self.attempt()? {
+                return Ok(Some(acquired));
+            }
             let nap = if planted::is(102) { left } else { left.min(LOOK_AGAIN) };
-            self.board().shared().wait(self.at + ROLE_HOLDER, holder, nap, ANY_MARK);
+            self.board().shared().wait(self.at + ROLE_BELL, bell, nap, ANY_MARK);
         }
     }
 
@@ -312,7 +317,8 @@ impl Role {
         if self.word(ROLE_WAITERS).load(Ordering::Relaxed) != 0 {
             self.word(ROLE_WAITERS).store(0, Ordering::Relaxed);
             self.give_way.store(true, Ordering::Relaxed);
-            self.board().shared().wake(self.at + ROLE_HOLDER, Wake::All);
+            self.word(ROLE_BELL).fetch_add(1, Ordering::AcqRel);
+            self.board().shared().wake(self.at + ROLE_BELL, Wake::All);
         }
     }
 
