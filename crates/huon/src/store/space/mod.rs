@@ -343,6 +343,8 @@ impl Space {
         // to be sorted then.
         let (mut free, mut freed, mut held) = (Vec::new(), Vec::new(), Vec::new());
         free.try_reserve_exact(items.len())?;
+        freed.try_reserve_exact(items.len())?;
+        held.try_reserve_exact(items.len())?;
         for item in items {
             // P8, F3: nothing that was freed under this id is judged, let alone taken, under it.
             // Only a damaged list says otherwise.
@@ -350,7 +352,7 @@ impl Space {
                 return Err(Error::corrupt(item.pgno, Reason::Space.text()));
             }
             if item.is_chain() || protected.holds(item.birth, item.freed) {
-                held.try_push(item)?;
+                held.push(item);
                 continue;
             }
             debug_assert!(
@@ -360,7 +362,7 @@ impl Space {
             let run = FreeRun { pgno: item.pgno, pages: item.page_count(), freed: item.freed };
             match run.freed {
                 0 => free.push(run),
-                _ => freed.try_push(run)?,
+                _ => freed.push(run),
             }
         }
         self.pool.add(free)?;

@@ -40,6 +40,9 @@ pub(super) fn merge<T: Run>(into: Vec<T>, mut more: Vec<T>) -> Result<Vec<T>> {
         return Ok(into);
     }
     more.sort_unstable_by_key(T::first);
+    if into.is_empty() {
+        return joined(more);
+    }
     let mut all: Vec<T> = Vec::new();
     all.try_reserve_exact(into.len() + more.len())?;
     let mut rest = &into[..];
@@ -51,6 +54,23 @@ pub(super) fn merge<T: Run>(into: Vec<T>, mut more: Vec<T>) -> Result<Vec<T>> {
     }
     push_all(&mut all, rest)?;
     Ok(all)
+}
+
+/// The same runs, which are in order, with those joined that can be one.
+fn joined<T: Run>(mut runs: Vec<T>) -> Result<Vec<T>> {
+    let mut last = 0;
+    for i in 1..runs.len() {
+        let next = runs[i];
+        if runs[last].end() > next.first() {
+            return Err(twice(next.first()));
+        }
+        if !runs[last].absorb(&next) {
+            last += 1;
+            runs[last] = next;
+        }
+    }
+    runs.truncate(last + 1);
+    Ok(runs)
 }
 
 /// Appends a stretch that is in order; there is room. Only its first run can meet the last one.
