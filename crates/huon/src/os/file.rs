@@ -33,8 +33,8 @@ use crate::planted;
 const LOCK_BYTE: i64 = 1 << 62;
 /// The most that one system call is asked to write, so that a signal or a kill is not kept waiting.
 const WRITE_BYTES_MAX: usize = 16 << 20;
-/// The most parts that one system call is given: 4 KiB of stack.
-const WRITE_PARTS_MAX: usize = 256;
+/// The most parts that one system call is given: their list is made anew for each call.
+const WRITE_PARTS_MAX: usize = 32;
 /// The pieces a file grows in where the file system cannot allocate: small, so that a disk that
 /// fills up is noticed before much is written in vain.
 const GROW_PIECE_BYTES: u64 = 256 << 10;
