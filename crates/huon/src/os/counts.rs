@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct IoCounts {
     /// Flushes.
     pub(crate) syncs: u64,
-    /// Calls of `Storage::write_at`; each writes one stretch of the file.
+    /// Calls of `Storage::write_at` and `store_at`; each writes one stretch of the file.
     pub(crate) writes: u64,
     /// Bytes of those writes. What a growth writes is not in it.
     pub(crate) written_bytes: u64,

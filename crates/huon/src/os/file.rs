@@ -25,6 +25,7 @@ use super::counts::{Counters, IoCounts};
 use super::fork::{self, OwnFile};
 use super::locks::{self, Hold, Way};
 use super::map::Map;
+use super::write_map::WriteMap;
 use super::{Identity, Storage, parts_bytes, past_end};
 use crate::error::{Error, Result};
 use crate::planted;
@@ -67,6 +68,7 @@ pub(crate) struct RealFile {
     path: PathBuf,
     writable: bool,
     map: Arc<Map>,
+    write_map: WriteMap,
     /// The length when it was last asked for or changed here; a hint that saves a system call a
     /// write.
     known_bytes: AtomicU64,
@@ -98,6 +100,7 @@ impl RealFile {
             path: path.to_owned(),
             writable: !options.read_only,
             map,
+            write_map: WriteMap::default(),
             known_bytes: AtomicU64::new(stat.len()),
             counters: Counters::default(),
             way,
@@ -223,6 +226,20 @@ impl Storage for RealFile {
         self.check_end(offset, bytes)?;
         write_parts(parts, offset, |slices, at| pwritev(&self.file, slices, at))
             .map_err(|e| self.error_at("write", offset, e))?;
+        self.counters.wrote(bytes);
+        Ok(())
+    }
+
+    fn store_at(&self, parts: &[&[u8]], offset: u64) -> Result<()> {
+        self.must_write()?;
+        let bytes = parts_bytes(parts);
+        self.check_end(offset, bytes)?;
+        let file_bytes = self.known_bytes.load(Ordering::Relaxed);
+        // SAFETY: the parts end inside the file, as was checked just now; the writer alone makes it
+        // shorter, and pages that anybody sees are not written (the argument of `map.rs`).
+        if !unsafe { self.write_map.store(&self.file, file_bytes, parts, offset) } {
+            return self.write_at(parts, offset);
+        }
         self.counters.wrote(bytes);
         Ok(())
     }
@@ -457,7 +474,7 @@ fn cannot_allocate(e: &io::Error) -> bool {
 /// Not `posix_fallocate`: where the file system cannot, some C libraries write one byte a block
 /// instead.
 #[cfg(target_os = "linux")]
-fn allocate(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
+pub(super) fn allocate(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
     let (offset, bytes) = (off_t(offset)?, off_t(bytes)?);
     loop {
         // SAFETY: the descriptor is open; the call touches no memory of ours.

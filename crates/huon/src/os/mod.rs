@@ -46,6 +46,7 @@ mod slots;
 #[cfg(test)]
 mod testing;
 mod word;
+mod write_map;
 
 pub(crate) use anon::system_page;
 pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, Start};
@@ -91,6 +92,12 @@ pub(crate) trait Storage: Send + Sync {
     /// Writes all parts, one after another, from `offset`. Never extends the file: that is an
     /// error, and nothing is written. After another error any of the parts may have been written.
     fn write_at(&self, parts: &[&[u8]], offset: u64) -> Result<()>;
+    /// As [`Storage::write_at`], where it can be through a view of the file: cheaper for pages that
+    /// were in memory not long ago and will not be flushed soon, dearer for others. Only for the
+    /// writer, who knows that nobody makes the file shorter.
+    fn store_at(&self, parts: &[&[u8]], offset: u64) -> Result<()> {
+        self.write_at(parts, offset)
+    }
     /// Flushes contents and length (`fdatasync`). A failure is final: see `Error::Poisoned`.
     fn sync(&self) -> Result<()>;
     /// Has the system begin to write out what it has not yet, and waits for nothing. A hint: it

@@ -266,6 +266,11 @@ impl Store {
         }
     }
 
+    /// Whether this client has read or written a page of this number: it was in memory once.
+    pub(crate) fn was_met(&self, pgno: u32) -> bool {
+        self.pages.get(pgno).is_some_and(|(_, tag)| tag.load(Ordering::Relaxed) != 0)
+    }
+
     /// Makes the file hold all pages of a snapshot again: after a crash it may be shorter than the
     /// snapshot remembers, since its free tail was cut off later.
     pub(crate) fn cover(&self, used: u32) -> Result<()> {

@@ -47,6 +47,15 @@ impl Hasher for PgnoHasher {
     }
 }
 
+/// How buffered pages go to the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outlet {
+    /// Written: the best way to a flush that comes soon, and for many pages.
+    Call,
+    /// Stored through a view of the file, where that is possible and they were in memory before.
+    View,
+}
+
 struct Dirty {
     buffer: Buffer,
     level: usize,
@@ -328,7 +337,7 @@ impl Pages {
             return Ok(());
         }
         self.counts.spills += 1;
-        self.write_dirty(Vec::new(), true)?;
+        self.write_dirty(Vec::new(), Outlet::Call, true)?;
         reach(Point::Spilled);
         Ok(())
     }
@@ -336,7 +345,7 @@ impl Pages {
     /// Hands every buffered page to the system, in page order and coalesced. The one way out for
     /// pages.
     /// `on`: the transaction goes on after it.
-    fn write_dirty(&mut self, chunks: Vec<(Ptr, Vec<u8>)>, on: bool) -> Result<()> {
+    fn write_dirty(&mut self, chunks: Vec<(Ptr, Vec<u8>)>, outlet: Outlet, on: bool) -> Result<()> {
         let mut out: Vec<(u32, usize, Buffer)> = Vec::new();
         out.try_reserve_exact(self.dirty.len() + chunks.len())?;
         let mut scratch = self.store.buffer()?;
@@ -354,7 +363,7 @@ impl Pages {
             self.store.seal.stamp(buffer);
         }
         self.counts.written_bytes += (out.len() * self.page_bytes()) as u64;
-        let written = self.write_sorted(&out);
+        let written = self.write_sorted(&out, outlet);
         self.lost |= written.is_err();
         self.store.recycle(scratch);
         for (pgno, level, buffer) in out {
@@ -368,7 +377,7 @@ impl Pages {
         written
     }
 
-    fn write_sorted(&self, pages: &[(u32, usize, Buffer)]) -> Result<()> {
+    fn write_sorted(&self, pages: &[(u32, usize, Buffer)], outlet: Outlet) -> Result<()> {
         // P7: the id is raised before its first page is written, and never lowered.
         if self.store.board.issued() < self.txnid.0 {
             return Err(Error::corrupt_file("the lock file's last id has been lowered (P7)"));
@@ -381,7 +390,12 @@ impl Pages {
                 .count();
             let (now, later) = rest.split_at(consecutive);
             let parts = collected(now.iter().map(|page| &*page.2))?;
-            self.store.storage.write_at(&parts, u64::from(first) * self.page_bytes() as u64)?;
+            let offset = u64::from(first) * self.page_bytes() as u64;
+            let met = || now.iter().all(|page| self.store.was_met(page.0));
+            match outlet {
+                Outlet::View if met() => self.store.storage.store_at(&parts, offset)?,
+                _ => self.store.storage.write_at(&parts, offset)?,
+            }
             rest = later;
         }
         Ok(())
@@ -440,14 +454,18 @@ impl Pages {
     }
 
     /// Writes all that is left and closes the free space: the pages' part of a seal.
-    pub(crate) fn seal(mut self, shrink: Shrink) -> Result<(SealedSpace, PagesCounts)> {
+    pub(crate) fn seal(
+        mut self,
+        shrink: Shrink,
+        outlet: Outlet,
+    ) -> Result<(SealedSpace, PagesCounts)> {
         assert_eq!(self.level(), 0, "W3: sealed inside a nested level");
         let nothing = Space::new(self.txnid, self.base_used, self.base_used, Vec::new());
         let space = std::mem::replace(&mut self.space, nothing);
         let mut counts = PagesCounts { space: space.counts, ..self.counts() };
         let mut sealed = space.seal(&*self.store, self.page_bytes(), shrink)?;
         counts.space.chunks_written = sealed.chunks.len() as u64;
-        self.write_dirty(std::mem::take(&mut sealed.chunks), false)?;
+        self.write_dirty(std::mem::take(&mut sealed.chunks), outlet, false)?;
         counts.written_bytes = self.counts.written_bytes;
         Ok((sealed, counts))
     }

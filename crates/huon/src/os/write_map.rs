@@ -1,0 +1,164 @@
+//! The writer's view of the data file: what nobody will flush soon is stored through it, without a
+//! system call.
+//!
+//! 1. A store cannot fail. It is made only in files of systems where a block that a file has stays
+//!    where it is (ext4, tmpfs: no copy-on-write, no extents that files share), and only below a
+//!    length up to which every block was allocated.
+//! 2. Its address does not leave this module. A stray pointer of the process can hit it all the
+//!    same, so it exists only where commits are lazy.
+//! 3. A forked child does not inherit it.
+//!
+//! A page that is not in memory is read from the disk before it is written over, which is in vain.
+//! So who stores knows that it was there not long ago.
+
+use std::fs::File;
+use std::sync::{Mutex, PoisonError};
+
+#[cfg(target_os = "linux")]
+use linux::View;
+
+/// A view that is opened when it is first wanted.
+#[derive(Default)]
+pub(super) struct WriteMap {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Unasked,
+    /// Not in this file.
+    Refused,
+    #[cfg(target_os = "linux")]
+    Open(View),
+}
+
+impl WriteMap {
+    /// Stores all `parts`, one after another, from `offset` of the file, which is at least
+    /// `file_bytes` long. `false`: that is not possible here, and nothing was stored.
+    ///
+    /// # Safety
+    /// The parts end below `file_bytes`, nobody makes the file shorter, and nobody writes these
+    /// bytes or looks at them meanwhile.
+    #[cfg(target_os = "linux")]
+    pub(super) unsafe fn store(
+        &self,
+        file: &File,
+        file_bytes: u64,
+        parts: &[&[u8]],
+        mut offset: u64,
+    ) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let view = match &*state {
+            State::Refused => return false,
+            State::Open(view) if file_bytes <= view.bytes() => view,
+            _ => {
+                let first = matches!(*state, State::Unasked);
+                let view = View::open(file, file_bytes, first);
+                *state = view.map_or(State::Refused, State::Open);
+                match &*state {
+                    State::Open(view) => view,
+                    _ => return false,
+                }
+            }
+        };
+        for part in parts {
+            // SAFETY: the view reaches as far as the file, and the caller answers for the rest.
+            unsafe { view.store(offset, part) };
+            offset += part.len() as u64;
+        }
+        true
+    }
+
+    /// Not known to be possible on this system.
+    ///
+    /// # Safety
+    /// None is needed.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) unsafe fn store(&self, _: &File, _: u64, _: &[&[u8]], _: u64) -> bool {
+        false
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
+    use std::ptr::NonNull;
+
+    use super::super::file::allocate;
+
+    /// What `statfs` calls the file systems of invariant 1.
+    const EXT4: i64 = 0xEF53;
+    const TMPFS: i64 = 0x0102_1994;
+    /// No view is smaller, so that a file that grows has a new one now and then only.
+    const VIEW_BYTES_MIN: u64 = 64 << 20;
+
+    /// A shared mapping that may be written.
+    pub(super) struct View {
+        base: NonNull<u8>,
+        bytes: usize,
+    }
+
+    // SAFETY: an address and a length; what is done with them is for the callers of `store`.
+    unsafe impl Send for View {}
+
+    impl View {
+        /// A view that reaches past the end of a file of `file_bytes`. `check`: the file may have
+        /// holes, as copies have that leave out zeros; they are filled. `None`: not here.
+        pub(super) fn open(file: &File, file_bytes: u64, check: bool) -> Option<View> {
+            let filled = !check || is_steady(file) && allocate(file, 0, file_bytes).is_ok();
+            let bytes = file_bytes.max(VIEW_BYTES_MIN).checked_next_power_of_two()?;
+            let bytes = isize::try_from(bytes).ok().filter(|_| filled)?.cast_unsigned();
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+            // SAFETY: a new mapping at an address of the system's choice touches no memory that is
+            // in use.
+            let base = unsafe {
+                libc::mmap(std::ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), 0)
+            };
+            if base == libc::MAP_FAILED {
+                return None;
+            }
+            let view = View { base: NonNull::new(base.cast())?, bytes };
+            // SAFETY: the range is the mapping just made.
+            let kept_back = unsafe { libc::madvise(base, bytes, libc::MADV_DONTFORK) };
+            (kept_back == 0).then_some(view)
+        }
+
+        pub(super) fn bytes(&self) -> u64 {
+            self.bytes as u64
+        }
+
+        /// # Safety
+        /// `part` at `offset` ends inside the view and inside the file, and nobody else writes
+        /// these bytes or looks at them now.
+        pub(super) unsafe fn store(&self, offset: u64, part: &[u8]) {
+            debug_assert!(offset + part.len() as u64 <= self.bytes());
+            // SAFETY: the range lies in the mapping and in the file (the caller), where every block
+            // is allocated; a part is memory of the caller's own.
+            unsafe {
+                let to = self.base.as_ptr().add(offset as usize);
+                std::ptr::copy_nonoverlapping(part.as_ptr(), to, part.len());
+            }
+        }
+    }
+
+    impl Drop for View {
+        fn drop(&mut self) {
+            // SAFETY: the mapping is ours, and no reference into it was ever made.
+            unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+        }
+    }
+
+    /// Whether a store into an allocated block of the file needs nothing that could be refused.
+    fn is_steady(file: &File) -> bool {
+        // SAFETY: a `statfs` is numbers, for which zeros are values.
+        let mut stat: libc::statfs = unsafe { std::mem::zeroed() };
+        // SAFETY: the descriptor is open, and `stat` has room for what is written.
+        let asked = unsafe { libc::fstatfs(file.as_raw_fd(), &mut stat) };
+        #[allow(clippy::unnecessary_cast)] // The type differs between architectures.
+        let kind = stat.f_type as i64;
+        asked == 0 && [EXT4, TMPFS].contains(&kind)
+    }
+}
