@@ -3,7 +3,7 @@
 
 use super::types::Reason;
 use crate::planted;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use twox_hash::XxHash3_64;
 
 /// Seals pages of one file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,13 +14,13 @@ pub(crate) struct Seal {
 impl Seal {
     /// The seal of the file with that uuid.
     pub(crate) fn new(uuid: &[u8; 16]) -> Seal {
-        Seal { seed: xxh3_64_with_seed(uuid, 0) }
+        Seal { seed: XxHash3_64::oneshot(uuid) }
     }
 
     /// The checksum that the page should carry: over all bytes behind it.
     pub(crate) fn compute(self, page: &[u8]) -> u64 {
         let end = if planted::is(6) { page.len() - 8 } else { page.len() };
-        xxh3_64_with_seed(page.get(8..end).unwrap_or(&[]), self.seed)
+        XxHash3_64::oneshot_with_seed(self.seed, page.get(8..end).unwrap_or(&[]))
     }
 
     /// Writes the checksum into the page; any later change of the page breaks it.
@@ -39,7 +39,7 @@ impl Seal {
 
     /// The checksum of a large value: over its bytes, not over the padding of its last page.
     pub(crate) fn run(self, bytes: &[u8]) -> u64 {
-        xxh3_64_with_seed(bytes, self.seed)
+        XxHash3_64::oneshot_with_seed(self.seed, bytes)
     }
 }
 

@@ -194,27 +194,15 @@ fn a_growth_that_fails_halfway_is_cut_back() {
     assert_eq!(file.counts().grows, 1);
 }
 
-#[test]
-fn a_full_disk_is_an_error_of_growing_and_of_nothing_else() {
-    let test = this!("a_full_disk_is_an_error_of_growing_and_of_nothing_else");
-    const DIRECTORY: &str = "HUON_TEST_DIRECTORY";
-    if is_child(test) {
-        let path = PathBuf::from(std::env::var_os(DIRECTORY).unwrap()).join("a.huon");
-        let file = RealFile::open(&path, &options(Create::Fresh)).unwrap();
-        file.grow(MIB / 2).unwrap();
-        file.write_at(&[b"kept"], 0).unwrap();
-        for _ in 0..2 {
-            assert_eq!(io_error(file.grow(4 * MIB)), ("grow", Some(libc::ENOSPC)));
-            let cannot = |_: &File, _, _| Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
-            assert_eq!(io_error(file.grow_by(4 * MIB, cannot)), ("grow", Some(libc::ENOSPC)));
-            assert_eq!(file.file_bytes().unwrap(), MIB / 2);
-        }
-        file.write_at(&[b"end"], MIB / 2 - 3).unwrap();
-        file.sync().unwrap();
-        file.grow(MIB / 4 * 3).unwrap();
-        assert_eq!(file.map().page(0, 4), Some(&b"kept"[..]));
-        return println!("the child is done");
-    }
+/// Where a child of [`on_a_small_disk`] finds its file system.
+const DIRECTORY: &str = "HUON_TEST_DIRECTORY";
+
+fn small_disk() -> PathBuf {
+    PathBuf::from(std::env::var_os(DIRECTORY).unwrap())
+}
+
+/// Runs `test` in a child that has a file system of 1 MiB to itself.
+fn on_a_small_disk(test: &str) {
     let scratch = Scratch::new();
     // A mount that only the child sees, and that ends with it.
     let script = "mount -t tmpfs -o size=1m huon \"$HUON_TEST_DIRECTORY\" && echo mounted \
@@ -232,6 +220,29 @@ fn a_full_disk_is_an_error_of_growing_and_of_nothing_else() {
         return skip(test, &format!("a tmpfs cannot be mounted: {}", errors.trim()));
     }
     assert!(output.status.success() && text.contains("the child is done"), "{text}\n{errors}");
+}
+
+#[test]
+fn a_full_disk_is_an_error_of_growing_and_of_nothing_else() {
+    let test = this!("a_full_disk_is_an_error_of_growing_and_of_nothing_else");
+    if is_child(test) {
+        let path = small_disk().join("a.huon");
+        let file = RealFile::open(&path, &options(Create::Fresh)).unwrap();
+        file.grow(MIB / 2).unwrap();
+        file.write_at(&[b"kept"], 0).unwrap();
+        for _ in 0..2 {
+            assert_eq!(io_error(file.grow(4 * MIB)), ("grow", Some(libc::ENOSPC)));
+            let cannot = |_: &File, _, _| Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
+            assert_eq!(io_error(file.grow_by(4 * MIB, cannot)), ("grow", Some(libc::ENOSPC)));
+            assert_eq!(file.file_bytes().unwrap(), MIB / 2);
+        }
+        file.write_at(&[b"end"], MIB / 2 - 3).unwrap();
+        file.sync().unwrap();
+        file.grow(MIB / 4 * 3).unwrap();
+        assert_eq!(file.map().page(0, 4), Some(&b"kept"[..]));
+        return println!("the child is done");
+    }
+    on_a_small_disk(test);
 }
 
 #[test]
@@ -424,4 +435,90 @@ fn errors_say_what_and_where() {
     assert!(text.starts_with(&format!("create failed at {}: ", path.display())), "{text}");
     assert_eq!(io_error(sync_directory(&path)), ("open", Some(libc::ENOENT)));
     sync_directory(Path::new("no-directory-named")).unwrap();
+}
+
+/// The lines of this process's mappings that may write to `path`: flags of the system among them.
+fn views(path: &Path) -> Vec<String> {
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let of_path = format!(" {}\n", path.display());
+    let mut views = Vec::new();
+    for (at, _) in maps.match_indices(&of_path) {
+        let first = maps[..at].rfind('\n').map_or(0, |end| end + 1);
+        let end = maps[at..].find("VmFlags").map(|flags| at + flags).unwrap();
+        let end = maps[end..].find('\n').map_or(maps.len(), |line| end + line);
+        let view = &maps[first..end];
+        if view.split_whitespace().nth(1).is_some_and(|access| access.starts_with("rw-s")) {
+            views.push(view.to_owned());
+        }
+    }
+    views
+}
+
+#[test]
+fn what_is_stored_is_what_would_be_written() {
+    let scratch = Scratch::new();
+    let file = made(&scratch, "a.huon", MIB);
+    let path = std::fs::canonicalize(scratch.join("a.huon")).unwrap();
+    assert_eq!(views(&path).len(), 0, "no view before it is wanted");
+    file.store_at(&[b"two", b"parts"], 4095).unwrap();
+    let mut expected = vec![0; MIB as usize];
+    expected[4095..4103].copy_from_slice(b"twoparts");
+    assert!(contents(&file) == expected);
+    assert_eq!(file.map().page(4095, 8), Some(&b"twoparts"[..]));
+    assert_eq!((file.counts().writes, file.counts().written_bytes), (1, 8));
+
+    assert!(file.store_at(&[b"ab"], MIB - 1).is_err(), "past the end");
+    file.shrink(4096).unwrap();
+    assert!(file.store_at(&[b"ab"], 4095).is_err(), "past the new end");
+    file.store_at(&[b"c"], 4095).unwrap();
+    file.sync().unwrap();
+    assert!(contents(&file).ends_with(b"\0c"));
+    let reader = RealFile::open(&path, &read_only()).unwrap();
+    assert!(matches!(reader.store_at(&[b"d"], 0), Err(Error::ReadOnly)));
+}
+
+#[test]
+fn a_view_fills_holes_follows_growth_and_is_kept_from_children() {
+    let test = this!("a_view_fills_holes_follows_growth_and_is_kept_from_children");
+    let scratch = Scratch::new();
+    let path = scratch.join("a.huon");
+    // As a copy leaves it that skips zeros.
+    File::create(&path).unwrap().set_len(MIB).unwrap();
+    let path = std::fs::canonicalize(path).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().blocks(), 0);
+    let file = RealFile::open(&path, &options(Create::Never)).unwrap();
+    file.store_at(&[b"x"], 5000).unwrap();
+    let Some(view) = views(&path).pop() else {
+        assert!(contents(&file)[5000] == b'x');
+        return skip(test, "a store could fail on this file system, so there is no view");
+    };
+    assert!(std::fs::metadata(&path).unwrap().blocks() * 512 >= MIB, "holes were filled");
+    assert!(view.split_whitespace().any(|flag| flag == "dc"), "not kept from children: {view}");
+
+    // Further than the first view reaches.
+    file.grow(65 * MIB).unwrap();
+    file.store_at(&[b"end"], 65 * MIB - 3).unwrap();
+    let mut end = [0; 3];
+    file.read_at(&mut end, 65 * MIB - 3).unwrap();
+    assert_eq!(&end, b"end");
+    assert_eq!(views(&path).len(), 1, "the old view is gone");
+    drop(file);
+    assert_eq!(views(&path).len(), 0);
+}
+
+/// A file with holes on a full disk: a store would be a SIGBUS, a write is an error.
+#[test]
+fn a_full_disk_under_a_hole_is_an_error() {
+    let test = this!("a_full_disk_under_a_hole_is_an_error");
+    if !is_child(test) {
+        return on_a_small_disk(test);
+    }
+    let path = small_disk().join("a.huon");
+    File::create(&path).unwrap().set_len(MIB).unwrap();
+    let mut filler = File::create(small_disk().join("filler")).unwrap();
+    while std::io::Write::write_all(&mut filler, &[1; 4096]).is_ok() {}
+    let file = RealFile::open(&path, &options(Create::Never)).unwrap();
+    assert_eq!(io_error(file.store_at(&[b"x"], 5000)), ("write", Some(libc::ENOSPC)));
+    assert_eq!(views(&std::fs::canonicalize(path).unwrap()).len(), 0);
+    println!("the child is done");
 }
