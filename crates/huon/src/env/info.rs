@@ -28,6 +28,9 @@ pub struct IoInfo {
     pub flushes: u64,
     /// Write calls.
     pub writes: u64,
+    /// Stretches of the data file that were stored through a mapping, without a system call: pages
+    /// of lazy commits, where the file system allows it.
+    pub stores: u64,
     /// Bytes written.
     pub written_bytes: u64,
     /// Commits that changed something.
@@ -144,6 +147,7 @@ impl Env {
             io: IoInfo {
                 flushes: io.syncs,
                 writes: io.writes,
+                stores: io.stores,
                 written_bytes: io.written_bytes,
                 commits: counts.commits.load(Relaxed),
                 pages_written: counts.pages_written.load(Relaxed),

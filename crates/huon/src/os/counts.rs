@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct IoCounts {
     /// Flushes.
     pub(crate) syncs: u64,
-    /// Calls of `Storage::write_at` and `store_at`; each writes one stretch of the file.
+    /// Calls of `Storage::write_at`; each writes one stretch of the file.
     pub(crate) writes: u64,
-    /// Bytes of those writes. What a growth writes is not in it.
+    /// Stretches that `Storage::store_at` stored without a call.
+    pub(crate) stores: u64,
+    /// Bytes of those writes and stores. What a growth writes is not in it.
     pub(crate) written_bytes: u64,
     /// Growths that made the file longer.
     pub(crate) grows: u64,
@@ -20,6 +22,7 @@ pub(crate) struct IoCounts {
 pub(super) struct Counters {
     syncs: AtomicU64,
     writes: AtomicU64,
+    stores: AtomicU64,
     written_bytes: AtomicU64,
     grows: AtomicU64,
 }
@@ -34,6 +37,11 @@ impl Counters {
         self.written_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    pub(super) fn stored(&self, bytes: u64) {
+        self.stores.fetch_add(1, Ordering::Relaxed);
+        self.written_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     pub(super) fn grew(&self) {
         self.grows.fetch_add(1, Ordering::Relaxed);
     }
@@ -42,6 +50,7 @@ impl Counters {
         IoCounts {
             syncs: self.syncs.load(Ordering::Relaxed),
             writes: self.writes.load(Ordering::Relaxed),
+            stores: self.stores.load(Ordering::Relaxed),
             written_bytes: self.written_bytes.load(Ordering::Relaxed),
             grows: self.grows.load(Ordering::Relaxed),
         }

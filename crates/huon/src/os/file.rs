@@ -240,7 +240,7 @@ impl Storage for RealFile {
         if !unsafe { self.write_map.store(&self.file, file_bytes, parts, offset) } {
             return self.write_at(parts, offset);
         }
-        self.counters.wrote(bytes);
+        self.counters.stored(bytes);
         Ok(())
     }
 

@@ -84,6 +84,7 @@ impl WriteMap {
 mod linux {
     use std::fs::File;
     use std::os::fd::AsRawFd;
+    use std::os::unix::fs::MetadataExt;
     use std::ptr::NonNull;
 
     use super::super::file::allocate;
@@ -105,11 +106,13 @@ mod linux {
 
     impl View {
         /// A view that reaches past the end of a file of `file_bytes`. `check`: the file may have
-        /// holes, as copies have that leave out zeros; they are filled. `None`: not here.
+        /// holes, as copies have that leave out zeros. `None`: not here.
         pub(super) fn open(file: &File, file_bytes: u64, check: bool) -> Option<View> {
-            let filled = !check || is_steady(file) && allocate(file, 0, file_bytes).is_ok();
+            if check && !(is_steady(file) && is_solid(file, file_bytes)) {
+                return None;
+            }
             let bytes = file_bytes.max(VIEW_BYTES_MIN).checked_next_power_of_two()?;
-            let bytes = isize::try_from(bytes).ok().filter(|_| filled)?.cast_unsigned();
+            let bytes = isize::try_from(bytes).ok()?.cast_unsigned();
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
             // SAFETY: a new mapping at an address of the system's choice touches no memory that is
@@ -149,6 +152,14 @@ mod linux {
             // SAFETY: the mapping is ours, and no reference into it was ever made.
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
         }
+    }
+
+    /// Whether every block of the file is allocated. What its blocks may hide among them, the
+    /// bookkeeping of the file system, is little: as much of holes is filled.
+    fn is_solid(file: &File, file_bytes: u64) -> bool {
+        let solid =
+            file.metadata().is_ok_and(|stat| stat.blocks().saturating_mul(512) >= file_bytes);
+        solid && allocate(file, 0, file_bytes).is_ok()
     }
 
     /// Whether a store into an allocated block of the file needs nothing that could be refused.

@@ -41,7 +41,7 @@ fn every_change_is_an_event_with_all_its_bytes() {
     let cut = Event::Shrink { from: 8192, to: 4096 };
     assert_eq!(disk.events(), [grown, written, Event::Sync, cut]);
     assert_eq!(file.map().page(4094, 2), Some(&b"ab"[..]));
-    let counts = IoCounts { syncs: 1, writes: 1, written_bytes: 4, grows: 1 };
+    let counts = IoCounts { syncs: 1, writes: 1, stores: 0, written_bytes: 4, grows: 1 };
     assert_eq!(file.counts(), counts);
     disk.clear_events();
     let disk = disk.quiet();

@@ -38,8 +38,9 @@ use runs::{FreeRun, Pool, merge};
 /// Inline items above which a commit moves groups of them into chunks. A meta has room for more,
 /// but each commit judges and encodes all of them: a small one takes a fifth longer with 160.
 pub(crate) const INLINE_ITEMS_MAX: usize = 100;
-/// Inline items a commit aims at once it has to move some: the others fill a chunk of 4096 bytes.
-const INLINE_ITEMS_LOW: usize = INLINE_ITEMS_MAX - chunk_capacity(4096);
+/// Inline items a commit aims at once it has to move some. Fewer, and free tails of the file are
+/// moved away too before they are cut off.
+const INLINE_ITEMS_LOW: usize = INLINE_ITEMS_MAX / 2;
 const _: () = assert!(INLINE_ITEMS_MAX <= META_ITEMS_MAX);
 /// A group smaller than this is not worth a chunk of its own.
 const GROUP_ITEMS_MIN: usize = 4;
