@@ -67,8 +67,8 @@ pub(crate) struct Core {
     /// Why nothing may be written, if so.
     pub(crate) read_only: bool,
     pub(crate) counts: CoreCounts,
-    /// What this client sealed last: the next write transaction starts from it, if nobody else has
-    /// written since.
+    /// What was sealed last, as far as this client knows: the next write transaction starts from it,
+    /// if nobody else has written since.
     pub(crate) last_sealed: Mutex<Option<(Mark, Meta)>>,
 }
 
@@ -136,13 +136,15 @@ impl Core {
         self.writer.acquire(timeout).map(|acquired| acquired.again)
     }
 
-    /// The snapshot that the next write transaction starts from; remembered if it was sealed here.
+    /// The snapshot that the next write transaction starts from; remembered from the last one, if
+    /// nobody else has written since.
     pub(crate) fn base(&self) -> Result<(Mark, Meta)> {
-        let last = self.last_sealed.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match last {
-            Some((mark, meta)) if mark == self.store.board.sealed() => Ok((mark, meta)),
-            _ => self.newest_sealed(),
+        let mut last = self.last_sealed.lock().unwrap_or_else(PoisonError::into_inner);
+        let sealed = self.store.board.sealed();
+        if last.as_ref().is_none_or(|(mark, _)| *mark != sealed) {
+            *last = Some(self.newest_sealed()?);
         }
+        Ok(last.clone().expect("it was just set"))
     }
 
     /// Remembers what was sealed for the next write transaction. With the writer's role.
