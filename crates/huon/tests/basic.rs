@@ -45,6 +45,27 @@ fn many_records_survive_reopening() {
 }
 
 #[test]
+fn a_renewed_reader_lets_go_of_what_it_saw() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(&dir, 4096);
+    let write = |n: u64| env.update(|txn| txn.create(&T)?.put(txn, &n, b"v").map(drop)).unwrap();
+    write(0);
+    let mut snap = env.read().unwrap();
+    let t = snap.open(&T).unwrap().unwrap();
+    for n in 1..10 {
+        let before = snap.id();
+        assert!(!snap.renew().unwrap());
+        write(n);
+        assert_eq!((snap.id(), t.get(&snap, &n).unwrap()), (before, None));
+        assert!(snap.renew().unwrap());
+        assert!(snap.id() > before);
+        assert_eq!(t.get(&snap, &n).unwrap(), Some(&b"v"[..]));
+        let readers = env.info().unwrap().readers;
+        assert_eq!(readers.iter().map(|r| r.txnid).collect::<Vec<_>>(), [snap.id()]);
+    }
+}
+
+#[test]
 fn lazy_commits_and_orders() {
     let dir = tempfile::tempdir().unwrap();
     let env = env(&dir, 4096);

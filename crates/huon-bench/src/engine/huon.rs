@@ -113,6 +113,13 @@ impl Read for HuonRead {
         }
     }
 
+    const RENEWS: bool = true;
+
+    fn renew(&mut self) -> Result<()> {
+        self.txn.renew()?;
+        Ok(())
+    }
+
     const SCANS_PAGES: bool = true;
 
     fn scan_pages(&mut self, mut look: impl FnMut(&[u8], &[u8])) -> Result<u64> {

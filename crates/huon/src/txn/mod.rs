@@ -67,8 +67,8 @@ pub(crate) struct Core {
     /// Why nothing may be written, if so.
     pub(crate) read_only: bool,
     pub(crate) counts: CoreCounts,
-    /// What was sealed last, as far as this client knows: the next write transaction starts from it,
-    /// if nobody else has written since.
+    /// What was sealed last, as far as this client knows: the next write transaction starts from
+    /// it, if nobody else has written since.
     pub(crate) last_sealed: Mutex<Option<(Mark, Meta)>>,
 }
 

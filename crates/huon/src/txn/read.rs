@@ -63,6 +63,36 @@ impl ReadTxn {
         self.txnid
     }
 
+    /// Moves on to the newest snapshot, and lets go of its own; whether there was a newer one.
+    ///
+    /// Costs a few nanoseconds if there was none, and otherwise as much as to begin anew. What was
+    /// got before cannot be held across it. On an error the transaction stays where it is.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
+    /// # let t = env.update(|txn| txn.create(&T))?;
+    /// let mut txn = env.read()?;
+    /// assert!(!txn.renew()?);
+    /// env.update(|txn| t.put(txn, "n", &1).map(drop))?;
+    /// assert_eq!(t.get(&txn, "n")?, None);
+    /// assert!(txn.renew()?);
+    /// assert_eq!(t.get(&txn, "n")?, Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Env::read`](crate::Env::read).
+    pub fn renew(&mut self) -> Result<bool> {
+        self.core.check_usable()?;
+        if self.core.store.board.published().txnid() == self.txnid {
+            return Ok(false);
+        }
+        *self = ReadTxn::begin(&self.core)?;
+        Ok(true)
+    }
+
     /// Whether the bytes lie in the file's map, that is, were never copied.
     ///
     /// ```

@@ -239,7 +239,7 @@ fn a_run_is_searched_for_within_bounds() {
     assert!(space.counts.chunks_opened <= CHUNKS_IN_VAIN_MAX as u64);
 }
 
-/// Bound 6: of what the meta lists, what was freed last is used first; bound 1: and a held page never.
+/// Bound 6: of what the meta lists, what was freed last is used first; bound 1: a held page never.
 #[test]
 fn the_youngest_free_pages_are_taken_first() {
     let mut world = World::new(PAGE_BYTES);
