@@ -28,6 +28,8 @@ use crate::planted;
 /// How long who waits looks before it sleeps: some small commits, and about what it costs to sleep
 /// and be woken.
 const SPIN: Duration = Duration::from_micros(100);
+/// Releases in a row that who is awake may take before who sleeps.
+const OVERTAKEN_MAX: u32 = 8;
 /// How long a wait lasts before the holder's byte is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// How long a client that was asked to hand over waits for the other to come.
@@ -83,6 +85,8 @@ struct Queue {
     waiting: u32,
     /// Released to those who wait: who comes anew queues behind them.
     handed: bool,
+    /// Releases since one was handed over: who was awake may have been faster.
+    overtaken: u32,
     /// Somebody came, found it closed, and went.
     turned_away: bool,
 }
@@ -228,11 +232,13 @@ impl Role {
         let mut queue = self.lock_queue();
         assert!(queue.busy, "a role is released once");
         queue.busy = false;
-        queue.handed = queue.waiting > 0;
-        self.looks_open.store(queue.is_open(), Ordering::Relaxed);
-        if queue.handed {
+        if queue.waiting > 0 {
+            // To hand over takes as long as to wake somebody; whoever is awake is faster.
+            queue.handed = queue.overtaken >= OVERTAKEN_MAX;
+            queue.overtaken = if queue.handed { 0 } else { queue.overtaken + 1 };
             self.turn.notify_one();
         }
+        self.looks_open.store(queue.is_open(), Ordering::Relaxed);
         std::mem::take(&mut queue.turned_away)
     }
 

@@ -52,7 +52,6 @@ impl Core {
         deadline: Option<Instant>,
     ) -> Result<bool> {
         let board = &self.store.board;
-        let mut has_waited = false;
         loop {
             let bell = board.bell();
             if self.is_flushed(txnid, meta) {
@@ -73,10 +72,6 @@ impl Core {
                 None if left.is_some_and(|left| left.is_zero()) => return Ok(false),
                 None => {
                     reach(Point::FlushAwaited);
-                    // What the next flush finds on its way needs less waiting for.
-                    if !std::mem::replace(&mut has_waited, true) {
-                        self.store.storage.start_writing();
-                    }
                     let nap = left.map_or(FLUSH_LOOK, |left| left.min(FLUSH_LOOK));
                     board.wait_bell(bell, nap, Some(txnid));
                 }
@@ -86,16 +81,18 @@ impl Core {
 
     /// Lets those commit again whom the last flush has set free, so that they share the next one:
     /// until they are as many, or no more come. Who committed alone last time waits for nobody.
+    /// Begins to write meanwhile, so that the others, who want the processors, need not.
     fn linger(&self) {
         let board = &self.store.board;
         let served = board.served_by_last_flush().min(LINGER_COMMITS);
         let enough = board.durable().txnid().saturating_add(served);
         let mut seen = board.sealed();
-        if seen.txnid() >= enough {
-            return;
-        }
-        self.store.storage.start_writing();
-        while seen.txnid() < enough && os::spin(LINGER, || board.sealed() != seen) {
+        while seen.txnid() < enough {
+            // What the flush finds on its way needs less waiting for.
+            self.store.storage.start_writing();
+            if !os::spin(LINGER, || board.sealed() != seen) {
+                return;
+            }
             seen = board.sealed();
         }
     }
