@@ -1,8 +1,5 @@
 //! The first walk through the public face.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
-
 use huon::{Bytes, Durability, Env, Order, Str, TableDef, U64};
 
 const T: TableDef<U64, Bytes> = TableDef::new("t");
@@ -45,32 +42,6 @@ fn many_records_survive_reopening() {
         back.reverse();
         assert_eq!(keys, back);
     }
-}
-
-/// Who is awake may be faster than who sleeps, but not for ever.
-#[test]
-fn who_waits_to_write_gets_a_turn() {
-    const TURNS: u64 = 5;
-    let dir = tempfile::tempdir().unwrap();
-    let env = env(&dir, 4096);
-    let (turns, end) = (AtomicU64::new(0), AtomicBool::new(false));
-    let meanwhile = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !end.load(Ordering::Relaxed) {
-                let txn = env.write().unwrap();
-                std::thread::sleep(Duration::from_millis(1));
-                turns.fetch_add(1, Ordering::Relaxed);
-                drop(txn);
-            }
-        });
-        std::thread::sleep(Duration::from_millis(20));
-        let before = turns.load(Ordering::Relaxed);
-        (0..TURNS).for_each(|_| drop(env.write().unwrap()));
-        end.store(true, Ordering::Relaxed);
-        turns.load(Ordering::Relaxed) - before
-    });
-    // Eight that overtake, one that is under way, and one before the sleep.
-    assert!(meanwhile <= 10 * TURNS, "the other had {meanwhile} turns meanwhile");
 }
 
 #[test]

@@ -96,6 +96,19 @@ impl Queue {
     fn is_open(&self) -> bool {
         !self.busy && !self.handed
     }
+
+    /// Who was inside has left; whether to wake one of those who sleep.
+    fn leave(&mut self) -> bool {
+        assert!(self.busy, "a role is released once");
+        self.busy = false;
+        if self.waiting == 0 {
+            return false;
+        }
+        // To hand over takes as long as to wake somebody; whoever is awake is faster.
+        self.handed = self.overtaken >= OVERTAKEN_MAX;
+        self.overtaken = if self.handed { 0 } else { self.overtaken + 1 };
+        true
+    }
 }
 
 /// What one look at the word came to.
@@ -230,15 +243,11 @@ impl Role {
     /// Whether somebody was turned away meanwhile.
     fn leave_queue(&self) -> bool {
         let mut queue = self.lock_queue();
-        assert!(queue.busy, "a role is released once");
-        queue.busy = false;
-        if queue.waiting > 0 {
-            // To hand over takes as long as to wake somebody; whoever is awake is faster.
-            queue.handed = queue.overtaken >= OVERTAKEN_MAX;
-            queue.overtaken = if queue.handed { 0 } else { queue.overtaken + 1 };
+        let wake = queue.leave();
+        self.looks_open.store(queue.is_open(), Ordering::Relaxed);
+        if wake {
             self.turn.notify_one();
         }
-        self.looks_open.store(queue.is_open(), Ordering::Relaxed);
         std::mem::take(&mut queue.turned_away)
     }
 
@@ -398,4 +407,26 @@ fn is_process(pid: u32) -> bool {
     // SAFETY: signal 0 is never delivered, the call only asks.
     let sent = unsafe { libc::kill(pid as libc::pid_t, 0) };
     sent == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_sleeps_is_overtaken_so_often_and_no_more() {
+        let mut queue = Queue { busy: true, ..Queue::default() };
+        assert!(!queue.leave() && queue.is_open(), "nobody waits");
+        queue.waiting = 2;
+        for _ in 0..3 {
+            for _ in 0..OVERTAKEN_MAX {
+                queue.busy = true;
+                assert!(queue.leave() && queue.is_open());
+            }
+            queue.busy = true;
+            assert!(queue.leave() && !queue.is_open(), "handed over");
+            // As who was woken does.
+            queue.handed = false;
+        }
+    }
 }

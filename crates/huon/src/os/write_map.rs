@@ -6,7 +6,8 @@
 //!    length up to which every block was allocated.
 //! 2. Its address does not leave this module. A stray pointer of the process can hit it all the
 //!    same, so it exists only where commits are lazy.
-//! 3. A forked child does not inherit it.
+//! 3. A forked child inherits it, so that what the child unmaps is its own. It stores nothing: its
+//!    commits are refused.
 //!
 //! A page that is not in memory is read from the disk before it is written over, which is in vain.
 //! So who stores knows that it was there not long ago.
@@ -123,10 +124,7 @@ mod linux {
             if base == libc::MAP_FAILED {
                 return None;
             }
-            let view = View { base: NonNull::new(base.cast())?, bytes };
-            // SAFETY: the range is the mapping just made.
-            let kept_back = unsafe { libc::madvise(base, bytes, libc::MADV_DONTFORK) };
-            (kept_back == 0).then_some(view)
+            Some(View { base: NonNull::new(base.cast())?, bytes })
         }
 
         pub(super) fn bytes(&self) -> u64 {
