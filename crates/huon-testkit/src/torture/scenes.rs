@@ -124,7 +124,9 @@ pub fn kill_readers_that_hold(dir: &Path, seed: u64, kills: u64) -> (u64, u64) {
         scene.crew.end_orphans();
     }
     let used = scene.env.info().expect("information").used_bytes;
-    assert!(used < alone * 3, "{used} bytes in use, {alone} before there were readers");
+    // The most of all rounds, whose sizes are random: 2 to 3 times as much, over many seeds. If
+    // what dead readers held were lost, each round would add to it.
+    assert!(used < alone * 4, "{used} bytes in use, {alone} before there were readers");
     audit(&scene.env).expect("a clean file");
     (killed, parents)
 }

@@ -248,11 +248,11 @@ fn the_youngest_free_pages_are_taken_first() {
     world.run(0, &old, true);
     world.run(0, &[], true);
     // None of them lies beside an older free page: a longer run would go first.
-    let young = world.live.keys().copied().filter(|p| p % 2 == 0).skip(1).take(40);
+    let young = world.live.keys().copied().filter(|p| p % 2 == 0).skip(1).take(60);
     let young: Vec<u32> = young.collect();
     world.run(0, &young, true);
     let before = world.live.clone();
-    world.run(30, &[], true);
+    world.run(40, &[], true);
     let taken: Vec<u32> = world.live.keys().copied().filter(|p| !before.contains_key(p)).collect();
     let fresh = taken.iter().filter(|pgno| young.contains(pgno)).count();
     assert_eq!(fresh, taken.len(), "bound 6: older pages were taken while younger ones were free");
