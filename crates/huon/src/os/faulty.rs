@@ -416,8 +416,8 @@ impl Shared for FaultyShared {
         self.inner.wait(word, expected, timeout, marks);
     }
 
-    fn wake(&self, word: usize, who: Wake) {
-        self.inner.wake(word, who);
+    fn wake(&self, word: usize, who: Wake) -> bool {
+        self.inner.wake(word, who)
     }
 
     fn intact(&self) -> bool {

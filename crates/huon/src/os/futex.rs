@@ -41,16 +41,17 @@ pub(super) fn wait(word: &Word, expected: u64, timeout: Duration, marks: u32) {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const NANOS: libc::c_long = 1_000_000_000;
 
-/// Wakes those who wait on `word` and are meant.
+/// Wakes those who wait on `word` and are meant; whether there was anybody.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn wake(word: &Word, who: Wake) {
+pub(super) fn wake(word: &Word, who: Wake) -> bool {
     let most = if who.is_for_one() { 1 } else { i32::MAX };
     let none: *const u32 = std::ptr::null();
     // SAFETY: the address is that of a live, aligned word; waking reads and writes no memory of
     // ours.
     unsafe {
         let operation = libc::FUTEX_WAKE_BITSET;
-        libc::syscall(libc::SYS_futex, low_half(word), operation, most, none, none, who.marks());
+        let word = low_half(word);
+        libc::syscall(libc::SYS_futex, word, operation, most, none, none, who.marks()) > 0
     }
 }
 
@@ -69,4 +70,7 @@ pub(super) fn wait(word: &Word, expected: u64, timeout: Duration, _: u32) {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn wake(_: &Word, _: Wake) {}
+pub(super) fn wake(_: &Word, _: Wake) -> bool {
+    // Nobody knows; whoever waits looks again by itself.
+    true
+}

@@ -288,9 +288,10 @@ impl Shared for MemoryShared {
         pause(timeout);
     }
 
-    fn wake(&self, word: usize, who: Wake) {
+    fn wake(&self, word: usize, who: Wake) -> bool {
         // Under the lock that sleepers hold while they look at the word: none can miss it.
         let mut state = self.file.state();
+        let before = state.sleepers.len();
         let mut most = if who.is_for_one() { 1 } else { usize::MAX };
         state.sleepers.retain(|sleeper| {
             let is_meant = most > 0 && sleeper.word == word && sleeper.marks & who.marks() != 0;
@@ -298,6 +299,7 @@ impl Shared for MemoryShared {
             !is_meant
         });
         self.file.bell.notify_all();
+        state.sleepers.len() < before
     }
 
     fn intact(&self) -> bool {

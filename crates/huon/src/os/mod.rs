@@ -199,8 +199,9 @@ pub(crate) trait Shared: Send + Sync {
     /// Sleeps while the word's low half stays as it is in `expected`, at most `timeout`. May wake
     /// early. `marks`, not 0, say who it is.
     fn wait(&self, word: usize, expected: u64, timeout: Duration, marks: u32);
-    /// Wakes those who wait on the word and are meant.
-    fn wake(&self, word: usize, who: Wake);
+    /// Wakes those who wait on the word and are meant; whether there was anybody, as far as the
+    /// system tells.
+    fn wake(&self, word: usize, who: Wake) -> bool;
     /// Whether the lock descriptor is still this client's own: not after a fork, not after someone
     /// closed it (P5).
     fn intact(&self) -> bool;

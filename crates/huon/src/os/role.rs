@@ -74,7 +74,7 @@ pub(crate) struct Role {
     turn: Condvar,
     /// What [`Queue::is_open`] said last: a hint, to look at without the lock.
     looks_open: AtomicBool,
-    /// Another client waited when the role was released last.
+    /// Another client slept when the role was released last.
     give_way: AtomicBool,
     fork_generation: u32,
 }
@@ -331,9 +331,10 @@ impl Role {
         fence(Ordering::SeqCst);
         if self.word(ROLE_WAITERS).load(Ordering::Relaxed) != 0 {
             self.word(ROLE_WAITERS).store(0, Ordering::Relaxed);
-            self.give_way.store(true, Ordering::Relaxed);
             self.word(ROLE_BELL).fetch_add(1, Ordering::AcqRel);
-            self.board().shared().wake(self.at + ROLE_BELL, Wake::All);
+            // The note may be our own, or of somebody who gave up: nobody comes then.
+            let slept = self.board().shared().wake(self.at + ROLE_BELL, Wake::All);
+            self.give_way.store(slept, Ordering::Relaxed);
         }
     }
 
@@ -348,6 +349,12 @@ impl Role {
         while nobody_came() && start.elapsed() < GIVE_WAY {
             pause(Duration::from_micros(50));
         }
+    }
+
+    /// Whether the next attempt of this client lets others go first.
+    #[cfg(test)]
+    pub(super) fn gives_way(&self) -> bool {
+        self.give_way.load(Ordering::Relaxed)
     }
 
     fn board(&self) -> &Board {

@@ -228,8 +228,8 @@ impl Shared for RealShared {
         futex::wait(&self.words()[word], expected, timeout, marks);
     }
 
-    fn wake(&self, word: usize, who: Wake) {
-        futex::wake(&self.words()[word], who);
+    fn wake(&self, word: usize, who: Wake) -> bool {
+        futex::wake(&self.words()[word], who)
     }
 
     fn intact(&self) -> bool {

@@ -46,6 +46,24 @@ fn a_time_out_names_the_holder() {
 }
 
 #[test]
+fn way_is_given_to_who_sleeps_and_to_nobody_else() {
+    let file = MemoryFile::new(BOOT);
+    let (a, _) = Seat::memory(&file);
+    let (b, _) = Seat::memory(&file);
+    a.writer.acquire(NOW).unwrap();
+    // Leaves its note behind.
+    busy_text(b.writer.acquire(SOON));
+    a.writer.release();
+    assert!(!a.writer.gives_way());
+    a.writer.acquire(NOW).unwrap();
+    let asleep = std::thread::spawn(move || b.writer.acquire(LONG).map(|_| b.writer.release()));
+    std::thread::sleep(SOON);
+    a.writer.release();
+    assert!(a.writer.gives_way());
+    asleep.join().unwrap().unwrap();
+}
+
+#[test]
 fn another_thread_may_release() {
     let (a, _) = Seat::memory(&MemoryFile::new(BOOT));
     a.writer.acquire(NOW).unwrap();
