@@ -308,6 +308,48 @@ fn a_forked_child_does_not_keep_the_file() {
     put(&env, "l", b"w").unwrap();
 }
 
+/// The descriptors of this process that are open on `path`.
+#[cfg(target_os = "linux")]
+fn descriptors_on(path: &Path) -> Vec<i32> {
+    let path = fs::canonicalize(path).unwrap();
+    let open = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
+    open.filter(|link| fs::read_link(link).is_ok_and(|target| target == path))
+        .map(|link| link.file_name().unwrap().to_str().unwrap().parse().unwrap())
+        .collect()
+}
+
+/// A process that becomes a daemon in the middle of a write transaction closes the descriptor that
+/// its lock is on. The next writer succeeds it, and takes the same free pages.
+#[test]
+#[cfg(target_os = "linux")]
+fn who_lost_the_lock_writes_nothing() {
+    for bytes in [60, 100_000] {
+        let place = place();
+        let daemon = open(&place.path).unwrap();
+        let fill = |txn: &mut huon::WriteTxn, value: &[u8]| {
+            let t = txn.create(&T)?;
+            (0..20).try_for_each(|n| t.put(txn, &format!("key {n}"), value).map(drop))
+        };
+        daemon.update(|txn| fill(txn, b"first")).unwrap();
+        let locks = descriptors_on(&place.path.with_extension("huon-lock"));
+        let heir = open(&place.path).unwrap();
+        let mut txn = daemon.write().unwrap();
+        fill(&mut txn, b"never seen").unwrap();
+        for descriptor in &locks {
+            // SAFETY: nobody uses it but the environment, which is to notice.
+            unsafe { libc::close(*descriptor) };
+        }
+        assert!(!locks.is_empty());
+        heir.update(|txn| fill(txn, b"of the heir")).unwrap();
+        let lost = fill(&mut txn, &vec![1; bytes]).and_then(|()| txn.commit());
+        let text = lost.expect_err("it has no lock").to_string();
+        assert!(text.contains("taken over") || text.contains("closed"), "{text}");
+        assert_eq!(get(&heir, "key 7"), Some(b"of the heir".to_vec()));
+        assert!(heir.check().unwrap().is_clean(), "{bytes}");
+        put(&heir, "key 7", b"goes on").unwrap();
+    }
+}
+
 #[test]
 fn a_panic_aborts_the_transaction_and_nothing_more() {
     let place = place();

@@ -391,7 +391,6 @@ fn finish(
     let read_only = options.read_only || !store.storage.writable();
     let core = Core {
         store: Arc::new(store),
-        writer: Role::new(clients.clone(), RoleKind::Writer),
         flusher: Role::new(clients.clone(), RoleKind::Flusher),
         names: Names::new()?,
         clients,

@@ -161,10 +161,22 @@ impl Role {
         }
     }
 
-    /// Whether this client still has the role and still is who it was (P3, P5).
+    /// Whether this client still has the role: nobody has taken it for dead (P3).
     pub(crate) fn still_ours(&self) -> bool {
         self.word(ROLE_HOLDER).load(Ordering::Acquire) == self.me.word()
-            && self.board().shared().intact()
+    }
+
+    /// Refuses to go on without the role, or without the lock that shows others that its holder
+    /// lives (P3, P5). Costs a system call.
+    pub(crate) fn check_ours(&self) -> Result<()> {
+        self.clients.check_intact()?;
+        match self.still_ours() {
+            true => Ok(()),
+            false => {
+                let text = "the writer's role was taken over in the middle of a transaction";
+                Err(Error::Busy(text.into()))
+            }
+        }
     }
 
     /// Who has the role at this moment, dead or alive.

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::alloc::{TryGrow, copied, filled};
 use crate::error::{Error, Result};
-use crate::os::{Board, Clients, MapPages, Slots, Storage};
+use crate::os::{Board, Clients, MapPages, Role, RoleKind, Slots, Storage};
 use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
 use crate::planted;
 use crate::store::source::damaged;
@@ -55,6 +55,8 @@ pub(crate) struct Store {
     pub(crate) storage: Box<dyn Storage>,
     pub(crate) board: Arc<Board>,
     pub(crate) slots: Slots,
+    /// Under which pages are written.
+    pub(crate) writer: Role,
     pub(crate) seal: Seal,
     pub(crate) uuid: [u8; 16],
     pub(crate) page_bytes: usize,
@@ -89,6 +91,7 @@ impl Store {
             pages: MapPages::new(parts.storage.map(), parts.page_bytes)?,
             storage: parts.storage,
             board: parts.clients.board().clone(),
+            writer: Role::new(parts.clients.clone(), RoleKind::Writer),
             slots: Slots::new(parts.clients)?,
             uuid: parts.uuid,
             page_bytes: parts.page_bytes,

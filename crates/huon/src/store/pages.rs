@@ -11,6 +11,8 @@
 //! W3. A level's abort leaves exactly the pages and free space that were there when it began, but
 //!     for numbers that were written in between, which are retired under this id (P8).
 //! W4. Before the first page is written the id is raised in the lock file (P7).
+//! W5. Before pages are written the writer's role is seen to be this client's still (P5): who
+//!     succeeded it takes the same free pages.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -314,20 +316,24 @@ impl Pages {
         let level = self.level();
         self.levels[level].written.try_reserve(1)?;
         run.pgno = self.space.take_run(&*self.store, pages)?;
+        self.before_write()?;
         self.space.note_written(run.pgno, pages);
         self.levels[level].written.push((run.pgno, pages, false));
-        self.before_write();
         let offset = u64::from(run.pgno.0) * page_bytes as u64;
         self.counts.written_bytes += u64::from(pages) * page_bytes as u64;
         self.store.storage.write_at(&[bytes, &tail], offset)?;
         Ok(run)
     }
 
-    /// W4.
-    fn before_write(&mut self) {
+    /// W4, W5.
+    fn before_write(&mut self) -> Result<()> {
+        let ours = self.store.writer.check_ours();
+        self.lost |= ours.is_err();
+        ours?;
         if self.counts.written_bytes == 0 && !planted::is(23) {
             self.store.board.raise_issued(self.txnid.0);
         }
+        Ok(())
     }
 
     /// Writes out every buffered page if there are more than the limit. Call it between operations
@@ -349,7 +355,7 @@ impl Pages {
         let mut out: Vec<(u32, usize, Buffer)> = Vec::new();
         out.try_reserve_exact(self.dirty.len() + chunks.len())?;
         let mut scratch = self.store.buffer()?;
-        self.before_write();
+        self.before_write()?;
         if on {
             self.dirty.keys().for_each(|&pgno| self.space.note_written(Pgno(pgno), 1));
         }

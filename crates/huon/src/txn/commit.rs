@@ -194,7 +194,7 @@ impl WriteTxn {
         };
         let block = meta.try_encode()?;
         core.check_writable()?;
-        if !core.writer.still_ours() {
+        if !core.store.writer.still_ours() {
             return Err(Error::Busy("the writer's role was taken over while committing".into()));
         }
         // Before the seal: a flusher that takes this snapshot up must count what it wrote.

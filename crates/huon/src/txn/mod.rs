@@ -51,7 +51,6 @@ pub(crate) struct CoreCounts {
 /// One client's share of an open environment.
 pub(crate) struct Core {
     pub(crate) store: Arc<Store>,
-    pub(crate) writer: Role,
     pub(crate) flusher: Role,
     pub(crate) clients: Arc<Clients>,
     pub(crate) names: Names,
@@ -133,7 +132,7 @@ impl Core {
     /// Becomes the writer. A dead writer's unsealed work is dropped with it: nobody can have seen
     /// it. `true`: nobody else has been the writer since this client was.
     pub(crate) fn take_writer(&self, timeout: Duration) -> Result<bool> {
-        self.writer.acquire(timeout).map(|acquired| acquired.again)
+        self.store.writer.acquire(timeout).map(|acquired| acquired.again)
     }
 
     /// The snapshot that the next write transaction starts from; remembered from the last one, if
@@ -223,7 +222,7 @@ impl Core {
 
     /// The writer's role ends.
     pub(crate) fn end_writing(&self) {
-        self.writer.release();
+        self.store.writer.release();
     }
 
     /// Whether the repair of P16 is due.
@@ -279,10 +278,10 @@ impl Core {
     /// at the repair himself, and flushes when he closes.
     fn settle(&self) -> Result<()> {
         if self.is_repair_due() {
-            if self.writer.try_acquire()?.is_none() {
+            if self.store.writer.try_acquire()?.is_none() {
                 return Ok(());
             }
-            let _role = Release(&self.writer);
+            let _role = Release(&self.store.writer);
             self.repair_if_due()?;
         }
         self.flush_up_to(self.store.board.sealed().txnid(), MetaFlush::Now)

@@ -114,7 +114,7 @@ impl WriteTxn {
         reach(Point::WriterWanted);
         let again = core.take_writer(timeout)?;
         reach(Point::WriterTaken);
-        let role = Release(&core.writer);
+        let role = Release(&core.store.writer);
         if !again {
             core.store.measure()?;
         }

@@ -162,7 +162,9 @@ fn a_closed_file_of_a_client_is_noticed() {
         let shared = RealShared::open_by(&path, Some(0o600), |_| Ok(Way::Files));
         let seat = Seat::new(Arc::new(shared.unwrap().unwrap()));
         assert!(
-            seat.shared.intact() && seat.writer.acquire(NOW).is_ok() && seat.writer.still_ours()
+            seat.shared.intact()
+                && seat.writer.acquire(NOW).is_ok()
+                && seat.writer.check_ours().is_ok()
         );
         let own = std::fs::read_dir("/proc/self/fd").unwrap().find_map(|entry| {
             let entry = entry.unwrap();
@@ -172,7 +174,7 @@ fn a_closed_file_of_a_client_is_noticed() {
         });
         // SAFETY: this process runs nothing else, and what used this descriptor is prepared.
         unsafe { libc::close(own.expect("the client's file is open")) };
-        assert!(!seat.shared.intact() && !seat.writer.still_ours());
+        assert!(!seat.shared.intact() && seat.writer.check_ours().is_err());
         let other = RealShared::open_by(&path, None, |_| Ok(Way::Files)).unwrap().unwrap();
         assert!(!other.held(0).unwrap(), "and everybody sees it");
     });
@@ -219,7 +221,7 @@ fn a_closed_descriptor_is_noticed() {
         }
         let other: Vec<_> =
             (0..10).map(|n| std::fs::File::create(scratch.join(&n.to_string())).unwrap()).collect();
-        assert!(!a.shared.intact() && !a.writer.still_ours());
+        assert!(!a.shared.intact() && a.writer.check_ours().is_err());
         assert!(matches!(a.writer.acquire(NOW), Err(Error::Io(_))));
         assert!(matches!(a.slots.claim(), Err(Error::Io(_))));
         assert!(matches!(Gate::lock(&a.shared, NOW), Err(Error::Io(_))));

@@ -149,7 +149,7 @@ fn a_forked_child_is_refused_and_harmless() {
                 Gate::lock(&parent.shared, NOW).err(),
             ];
             assert!(refused.iter().all(|e| matches!(e, Some(Error::Forked))), "{refused:?}");
-            assert!(!parent.shared.intact() && !parent.writer.still_ours());
+            assert!(!parent.shared.intact() && parent.writer.check_ours().is_err());
             parent.writer.release();
             parent.slots.release(slot.take().unwrap());
             drop(parent);
@@ -166,7 +166,7 @@ fn a_forked_child_is_refused_and_harmless() {
             done();
             sleep_for_ever();
         });
-        assert!(parent.writer.still_ours());
+        parent.writer.check_ours().unwrap();
         assert_eq!(parent.slots.list().unwrap().len(), 1);
         let now: Vec<u64> =
             parent.shared.words().iter().map(|w| w.load(word::Ordering::Relaxed)).collect();
@@ -228,7 +228,7 @@ fn turns_survive_kills() {
             words[inside].store(me, word::Ordering::Relaxed);
             std::thread::yield_now();
             assert_eq!(words[inside].load(word::Ordering::Relaxed), me, "two writers");
-            assert!(seat.writer.still_ours());
+            seat.writer.check_ours().unwrap();
             let seen = words[turns].load(word::Ordering::Relaxed);
             words[turns].store(seen + 1, word::Ordering::Relaxed);
             seat.writer.release();

@@ -79,7 +79,7 @@ fn the_dead_are_succeeded_also_by_one_with_their_number() {
     let (other, _) = Seat::memory(&file);
     dead.writer.acquire(NOW).unwrap();
     memory.kill();
-    assert!(!dead.writer.still_ours(), "P5");
+    assert!(dead.writer.check_ours().is_err(), "P5");
     let (heir, _) = Seat::memory(&file);
     assert_eq!(heir.clients.me().number, dead.clients.me().number);
     assert_ne!(heir.clients.me().generation, dead.clients.me().generation);
