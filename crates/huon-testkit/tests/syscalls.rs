@@ -36,7 +36,7 @@ struct Call {
     errors: &'static [i32],
 }
 
-const CALLS: [Call; 11] = [
+const CALLS: [Call; 12] = [
     Call { name: "open", errors: &[EIO, ENOSPC, EDQUOT, ENOMEM, EMFILE, ENFILE, EINTR] },
     Call { name: "statx", errors: &[EIO, ENOMEM] },
     Call { name: "fstat", errors: &[EIO, ENOMEM] },
@@ -48,6 +48,7 @@ const CALLS: [Call; 11] = [
     Call { name: "fsync", errors: &[EIO, ENOSPC, EDQUOT, EINTR] },
     Call { name: "lock", errors: &[EIO, ENOLCK, ENOMEM, EINTR] },
     Call { name: "mmap", errors: &[ENOMEM, EAGAIN, ENFILE] },
+    Call { name: "lseek", errors: &[EIO] },
 ];
 const OPEN: usize = 0;
 const STATX: usize = 1;
@@ -60,6 +61,7 @@ const FDATASYNC: usize = 7;
 const FSYNC: usize = 8;
 const LOCK: usize = 9;
 const MMAP: usize = 10;
+const LSEEK: usize = 11;
 
 /// Which call fails, of all that a thread makes while armed, and how.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -162,6 +164,9 @@ mod calls {
     call!(mmap(at: *mut c_void, bytes: size_t, how: c_int, flags: c_int, file: c_int,
                from: libc::off_t) -> *mut c_void, MMAP, _short,
         syscall(libc::SYS_mmap, at, bytes, how, flags, file, from));
+
+    call!(lseek(file: c_int, to: libc::off_t, from: c_int) -> libc::off_t, LSEEK, _short,
+        syscall(libc::SYS_lseek, file, to, from as c_long));
 
     /// Giving a lock up does not fail on local files.
     #[unsafe(no_mangle)]

@@ -75,6 +75,11 @@ impl Item {
         Item { pgno: pgno.0, pages, birth: 0, freed: 0 }
     }
 
+    /// Whether it says just that: nobody has to be asked.
+    pub(crate) fn is_free(&self) -> bool {
+        self.freed == 0 && !self.is_chain()
+    }
+
     pub(crate) fn chain(first: Ptr, owner: Txnid) -> Item {
         Item { pgno: first.pgno.0, pages: 0, birth: first.birth.0, freed: owner.0 }
     }

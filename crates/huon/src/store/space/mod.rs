@@ -356,18 +356,18 @@ impl Space {
             if item.freed >= self.txnid.0 {
                 return Err(Error::corrupt(item.pgno, Reason::Space.text()));
             }
-            if item.is_chain() || protected.holds(item.birth, item.freed) {
-                held.push(item);
-                continue;
-            }
-            debug_assert!(
-                protected.all.iter().all(|&s| s < item.birth || item.freed <= s) || planted::is(5),
-                "P12: a page is handed out that a protected snapshot sees"
-            );
             let run = FreeRun { pgno: item.pgno, pages: item.page_count(), freed: item.freed };
-            match run.freed {
-                0 => free.push(run),
-                _ => freed.push(run),
+            if item.is_free() {
+                free.push(run);
+            } else if item.is_chain() || protected.holds(item.birth, item.freed) {
+                held.push(item);
+            } else {
+                debug_assert!(
+                    protected.all.iter().all(|&s| s < item.birth || item.freed <= s)
+                        || planted::is(5),
+                    "P12: a page is handed out that a protected snapshot sees"
+                );
+                freed.push(run);
             }
         }
         self.pool.add(free)?;
