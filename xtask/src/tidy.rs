@@ -73,8 +73,9 @@ fn lines(file: &Source, complain: &mut impl FnMut(usize, &str)) {
         complain(FILE_LINES_MAX, &format!("{lines_count} lines; split the file"));
     }
     for (i, line) in file.text.lines().enumerate() {
-        // Addresses and the rows of Markdown tables cannot be broken.
-        let unbreakable = line.contains("://") || file.path.ends_with(".md") && line.contains('|');
+        // Addresses, pictures and the rows of Markdown tables cannot be broken.
+        let in_markdown = line.contains('|') || line.starts_with("![");
+        let unbreakable = line.contains("://") || file.path.ends_with(".md") && in_markdown;
         let columns = line.chars().count();
         if columns > LINE_COLUMNS_MAX && !unbreakable {
             complain(i + 1, &format!("{columns} columns"));
@@ -231,6 +232,8 @@ mod tests {
             ["a.toml:1: 101 columns"]
         );
         assert_eq!(complaints("a.md", &format!("| {} |", "a".repeat(99))), [""; 0]);
+        assert_eq!(complaints("a.md", &format!("![{}](HERE.md)", "a".repeat(99))), [""; 0]);
+        assert_eq!(complaints("a.md", &"a".repeat(101)), ["a.md:1: 101 columns"]);
     }
 
     #[test]
