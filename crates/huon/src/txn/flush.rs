@@ -26,6 +26,10 @@ pub(crate) const ONE_FLUSH_BYTES_MAX: u64 = if cfg!(shuttle) { 1 << 11 } else { 
 
 /// So long a flusher lingers for one commit more: to be woken and to commit takes about as much.
 const LINGER: Duration = Duration::from_micros(60);
+/// So long who waits for a flush looks before it sleeps: then part of those whom the flush sets
+/// free are awake when it ends, and have committed again when the others come. A processor that has
+/// gone to sleep takes long to be woken, longer than a small commit.
+const LOOK: Duration = Duration::from_micros(100);
 /// Commits that a flusher lingers for at most: others may commit all the time and wait for nothing.
 const LINGER_COMMITS: u64 = 8;
 
@@ -73,7 +77,9 @@ impl Core {
                 None => {
                     reach(Point::FlushAwaited);
                     let nap = left.map_or(FLUSH_LOOK, |left| left.min(FLUSH_LOOK));
-                    board.wait_bell(bell, nap, Some(txnid));
+                    if !os::spin(nap.min(LOOK), || board.bell() != bell) {
+                        board.wait_bell(bell, nap, Some(txnid));
+                    }
                 }
             }
         }
