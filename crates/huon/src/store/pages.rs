@@ -352,38 +352,44 @@ impl Pages {
     /// pages.
     /// `on`: the transaction goes on after it.
     fn write_dirty(&mut self, chunks: Vec<(Ptr, Vec<u8>)>, outlet: Outlet, on: bool) -> Result<()> {
-        let mut out: Vec<(u32, usize, Buffer)> = Vec::new();
-        out.try_reserve_exact(self.dirty.len() + chunks.len())?;
+        self.dirty.try_reserve(chunks.len())?;
+        for (ptr, page) in chunks {
+            self.dirty.insert(ptr.pgno.0, Dirty { buffer: page.into_boxed_slice(), level: 0 });
+        }
+        let mut order = collected(self.dirty.keys().copied())?;
+        // Numbers are sorted faster than what they stand for.
+        order.sort_unstable();
+        let mut out: Vec<(u32, Dirty)> = Vec::new();
+        out.try_reserve_exact(order.len())?;
         let mut scratch = self.store.buffer()?;
         self.before_write()?;
-        if on {
-            self.dirty.keys().for_each(|&pgno| self.space.note_written(Pgno(pgno), 1));
-        }
-        out.extend(self.dirty.drain().map(|(pgno, dirty)| (pgno, dirty.level, dirty.buffer)));
-        out.extend(chunks.into_iter().map(|(ptr, page)| (ptr.pgno.0, 0, page.into_boxed_slice())));
-        out.sort_unstable_by_key(|page| page.0);
-        for (pgno, level, buffer) in &mut out {
-            let noted = self.levels[*level].written.try_push((Pgno(*pgno), 1, true));
+        for pgno in order {
+            if on {
+                self.space.note_written(Pgno(pgno), 1);
+            }
+            let mut page = self.dirty.remove(&pgno).expect("it is in the map's own list");
+            let noted = self.levels[page.level].written.try_push((Pgno(pgno), 1, true));
             self.lost |= noted.is_err();
-            page::pack_for_writing(buffer, &mut scratch);
-            self.store.seal.stamp(buffer);
+            page::pack_for_writing(&mut page.buffer, &mut scratch);
+            self.store.seal.stamp(&mut page.buffer);
+            out.push((pgno, page));
         }
         self.counts.written_bytes += (out.len() * self.page_bytes()) as u64;
         let written = self.write_sorted(&out, outlet);
         self.lost |= written.is_err();
         self.store.recycle(scratch);
-        for (pgno, level, buffer) in out {
+        for (pgno, page) in out {
             self.store.met(Ptr { pgno: Pgno(pgno), birth: self.txnid });
             if planted::is(24) {
-                self.dirty.insert(pgno, Dirty { buffer, level });
+                self.dirty.insert(pgno, page);
                 continue;
             }
-            self.store.recycle(buffer);
+            self.store.recycle(page.buffer);
         }
         written
     }
 
-    fn write_sorted(&self, pages: &[(u32, usize, Buffer)], outlet: Outlet) -> Result<()> {
+    fn write_sorted(&self, pages: &[(u32, Dirty)], outlet: Outlet) -> Result<()> {
         // P7: the id is raised before its first page is written, and never lowered.
         if self.store.board.issued() < self.txnid.0 {
             return Err(Error::corrupt_file("the lock file's last id has been lowered (P7)"));
@@ -395,7 +401,7 @@ impl Pages {
                 .take_while(|(i, page)| *i < per_write && page.0 as usize == first as usize + i)
                 .count();
             let (now, later) = rest.split_at(consecutive);
-            let parts = collected(now.iter().map(|page| &*page.2))?;
+            let parts = collected(now.iter().map(|page| &*page.1.buffer))?;
             let offset = u64::from(first) * self.page_bytes() as u64;
             let met = || now.iter().all(|page| self.store.was_met(page.0));
             match outlet {
