@@ -89,6 +89,7 @@ pub(crate) struct Pages {
     pub(crate) counts: PagesCounts,
     /// A write failed, and the buffers with it; or there was no memory to note what was done.
     lost: bool,
+    shape: u64,
 }
 
 /// What a transaction has done so far.
@@ -153,6 +154,7 @@ impl Pages {
             spill_pages,
             counts: PagesCounts::default(),
             lost: false,
+            shape: 1,
         }
     }
 
@@ -166,6 +168,12 @@ impl Pages {
 
     pub(crate) fn counts(&self) -> PagesCounts {
         PagesCounts { space: self.space.counts, ..self.counts }
+    }
+
+    /// Changes whenever a page comes, goes, or is not editable any more. As long as it stays, pages
+    /// that could be edited still can, and all trees have the branches that they had.
+    pub(crate) fn shape(&self) -> u64 {
+        self.shape
     }
 
     /// Deletes may use the last pages of a full file, since they give back more.
@@ -198,6 +206,7 @@ impl Pages {
 
     /// A fresh number, a buffer, and room to note them.
     fn fresh(&mut self, stay: Stay) -> Result<(Ptr, Buffer)> {
+        self.shape += 1;
         let buffer = self.store.buffer()?;
         self.dirty.try_reserve(1)?;
         let pgno = self.space.take(&*self.store, stay)?;
@@ -277,6 +286,7 @@ impl Pages {
     /// The page has left the tree.
     pub(crate) fn free(&mut self, ptr: Ptr) -> Result<()> {
         self.check_freed(ptr, 1)?;
+        self.shape += 1;
         let current = self.level();
         let level_of = match ptr.birth == self.txnid {
             true => self.dirty.get(&ptr.pgno.0).map(|dirty| dirty.level),
@@ -352,6 +362,7 @@ impl Pages {
     /// pages.
     /// `on`: the transaction goes on after it.
     fn write_dirty(&mut self, chunks: Vec<(Ptr, Vec<u8>)>, outlet: Outlet, on: bool) -> Result<()> {
+        self.shape += 1;
         self.dirty.try_reserve(chunks.len())?;
         for (ptr, page) in chunks {
             self.dirty.insert(ptr.pgno.0, Dirty { buffer: page.into_boxed_slice(), level: 0 });
@@ -416,6 +427,7 @@ impl Pages {
     /// Starts a nested level.
     pub(crate) fn push_level(&mut self) -> Result<()> {
         let retired_mark = self.space.mark();
+        self.shape += 1;
         Ok(self.levels.try_push(Level { retired_mark, ..Level::default() })?)
     }
 
@@ -462,6 +474,7 @@ impl Pages {
 
     fn pop_level(&mut self) -> Level {
         assert!(self.levels.len() > 1, "the transaction itself is no nested level");
+        self.shape += 1;
         self.levels.pop().expect("there is a level")
     }
 

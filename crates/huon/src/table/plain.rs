@@ -193,9 +193,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
         let key = K::encode(key, &mut key_room);
         let value = NewValue::Bytes(V::encode(value, &mut value_room));
-        txn.change(self.number_in(txn)?, false, |pages, tree, order| {
+        txn.change_near(self.number_in(txn)?, |pages, tree, order, finger| {
             check_key(tree, key)?;
-            write::put(pages, tree, order, key, value, mode)
+            write::put_near(pages, tree, order, key, value, mode, finger)
         })
     }
 

@@ -114,6 +114,21 @@ impl Path {
         self.descend(source, tree, order, &Aim::Key(key))
     }
 
+    /// The same within the leaf that the path leads to. `None`: the key may be elsewhere, and the
+    /// path stands anywhere in the leaf.
+    pub(crate) fn seek_in_leaf<S: PageSource, O: KeyOrder>(
+        &mut self,
+        source: &S,
+        order: O,
+        key: &[u8],
+    ) -> Result<Option<bool>> {
+        let ends_tree = self.on_right_edge();
+        let frame = self.last_mut();
+        let found = aim_leaf(source.leaf(frame.ptr)?, frame, order, &Aim::Key(key))?;
+        let inside = frame.index > 0 && (ends_tree || frame.index < frame.count);
+        Ok((found || inside).then_some(found))
+    }
+
     /// Goes to the branch of `level` whose range holds `key`; its index is the child for the key.
     pub(crate) fn seek_branch<S: PageSource, O: KeyOrder>(
         &mut self,

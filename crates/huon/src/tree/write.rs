@@ -18,6 +18,7 @@ use crate::page::{
 };
 use crate::store::pages::Pages;
 use crate::store::source::{PageSource, damaged};
+use crate::tree::finger::Finger;
 use crate::tree::path::Path;
 use crate::tree::{cursor, read};
 
@@ -85,17 +86,29 @@ pub(crate) fn put<O: KeyOrder>(
     value: NewValue<'_>,
     mode: PutMode,
 ) -> Result<Put> {
+    put_near(pages, tree, order, key, value, mode, &mut Finger::new())
+}
+
+/// The same, with a finger where the last put of the transaction was made.
+pub(crate) fn put_near<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    key: &[u8],
+    value: NewValue<'_>,
+    mode: PutMode,
+    finger: &mut Finger,
+) -> Result<Put> {
     check_lengths(pages, key, value.bytes())?;
-    let mut path = Path::new();
-    let found = path.seek(pages, tree, order, key)?;
+    let found = finger.seek(pages, tree, order, key)?;
     match mode {
         PutMode::InsertNew if found => return Ok(Put::LeftAlone),
         PutMode::Update if !found => return Ok(Put::LeftAlone),
-        PutMode::Append if found || !at_end(&path) => return Err(Error::KeyOutOfOrder),
+        PutMode::Append if found || !at_end(finger.path()) => return Err(Error::KeyOutOfOrder),
         _ => {}
     }
     if found {
-        let there = cell_at(pages, &path)?;
+        let there = cell_at(pages, finger.path())?;
         if there.kind == PayloadKind::Table && matches!(value, NewValue::Bytes(_)) {
             return Err(Error::TableKind);
         }
@@ -114,16 +127,17 @@ pub(crate) fn put<O: KeyOrder>(
     };
     if tree.depth == 0 {
         plant(pages, tree)?;
-        path.seek(pages, tree, order, key)?;
+        finger.seek(pages, tree, order, key)?;
     }
-    touch_path(pages, tree, &mut path)?;
+    finger.touch(pages, tree)?;
     if found {
-        overwrite(pages, tree, order, &path, &cell)?;
-        return Ok(Put::Overwritten);
+        overwrite(pages, tree, order, finger.path(), &cell)?;
+    } else {
+        insert(pages, tree, order, finger.path(), &cell)?;
+        tree.entries = tree.entries.checked_add(1).ok_or_else(|| false_count(tree))?;
     }
-    insert(pages, tree, order, path, &cell)?;
-    tree.entries = tree.entries.checked_add(1).ok_or_else(|| false_count(tree))?;
-    Ok(Put::Inserted)
+    finger.keep(pages, tree);
+    Ok(if found { Put::Overwritten } else { Put::Inserted })
 }
 
 fn check_lengths(pages: &Pages, key: &[u8], value: &[u8]) -> Result<()> {
@@ -205,7 +219,7 @@ fn overwrite<O: KeyOrder>(
     pages: &mut Pages,
     tree: &mut Tree,
     order: O,
-    path: &Path,
+    path: &mut Path,
     cell: &NewCell<'_>,
 ) -> Result<()> {
     let frame = *path.last();
@@ -217,7 +231,7 @@ fn overwrite<O: KeyOrder>(
             frame.ptr,
             LeafMut::view(pages.edit(frame.ptr)).and_then(|mut l| l.remove(frame.index)),
         )?;
-        insert(pages, tree, order, path.clone(), cell)?;
+        insert(pages, tree, order, path, cell)?;
     }
     Ok(())
 }
@@ -238,7 +252,7 @@ fn insert<O: KeyOrder>(
     pages: &mut Pages,
     tree: &mut Tree,
     order: O,
-    mut path: Path,
+    path: &mut Path,
     cell: &NewCell<'_>,
 ) -> Result<()> {
     for _ in 0..SPLITS_MAX {
@@ -250,11 +264,11 @@ fn insert<O: KeyOrder>(
         if on(frame.ptr, fits)? {
             return Ok(());
         }
-        split_leaf(pages, tree, order, &path, cell)?;
+        split_leaf(pages, tree, order, path, cell)?;
         path.seek(pages, tree, order, cell.key)?;
         // In a sound tree the key's leaf is one of the two halves; a damaged one may lead
         // elsewhere.
-        touch_path(pages, tree, &mut path)?;
+        touch_path(pages, tree, path)?;
     }
     Err(damaged(path.last().ptr, Reason::Order))
 }

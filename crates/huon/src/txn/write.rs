@@ -14,6 +14,7 @@ use crate::failpoint::{Point, reach};
 use crate::os::Mark;
 use crate::page::{AnyOrder, Meta, Tree, Txnid};
 use crate::store::pages::Pages;
+use crate::tree::finger::Finger;
 use crate::txn::names::{MAIN, TableInfo};
 use crate::txn::{Core, Release, catalog};
 
@@ -100,6 +101,8 @@ pub struct WriteTxn {
     pub(crate) main: Tree,
     tables: RefCell<Vec<Option<OpenTable>>>,
     levels: Vec<Level>,
+    /// Where the last put was made, from the second one on.
+    finger: Option<Box<Finger>>,
     /// Counts changes, so that detached cursors notice them.
     stamp: u64,
     changed: bool,
@@ -151,6 +154,7 @@ impl WriteTxn {
             base_mark,
             tables: RefCell::default(),
             levels: Vec::new(),
+            finger: None,
             stamp: core.next_stamp(),
             changed: false,
             broken: false,
@@ -245,6 +249,24 @@ impl WriteTxn {
         let info = core.names.get(id).ok_or(Error::TableMissing)?;
         let order = info.order.resolve(tree.order).ok_or(Error::TableKind)?;
         self.change_tree(id, tree, frugal, |pages, tree| edit(pages, tree, order))
+    }
+
+    /// The same for a put, which may begin where the last one was made.
+    pub(crate) fn change_near<R>(
+        &mut self,
+        id: u32,
+        edit: impl FnOnce(&mut Pages, &mut Tree, AnyOrder<'_>, &mut Finger) -> Result<R>,
+    ) -> Result<R> {
+        let mut finger = match self.finger.take() {
+            None if self.changed => Some(Box::new(Finger::new())),
+            finger => finger,
+        };
+        let result = self.change(id, false, |pages, tree, order| match &mut finger {
+            Some(finger) => edit(pages, tree, order, finger),
+            None => edit(pages, tree, order, &mut Finger::new()),
+        });
+        self.finger = finger;
+        result
     }
 
     /// The same for a change that compares no keys.

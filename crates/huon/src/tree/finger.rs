@@ -1,0 +1,66 @@
+//! Where the last put of a transaction was made: who puts keys in order does not look for each place
+//! from the root again. (Fingers into search trees: Guibas, McCreight, Plass and Roberts, 1977.)
+
+use crate::error::Result;
+use crate::page::{KeyOrder, Ptr, Tree};
+use crate::store::pages::Pages;
+use crate::tree::path::Path;
+use crate::tree::write::touch_path;
+
+/// The path of the last put.
+pub(crate) struct Finger {
+    path: Path,
+    /// [`Pages::shape`] after that put: as long as it is the same, every page of the path is where
+    /// it was, and may be edited. 0 for none.
+    shape: u64,
+    root: Ptr,
+    /// The last two puts went to one leaf; else it is not worth looking there for the next one.
+    warm: bool,
+}
+
+impl Finger {
+    pub(crate) fn new() -> Finger {
+        Finger { path: Path::new(), shape: 0, root: Ptr::NONE, warm: false }
+    }
+
+    /// Goes to the first item whose key is not below `key`; whether the key is there.
+    pub(crate) fn seek<O: KeyOrder>(
+        &mut self,
+        pages: &Pages,
+        tree: &Tree,
+        order: O,
+        key: &[u8],
+    ) -> Result<bool> {
+        let leaf = self.path.frames().last().map(|frame| frame.ptr);
+        if self.warm && self.is_touched(pages, tree) {
+            if let Some(found) = self.path.seek_in_leaf(pages, order, key)? {
+                return Ok(found);
+            }
+        }
+        self.shape = 0;
+        let found = self.path.seek(pages, tree, order, key)?;
+        self.warm = leaf.is_some() && leaf == self.path.frames().last().map(|frame| frame.ptr);
+        Ok(found)
+    }
+
+    pub(crate) fn path(&mut self) -> &mut Path {
+        &mut self.path
+    }
+
+    /// Makes every page of the path editable.
+    pub(crate) fn touch(&mut self, pages: &mut Pages, tree: &mut Tree) -> Result<()> {
+        match self.is_touched(pages, tree) {
+            true => Ok(()),
+            false => touch_path(pages, tree, &mut self.path),
+        }
+    }
+
+    fn is_touched(&self, pages: &Pages, tree: &Tree) -> bool {
+        self.shape == pages.shape() && self.root == tree.root
+    }
+
+    /// The put has ended well where the path stands.
+    pub(crate) fn keep(&mut self, pages: &Pages, tree: &Tree) {
+        (self.shape, self.root) = (pages.shape(), tree.root);
+    }
+}
