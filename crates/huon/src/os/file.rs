@@ -25,7 +25,7 @@ use super::counts::{Counters, IoCounts};
 use super::fork::{self, OwnFile};
 use super::locks::{self, Hold, Way};
 use super::map::Map;
-use super::write_map::WriteMap;
+use super::write_map::{ViewPage, WriteMap};
 use super::{Identity, Storage, parts_bytes, past_end};
 use crate::error::{Error, Result};
 use crate::planted;
@@ -230,18 +230,18 @@ impl Storage for RealFile {
         Ok(())
     }
 
-    fn store_at(&self, parts: &[&[u8]], offset: u64) -> Result<()> {
-        self.must_write()?;
-        let bytes = parts_bytes(parts);
-        self.check_end(offset, bytes)?;
+    fn view(&self, offset: u64, bytes: usize) -> Option<ViewPage> {
         let file_bytes = self.known_bytes.load(Ordering::Relaxed);
-        // SAFETY: the parts end inside the file, as was checked just now; the writer alone makes it
-        // shorter, and pages that anybody sees are not written (the argument of `map.rs`).
-        if !unsafe { self.write_map.store(&self.file, file_bytes, parts, offset) } {
-            return self.write_at(parts, offset);
+        if !self.writable || offset.checked_add(bytes as u64)? > file_bytes {
+            return None;
         }
-        self.counters.stored(bytes);
-        Ok(())
+        // SAFETY: the range ends inside the file; the writer alone makes it shorter, and pages that
+        // anybody sees are not written (the argument of `map.rs`).
+        let page = unsafe { self.write_map.page(&self.file, file_bytes, offset, bytes) };
+        if page.is_some() {
+            self.counters.stored(bytes as u64);
+        }
+        page
     }
 
     fn sync(&self) -> Result<()> {

@@ -73,6 +73,7 @@ pub(crate) use shm::RealShared;
 pub use sim::{Event, SimDisk, sealed_image};
 pub(crate) use slots::{Slot, Slots};
 pub(crate) use word::{Word, pause, spin};
+pub(crate) use write_map::ViewPage;
 
 /// Names a file whatever its path: device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,11 +93,12 @@ pub(crate) trait Storage: Send + Sync {
     /// Writes all parts, one after another, from `offset`. Never extends the file: that is an
     /// error, and nothing is written. After another error any of the parts may have been written.
     fn write_at(&self, parts: &[&[u8]], offset: u64) -> Result<()>;
-    /// As [`Storage::write_at`], where it can be through a view of the file: cheaper for pages that
-    /// were in memory not long ago and will not be flushed soon, dearer for others. Only for the
-    /// writer, who knows that nobody makes the file shorter.
-    fn store_at(&self, parts: &[&[u8]], offset: u64) -> Result<()> {
-        self.write_at(parts, offset)
+    /// The `bytes` at `offset` as a view of the file, where that is possible: what is written there
+    /// is written without a call. Cheaper than [`Storage::write_at`] for pages that were in memory
+    /// not long ago and will not be flushed soon, dearer for others. Only for the writer, who knows
+    /// that nobody makes the file shorter, and that nobody looks at these bytes or writes them.
+    fn view(&self, _offset: u64, _bytes: usize) -> Option<ViewPage> {
+        None
     }
     /// Flushes contents and length (`fdatasync`). A failure is final: see `Error::Poisoned`.
     fn sync(&self) -> Result<()>;

@@ -13,10 +13,44 @@
 //! So who stores knows that it was there not long ago.
 
 use std::fs::File;
-use std::sync::{Mutex, PoisonError};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
 
 #[cfg(target_os = "linux")]
 use linux::View;
+#[cfg(not(target_os = "linux"))]
+struct View;
+
+/// Bytes of the file, to be edited where they are.
+pub(crate) struct ViewPage {
+    first: NonNull<u8>,
+    bytes: usize,
+    /// Keeps the mapping.
+    _view: Arc<View>,
+}
+
+// SAFETY: the bytes are this value's alone (see `WriteMap::page`), as those of a box are.
+unsafe impl Send for ViewPage {}
+// SAFETY: as above.
+unsafe impl Sync for ViewPage {}
+
+impl Deref for ViewPage {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the range lies in the mapping, which `_view` keeps, and in the file; nobody else
+        // writes it while this value lives (the contract of `WriteMap::page`).
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.bytes) }
+    }
+}
+
+impl DerefMut for ViewPage {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and nobody else reads it either.
+        unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.bytes) }
+    }
+}
 
 /// A view that is opened when it is first wanted.
 #[derive(Default)]
@@ -31,44 +65,41 @@ enum State {
     /// Not in this file.
     Refused,
     #[cfg(target_os = "linux")]
-    Open(View),
+    Open(Arc<View>),
 }
 
 impl WriteMap {
-    /// Stores all `parts`, one after another, from `offset` of the file, which is at least
-    /// `file_bytes` long. `false`: that is not possible here, and nothing was stored.
+    /// The `bytes` at `offset` of the file, which is at least `file_bytes` long. `None`: that is not
+    /// possible here.
     ///
     /// # Safety
-    /// The parts end below `file_bytes`, nobody makes the file shorter, and nobody writes these
-    /// bytes or looks at them meanwhile.
+    /// The range ends below `file_bytes`, nobody makes the file shorter, and nobody writes these
+    /// bytes or looks at them as long as the answer lives.
     #[cfg(target_os = "linux")]
-    pub(super) unsafe fn store(
+    pub(super) unsafe fn page(
         &self,
         file: &File,
         file_bytes: u64,
-        parts: &[&[u8]],
-        mut offset: u64,
-    ) -> bool {
+        offset: u64,
+        bytes: usize,
+    ) -> Option<ViewPage> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let view = match &*state {
-            State::Refused => return false,
+            State::Refused => return None,
             State::Open(view) if file_bytes <= view.bytes() => view,
             _ => {
                 let first = matches!(*state, State::Unasked);
                 let view = View::open(file, file_bytes, first);
-                *state = view.map_or(State::Refused, State::Open);
+                *state = view.map_or(State::Refused, |view| State::Open(Arc::new(view)));
                 match &*state {
                     State::Open(view) => view,
-                    _ => return false,
+                    _ => return None,
                 }
             }
         };
-        for part in parts {
-            // SAFETY: the view reaches as far as the file, and the caller answers for the rest.
-            unsafe { view.store(offset, part) };
-            offset += part.len() as u64;
-        }
-        true
+        // SAFETY: the view reaches as far as the file.
+        let first = unsafe { view.at(offset) };
+        Some(ViewPage { first, bytes, _view: view.clone() })
     }
 
     /// Not known to be possible on this system.
@@ -76,8 +107,8 @@ impl WriteMap {
     /// # Safety
     /// None is needed.
     #[cfg(not(target_os = "linux"))]
-    pub(super) unsafe fn store(&self, _: &File, _: u64, _: &[&[u8]], _: u64) -> bool {
-        false
+    pub(super) unsafe fn page(&self, _: &File, _: u64, _: u64, _: usize) -> Option<ViewPage> {
+        None
     }
 }
 
@@ -102,8 +133,10 @@ mod linux {
         bytes: usize,
     }
 
-    // SAFETY: an address and a length; what is done with them is for the callers of `store`.
+    // SAFETY: an address and a length; what is done with them is for the holders of pages.
     unsafe impl Send for View {}
+    // SAFETY: as above.
+    unsafe impl Sync for View {}
 
     impl View {
         /// A view that reaches past the end of a file of `file_bytes`. `check`: the file may have
@@ -132,22 +165,17 @@ mod linux {
         }
 
         /// # Safety
-        /// `part` at `offset` ends inside the view and inside the file, and nobody else writes
-        /// these bytes or looks at them now.
-        pub(super) unsafe fn store(&self, offset: u64, part: &[u8]) {
-            debug_assert!(offset + part.len() as u64 <= self.bytes());
-            // SAFETY: the range lies in the mapping and in the file (the caller), where every block
-            // is allocated; a part is memory of the caller's own.
-            unsafe {
-                let to = self.base.as_ptr().add(offset as usize);
-                std::ptr::copy_nonoverlapping(part.as_ptr(), to, part.len());
-            }
+        /// `offset` lies inside the view.
+        pub(super) unsafe fn at(&self, offset: u64) -> NonNull<u8> {
+            debug_assert!(offset < self.bytes());
+            // SAFETY: the caller's.
+            unsafe { self.base.add(offset as usize) }
         }
     }
 
     impl Drop for View {
         fn drop(&mut self) {
-            // SAFETY: the mapping is ours, and no reference into it was ever made.
+            // SAFETY: the mapping is ours, and who has a page of it keeps it.
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
         }
     }

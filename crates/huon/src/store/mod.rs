@@ -8,19 +8,45 @@ pub(crate) mod snapshot;
 pub(crate) mod source;
 pub(crate) mod space;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::alloc::{TryGrow, copied, filled};
 use crate::error::{Error, Result};
-use crate::os::{Board, Clients, MapPages, Role, RoleKind, Slots, Storage};
+use crate::os::{Board, Clients, MapPages, Role, RoleKind, Slots, Storage, ViewPage};
 use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
 use crate::planted;
 use crate::store::source::damaged;
 use crate::store::space::{Ground, Protected};
 
-/// One page's bytes on their way to the file.
-pub(crate) type Buffer = Box<[u8]>;
+/// One page's bytes on their way to the file, or there already.
+pub(crate) enum Buffer {
+    Own(Box<[u8]>),
+    View(ViewPage),
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Buffer::Own(bytes) => bytes,
+            Buffer::View(page) => page,
+        }
+    }
+}
+
+impl DerefMut for Buffer {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Buffer::Own(bytes) => bytes,
+            Buffer::View(page) => page,
+        }
+    }
+}
 
 /// Buffers kept for the next transaction at most.
 const SPARE_BUFFERS_MAX: usize = 4096;
@@ -67,7 +93,7 @@ pub(crate) struct Store {
     pages: MapPages,
     upper_pages: AtomicU32,
     grow_pages: AtomicU32,
-    buffers: Mutex<Vec<Buffer>>,
+    buffers: Mutex<Vec<Box<[u8]>>>,
     stale_scan: planted::StaleScan,
     /// Checksums of pages computed for reading (they are counted, so that tests can assert on
     /// them).
@@ -249,13 +275,21 @@ impl Store {
     pub(crate) fn buffer(&self) -> Result<Buffer> {
         let spare = self.buffers.lock().unwrap_or_else(|e| e.into_inner()).pop();
         match spare {
-            Some(buffer) => Ok(buffer),
-            None => Ok(filled(0, self.page_bytes)?.into_boxed_slice()),
+            Some(buffer) => Ok(Buffer::Own(buffer)),
+            None => Ok(Buffer::Own(filled(0, self.page_bytes)?.into_boxed_slice())),
         }
+    }
+
+    /// The page itself as a buffer, if the file has a view and the page was in memory once.
+    pub(crate) fn view(&self, pgno: u32) -> Option<Buffer> {
+        let met = self.was_met(pgno);
+        let page = met.then(|| self.storage.view(self.offset(pgno), self.page_bytes))?;
+        page.map(Buffer::View)
     }
 
     /// Keeps a buffer for later, if there is room.
     pub(crate) fn recycle(&self, buffer: Buffer) {
+        let Buffer::Own(buffer) = buffer else { return };
         let mut buffers = self.buffers.lock().unwrap_or_else(|e| e.into_inner());
         if buffers.len() < SPARE_BUFFERS_MAX && buffers.try_reserve(1).is_ok() {
             buffers.push(buffer);
@@ -270,7 +304,7 @@ impl Store {
     }
 
     /// Whether this client has read or written a page of this number: it was in memory once.
-    pub(crate) fn was_met(&self, pgno: u32) -> bool {
+    fn was_met(&self, pgno: u32) -> bool {
         self.pages.get(pgno).is_some_and(|(_, tag)| tag.load(Ordering::Relaxed) != 0)
     }
 

@@ -49,15 +49,6 @@ impl Hasher for PgnoHasher {
     }
 }
 
-/// How buffered pages go to the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outlet {
-    /// Written: the best way to a flush that comes soon, and for many pages.
-    Call,
-    /// Stored through a view of the file, where that is possible and they were in memory before.
-    View,
-}
-
 struct Dirty {
     buffer: Buffer,
     level: usize,
@@ -90,6 +81,10 @@ pub(crate) struct Pages {
     /// A write failed, and the buffers with it; or there was no memory to note what was done.
     lost: bool,
     shape: u64,
+    /// Nobody waits for the disk: pages are edited in the file where that is possible.
+    direct: bool,
+    /// W4 is done.
+    raised: bool,
 }
 
 /// What a transaction has done so far.
@@ -141,7 +136,13 @@ impl PageSource for Pages {
 }
 
 impl Pages {
-    pub(crate) fn new(store: Arc<Store>, txnid: Txnid, used: u32, items: Vec<Item>) -> Pages {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        txnid: Txnid,
+        used: u32,
+        items: Vec<Item>,
+        direct: bool,
+    ) -> Pages {
         let spill_pages = store.spill_pages;
         let first = page::first_data_page(store.page_bytes);
         Pages {
@@ -155,6 +156,8 @@ impl Pages {
             counts: PagesCounts::default(),
             lost: false,
             shape: 1,
+            direct,
+            raised: false,
         }
     }
 
@@ -207,13 +210,18 @@ impl Pages {
     /// A fresh number, a buffer, and room to note them.
     fn fresh(&mut self, stay: Stay) -> Result<(Ptr, Buffer)> {
         self.shape += 1;
-        let buffer = self.store.buffer()?;
         self.dirty.try_reserve(1)?;
+        if self.direct && !self.raised {
+            self.before_write()?;
+        }
         let pgno = self.space.take(&*self.store, stay)?;
         // F1: only a free-space list that names a page twice leads here.
         if self.dirty.contains_key(&pgno.0) {
             return Err(Error::corrupt(pgno.0, Reason::Space.text()));
         }
+        let view = if self.direct { self.store.view(pgno.0) } else { None };
+        let buffer = view.map_or_else(|| self.store.buffer(), Ok);
+        let buffer = buffer.inspect_err(|_| self.space.give_back(pgno, 1))?;
         Ok((Ptr { pgno, birth: self.txnid }, buffer))
     }
 
@@ -340,9 +348,10 @@ impl Pages {
         let ours = self.store.writer.check_ours();
         self.lost |= ours.is_err();
         ours?;
-        if self.counts.written_bytes == 0 && !planted::is(23) {
+        if !self.raised && !planted::is(23) {
             self.store.board.raise_issued(self.txnid.0);
         }
+        self.raised = true;
         Ok(())
     }
 
@@ -353,7 +362,7 @@ impl Pages {
             return Ok(());
         }
         self.counts.spills += 1;
-        self.write_dirty(Vec::new(), Outlet::Call, true)?;
+        self.write_dirty(Vec::new(), true)?;
         reach(Point::Spilled);
         Ok(())
     }
@@ -361,11 +370,12 @@ impl Pages {
     /// Hands every buffered page to the system, in page order and coalesced. The one way out for
     /// pages.
     /// `on`: the transaction goes on after it.
-    fn write_dirty(&mut self, chunks: Vec<(Ptr, Vec<u8>)>, outlet: Outlet, on: bool) -> Result<()> {
+    fn write_dirty(&mut self, chunks: Vec<(Ptr, Vec<u8>)>, on: bool) -> Result<()> {
         self.shape += 1;
         self.dirty.try_reserve(chunks.len())?;
         for (ptr, page) in chunks {
-            self.dirty.insert(ptr.pgno.0, Dirty { buffer: page.into_boxed_slice(), level: 0 });
+            let buffer = Buffer::Own(page.into_boxed_slice());
+            self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: 0 });
         }
         let mut order = collected(self.dirty.keys().copied())?;
         // Numbers are sorted faster than what they stand for.
@@ -386,7 +396,7 @@ impl Pages {
             out.push((pgno, page));
         }
         self.counts.written_bytes += (out.len() * self.page_bytes()) as u64;
-        let written = self.write_sorted(&out, outlet);
+        let written = self.write_sorted(&out);
         self.lost |= written.is_err();
         self.store.recycle(scratch);
         for (pgno, page) in out {
@@ -400,25 +410,28 @@ impl Pages {
         written
     }
 
-    fn write_sorted(&self, pages: &[(u32, Dirty)], outlet: Outlet) -> Result<()> {
+    fn write_sorted(&self, pages: &[(u32, Dirty)]) -> Result<()> {
         // P7: the id is raised before its first page is written, and never lowered.
         if self.store.board.issued() < self.txnid.0 {
             return Err(Error::corrupt_file("the lock file's last id has been lowered (P7)"));
         }
         let per_write = (WRITE_BYTES_MAX / self.page_bytes()).max(1);
         let mut rest = pages;
-        while let Some(&(first, ..)) = rest.first() {
+        while let Some((first, page)) = rest.first() {
+            if matches!(page.buffer, Buffer::View(_)) {
+                // There already.
+                rest = &rest[1..];
+                continue;
+            }
+            let follows = |i: usize, page: &(u32, Dirty)| {
+                page.0 as usize == *first as usize + i && matches!(page.1.buffer, Buffer::Own(_))
+            };
             let consecutive = (rest.iter().enumerate())
-                .take_while(|(i, page)| *i < per_write && page.0 as usize == first as usize + i)
+                .take_while(|(i, page)| *i < per_write && follows(*i, page))
                 .count();
             let (now, later) = rest.split_at(consecutive);
             let parts = collected(now.iter().map(|page| &*page.1.buffer))?;
-            let offset = u64::from(first) * self.page_bytes() as u64;
-            let met = || now.iter().all(|page| self.store.was_met(page.0));
-            match outlet {
-                Outlet::View if met() => self.store.storage.store_at(&parts, offset)?,
-                _ => self.store.storage.write_at(&parts, offset)?,
-            }
+            self.store.storage.write_at(&parts, u64::from(*first) * self.page_bytes() as u64)?;
             rest = later;
         }
         Ok(())
@@ -479,18 +492,14 @@ impl Pages {
     }
 
     /// Writes all that is left and closes the free space: the pages' part of a seal.
-    pub(crate) fn seal(
-        mut self,
-        shrink: Shrink,
-        outlet: Outlet,
-    ) -> Result<(SealedSpace, PagesCounts)> {
+    pub(crate) fn seal(mut self, shrink: Shrink) -> Result<(SealedSpace, PagesCounts)> {
         assert_eq!(self.level(), 0, "W3: sealed inside a nested level");
         let nothing = Space::new(self.txnid, self.base_used, self.base_used, Vec::new());
         let space = std::mem::replace(&mut self.space, nothing);
         let mut counts = PagesCounts { space: space.counts, ..self.counts() };
         let mut sealed = space.seal(&*self.store, self.page_bytes(), shrink)?;
         counts.space.chunks_written = sealed.chunks.len() as u64;
-        self.write_dirty(std::mem::take(&mut sealed.chunks), outlet, false)?;
+        self.write_dirty(std::mem::take(&mut sealed.chunks), false)?;
         counts.written_bytes = self.counts.written_bytes;
         Ok((sealed, counts))
     }

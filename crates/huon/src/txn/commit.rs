@@ -15,7 +15,6 @@ use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::Mark;
 use crate::page::{CommitKind, Meta};
-use crate::store::pages::Outlet;
 use crate::store::space::Shrink;
 use crate::txn::flush::MetaFlush;
 use crate::txn::ticket::Ticket;
@@ -103,16 +102,7 @@ impl WriteTxn {
     /// env.sync()?; // Now no power cut can take it away.
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn commit_with(self, durability: Durability) -> Result<u64> {
-        // Somebody waits for the disk soon, or nobody does.
-        let outlet = match durability {
-            Durability::Durable | Durability::NoMetaSync => Outlet::Call,
-            Durability::Lazy | Durability::Unsynced => Outlet::View,
-        };
-        self.commit_by(durability, outlet)
-    }
-
-    fn commit_by(mut self, durability: Durability, outlet: Outlet) -> Result<u64> {
+    pub fn commit_with(mut self, durability: Durability) -> Result<u64> {
         // A level is only left open by a panic in the work of a nested transaction.
         if self.is_broken() || self.has_levels() {
             return Err(Error::TxnBroken);
@@ -121,7 +111,7 @@ impl WriteTxn {
             return Ok(self.base.txnid.0);
         }
         reach(Point::CommitBegun);
-        let mark = self.seal(outlet)?;
+        let mark = self.seal()?;
         let core = self.core.clone();
         if durability.is_published_at_seal() {
             core.store.board.publish(mark);
@@ -163,12 +153,12 @@ impl WriteTxn {
     /// As [`WriteTxn::commit`]; an error means that nothing has happened.
     pub fn commit_ticket(self) -> Result<Ticket> {
         let core = self.core.clone();
-        let txnid = self.commit_by(Durability::Unsynced, Outlet::Call)?;
+        let txnid = self.commit_with(Durability::Unsynced)?;
         Ok(Ticket { core, txnid })
     }
 
     /// Steps 1 to 3.
-    fn seal(&mut self, outlet: Outlet) -> Result<Mark> {
+    fn seal(&mut self) -> Result<Mark> {
         self.store_tables()?;
         reach(Point::TablesStored);
         let core = self.core.clone();
@@ -178,7 +168,7 @@ impl WriteTxn {
         let pages = self.pages.take().expect("pages are there until the commit");
         let shrink =
             Shrink { pages: self.base.geometry.shrink, ungathered: self.base.ungathered_chunks };
-        let (space, counts) = pages.seal(shrink, outlet)?;
+        let (space, counts) = pages.seal(shrink)?;
         reach(Point::PagesWritten);
         let meta = Meta {
             txnid,

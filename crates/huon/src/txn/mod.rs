@@ -220,6 +220,11 @@ impl Core {
         self.store.shrink(keep, shrink)
     }
 
+    /// Whether commits wait for nothing, unless they say otherwise.
+    fn is_lazy(&self) -> bool {
+        matches!(self.durability, Durability::Lazy | Durability::Unsynced)
+    }
+
     /// The writer's role ends.
     pub(crate) fn end_writing(&self) {
         self.store.writer.release();

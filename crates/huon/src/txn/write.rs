@@ -144,7 +144,7 @@ impl WriteTxn {
         core.store.cover(base.used)?;
         core.shrink_file(&base)?;
         let items = std::mem::take(&mut base.items);
-        let pages = Pages::new(core.store.clone(), txnid, base.used, items);
+        let pages = Pages::new(core.store.clone(), txnid, base.used, items, core.is_lazy());
         reach(Point::Begun);
         Ok(WriteTxn {
             core: core.clone(),
