@@ -20,7 +20,7 @@ use super::counts::{Counters, IoCounts};
 use super::layout::{IMAGE_WORDS, IMAGES, IMAGES_COUNT, SEALED};
 use super::map::Map;
 use super::memory::{MemoryFile, MemoryShared};
-use super::{Identity, Storage, parts_bytes, past_end};
+use super::{Identity, Storage, ViewPage, parts_bytes, past_end};
 use crate::error::{Error, Result};
 
 mod loss;
@@ -29,6 +29,9 @@ use loss::Loss;
 
 /// The device that all simulated files are on.
 const DEVICE: u64 = 0x51D;
+
+/// What a page is full of while it is edited.
+const SCRIBBLE: u8 = 0xA5;
 
 /// A number that no other simulated file, handle or boot has.
 fn unique() -> u64 {
@@ -422,6 +425,34 @@ impl State {
     }
 }
 
+impl Machine {
+    /// Changes the file, within its length.
+    fn put(&self, state: &mut State, bytes: &[u8], offset: u64) {
+        if let Some(loss) = &mut state.loss {
+            loss.note_dirty(&self.map, offset..offset + bytes.len() as u64);
+        }
+        // SAFETY: whoever has the state holds its lock, and nobody looks at pages that are being
+        // changed: the argument of `map.rs`.
+        unsafe { self.map.write(offset, bytes) };
+        state.note(|| Event::Write { offset, bytes: bytes.into() });
+    }
+}
+
+/// A page that is edited in the file. The record has two writes for it: rubbish when the editing
+/// begins, and what it has become when it ends.
+pub(super) struct SimPage {
+    machine: Arc<Machine>,
+    offset: u64,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Drop for SimPage {
+    fn drop(&mut self) {
+        let mut state = self.machine.state();
+        self.machine.put(&mut state, &self.bytes, self.offset);
+    }
+}
+
 /// One open file of a simulated machine.
 struct SimFile {
     machine: Arc<Machine>,
@@ -475,24 +506,24 @@ impl Storage for SimFile {
     fn write_at(&self, parts: &[&[u8]], offset: u64) -> Result<()> {
         let mut state = self.change()?;
         let bytes = parts_bytes(parts);
-        let end = offset.checked_add(bytes).filter(|&end| end <= state.file_bytes);
-        let Some(end) = end else {
+        if offset.checked_add(bytes).is_none_or(|end| end > state.file_bytes) {
             return Err(past_end(offset, bytes, state.file_bytes));
-        };
-        if let Some(loss) = &mut state.loss {
-            loss.note_dirty(&self.machine.map, offset..end);
         }
-        let mut at = offset;
-        for part in parts {
-            // SAFETY: we hold the state's lock, and nobody looks at pages that are being changed:
-            // the argument of `map.rs`.
-            unsafe { self.machine.map.write(at, part) };
-            at += part.len() as u64;
-        }
-        state.note(|| Event::Write { offset, bytes: parts.concat().into() });
+        self.machine.put(&mut state, &parts.concat(), offset);
         self.counters.wrote(bytes);
         self.seen(state);
         Ok(())
+    }
+
+    fn view(&self, offset: u64, bytes: usize) -> Option<ViewPage> {
+        let mut state = self.change().ok()?;
+        offset.checked_add(bytes as u64).filter(|&end| end <= state.file_bytes)?;
+        // What a half-edited page may leave on the disk.
+        self.machine.put(&mut state, &vec![SCRIBBLE; bytes], offset);
+        self.counters.stored(bytes as u64);
+        self.seen(state);
+        let machine = Arc::clone(&self.machine);
+        Some(SimPage { machine, offset, bytes: vec![0; bytes] }.into())
     }
 
     fn sync(&self) -> Result<()> {

@@ -19,11 +19,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 #[cfg(target_os = "linux")]
 use linux::View;
+
+#[cfg(any(test, feature = "simulation"))]
+use super::sim::SimPage;
 #[cfg(not(target_os = "linux"))]
 struct View;
 
 /// Bytes of the file, to be edited where they are.
-pub(crate) struct ViewPage {
+pub(crate) struct ViewPage(Place);
+
+enum Place {
+    Mapped(Mapped),
+    #[cfg(any(test, feature = "simulation"))]
+    Simulated(SimPage),
+}
+
+struct Mapped {
     first: NonNull<u8>,
     bytes: usize,
     /// Keeps the mapping.
@@ -31,24 +42,45 @@ pub(crate) struct ViewPage {
 }
 
 // SAFETY: the bytes are this value's alone (see `WriteMap::page`), as those of a box are.
-unsafe impl Send for ViewPage {}
+unsafe impl Send for Mapped {}
 // SAFETY: as above.
-unsafe impl Sync for ViewPage {}
+unsafe impl Sync for Mapped {}
+
+#[cfg(any(test, feature = "simulation"))]
+impl From<SimPage> for ViewPage {
+    fn from(page: SimPage) -> ViewPage {
+        ViewPage(Place::Simulated(page))
+    }
+}
 
 impl Deref for ViewPage {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the range lies in the mapping, which `_view` keeps, and in the file; nobody else
-        // writes it while this value lives (the contract of `WriteMap::page`).
-        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.bytes) }
+        match &self.0 {
+            // SAFETY: the range lies in the mapping, which `_view` keeps, and in the file; nobody
+            // else writes it while this value lives (the contract of `WriteMap::page`).
+            Place::Mapped(page) => unsafe {
+                std::slice::from_raw_parts(page.first.as_ptr(), page.bytes)
+            },
+            #[cfg(any(test, feature = "simulation"))]
+            Place::Simulated(page) => &page.bytes,
+        }
     }
 }
 
 impl DerefMut for ViewPage {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nobody else reads it either.
-        unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.bytes) }
+        match &mut self.0 {
+            // SAFETY: as above, and nobody else reads it either.
+            Place::Mapped(page) => unsafe {
+                std::slice::from_raw_parts_mut(page.first.as_ptr(), page.bytes)
+            },
+            #[cfg(any(test, feature = "simulation"))]
+            Place::Simulated(page) => &mut page.bytes,
+        }
     }
 }
 
@@ -99,7 +131,7 @@ impl WriteMap {
         };
         // SAFETY: the view reaches as far as the file.
         let first = unsafe { view.at(offset) };
-        Some(ViewPage { first, bytes, _view: view.clone() })
+        Some(ViewPage(Place::Mapped(Mapped { first, bytes, _view: view.clone() })))
     }
 
     /// Not known to be possible on this system.

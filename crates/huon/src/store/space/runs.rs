@@ -141,8 +141,6 @@ pub(super) struct Pool {
     /// Where the run ends that single pages are being taken off; runs are taken from the front, so
     /// this stays what it is until the run is used up.
     taking: u32,
-    /// The length of the run that was the longest when that was last looked for.
-    longest_pages: u32,
 }
 
 impl Pool {
@@ -206,15 +204,8 @@ impl Pool {
         if self.runs.get(at).is_some_and(|run| run.end() == self.taking) {
             return Some(at);
         }
-        // Where all are short, the next one that is as long is near.
-        let alike = match self.longest_pages {
-            0 => None,
-            pages => self.runs.iter().position(|run| run.pages >= pages),
-        };
-        let by_length = |&i: &usize| (self.runs[i].pages, self.runs[i].freed);
-        let at = alike.or_else(|| (0..self.runs.len()).max_by_key(by_length))?;
+        let at = (0..self.runs.len()).max_by_key(|&i| (self.runs[i].pages, self.runs[i].freed))?;
         self.taking = self.runs[at].end();
-        self.longest_pages = self.runs[at].pages;
         Some(at)
     }
 
