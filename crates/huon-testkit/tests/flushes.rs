@@ -30,30 +30,24 @@ fn traced_process() {
     // Allocated beforehand, so that no commit has to grow it.
     let mut options = Env::options();
     options.lower_bytes(32 << 20).flush_after_bytes(u64::MAX).flush_after(Duration::MAX);
-    let path = Path::new(&dir).join("flushes.huon");
-    let env = options.open(&path).unwrap();
-    // Only where commits are lazy unless they say otherwise are pages edited in a view.
-    let lazy = options.durability(Durability::Lazy).open(&path).unwrap();
-    let put_in = |env: &Env, bytes: usize, finish: Finish<'_>| {
+    let env = options.open(Path::new(&dir).join("flushes.huon")).unwrap();
+    let put = |bytes: usize, finish: Finish<'_>| {
         let mut txn = env.write().unwrap();
         let table = txn.create(&TableDef::<U64, Bytes>::main()).unwrap();
         let value = vec![txn.id() as u8; bytes];
         table.put(&mut txn, &1, &value).unwrap();
         finish(txn);
     };
-    let put = |bytes: usize, finish: Finish<'_>| put_in(&env, bytes, finish);
     let with = |durability| {
         move |txn: huon::WriteTxn| {
             txn.commit_with(durability).unwrap();
         }
     };
     let small = |finish: Finish<'_>| (0..COMMITS).for_each(|_| put(100, finish));
-    let lazily = |finish: Finish<'_>| (0..COMMITS).for_each(|_| put_in(&lazy, 100, finish));
     let large = |finish: Finish<'_>| (0..3).for_each(|_| put(2 << 20, finish));
 
     put(100, &with(Durability::Durable));
-    let counts = || [&env, &lazy].map(|env| env.info().unwrap().io);
-    let before = counts();
+    let before = env.info().unwrap().io;
     mark("durable");
     small(&with(Durability::Durable));
     mark("durable-large");
@@ -65,11 +59,11 @@ fn traced_process() {
     mark("settle");
     env.sync().unwrap();
     mark("lazy");
-    lazily(&with(Durability::Lazy));
+    small(&with(Durability::Lazy));
     mark("sync");
     env.sync().unwrap();
     mark("unsynced");
-    lazily(&with(Durability::Unsynced));
+    small(&with(Durability::Unsynced));
     mark("sync-again");
     env.sync().unwrap();
     mark("aborted");
@@ -79,12 +73,9 @@ fn traced_process() {
     mark("one-waits");
     put(100, &|txn| txn.commit_ticket().unwrap().wait().unwrap());
     mark("end");
-    let after = counts();
-    let count = |of: fn(&huon::IoInfo) -> u64| {
-        after.iter().map(of).sum::<u64>() - before.iter().map(of).sum::<u64>()
-    };
-    let (writes, flushes) = (count(|io| io.writes), count(|io| io.flushes));
-    println!("counted {writes} {flushes} {}", count(|io| io.stores));
+    let after = env.info().unwrap().io;
+    let (writes, flushes) = (after.writes - before.writes, after.flushes - before.flushes);
+    println!("counted {writes} {flushes} {}", after.stores - before.stores);
 }
 
 /// The letters of the calls that reached the data file behind each mark: `W` for a write, `S` for

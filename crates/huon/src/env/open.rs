@@ -396,6 +396,7 @@ fn finish(
         clients,
         fork_generation: os::fork_generation(),
         durability: options.durability,
+        edits_in_place: AtomicBool::new(options.durability.is_lazy()),
         flush_bytes: options.flush_bytes,
         flush_ms: options.flush_ms,
         close_dirty: AtomicBool::new(false),

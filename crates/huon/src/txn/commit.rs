@@ -9,6 +9,7 @@
 //! 4. the writer's role is released; somebody flushes the newest sealed snapshot (`flush`);
 //! 5. durable: no power cut takes it away. New readers see it at the latest now.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -57,6 +58,11 @@ pub enum Durability {
 }
 
 impl Durability {
+    /// Whether nobody waits for the disk: then pages are best edited where they will be.
+    pub(crate) fn is_lazy(self) -> bool {
+        matches!(self, Durability::Lazy | Durability::Unsynced)
+    }
+
     /// Whether it may be seen before anything of it has been flushed.
     fn is_published_at_seal(self) -> bool {
         self != Durability::Durable
@@ -102,7 +108,13 @@ impl WriteTxn {
     /// env.sync()?; // Now no power cut can take it away.
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn commit_with(mut self, durability: Durability) -> Result<u64> {
+    pub fn commit_with(self, durability: Durability) -> Result<u64> {
+        // Who commits lazily will do so again.
+        self.core.edits_in_place.store(durability.is_lazy(), Ordering::Relaxed);
+        self.commit_by(durability)
+    }
+
+    fn commit_by(mut self, durability: Durability) -> Result<u64> {
         // A level is only left open by a panic in the work of a nested transaction.
         if self.is_broken() || self.has_levels() {
             return Err(Error::TxnBroken);
@@ -153,7 +165,7 @@ impl WriteTxn {
     /// As [`WriteTxn::commit`]; an error means that nothing has happened.
     pub fn commit_ticket(self) -> Result<Ticket> {
         let core = self.core.clone();
-        let txnid = self.commit_with(Durability::Unsynced)?;
+        let txnid = self.commit_by(Durability::Unsynced)?;
         Ok(Ticket { core, txnid })
     }
 

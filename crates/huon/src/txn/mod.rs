@@ -57,6 +57,8 @@ pub(crate) struct Core {
     /// The process's fork generation when the environment was opened.
     pub(crate) fork_generation: u32,
     pub(crate) durability: Durability,
+    /// Whether the last commit was lazy, as the next one will be.
+    pub(crate) edits_in_place: AtomicBool,
     /// A lazy commit flushes when so much is unflushed.
     pub(crate) flush_bytes: u64,
     /// The same, when something has been unflushed for so long.
@@ -218,11 +220,6 @@ impl Core {
             return Ok(());
         }
         self.store.shrink(keep, shrink)
-    }
-
-    /// Whether commits wait for nothing, unless they say otherwise.
-    fn is_lazy(&self) -> bool {
-        matches!(self.durability, Durability::Lazy | Durability::Unsynced)
     }
 
     /// The writer's role ends.

@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::alloc::{TryGrow, copied};
@@ -144,7 +145,13 @@ impl WriteTxn {
         core.store.cover(base.used)?;
         core.shrink_file(&base)?;
         let items = std::mem::take(&mut base.items);
-        let pages = Pages::new(core.store.clone(), txnid, base.used, items, core.is_lazy());
+        let pages = Pages::new(
+            core.store.clone(),
+            txnid,
+            base.used,
+            items,
+            core.edits_in_place.load(Ordering::Relaxed),
+        );
         reach(Point::Begun);
         Ok(WriteTxn {
             core: core.clone(),
