@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use huon::{Bytes, Env, Error, NativeU64, Str, TableDef};
+use huon::{Bytes, Durability, Env, Error, NativeU64, Str, TableDef};
 
 const T: TableDef<Str, Bytes> = TableDef::new("t");
 
@@ -319,18 +319,30 @@ fn descriptors_on(path: &Path) -> Vec<i32> {
 }
 
 /// A process that becomes a daemon in the middle of a write transaction closes the descriptor that
-/// its lock is on. The next writer succeeds it, and takes the same free pages.
+/// its lock is on. It lives on; where its lock does not, the next writer succeeds it and takes the
+/// same free pages.
 #[test]
 #[cfg(target_os = "linux")]
-fn who_lost_the_lock_writes_nothing() {
-    for bytes in [60, 100_000] {
+fn who_lost_the_descriptors_harms_nobody() {
+    for (durability, bytes) in [
+        (Durability::Durable, 60),
+        (Durability::Durable, 100_000),
+        (Durability::Lazy, 60),
+        (Durability::Lazy, 100_000),
+    ] {
+        let what = format!("{durability:?}, {bytes} bytes");
         let place = place();
         let daemon = open(&place.path).unwrap();
         let fill = |txn: &mut huon::WriteTxn, value: &[u8]| {
             let t = txn.create(&T)?;
             (0..20).try_for_each(|n| t.put(txn, &format!("key {n}"), value).map(drop))
         };
-        daemon.update(|txn| fill(txn, b"first")).unwrap();
+        // The lazy ones leave pages that the next transaction edits in the file.
+        for value in [&b"first"[..], b"second", b"third"] {
+            let mut txn = daemon.write().unwrap();
+            fill(&mut txn, value).unwrap();
+            txn.commit_with(durability).unwrap();
+        }
         let locks = descriptors_on(&place.path.with_extension("huon-lock"));
         let heir = open(&place.path).unwrap();
         let mut txn = daemon.write().unwrap();
@@ -340,13 +352,23 @@ fn who_lost_the_lock_writes_nothing() {
             unsafe { libc::close(*descriptor) };
         }
         assert!(!locks.is_empty());
-        heir.update(|txn| fill(txn, b"of the heir")).unwrap();
+        let succeed = |timeout: Duration| {
+            let mut txn = heir.write_within(timeout)?;
+            fill(&mut txn, b"of the heir")?;
+            txn.commit()
+        };
+        // Waits, where the daemon's lock is still there.
+        let early = succeed(Duration::from_millis(100));
+        assert!(matches!(early, Ok(_) | Err(Error::Busy(_))), "{what}: {early:?}");
         let lost = fill(&mut txn, &vec![1; bytes]).and_then(|()| txn.commit());
         let text = lost.expect_err("it has no lock").to_string();
         assert!(text.contains("taken over") || text.contains("closed"), "{text}");
+        succeed(Duration::from_secs(10)).unwrap();
         assert_eq!(get(&heir, "key 7"), Some(b"of the heir".to_vec()));
-        assert!(heir.check().unwrap().is_clean(), "{bytes}");
+        assert!(heir.check().unwrap().is_clean(), "{what}");
         put(&heir, "key 7", b"goes on").unwrap();
+        drop(daemon);
+        put(&heir, "key 8", b"goes on").unwrap();
     }
 }
 

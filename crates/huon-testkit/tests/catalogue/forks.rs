@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use huon::{Durability, Env, Error, ReadTxn, Ticket, WriteTxn};
+use huon::{Bytes, Durability, Env, Error, ReadTxn, Table, Ticket, WriteTxn};
 use huon_testkit::figures;
 
 use super::child::{self, Child};
@@ -17,26 +17,36 @@ use super::{Model, Place, assert_clean, assert_holds, assert_same, def, small};
 enum Held {
     Nothing,
     Reader(ReadTxn),
-    Writer(WriteTxn),
-    SpilledWriter(WriteTxn),
+    Writer(Changed),
+    SpilledWriter(Changed),
     Ticket(Ticket),
 }
 
 type Hold = (&'static str, fn(&Env) -> Held);
 
-const HOLDS: [Hold; 5] = [
+const HOLDS: [Hold; 6] = [
     ("nothing", |_| Held::Nothing),
     ("a reader", |env| Held::Reader(env.read().unwrap())),
     ("a writer", |env| Held::Writer(changed(env, 3))),
+    ("a writer that edits in the file", |env| {
+        // Pages that lazy commits have taken and given back: the next one's view shows them.
+        for n in 0..6 {
+            changed(env, n % 3).0.commit_with(Durability::Lazy).unwrap();
+        }
+        Held::Writer(changed(env, 3))
+    }),
     ("a writer that has written", |env| Held::SpilledWriter(changed(env, 100))),
-    ("a ticket", |env| Held::Ticket(changed(env, 3).commit_ticket().unwrap())),
+    ("a ticket", |env| Held::Ticket(changed(env, 3).0.commit_ticket().unwrap())),
 ];
 
-fn changed(env: &Env, count: u8) -> WriteTxn {
+/// A transaction with changes, and its handle.
+type Changed = (WriteTxn, Table<Bytes, Bytes>);
+
+fn changed(env: &Env, count: u8) -> Changed {
     let mut txn = env.write().unwrap();
     let t = txn.open(&def()).unwrap().unwrap();
     (0..count).for_each(|n| t.put(&mut txn, &[200, n], &[n; 90]).map(drop).unwrap());
-    txn
+    (txn, t)
 }
 
 /// What a child does; 0 if all was as it should be.
@@ -88,9 +98,9 @@ fn all_refused(env: &Env, held: Held) -> bool {
         Held::Nothing => true,
         // A snapshot that was got before stays what it is as long as the parent holds it.
         Held::Reader(txn) => txn.open(&def()).is_ok_and(|t| t.is_some()),
-        Held::Writer(mut txn) | Held::SpilledWriter(mut txn) => {
+        Held::Writer((mut txn, t)) | Held::SpilledWriter((mut txn, t)) => {
             let refused = forked(txn.open(&def()).err()) && forked(txn.create(&def()).err());
-            refused && forked(txn.commit().err())
+            refused && forked(t.put(&mut txn, &[200, 1], &[]).err()) && forked(txn.commit().err())
         }
         Held::Ticket(ticket) => forked(ticket.wait().err()),
     };
@@ -234,14 +244,13 @@ fn go_on(env: &Env, other: &Env, held: Held, model: &mut Model, what: &str) {
             assert_same(&txn, t, model, what);
             assert_eq!(env.info().unwrap().readers.len(), 1, "{what}");
         }
-        Held::Writer(txn) => {
+        Held::Writer((txn, _)) => {
             let busy = other.write_within(Duration::from_millis(5)).map(drop);
             assert!(matches!(busy, Err(Error::Busy(_))), "{what}: {busy:?}");
             txn.commit().unwrap();
             changes(model, 3);
         }
-        Held::SpilledWriter(mut txn) => {
-            let t = txn.open(&def()).unwrap().unwrap();
+        Held::SpilledWriter((mut txn, t)) => {
             super::put(&mut txn, t, model, &[201], &[1; 2000]);
             txn.commit().unwrap();
             changes(model, 100);

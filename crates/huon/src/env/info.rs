@@ -28,8 +28,8 @@ pub struct IoInfo {
     pub flushes: u64,
     /// Write calls.
     pub writes: u64,
-    /// Stretches of the data file that were stored through a mapping, without a system call: pages
-    /// of lazy commits, where the file system allows it.
+    /// Pages that were edited in the data file through a mapping, without a system call: those of
+    /// lazy commits, where the file system allows it.
     pub stores: u64,
     /// Bytes written.
     pub written_bytes: u64,

@@ -9,9 +9,9 @@ pub(crate) struct IoCounts {
     pub(crate) syncs: u64,
     /// Calls of `Storage::write_at`; each writes one stretch of the file.
     pub(crate) writes: u64,
-    /// Stretches that `Storage::store_at` stored without a call.
+    /// Pages that were edited in the file (`Storage::view`).
     pub(crate) stores: u64,
-    /// Bytes of those writes and stores. What a growth writes is not in it.
+    /// Bytes of those writes and pages. What a growth writes is not in it.
     pub(crate) written_bytes: u64,
     /// Growths that made the file longer.
     pub(crate) grows: u64,

@@ -424,6 +424,10 @@ impl Shared for FaultyShared {
         self.plan.meet(FaultCall::LockIntact).is_none() && self.inner.intact()
     }
 
+    fn lasts(&self) -> bool {
+        self.inner.lasts()
+    }
+
     fn boot(&self) -> [u8; 16] {
         self.inner.boot()
     }

@@ -26,6 +26,8 @@ mod fork;
 #[cfg(not(any(loom, shuttle)))]
 mod futex;
 mod gate;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod keeper;
 mod layout;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod lock_tests;
@@ -207,6 +209,10 @@ pub(crate) trait Shared: Send + Sync {
     /// Whether the lock descriptor is still this client's own: not after a fork, not after someone
     /// closed it (P5).
     fn intact(&self) -> bool;
+    /// Whether the byte is held as long as the client lives, though somebody close its descriptor.
+    fn lasts(&self) -> bool {
+        true
+    }
     /// A number that changes with each boot of the system.
     fn boot(&self) -> [u8; 16];
 }

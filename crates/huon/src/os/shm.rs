@@ -8,6 +8,7 @@
 //!    conflicts with itself, so the gate has a flag in front of it for the threads of one client.
 //! 4. The mapping belongs to another open file description than the locks: a mapping keeps its
 //!    description, and the locks with it, alive in a forked child that has closed the descriptor.
+//!    (The `keeper` maps the locked one, where children do not see it.)
 //! 5. The descriptor is closed only while it still names the lock file (a daemon may have closed it
 //!    and something else may have got its number).
 //!
@@ -18,11 +19,15 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::{Duration, Instant};
 
 use super::client_files::ClientFiles;
 use super::fork::OwnFile;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use super::keeper::Keeper;
 use super::locks::{self, Hold, Way};
 use super::word::{Ordering, Word};
 use super::{Shared, Wake, fork, futex};
@@ -33,6 +38,9 @@ const RESERVED_BYTES: usize = 256 << 20;
 const RESERVED_BYTES_MIN: usize = 4 << 20;
 /// Locks lie far beyond the contents. This byte is the gate, the next ones belong to the clients.
 const GATE_BYTE: i64 = 1 << 62;
+/// For who has the gate, to try what locks do.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const TRIAL_BYTE: i64 = GATE_BYTE - 1;
 const CLIENT_BYTES: i64 = GATE_BYTE + 1;
 /// A lock file is empty or says whose it is.
 const WORD_BYTES: u64 = 8;
@@ -43,6 +51,8 @@ pub(crate) struct RealShared {
     path: PathBuf,
     file: OwnFile,
     way: Way,
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    keeper: OnceLock<Keeper>,
     /// Only used where locks are on whole files.
     client_files: ClientFiles,
     base: *mut Word,
@@ -76,11 +86,15 @@ impl RealShared {
         let way = way_of(&file).map_err(|e| failed("lock", e))?;
         let stat = file.metadata().map_err(|e| failed("stat", e))?;
         let bytes = stat.len() as usize;
-        let (base, reserved_bytes) = map_apart(path, file.inode(), bytes)?;
+        // Invariant 4.
+        let apart = open_again(path, file.inode())?;
+        let (base, reserved_bytes) = map(path, &apart, bytes)?;
         Ok(Some(RealShared {
             path: path.to_path_buf(),
             file,
             way,
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            keeper: OnceLock::new(),
             client_files: ClientFiles::new(path, stat.permissions().mode() & 0o7777),
             base,
             reserved_bytes,
@@ -116,6 +130,23 @@ impl RealShared {
         if self.file.may_give_up() {
             let _ = locks::change(&self.file, self.way, byte, Hold::Nothing);
         }
+    }
+
+    /// Has the locks last even if somebody closes the descriptor, where that is possible. Under the
+    /// gate.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn keep(&self) -> Result<()> {
+        let another = open_again(&self.path, self.file.inode())?;
+        let keeper = Keeper::new(&self.file, another, TRIAL_BYTE);
+        if let Some(keeper) = keeper.map_err(|e| self.failed("keep the lock of", e))? {
+            let _ = self.keeper.set(keeper);
+        }
+        Ok(())
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    fn keep(&self) -> Result<()> {
+        Ok(())
     }
 
     /// Puts real blocks under the first `bytes`, which may lie past the end of the file.
@@ -192,7 +223,13 @@ impl Shared for RealShared {
     fn claim(&self, number: u32) -> Result<bool> {
         self.check()?;
         match self.way {
-            Way::Bytes => self.lock_byte(client_byte(number), Hold::Alone),
+            Way::Bytes => {
+                let ours = self.lock_byte(client_byte(number), Hold::Alone)?;
+                if ours {
+                    self.keep()?;
+                }
+                Ok(ours)
+            }
             Way::Files => self.client_files.claim(number),
         }
     }
@@ -234,6 +271,16 @@ impl Shared for RealShared {
 
     fn intact(&self) -> bool {
         self.file.intact() && self.client_files.intact()
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn lasts(&self) -> bool {
+        self.keeper.get().is_some()
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    fn lasts(&self) -> bool {
+        false
     }
 
     fn boot(&self) -> [u8; 16] {
@@ -298,10 +345,10 @@ fn not_a_file(path: &Path, what: &str) -> Error {
     Error::NotOurs(format!("the lock file {} is {what}", path.display()).into())
 }
 
-/// Maps the file through an open file description of its own (invariant 4).
-fn map_apart(path: &Path, inode: (u64, u64), bytes: usize) -> Result<(*mut Word, usize)> {
+/// Another open file description of the file.
+fn open_again(path: &Path, inode: (u64, u64)) -> Result<File> {
     match open_file(path, None)? {
-        Some(file) if fork::inode_of(file.as_raw_fd()) == Some(inode) => map(path, &file, bytes),
+        Some(file) if fork::inode_of(file.as_raw_fd()) == Some(inode) => Ok(file),
         _ => Err(Error::Busy("the lock file was replaced while it was opened".into())),
     }
 }

@@ -1,16 +1,17 @@
-//! The writer's view of the data file: what nobody will flush soon is stored through it, without a
-//! system call.
+//! The writer's view of the data file: pages that nobody will flush soon are edited in it, and no
+//! call writes them.
 //!
 //! 1. A store cannot fail. It is made only in files of systems where a block that a file has stays
 //!    where it is (ext4, tmpfs: no copy-on-write, no extents that files share), and only below a
 //!    length up to which every block was allocated.
-//! 2. Its address does not leave this module. A stray pointer of the process can hit it all the
-//!    same, so it exists only where commits are lazy.
-//! 3. A forked child inherits it, so that what the child unmaps is its own. It stores nothing: its
-//!    commits are refused.
+//! 2. It shows nothing but the pages that a transaction has taken and not yet committed. A stray
+//!    pointer of the process can hit all of it, so it exists only where commits are lazy.
+//! 3. A forked child inherits it, so that what the child unmaps is its own. It edits nothing: its
+//!    changes and commits are refused before they touch a page.
+//! 4. Who has a page of it keeps the whole: a file that grew has a new one beside it.
 //!
 //! A page that is not in memory is read from the disk before it is written over, which is in vain.
-//! So who stores knows that it was there not long ago.
+//! So who asks for one knows that it was there not long ago.
 
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
@@ -101,8 +102,8 @@ enum State {
 }
 
 impl WriteMap {
-    /// The `bytes` at `offset` of the file, which is at least `file_bytes` long. `None`: that is not
-    /// possible here.
+    /// The `bytes` at `offset` of the file, which is at least `file_bytes` long. `None`: that is
+    /// not possible here.
     ///
     /// # Safety
     /// The range ends below `file_bytes`, nobody makes the file shorter, and nobody writes these

@@ -5,14 +5,16 @@
 //! spilling, nested transactions and savepoints all follow from it.
 //!
 //! W1. A buffered page was allocated by the level it is marked with, under this transaction's id,
-//!     and was never written.
+//!     and was never written with a checksum that is right. (The buffer may be the page of the file
+//!     itself: half-edited it is what no snapshot names, and its number may serve again.)
 //! W2. A page that was written (spilled, or a large value) is never edited again: a later touch
 //!     copies it.
 //! W3. A level's abort leaves exactly the pages and free space that were there when it began, but
 //!     for numbers that were written in between, which are retired under this id (P8).
 //! W4. Before the first page is written the id is raised in the lock file (P7).
 //! W5. Before pages are written the writer's role is seen to be this client's still (P5): who
-//!     succeeded it takes the same free pages.
+//!     succeeded it takes the same free pages. They are edited in the file only where nobody
+//!     succeeds who lives (`Shared::lasts`).
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -81,10 +83,19 @@ pub(crate) struct Pages {
     /// A write failed, and the buffers with it; or there was no memory to note what was done.
     lost: bool,
     shape: u64,
-    /// Nobody waits for the disk: pages are edited in the file where that is possible.
-    direct: bool,
+    place: EditPlace,
     /// W4 is done.
     raised: bool,
+}
+
+/// Where a transaction edits its pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EditPlace {
+    /// In memory of its own, written when it commits: the best way to a flush that comes soon.
+    Memory,
+    /// In the file, through a view of it, where that is possible and the page was in memory before:
+    /// saves a copy where no flush follows.
+    File,
 }
 
 /// What a transaction has done so far.
@@ -141,9 +152,10 @@ impl Pages {
         txnid: Txnid,
         used: u32,
         items: Vec<Item>,
-        direct: bool,
+        place: EditPlace,
     ) -> Pages {
         let spill_pages = store.spill_pages;
+        let place = if store.board.shared().lasts() { place } else { EditPlace::Memory };
         let first = page::first_data_page(store.page_bytes);
         Pages {
             store,
@@ -156,7 +168,7 @@ impl Pages {
             counts: PagesCounts::default(),
             lost: false,
             shape: 1,
-            direct,
+            place,
             raised: false,
         }
     }
@@ -211,7 +223,7 @@ impl Pages {
     fn fresh(&mut self, stay: Stay) -> Result<(Ptr, Buffer)> {
         self.shape += 1;
         self.dirty.try_reserve(1)?;
-        if self.direct && !self.raised {
+        if self.place == EditPlace::File && !self.raised {
             self.before_write()?;
         }
         let pgno = self.space.take(&*self.store, stay)?;
@@ -219,7 +231,10 @@ impl Pages {
         if self.dirty.contains_key(&pgno.0) {
             return Err(Error::corrupt(pgno.0, Reason::Space.text()));
         }
-        let view = if self.direct { self.store.view(pgno.0) } else { None };
+        let view = match self.place {
+            EditPlace::Memory => None,
+            EditPlace::File => self.store.view(pgno.0),
+        };
         let buffer = view.map_or_else(|| self.store.buffer(), Ok);
         let buffer = buffer.inspect_err(|_| self.space.give_back(pgno, 1))?;
         Ok((Ptr { pgno, birth: self.txnid }, buffer))
@@ -367,9 +382,8 @@ impl Pages {
         Ok(())
     }
 
-    /// Hands every buffered page to the system, in page order and coalesced. The one way out for
-    /// pages.
-    /// `on`: the transaction goes on after it.
+    /// Finishes every buffered page and hands it to the system, in page order and coalesced. The
+    /// one way out for pages. `on`: the transaction goes on after it.
     fn write_dirty(&mut self, chunks: Vec<(Ptr, Vec<u8>)>, on: bool) -> Result<()> {
         self.shape += 1;
         self.dirty.try_reserve(chunks.len())?;

@@ -1,5 +1,6 @@
-//! Where the last put of a transaction was made: who puts keys in order does not look for each place
-//! from the root again. (Fingers into search trees: Guibas, McCreight, Plass and Roberts, 1977.)
+//! Where the last put of a transaction was made: who puts keys in order does not look for each
+//! place from the root again. (Fingers into search trees: Guibas, McCreight, Plass and Roberts,
+//! 1977.)
 
 use crate::error::Result;
 use crate::page::{KeyOrder, Ptr, Tree};
@@ -32,10 +33,11 @@ impl Finger {
         key: &[u8],
     ) -> Result<bool> {
         let leaf = self.path.frames().last().map(|frame| frame.ptr);
-        if self.warm && self.is_touched(pages, tree) {
-            if let Some(found) = self.path.seek_in_leaf(pages, order, key)? {
-                return Ok(found);
-            }
+        if self.warm
+            && self.is_touched(pages, tree)
+            && let Some(found) = self.path.seek_in_leaf(pages, order, key)?
+        {
+            return Ok(found);
         }
         self.shape = 0;
         let found = self.path.seek(pages, tree, order, key)?;

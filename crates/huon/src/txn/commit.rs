@@ -119,6 +119,8 @@ impl WriteTxn {
         if self.is_broken() || self.has_levels() {
             return Err(Error::TxnBroken);
         }
+        // A child would edit what its parent edits.
+        self.core.check_forked()?;
         if !self.is_changed() {
             return Ok(self.base.txnid.0);
         }

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::Mark;
 use crate::page::{AnyOrder, Meta, Tree, Txnid};
-use crate::store::pages::Pages;
+use crate::store::pages::{EditPlace, Pages};
 use crate::tree::finger::Finger;
 use crate::txn::names::{MAIN, TableInfo};
 use crate::txn::{Core, Release, catalog};
@@ -145,13 +145,11 @@ impl WriteTxn {
         core.store.cover(base.used)?;
         core.shrink_file(&base)?;
         let items = std::mem::take(&mut base.items);
-        let pages = Pages::new(
-            core.store.clone(),
-            txnid,
-            base.used,
-            items,
-            core.edits_in_place.load(Ordering::Relaxed),
-        );
+        let place = match core.edits_in_place.load(Ordering::Relaxed) {
+            true => EditPlace::File,
+            false => EditPlace::Memory,
+        };
+        let pages = Pages::new(core.store.clone(), txnid, base.used, items, place);
         reach(Point::Begun);
         Ok(WriteTxn {
             core: core.clone(),

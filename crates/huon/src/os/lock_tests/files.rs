@@ -226,8 +226,12 @@ fn a_closed_descriptor_is_noticed() {
         assert!(matches!(a.slots.claim(), Err(Error::Io(_))));
         assert!(matches!(Gate::lock(&a.shared, NOW), Err(Error::Io(_))));
         let b = Seat::real(&scratch.join("lock"));
-        assert_eq!(b.clients.me().number, a.clients.me().number, "the byte was free");
+        // It lives: where its byte lasts nobody takes it for dead, before it ends.
+        let (number, lasts) = (a.clients.me().number, a.shared.lasts());
+        assert_eq!(b.clients.me().number == number, !lasts);
+        assert_eq!(b.clients.is_alive(a.clients.me()).unwrap(), lasts);
         drop(a);
+        assert!(!b.shared.held(number).unwrap());
         for file in &other {
             assert_eq!(file.metadata().unwrap().len(), 0, "still open, still empty");
         }

@@ -1,0 +1,106 @@
+//! Locks that outlive their descriptor.
+//!
+//! The kernel drops an OFD lock with the last reference to its open file description, and a mapping
+//! is such a reference. So a client that has a page of its lock file mapped through the locked
+//! description keeps its byte when somebody closes all descriptors, as a daemon does: nobody takes
+//! it for dead while it goes on.
+//!
+//! 1. Forked children do not inherit the page: they would keep the byte of a client that is gone.
+//!    What is at its address in a child is not ours.
+//! 2. It is tried before it is relied on: a file system on top of another (overlayfs) maps the
+//!    other one's file instead.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+
+use super::fork;
+use super::locks::{self, Hold, Way};
+
+/// A page of a file that nobody looks at.
+pub(super) struct Keeper {
+    base: NonNull<libc::c_void>,
+    fork_generation: u32,
+}
+
+// SAFETY: an address that is only ever unmapped.
+unsafe impl Send for Keeper {}
+// SAFETY: as above.
+unsafe impl Sync for Keeper {}
+
+/// Any length does; the system rounds it up.
+const BYTES: usize = 1;
+
+impl Keeper {
+    /// Keeps the locks of `file`. `another` is a description of the same file, on which it is tried
+    /// with a lock on `byte`, which is nobody else's. `None`: not here.
+    pub(super) fn new(file: &File, another: File, byte: i64) -> io::Result<Option<Keeper>> {
+        if !locks::change(&another, Way::Bytes, byte, Hold::Alone)? {
+            return Ok(None);
+        }
+        let trial = Keeper::map(&another)?;
+        drop(another);
+        let kept = !locks::is_free(file, byte)?;
+        drop(trial);
+        let ends = locks::is_free(file, byte)?;
+        if kept && ends { Keeper::map(file).map(Some) } else { Ok(None) }
+    }
+
+    fn map(file: &File) -> io::Result<Keeper> {
+        let flags = libc::MAP_SHARED;
+        // SAFETY: a new mapping at an address of the system's choice, never touched.
+        let base = unsafe {
+            libc::mmap(std::ptr::null_mut(), BYTES, libc::PROT_NONE, flags, file.as_raw_fd(), 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base).ok_or(io::ErrorKind::OutOfMemory)?;
+        let keeper = Keeper { base, fork_generation: fork::generation() };
+        // SAFETY: the page is ours.
+        if unsafe { libc::madvise(base.as_ptr(), BYTES, libc::MADV_DONTFORK) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(keeper)
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if fork::generation() == self.fork_generation {
+            // SAFETY: the mapping is ours (invariant 1), and nobody looks at it.
+            unsafe { libc::munmap(self.base.as_ptr(), BYTES) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::testing::*;
+
+    #[test]
+    fn a_lock_lasts_as_long_as_the_page() {
+        let scratch = Scratch::new();
+        let path = scratch.join("lock");
+        std::fs::write(&path, [0; 16]).unwrap();
+        let open = || File::options().read(true).write(true).open(&path).unwrap();
+        let (mine, other) = (open(), open());
+        if !locks::is_free(&other, 7).is_ok_and(|free| free) {
+            return skip("os::keeper::tests", "no OFD locks on this system");
+        }
+        assert!(locks::change(&mine, Way::Bytes, 7, Hold::Alone).unwrap());
+        let Some(keeper) = Keeper::new(&mine, open(), 8).unwrap() else {
+            return skip("os::keeper::tests", "no lock outlives its descriptor here");
+        };
+        assert!(locks::is_free(&other, 8).unwrap(), "the trial is over");
+        drop(mine);
+        assert!(!locks::is_free(&other, 7).unwrap());
+        drop(keeper);
+        assert!(locks::is_free(&other, 7).unwrap());
+
+        assert!(locks::change(&other, Way::Bytes, 8, Hold::Alone).unwrap());
+        assert!(Keeper::new(&open(), open(), 8).unwrap().is_none(), "the byte is somebody's");
+    }
+}
