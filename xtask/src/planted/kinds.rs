@@ -28,7 +28,7 @@ const CLASSES: [Class; 12] = [
     class("flips", "huon_testkit", &["flips"]),
     class("unit", "huon", &["src/lib.rs"]),
     class("interface", "huon", &[]),
-    class("model", "huon_testkit", &["model", "small", "stress"]),
+    class("model", "huon_testkit", &["model", "small", "stress", "fingers"]),
     class("catalogue", "huon_testkit", &["catalogue"]),
     class("faults", "huon_testkit", &["faults", "syscalls", "alloc", "full"]),
     class("crash", "huon_testkit", &["crash"]),

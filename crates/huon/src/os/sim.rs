@@ -450,6 +450,16 @@ impl Drop for SimPage {
     fn drop(&mut self) {
         let mut state = self.machine.state();
         self.machine.put(&mut state, &self.bytes, self.offset);
+        seen(&self.machine, state);
+    }
+}
+
+/// Tells the watcher of what happened, with the state unlocked.
+fn seen(machine: &Arc<Machine>, state: MutexGuard<'_, State>) {
+    let watch = state.watch.clone().filter(|_| state.recording);
+    drop(state);
+    if let Some(watch) = watch {
+        watch(&SimDisk { machine: Arc::clone(machine) });
     }
 }
 
@@ -465,15 +475,6 @@ impl SimFile {
     /// The state, for a change.
     fn change(&self) -> Result<MutexGuard<'_, State>> {
         if self.writable { Ok(self.machine.state()) } else { Err(Error::ReadOnly) }
-    }
-
-    /// Tells the watcher, with the state unlocked.
-    fn seen(&self, state: MutexGuard<'_, State>) {
-        let watch = state.watch.clone().filter(|_| state.recording);
-        drop(state);
-        if let Some(watch) = watch {
-            watch(&SimDisk { machine: Arc::clone(&self.machine) });
-        }
     }
 
     fn try_lock(&self, alone: bool) -> bool {
@@ -511,7 +512,7 @@ impl Storage for SimFile {
         }
         self.machine.put(&mut state, &parts.concat(), offset);
         self.counters.wrote(bytes);
-        self.seen(state);
+        seen(&self.machine, state);
         Ok(())
     }
 
@@ -521,7 +522,7 @@ impl Storage for SimFile {
         // What a half-edited page may leave on the disk.
         self.machine.put(&mut state, &vec![SCRIBBLE; bytes], offset);
         self.counters.stored(bytes as u64);
-        self.seen(state);
+        seen(&self.machine, state);
         let machine = Arc::clone(&self.machine);
         Some(SimPage { machine, offset, bytes: vec![0; bytes] }.into())
     }
@@ -534,7 +535,7 @@ impl Storage for SimFile {
         }
         state.note(|| Event::Sync);
         self.counters.synced();
-        self.seen(state);
+        seen(&self.machine, state);
         Ok(())
     }
 
@@ -549,7 +550,7 @@ impl Storage for SimFile {
             state.file_bytes = bytes;
             state.note(|| Event::Grow { from, to: bytes });
             self.counters.grew();
-            self.seen(state);
+            seen(&self.machine, state);
         }
         Ok(())
     }
@@ -565,7 +566,7 @@ impl Storage for SimFile {
             unsafe { self.machine.map.zero(bytes..from) };
             state.file_bytes = bytes;
             state.note(|| Event::Shrink { from, to: bytes });
-            self.seen(state);
+            seen(&self.machine, state);
         }
         Ok(())
     }
