@@ -22,7 +22,7 @@ const DEAD: usize = 26;
 const PREFIX: usize = 28;
 const FLAGS: usize = 30;
 
-/// Flag: the page was edited since it was packed.
+/// Flag: the page was edited so that it is not packed any more.
 pub(crate) const FLAG_EDITED: u16 = 1;
 
 const COUNT_SHIFT: u32 = 48;

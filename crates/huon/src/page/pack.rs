@@ -1,7 +1,7 @@
 //! Packing pages before they are written: cells in key order, no dead bytes, zero where nothing is.
 //!
 //! 1. A page keeps its meaning: the same name, the same records or children, in the same order.
-//! 2. A page that was not edited since it was packed is left as it is.
+//! 2. A page that is packed still is left as it is.
 //!
 //! The prefix is kept; it is the best one nearly always, since dividing a page finds it and later
 //! keys share it.

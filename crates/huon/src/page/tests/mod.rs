@@ -173,6 +173,28 @@ fn pack<O: KeyOrder>(order: O, page: &[u8], out: &mut [u8]) -> Result<(), Reason
     }
 }
 
+/// One cell after another, in the order of the slots, up to the end of the page.
+fn assert_in_key_order(page: &[u8]) {
+    let (mut at, places): (usize, Vec<(usize, usize)>) = match header::kind(page) {
+        Some(Kind::Leaf) => {
+            let leaf = leaf(page);
+            let place = |i| (leaf.offset(i), leaf.cell(i).unwrap().bytes());
+            (page.len(), (0..leaf.count()).map(place).collect())
+        }
+        _ => {
+            let branch = branch(page);
+            let place = |i| branch.rest_place(i).unwrap();
+            (page.len() - branch.prefix_bytes(), (1..branch.count()).map(place).collect())
+        }
+    };
+    for (offset, bytes) in places.into_iter().rev() {
+        // An empty rest of a separator lies nowhere.
+        assert_eq!(offset, if bytes == 0 { 0 } else { at - bytes });
+        at -= bytes;
+    }
+    assert_eq!(at, page.len() - header::heap_bytes(page));
+}
+
 /// Every packed form of a page must say the same, and be packed.
 fn packed_forms<O: KeyOrder>(order: O, page: &[u8]) -> [Vec<u8>; 2] {
     let mut best = vec![0xEE; page.len()];
@@ -184,9 +206,8 @@ fn packed_forms<O: KeyOrder>(order: O, page: &[u8]) -> [Vec<u8>; 2] {
         assert_eq!(header::ptr(form), header::ptr(page));
         let slot = if header::kind(form) == Some(Kind::Leaf) { 8 } else { 20 };
         let gap = HEADER_BYTES + slot * header::count(form)..page.len() - header::heap_bytes(form);
-        if header::flags(page) != 0 {
-            assert!(form[gap].iter().all(|byte| *byte == 0), "old bytes in a packed page");
-        }
+        assert!(form[gap].iter().all(|byte| *byte == 0), "old bytes in a packed page");
+        assert_in_key_order(form);
         let mut again = vec![0; page.len()];
         pack(order, form, &mut again).unwrap();
         assert_eq!(&again, form);
