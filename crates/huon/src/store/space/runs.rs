@@ -1,5 +1,7 @@
 //! Lists of page runs in the order of the file: merged in one pass, and checked by it.
 
+use std::collections::BinaryHeap;
+
 use crate::alloc::Reserved;
 use crate::error::{Error, Result};
 use crate::page::{Item, Pgno, Reason};
@@ -110,6 +112,10 @@ pub(super) struct FreeRun {
 }
 
 impl FreeRun {
+    fn rank(&self) -> (u32, u64, u32) {
+        (self.pages, self.freed, self.end())
+    }
+
     pub(super) fn item(&self) -> Item {
         Item::free(Pgno(self.pgno), self.pages)
     }
@@ -138,6 +144,11 @@ impl Run for FreeRun {
 #[derive(Default)]
 pub(super) struct Pool {
     runs: Vec<FreeRun>,
+    /// Pages, freed, end of each run as they were when it was made: the longest is on top. It has
+    /// room for all runs.
+    ranks: BinaryHeap<(u32, u64, u32)>,
+    /// No run was added or changed its end since `ranks` was made.
+    ranked: bool,
     /// Where the run ends that single pages are being taken off; runs are taken from the front, so
     /// this stays what it is until the run is used up.
     taking: u32,
@@ -167,7 +178,13 @@ impl Pool {
 
     pub(super) fn add(&mut self, runs: Vec<FreeRun>) -> Result<()> {
         self.runs = merge(std::mem::take(&mut self.runs), runs)?;
-        Ok(())
+        self.unrank();
+        Ok(self.ranks.try_reserve(self.runs.len())?)
+    }
+
+    fn unrank(&mut self) {
+        self.ranked = false;
+        self.ranks.clear();
     }
 
     /// One run more.
@@ -193,20 +210,37 @@ impl Pool {
         {
             self.runs.remove(joined + 1);
         }
-        Ok(())
+        self.unrank();
+        Ok(self.ranks.try_reserve(self.runs.len())?)
     }
 
     /// The longest run is used up page by page before the next longest is begun: a commit's pages
     /// are few contiguous writes. Among equals the youngest goes first: a short cycle keeps caches
     /// warm.
     fn longest(&mut self) -> Option<usize> {
-        let at = self.runs.partition_point(|run| run.end() < self.taking);
-        if self.runs.get(at).is_some_and(|run| run.end() == self.taking) {
+        if let Some(at) = self.ending(self.taking) {
             return Some(at);
         }
-        let at = (0..self.runs.len()).max_by_key(|&i| (self.runs[i].pages, self.runs[i].freed))?;
-        self.taking = self.runs[at].end();
-        Some(at)
+        if !self.ranked {
+            self.ranks.extend(self.runs.iter().map(FreeRun::rank));
+            self.ranked = true;
+        }
+        while let Some(rank) = self.ranks.pop() {
+            let Some(at) = self.ending(rank.2) else { continue };
+            if self.runs[at].rank() == rank {
+                self.taking = rank.2;
+                return Some(at);
+            }
+            // Pages were taken off it meanwhile.
+            self.ranks.push(self.runs[at].rank());
+        }
+        None
+    }
+
+    /// The run that ends there.
+    fn ending(&self, end: u32) -> Option<usize> {
+        let at = self.runs.partition_point(|run| run.end() < end);
+        self.runs.get(at).is_some_and(|run| run.end() == end).then_some(at)
     }
 
     /// One page of the longest run.
@@ -244,6 +278,7 @@ impl Pool {
         let mut items = crate::alloc::collected(self.items())?;
         items.remove(longest);
         self.runs = vec![self.runs[longest]];
+        self.unrank();
         Ok(items)
     }
 
@@ -257,6 +292,57 @@ impl Pool {
         if let Some(run) = self.runs.last_mut() {
             run.pages -= pages;
             self.runs.pop_if(|run| run.pages == 0);
+        }
+        self.unrank();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a pool should take next, as each look at all runs finds it.
+    fn expected(pool: &Pool) -> Option<u32> {
+        let longest = || pool.runs.iter().map(FreeRun::rank).max();
+        let end = pool.ending(pool.taking).map(|at| pool.runs[at].end());
+        let end = end.or_else(|| longest().map(|rank| rank.2))?;
+        pool.runs.iter().find(|run| run.end() == end).map(|run| run.pgno)
+    }
+
+    #[test]
+    fn the_longest_run_is_used_up_before_the_next_longest() {
+        let mut random = crate::testing::Random::new(1);
+        let mut below = |n: usize| random.below(n as u64) as usize;
+        for _ in 0..200 {
+            let mut pool = Pool::default();
+            let mut taken: Vec<u32> = (0..300).collect();
+            for _ in 0..300 {
+                match below(8) {
+                    0 => {
+                        for _ in 0..taken.len().min(below(30)) {
+                            let pgno = taken.swap_remove(below(taken.len()));
+                            let run = FreeRun { pgno, pages: 1, freed: below(3) as u64 };
+                            pool.add_one(run).unwrap();
+                        }
+                    }
+                    1 => {
+                        let run = pool.take_run(2).map_or(0..0, |first| first.0..first.0 + 2);
+                        taken.extend(run);
+                    }
+                    2 => taken.extend(pool.take_from_gap().map(|page| page.0)),
+                    3 if pool.tail(300).is_some() => {
+                        pool.cut_tail(1);
+                        taken.push(299);
+                    }
+                    _ => {
+                        let wanted = expected(&pool);
+                        let page = pool.take_from_longest().map(|page| page.0);
+                        assert_eq!(page, wanted);
+                        taken.extend(page);
+                    }
+                }
+            }
+            assert_eq!(taken.len() as u32 + pool.pages(), 300);
         }
     }
 }
