@@ -112,8 +112,9 @@ pub(super) struct FreeRun {
 }
 
 impl FreeRun {
-    fn rank(&self) -> (u32, u64, u32) {
-        (self.pages, self.freed, self.end())
+    /// Pages, freed, end, in one number: the first counts most.
+    fn rank(&self) -> u128 {
+        u128::from(self.pages) << 96 | u128::from(self.freed) << 32 | u128::from(self.end())
     }
 
     pub(super) fn item(&self) -> Item {
@@ -144,9 +145,9 @@ impl Run for FreeRun {
 #[derive(Default)]
 pub(super) struct Pool {
     runs: Vec<FreeRun>,
-    /// Pages, freed, end of each run as they were when it was made: the longest is on top. It has
-    /// room for all runs.
-    ranks: BinaryHeap<(u32, u64, u32)>,
+    /// The rank of each run as it was when this was made: the longest is on top. It has room for
+    /// all runs.
+    ranks: BinaryHeap<u128>,
     /// No run was added or changed its end since `ranks` was made.
     ranked: bool,
     /// Where the run ends that single pages are being taken off; runs are taken from the front, so
@@ -226,9 +227,10 @@ impl Pool {
             self.ranked = true;
         }
         while let Some(rank) = self.ranks.pop() {
-            let Some(at) = self.ending(rank.2) else { continue };
+            // Its lowest part is the end.
+            let Some(at) = self.ending(rank as u32) else { continue };
             if self.runs[at].rank() == rank {
-                self.taking = rank.2;
+                self.taking = rank as u32;
                 return Some(at);
             }
             // Pages were taken off it meanwhile.
@@ -305,7 +307,7 @@ mod tests {
     fn expected(pool: &Pool) -> Option<u32> {
         let longest = || pool.runs.iter().map(FreeRun::rank).max();
         let end = pool.ending(pool.taking).map(|at| pool.runs[at].end());
-        let end = end.or_else(|| longest().map(|rank| rank.2))?;
+        let end = end.or_else(|| longest().map(|rank| rank as u32))?;
         pool.runs.iter().find(|run| run.end() == end).map(|run| run.pgno)
     }
 
