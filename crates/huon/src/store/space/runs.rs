@@ -152,7 +152,7 @@ pub(super) struct Pool {
     ranked: bool,
     /// Where the run ends that single pages are being taken off; runs are taken from the front, so
     /// this stays what it is until the run is used up.
-    taking: u32,
+    taking: Option<u32>,
 }
 
 impl Pool {
@@ -219,7 +219,7 @@ impl Pool {
     /// are few contiguous writes. Among equals the youngest goes first: a short cycle keeps caches
     /// warm.
     fn longest(&mut self) -> Option<usize> {
-        if let Some(at) = self.ending(self.taking) {
+        if let Some(at) = self.taking.and_then(|end| self.ending(end)) {
             return Some(at);
         }
         if !self.ranked {
@@ -230,7 +230,7 @@ impl Pool {
             // Its lowest part is the end.
             let Some(at) = self.ending(rank as u32) else { continue };
             if self.runs[at].rank() == rank {
-                self.taking = rank as u32;
+                self.taking = Some(rank as u32);
                 return Some(at);
             }
             // Pages were taken off it meanwhile.
@@ -269,6 +269,7 @@ impl Pool {
         run.pgno += pages;
         run.pages -= pages;
         if run.pages == 0 {
+            self.taking.take_if(|end| *end == run.end());
             self.runs.remove(at);
         }
         pgno
@@ -306,7 +307,7 @@ mod tests {
     /// What a pool should take next, as each look at all runs finds it.
     fn expected(pool: &Pool) -> Option<u32> {
         let longest = || pool.runs.iter().map(FreeRun::rank).max();
-        let end = pool.ending(pool.taking).map(|at| pool.runs[at].end());
+        let end = pool.taking.filter(|end| pool.ending(*end).is_some());
         let end = end.or_else(|| longest().map(|rank| rank as u32))?;
         pool.runs.iter().find(|run| run.end() == end).map(|run| run.pgno)
     }
