@@ -223,8 +223,8 @@ impl Pages {
     fn fresh(&mut self, stay: Stay) -> Result<(Ptr, Buffer)> {
         self.shape += 1;
         self.dirty.try_reserve(1)?;
-        if self.place == EditPlace::File && !self.raised {
-            self.before_write()?;
+        if self.place == EditPlace::File {
+            self.raise_id();
         }
         let pgno = self.space.take(&*self.store, stay)?;
         // F1: only a free-space list that names a page twice leads here.
@@ -363,11 +363,15 @@ impl Pages {
         let ours = self.store.writer.check_ours();
         self.lost |= ours.is_err();
         ours?;
+        self.raise_id();
+        Ok(())
+    }
+
+    fn raise_id(&mut self) {
         if !self.raised && !planted::is(23) {
             self.store.board.raise_issued(self.txnid.0);
         }
         self.raised = true;
-        Ok(())
     }
 
     /// Writes out every buffered page if there are more than the limit. Call it between operations

@@ -9,6 +9,10 @@ use crate::page::{Item, Pgno, Reason};
 /// Longer runs are kept in parts: an item has one bit of its page count for something else.
 const FREE_RUN_PAGES_MAX: u32 = 1 << 31;
 
+/// Looks at all runs before they are ranked, which costs as much as some of them: a small commit
+/// takes few pages.
+const LOOKS_MAX: u32 = 8;
+
 /// Consecutive pages.
 pub(super) trait Run: Copy {
     /// The first of them.
@@ -148,8 +152,8 @@ pub(super) struct Pool {
     /// The rank of each run as it was when this was made: the longest is on top. It has room for
     /// all runs.
     ranks: BinaryHeap<u128>,
-    /// No run was added or changed its end since `ranks` was made.
-    ranked: bool,
+    /// How often the longest was looked for since a run was added or changed its end.
+    looks: u32,
     /// Where the run ends that single pages are being taken off; runs are taken from the front, so
     /// this stays what it is until the run is used up.
     taking: Option<u32>,
@@ -184,7 +188,7 @@ impl Pool {
     }
 
     fn unrank(&mut self) {
-        self.ranked = false;
+        self.looks = 0;
         self.ranks.clear();
     }
 
@@ -222,21 +226,30 @@ impl Pool {
         if let Some(at) = self.taking.and_then(|end| self.ending(end)) {
             return Some(at);
         }
-        if !self.ranked {
-            self.ranks.extend(self.runs.iter().map(FreeRun::rank));
-            self.ranked = true;
-        }
-        while let Some(rank) = self.ranks.pop() {
+        self.looks = self.looks.saturating_add(1);
+        let at = match self.looks {
+            ..LOOKS_MAX => (0..self.runs.len()).max_by_key(|&i| self.runs[i].rank())?,
+            LOOKS_MAX => {
+                self.ranks.extend(self.runs.iter().map(FreeRun::rank));
+                self.next_ranked()?
+            }
+            _ => self.next_ranked()?,
+        };
+        self.taking = Some(self.runs[at].end());
+        Some(at)
+    }
+
+    fn next_ranked(&mut self) -> Option<usize> {
+        loop {
+            let rank = self.ranks.pop()?;
             // Its lowest part is the end.
             let Some(at) = self.ending(rank as u32) else { continue };
             if self.runs[at].rank() == rank {
-                self.taking = Some(rank as u32);
                 return Some(at);
             }
             // Pages were taken off it meanwhile.
             self.ranks.push(self.runs[at].rank());
         }
-        None
     }
 
     /// The run that ends there.
