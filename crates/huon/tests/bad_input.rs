@@ -282,7 +282,16 @@ fn a_forked_child_does_not_keep_the_file() {
     if let Ok(path) = std::env::var(CHILD) {
         let env = open(Path::new(&path)).unwrap();
         put(&env, "k", b"v").unwrap();
-        let _unfinished = env.write().unwrap();
+        // From the third on, pages are edited in a mapping of the file, which the child inherits.
+        let lazily = |n: u8| -> huon::Result<huon::WriteTxn> {
+            let mut txn = env.write()?;
+            txn.create(&T)?.put(&mut txn, "n", &[n])?;
+            Ok(txn)
+        };
+        for n in 0..4 {
+            lazily(n).unwrap().commit_with(Durability::Lazy).unwrap();
+        }
+        let _unfinished = lazily(4).unwrap();
         // SAFETY: the child only sleeps and leaves; the parent ends at once, as if it were killed.
         unsafe {
             if libc::fork() == 0 {
@@ -324,13 +333,13 @@ fn descriptors_on(path: &Path) -> Vec<i32> {
 #[test]
 #[cfg(target_os = "linux")]
 fn who_lost_the_descriptors_harms_nobody() {
-    for (durability, bytes) in [
-        (Durability::Durable, 60),
-        (Durability::Durable, 100_000),
-        (Durability::Lazy, 60),
-        (Durability::Lazy, 100_000),
-    ] {
-        let what = format!("{durability:?}, {bytes} bytes");
+    let early_or_late = ["the heir is there before", "the heir comes after"];
+    let cases = [Durability::Durable, Durability::Lazy]
+        .into_iter()
+        .flat_map(|durability| [60, 100_000].map(|bytes| (durability, bytes)))
+        .flat_map(|(durability, bytes)| early_or_late.map(|early| (durability, bytes, early)));
+    for (durability, bytes, early) in cases {
+        let what = format!("{durability:?}, {bytes} bytes, {early}");
         let place = place();
         let daemon = open(&place.path).unwrap();
         let fill = |txn: &mut huon::WriteTxn, value: &[u8]| {
@@ -343,15 +352,17 @@ fn who_lost_the_descriptors_harms_nobody() {
             fill(&mut txn, value).unwrap();
             txn.commit_with(durability).unwrap();
         }
-        let locks = descriptors_on(&place.path.with_extension("huon-lock"));
-        let heir = open(&place.path).unwrap();
+        let mut descriptors = descriptors_on(&place.path.with_extension("huon-lock"));
+        descriptors.extend(descriptors_on(&place.path));
         let mut txn = daemon.write().unwrap();
         fill(&mut txn, b"never seen").unwrap();
-        for descriptor in &locks {
+        let early = (early == "the heir is there before").then(|| open(&place.path).unwrap());
+        for descriptor in &descriptors {
             // SAFETY: nobody uses it but the environment, which is to notice.
             unsafe { libc::close(*descriptor) };
         }
-        assert!(!locks.is_empty());
+        assert!(descriptors.len() >= 2, "{what}: {descriptors:?}");
+        let heir = early.unwrap_or_else(|| open(&place.path).unwrap());
         let succeed = |timeout: Duration| {
             let mut txn = heir.write_within(timeout)?;
             fill(&mut txn, b"of the heir")?;

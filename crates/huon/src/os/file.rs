@@ -23,6 +23,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::counts::{Counters, IoCounts};
 use super::fork::{self, OwnFile};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use super::keeper::Keeper;
 use super::locks::{self, Hold, Way};
 use super::map::Map;
 use super::write_map::{ViewPage, WriteMap};
@@ -65,6 +67,9 @@ pub(crate) struct FileOptions {
 /// An open data file.
 pub(crate) struct RealFile {
     file: OwnFile,
+    /// The lock lasts as the client's byte in the lock file does.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    _keeper: Option<Keeper>,
     path: PathBuf,
     writable: bool,
     map: Arc<Map>,
@@ -93,9 +98,17 @@ impl RealFile {
         }
         let file = OwnFile::new(file)?;
         let way = locks::way_of(&file).map_err(|e| Error::io("lock", place(path), e))?;
-        let view = open_view(path, file.inode())?;
+        let view = open_again(path, file.inode(), false)?;
         let map = Map::reserve(view.as_fd(), options.reserve_bytes, stat.len())?.into();
         Ok(RealFile {
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            _keeper: match way {
+                Way::Bytes => {
+                    let keeper = Keeper::map(&file);
+                    Some(keeper.map_err(|e| Error::io("keep the lock of", place(path), e))?)
+                }
+                Way::Files => None,
+            },
             file,
             path: path.to_owned(),
             writable: !options.read_only,
@@ -237,7 +250,10 @@ impl Storage for RealFile {
         }
         // SAFETY: the range ends inside the file; the writer alone makes it shorter, and pages that
         // anybody sees are not written (the argument of `map.rs`).
-        let page = unsafe { self.write_map.page(&self.file, file_bytes, offset, bytes) };
+        let page = unsafe {
+            let open = || open_again(&self.path, self.file.inode(), true).ok();
+            self.write_map.page(open, file_bytes, offset, bytes)
+        };
         if page.is_some() {
             self.counters.stored(bytes as u64);
         }
@@ -378,9 +394,9 @@ fn open_file(path: &Path, options: &FileOptions) -> Result<File> {
 
 /// Opens the file once more, for the map. A map keeps its open file description alive in forked
 /// children, which close the other one: if they were the same, the children would keep the lock.
-fn open_view(path: &Path, inode: (u64, u64)) -> Result<File> {
+fn open_again(path: &Path, inode: (u64, u64), write: bool) -> Result<File> {
     let mut open = OpenOptions::new();
-    open.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    open.read(true).write(write).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     let view = open.open(path).map_err(|e| open_error("open", path, e))?;
     if fork::inode_of(view.as_raw_fd()) != Some(inode) {
         return Err(Error::Busy("the file was replaced while it was opened".into()));

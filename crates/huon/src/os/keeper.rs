@@ -47,7 +47,8 @@ impl Keeper {
         if kept && ends { Keeper::map(file).map(Some) } else { Ok(None) }
     }
 
-    fn map(file: &File) -> io::Result<Keeper> {
+    /// Keeps them where it is known to do so.
+    pub(super) fn map(file: &File) -> io::Result<Keeper> {
         let flags = libc::MAP_SHARED;
         // SAFETY: a new mapping at an address of the system's choice, never touched.
         let base = unsafe {

@@ -103,7 +103,8 @@ enum State {
 
 impl WriteMap {
     /// The `bytes` at `offset` of the file, which is at least `file_bytes` long. `None`: that is
-    /// not possible here.
+    /// not possible here. `open` gives a description of the file that no locks are on: what is
+    /// mapped keeps its own, also in a forked child.
     ///
     /// # Safety
     /// The range ends below `file_bytes`, nobody makes the file shorter, and nobody writes these
@@ -111,7 +112,7 @@ impl WriteMap {
     #[cfg(target_os = "linux")]
     pub(super) unsafe fn page(
         &self,
-        file: &File,
+        open: impl FnOnce() -> Option<File>,
         file_bytes: u64,
         offset: u64,
         bytes: usize,
@@ -122,7 +123,7 @@ impl WriteMap {
             State::Open(view) if file_bytes <= view.bytes() => view,
             _ => {
                 let first = matches!(*state, State::Unasked);
-                let view = View::open(file, file_bytes, first);
+                let view = open().and_then(|file| View::open(&file, file_bytes, first));
                 *state = view.map_or(State::Refused, |view| State::Open(Arc::new(view)));
                 match &*state {
                     State::Open(view) => view,
@@ -140,7 +141,13 @@ impl WriteMap {
     /// # Safety
     /// None is needed.
     #[cfg(not(target_os = "linux"))]
-    pub(super) unsafe fn page(&self, _: &File, _: u64, _: u64, _: usize) -> Option<ViewPage> {
+    pub(super) unsafe fn page(
+        &self,
+        _: impl FnOnce() -> Option<File>,
+        _: u64,
+        _: u64,
+        _: usize,
+    ) -> Option<ViewPage> {
         None
     }
 }
