@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Where and how a run was made.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Machine {
     /// Processors that the run may use.
     pub(crate) cores: u64,

@@ -3,6 +3,8 @@
 //! Engines take turns, and repeats are outermost, so that what the machine does meanwhile meets
 //! all. What is not measured is written down with the reason.
 
+use std::collections::HashSet;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{Mode, Result};
 use crate::machine::machine;
 use crate::programs::{Program, programs};
-use crate::record::LeftOut;
+use crate::record::{LeftOut, Machine, Measurement};
 use crate::workload::{Listed, WORKLOADS};
 
 /// Share of the full numbers that `make bench` runs, and the minutes after which it begins no more.
@@ -38,6 +40,9 @@ pub(crate) struct Args {
     /// All workloads at full scale, however long it takes
     #[arg(long)]
     full: bool,
+    /// Go on with a run that was cut short: what its file has is not run again
+    #[arg(long)]
+    resume: bool,
     /// Bytes of a page, for engines that have a choice
     #[arg(long)]
     page_bytes: Option<usize>,
@@ -61,13 +66,22 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .then(|| Instant::now() + Duration::from_secs_f64(QUICK_MINUTES * 60.0));
     std::fs::create_dir_all(&args.out)?;
     let programs = programs(&args.out)?;
-    let runs = plan(args, &programs)?;
+    let mut runs = plan(args, &programs)?;
     let path = args.out.join("results.jsonl");
-    let mut lines = File::create(&path)?;
+    let machine = machine(&args.out, scale, args.repeats)?;
+    let mut lines = match args.resume {
+        true => {
+            let done = done_before(&path, &machine)?;
+            runs.retain(|run| !done.contains(&run.name()));
+            File::options().append(true).open(&path)?
+        }
+        false => File::create(&path)?,
+    };
     let mut write = |line: &str| writeln!(lines, "{line}");
-    write(&serde_json::to_string(&machine(&args.out, scale, args.repeats)?)?)?;
-    for line in announce(args, scale, &programs, &runs) {
-        write(&serde_json::to_string(&line)?)?;
+    let left_out = announce(args, scale, &programs, &runs);
+    if !args.resume {
+        write(&serde_json::to_string(&machine)?)?;
+        left_out.iter().try_for_each(|line| write(&serde_json::to_string(line)?))?;
     }
     let dir = tempfile::tempdir_in(&args.out)?;
     for (at, run) in runs.iter().enumerate() {
@@ -85,7 +99,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         let started = Instant::now();
         let (output, failure) = in_child(args, run, scale, dir.path())?;
-        output.lines().try_for_each(&mut write)?;
+        // All at once: a run that is cut short has all its lines or none.
+        if !output.is_empty() {
+            write(output.trim_end())?;
+        }
         let seconds = started.elapsed().as_secs_f64();
         match failure {
             None => println!(" {seconds:7.1} s"),
@@ -98,6 +115,26 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     println!("{}", path.display());
     println!("{}", crate::report::write(&path, &args.out)?.display());
     Ok(())
+}
+
+/// The runs that a file has the lines of, on the same machine and from the same sources.
+fn done_before(path: &Path, machine: &Machine) -> Result<HashSet<String>> {
+    let at = |error: &dyn Display| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| at(&error))?;
+    let mut lines = text.lines();
+    let before: Machine = serde_json::from_str(lines.next().unwrap_or_default())
+        .map_err(|error| at(&format!("the first line names no machine: {error}")))?;
+    let same = Machine { date: before.date.clone(), ..machine.clone() };
+    if before != same {
+        return Err(at(&format!("this run cannot go on: it is of {before:?}, now {same:?}")).into());
+    }
+    // What was left out is tried again.
+    let measured = lines.filter_map(|line| serde_json::from_str::<Measurement>(line).ok());
+    Ok(measured.map(|m| run_name(&m.workload, &m.engine, &m.mode, m.repeat)).collect())
+}
+
+fn run_name(workload: &str, engine: &str, mode: &str, repeat: u32) -> String {
+    format!("{workload} {engine} {mode} {repeat}")
 }
 
 /// What is run, in order.
@@ -162,6 +199,10 @@ fn announce(args: &Args, scale: f64, programs: &[Program], runs: &[Run]) -> Vec<
 }
 
 impl Run<'_> {
+    fn name(&self) -> String {
+        run_name(self.workload.name, self.engine, self.mode.name(), self.repeat)
+    }
+
     fn left_out(&self, reason: &str) -> LeftOut {
         LeftOut {
             engine: self.engine.to_owned(),
@@ -229,4 +270,55 @@ pub(crate) fn list() -> Result<()> {
         println!("  {engine:<12} {}", path.err().unwrap_or_else(|| "here".to_owned()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_goes_on_where_it_was_cut() {
+        let machine = |commit: &str, date: &str| Machine {
+            cores: 2,
+            cpu_model: "a processor".to_owned(),
+            memory_bytes: 1 << 30,
+            kernel: "6".to_owned(),
+            file_system: "ext4".to_owned(),
+            date: date.to_owned(),
+            commit: commit.to_owned(),
+            scale: 1.0,
+            repeats: 3,
+        };
+        let measured = |engine: &str, repeat: u32| Measurement {
+            engine: engine.to_owned(),
+            workload: "reads".to_owned(),
+            mode: "lazy".to_owned(),
+            repeat,
+            ..Measurement::default()
+        };
+        let left_out = LeftOut {
+            engine: "bdb".to_owned(),
+            workload: "reads".to_owned(),
+            cell: String::new(),
+            mode: "lazy".to_owned(),
+            left_out: "it did not end in time".to_owned(),
+        };
+        let lines = [
+            serde_json::to_string(&machine("abc", "2026-01-31")).unwrap(),
+            serde_json::to_string(&measured("huon", 0)).unwrap(),
+            serde_json::to_string(&measured("huon", 1)).unwrap(),
+            serde_json::to_string(&left_out).unwrap(),
+            serde_json::to_string(&measured("lmdb", 0)).unwrap(),
+        ];
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.jsonl");
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let done = done_before(&path, &machine("abc", "2026-02-01")).unwrap();
+        let expected = ["reads huon lazy 0", "reads huon lazy 1", "reads lmdb lazy 0"];
+        assert_eq!(done, expected.map(str::to_owned).into());
+        let refused = done_before(&path, &machine("def", "2026-02-01")).unwrap_err().to_string();
+        assert!(refused.contains("cannot go on") && refused.contains("def"), "{refused}");
+        let missing = done_before(&dir.path().join("none"), &machine("abc", "")).unwrap_err();
+        assert!(missing.to_string().contains("none"), "{missing}");
+    }
 }

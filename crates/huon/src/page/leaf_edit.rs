@@ -3,9 +3,9 @@
 //! 1. After every call the page is a valid leaf, unless the page was damaged before (`Err`).
 //! 2. The prefix only shrinks while a page is edited; packing makes it as long as it can be.
 //! 3. `heap_bytes` and `dead_bytes` stay exact, so whether something fits is known without a walk.
-//! 4. A page without [`FLAG_EDITED`] is packed. It stays so as long as records come and go in its
+//! 4. A page without [`FLAG_EDITED`] is packed, and stays so as long as records come and go in its
 //!    middle: a page that a transaction changes once need not be packed for that. Who appends adds
-//!    many, and packs once.
+//!    many, and packs once. (Nobody is believed that a page is packed: see `parts_at`.)
 //!
 //! Nothing here knows of splits: what does not fit is refused, and the page is unchanged.
 
@@ -81,9 +81,9 @@ impl<'p> LeafMut<'p> {
         }
         self.share_prefix(order, key)?;
         let bytes = TAG_BYTES + key.len() + payload_bytes;
-        let offset = match self.is_packed() && index < count {
-            true => self.open(index, bytes)?,
-            false => self.new_cell(bytes),
+        let offset = match self.parts_at(index) {
+            Some(end) => self.open(index, end, bytes),
+            None => self.new_cell(bytes),
         };
         let (_, table_end) = self.slot_place(count);
         let (at, next) = self.slot_place(index);
@@ -101,9 +101,9 @@ impl<'p> LeafMut<'p> {
         assert!(index < count, "remove: no such slot");
         let (offset, cell) = self.cell(index)?;
         let bytes = cell.bytes();
-        match self.is_packed() {
-            true => self.close(index, offset, bytes)?,
-            false => self.kill(offset, bytes)?,
+        match self.parts_at(index) {
+            Some(end) => self.close(index, end, bytes),
+            None => self.kill(offset, bytes)?,
         }
         let (at, next) = self.slot_place(index);
         let (table_end, _) = self.slot_place(count);
@@ -220,49 +220,45 @@ impl<'p> LeafMut<'p> {
         &mut rest[key_bytes..key_bytes + payload_bytes]
     }
 
-    fn is_packed(&self) -> bool {
-        header::flags(self.page) & FLAG_EDITED == 0
-    }
-
-    /// Room for a cell in its place before that of slot `index`, in a packed page; where it begins.
-    fn open(&mut self, index: usize, bytes: usize) -> Result<usize, Reason> {
-        let end = self.as_leaf().offset(index);
-        self.slide(index, end, |offset| offset.checked_sub(bytes))?;
-        header::set_heap_bytes(self.page, header::heap_bytes(self.page) + bytes);
-        Ok(end - bytes)
-    }
-
-    /// The cell of slot `index` has left a packed page.
-    fn close(&mut self, index: usize, offset: usize, bytes: usize) -> Result<(), Reason> {
-        let start = self.page.len() - header::heap_bytes(self.page);
-        self.slide(index, offset, |offset| offset.checked_add(bytes))?;
-        self.page[start..start + bytes].fill(0);
-        header::set_heap_bytes(self.page, header::heap_bytes(self.page) - bytes);
-        Ok(())
-    }
-
-    /// Moves the cells of the slots before `index`, which lie between the beginning of the heap and
-    /// `end`.
-    fn slide(
-        &mut self,
-        index: usize,
-        end: usize,
-        moved: impl Fn(usize) -> Option<usize>,
-    ) -> Result<(), Reason> {
-        let start = self.page.len() - header::heap_bytes(self.page);
-        if !(start..=self.page.len()).contains(&end) {
-            return Err(Reason::Cell);
+    /// Where the cell of slot `index` begins, if the page is marked as packed and the cells of the
+    /// slots before are those that lie before. Costs a look at each slot.
+    fn parts_at(&self, index: usize) -> Option<usize> {
+        let leaf = self.as_leaf();
+        if header::flags(self.page) & FLAG_EDITED != 0 || index >= leaf.count() {
+            return None;
         }
-        let to = moved(start).ok_or(Reason::Cell)?;
-        self.page.copy_within(start..end, to);
+        let (start, end) = (self.page.len() - header::heap_bytes(self.page), leaf.offset(index));
+        let before = (0..index).all(|i| (start..end).contains(&leaf.offset(i)));
+        let after = (index..leaf.count()).all(|i| leaf.offset(i) >= end);
+        ((start..self.page.len()).contains(&end) && before && after).then_some(end)
+    }
+
+    /// Room for a cell in its place before that of slot `index`, which begins at `end`; where it
+    /// begins.
+    fn open(&mut self, index: usize, end: usize, bytes: usize) -> usize {
+        let start = self.page.len() - header::heap_bytes(self.page);
+        self.page.copy_within(start..end, start - bytes);
+        self.move_offsets(index, |offset| offset - bytes);
+        header::set_heap_bytes(self.page, header::heap_bytes(self.page) + bytes);
+        end - bytes
+    }
+
+    /// The cell of slot `index`, which begins at `end`, has left.
+    fn close(&mut self, index: usize, end: usize, bytes: usize) {
+        let start = self.page.len() - header::heap_bytes(self.page);
+        self.page.copy_within(start..end, start + bytes);
+        self.page[start..start + bytes].fill(0);
+        self.move_offsets(index, |offset| offset + bytes);
+        header::set_heap_bytes(self.page, header::heap_bytes(self.page) - bytes);
+    }
+
+    /// Changes the offsets of all slots before `index`.
+    fn move_offsets(&mut self, index: usize, moved: impl Fn(usize) -> usize) {
         let slots = &mut self.page[HEADER_BYTES..HEADER_BYTES + SLOT_BYTES * index];
         for slot in slots.chunks_exact_mut(SLOT_BYTES) {
-            let offset = usize::from(u16::from_le_bytes([slot[4], slot[5]]));
-            let to =
-                moved(offset).filter(|_| (start..end).contains(&offset)).ok_or(Reason::Cell)?;
-            slot[4..6].copy_from_slice(&(to as u16).to_le_bytes());
+            let offset = moved(usize::from(u16::from_le_bytes([slot[4], slot[5]])));
+            slot[4..6].copy_from_slice(&(offset as u16).to_le_bytes());
         }
-        Ok(())
     }
 
     /// Takes bytes from the gap for a cell; returns where it begins.
