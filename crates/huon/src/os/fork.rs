@@ -4,7 +4,7 @@
 //! parent's byte would stay held until the child is gone too. So the child closes its copies of all
 //! registered descriptors, first thing. It unlocks nothing and touches no shared word: both belong
 //! to the parent. A mapping keeps its open file description alive as well, so what is mapped is
-//! opened apart from what is locked.
+//! opened apart from what is locked (but for a page that children do not inherit: `keeper`).
 //!
 //! Invariants:
 //! 1. The child handler is async-signal-safe: atomics, `lseek` and `close`; no lock, no allocation.

@@ -122,7 +122,8 @@ impl<'p> Branch<'p> {
         self.find_probe(&Probe::new(order, key))
     }
 
-    /// As [`Branch::find`].
+    /// As [`Branch::find`]. Costs a search over the slots, and a look at the end of the page if the
+    /// separators share a prefix; cells are looked at where heads are equal only.
     #[inline(always)]
     pub(crate) fn find_probe<O: KeyOrder>(&self, probe: &Probe<'_, O>) -> Result<usize, Reason> {
         self.find_by(probe, seek)

@@ -205,7 +205,7 @@ impl<'p> Leaf<'p> {
 
     /// The record with exactly that key. An equal key proves that the prefix is shared, so the
     /// prefix is not compared; a key that does not share it finds an arbitrary slot, and is not
-    /// equal.
+    /// equal. Costs a search over the slots and a look at one cell, unless heads are equal.
     #[inline(always)]
     pub(crate) fn get<O: KeyOrder>(
         &self,

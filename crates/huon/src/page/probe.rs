@@ -101,8 +101,10 @@ pub(crate) fn seek_between(slots: &[Slot], lo: usize, hi: usize, head: u32) -> R
     seek_below(&slots[..hi], lo, head)
 }
 
-/// Searches `below[lo..]`. Both ends meet where `mid` is none of the slots any more, so that the
-/// bounds check ends the search and costs nothing.
+/// Searches `below[lo..]`: a load and two compares for each halving, the second of them
+/// mispredicted half the time. Nothing but slots is looked at, eight to a cache line. Both ends
+/// meet where `mid` is none of the slots any more, so that the bounds check ends the search and
+/// costs nothing.
 #[inline(always)]
 fn seek_below(mut below: &[Slot], mut lo: usize, head: u32) -> Result<Tie, usize> {
     loop {

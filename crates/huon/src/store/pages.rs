@@ -240,7 +240,8 @@ impl Pages {
         Ok((Ptr { pgno, birth: self.txnid }, buffer))
     }
 
-    /// Makes the page editable by this level; the answer is where it lives now.
+    /// Makes the page editable by this level; the answer is where it lives now. Costs a look into a
+    /// map if it is already, else a copy of the page, a free number, and an item of free space.
     pub(crate) fn touch(&mut self, ptr: Ptr) -> Result<Ptr> {
         if self.is_editable(ptr) {
             return Ok(ptr);
@@ -388,6 +389,9 @@ impl Pages {
 
     /// Finishes every buffered page and hands it to the system, in page order and coalesced. The
     /// one way out for pages. `on`: the transaction goes on after it.
+    ///
+    /// Costs sorting the numbers, and for each page its checksum (2200 instructions for 4 KiB), and
+    /// packing it if it is not packed still; a write call for each stretch that is not in the file.
     fn write_dirty(&mut self, chunks: Vec<(Ptr, Vec<u8>)>, on: bool) -> Result<()> {
         self.shape += 1;
         self.dirty.try_reserve(chunks.len())?;

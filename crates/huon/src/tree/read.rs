@@ -20,6 +20,9 @@ pub(crate) fn get<'s, S: PageSource, O: KeyOrder>(
 
 /// As [`get`]; `None` where anything is wrong. That errors are made elsewhere is what makes it
 /// fast: each that could be made here costs all lookups registers.
+///
+/// Costs a page for each level: a look at its header, one at its tag (was it verified?), and a
+/// search. A million records of 116 bytes are three levels deep: 1030 instructions (callgrind).
 #[inline(always)]
 pub(crate) fn glance<'s, S: PageSource, O: KeyOrder>(
     source: &'s S,

@@ -87,6 +87,11 @@ impl WriteTxn {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// # Cost
+    /// That of its pages (each is written once, whatever was changed in it: the path to a leaf,
+    /// and one or more for free space now and then), of an image of 4 KiB in the lock file, and if
+    /// it is durable of a flush; two if it wrote more than 1 MiB.
+    ///
     /// # Errors
     /// Until the seal an error means that nothing has happened. [`Error::Poisoned`] means that the
     /// flush failed: whether the commit survives a power cut is unknown.
