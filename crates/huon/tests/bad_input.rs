@@ -275,6 +275,43 @@ fn use_after_fork() {
     assert_eq!(env.info().unwrap().readers.len(), 1, "the parent's reader is still there");
 }
 
+/// Pages that a lazy transaction edits lie in the file: a child would edit its parent's.
+#[test]
+fn a_child_forked_while_a_table_is_built_builds_nothing() {
+    let place = place();
+    let env = open(&place.path).unwrap();
+    let numbers = TableDef::<NativeU64, Bytes>::new("numbers");
+    for round in 0..8 {
+        let mut txn = env.write().unwrap();
+        let t = txn.create(&numbers).unwrap();
+        t.clear(&mut txn).unwrap();
+        t.build(&mut txn, |append| {
+            for n in 0..100 {
+                append(&n, &[round; 20])?;
+            }
+            // SAFETY: the child only calls into this library and leaves without unwinding.
+            let pid = unsafe { libc::fork() };
+            if pid == 0 {
+                let refused = (100..110).all(|n| matches!(append(&n, b"-"), Err(Error::Forked)));
+                // SAFETY: leaves at once.
+                unsafe { libc::_exit(if refused { 0 } else { 1 }) };
+            }
+            let mut status = 0;
+            // SAFETY: waits for the child made above.
+            unsafe { libc::waitpid(pid, &mut status, 0) };
+            assert_eq!(status, 0, "the child is refused");
+            (100..200).try_for_each(|n| append(&n, &[round; 20]))
+        })
+        .unwrap();
+        txn.commit_with(Durability::Lazy).unwrap();
+        let txn = env.read().unwrap();
+        let t = txn.open(&numbers).unwrap().unwrap();
+        assert_eq!(t.count(&txn).unwrap(), 200);
+        assert!(t.iter(&txn).unwrap().all(|record| record.unwrap().1 == [round; 20]));
+    }
+    assert!(env.check().unwrap().is_clean());
+}
+
 /// A child made by fork outlives its parent: it must not keep the file locked.
 #[test]
 fn a_forked_child_does_not_keep_the_file() {

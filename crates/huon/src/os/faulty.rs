@@ -15,7 +15,7 @@ use super::counts::IoCounts;
 use super::locks::Way;
 use super::map::Map;
 use super::word::Word;
-use super::{Identity, Shared, SimDisk, Storage, Wake};
+use super::{Identity, Shared, SimDisk, Storage, ViewPage, Wake};
 use crate::error::{Error, Result};
 
 /// A call that can be made to fail.
@@ -294,6 +294,10 @@ impl Storage for Faulty {
             self.inner.write_at(&[&whole], offset)?;
         }
         Err(fault(FaultCall::Write, at(offset), errno))
+    }
+
+    fn view(&self, offset: u64, bytes: usize) -> Option<ViewPage> {
+        self.inner.view(offset, bytes)
     }
 
     fn sync(&self) -> Result<()> {

@@ -77,6 +77,8 @@ pub(crate) struct RealFile {
     /// The length when it was last asked for or changed here; a hint that saves a system call a
     /// write.
     known_bytes: AtomicU64,
+    /// Who notes a length that was asked for, or cuts the file: one at a time.
+    measuring: Mutex<()>,
     counters: Counters,
     way: Way,
     /// What this handle has of the lock.
@@ -115,6 +117,7 @@ impl RealFile {
             map,
             write_map: WriteMap::default(),
             known_bytes: AtomicU64::new(stat.len()),
+            measuring: Mutex::default(),
             counters: Counters::default(),
             way,
             held: Mutex::new(Hold::Nothing),
@@ -192,6 +195,10 @@ impl RealFile {
         Ok(false)
     }
 
+    fn measuring(&self) -> MutexGuard<'_, ()> {
+        self.measuring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn held(&self) -> MutexGuard<'_, Hold> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -215,6 +222,7 @@ impl RealFile {
 
 impl Storage for RealFile {
     fn file_bytes(&self) -> Result<u64> {
+        let _one = self.measuring();
         let bytes = self.file.metadata().map_err(|e| self.error("stat", e))?.len();
         self.known_bytes.store(bytes, Ordering::Relaxed);
         Ok(bytes)
@@ -282,6 +290,7 @@ impl Storage for RealFile {
     fn shrink(&self, bytes: u64) -> Result<()> {
         self.must_write()?;
         if bytes < self.file_bytes()? {
+            let _one = self.measuring();
             self.file.set_len(bytes).map_err(|e| self.error("shrink", e))?;
             self.known_bytes.store(bytes, Ordering::Relaxed);
         }

@@ -9,11 +9,12 @@
 //! How long the file is, and what a tag means, is left to others.
 
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use super::anon::Anon;
 use super::map::Map;
+use super::word::Mutex;
 use crate::error::Result;
 
 /// The pages of a map. All tags are zero at first, and cost memory only where they are touched.
@@ -26,6 +27,7 @@ pub(crate) struct MapPages {
     count: u32,
     /// How many of them lie in the file, as far as is known; at most `count`.
     in_file: AtomicU32,
+    measuring: Mutex<()>,
 }
 
 // SAFETY: an address and a length of a map that is shared here, as in `Map`.
@@ -46,6 +48,7 @@ impl MapPages {
             page_bytes,
             count,
             in_file: AtomicU32::new(0),
+            measuring: Mutex::default(),
         })
     }
 
@@ -66,12 +69,14 @@ impl MapPages {
         self.in_file.load(Ordering::Relaxed)
     }
 
-    /// Notes how long the file is; returns how many pages of the map lie in it.
-    pub(crate) fn measured(&self, file_bytes: u64) -> u32 {
-        let pages = u32::try_from(file_bytes / self.page_bytes as u64).unwrap_or(u32::MAX);
+    /// Notes how long the file is, which `length` asks or changes; returns how many pages of the
+    /// map lie in it. One at a time: what was asked before a cut must not be noted after it.
+    pub(crate) fn measure(&self, length: impl FnOnce() -> Result<u64>) -> Result<u32> {
+        let _one = self.measuring.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = u32::try_from(length()? / self.page_bytes as u64).unwrap_or(u32::MAX);
         let pages = pages.min(self.count);
         self.in_file.store(pages, Ordering::Relaxed);
-        pages
+        Ok(pages)
     }
 
     /// A page and its tag, if it is known to lie in the file. The caller reads only what its
@@ -111,7 +116,7 @@ mod tests {
     fn pages(map_bytes: u64, page_bytes: usize) -> MapPages {
         let map = Arc::new(Map::memory(map_bytes).unwrap());
         let pages = MapPages::new(&map, page_bytes).unwrap();
-        pages.measured(map_bytes);
+        pages.measure(|| Ok(map_bytes)).unwrap();
         pages
     }
 
@@ -129,11 +134,37 @@ mod tests {
         assert!(pages.get(u32::MAX).is_none());
     }
 
+    /// Who asks for the length, and is held up before noting it, does not undo a cut.
+    #[test]
+    #[cfg(not(shuttle))]
+    fn a_length_from_before_a_cut_is_forgotten() {
+        let pages = pages(1 << 16, 256);
+        let (asked, has_asked) = std::sync::mpsc::channel();
+        let (cut, is_cut) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let held_up = |is_cut: std::sync::mpsc::Receiver<()>| {
+                    asked.send(()).unwrap();
+                    let _ = is_cut.recv_timeout(std::time::Duration::from_millis(100));
+                    Ok(1 << 16)
+                };
+                pages.measure(|| held_up(is_cut)).unwrap();
+            });
+            has_asked.recv().unwrap();
+            let cut_to = |bytes| {
+                let _ = cut.send(());
+                Ok(bytes)
+            };
+            pages.measure(|| cut_to(1 << 12)).unwrap();
+        });
+        assert_eq!(pages.in_file(), 16);
+    }
+
     #[test]
     fn no_page_past_the_end_of_the_file_or_the_map_is_handed_out() {
         let pages = pages(1 << 16, 256);
         for (file_bytes, known) in [(0, 0), (255, 0), (256, 1), (1000, 3), (u64::MAX, 256)] {
-            assert_eq!(pages.measured(file_bytes), known);
+            assert_eq!(pages.measure(|| Ok(file_bytes)).unwrap(), known);
             assert_eq!(pages.in_file(), known);
             assert!((0..300).all(|number| pages.get(number).is_some() == (number < known)));
         }
@@ -157,7 +188,7 @@ mod tests {
         // SAFETY: one thread, and no slice of the map is alive.
         unsafe { map.write(512, b"kept") };
         let pages = MapPages::new(&map, 256).unwrap();
-        pages.measured(map.bytes());
+        pages.measure(|| Ok(map.bytes())).unwrap();
         drop(map);
         assert_eq!(&pages.get(2).unwrap().0[..4], b"kept");
     }

@@ -50,6 +50,9 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 pub(crate) struct RealShared {
     path: PathBuf,
     file: OwnFile,
+    /// Another description for the gate: its lock must not last when its descriptor is closed, as
+    /// nobody else would get in.
+    gate: OwnFile,
     way: Way,
     #[cfg(any(target_os = "linux", target_os = "android"))]
     keeper: OnceLock<Keeper>,
@@ -89,9 +92,11 @@ impl RealShared {
         // Invariant 4.
         let apart = open_again(path, file.inode())?;
         let (base, reserved_bytes) = map(path, &apart, bytes)?;
+        let gate = OwnFile::new(open_again(path, file.inode())?)?;
         Ok(Some(RealShared {
             path: path.to_path_buf(),
             file,
+            gate,
             way,
             #[cfg(any(target_os = "linux", target_os = "android"))]
             keeper: OnceLock::new(),
@@ -110,25 +115,29 @@ impl RealShared {
     /// Refuses a handle that was inherited through a fork, or whose descriptor somebody closed: its
     /// number may be another file's by now (P5).
     fn check(&self) -> Result<()> {
-        if self.file.inherited() {
+        self.check_file(&self.file)
+    }
+
+    fn check_file(&self, file: &OwnFile) -> Result<()> {
+        if file.inherited() {
             return Err(Error::Forked);
         }
-        if !self.file.intact() {
+        if !file.intact() {
             return Err(self.failed("use", io::Error::from_raw_os_error(libc::EBADF)));
         }
         Ok(())
     }
 
     /// Changes what is held of one byte. `false`: somebody else's lock is in the way.
-    fn lock_byte(&self, byte: i64, hold: Hold) -> Result<bool> {
-        self.check()?;
-        locks::change(&self.file, self.way, byte, hold).map_err(|e| self.failed("lock", e))
+    fn lock_byte(&self, file: &OwnFile, byte: i64, hold: Hold) -> Result<bool> {
+        self.check_file(file)?;
+        locks::change(file, self.way, byte, hold).map_err(|e| self.failed("lock", e))
     }
 
     /// Gives up what is held of one byte; in a forked child it is the parent's.
-    fn unlock_byte(&self, byte: i64) {
-        if self.file.may_give_up() {
-            let _ = locks::change(&self.file, self.way, byte, Hold::Nothing);
+    fn unlock_byte(&self, file: &OwnFile, byte: i64) {
+        if file.may_give_up() {
+            let _ = locks::change(file, self.way, byte, Hold::Nothing);
         }
     }
 
@@ -197,7 +206,7 @@ impl Shared for RealShared {
         loop {
             // Other threads of this client first: the descriptor would not stop them (invariant 3).
             if !self.gate_taken.swap(true, Ordering::Acquire) {
-                match self.lock_byte(GATE_BYTE, Hold::Alone) {
+                match self.lock_byte(&self.gate, GATE_BYTE, Hold::Alone) {
                     Ok(true) => return Ok(true),
                     Ok(false) => self.gate_taken.store(false, Ordering::Release),
                     Err(e) => {
@@ -216,7 +225,7 @@ impl Shared for RealShared {
     }
 
     fn unlock_gate(&self) {
-        self.unlock_byte(GATE_BYTE);
+        self.unlock_byte(&self.gate, GATE_BYTE);
         self.gate_taken.store(false, Ordering::Release);
     }
 
@@ -224,7 +233,7 @@ impl Shared for RealShared {
         self.check()?;
         match self.way {
             Way::Bytes => {
-                let ours = self.lock_byte(client_byte(number), Hold::Alone)?;
+                let ours = self.lock_byte(&self.file, client_byte(number), Hold::Alone)?;
                 if ours {
                     self.keep()?;
                 }
@@ -236,7 +245,7 @@ impl Shared for RealShared {
 
     fn release(&self, number: u32) {
         match self.way {
-            Way::Bytes => self.unlock_byte(client_byte(number)),
+            Way::Bytes => self.unlock_byte(&self.file, client_byte(number)),
             // In a forked child it is the parent's.
             Way::Files if self.check().is_ok() => self.client_files.release(number),
             Way::Files => {}

@@ -9,6 +9,8 @@
 //!
 //! Nothing here knows of splits: what does not fit is refused, and the page is unchanged.
 
+use std::ops::Range;
+
 use super::header::{self, FLAG_EDITED, HEADER_BYTES};
 use super::leaf::{
     Cell, Leaf, PayloadKind, SLOT_BYTES, TAG_BYTES, audit_heap, leaf_cell_bytes, tag,
@@ -116,6 +118,15 @@ impl<'p> LeafMut<'p> {
             header::set_prefix_bytes(self.page, 0);
         }
         Ok(())
+    }
+
+    /// Removes the records of several slots.
+    pub(crate) fn remove_range(&mut self, slots: Range<usize>) -> Result<(), Reason> {
+        if slots.len() > 1 {
+            // Else all that lies before would be moved for each of them.
+            header::set_flags(self.page, header::flags(self.page) | FLAG_EDITED);
+        }
+        slots.rev().try_for_each(|index| self.remove(index))
     }
 
     /// Gives the record another payload. False: it does not fit, and nothing changed.

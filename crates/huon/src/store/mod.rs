@@ -135,7 +135,7 @@ impl Store {
 
     /// Asks the system how long the file is.
     pub(crate) fn measure(&self) -> Result<u32> {
-        Ok(self.pages.measured(self.storage.file_bytes()?))
+        self.pages.measure(|| self.storage.file_bytes())
     }
 
     /// Pages that the reserved address space can hold.
@@ -337,8 +337,11 @@ impl Store {
         if file_bytes < keep_bytes + self.offset(shrink) {
             return Ok(());
         }
-        self.storage.shrink(keep_bytes)?;
-        self.measure().map(drop)
+        let cut = || {
+            self.storage.shrink(keep_bytes)?;
+            self.storage.file_bytes()
+        };
+        self.pages.measure(cut).map(drop)
     }
 
     /// Grows the file to hold `wanted` pages, by whole steps while the limit allows.

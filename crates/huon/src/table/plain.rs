@@ -201,7 +201,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
 
     /// Stores a value of `bytes` bytes that `fill` writes in place, without a copy of its own:
     /// inline values in their page, large ones in the buffer that goes to the file. The bytes are
-    /// zero at first.
+    /// zero at first. A child that `fill` forks must not go on filling: the place is its parent's.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -366,10 +366,13 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         if self.count(txn)? != 0 {
             return Err(Error::Invalid("only an empty table can be built"));
         }
+        let core = txn.core.clone();
         txn.change_firmly(self.number_in(txn)?, |pages, tree, order| {
             let mut builder = Builder::new(*tree, order);
             let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
             feed(&mut |key, value| {
+                // A child that `feed` forked would build on the parent's pages.
+                core.check_forked()?;
                 let key = K::encode(key, &mut key_room);
                 check_key(builder.tree(), key)?;
                 builder.push(pages, key, V::encode(value, &mut value_room))

@@ -476,10 +476,10 @@ fn remove_cells(
     to: usize,
 ) -> Result<()> {
     let ptr = path.last().ptr;
-    for index in (from..to).rev() {
+    for index in from..to {
         release_run(pages, tree, ptr, index)?;
-        on(ptr, LeafMut::view(pages.edit(ptr)).and_then(|mut leaf| leaf.remove(index)))?;
     }
+    on(ptr, LeafMut::view(pages.edit(ptr)).and_then(|mut leaf| leaf.remove_range(from..to)))?;
     path.last_mut().count -= to - from;
     let left = tree.entries.checked_sub((to - from) as u64);
     tree.entries = left.ok_or_else(|| false_count(tree))?;

@@ -559,7 +559,8 @@ fn is_refusal(error: &Error) -> bool {
 
 impl Drop for WriteTxn {
     fn drop(&mut self) {
-        if let Some(pages) = &self.pages {
+        // The next writer takes these pages.
+        if let Some(pages) = self.pages.take() {
             self.core.count_shapes(&pages.counts());
         }
         if self.holds_role {

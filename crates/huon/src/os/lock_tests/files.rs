@@ -215,10 +215,13 @@ fn a_closed_descriptor_is_noticed() {
     in_both_ways(concat!(module_path!(), "::a_closed_descriptor_is_noticed"), || {
         let scratch = Scratch::new();
         let a = Seat::real(&scratch.join("lock"));
+        let gate = a.gate();
         for descriptor in 3..100 {
             // SAFETY: this process runs nothing else, and what used these descriptors is prepared.
             unsafe { libc::close(descriptor) };
         }
+        // Its lock does not last: others get in.
+        drop(gate);
         let other: Vec<_> =
             (0..10).map(|n| std::fs::File::create(scratch.join(&n.to_string())).unwrap()).collect();
         assert!(!a.shared.intact() && a.writer.check_ours().is_err());
