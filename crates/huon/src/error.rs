@@ -78,6 +78,16 @@ pub enum Error {
     Corrupt(Box<Corruption>),
     /// A text that was to be loaded is not as it should be.
     Input(Box<InputError>),
+    /// A value is longer than those of a multimap may be, which are as long as keys at most.
+    /// Lengths in bytes.
+    SortedValueTooLong {
+        /// Length of the value that was given.
+        bytes: u32,
+        /// The longest value of a multimap of this environment.
+        max: u32,
+    },
+    /// All values of this multimap have one length, and the given one has another.
+    ValueLength,
     /// There is not enough memory. Allocations of less than 4096 bytes end the process instead.
     OutOfMemory,
 }
@@ -168,6 +178,8 @@ impl Error {
             Error::Corrupt(_) => 20,
             Error::Input(_) => 21,
             Error::OutOfMemory => 22,
+            Error::SortedValueTooLong { .. } => 23,
+            Error::ValueLength => 24,
         }
     }
 }
@@ -224,6 +236,15 @@ impl fmt::Display for Error {
                 None => write!(f, "damaged file: {}", c.reason),
             },
             Error::Input(e) => write!(f, "line {} of the input: {}", e.line, e.what),
+            Error::SortedValueTooLong { bytes, max } => {
+                write!(
+                    f,
+                    "value of {bytes} bytes is too long for a multimap: this page size allows {max}"
+                )
+            }
+            Error::ValueLength => {
+                write!(f, "value length does not fit the table: all its values have one length")
+            }
             Error::OutOfMemory => write!(f, "there is not enough memory"),
         }
     }

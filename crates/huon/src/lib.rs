@@ -15,6 +15,7 @@
 //! - [`Range`] iterates from both ends, [`Cursor`] moves about in a transaction, [`Scan`] lives
 //!   beside writes. [`Range::leaves`] is the fastest way through many records.
 //! - [`Table::get_many`] gets many keys, several times faster than one after another.
+//! - [`MultiDef`] and [`Multi`] are the same for tables in which a key may have many values.
 //! - [`Durability`] says what a commit waits for, [`Env::sync`] waits for all of them.
 //! - [`Error`] is the one error type. "Not found" is `None`, and never an error.
 //! - [`Env::check`] verifies every page, [`Env::info`] tells who reads what.
@@ -96,6 +97,8 @@ pub use table::codec::{
 pub use table::def::{RawTable, Table, TableDef};
 pub use table::iter::{Cursor, Range, Scan};
 pub use table::leaves::{Leaf, LeafIter, Leaves};
+pub use table::multi::{Multi, MultiDef, RawMulti};
+pub use table::pairs::{Keys, Pairs, Values};
 pub use table::plain::Append;
 pub use table::txn::Txn;
 pub use txn::commit::Durability;

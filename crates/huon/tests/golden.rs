@@ -309,6 +309,7 @@ fn blocks_are_as_long_as_the_document_says() {
         ("run reference", 28),
         ("free-space item", 24),
         ("chunk", 48),
+        ("set of values", 2),
     ];
     for (block, bytes) in sizes {
         assert_eq!(format.block_bytes(block), bytes, "{block}");

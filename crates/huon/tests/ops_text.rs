@@ -155,6 +155,7 @@ fn the_text_of_other_programs_is_read() {
 #[test]
 fn wrong_input_is_refused_with_its_line() {
     let head = "VERSION=3\nformat=bytevalue\ndatabase=t\ntype=btree\nHEADER=END\n";
+    let multi = "VERSION=3\ndatabase=m\nduplicates=1\n";
     let long = "00".repeat(3000);
     let cases = [
         (String::new(), 0, "empty"),
@@ -163,8 +164,11 @@ fn wrong_input_is_refused_with_its_line() {
         ("VERSION=3\ntype=hash\n".into(), 2, "btree"),
         ("nonsense\n".into(), 1, "word=value"),
         ("VERSION=3\n".into(), 1, "inside a header"),
-        ("VERSION=3\ndupsort=1\nHEADER=END\n".into(), 2, "later version"),
-        ("VERSION=3\nduplicates=1\nHEADER=END\n".into(), 2, "later version"),
+        ("dupsort=1\nHEADER=END\n 61\n 62\nDATA=END\n".into(), 4, "one value a key"),
+        (format!("{multi}HEADER=END\n 61\n {long}\nDATA=END\n"), 6, "longer"),
+        (format!("{multi}dupfixed=1\nHEADER=END\n 61\n 62\n 61\n 6263\n"), 9, "one length"),
+        (format!("{multi}integerdup=1\nHEADER=END\n 61\n 62\nDATA=END\n"), 7, "4 or 8"),
+        (format!("{multi}huon_values=custom\nHEADER=END\n 61\n 62\n"), 7, "of its own"),
         (format!("{}\n", "x".repeat(1 << 20)), 1, "too long"),
         (format!("{head} 61\n 6x\nDATA=END\n"), 7, "hexadecimal"),
         (format!("{head} 61\nDATA=END\n"), 7, "without its value"),

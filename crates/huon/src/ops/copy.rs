@@ -240,7 +240,9 @@ struct Reach<'a> {
     /// Pages of large values: they carry no header.
     headerless: Bitmap,
     meter: Meter<'a>,
-    tables: Vec<(Tree, Txnid)>,
+    /// Trees to be walked next: named tables from the main one, trees of values from those.
+    below: Vec<(Tree, Txnid)>,
+    tree: Tree,
     in_main: bool,
 }
 
@@ -253,13 +255,15 @@ impl<'a> Reach<'a> {
             used: Bitmap::new(limit)?,
             headerless: Bitmap::new(limit)?,
             meter,
-            tables: Vec::new(),
+            below: Vec::new(),
+            tree: meta.main,
             in_main: true,
         };
         let source = Verified { store, used: meta.used };
         walk(&source, &meta.main, meta.txnid, ANY, &mut reach)?;
         reach.in_main = false;
-        for (tree, above) in std::mem::take(&mut reach.tables) {
+        while let Some((tree, above)) = reach.below.pop() {
+            reach.tree = tree;
             walk(&source, &tree, above, ANY, &mut reach)?;
         }
         Ok(reach)
@@ -305,8 +309,14 @@ impl<'p> Visitor<'p> for Reach<'_> {
                 PayloadKind::Table if self.in_main => {
                     let tree = Tree::decode(cell.payload);
                     let tree = tree.map_err(|reason| damaged(spot.ptr, reason))?;
-                    self.tables.try_push((tree, spot.ptr.birth))?;
+                    self.below.try_push((tree, spot.ptr.birth))?;
                 }
+                PayloadKind::DuplicateTree => {
+                    let values = self.tree.decode_values(cell.payload);
+                    let values = values.map_err(|reason| damaged(spot.ptr, reason))?;
+                    self.below.try_push((values, spot.ptr.birth))?;
+                }
+                PayloadKind::DuplicateSet if self.tree.many.is_some() => {}
                 PayloadKind::Inline => {}
                 _ => return Err(damaged(spot.ptr, Reason::CellKind)),
             }

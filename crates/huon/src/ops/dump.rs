@@ -15,9 +15,9 @@ use crate::ops::bitmap::Bitmap;
 use crate::ops::check::{Problem, keep, order_name};
 use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::{Meter, OnProgress, Progress};
-use crate::ops::tables::{self, each_record};
+use crate::ops::tables::{self, each_record, each_value};
 use crate::ops::text::TextWriter;
-use crate::page::{Meta, OrderKind, PayloadKind, Tree};
+use crate::page::{ManyValues, Meta, OrderKind, PayloadKind, Tree};
 use crate::tree::read;
 
 /// What is left out is listed up to this number.
@@ -188,12 +188,17 @@ impl Dump<'_, '_, '_> {
     }
 
     fn table(&mut self, name: &[u8], tree: &Tree, met: &mut Bitmap) -> Result<()> {
-        self.header(name, tree.order)?;
+        self.header(name, tree)?;
         let Verified { store, used } = self.source;
         let source = Verified { store, used };
-        each_record(&source, tree, met, &mut |cell| {
+        each_record(&source, tree, met, &mut |cell, met| {
             if cell.kind == PayloadKind::Table && name.is_empty() {
                 return Ok(());
+            }
+            if tree.many.is_some() {
+                return each_value(&source, tree, &cell, met, &mut |value| {
+                    self.record(cell.key, value)
+                });
             }
             match read::value(&source, &cell)? {
                 Some(value) => self.record(cell.key, value),
@@ -211,7 +216,7 @@ impl Dump<'_, '_, '_> {
         self.meter.advance((key.len() + value.len()) as u64)
     }
 
-    fn header(&mut self, name: &[u8], order: OrderKind) -> Result<()> {
+    fn header(&mut self, name: &[u8], tree: &Tree) -> Result<()> {
         self.report.tables += 1;
         let text = &mut self.text;
         text.header("VERSION=3")?;
@@ -236,6 +241,7 @@ impl Dump<'_, '_, '_> {
         let used = u64::from(self.meta.used) * u64::from(self.meta.page_bytes);
         text.header(format!("mapsize={}", used.saturating_mul(4).next_multiple_of(1 << 24)))?;
         text.header("maxreaders=126")?;
+        let order = tree.order;
         match order {
             OrderKind::Bytes => {}
             OrderKind::Reversed => text.header("reversekey=1")?,
@@ -245,7 +251,28 @@ impl Dump<'_, '_, '_> {
             }
             OrderKind::Custom => text.header(format!("huon_order={}", order_name(order)))?,
         }
-        text.header(format!("db_pagesize={}", self.meta.page_bytes))?;
-        text.header("HEADER=END")
+        if let Some(many) = tree.many {
+            self.values_header(many)?;
+        }
+        self.text.header(format!("db_pagesize={}", self.meta.page_bytes))?;
+        self.text.header("HEADER=END")
+    }
+
+    /// What the header of a multimap says about values.
+    fn values_header(&mut self, many: ManyValues) -> Result<()> {
+        let text = &mut self.text;
+        text.header("duplicates=1")?;
+        if many.equal {
+            text.header("dupfixed=1")?;
+        }
+        match many.order {
+            OrderKind::Bytes => Ok(()),
+            OrderKind::Reversed => text.header("reversedup=1"),
+            OrderKind::Native4 | OrderKind::Native8 => {
+                text.header("integerdup=1")?;
+                text.header(format!("huon_values={}", order_name(many.order)))
+            }
+            OrderKind::Custom => text.header(format!("huon_values={}", order_name(many.order))),
+        }
     }
 }

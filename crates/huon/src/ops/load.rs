@@ -18,10 +18,10 @@ use crate::error::{Error, Result};
 use crate::ops::progress::{Meter, OnProgress, Progress};
 use crate::ops::text::{Data, OnWait, TextReader};
 use crate::page::{MAX_VALUE_BYTES, key_bytes_max};
-use crate::table::codec::Bytes;
-use crate::table::def::{RawTable, TableDef};
+use crate::table::def::{RawTable, Table, TableDef};
+use crate::table::multi::{Multi, RawMulti};
 use crate::txn::commit::Durability;
-use crate::txn::names::Order;
+use crate::txn::names::{Lengths, Many, Order, TableInfo};
 use crate::txn::write::WriteTxn;
 use header::{Header, Wanted};
 
@@ -112,8 +112,9 @@ impl Env {
     /// Loads text in the format of `mdb_dump`, as [`Env::dump`] writes it too.
     ///
     /// Tables are created with the order that the text says; one that exists keeps its own.
-    /// Records replace those with the same key. It commits at least every second while there is
-    /// input, so a load that was broken off is simply repeated.
+    /// Records replace those with the same key; values of a multimap are added to those that its
+    /// key has. It commits at least every second while there is input, so a load that was broken
+    /// off is simply repeated.
     ///
     /// Input may stall. An `input` that answers [`TimedOut`](std::io::ErrorKind::TimedOut) or
     /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) has nothing for now: what was read is
@@ -122,8 +123,8 @@ impl Env {
     /// by default, keeps the transaction open meanwhile: give it a read timeout of half a second.
     ///
     /// # Errors
-    /// [`Error::Input`] names the line that is wrong, or too long, or has duplicate values, which
-    /// this version does not know. Everything before that line is committed.
+    /// [`Error::Input`] names the line that is wrong, or too long. Everything before that line is
+    /// committed.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -256,7 +257,8 @@ impl Load<'_, '_, '_> {
         let page_bytes = self.batch.env.core().store.page_bytes;
         let (print, key_max) = (header.print, key_bytes_max(page_bytes));
         let (mut key, mut value) = (Vec::new(), Vec::new());
-        let mut table: Option<RawTable> = None;
+        let mut table: Option<Target> = None;
+        let value_max = if header.many { key_max } else { MAX_VALUE_BYTES };
         // Records in order are appended, which fills pages to the brim, until one is not.
         let mut rising = !self.keep;
         loop {
@@ -265,24 +267,20 @@ impl Load<'_, '_, '_> {
             if next == Data::End {
                 break;
             }
-            let next = self.text.data(&mut self.batch, print, MAX_VALUE_BYTES, &mut value)?;
+            let next = self.text.data(&mut self.batch, print, value_max, &mut value)?;
             if next == Data::End {
                 return Err(self.text.error("a key without its value"));
             }
             let table = match table {
                 Some(table) => table,
-                None => *table.insert(self.open(header, Some(key.len()))?),
+                None => *table.insert(self.open(header, Some((key.len(), value.len())))?),
             };
             let keep = self.keep;
             let txn = self.batch.txn()?;
-            let mut stored = match (rising, keep) {
-                (true, _) => table.append(txn, &key, &value),
-                (false, true) => table.insert_new(txn, &key, &value).map(drop),
-                (false, false) => table.put(txn, &key, &value).map(drop),
-            };
+            let mut stored = table.store(txn, &key, &value, rising, keep);
             if matches!(stored, Err(Error::KeyOutOfOrder)) {
                 rising = false;
-                stored = table.put(txn, &key, &value).map(drop);
+                stored = table.store(txn, &key, &value, false, keep);
             }
             stored.map_err(|error| self.refused(error))?;
             self.report.records += 1;
@@ -308,55 +306,133 @@ impl Load<'_, '_, '_> {
             Error::KeyTooLong { .. }
             | Error::ValueTooLong
             | Error::KeyLength
+            | Error::SortedValueTooLong { .. }
+            | Error::ValueLength
             | Error::TableKind
             | Error::TableExists => self.text.error(error.to_string()),
             error => error,
         }
     }
 
-    /// The table of a section: the one that exists, or a new one.
-    fn open(&mut self, header: &Header, key_bytes: Option<usize>) -> Result<RawTable> {
+    /// The table of a section: the one that exists, or a new one. `lengths` are those of its first
+    /// key and value.
+    fn open(&mut self, header: &Header, lengths: Option<(usize, usize)>) -> Result<Target> {
         let name = self.table.clone().unwrap_or_else(|| header.name.clone());
-        let wanted = match (&self.order, header.wanted) {
-            (Some(order), _) => Ok(order.clone()),
-            (None, Wanted::Order(order)) => Ok(order.of()),
-            (None, Wanted::Integers) => match key_bytes {
-                Some(4) => Ok(Order::NativeU32),
-                Some(8) | None => Ok(Order::NativeU64),
-                Some(_) => Err("integer keys have 4 or 8 bytes"),
-            },
-            (None, Wanted::Custom) => self.known_order(&name).ok_or(
-                "the table has an order of its own; load it with that order, or with another one",
-            ),
+        let known = self.known_order(&name, |info| Some(&info.order));
+        let order = match &self.order {
+            Some(order) => order.clone(),
+            None => self.wanted(header.wanted, lengths.map(|(key, _)| key), &known)?,
         };
-        let wanted = wanted.map_err(|what| self.text.error(what))?;
         if name.is_empty() {
-            return match wanted {
-                Order::Bytes => self.batch.txn()?.create(&TableDef::<Bytes, Bytes>::main()),
+            return match (order, header.many) {
+                (Order::Bytes, false) => {
+                    self.batch.txn()?.create(&TableDef::main()).map(Target::Plain)
+                }
+                (_, true) => {
+                    Err(self.text.error("the main table has one value a key; name another"))
+                }
                 _ => Err(self.text.error("the main table has another order; name a table for it")),
             };
         }
-        let known = self.known_order(&name);
-        let stored = TableDef::<Bytes, Bytes>::named(&*name).ordered(Order::Stored);
-        let opened = self.batch.txn()?.open(&stored);
-        let order = match opened.map_err(|error| self.refused(error))? {
-            // It keeps its order; only a comparator must come from outside.
-            Some(_) if matches!(wanted, Order::Custom(_)) => wanted,
-            Some(_) => known.unwrap_or(Order::Stored),
-            None => wanted,
+        let known_values = self.known_order(&name, |info| Some(&info.many.as_ref()?.order));
+        let many = match header.many {
+            false => None,
+            true => Some(Many {
+                order: self.wanted(
+                    header.values,
+                    lengths.map(|(_, value)| value),
+                    &known_values,
+                )?,
+                lengths: if header.equal { Lengths::Equal(0) } else { Lengths::Any },
+            }),
         };
-        let def = TableDef::<Bytes, Bytes>::named(name).ordered(order);
-        let created = self.batch.txn()?.create(&def);
+        let created = self.create(&name, (order, known), many.map(|many| (many, known_values)));
         created.map_err(|error| self.refused(error))
     }
 
+    /// The order that a section asks for.
+    fn wanted(&self, wanted: Wanted, bytes: Option<usize>, known: &Option<Order>) -> Result<Order> {
+        let order = match wanted {
+            Wanted::Order(order) => Ok(order.of()),
+            Wanted::Integers => match bytes {
+                Some(4) => Ok(Order::NativeU32),
+                Some(8) | None => Ok(Order::NativeU64),
+                Some(_) => Err("integers have 4 or 8 bytes"),
+            },
+            Wanted::Custom => known.clone().ok_or(
+                "the table has an order of its own; load it with that order, or with another one",
+            ),
+        };
+        order.map_err(|what| self.text.error(what))
+    }
+
+    /// Opens the table, or creates it as it is wanted. One that exists keeps its orders; only a
+    /// comparator must come from outside.
+    fn create(
+        &mut self,
+        name: &[u8],
+        (wanted, known): (Order, Option<Order>),
+        many: Option<(Many, Option<Order>)>,
+    ) -> Result<Target> {
+        let names = &self.batch.env.core().names;
+        let as_it_is = |wanted: &Order, known: Option<Order>| match wanted {
+            Order::Custom(_) => wanted.clone(),
+            _ => known.unwrap_or(Order::Stored),
+        };
+        let stored = many.as_ref().map(|_| Many { order: Order::Stored, lengths: Lengths::Stored });
+        let number = names.intern(name, &Order::Stored, stored.as_ref())?;
+        let exists = self.batch.txn()?.tree(number)?.is_some();
+        let (order, many) = match exists {
+            true => {
+                let many = many.map(|(many, known)| Many {
+                    order: as_it_is(&many.order, known),
+                    lengths: Lengths::Stored,
+                });
+                (as_it_is(&wanted, known), many)
+            }
+            false => (wanted, many.map(|(many, _)| many)),
+        };
+        let number = self.batch.env.core().names.intern(name, &order, many.as_ref())?;
+        self.batch.txn()?.create_table(number)?;
+        let id = self.batch.env.core().names.handle(number);
+        Ok(if many.is_some() { Target::Multi(Multi::of(id)) } else { Target::Plain(Table::of(id)) })
+    }
+
     /// The comparator with which a table was opened in this environment before.
-    fn known_order(&self, name: &[u8]) -> Option<Order> {
+    fn known_order(&self, name: &[u8], of: impl Fn(&TableInfo) -> Option<&Order>) -> Option<Order> {
         let names = &self.batch.env.core().names;
         let mut known = (0..).map_while(|id| names.get(id));
-        known.find_map(|info| match &info.order {
-            Order::Custom(compare) if *info.name == *name => Some(Order::Custom(compare.clone())),
+        known.find_map(|info| match of(info) {
+            Some(order @ Order::Custom(_)) if *info.name == *name => Some(order.clone()),
             _ => None,
         })
+    }
+}
+
+/// The table that a section goes to.
+#[derive(Clone, Copy)]
+enum Target {
+    Plain(RawTable),
+    Multi(RawMulti),
+}
+
+impl Target {
+    /// Stores a record: at the end if records are `rising`, and not in the place of another where
+    /// those are to be kept.
+    fn store(
+        self,
+        txn: &mut WriteTxn,
+        key: &[u8],
+        value: &[u8],
+        rising: bool,
+        keep: bool,
+    ) -> Result<()> {
+        match (self, rising, keep) {
+            (Target::Plain(table), true, _) => table.append(txn, key, value),
+            (Target::Plain(table), _, true) => table.insert_new(txn, key, value).map(drop),
+            (Target::Plain(table), _, _) => table.put(txn, key, value).map(drop),
+            (Target::Multi(table), true, _) => table.append(txn, key, value),
+            (Target::Multi(table), _, _) => table.insert(txn, key, value).map(drop),
+        }
     }
 }

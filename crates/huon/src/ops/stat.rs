@@ -46,7 +46,9 @@ pub struct TableStat {
     pub name: Vec<u8>,
     /// How its keys are ordered: `bytes`, `reversed`, `native-u32`, `native-u64` or `custom`.
     pub order: &'static str,
-    /// Records; for the main table, the records of named tables too.
+    /// How the values of a key are ordered, in the same words; `None` if it has one value only.
+    pub values: Option<&'static str>,
+    /// Records, or values of all keys; for the main table, the records of named tables too.
     pub entries: u64,
     /// Levels of pages: 0 if it is empty.
     pub depth: u8,
@@ -65,6 +67,7 @@ impl TableStat {
         TableStat {
             name,
             order: order_name(tree.order),
+            values: tree.many.map(|many| order_name(many.order)),
             entries: tree.entries,
             depth: tree.depth,
             branch_pages: tree.branch_pages,

@@ -9,6 +9,7 @@ use crate::page::{
 };
 use crate::store::source::damaged;
 use crate::tree::read;
+use crate::tree::values::Held;
 use crate::tree::walk::{Spot, Visit, Visitor, walk};
 
 /// Any order will do to walk from end to end.
@@ -22,21 +23,82 @@ pub(crate) fn each_record<'s>(
     source: &'s Verified<'s>,
     tree: &Tree,
     met: &mut Bitmap,
-    each: &mut dyn FnMut(Cell<'s>) -> Result<()>,
+    each: &mut EachRecord<'_, 's>,
 ) -> Result<()> {
     let first = first_data_page(source.store.page_bytes);
     let page_bytes = source.store.page_bytes;
     walk(source, tree, Txnid(u64::MAX), ANY, &mut Each { page_bytes, first, met, each })
 }
 
-struct Each<'f, 's> {
+/// What is done with each record. It walks on, with `met`, where the record is the root of a tree
+/// of values: see [`each_value`].
+pub(crate) type EachRecord<'f, 's> = dyn FnMut(Cell<'s>, &mut Bitmap) -> Result<()> + 'f;
+
+struct Each<'f, 'e, 's> {
     page_bytes: usize,
     first: u32,
     met: &'f mut Bitmap,
-    each: &'f mut dyn FnMut(Cell<'s>) -> Result<()>,
+    each: &'f mut EachRecord<'e, 's>,
 }
 
-impl Each<'_, '_> {
+/// Calls `each` for every value that the cell of a key of the multimap `tree` holds.
+pub(crate) fn each_value<'s>(
+    source: &'s Verified<'s>,
+    tree: &Tree,
+    cell: &Cell<'s>,
+    met: &mut Bitmap,
+    each: &mut dyn FnMut(&'s [u8]) -> Result<()>,
+) -> Result<()> {
+    match Held::of(tree, cell).map_err(|reason| damaged(tree.root, reason))? {
+        Held::Few(set) => {
+            let mut items = set.items();
+            while let Some(value) = items.next() {
+                each(value)?;
+            }
+            Ok(())
+        }
+        Held::Tree(values) => {
+            let first = first_data_page(source.store.page_bytes);
+            let mut visitor = EachValue { first, met, each };
+            walk(source, &values, Txnid(u64::MAX), ANY, &mut visitor)
+        }
+    }
+}
+
+struct EachValue<'f, 's> {
+    first: u32,
+    met: &'f mut Bitmap,
+    each: &'f mut dyn FnMut(&'s [u8]) -> Result<()>,
+}
+
+/// Notes a page, which must lie in the file and not have been met before.
+fn meet(met: &mut Bitmap, first: u32, spot: &Spot<'_>) -> Result<bool> {
+    let pgno = spot.ptr.pgno.0;
+    if pgno < first || pgno >= met.limit() {
+        return Err(damaged(spot.ptr, Reason::OutOfRange));
+    }
+    match met.put(pgno) {
+        true => Err(damaged(spot.ptr, Reason::Cycle)),
+        false => Ok(true),
+    }
+}
+
+impl<'s> Visitor<'s> for EachValue<'_, 's> {
+    fn enter(&mut self, spot: &Spot<'_>) -> Result<bool> {
+        meet(self.met, self.first, spot)
+    }
+
+    fn visit(&mut self, spot: &Spot<'_>, _: &'s [u8], page: Visit<'s>) -> Result<()> {
+        page.values()
+            .try_for_each(|value| (self.each)(value.map_err(|reason| damaged(spot.ptr, reason))?))
+    }
+
+    fn trouble(&mut self, _: &Spot<'_>, error: Error) -> Result<()> {
+        Err(error)
+    }
+}
+
+impl Each<'_, '_, '_> {
     /// The pages of a large value are its own.
     fn run(&mut self, run: &RunRef) -> Result<()> {
         let ptr = Ptr { pgno: run.pgno, birth: run.birth };
@@ -51,16 +113,9 @@ impl Each<'_, '_> {
     }
 }
 
-impl<'s> Visitor<'s> for Each<'_, 's> {
+impl<'s> Visitor<'s> for Each<'_, '_, 's> {
     fn enter(&mut self, spot: &Spot<'_>) -> Result<bool> {
-        let pgno = spot.ptr.pgno.0;
-        if pgno < self.first || pgno >= self.met.limit() {
-            return Err(damaged(spot.ptr, Reason::OutOfRange));
-        }
-        match self.met.put(pgno) {
-            true => Err(damaged(spot.ptr, Reason::Cycle)),
-            false => Ok(true),
-        }
+        meet(self.met, self.first, spot)
     }
 
     fn visit(&mut self, spot: &Spot<'_>, _: &'s [u8], page: Visit<'s>) -> Result<()> {
@@ -70,7 +125,7 @@ impl<'s> Visitor<'s> for Each<'_, 's> {
             if cell.kind == PayloadKind::Run {
                 self.run(&read::run_ref(&cell)?)?;
             }
-            (self.each)(cell)?;
+            (self.each)(cell, self.met)?;
         }
         Ok(())
     }
@@ -88,7 +143,7 @@ pub(crate) fn no_pages(source: &Verified<'_>) -> Result<Bitmap> {
 /// Name and record of every named table, in the order of their names.
 pub(crate) fn named(source: &Verified<'_>, main: &Tree) -> Result<Vec<(Vec<u8>, Tree)>> {
     let mut tables = Vec::new();
-    each_record(source, main, &mut no_pages(source)?, &mut |cell| {
+    each_record(source, main, &mut no_pages(source)?, &mut |cell, _| {
         if cell.kind == PayloadKind::Table {
             let tree =
                 Tree::decode(cell.payload).map_err(|reason| Error::corrupt_file(reason.text()))?;

@@ -34,9 +34,9 @@ pub(crate) enum PayloadKind {
     Table = 1,
     /// The reference to a large value.
     Run = 2,
-    /// Reserved for multimaps.
+    /// Several values of a multimap's key.
     DuplicateSet = 3,
-    /// Reserved for multimaps.
+    /// The record of a tree of such values.
     DuplicateTree = 4,
 }
 

@@ -265,6 +265,8 @@ impl Meta {
             Some("the ids of a meta are out of order")
         } else if self.geometry.lower > self.geometry.upper || self.used > self.geometry.upper {
             Some("the geometry of a meta makes no sense")
+        } else if self.main.many.is_some() {
+            Some("the main table of a meta cannot have many values a key")
         } else if self.used < first {
             Some("a meta says that less than the metas is in use")
         } else if !root.is_none()

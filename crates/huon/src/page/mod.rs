@@ -5,13 +5,14 @@
 //! ```text
 //!  0  u64  checksum of all bytes that follow, seeded with the file's uuid
 //!  8  u32  pgno
-//! 12  u8   kind           1 branch, 2 leaf, 3 fixed (reserved for duplicates), 4 chunk
+//! 12  u8   kind           1 branch, 2 leaf, 3 fixed, 4 chunk
 //! 13  u8   level          0 for leaves, counting upward; 0 for chunks
 //! 14  u16  count          slots, or items of a chunk
 //! 16  u64  birth          txnid that wrote the page
 //! 24  u16  heap_bytes     bytes of the heap, which ends at the end of the page
 //! 26  u16  dead_bytes     bytes of the heap that no slot names
-//! 28  u16  prefix_bytes   leading bytes (in key order) that all keys of the page share
+//! 28  u16  prefix_bytes   leading bytes (in key order) that all keys of the page share; in a fixed
+//!                         leaf the length of each key
 //! 30  u16  flags          bit 0: edited since it was packed (never set on a page in the file)
 //! ```
 //!
@@ -23,6 +24,7 @@ mod branch_edit;
 mod checksum;
 mod chunk;
 mod divide;
+mod fixed;
 pub(crate) mod header;
 mod leaf;
 mod leaf_edit;
@@ -36,6 +38,7 @@ mod run;
 mod tests;
 mod tree_record;
 mod types;
+mod value_set;
 
 pub(crate) use branch::Branch;
 pub(crate) use branch_edit::BranchMut;
@@ -46,6 +49,7 @@ pub(crate) use chunk::{Chunk, Item, chunk_capacity, write_chunk};
 pub(crate) use divide::{
     NewChild, choose_split, merge_branch, merge_leaf, split_branch_insert, split_leaf,
 };
+pub(crate) use fixed::{AnyLeaf, FixedLeaf, FixedMut, LeafItems, merge_fixed, split_fixed};
 pub(crate) use header::{HEADER_BYTES, PAGE_BYTES_MAX, PAGE_BYTES_MIN, admit};
 pub(crate) use leaf::{Cell, Leaf, PayloadKind, leaf_cell_bytes};
 pub(crate) use leaf_edit::LeafMut;
@@ -58,5 +62,6 @@ pub(crate) use order::{AnyOrder, BytesOrder, CustomOrder, KeyOrder, ReversedOrde
 pub(crate) use pack::pack_for_writing;
 pub(crate) use probe::{Probe, Tie};
 pub(crate) use run::RunRef;
-pub(crate) use tree_record::{MAX_DEPTH, OrderKind, Tree};
+pub(crate) use tree_record::{MAX_DEPTH, ManyValues, OrderKind, TREE_BYTES, Tree};
 pub(crate) use types::{Kind, Pgno, Ptr, Reason, Txnid};
+pub(crate) use value_set::{SetItems, ValueSet, write_values};

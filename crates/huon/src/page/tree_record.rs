@@ -4,7 +4,7 @@
 //!  0  u32  pgno of the root     40  u32  branch_pages
 //!  4  u8   depth                44  u32  leaf_pages
 //!  5  u8   order                48  u32  run_pages
-//!  6  u16  flags                52  u32  zero
+//!  6  u16  flags                52  u32  fixed_bytes
 //!  8  u64  birth of the root    56  u64  zero
 //! 16  u64  entries
 //! 24  u64  sequence
@@ -55,6 +55,37 @@ impl OrderKind {
     }
 }
 
+/// How the values of a key are kept where it may have many: in order, none twice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ManyValues {
+    pub(crate) order: OrderKind,
+    /// All of them have one length.
+    pub(crate) equal: bool,
+}
+
+const FLAG_MANY: u16 = 1;
+const FLAG_EQUAL: u16 = 2;
+const VALUE_ORDER_SHIFT: u32 = 8;
+
+impl ManyValues {
+    fn encode(this: Option<ManyValues>) -> u16 {
+        this.map_or(0, |many| {
+            let equal = if many.equal { FLAG_EQUAL } else { 0 };
+            FLAG_MANY | equal | u16::from(many.order as u8) << VALUE_ORDER_SHIFT
+        })
+    }
+
+    /// `None`: no such flags.
+    fn decode(flags: u16) -> Option<Option<ManyValues>> {
+        if flags == 0 {
+            return Some(None);
+        }
+        let order = OrderKind::decode((flags >> VALUE_ORDER_SHIFT) as u8)?;
+        let many = Some(ManyValues { order, equal: flags & FLAG_EQUAL != 0 });
+        (ManyValues::encode(many) == flags).then_some(many)
+    }
+}
+
 /// A tree: where it starts, and what is known about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Tree {
@@ -62,9 +93,14 @@ pub(crate) struct Tree {
     /// Levels of pages: 0 for an empty tree, 1 for a single leaf.
     pub(crate) depth: u8,
     pub(crate) order: OrderKind,
-    /// Reserved for duplicates: zero.
-    pub(crate) flags: u16,
+    /// A key may have many values.
+    pub(crate) many: Option<ManyValues>,
+    /// In a table of many values: the length of each, where all have one and it is known. In a
+    /// tree of values: the same, and its leaves are fixed ones. 0 elsewhere.
+    pub(crate) fixed_bytes: u32,
+    /// Records; of a table of many values, the values.
     pub(crate) entries: u64,
+    /// Those of its trees of values count too.
     pub(crate) branch_pages: u32,
     pub(crate) leaf_pages: u32,
     /// Pages of large values.
@@ -85,7 +121,36 @@ impl Tree {
         self.depth <= MAX_DEPTH
             && (self.depth == 0) == self.root.is_none()
             && (self.depth != 0 || (self.root == Ptr::NONE && self.entries == 0))
-            && self.flags == 0
+    }
+
+    /// Whether the record can be that of a table.
+    fn is_sound_table(&self) -> bool {
+        self.is_sound() && (self.fixed_bytes == 0 || self.many.is_some_and(|many| many.equal))
+    }
+
+    /// An empty tree for the values of a key of this table.
+    pub(crate) fn of_values(&self) -> Tree {
+        let order = self.many.map(|many| many.order).unwrap_or_default();
+        Tree { fixed_bytes: self.fixed_bytes, ..Tree::new(order) }
+    }
+
+    /// Whether this is a tree of values in fixed leaves.
+    #[inline(always)]
+    pub(crate) fn has_fixed_leaves(&self) -> bool {
+        self.fixed_bytes != 0 && self.many.is_none()
+    }
+
+    /// Reads the record of a tree of values from the cell of a key of this table.
+    pub(crate) fn decode_values(&self, payload: &[u8]) -> Result<Tree, Reason> {
+        let tree = Tree::decode_any(payload)?;
+        let empty = Tree { changed: tree.changed, ..self.of_values() };
+        let bare =
+            Tree { root: Ptr::NONE, depth: 0, entries: 0, branch_pages: 0, leaf_pages: 0, ..tree };
+        if self.many.is_some() && bare == empty && tree.entries != 0 {
+            Ok(tree)
+        } else {
+            Err(Reason::Tree)
+        }
     }
 
     pub(crate) fn encode(&self) -> [u8; TREE_BYTES] {
@@ -94,7 +159,7 @@ impl Tree {
         out[..4].copy_from_slice(&self.root.pgno.0.to_le_bytes());
         out[4] = self.depth;
         out[5] = self.order as u8;
-        out[6..8].copy_from_slice(&self.flags.to_le_bytes());
+        out[6..8].copy_from_slice(&ManyValues::encode(self.many).to_le_bytes());
         out[8..16].copy_from_slice(&self.root.birth.0.to_le_bytes());
         out[16..24].copy_from_slice(&self.entries.to_le_bytes());
         out[24..32].copy_from_slice(&self.sequence.to_le_bytes());
@@ -102,11 +167,17 @@ impl Tree {
         out[40..44].copy_from_slice(&self.branch_pages.to_le_bytes());
         out[44..48].copy_from_slice(&self.leaf_pages.to_le_bytes());
         out[48..52].copy_from_slice(&self.run_pages.to_le_bytes());
+        out[52..56].copy_from_slice(&self.fixed_bytes.to_le_bytes());
         out
     }
 
     /// Reads the payload of a table cell, or the main table of a meta.
     pub(crate) fn decode(payload: &[u8]) -> Result<Tree, Reason> {
+        Tree::decode_any(payload)
+            .and_then(|tree| if tree.is_sound_table() { Ok(tree) } else { Err(Reason::Tree) })
+    }
+
+    fn decode_any(payload: &[u8]) -> Result<Tree, Reason> {
         let bytes: &[u8; TREE_BYTES] = payload.try_into().map_err(|_| Reason::Tree)?;
         let words = bytes.as_chunks::<8>().0;
         let word = |i: usize| u64::from_le_bytes(words[i]);
@@ -114,7 +185,8 @@ impl Tree {
             root: Ptr { pgno: Pgno(word(0) as u32), birth: Txnid(word(1)) },
             depth: bytes[4],
             order: OrderKind::decode(bytes[5]).ok_or(Reason::Tree)?,
-            flags: (word(0) >> 48) as u16,
+            many: ManyValues::decode((word(0) >> 48) as u16).ok_or(Reason::Tree)?,
+            fixed_bytes: (word(6) >> 32) as u32,
             entries: word(2),
             sequence: word(3),
             changed: Txnid(word(4)),
@@ -122,7 +194,7 @@ impl Tree {
             leaf_pages: (word(5) >> 32) as u32,
             run_pages: word(6) as u32,
         };
-        let sound = tree.is_sound() && word(6) >> 32 == 0 && word(7) == 0;
+        let sound = tree.is_sound() && word(7) == 0;
         if sound { Ok(tree) } else { Err(Reason::Tree) }
     }
 }

@@ -46,8 +46,7 @@ impl Ptr {
 pub(crate) enum Kind {
     Branch = 1,
     Leaf = 2,
-    /// Equal-size keys packed without slots; its number is reserved for fixed-size duplicates.
-    #[allow(dead_code)]
+    /// Values of one length, in order and without slots: a leaf of a multimap's tree of values.
     Fixed = 3,
     Chunk = 4,
 }

@@ -7,7 +7,7 @@
 //!     when this client first met that pair (unless the environment was told never to).
 
 use crate::error::{Error, Result};
-use crate::page::{Branch, Kind, Leaf, Ptr, Reason, RunRef, admit};
+use crate::page::{AnyLeaf, Branch, FixedLeaf, Kind, Leaf, Ptr, Reason, RunRef, Tree, admit};
 
 pub(crate) trait PageSource {
     /// The bytes of the page that `ptr` names; range and checksum are checked, the header is not.
@@ -55,6 +55,19 @@ pub(crate) trait PageSource {
         let page = self.bytes(ptr)?;
         admit(page, ptr, Kind::Leaf, 0)
             .and_then(|count| Leaf::view(page, count))
+            .map_err(|reason| damaged(ptr, reason))
+    }
+
+    /// The leaf of `tree` that `ptr` names, of the kind that its leaves have.
+    #[inline]
+    fn any_leaf(&self, tree: &Tree, ptr: Ptr) -> Result<AnyLeaf<'_>> {
+        if !tree.has_fixed_leaves() {
+            return self.leaf(ptr).map(AnyLeaf::Slotted);
+        }
+        let page = self.bytes(ptr)?;
+        admit(page, ptr, Kind::Fixed, 0)
+            .and_then(|count| FixedLeaf::view(page, count, tree.fixed_bytes as usize))
+            .map(AnyLeaf::Fixed)
             .map_err(|reason| damaged(ptr, reason))
     }
 

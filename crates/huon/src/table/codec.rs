@@ -113,6 +113,9 @@ pub trait Codec: 'static {
 pub trait KeyCodec: Codec {
     /// The order of a table with such keys.
     const ORDER: Order = Order::Bytes;
+    /// The length of every encoding in bytes, if all have one: values of a multimap are kept
+    /// without lengths then.
+    const BYTES: Option<u32> = None;
 }
 
 /// Plain bytes.
@@ -218,6 +221,7 @@ macro_rules! integer_codec {
 
         impl KeyCodec for $name {
             const ORDER: Order = $order;
+            const BYTES: Option<u32> = Some(size_of::<$int>() as u32);
         }
     )*};
 }

@@ -6,7 +6,7 @@ use std::ops::{Bound, RangeBounds};
 
 use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
-use crate::page::{AnyOrder, Cell, OrderKind, PayloadKind, Tree};
+use crate::page::{AnyOrder, Cell, Leaf, OrderKind, PayloadKind, Tree};
 use crate::store::pages::Pages;
 use crate::store::snapshot::Snapshot;
 use crate::store::source::PageSource;
@@ -14,7 +14,7 @@ use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
 use crate::table::plain::{UNORDERED, encode_bound};
 use crate::table::txn::{SeatKind, Txn};
-use crate::tree::cursor::{Items, LeafSpan, Stretch};
+use crate::tree::cursor::{Cells, Items, LeafSpan};
 use crate::tree::path::Path;
 use crate::txn::names::TableId;
 
@@ -25,7 +25,7 @@ use crate::txn::names::TableId;
 pub struct Range<'t, K, V> {
     pub(super) seat: SeatKind<'t>,
     pub(super) leaves: LeafSpans<'t>,
-    pub(super) items: Items<'t>,
+    pub(super) items: Items<Leaf<'t>>,
     pub(super) is_main: bool,
     types: PhantomData<fn(K) -> V>,
 }
@@ -36,14 +36,14 @@ pub(super) enum LeafSpans<'t> {
 }
 
 impl<'t> LeafSpans<'t> {
-    pub(super) fn next(&mut self) -> Result<Option<Stretch<'t>>> {
+    pub(super) fn next(&mut self) -> Result<Option<Cells<'t>>> {
         match self {
             LeafSpans::Read(leaves) => leaves.next(),
             LeafSpans::Write(leaves) => leaves.next(),
         }
     }
 
-    pub(super) fn next_back(&mut self) -> Result<Option<Stretch<'t>>> {
+    pub(super) fn next_back(&mut self) -> Result<Option<Cells<'t>>> {
         match self {
             LeafSpans::Read(leaves) => leaves.next_back(),
             LeafSpans::Write(leaves) => leaves.next_back(),

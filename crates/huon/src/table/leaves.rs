@@ -7,7 +7,7 @@ use crate::page::{Cell, PayloadKind, Reason};
 use crate::table::codec::{Codec, KeyCodec};
 use crate::table::iter::{Range, Record};
 use crate::table::txn::SeatKind;
-use crate::tree::cursor::Stretch;
+use crate::tree::cursor::Cells;
 
 /// The records of a range, a leaf's at a time, from both ends; see [`Range::leaves`].
 pub struct Leaves<'t, K, V> {
@@ -20,7 +20,7 @@ pub struct Leaves<'t, K, V> {
 /// and a record is read when it is asked for.
 pub struct Leaf<'t, K, V> {
     seat: SeatKind<'t>,
-    items: Stretch<'t>,
+    items: Cells<'t>,
     types: PhantomData<fn(K) -> V>,
 }
 
@@ -95,7 +95,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
 
     /// Which of the items are to be shown first: all, but in the main table those that lie together
     /// between the hidden records of named tables.
-    fn shown(&self, items: &Stretch<'t>, forward: bool) -> (usize, usize) {
+    fn shown(&self, items: &Cells<'t>, forward: bool) -> (usize, usize) {
         let count = items.count();
         if !self.is_main {
             return (0, count);
@@ -130,7 +130,7 @@ impl<K: KeyCodec, V: Codec> DoubleEndedIterator for Leaves<'_, K, V> {
 }
 
 impl<'t, K: KeyCodec, V: Codec> Leaf<'t, K, V> {
-    fn new(seat: SeatKind<'t>, items: Stretch<'t>) -> Leaf<'t, K, V> {
+    fn new(seat: SeatKind<'t>, items: Cells<'t>) -> Leaf<'t, K, V> {
         Leaf { seat, items, types: PhantomData }
     }
 

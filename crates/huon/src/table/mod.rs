@@ -5,5 +5,7 @@ pub(crate) mod def;
 pub(crate) mod iter;
 pub(crate) mod leaves;
 pub(crate) mod many;
+pub(crate) mod multi;
+pub(crate) mod pairs;
 pub(crate) mod plain;
 pub(crate) mod txn;

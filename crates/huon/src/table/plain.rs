@@ -384,7 +384,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
 }
 
 /// Native integers have one length.
-fn check_key(tree: &Tree, key: &[u8]) -> Result<()> {
+pub(super) fn check_key(tree: &Tree, key: &[u8]) -> Result<()> {
     match tree.order.key_bytes() {
         Some(bytes) if bytes != key.len() => Err(Error::KeyLength),
         _ => Ok(()),

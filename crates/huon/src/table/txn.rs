@@ -241,5 +241,5 @@ impl WriteTxn {
 }
 
 fn intern<K: KeyCodec, V>(core: &crate::txn::Core, def: &TableDef<K, V>) -> Result<u32> {
-    if def.name.is_empty() { Ok(MAIN) } else { core.names.intern(&def.name, &def.order) }
+    if def.name.is_empty() { Ok(MAIN) } else { core.names.intern(&def.name, &def.order, None) }
 }

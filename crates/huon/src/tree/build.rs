@@ -5,7 +5,10 @@
 
 use crate::alloc::{Reserved, TryGrow, copied};
 use crate::error::{Error, Result};
-use crate::page::{self, BranchMut, KeyOrder, LeafMut, MAX_DEPTH, PayloadKind, Ptr, Reason, Tree};
+use crate::page::{
+    self, BranchMut, FixedMut, KeyOrder, LeafItems, LeafMut, MAX_DEPTH, PayloadKind, Ptr, Reason,
+    Tree,
+};
 use crate::store::pages::Pages;
 use crate::store::source::{PageSource, damaged};
 
@@ -27,13 +30,7 @@ impl<O: KeyOrder> Builder<O> {
 
     /// Adds the next record; its key must be above the last one.
     pub(crate) fn push(&mut self, pages: &mut Pages, key: &[u8], value: &[u8]) -> Result<()> {
-        let max = page::key_bytes_max(pages.page_bytes());
-        if key.len() > max {
-            return Err(Error::KeyTooLong { bytes: key.len() as u32, max: max as u32 });
-        }
-        if self.tree.entries > 0 && self.order.compare(key, &self.last_key).is_le() {
-            return Err(Error::KeyOutOfOrder);
-        }
+        self.check(pages, key)?;
         if page::fits_inline(pages.page_bytes(), key.len(), value.len()) {
             self.push_cell(pages, key, PayloadKind::Inline, value)?;
         } else {
@@ -46,6 +43,44 @@ impl<O: KeyOrder> Builder<O> {
         }
         self.last_key.try_set(key)?;
         self.tree.entries += 1;
+        Ok(())
+    }
+
+    /// Adds the next key of a multimap with all its `count` values, as a cell holds them. The pages
+    /// of a tree of values are counted by the caller: see [`Builder::count_values`].
+    pub(crate) fn push_values(
+        &mut self,
+        pages: &mut Pages,
+        key: &[u8],
+        kind: PayloadKind,
+        payload: &[u8],
+        count: u64,
+    ) -> Result<()> {
+        self.check(pages, key)?;
+        if !self.edge.is_empty() {
+            // Who built a tree of values in between has spilled.
+            self.touch_edge(pages, 0)?;
+        }
+        self.push_cell(pages, key, kind, payload)?;
+        self.last_key.try_set(key)?;
+        self.tree.entries += count;
+        Ok(())
+    }
+
+    /// Counts the pages of a tree of values with the table's.
+    pub(crate) fn count_values(&mut self, values: &Tree) {
+        self.tree.branch_pages += values.branch_pages;
+        self.tree.leaf_pages += values.leaf_pages;
+    }
+
+    fn check(&self, pages: &Pages, key: &[u8]) -> Result<()> {
+        let max = page::key_bytes_max(pages.page_bytes());
+        if key.len() > max {
+            return Err(Error::KeyTooLong { bytes: key.len() as u32, max: max as u32 });
+        }
+        if self.tree.entries > 0 && self.order.compare(key, &self.last_key).is_le() {
+            return Err(Error::KeyOutOfOrder);
+        }
         Ok(())
     }
 
@@ -81,7 +116,10 @@ impl<O: KeyOrder> Builder<O> {
         // Nothing is held between two pages but numbers: a page that was spilled is touched again.
         pages.spill()?;
         let leaf = pages.allocate()?;
-        LeafMut::init(pages.edit(leaf), leaf);
+        match self.tree.has_fixed_leaves() {
+            true => FixedMut::init(pages.edit(leaf), leaf, self.tree.fixed_bytes as usize),
+            false => drop(LeafMut::init(pages.edit(leaf), leaf)),
+        }
         self.tree.leaf_pages += 1;
         Ok(leaf)
     }
@@ -94,7 +132,12 @@ impl<O: KeyOrder> Builder<O> {
         payload: &[u8],
     ) -> Result<bool> {
         let leaf = self.edge[0];
-        let at = pages.leaf(leaf)?.count();
+        let at = pages.any_leaf(&self.tree, leaf)?.count();
+        if self.tree.has_fixed_leaves() {
+            return FixedMut::view(pages.edit(leaf), self.tree.fixed_bytes as usize)
+                .map(|mut page| page.insert(at, key))
+                .map_err(|reason| damaged(leaf, reason));
+        }
         LeafMut::view(pages.edit(leaf))
             .and_then(|mut page| page.insert(self.order, at, key, kind, payload))
             .map_err(|reason| damaged(leaf, reason))

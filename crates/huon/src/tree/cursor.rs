@@ -11,19 +11,22 @@
 use std::ops::Bound;
 
 use crate::error::{Error, Result};
-use crate::page::{Cell, KeyOrder, Leaf, Ptr, Reason, Tree};
+use crate::page::{AnyLeaf, Cell, KeyOrder, Leaf, LeafItems, Ptr, Reason, Tree};
 use crate::store::source::{PageSource, damaged};
 use crate::tree::path::Path;
 
 /// Consecutive items of a leaf.
 #[derive(Clone, Copy)]
-pub(crate) struct Stretch<'s> {
+pub(crate) struct Stretch<L> {
     ptr: Ptr,
-    items: Leaf<'s>,
+    items: L,
 }
 
-impl<'s> Stretch<'s> {
-    const NONE: Stretch<'static> = Stretch { ptr: Ptr::NONE, items: Leaf::NONE };
+/// Records.
+pub(crate) type Cells<'s> = Stretch<Leaf<'s>>;
+
+impl<'s, L: LeafItems<'s>> Stretch<L> {
+    const NONE: Stretch<L> = Stretch { ptr: Ptr::NONE, items: L::NONE };
 
     #[inline]
     pub(crate) fn count(&self) -> usize {
@@ -35,35 +38,55 @@ impl<'s> Stretch<'s> {
         self.items.count() == 0
     }
 
-    /// Item `i`. Panics if there is none: an internal mistake.
-    #[inline]
-    pub(crate) fn cell(&self, i: usize) -> Result<Cell<'s>> {
-        self.items.cell(i).map_err(|reason| self.damaged(reason))
-    }
-
-    /// The items before `i`, and those from `i` on.
-    pub(crate) fn split_at(self, i: usize) -> (Stretch<'s>, Stretch<'s>) {
-        let (before, after) = self.items.split_at(i);
-        (Stretch { items: before, ..self }, Stretch { items: after, ..self })
-    }
-
     /// Takes the first item off.
     #[inline(always)]
-    pub(crate) fn take_first(&mut self) -> Option<Result<Cell<'s>>> {
-        let cell = self.items.take_first()?;
-        Some(cell.map_err(|reason| self.damaged(reason)))
+    pub(crate) fn take_first(&mut self) -> Option<Result<L::Item>> {
+        let item = self.items.take_first()?;
+        Some(item.map_err(|reason| self.damaged(reason)))
     }
 
     /// Takes the last item off.
     #[inline(always)]
-    pub(crate) fn take_last(&mut self) -> Option<Result<Cell<'s>>> {
-        let cell = self.items.take_last()?;
-        Some(cell.map_err(|reason| self.damaged(reason)))
+    pub(crate) fn take_last(&mut self) -> Option<Result<L::Item>> {
+        let item = self.items.take_last()?;
+        Some(item.map_err(|reason| self.damaged(reason)))
     }
 
     #[cold]
     pub(crate) fn damaged(&self, reason: Reason) -> Error {
         damaged(self.ptr, reason)
+    }
+}
+
+impl<'s> Cells<'s> {
+    /// Record `i`. Panics if there is none: an internal mistake.
+    #[inline]
+    pub(crate) fn cell(&self, i: usize) -> Result<Cell<'s>> {
+        self.items.cell(i).map_err(|reason| self.damaged(reason))
+    }
+
+    /// The records before `i`, and those from `i` on.
+    pub(crate) fn split_at(self, i: usize) -> (Cells<'s>, Cells<'s>) {
+        let (before, after) = self.items.split_at(i);
+        (Stretch { items: before, ..self }, Stretch { items: after, ..self })
+    }
+}
+
+/// How a tree's leaves are read.
+pub(crate) trait ReadLeaf<'s>: LeafItems<'s> {
+    fn read<S: PageSource>(source: &'s S, tree: &Tree, ptr: Ptr) -> Result<Self>;
+}
+
+impl<'s> ReadLeaf<'s> for Leaf<'s> {
+    #[inline(always)]
+    fn read<S: PageSource>(source: &'s S, _: &Tree, ptr: Ptr) -> Result<Self> {
+        source.leaf(ptr)
+    }
+}
+
+impl<'s> ReadLeaf<'s> for AnyLeaf<'s> {
+    fn read<S: PageSource>(source: &'s S, tree: &Tree, ptr: Ptr) -> Result<Self> {
+        source.any_leaf(tree, ptr)
     }
 }
 
@@ -111,7 +134,7 @@ impl<'s, S: PageSource, O: KeyOrder> LeafSpan<'s, S, O> {
     }
 
     /// The items of the next leaf from the front; never none of them.
-    pub(crate) fn next(&mut self) -> Result<Option<Stretch<'s>>> {
+    pub(crate) fn next<L: ReadLeaf<'s>>(&mut self) -> Result<Option<Stretch<L>>> {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
         }
@@ -132,7 +155,7 @@ impl<'s, S: PageSource, O: KeyOrder> LeafSpan<'s, S, O> {
     }
 
     /// The items of the next leaf from the back; never none of them.
-    pub(crate) fn next_back(&mut self) -> Result<Option<Stretch<'s>>> {
+    pub(crate) fn next_back<L: ReadLeaf<'s>>(&mut self) -> Result<Option<Stretch<L>>> {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
         }
@@ -154,9 +177,9 @@ impl<'s, S: PageSource, O: KeyOrder> LeafSpan<'s, S, O> {
         Ok(Some(stretch))
     }
 
-    fn stretch(&self, ptr: Ptr, from: usize, until: usize) -> Result<Stretch<'s>> {
+    fn stretch<L: ReadLeaf<'s>>(&self, ptr: Ptr, from: usize, until: usize) -> Result<Stretch<L>> {
         // In a damaged tree the ends may meet the wrong way round.
-        match self.source.leaf(ptr)?.slice(from, until) {
+        match L::read(self.source, &self.tree, ptr)?.slice(from, until) {
             Some(items) => Ok(Stretch { ptr, items }),
             None => Err(damaged(ptr, Reason::Cycle)),
         }
@@ -164,13 +187,13 @@ impl<'s, S: PageSource, O: KeyOrder> LeafSpan<'s, S, O> {
 }
 
 /// The items that both ends of a span have at hand.
-pub(crate) struct Items<'s> {
-    front: Stretch<'s>,
-    back: Stretch<'s>,
+pub(crate) struct Items<L> {
+    front: Stretch<L>,
+    back: Stretch<L>,
 }
 
-impl<'s> Items<'s> {
-    pub(crate) fn new() -> Items<'s> {
+impl<'s, L: LeafItems<'s>> Items<L> {
+    pub(crate) fn new() -> Items<L> {
         Items { front: Stretch::NONE, back: Stretch::NONE }
     }
 
@@ -179,8 +202,8 @@ impl<'s> Items<'s> {
     #[inline(always)]
     pub(crate) fn next(
         &mut self,
-        more: impl FnOnce() -> Result<Option<Stretch<'s>>>,
-    ) -> Result<Option<Cell<'s>>> {
+        more: impl FnOnce() -> Result<Option<Stretch<L>>>,
+    ) -> Result<Option<L::Item>> {
         if self.front.is_empty() {
             fill(&mut self.front, &mut self.back, more)?;
         }
@@ -191,8 +214,8 @@ impl<'s> Items<'s> {
     #[inline(always)]
     pub(crate) fn next_back(
         &mut self,
-        more: impl FnOnce() -> Result<Option<Stretch<'s>>>,
-    ) -> Result<Option<Cell<'s>>> {
+        more: impl FnOnce() -> Result<Option<Stretch<L>>>,
+    ) -> Result<Option<L::Item>> {
         if self.back.is_empty() {
             fill(&mut self.back, &mut self.front, more)?;
         }
@@ -202,36 +225,36 @@ impl<'s> Items<'s> {
     /// All items of a leaf that are next from the front.
     pub(crate) fn next_leaf(
         &mut self,
-        more: impl FnOnce() -> Result<Option<Stretch<'s>>>,
-    ) -> Result<Option<Stretch<'s>>> {
+        more: impl FnOnce() -> Result<Option<Stretch<L>>>,
+    ) -> Result<Option<Stretch<L>>> {
         take_leaf(&mut self.front, &mut self.back, more)
     }
 
     /// All items of a leaf that are next from the back.
     pub(crate) fn next_leaf_back(
         &mut self,
-        more: impl FnOnce() -> Result<Option<Stretch<'s>>>,
-    ) -> Result<Option<Stretch<'s>>> {
+        more: impl FnOnce() -> Result<Option<Stretch<L>>>,
+    ) -> Result<Option<Stretch<L>>> {
         take_leaf(&mut self.back, &mut self.front, more)
     }
 
     /// Gives items back that [`Items::next_leaf`] took.
-    pub(crate) fn put_back_front(&mut self, rest: Stretch<'s>) {
+    pub(crate) fn put_back_front(&mut self, rest: Stretch<L>) {
         self.front = rest;
     }
 
     /// Gives items back that [`Items::next_leaf_back`] took.
-    pub(crate) fn put_back_back(&mut self, rest: Stretch<'s>) {
+    pub(crate) fn put_back_back(&mut self, rest: Stretch<L>) {
         self.back = rest;
     }
 }
 
 /// Puts the next leaf at hand for an end that has nothing at hand.
 #[inline(never)]
-fn fill<'s>(
-    this: &mut Stretch<'s>,
-    other: &mut Stretch<'s>,
-    more: impl FnOnce() -> Result<Option<Stretch<'s>>>,
+fn fill<'s, L: LeafItems<'s>>(
+    this: &mut Stretch<L>,
+    other: &mut Stretch<L>,
+    more: impl FnOnce() -> Result<Option<Stretch<L>>>,
 ) -> Result<()> {
     *this = take_leaf(this, other, more)?.unwrap_or(Stretch::NONE);
     Ok(())
@@ -239,11 +262,11 @@ fn fill<'s>(
 
 /// What this end has at hand, else the next leaf, else what the other end has left.
 #[inline(never)]
-fn take_leaf<'s>(
-    this: &mut Stretch<'s>,
-    other: &mut Stretch<'s>,
-    more: impl FnOnce() -> Result<Option<Stretch<'s>>>,
-) -> Result<Option<Stretch<'s>>> {
+fn take_leaf<'s, L: LeafItems<'s>>(
+    this: &mut Stretch<L>,
+    other: &mut Stretch<L>,
+    more: impl FnOnce() -> Result<Option<Stretch<L>>>,
+) -> Result<Option<Stretch<L>>> {
     let mut taken = std::mem::replace(this, Stretch::NONE);
     if taken.is_empty() {
         taken = match more() {
@@ -258,13 +281,13 @@ fn take_leaf<'s>(
     Ok(Some(taken).filter(|taken| !taken.is_empty()))
 }
 
-/// The items of a tree between two bounds, from the front.
-pub(crate) struct Span<'s, S, O> {
+/// The items of a tree between two bounds, from both ends.
+pub(crate) struct Span<'s, S, O, L = Leaf<'s>> {
     leaves: LeafSpan<'s, S, O>,
-    items: Items<'s>,
+    items: Items<L>,
 }
 
-impl<'s, S: PageSource, O: KeyOrder> Span<'s, S, O> {
+impl<'s, S: PageSource, O: KeyOrder, L: ReadLeaf<'s>> Span<'s, S, O, L> {
     /// As [`LeafSpan::new`].
     pub(crate) fn new(
         source: &'s S,
@@ -272,15 +295,21 @@ impl<'s, S: PageSource, O: KeyOrder> Span<'s, S, O> {
         order: O,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-    ) -> Result<Span<'s, S, O>> {
+    ) -> Result<Span<'s, S, O, L>> {
         let leaves = LeafSpan::new(source, tree, order, from, to)?;
         Ok(Span { leaves, items: Items::new() })
     }
 
-    /// The next item.
-    pub(crate) fn next(&mut self) -> Result<Option<Cell<'s>>> {
+    /// The next item from the front.
+    pub(crate) fn next(&mut self) -> Result<Option<L::Item>> {
         let leaves = &mut self.leaves;
         self.items.next(|| leaves.next())
+    }
+
+    /// The next item from the back.
+    pub(crate) fn next_back(&mut self) -> Result<Option<L::Item>> {
+        let leaves = &mut self.leaves;
+        self.items.next_back(|| leaves.next_back())
     }
 }
 

@@ -35,7 +35,7 @@ impl Finger {
         let leaf = self.path.frames().last().map(|frame| frame.ptr);
         if self.warm
             && self.is_touched(pages, tree)
-            && let Some(found) = self.path.seek_in_leaf(pages, order, key)?
+            && let Some(found) = self.path.seek_in_leaf(pages, tree, order, key)?
         {
             return Ok(found);
         }

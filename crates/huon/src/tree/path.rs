@@ -7,7 +7,7 @@
 //!     leaf, `index == count`), or nowhere (empty tree).
 
 use crate::error::{Error, Result};
-use crate::page::{KeyOrder, Leaf, MAX_DEPTH, Ptr, Reason, Tree};
+use crate::page::{AnyLeaf, KeyOrder, LeafItems, MAX_DEPTH, Ptr, Reason, Tree};
 use crate::store::source::{PageSource, damaged};
 
 const FRAMES: usize = MAX_DEPTH as usize;
@@ -119,12 +119,13 @@ impl Path {
     pub(crate) fn seek_in_leaf<S: PageSource, O: KeyOrder>(
         &mut self,
         source: &S,
+        tree: &Tree,
         order: O,
         key: &[u8],
     ) -> Result<Option<bool>> {
         let ends_tree = self.on_right_edge();
         let frame = self.last_mut();
-        let found = aim_leaf(source.leaf(frame.ptr)?, frame, order, &Aim::Key(key))?;
+        let found = aim_leaf(source.any_leaf(tree, frame.ptr)?, frame, order, &Aim::Key(key))?;
         let inside = frame.index > 0 && (ends_tree || frame.index < frame.count);
         Ok((found || inside).then_some(found))
     }
@@ -190,7 +191,7 @@ impl Path {
             let level = tree.depth - self.depth as u8;
             let frame = &mut self.frames[self.depth - 1];
             if level == 0 {
-                return aim_leaf(source.leaf(frame.ptr)?, frame, order, aim);
+                return aim_leaf(source.any_leaf(tree, frame.ptr)?, frame, order, aim);
             }
             let branch = source.branch(frame.ptr, level)?;
             frame.count = branch.count();
@@ -306,7 +307,7 @@ impl Path {
 }
 
 fn aim_leaf<O: KeyOrder>(
-    leaf: Leaf<'_>,
+    leaf: AnyLeaf<'_>,
     frame: &mut Frame,
     order: O,
     aim: &Aim<'_>,

@@ -5,7 +5,7 @@
 
 use crate::alloc::copied;
 use crate::error::{Error, Result};
-use crate::page::{Branch, KeyOrder, Kind, Leaf, Ptr, Tree, Txnid, admit};
+use crate::page::{Branch, FixedLeaf, KeyOrder, Kind, Leaf, Ptr, Reason, Tree, Txnid, admit};
 use crate::store::source::{PageSource, damaged};
 
 /// A place in a tree, as the pages above it describe it.
@@ -26,6 +26,23 @@ pub(crate) struct Spot<'b> {
 pub(crate) enum Visit<'s> {
     Branch(Branch<'s>),
     Leaf(Leaf<'s>),
+    /// Of a tree of values.
+    Fixed(FixedLeaf<'s>),
+}
+
+impl<'s> Visit<'s> {
+    /// The values of a leaf of a tree of values, as bounded as [`Leaf::cells`]; none of a branch.
+    pub(crate) fn values(self) -> impl Iterator<Item = std::result::Result<&'s [u8], Reason>> {
+        let (slotted, fixed) = match self {
+            Visit::Branch(_) => (None, None),
+            Visit::Leaf(leaf) => (Some(leaf), None),
+            Visit::Fixed(leaf) => (None, Some(leaf)),
+        };
+        let slotted = slotted.into_iter().flat_map(|leaf| leaf.cells());
+        let slotted = slotted.map(|cell| cell.map(|cell| cell.key));
+        let fixed = fixed.into_iter().flat_map(|leaf| (0..leaf.count()).map(move |i| leaf.key(i)));
+        slotted.chain(fixed.map(Ok))
+    }
 }
 
 /// What a visitor does with the pages of a tree; an error ends the walk.
@@ -38,7 +55,9 @@ pub(crate) trait Visitor<'s> {
     fn trouble(&mut self, spot: &Spot<'_>, error: Error) -> Result<()>;
 }
 
-/// Visits the pages of `tree`, whose record lies on a page (or in a meta) born with `above`.
+/// Visits the pages of `tree`. The trees of values that its leaves point to are trees of their own:
+/// a visitor that wants them walks them. The record of `tree` lies on a page (or in a meta) born
+/// with `above`.
 pub(crate) fn walk<'s, S: PageSource, O: KeyOrder>(
     source: &'s S,
     tree: &Tree,
@@ -48,11 +67,12 @@ pub(crate) fn walk<'s, S: PageSource, O: KeyOrder>(
 ) -> Result<()> {
     let Some(level) = tree.depth.checked_sub(1) else { return Ok(()) };
     let root = Spot { ptr: tree.root, level, above, lower: None, upper: None };
-    walk_below(source, root, order, visitor)
+    walk_below(source, tree, root, order, visitor)
 }
 
 fn walk_below<'s, S: PageSource, O: KeyOrder>(
     source: &'s S,
+    tree: &Tree,
     spot: Spot<'_>,
     order: O,
     visitor: &mut impl Visitor<'s>,
@@ -60,7 +80,7 @@ fn walk_below<'s, S: PageSource, O: KeyOrder>(
     if !visitor.enter(&spot)? {
         return Ok(());
     }
-    let (bytes, page) = match read(source, spot.ptr, spot.level) {
+    let (bytes, page) = match read(source, tree, spot.ptr, spot.level) {
         Ok(read) => read,
         Err(error) if error.is_damage() => return visitor.trouble(&spot, error),
         Err(error) => return Err(error),
@@ -84,15 +104,23 @@ fn walk_below<'s, S: PageSource, O: KeyOrder>(
             lower: lower.as_deref(),
             upper: upper.as_deref(),
         };
-        walk_below(source, child, order, visitor)?;
+        walk_below(source, tree, child, order, visitor)?;
         lower = upper;
     }
     Ok(())
 }
 
-fn read<'s, S: PageSource>(source: &'s S, ptr: Ptr, level: u8) -> Result<(&'s [u8], Visit<'s>)> {
+fn read<'s, S: PageSource>(
+    source: &'s S,
+    tree: &Tree,
+    ptr: Ptr,
+    level: u8,
+) -> Result<(&'s [u8], Visit<'s>)> {
     let bytes = source.bytes(ptr)?;
     let view = match level {
+        0 if tree.has_fixed_leaves() => admit(bytes, ptr, Kind::Fixed, 0)
+            .and_then(|count| FixedLeaf::view(bytes, count, tree.fixed_bytes as usize))
+            .map(Visit::Fixed),
         0 => admit(bytes, ptr, Kind::Leaf, 0)
             .and_then(|count| Leaf::view(bytes, count))
             .map(Visit::Leaf),

@@ -13,13 +13,14 @@ use std::ops::Bound;
 use crate::alloc::{TryGrow, filled, inserted};
 use crate::error::{Error, Result};
 use crate::page::{
-    self, BranchMut, Cell, KeyOrder, Leaf, LeafMut, MAX_DEPTH, MAX_VALUE_BYTES, NewChild,
-    PayloadKind, Ptr, Reason, RunRef, Tree,
+    self, BranchMut, Cell, FixedMut, KeyOrder, Leaf, LeafItems, LeafMut, MAX_DEPTH,
+    MAX_VALUE_BYTES, NewChild, PayloadKind, Ptr, Reason, RunRef, Tree,
 };
 use crate::store::pages::Pages;
 use crate::store::source::{PageSource, damaged};
 use crate::tree::finger::Finger;
 use crate::tree::path::Path;
+use crate::tree::values::Held;
 use crate::tree::{cursor, read};
 
 /// More splits than any key needs to find room; a damaged tree may lead to full leaves for ever.
@@ -66,14 +67,14 @@ impl<'v> NewValue<'v> {
 static ZEROS: [u8; 1 << 15] = [0; 1 << 15];
 
 /// A cell on its way into a leaf.
-struct NewCell<'c> {
-    key: &'c [u8],
-    kind: PayloadKind,
-    payload: &'c [u8],
+pub(super) struct NewCell<'c> {
+    pub(super) key: &'c [u8],
+    pub(super) kind: PayloadKind,
+    pub(super) payload: &'c [u8],
 }
 
 /// Errors of page-level edits, named by page.
-fn on<T>(ptr: Ptr, result: std::result::Result<T, Reason>) -> Result<T> {
+pub(super) fn on<T>(ptr: Ptr, result: std::result::Result<T, Reason>) -> Result<T> {
     result.map_err(|reason| damaged(ptr, reason))
 }
 
@@ -125,22 +126,41 @@ pub(crate) fn put_near<O: KeyOrder>(
             NewCell { key, kind: PayloadKind::Inline, payload: bytes }
         }
     };
-    if tree.depth == 0 {
-        plant(pages, tree)?;
-        finger.seek(pages, tree, order, key)?;
-    }
-    finger.touch(pages, tree)?;
     if found {
-        overwrite(pages, tree, order, finger.path(), &cell)?;
+        finger.touch(pages, tree)?;
+        let frame = *finger.path().last();
+        release(pages, tree, frame.ptr, frame.index)?;
     } else {
-        insert(pages, tree, order, finger.path(), &cell)?;
         tree.entries = tree.entries.checked_add(1).ok_or_else(|| false_count(tree))?;
     }
-    finger.keep(pages, tree);
+    store_cell(pages, tree, order, &cell, found, finger)?;
     Ok(if found { Put::Overwritten } else { Put::Inserted })
 }
 
-fn check_lengths(pages: &Pages, key: &[u8], value: &[u8]) -> Result<()> {
+/// Puts a cell where the finger points: in the place of the one that was `found` there, or before
+/// it.
+pub(super) fn store_cell<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    cell: &NewCell<'_>,
+    found: bool,
+    finger: &mut Finger,
+) -> Result<()> {
+    if tree.depth == 0 {
+        plant(pages, tree)?;
+        finger.seek(pages, tree, order, cell.key)?;
+    }
+    finger.touch(pages, tree)?;
+    match found {
+        true => replace(pages, tree, order, finger.path(), cell)?,
+        false => insert(pages, tree, order, finger.path(), cell)?,
+    }
+    finger.keep(pages, tree);
+    Ok(())
+}
+
+pub(super) fn check_lengths(pages: &Pages, key: &[u8], value: &[u8]) -> Result<()> {
     let max = page::key_bytes_max(pages.page_bytes());
     if key.len() > max {
         return Err(Error::KeyTooLong { bytes: key.len() as u32, max: max as u32 });
@@ -151,7 +171,7 @@ fn check_lengths(pages: &Pages, key: &[u8], value: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn at_end(path: &Path) -> bool {
+pub(super) fn at_end(path: &Path) -> bool {
     path.is_nowhere() || (path.on_right_edge() && !path.on_item())
 }
 
@@ -188,10 +208,13 @@ fn store_large(
 /// Gives an empty tree its first leaf.
 fn plant(pages: &mut Pages, tree: &mut Tree) -> Result<()> {
     let root = pages.allocate()?;
-    LeafMut::init(pages.edit(root), root);
+    match tree.has_fixed_leaves() {
+        true => FixedMut::init(pages.edit(root), root, tree.fixed_bytes as usize),
+        false => drop(LeafMut::init(pages.edit(root), root)),
+    }
     tree.root = root;
     tree.depth = 1;
-    tree.leaf_pages = 1;
+    tree.leaf_pages = tree.leaf_pages.saturating_add(1);
     Ok(())
 }
 
@@ -215,7 +238,7 @@ pub(crate) fn touch_path(pages: &mut Pages, tree: &mut Tree, path: &mut Path) ->
     Ok(())
 }
 
-fn overwrite<O: KeyOrder>(
+fn replace<O: KeyOrder>(
     pages: &mut Pages,
     tree: &mut Tree,
     order: O,
@@ -223,7 +246,6 @@ fn overwrite<O: KeyOrder>(
     cell: &NewCell<'_>,
 ) -> Result<()> {
     let frame = *path.last();
-    release_run(pages, tree, frame.ptr, frame.index)?;
     let leaf = LeafMut::view(pages.edit(frame.ptr));
     let fits = leaf.and_then(|mut leaf| leaf.replace(order, frame.index, cell.kind, cell.payload));
     if !on(frame.ptr, fits)? {
@@ -236,15 +258,35 @@ fn overwrite<O: KeyOrder>(
     Ok(())
 }
 
-/// Frees the pages of a large value whose cell is about to go.
-fn release_run(pages: &mut Pages, tree: &mut Tree, ptr: Ptr, index: usize) -> Result<()> {
+/// Frees what a cell that is about to go holds outside its leaf; how many values it has.
+fn release(pages: &mut Pages, tree: &mut Tree, ptr: Ptr, index: usize) -> Result<u64> {
     let cell = on(ptr, pages.leaf(ptr)?.cell(index))?;
-    if cell.kind == PayloadKind::Run {
-        let run = read::run_ref(&cell)?;
-        tree.run_pages = tree.run_pages.saturating_sub(run.pages(pages.page_bytes()));
-        pages.free_run(&run)?;
+    match cell.kind {
+        PayloadKind::Run => {
+            let run = read::run_ref(&cell)?;
+            tree.run_pages = tree.run_pages.saturating_sub(run.pages(pages.page_bytes()));
+            pages.free_run(&run)?;
+        }
+        PayloadKind::DuplicateSet | PayloadKind::DuplicateTree => {
+            let held = on(ptr, Held::of(tree, &cell))?;
+            let count = held.count();
+            if let Held::Tree(before) = held {
+                let mut values = before;
+                clear(pages, &mut values)?;
+                count_value_pages(tree, &before, &values);
+            }
+            return Ok(count);
+        }
+        PayloadKind::Inline | PayloadKind::Table => {}
     }
-    Ok(())
+    Ok(1)
+}
+
+/// A tree of values has changed: its pages are counted with the table's.
+pub(crate) fn count_value_pages(tree: &mut Tree, before: &Tree, after: &Tree) {
+    let moved = |all: u32, from: u32, to: u32| all.saturating_sub(from).saturating_add(to);
+    tree.branch_pages = moved(tree.branch_pages, before.branch_pages, after.branch_pages);
+    tree.leaf_pages = moved(tree.leaf_pages, before.leaf_pages, after.leaf_pages);
 }
 
 /// Puts the cell at the end of a touched path, splitting while it does not fit.
@@ -257,10 +299,14 @@ fn insert<O: KeyOrder>(
 ) -> Result<()> {
     for _ in 0..SPLITS_MAX {
         let frame = *path.last();
-        let leaf = LeafMut::view(pages.edit(frame.ptr));
-        let fits = leaf.and_then(|mut leaf| {
-            leaf.insert(order, frame.index, cell.key, cell.kind, cell.payload)
-        });
+        let page = pages.edit(frame.ptr);
+        let fits = match tree.has_fixed_leaves() {
+            true => FixedMut::view(page, tree.fixed_bytes as usize)
+                .map(|mut leaf| leaf.insert(frame.index, cell.key)),
+            false => LeafMut::view(page).and_then(|mut leaf| {
+                leaf.insert(order, frame.index, cell.key, cell.kind, cell.payload)
+            }),
+        };
         if on(frame.ptr, fits)? {
             return Ok(());
         }
@@ -282,18 +328,20 @@ fn split_leaf<O: KeyOrder>(
     cell: &NewCell<'_>,
 ) -> Result<()> {
     let frame = *path.last();
-    let cell_bytes = page::leaf_cell_bytes(cell.key.len(), cell.payload.len());
-    let place = page::choose_split(
-        &pages.leaf(frame.ptr)?,
-        frame.index,
-        cell_bytes,
-        path.on_right_edge(),
-        path.on_left_edge(),
-    );
-    let place = on(frame.ptr, place)?;
+    let (rightmost, leftmost) = (path.on_right_edge(), path.on_left_edge());
     let right = pages.allocate()?;
-    let (left_page, right_page) = pages.edit_two(frame.ptr, right);
-    let split = page::split_leaf(order, left_page, right_page, right, place, frame.index, cell.key);
+    let split = if tree.has_fixed_leaves() {
+        let (left_page, right_page) = pages.edit_two(frame.ptr, right);
+        let new = (frame.index, cell.key);
+        page::split_fixed(order, left_page, right_page, right, new, (rightmost, leftmost))
+    } else {
+        let cell_bytes = page::leaf_cell_bytes(cell.key.len(), cell.payload.len());
+        let leaf = pages.leaf(frame.ptr)?;
+        let place = page::choose_split(&leaf, frame.index, cell_bytes, rightmost, leftmost);
+        let place = on(frame.ptr, place)?;
+        let (left_page, right_page) = pages.edit_two(frame.ptr, right);
+        page::split_leaf(order, left_page, right_page, right, place, frame.index, cell.key)
+    };
     let separator = on(frame.ptr, split)?;
     tree.leaf_pages = tree.leaf_pages.saturating_add(1);
     pages.counts.leaf_splits += 1;
@@ -400,8 +448,8 @@ pub(crate) fn reserve<O: KeyOrder>(
 pub(crate) enum Whose {
     /// The caller's: a table's record is not one of them.
     Caller,
-    /// The catalog's own.
-    Catalog,
+    /// The engine's own: names of tables, values of a key.
+    Engine,
 }
 
 /// Deletes `key`; whether it was there.
@@ -444,7 +492,7 @@ pub(crate) fn delete_range<O: KeyOrder>(
             break;
         }
         let frame = *path.last();
-        let leaf = pages.leaf(frame.ptr)?;
+        let leaf = pages.any_leaf(tree, frame.ptr)?;
         let until = match to {
             Bound::Unbounded => frame.count,
             Bound::Included(to) => match on(frame.ptr, leaf.search(order, to))? {
@@ -476,13 +524,18 @@ fn remove_cells(
     to: usize,
 ) -> Result<()> {
     let ptr = path.last().ptr;
-    for index in from..to {
-        release_run(pages, tree, ptr, index)?;
+    let mut gone = 0;
+    if tree.has_fixed_leaves() {
+        gone = (to - from) as u64;
+        on(ptr, FixedMut::view(pages.edit(ptr), tree.fixed_bytes as usize))?.remove_range(from..to);
+    } else {
+        for index in from..to {
+            gone += release(pages, tree, ptr, index)?;
+        }
+        on(ptr, LeafMut::view(pages.edit(ptr)).and_then(|mut leaf| leaf.remove_range(from..to)))?;
     }
-    on(ptr, LeafMut::view(pages.edit(ptr)).and_then(|mut leaf| leaf.remove_range(from..to)))?;
     path.last_mut().count -= to - from;
-    let left = tree.entries.checked_sub((to - from) as u64);
-    tree.entries = left.ok_or_else(|| false_count(tree))?;
+    tree.entries = tree.entries.checked_sub(gone).ok_or_else(|| false_count(tree))?;
     Ok(())
 }
 
@@ -519,7 +572,7 @@ fn carry_shrinking<O: KeyOrder>(
 
 /// The error for a tree whose record counts its items wrongly.
 #[cold]
-fn false_count(tree: &Tree) -> Error {
+pub(super) fn false_count(tree: &Tree) -> Error {
     Error::corrupt(tree.root.pgno.0, Reason::Tree.text())
 }
 
@@ -547,7 +600,7 @@ fn lower_root(pages: &mut Pages, tree: &mut Tree, mut count: usize) -> Result<()
         (tree.root, tree.depth) = (child, tree.depth - 1);
         pages.counts.roots_lowered += 1;
         count = match tree.depth {
-            1 => pages.leaf(child)?.count(),
+            1 => pages.any_leaf(tree, child)?.count(),
             depth => pages.branch(child, depth - 1)?.count(),
         };
     }
@@ -564,12 +617,12 @@ fn merge_with_neighbour<O: KeyOrder>(
     ptr: Ptr,
     level: u8,
 ) -> Result<Option<usize>> {
-    if !is_sparse(pages, ptr, level)? {
+    if !is_sparse(pages, tree, ptr, level)? {
         return Ok(None);
     }
     let pairs = [parent.index, parent.index.wrapping_sub(1)];
     for left in pairs.into_iter().filter(|&left| left < parent.count && left + 1 < parent.count) {
-        if merge_pair(pages, order, parent.ptr, left, level)? {
+        if merge_pair(pages, tree, order, parent.ptr, left, level)? {
             count_page_gone(tree, level);
             return Ok(Some(left + 1));
         }
@@ -579,13 +632,13 @@ fn merge_with_neighbour<O: KeyOrder>(
 
 /// Less than two fifths full: merging such a page with a neighbour leaves room for the next
 /// inserts.
-fn is_sparse(pages: &Pages, ptr: Ptr, level: u8) -> Result<bool> {
-    Ok(live_bytes(pages, ptr, level)? * 5 < pages.page_bytes() * 2)
+fn is_sparse(pages: &Pages, tree: &Tree, ptr: Ptr, level: u8) -> Result<bool> {
+    Ok(live_bytes(pages, tree, ptr, level)? * 5 < pages.page_bytes() * 2)
 }
 
-fn live_bytes(pages: &Pages, ptr: Ptr, level: u8) -> Result<usize> {
+fn live_bytes(pages: &Pages, tree: &Tree, ptr: Ptr, level: u8) -> Result<usize> {
     match level {
-        0 => Ok(pages.leaf(ptr)?.live_bytes()),
+        0 => Ok(pages.any_leaf(tree, ptr)?.live_bytes()),
         _ => Ok(pages.branch(ptr, level)?.live_bytes()),
     }
 }
@@ -594,6 +647,7 @@ fn live_bytes(pages: &Pages, ptr: Ptr, level: u8) -> Result<usize> {
 /// page.
 fn merge_pair<O: KeyOrder>(
     pages: &mut Pages,
+    tree: &Tree,
     order: O,
     parent: Ptr,
     left: usize,
@@ -604,7 +658,8 @@ fn merge_pair<O: KeyOrder>(
         let separator = on(parent, branch.separator(left + 1))?.whole(order)?;
         (branch.child(left), branch.child(left + 1), separator)
     };
-    let live = live_bytes(pages, left_ptr, level)? + live_bytes(pages, right_ptr, level)?;
+    let live =
+        live_bytes(pages, tree, left_ptr, level)? + live_bytes(pages, tree, right_ptr, level)?;
     if live > pages.page_bytes() - page::HEADER_BYTES {
         return Ok(false);
     }
@@ -612,6 +667,7 @@ fn merge_pair<O: KeyOrder>(
     on(parent, BranchMut::view(pages.edit(parent)))?.set_child(left, fresh);
     let (page, other) = pages.edit_beside(fresh, right_ptr)?;
     let merged = match level {
+        0 if tree.has_fixed_leaves() => page::merge_fixed(page, &other, tree.fixed_bytes as usize),
         0 => page::merge_leaf(order, page, &other),
         _ => page::merge_branch(order, page, &separator, &other),
     };
@@ -630,46 +686,54 @@ fn merge_pair<O: KeyOrder>(
 /// Frees every page of the tree; what is left is an empty tree of the same kind.
 pub(crate) fn clear(pages: &mut Pages, tree: &mut Tree) -> Result<()> {
     if tree.depth > 0 {
-        let mut seen = HashSet::new();
-        free_below(pages, tree.root, tree.depth - 1, tree.run_pages > 0, &mut seen)?;
+        free_below(pages, tree, tree.root, tree.depth - 1, &mut HashSet::new())?;
     }
     (tree.root, tree.depth, tree.entries) = (Ptr::NONE, 0, 0);
     (tree.branch_pages, tree.leaf_pages, tree.run_pages) = (0, 0, 0);
     Ok(())
 }
 
-/// Frees a subtree. Leaves need not be read where no large values are.
+/// Frees a subtree. Leaves need not be read where nothing lies outside them.
 /// `seen`: the pages read so far. A damaged tree that names one twice would take for ever.
 fn free_below(
     pages: &mut Pages,
+    tree: &Tree,
     ptr: Ptr,
     level: u8,
-    has_runs: bool,
     seen: &mut HashSet<u32>,
 ) -> Result<()> {
-    if (level > 0 || has_runs) && !inserted(seen, ptr.pgno.0)? {
+    let looks = tree.run_pages > 0 || tree.many.is_some();
+    if (level > 0 || looks) && !inserted(seen, ptr.pgno.0)? {
         return Err(damaged(ptr, Reason::Cycle));
     }
     if level > 0 {
         let count = pages.branch(ptr, level)?.count();
         for index in 0..count {
             let child = pages.branch(ptr, level)?.child(index);
-            free_below(pages, child, level - 1, has_runs, seen)?;
+            free_below(pages, tree, child, level - 1, seen)?;
         }
-    } else if has_runs {
-        let runs = runs_of(&pages.leaf(ptr)?, ptr)?;
+    } else if looks {
+        let (runs, trees) = outside(tree, &pages.leaf(ptr)?, ptr)?;
         runs.iter().try_for_each(|run| pages.free_run(run))?;
+        for values in trees {
+            free_below(pages, &values, values.root, values.depth - 1, seen)?;
+        }
     }
     pages.free(ptr)
 }
 
-fn runs_of(leaf: &Leaf<'_>, ptr: Ptr) -> Result<Vec<RunRef>> {
-    let mut runs = Vec::new();
+/// The large values and the trees of values that a leaf points to.
+fn outside(tree: &Tree, leaf: &Leaf<'_>, ptr: Ptr) -> Result<(Vec<RunRef>, Vec<Tree>)> {
+    let (mut runs, mut trees) = (Vec::new(), Vec::new());
     for cell in leaf.cells() {
         let cell = on(ptr, cell)?;
-        if cell.kind == PayloadKind::Run {
-            runs.try_push(read::run_ref(&cell)?)?;
+        match cell.kind {
+            PayloadKind::Run => runs.try_push(read::run_ref(&cell)?)?,
+            PayloadKind::DuplicateTree => {
+                trees.try_push(on(ptr, tree.decode_values(cell.payload))?)?;
+            }
+            _ => {}
         }
     }
-    Ok(runs)
+    Ok((runs, trees))
 }

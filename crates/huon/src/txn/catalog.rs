@@ -4,13 +4,12 @@ use std::ops::Bound;
 
 use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
-use crate::page::{BytesOrder, OrderKind, PayloadKind, Reason, Tree};
+use crate::page::{BytesOrder, PayloadKind, Reason, Tree};
 use crate::store::pages::Pages;
 use crate::store::source::PageSource;
 use crate::tree::cursor::Span;
 use crate::tree::read;
 use crate::tree::write::{self, NewValue, Put, PutMode};
-use crate::txn::names::{Order, TableInfo};
 
 /// Main-table order: names compare as bytes.
 const NAMES: BytesOrder = BytesOrder;
@@ -26,14 +25,13 @@ pub(crate) fn find<S: PageSource>(source: &S, main: &Tree, name: &[u8]) -> Resul
         .map_err(|reason: Reason| Error::corrupt_file(reason.text()))
 }
 
-/// Adds an empty table. The name must be free.
+/// Adds a table, empty or whole. The name must be free.
 pub(crate) fn create(
     pages: &mut Pages,
     main: &mut Tree,
     name: &[u8],
-    order: OrderKind,
+    mut tree: Tree,
 ) -> Result<Tree> {
-    let mut tree = Tree::new(order);
     tree.changed = pages.txnid();
     match write::put(pages, main, NAMES, name, NewValue::Table(&tree.encode()), PutMode::InsertNew)?
     {
@@ -55,27 +53,15 @@ pub(crate) fn store(pages: &mut Pages, main: &mut Tree, name: &[u8], tree: &Tree
 
 /// Takes the record of a table out of the catalog.
 pub(crate) fn remove(pages: &mut Pages, main: &mut Tree, name: &[u8]) -> Result<bool> {
-    write::delete(pages, main, NAMES, name, write::Whose::Catalog)
-}
-
-/// Whether the stored order is the one the caller expects.
-pub(crate) fn check_order(info: &TableInfo, tree: &Tree) -> Result<()> {
-    match info.order.kind() {
-        Some(kind) if kind != tree.order => Err(Error::TableKind),
-        _ => Ok(()),
-    }
-}
-
-/// The order kind of a new table.
-pub(crate) fn kind_of_new(order: &Order) -> OrderKind {
-    order.kind().unwrap_or(OrderKind::Bytes)
+    write::delete(pages, main, NAMES, name, write::Whose::Engine)
 }
 
 /// The names of all tables, in order.
 pub(crate) fn names<S: PageSource>(source: &S, main: &Tree) -> Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     let mut room = source.bytes_max();
-    let mut span = Span::new(source, main, NAMES, Bound::Unbounded, Bound::Unbounded)?;
+    let mut span: Span<'_, S, _> =
+        Span::new(source, main, NAMES, Bound::Unbounded, Bound::Unbounded)?;
     while let Some(cell) = span.next()? {
         if cell.kind == PayloadKind::Table {
             // A hostile file shows the same bytes as many names.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use crate::alloc::{collected, copied};
 use crate::error::{Error, Result};
 use crate::os::unique_number;
-use crate::page::{AnyOrder, BytesOrder, CustomOrder, OrderKind, ReversedOrder};
+use crate::page::{AnyOrder, BytesOrder, CustomOrder, ManyValues, OrderKind, ReversedOrder, Tree};
 
 /// A caller's comparison of two keys.
 ///
@@ -94,6 +94,24 @@ impl Order {
     }
 }
 
+/// What a handle means by the values of a key where there may be many.
+#[derive(Clone, Debug)]
+pub(crate) struct Many {
+    pub(crate) order: Order,
+    pub(crate) lengths: Lengths,
+}
+
+/// How long the values of a multimap are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lengths {
+    /// Of any length.
+    Any,
+    /// All of one length, in bytes; 0: that of the first.
+    Equal(u32),
+    /// As the table was created.
+    Stored,
+}
+
 /// One table as a handle means it.
 #[derive(Debug)]
 pub(crate) struct TableInfo {
@@ -102,10 +120,60 @@ pub(crate) struct TableInfo {
     /// Empty for the main table.
     pub(crate) name: Box<[u8]>,
     pub(crate) order: Order,
+    /// `None`: a key has one value.
+    pub(crate) many: Option<Many>,
 }
 
-const BLOCK: usize = 64;
-const BLOCKS: usize = 512;
+impl TableInfo {
+    /// The table when it is created. A stored order means bytes then.
+    pub(crate) fn empty(&self) -> Tree {
+        let kind = |order: &Order| order.kind().unwrap_or_default();
+        let mut tree = Tree::new(kind(&self.order));
+        if let Some(many) = &self.many {
+            let order = kind(&many.order);
+            let bytes = match many.lengths {
+                Lengths::Any | Lengths::Stored => None,
+                Lengths::Equal(bytes) => Some(bytes),
+            };
+            let native = order.key_bytes().map(|bytes| bytes as u32);
+            let equal = native.or(bytes);
+            tree.many = Some(ManyValues { order, equal: equal.is_some() });
+            tree.fixed_bytes = equal.unwrap_or(0);
+        }
+        tree
+    }
+
+    /// Fails unless the stored table is such as the caller expects.
+    pub(crate) fn check(&self, tree: &Tree) -> Result<()> {
+        let same = |order: &Order, stored| order.kind().is_none_or(|kind| kind == stored);
+        let values = match (&self.many, &tree.many) {
+            (None, None) => true,
+            (Some(many), Some(stored)) => {
+                let lengths = match many.lengths {
+                    Lengths::Stored => true,
+                    Lengths::Any => !stored.equal || stored.order.key_bytes().is_some(),
+                    Lengths::Equal(0) => stored.equal,
+                    Lengths::Equal(bytes) => stored.equal && tree.fixed_bytes == bytes,
+                };
+                same(&many.order, stored.order) && lengths
+            }
+            _ => false,
+        };
+        if same(&self.order, tree.order) && values { Ok(()) } else { Err(Error::TableKind) }
+    }
+
+    /// How the values of a key compare.
+    pub(crate) fn value_order(&self, tree: &Tree) -> Result<AnyOrder<'_>> {
+        let (Some(many), Some(stored)) = (&self.many, tree.many) else {
+            return Err(Error::TableKind);
+        };
+        many.order.resolve(stored.order).ok_or(Error::TableKind)
+    }
+}
+
+/// Entries of a block: together they take less than 4096 bytes.
+const BLOCK: usize = 32;
+const BLOCKS: usize = 1024;
 /// The handle of the main table.
 pub(crate) const MAIN: u32 = 0;
 
@@ -141,7 +209,12 @@ impl Names {
             by_name: Mutex::default(),
             count: 0.into(),
         };
-        names.push(TableInfo { same_name: MAIN, name: Box::default(), order: Order::Bytes });
+        names.push(TableInfo {
+            same_name: MAIN,
+            name: Box::default(),
+            order: Order::Bytes,
+            many: None,
+        });
         Ok(names)
     }
 
@@ -176,12 +249,14 @@ impl Names {
 
     /// The handle for a name with an order; the same one each time. A caller's function counts as
     /// the same only if it is the very same one.
-    pub(crate) fn intern(&self, name: &[u8], order: &Order) -> Result<u32> {
+    pub(crate) fn intern(&self, name: &[u8], order: &Order, many: Option<&Many>) -> Result<u32> {
         let mut by_name = self.by_name.lock().unwrap_or_else(|e| e.into_inner());
         let known = by_name.get(name).into_iter().flatten().copied();
-        let same = known
-            .into_iter()
-            .find(|&id| self.get(id).is_some_and(|info| same_order(&info.order, order)));
+        let same = known.into_iter().find(|&id| {
+            self.get(id).is_some_and(|info| {
+                same_order(&info.order, order) && same_many(info.many.as_ref(), many)
+            })
+        });
         if let Some(id) = same {
             return Ok(id);
         }
@@ -193,7 +268,8 @@ impl Names {
         by_name.try_reserve(1)?;
         let handles = by_name.entry(key).or_default();
         handles.try_reserve(1)?;
-        let info = TableInfo { same_name, name: info_name, order: order.clone() };
+        let info =
+            TableInfo { same_name, name: info_name, order: order.clone(), many: many.cloned() };
         let id = self.push(info).ok_or(Error::Invalid("more than 32768 tables were opened"))?;
         handles.push(id);
         Ok(id)
@@ -204,5 +280,12 @@ fn same_order(a: &Order, b: &Order) -> bool {
     match (a, b) {
         (Order::Custom(a), Order::Custom(b)) => Arc::ptr_eq(a, b),
         (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+    }
+}
+
+fn same_many(a: Option<&Many>, b: Option<&Many>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => a.lengths == b.lengths && same_order(&a.order, &b.order),
+        (a, b) => a.is_none() && b.is_none(),
     }
 }

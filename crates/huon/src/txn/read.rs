@@ -141,7 +141,7 @@ impl ReadTxn {
         let info = self.info(id)?;
         let tree = catalog::find(&self.snapshot, &self.main, &info.name)?;
         if let Some(tree) = &tree {
-            catalog::check_order(info, tree)?;
+            info.check(tree)?;
         }
         let vacant = self.tables.iter().any(|place| place.set((id, tree)).is_ok());
         if !vacant {

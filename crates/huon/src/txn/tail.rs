@@ -58,6 +58,14 @@ struct Tail<'s, 'f> {
     each: &'f mut dyn FnMut(Piece<'s>) -> Result<()>,
 }
 
+/// Which kind of tree is walked: each may hold records of the next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Main,
+    Named,
+    Values,
+}
+
 impl<'s, 'f> Tail<'s, 'f> {
     fn new(
         store: &'s Store,
@@ -69,14 +77,14 @@ impl<'s, 'f> Tail<'s, 'f> {
     }
 
     fn run(&mut self, meta: &Meta) -> Result<()> {
-        self.tree(&meta.main, true)?;
+        self.tree(&meta.main, Part::Main)?;
         self.items(&meta.items)
     }
 
-    fn tree(&mut self, tree: &Tree, is_main: bool) -> Result<()> {
+    fn tree(&mut self, tree: &Tree, part: Part) -> Result<()> {
         match tree.depth {
             0 => Ok(()),
-            depth => self.node(tree.root, depth - 1, is_main),
+            depth => self.node(tree, tree.root, depth - 1, part),
         }
     }
 
@@ -109,7 +117,7 @@ impl<'s, 'f> Tail<'s, 'f> {
         Ok(bytes)
     }
 
-    fn node(&mut self, ptr: Ptr, level: u8, is_main: bool) -> Result<()> {
+    fn node(&mut self, tree: &Tree, ptr: Ptr, level: u8, part: Part) -> Result<()> {
         if !self.enters(ptr)? {
             return Ok(());
         }
@@ -118,7 +126,12 @@ impl<'s, 'f> Tail<'s, 'f> {
         if level > 0 {
             let count = admit(page, ptr, Kind::Branch, level).map_err(on)?;
             let branch = crate::page::Branch::view(page, count).map_err(on)?;
-            return (0..count).try_for_each(|i| self.node(branch.child(i), level - 1, is_main));
+            return (0..count).try_for_each(|i| self.node(tree, branch.child(i), level - 1, part));
+        }
+        if tree.has_fixed_leaves() {
+            let count = admit(page, ptr, Kind::Fixed, 0).map_err(on)?;
+            let leaf = crate::page::FixedLeaf::view(page, count, tree.fixed_bytes as usize);
+            return leaf.map(drop).map_err(on);
         }
         let count = admit(page, ptr, Kind::Leaf, 0).map_err(on)?;
         let leaf = crate::page::Leaf::view(page, count).map_err(on)?;
@@ -126,8 +139,11 @@ impl<'s, 'f> Tail<'s, 'f> {
             let cell = cell.map_err(on)?;
             match cell.kind {
                 PayloadKind::Run => self.run_value(&read::run_ref(&cell)?)?,
-                PayloadKind::Table if is_main => {
-                    self.tree(&Tree::decode(cell.payload).map_err(on)?, false)?;
+                PayloadKind::Table if part == Part::Main => {
+                    self.tree(&Tree::decode(cell.payload).map_err(on)?, Part::Named)?;
+                }
+                PayloadKind::DuplicateTree if part == Part::Named => {
+                    self.tree(&tree.decode_values(cell.payload).map_err(on)?, Part::Values)?;
                 }
                 _ => {}
             }

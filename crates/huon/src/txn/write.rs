@@ -223,7 +223,7 @@ impl WriteTxn {
             None => catalog::find(self.pages(), &self.main, &info.name)?,
         };
         if let Some(tree) = &tree {
-            catalog::check_order(info, tree)?;
+            info.check(tree)?;
         }
         if known.is_none() {
             let mut tables = self.tables.borrow_mut();
@@ -351,10 +351,9 @@ impl WriteTxn {
         }
         let core = self.core.clone();
         let info = core.names.get(id).ok_or(Error::TableMissing)?;
-        let kind = catalog::kind_of_new(&info.order);
         let tree = self.guarded(false, |txn| {
             let mut main = txn.main;
-            let tree = catalog::create(txn.pages_mut(), &mut main, &info.name, kind)?;
+            let tree = catalog::create(txn.pages_mut(), &mut main, &info.name, info.empty())?;
             txn.main = main;
             Ok(tree)
         })?;
@@ -396,8 +395,7 @@ impl WriteTxn {
         self.guarded(true, |txn| {
             let mut main = txn.main;
             catalog::remove(txn.pages_mut(), &mut main, &info.name)?;
-            catalog::create(txn.pages_mut(), &mut main, to, tree.order)?;
-            catalog::store(txn.pages_mut(), &mut main, to, &tree)?;
+            catalog::create(txn.pages_mut(), &mut main, to, tree)?;
             txn.main = main;
             Ok(())
         })?;
@@ -547,6 +545,8 @@ fn is_refusal(error: &Error) -> bool {
         error,
         Error::KeyTooLong { .. }
             | Error::ValueTooLong
+            | Error::SortedValueTooLong { .. }
+            | Error::ValueLength
             | Error::KeyLength
             | Error::KeyOutOfOrder
             | Error::TableMissing

@@ -40,9 +40,12 @@ pub struct TableReport {
     pub name: Vec<u8>,
     /// How its keys are ordered: `bytes`, `reversed`, `native-u32`, `native-u64` or `custom`.
     pub order: &'static str,
-    /// Whether the order of keys was checked: not for a comparator that is not known here.
+    /// How the values of a key are ordered; `None` if it has one value only.
+    pub values: Option<&'static str>,
+    /// Whether the order of keys, and of values, was checked: not for a comparator that is not
+    /// known here.
     pub ordered: bool,
-    /// Records; for the main table, the records of named tables too.
+    /// Records, or values of all keys; for the main table, the records of named tables too.
     pub entries: u64,
     /// Levels of pages: 0 if it is empty.
     pub depth: u8,

@@ -3,13 +3,15 @@
 use super::{Check, TableReport};
 use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
+use crate::ops::pinned::Verified;
 use crate::page::{
-    AnyOrder, Branch, Cell, CustomOrder, HEADER_BYTES, KeyOrder, Leaf, OrderKind, PayloadKind, Ptr,
-    Reason, RunRef, Tree, Txnid, header,
+    AnyLeaf, AnyOrder, Branch, Cell, CustomOrder, FixedLeaf, HEADER_BYTES, KeyOrder, Leaf,
+    LeafItems, OrderKind, PayloadKind, Ptr, Reason, RunRef, Tree, Txnid, header,
 };
 use crate::store::source::{PageSource, damaged};
+use crate::tree::values::{Held, Orders};
 use crate::tree::walk::{Spot, Visit, Visitor, walk};
-use crate::txn::names::{Names, Order};
+use crate::txn::names::{Names, Order, TableInfo};
 use std::cmp::Ordering;
 
 /// A named table: its name, its record, and the birth of the leaf that holds the record.
@@ -45,18 +47,30 @@ impl Check<'_, '_> {
     ) -> Result<()> {
         let core = self.core;
         let known = order_of(&core.names, name, tree.order);
+        let values = tree.many.map(|many| value_order_of(&core.names, name, many.order));
         let order = known.unwrap_or(UNKNOWN);
         let report = TableReport {
             name: copied(name)?,
             order: order_name(tree.order),
-            ordered: known.is_some(),
+            values: tree.many.map(|many| order_name(many.order)),
+            ordered: known.is_some() && values.is_none_or(|values| values.is_some()),
             depth: tree.depth,
             ..TableReport::default()
         };
         let store = self.source.store;
-        let source = crate::ops::pinned::Verified { store, used: self.source.used };
-        let mut visit =
-            TableCheck { check: self, name, tree, order, report, records, complete: true };
+        let source = Verified { store, used: self.source.used };
+        let value_order = values.flatten().unwrap_or(UNKNOWN);
+        let orders = Orders { keys: order, values: value_order };
+        let mut visit = TableCheck {
+            check: self,
+            name,
+            tree,
+            orders,
+            report,
+            records,
+            within: None,
+            complete: true,
+        };
         walk(&source, tree, above, order, &mut visit)?;
         visit.compare_with_record();
         let report = visit.report;
@@ -78,6 +92,20 @@ impl Check<'_, '_> {
 
 /// How the keys of a table compare, if that is known here.
 fn order_of<'n>(names: &'n Names, name: &[u8], kind: OrderKind) -> Option<AnyOrder<'n>> {
+    known_order(names, name, kind, |info| Some(&info.order))
+}
+
+/// How the values of a key of a multimap compare, if that is known here.
+fn value_order_of<'n>(names: &'n Names, name: &[u8], kind: OrderKind) -> Option<AnyOrder<'n>> {
+    known_order(names, name, kind, |info| info.many.as_ref().map(|many| &many.order))
+}
+
+fn known_order<'n>(
+    names: &'n Names,
+    name: &[u8],
+    kind: OrderKind,
+    of: impl Fn(&'n TableInfo) -> Option<&'n Order>,
+) -> Option<AnyOrder<'n>> {
     if let Some(order) = Order::Stored.resolve(kind) {
         // The built-in orders borrow nothing.
         return match order {
@@ -87,8 +115,8 @@ fn order_of<'n>(names: &'n Names, name: &[u8], kind: OrderKind) -> Option<AnyOrd
         };
     }
     let mut known = (0..).map_while(|id| names.get(id));
-    known.find_map(|info| match info.order {
-        Order::Custom(_) if *info.name == *name => info.order.resolve(kind),
+    known.find_map(|info| match of(info) {
+        Some(order @ Order::Custom(_)) if *info.name == *name => order.resolve(kind),
         _ => None,
     })
 }
@@ -104,15 +132,25 @@ pub(crate) fn order_name(kind: OrderKind) -> &'static str {
     }
 }
 
+/// What is counted of a tree of values, to be compared with its record.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Within {
+    entries: u64,
+    branch_pages: u32,
+    leaf_pages: u32,
+}
+
 /// One table under way.
 struct TableCheck<'c, 's, 'a, 't> {
     check: &'c mut Check<'s, 'a>,
     name: &'t [u8],
     tree: &'t Tree,
-    order: AnyOrder<'t>,
+    orders: Orders<'t>,
     report: TableReport,
     /// The main table: where the records of named ones go.
     records: Option<&'t mut Vec<Record>>,
+    /// The tree of values that is walked.
+    within: Option<Within>,
     /// Every page was read, so that the counts can be compared.
     complete: bool,
 }
@@ -132,6 +170,7 @@ impl<'p> Visitor<'p> for TableCheck<'_, '_, '_, '_> {
         match page {
             Visit::Branch(branch) => self.branch(spot, branch)?,
             Visit::Leaf(leaf) => self.leaf(spot, leaf)?,
+            Visit::Fixed(leaf) => self.fixed(spot, bytes, leaf)?,
         }
         self.check.meter.advance(self.check.page_bytes())
     }
@@ -144,7 +183,7 @@ impl<'p> Visitor<'p> for TableCheck<'_, '_, '_, '_> {
     }
 }
 
-impl TableCheck<'_, '_, '_, '_> {
+impl<'t> TableCheck<'_, '_, '_, 't> {
     fn add(&mut self, ptr: Ptr, text: &str) {
         self.check.report.add(Some(ptr.pgno.0), Some(self.name), || text.to_string());
     }
@@ -156,13 +195,17 @@ impl TableCheck<'_, '_, '_, '_> {
 
     fn branch(&mut self, spot: &Spot<'_>, branch: Branch<'_>) -> Result<()> {
         self.report.branch_pages += 1;
+        if let Some(within) = &mut self.within {
+            within.branch_pages += 1;
+        }
+        let order = self.order();
         self.report.used_bytes += branch.live_bytes() as u64;
-        if let Err(reason) = branch.audit(self.order) {
+        if let Err(reason) = branch.audit(order) {
             return self.flaw(spot.ptr, reason);
         }
         let separator = |i: usize| -> Result<Option<Vec<u8>>> {
             let separator = branch.separator(i).ok();
-            Ok(separator.map(|separator| separator.whole(self.order)).transpose()?)
+            Ok(separator.map(|separator| separator.whole(order)).transpose()?)
         };
         let count = branch.count();
         if count > 1 {
@@ -174,10 +217,15 @@ impl TableCheck<'_, '_, '_, '_> {
         Ok(())
     }
 
+    /// The order of the tree that is walked.
+    fn order(&self) -> AnyOrder<'t> {
+        if self.within.is_some() { self.orders.values } else { self.orders.keys }
+    }
+
     /// Whether the lowest and the highest of some keys lie where the pages above say. A separator
     /// is never the same as the one that its page begins with.
     fn within(&self, spot: &Spot<'_>, low: Option<&[u8]>, high: Option<&[u8]>) -> bool {
-        let order = self.order;
+        let order = self.order();
         let below = |a: Option<&[u8]>, b: Option<&[u8]>, equal: bool| match (a, b) {
             (Some(a), Some(b)) => match order.compare(a, b) {
                 Ordering::Less => true,
@@ -191,19 +239,9 @@ impl TableCheck<'_, '_, '_, '_> {
     }
 
     fn leaf(&mut self, spot: &Spot<'_>, leaf: Leaf<'_>) -> Result<()> {
-        self.report.leaf_pages += 1;
         self.report.used_bytes += leaf.live_bytes() as u64;
-        self.report.entries += leaf.count() as u64;
-        match leaf.audit(self.order) {
-            Err(reason) => self.flaw(spot.ptr, reason)?,
-            Ok(()) if leaf.count() == 0 => self.add(spot.ptr, "it is a leaf without records"),
-            Ok(()) => {
-                let (low, high) = (leaf.key(0).ok(), leaf.key(leaf.count() - 1).ok());
-                if !self.within(spot, low, high) {
-                    self.add(spot.ptr, "its keys are not between the separators above it");
-                }
-            }
-        }
+        let audited = leaf.audit(self.order());
+        self.keys(spot, AnyLeaf::Slotted(leaf), audited)?;
         for cell in leaf.cells() {
             // A cell that cannot be read was seen by the audit.
             if let Ok(cell) = cell {
@@ -216,9 +254,55 @@ impl TableCheck<'_, '_, '_, '_> {
         Ok(())
     }
 
+    fn fixed(&mut self, spot: &Spot<'_>, bytes: &[u8], leaf: FixedLeaf<'_>) -> Result<()> {
+        self.report.used_bytes += leaf.bytes().len() as u64;
+        let audited = leaf.audit(bytes, self.order());
+        self.keys(spot, AnyLeaf::Fixed(leaf), audited)
+    }
+
+    /// What holds of a leaf of either kind.
+    fn keys(
+        &mut self,
+        spot: &Spot<'_>,
+        leaf: AnyLeaf<'_>,
+        audited: std::result::Result<(), Reason>,
+    ) -> Result<()> {
+        let count = leaf.count();
+        self.report.leaf_pages += 1;
+        match &mut self.within {
+            Some(within) => {
+                within.leaf_pages += 1;
+                within.entries += count as u64;
+            }
+            // A multimap's are counted by what its cells hold.
+            None if self.tree.many.is_some() => {}
+            None => self.report.entries += count as u64,
+        }
+        match audited {
+            Err(reason) => self.flaw(spot.ptr, reason)?,
+            Ok(()) if count == 0 => self.add(spot.ptr, "it is a leaf without records"),
+            Ok(()) => {
+                let (low, high) = (leaf.key(0).ok(), leaf.key(count - 1).ok());
+                if !self.within(spot, low, high) {
+                    self.add(spot.ptr, "its keys are not between the separators above it");
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn cell(&mut self, spot: &Spot<'_>, cell: &Cell<'_>) -> Result<()> {
+        if self.within.is_some() {
+            if cell.kind != PayloadKind::Inline || !cell.payload.is_empty() {
+                self.add(spot.ptr, "a value of a multimap has a value of its own");
+            }
+            return self.value_length(spot, cell.key);
+        }
         if self.tree.order.key_bytes().is_some_and(|bytes| bytes != cell.key.len()) {
             self.add(spot.ptr, "a key has not the length of the table's integers");
+        }
+        if self.tree.many.is_some() {
+            return self.held(spot, cell);
         }
         match (cell.kind, &mut self.records) {
             (PayloadKind::Inline, _) => {}
@@ -246,6 +330,62 @@ impl TableCheck<'_, '_, '_, '_> {
             (PayloadKind::DuplicateSet | PayloadKind::DuplicateTree, _) => {
                 self.add(spot.ptr, "a plain table holds duplicate values");
             }
+        }
+        Ok(())
+    }
+
+    /// What the cell of a multimap's key holds.
+    fn held(&mut self, spot: &Spot<'_>, cell: &Cell<'_>) -> Result<()> {
+        let held = match Held::of(self.tree, cell) {
+            Ok(held) => held,
+            Err(reason) => {
+                (self.complete, self.check.incomplete) = (false, true);
+                return self.flaw(spot.ptr, reason);
+            }
+        };
+        self.report.entries += held.count();
+        match held {
+            Held::Few(set) => {
+                if let Err(reason) = set.audit(self.orders.values) {
+                    self.flaw(spot.ptr, reason)?;
+                }
+                let mut items = set.items();
+                while let Some(value) = items.next() {
+                    self.value_length(spot, value)?;
+                }
+                Ok(())
+            }
+            Held::Tree(values) => self.values(spot, &values),
+        }
+    }
+
+    /// A tree of values, whose pages are the table's.
+    fn values(&mut self, spot: &Spot<'_>, tree: &Tree) -> Result<()> {
+        if tree.changed > spot.ptr.birth {
+            self.add(spot.ptr, "a tree of values is younger than its record");
+        }
+        let whole = std::mem::replace(&mut self.complete, true);
+        self.within = Some(Within::default());
+        let Verified { store, used } = self.check.source;
+        let source = Verified { store, used };
+        walk(&source, tree, spot.ptr.birth, self.orders.values, self)?;
+        let found = self.within.take();
+        let record = Within {
+            entries: tree.entries,
+            branch_pages: tree.branch_pages,
+            leaf_pages: tree.leaf_pages,
+        };
+        if self.complete && found != Some(record) {
+            self.add(spot.ptr, "the record of a tree of values counts it wrongly");
+        }
+        self.complete &= whole;
+        Ok(())
+    }
+
+    fn value_length(&mut self, spot: &Spot<'_>, value: &[u8]) -> Result<()> {
+        let order = self.tree.many.map(|many| many.order).unwrap_or_default();
+        if order.key_bytes().is_some_and(|bytes| bytes != value.len()) {
+            self.add(spot.ptr, "a value has not the length of the table's integers");
         }
         Ok(())
     }

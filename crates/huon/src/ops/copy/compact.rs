@@ -6,16 +6,19 @@ use std::sync::Arc;
 
 use super::CopyOptions;
 use crate::env::Env;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::{Meter, OnProgress};
-use crate::ops::tables::{self, each_record};
-use crate::page::{Meta, OrderKind, Tree};
+use crate::ops::tables::{self, each_record, each_value};
+use crate::page::{Meta, OrderKind, PayloadKind, Tree};
+use crate::store::source::damaged;
 use crate::table::codec::Bytes;
 use crate::table::def::{RawTable, TableDef};
+use crate::tree::build::Builder;
 use crate::tree::read;
-use crate::txn::names::Order;
+use crate::tree::values::Held;
+use crate::txn::names::{Lengths, Many, Order};
 use crate::txn::write::WriteTxn;
 
 /// Memory that the build buffers, in bytes.
@@ -42,10 +45,21 @@ pub(super) fn build(env: &Env, path: &Path, options: &mut CopyOptions<'_>) -> Re
     let main = txn.create(&TableDef::<Bytes, Bytes>::main())?;
     fill(&mut txn, main, (&source, &meta.main), &mut met, &mut meter)?;
     for (name, tree) in &named {
-        let def = TableDef::<Bytes, Bytes>::named(name.as_slice()).ordered(build_order(tree.order));
-        let table = txn.create(&def)?;
-        fill(&mut txn, table, (&source, tree), &mut met, &mut meter)?;
-        let number = txn.core.names.number(table.id)?;
+        let order = build_order(tree.order);
+        let many = tree.many.map(|many| Many {
+            order: build_order(many.order),
+            lengths: if many.equal { Lengths::Equal(tree.fixed_bytes) } else { Lengths::Any },
+        });
+        let number = txn.core.names.intern(name, &order, many.as_ref())?;
+        txn.create_table(number)?;
+        let from = (&source, tree);
+        match many {
+            None => {
+                let table = RawTable::of(txn.core.names.handle(number));
+                fill(&mut txn, table, from, &mut met, &mut meter)?;
+            }
+            Some(_) => fill_many(&mut txn, number, from, &mut met, &mut meter)?,
+        }
         txn.change_unordered(number, false, |_, copied| {
             copied.sequence = tree.sequence;
             Ok(())
@@ -85,13 +99,49 @@ fn fill(
 ) -> Result<()> {
     let (source, tree) = from;
     table.build(txn, |append| {
-        each_record(source, tree, met, &mut |cell| {
+        each_record(source, tree, met, &mut |cell, _| {
             // The main table's records of named tables are made by creating those.
             let Some(value) = read::value(source, &cell)? else { return Ok(()) };
             append(cell.key, value)?;
             meter.now.records += 1;
             meter.advance((cell.key.len() + value.len()) as u64)
         })
+    })
+}
+
+/// The same for a multimap: what lies in cells is copied as it is, trees of values are built anew.
+fn fill_many(
+    txn: &mut WriteTxn,
+    number: u32,
+    from: (&Verified<'_>, &Tree),
+    met: &mut Bitmap,
+    meter: &mut Meter<'_>,
+) -> Result<()> {
+    let (source, tree) = from;
+    let core = txn.core.clone();
+    let info = core.names.get(number).ok_or(Error::TableMissing)?;
+    txn.change_firmly(number, |pages, copied, order| {
+        let mut builder = Builder::new(*copied, order);
+        let value_order = info.value_order(tree)?;
+        each_record(source, tree, met, &mut |cell, met| {
+            let held = Held::of(tree, &cell).map_err(|reason| damaged(tree.root, reason))?;
+            let count = held.count();
+            meter.now.records += count;
+            if cell.kind != PayloadKind::DuplicateTree {
+                builder.push_values(pages, cell.key, cell.kind, cell.payload, count)?;
+                return meter.advance((cell.key.len() + cell.payload.len()) as u64);
+            }
+            let mut values = Builder::new(tree.of_values(), value_order);
+            each_value(source, tree, &cell, met, &mut |value| {
+                values.push(pages, value, &[])?;
+                meter.advance(value.len() as u64)
+            })?;
+            let values = Tree { changed: pages.txnid(), ..values.finish() };
+            builder.count_values(&values);
+            builder.push_values(pages, cell.key, cell.kind, &values.encode(), values.entries)
+        })?;
+        *copied = builder.finish();
+        Ok(())
     })
 }
 

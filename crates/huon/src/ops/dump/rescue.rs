@@ -5,7 +5,8 @@
 //! listed as free, a whole leaf that is neither must be one of them. If only one table lost pages,
 //! they are its leaves, and follow as a second section of it. If not, or if the list of free pages
 //! is damaged itself, they go to a table of their own, where old versions of a record may be among
-//! them, the youngest last.
+//! them, the youngest last. Leaves of a multimap's
+//! trees of values have no keys any more: what they hold is only counted.
 
 use super::Dump;
 use crate::alloc::{TryGrow, copied};
@@ -15,15 +16,18 @@ use crate::ops::free::free_items;
 use crate::ops::pinned::Verified;
 use crate::ops::tables::ANY;
 use crate::page::{
-    Cell, Kind, Leaf, OrderKind, PayloadKind, Ptr, Reason, Tree, Txnid, admit, first_data_page,
-    header,
+    Cell, Kind, Leaf, PayloadKind, Ptr, Reason, Tree, Txnid, admit, first_data_page, header,
 };
 use crate::store::source::damaged;
 use crate::tree::read;
+use crate::tree::values::Held;
 use crate::tree::walk::{Spot, Visit, Visitor, walk};
 
 /// Where leaves go that cannot be told to a table.
 const LOST: &[u8] = b"huon_rescued";
+
+/// What is said of values that have lost their key.
+const KEYLESS: &str = "values of a multimap, whose key is lost";
 
 /// A named table: its name, its record, and the birth of the leaf that holds the record.
 type Record = (Vec<u8>, Tree, Txnid);
@@ -35,7 +39,7 @@ impl<'s> Dump<'s, '_, '_> {
         let mut met = Bitmap::new(limit)?;
         let (main, top) = (self.meta.main, self.meta.txnid);
         let mut records: Vec<Record> = Vec::new();
-        let mut damaged: Vec<(Vec<u8>, OrderKind)> = Vec::new();
+        let mut damaged: Vec<(Vec<u8>, Tree)> = Vec::new();
         let main_lost = self.catalog(&mut records)?;
         let own = main.entries > records.len() as u64 || records.is_empty() || main_lost;
         let all = [(Vec::new(), main, top)].into_iter().chain(records);
@@ -43,7 +47,7 @@ impl<'s> Dump<'s, '_, '_> {
             let shown = wanted.map_or(own || !name.is_empty(), |wanted| *wanted == name);
             let lost = self.walk(&name, &tree, above, &mut met, shown)?;
             if lost {
-                damaged.try_push((name, tree.order))?;
+                damaged.try_push((name, tree))?;
             }
         }
         if damaged.is_empty() {
@@ -51,11 +55,11 @@ impl<'s> Dump<'s, '_, '_> {
         }
         let listed = self.list_free(&mut met)?;
         match &damaged[..] {
-            [(name, order)] if listed && !name.is_empty() => {
+            [(name, tree)] if listed && !name.is_empty() => {
                 let shown = wanted.is_none_or(|wanted| wanted == name);
-                if shown { self.orphans(name, *order, &mut met) } else { Ok(()) }
+                if shown { self.orphans(name, tree, &mut met) } else { Ok(()) }
             }
-            _ if wanted.is_none() => self.orphans(LOST, OrderKind::Bytes, &mut met),
+            _ if wanted.is_none() => self.orphans(LOST, &Tree::default(), &mut met),
             _ => Ok(()),
         }
     }
@@ -80,10 +84,10 @@ impl<'s> Dump<'s, '_, '_> {
         shown: bool,
     ) -> Result<bool> {
         if shown {
-            self.header(name, tree.order)?;
+            self.header(name, tree)?;
         }
         let source = Verified { store: self.source.store, used: self.source.used };
-        let mut salvage = Salvage { dump: self, name, met, shown, lost: false };
+        let mut salvage = Salvage { dump: self, name, tree, key: None, met, shown, lost: false };
         walk(&source, tree, above, ANY, &mut salvage)?;
         let lost = salvage.lost;
         if shown {
@@ -115,7 +119,7 @@ impl<'s> Dump<'s, '_, '_> {
     }
 
     /// Writes all whole leaves that were not met, the oldest first.
-    fn orphans(&mut self, name: &[u8], order: OrderKind, met: &mut Bitmap) -> Result<()> {
+    fn orphans(&mut self, name: &[u8], tree: &Tree, met: &mut Bitmap) -> Result<()> {
         let store = self.source.store;
         let none = Bitmap::new(met.limit())?;
         let mut leaves: Vec<Ptr> = Vec::new();
@@ -125,9 +129,13 @@ impl<'s> Dump<'s, '_, '_> {
                 let Some(page) = store.storage.map().page(offset, store.page_bytes) else { break };
                 let ptr = header::ptr(page);
                 let ours = ptr.pgno.0 == pgno && ptr.birth <= self.meta.txnid && ptr.birth.0 != 0;
-                if ours && header::kind(page) == Some(Kind::Leaf) && store.seal.verify(page).is_ok()
-                {
-                    leaves.try_push(ptr)?;
+                if !ours || store.seal.verify(page).is_err() {
+                    continue;
+                }
+                match header::kind(page) {
+                    Some(Kind::Leaf) => leaves.try_push(ptr)?,
+                    Some(Kind::Fixed) => self.report.skip(Some(pgno), name, || KEYLESS.into()),
+                    _ => {}
                 }
             }
         }
@@ -135,12 +143,15 @@ impl<'s> Dump<'s, '_, '_> {
             return Ok(());
         }
         leaves.sort_unstable_by_key(|ptr| (ptr.birth, ptr.pgno));
-        self.header(name, order)?;
+        self.header(name, tree)?;
         for ptr in leaves {
             let page = store.page_verified(ptr, self.source.used)?;
             let leaf = admit(page, ptr, Kind::Leaf, 0).and_then(|count| Leaf::view(page, count));
             match leaf {
-                Ok(leaf) => drop(self.leaf(name, ptr, leaf, met, true)?),
+                Ok(leaf) if tree.many.is_some() && may_hold_values(leaf) => {
+                    self.report.skip(Some(ptr.pgno.0), name, || KEYLESS.into());
+                }
+                Ok(leaf) => drop(self.leaf(name, tree, ptr, leaf, met, true)?),
                 Err(reason) => {
                     self.report.skip(Some(ptr.pgno.0), name, || reason.text().to_string());
                 }
@@ -155,6 +166,7 @@ impl<'s> Dump<'s, '_, '_> {
     fn leaf(
         &mut self,
         name: &[u8],
+        tree: &Tree,
         ptr: Ptr,
         leaf: Leaf<'_>,
         met: &mut Bitmap,
@@ -163,10 +175,17 @@ impl<'s> Dump<'s, '_, '_> {
         let mut whole = true;
         for (index, cell) in leaf.cells().enumerate() {
             let cell = cell.map_err(|reason| damaged(ptr, reason));
-            let found = cell.and_then(|cell| Ok((cell, self.value(&cell, met, shown)?)));
+            let found = cell.and_then(|cell| match tree.many {
+                Some(_) => self.values(name, tree, (ptr, &cell), met, shown),
+                None => {
+                    if let Some(value) = self.value(&cell, met, shown)?.filter(|_| shown) {
+                        self.record(cell.key, value)?;
+                    }
+                    Ok(true)
+                }
+            });
             match found {
-                Ok((cell, Some(value))) if shown => self.record(cell.key, value)?,
-                Ok(_) => {}
+                Ok(all) => whole &= all,
                 Err(error) if !error.is_damage() => return Err(error),
                 Err(error) => {
                     whole = false;
@@ -176,6 +195,33 @@ impl<'s> Dump<'s, '_, '_> {
             }
         }
         Ok(whole)
+    }
+
+    /// Writes the values of a key of a multimap; whether that is all of them.
+    fn values(
+        &mut self,
+        name: &[u8],
+        tree: &Tree,
+        (ptr, cell): (Ptr, &Cell<'_>),
+        met: &mut Bitmap,
+        shown: bool,
+    ) -> Result<bool> {
+        match Held::of(tree, cell).map_err(|reason| damaged(ptr, reason))? {
+            Held::Few(set) => {
+                let mut items = set.items();
+                while let Some(value) = items.next().filter(|_| shown) {
+                    self.record(cell.key, value)?;
+                }
+                Ok(true)
+            }
+            Held::Tree(values) => {
+                let source = Verified { store: self.source.store, used: self.source.used };
+                let key = Some(cell.key);
+                let mut salvage = Salvage { dump: self, name, tree, key, met, shown, lost: false };
+                walk(&source, &values, ptr.birth, ANY, &mut salvage)?;
+                Ok(!salvage.lost)
+            }
+        }
     }
 
     /// The value of a cell, verified if it is to be `shown`. `None`: it is a table's record.
@@ -204,6 +250,11 @@ impl<'s> Dump<'s, '_, '_> {
             _ => Err(Error::corrupt_file("a plain table holds duplicate values")),
         }
     }
+}
+
+/// Whether a leaf may be one of a tree of values: their cells have no payload.
+fn may_hold_values(leaf: Leaf<'_>) -> bool {
+    leaf.cells().all(|cell| cell.is_ok_and(|cell| cell.payload.is_empty()))
 }
 
 /// Whether a page may be entered, and was not before.
@@ -249,6 +300,9 @@ impl<'p> Visitor<'p> for Catalog<'_> {
 struct Salvage<'d, 's, 'o, 'a> {
     dump: &'d mut Dump<'s, 'o, 'a>,
     name: &'d [u8],
+    tree: &'d Tree,
+    /// The tree is that of the values of this key.
+    key: Option<&'d [u8]>,
     met: &'d mut Bitmap,
     shown: bool,
     lost: bool,
@@ -273,8 +327,19 @@ impl<'p> Visitor<'p> for Salvage<'_, '_, '_, '_> {
     }
 
     fn visit(&mut self, spot: &Spot<'_>, _: &'p [u8], page: Visit<'p>) -> Result<()> {
+        if let Some(key) = self.key {
+            for value in page.values() {
+                match value {
+                    Ok(value) if self.shown => self.dump.record(key, value)?,
+                    Ok(_) => {}
+                    Err(reason) => self.skip(spot, format!("a value: {}", reason.text())),
+                }
+            }
+            return Ok(());
+        }
         let Visit::Leaf(leaf) = page else { return Ok(()) };
-        let whole = self.dump.leaf(self.name, spot.ptr, leaf, self.met, self.shown)?;
+        let (name, tree) = (self.name, self.tree);
+        let whole = self.dump.leaf(name, tree, spot.ptr, leaf, self.met, self.shown)?;
         self.lost |= !whole;
         Ok(())
     }

@@ -11,6 +11,12 @@ pub(super) struct Header {
     pub(super) name: Vec<u8>,
     pub(super) print: bool,
     pub(super) wanted: Wanted,
+    /// A key may have many values.
+    pub(super) many: bool,
+    /// Their order.
+    pub(super) values: Wanted,
+    /// All of them have one length.
+    pub(super) equal: bool,
 }
 
 /// The order that a section asks for.
@@ -43,6 +49,27 @@ impl Known {
     }
 }
 
+impl Wanted {
+    /// The order of that name.
+    fn named(text: &TextReader<'_>, name: &[u8]) -> Result<Wanted> {
+        Ok(match name {
+            b"bytes" => Wanted::Order(Known::Bytes),
+            b"reversed" => Wanted::Order(Known::Reversed),
+            b"native-u32" => Wanted::Order(Known::NativeU32),
+            b"native-u64" => Wanted::Order(Known::NativeU64),
+            b"custom" => Wanted::Custom,
+            _ => return Err(text.error("this order is not known")),
+        })
+    }
+
+    /// Integers; the line that says more may have come before.
+    fn be_integers(&mut self) {
+        if !matches!(self, Wanted::Order(Known::NativeU32 | Known::NativeU64)) {
+            *self = Wanted::Integers;
+        }
+    }
+}
+
 /// Words that describe the environment a dump came from, and need no mention.
 const EXPECTED: [&str; 9] = [
     "mapsize",
@@ -56,9 +83,17 @@ const EXPECTED: [&str; 9] = [
     "keys",
 ];
 
-/// Words that stand for several values a key.
-const DUPLICATES: [&str; 6] =
-    ["duplicates", "dupsort", "dupfixed", "dupfix", "integerdup", "reversedup"];
+/// Words that mean nothing where they are 0.
+const FLAGS: [&str; 8] = [
+    "reversekey",
+    "integerkey",
+    "duplicates",
+    "dupsort",
+    "dupfixed",
+    "dupfix",
+    "integerdup",
+    "reversedup",
+];
 
 /// Unknown words kept at most.
 const IGNORED_MAX: usize = 32;
@@ -70,8 +105,14 @@ impl Header {
         wait: &mut dyn OnWait,
         ignored: &mut Vec<String>,
     ) -> Result<Option<Header>> {
-        let mut header =
-            Header { name: Vec::new(), print: false, wanted: Wanted::Order(Known::Bytes) };
+        let mut header = Header {
+            name: Vec::new(),
+            print: false,
+            wanted: Wanted::Order(Known::Bytes),
+            many: false,
+            values: Wanted::Order(Known::Bytes),
+            equal: false,
+        };
         let mut line = Vec::new();
         let mut exact = false;
         let mut any = false;
@@ -125,29 +166,21 @@ impl Header {
             "type" if value == b"btree" => {}
             "type" => return Err(text.error("only type=btree can be loaded")),
             "reversekey" if on => self.wanted = Wanted::Order(Known::Reversed),
-            "integerkey" if on => {
-                // The line that says more may have come before.
-                if !matches!(self.wanted, Wanted::Order(Known::NativeU32 | Known::NativeU64)) {
-                    self.wanted = Wanted::Integers;
-                }
+            "integerkey" if on => self.wanted.be_integers(),
+            "huon_order" => self.wanted = Wanted::named(text, value)?,
+            "duplicates" | "dupsort" if on => self.many = true,
+            "dupfixed" | "dupfix" if on => (self.many, self.equal) = (true, true),
+            "reversedup" if on => {
+                (self.many, self.values) = (true, Wanted::Order(Known::Reversed));
             }
-            "reversekey" | "integerkey" => {}
-            "huon_order" => {
-                self.wanted = match value {
-                    b"bytes" => Wanted::Order(Known::Bytes),
-                    b"reversed" => Wanted::Order(Known::Reversed),
-                    b"native-u32" => Wanted::Order(Known::NativeU32),
-                    b"native-u64" => Wanted::Order(Known::NativeU64),
-                    b"custom" => Wanted::Custom,
-                    _ => return Err(text.error("this order is not known")),
-                }
+            "integerdup" if on => {
+                self.many = true;
+                self.values.be_integers();
             }
-            word if DUPLICATES.contains(&word) && on => {
-                return Err(text.error(format!(
-                    "{word}: several values a key are for a later version of Huon"
-                )));
+            "huon_values" => {
+                (self.many, self.values) = (true, Wanted::named(text, value)?);
             }
-            word if DUPLICATES.contains(&word) || EXPECTED.contains(&word) => {}
+            word if FLAGS.contains(&word) || EXPECTED.contains(&word) => {}
             word => {
                 if ignored.len() < IGNORED_MAX && !ignored.iter().any(|known| known == word) {
                     let known = copied(word.as_bytes())?;

@@ -76,12 +76,50 @@ fn trees_come_back() {
     let bytes = tree().encode();
     assert_eq!(Tree::decode(&bytes), Ok(tree()));
     assert_eq!(Tree::decode(&bytes[1..]), Err(Reason::Tree));
-    // Depth, order, flags, root and the reserved ends.
-    for (at, value) in [(4, 0), (4, 41), (5, 5), (6, 1), (0, 0), (52, 1), (63, 1)] {
+    // Depth, order, flags, root, the length of values and the reserved end.
+    let wrong =
+        [(4, 0), (4, 41), (5, 5), (6, 2), (6, 4), (7, 1), (0, 0), (52, 1), (56, 1), (63, 1)];
+    for (at, value) in wrong {
         let mut bytes = bytes;
         bytes[at] = value;
         assert_eq!(Tree::decode(&bytes), Err(Reason::Tree), "byte {at} = {value}");
     }
+}
+
+#[test]
+fn multimaps_come_back() {
+    let many = |order, equal| Some(ManyValues { order, equal });
+    for order in (0..5).map(|order| OrderKind::decode(order).unwrap()) {
+        for (equal, fixed_bytes) in [(false, 0), (true, 0), (true, 8)] {
+            let table = Tree { many: many(order, equal), fixed_bytes, ..tree() };
+            assert_eq!(Tree::decode(&table.encode()), Ok(table));
+            let values = Tree { root: ptr(9), depth: 2, entries: 7, ..table.of_values() };
+            assert_eq!(table.decode_values(&values.encode()), Ok(values));
+            assert_eq!(values.has_fixed_leaves(), fixed_bytes != 0);
+        }
+    }
+    let table = Tree { many: many(OrderKind::Reversed, true), fixed_bytes: 8, ..tree() };
+    // An order of values, and a length of values of any length.
+    for (at, value) in [(7, 5), (6, 1)] {
+        let mut bytes = table.encode();
+        bytes[at] = value;
+        assert_eq!(Tree::decode(&bytes), Err(Reason::Tree), "byte {at} = {value}");
+    }
+    let values = Tree { root: ptr(9), depth: 2, entries: 7, ..table.of_values() };
+    let wrong = [
+        Tree { order: OrderKind::Bytes, ..values },
+        Tree { fixed_bytes: 4, ..values },
+        Tree { run_pages: 1, ..values },
+        Tree { sequence: 1, ..values },
+        Tree { many: table.many, ..values },
+        Tree { entries: 0, ..values },
+        table.of_values(),
+    ];
+    for wrong in wrong {
+        assert_eq!(table.decode_values(&wrong.encode()), Err(Reason::Tree), "{wrong:?}");
+    }
+    assert_eq!(tree().decode_values(&values.encode()), Err(Reason::Tree), "a plain table");
+    assert!(Tree::decode(&values.encode()).is_err(), "a tree of values is no table");
 }
 
 #[test]

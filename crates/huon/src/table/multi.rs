@@ -1,0 +1,640 @@
+//! Multimaps: tables in which a key may have many values, in order and none twice.
+
+use std::borrow::{Borrow, Cow};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+
+use crate::error::{Error, Result};
+use crate::page::{AnyOrder, Tree};
+use crate::store::pages::Pages;
+use crate::table::codec::{Bytes, KeyCodec, Scratch};
+use crate::table::pairs::{Keys, Pairs, Values};
+use crate::table::plain::{check_key, encode_bound};
+use crate::table::txn::Txn;
+use crate::tree::finger::Finger;
+use crate::tree::multi::{self, NewPair, PairMode};
+use crate::tree::values::Orders;
+use crate::tree::write;
+use crate::txn::names::{Lengths, Many, Order, TableId};
+use crate::txn::read::ReadTxn;
+use crate::txn::write::WriteTxn;
+
+/// The name of a multimap, and the types of its keys and values.
+///
+/// Values of a type with one length ([`KeyCodec::BYTES`]) take no more room than their bytes where
+/// a key has many.
+///
+/// ```
+/// use huon::{MultiDef, Order, Str, U64};
+/// const TAGS: MultiDef<Str, U64> = MultiDef::new("tags");
+/// let by_end = MultiDef::<Str, Str>::new("hosts").values_ordered(Order::Reversed);
+/// # let _ = (TAGS, by_end);
+/// ```
+pub struct MultiDef<K, V> {
+    pub(crate) name: Cow<'static, [u8]>,
+    order: Order,
+    many: Many,
+    types: PhantomData<fn(K) -> V>,
+}
+
+impl<K: KeyCodec, V: KeyCodec> MultiDef<K, V> {
+    const MANY: Many = Many {
+        order: V::ORDER,
+        lengths: match V::BYTES {
+            Some(bytes) => Lengths::Equal(bytes),
+            None => Lengths::Any,
+        },
+    };
+
+    /// The multimap called `name`.
+    pub const fn new(name: &'static str) -> MultiDef<K, V> {
+        let name = Cow::Borrowed(name.as_bytes());
+        MultiDef { name, order: K::ORDER, many: Self::MANY, types: PhantomData }
+    }
+
+    /// The same, with a name made at run time; any bytes but none at all.
+    ///
+    /// ```
+    /// let year = huon::MultiDef::<huon::U64, huon::Str>::named(format!("events-{}", 2024));
+    /// assert_eq!(year.name(), b"events-2024");
+    /// ```
+    pub fn named(name: impl Into<Vec<u8>>) -> MultiDef<K, V> {
+        let name = Cow::Owned(name.into());
+        MultiDef { name, order: K::ORDER, many: Self::MANY, types: PhantomData }
+    }
+
+    /// With another order of keys than the key type has.
+    pub fn ordered(mut self, order: Order) -> MultiDef<K, V> {
+        self.order = order;
+        self
+    }
+
+    /// With another order of values than the value type has. [`Order::Stored`] also takes values of
+    /// one length or any, as the multimap was created.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// use huon::{MultiDef, Order, Str};
+    /// let hosts = MultiDef::<Str, Str>::new("hosts").values_ordered(Order::Reversed);
+    /// let hosts = txn.create_multi(&hosts)?;
+    /// for host in ["a.org", "b.com", "c.org"] {
+    ///     hosts.insert(&mut txn, "all", host)?;
+    /// }
+    /// let by_end: Result<Vec<_>, _> = hosts.values(&txn, "all")?.collect();
+    /// assert_eq!(by_end?, ["a.org", "c.org", "b.com"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn values_ordered(mut self, order: Order) -> MultiDef<K, V> {
+        if matches!(order, Order::Stored) {
+            self.many.lengths = Lengths::Stored;
+        }
+        self.many.order = order;
+        self
+    }
+
+    /// All values have one length: `bytes`, or that of the first one where this is 0. Needed for
+    /// value types whose length is not known when a program is compiled.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let hashes = huon::MultiDef::<huon::Str, huon::Bytes>::new("hashes").values_of_bytes(32);
+    /// let hashes = txn.create_multi(&hashes)?;
+    /// hashes.insert(&mut txn, "ann", &[7; 32])?;
+    /// let refused = hashes.insert(&mut txn, "ann", b"short");
+    /// assert!(matches!(refused, Err(huon::Error::ValueLength)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn values_of_bytes(mut self, bytes: u32) -> MultiDef<K, V> {
+        self.many.lengths = Lengths::Equal(bytes);
+        self
+    }
+
+    /// The name.
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    fn intern(&self, core: &crate::txn::Core) -> Result<u32> {
+        match self.name.is_empty() {
+            true => Err(Error::Invalid("the main table cannot be a multimap; name one")),
+            false => core.names.intern(&self.name, &self.order, Some(&self.many)),
+        }
+    }
+}
+
+impl<K, V> fmt::Debug for MultiDef<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MultiDef")
+            .field("name", &self.name.escape_ascii().to_string())
+            .field("order", &self.order)
+            .field("values", &self.many)
+            .finish()
+    }
+}
+
+/// A handle of a multimap; see [`ReadTxn::open_multi`] and [`WriteTxn::create_multi`].
+///
+/// Like [`Table`](crate::Table) it is a small `Copy` value, good for every transaction of its
+/// environment, and its methods can fail with the errors named there.
+///
+/// A key's values lie in the leaf with their key as long as both take no more than half a page, and
+/// else in a tree of their own: so one value costs as much as in a [`Table`](crate::Table), and a
+/// million of them are found as fast as a million keys. A value is at most as long as a key may be.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// use huon::{MultiDef, Str, U64};
+/// const BY_CITY: MultiDef<Str, U64> = MultiDef::new("people-by-city");
+/// env.update(|txn| {
+///     let by_city = txn.create_multi(&BY_CITY)?;
+///     by_city.insert(txn, "Hobart", &12)?;
+///     by_city.insert(txn, "Huonville", &3)?;
+///     by_city.insert(txn, "Hobart", &7)
+/// })?;
+/// let txn = env.read()?;
+/// let by_city = txn.open_multi(&BY_CITY)?.expect("it was created above");
+/// let people: Result<Vec<_>, _> = by_city.values(&txn, "Hobart")?.collect();
+/// assert_eq!(people?, [7, 12]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Multi<K, V> {
+    pub(crate) id: TableId,
+    types: PhantomData<fn(K) -> V>,
+}
+
+/// A multimap of plain bytes.
+pub type RawMulti = Multi<Bytes, Bytes>;
+
+impl<K, V> Clone for Multi<K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K, V> Copy for Multi<K, V> {}
+
+impl<K, V> fmt::Debug for Multi<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.id)
+    }
+}
+
+impl ReadTxn {
+    /// A handle of the multimap, if it exists in this snapshot.
+    ///
+    /// # Errors
+    /// [`Error::TableKind`] if the name belongs to an ordinary record, or to a table of another
+    /// kind or order.
+    pub fn open_multi<K: KeyCodec, V: KeyCodec>(
+        &self,
+        def: &MultiDef<K, V>,
+    ) -> Result<Option<Multi<K, V>>> {
+        let number = def.intern(&self.core)?;
+        Ok(self.tree(number)?.map(|_| Multi::of(self.core.names.handle(number))))
+    }
+}
+
+impl WriteTxn {
+    /// A handle of the multimap, if it exists.
+    ///
+    /// # Errors
+    /// As [`ReadTxn::open_multi`].
+    pub fn open_multi<K: KeyCodec, V: KeyCodec>(
+        &self,
+        def: &MultiDef<K, V>,
+    ) -> Result<Option<Multi<K, V>>> {
+        let number = def.intern(&self.core)?;
+        Ok(self.tree(number)?.map(|_| Multi::of(self.core.names.handle(number))))
+    }
+
+    /// A handle of the multimap, which is created if it does not exist.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// const T: huon::MultiDef<huon::Str, huon::U64> = huon::MultiDef::new("t");
+    /// assert!(txn.open_multi(&T)?.is_none());
+    /// let t = txn.create_multi(&T)?;
+    /// assert!(t.insert(&mut txn, "ann", &1)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`ReadTxn::open_multi`].
+    pub fn create_multi<K: KeyCodec, V: KeyCodec>(
+        &mut self,
+        def: &MultiDef<K, V>,
+    ) -> Result<Multi<K, V>> {
+        let number = def.intern(&self.core)?;
+        self.create_table(number)?;
+        Ok(Multi::of(self.core.names.handle(number)))
+    }
+}
+
+impl<K, V> Multi<K, V> {
+    pub(crate) fn of(id: TableId) -> Multi<K, V> {
+        Multi { id, types: PhantomData }
+    }
+
+    /// The same multimap seen as bytes.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.insert(&mut txn, "ann", &1)?;
+    /// assert_eq!(t.raw().get(&txn, b"ann")?, Some(&1u64.to_be_bytes()[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn raw(self) -> RawMulti {
+        Multi::of(self.id)
+    }
+
+    fn number_in(self, txn: &WriteTxn) -> Result<u32> {
+        txn.core.names.number(self.id)
+    }
+}
+
+impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
+    /// The first value of `key`.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.insert(&mut txn, "ann", &7)?;
+    /// t.insert(&mut txn, "ann", &5)?;
+    /// assert_eq!(t.get(&txn, "ann")?, Some(5));
+    /// assert_eq!(t.get(&txn, "bob")?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get<'t>(self, txn: &'t impl Txn, key: &K::In) -> Result<Option<V::Out<'t>>> {
+        self.values(txn, key)?.next().transpose()
+    }
+
+    /// Whether `value` is one of `key`'s.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.insert(&mut txn, "ann", &7)?;
+    /// assert!(t.contains(&txn, "ann", &7)? && !t.contains(&txn, "ann", &8)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains(self, txn: &impl Txn, key: &K::In, value: &V::In) -> Result<bool> {
+        let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
+        let (key, value) = (K::encode(key, &mut key_room), V::encode(value, &mut value_room));
+        txn.seat().0.holds_pair(self.id, key, value)
+    }
+
+    /// How many values `key` has. Costs one descent, however many there are.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// (0..1000).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
+    /// assert_eq!((t.count_of(&txn, "ann")?, t.count_of(&txn, "bob")?), (1000, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn count_of(self, txn: &impl Txn, key: &K::In) -> Result<u64> {
+        let mut scratch = Scratch::default();
+        txn.seat().0.count_values(self.id, K::encode(key, &mut scratch))
+    }
+
+    /// How many values all keys have together. Costs nothing.
+    pub fn count(self, txn: &impl Txn) -> Result<u64> {
+        Ok(txn.seat().0.tree(self.id)?.entries)
+    }
+
+    /// The values of `key`, in order; `.rev()` goes the other way. Costs a descent, and one more
+    /// where the values have a tree of their own.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// (0..5).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
+    /// let last: Result<Vec<_>, _> = t.values(&txn, "ann")?.rev().take(2).collect();
+    /// assert_eq!(last?, [4, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn values<'t>(self, txn: &'t impl Txn, key: &K::In) -> Result<Values<'t, V>> {
+        let mut scratch = Scratch::default();
+        let (key, all) = (K::encode(key, &mut scratch), Bound::Unbounded);
+        Values::new(txn.seat().0, self.id, key, all, all)
+    }
+
+    /// The values of `key` that lie in a range.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// (0..100).step_by(10).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
+    /// assert_eq!(t.values_range(&txn, "ann", 35..)?.next().transpose()?, Some(40));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn values_range<'t, Q: Borrow<V::In>>(
+        self,
+        txn: &'t impl Txn,
+        key: &K::In,
+        range: impl RangeBounds<Q>,
+    ) -> Result<Values<'t, V>> {
+        let mut rooms: [Scratch; 3] = Default::default();
+        let [key_room, from_room, to_room] = &mut rooms;
+        let key = K::encode(key, key_room);
+        let from = encode_bound::<V, Q>(range.start_bound(), from_room);
+        let to = encode_bound::<V, Q>(range.end_bound(), to_room);
+        Values::new(txn.seat().0, self.id, key, from, to)
+    }
+
+    /// All pairs of a key and a value, in the order of keys, and of values in each.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
+    ///     t.insert(&mut txn, name, &n)?;
+    /// }
+    /// let all: Result<Vec<_>, _> = t.iter(&txn)?.collect();
+    /// assert_eq!(all?, [("ann", 1), ("ann", 3), ("bob", 2)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn iter<'t>(self, txn: &'t impl Txn) -> Result<Pairs<'t, K, V>> {
+        Pairs::new(txn.seat().0, self.id, Bound::Unbounded, Bound::Unbounded)
+    }
+
+    /// The pairs of a range of keys; `.rev()` goes the other way.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
+    ///     t.insert(&mut txn, name, &n)?;
+    /// }
+    /// let early: Result<Vec<_>, _> = t.range(&txn, .."b")?.rev().collect();
+    /// assert_eq!(early?, [("ann", 3), ("ann", 1)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn range<'t, Q: Borrow<K::In>>(
+        self,
+        txn: &'t impl Txn,
+        range: impl RangeBounds<Q>,
+    ) -> Result<Pairs<'t, K, V>> {
+        let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
+        let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
+        let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
+        Pairs::new(txn.seat().0, self.id, from, to)
+    }
+
+    /// Every key once, with how many values it has.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
+    ///     t.insert(&mut txn, name, &n)?;
+    /// }
+    /// let keys: Result<Vec<_>, _> = t.keys(&txn)?.collect();
+    /// assert_eq!(keys?, [("ann", 2), ("bob", 1)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keys<'t>(self, txn: &'t impl Txn) -> Result<Keys<'t, K>> {
+        let all = Bound::Unbounded;
+        Pairs::<Bytes, Bytes>::new(txn.seat().0, self.id, all, all).map(Keys::of)
+    }
+
+    /// The first pair.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.insert(&mut txn, "ann", &2)?;
+    /// t.insert(&mut txn, "ann", &1)?;
+    /// assert_eq!((t.first(&txn)?, t.last(&txn)?), (Some(("ann", 1)), Some(("ann", 2))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn first<'t>(self, txn: &'t impl Txn) -> Result<Option<(K::Out<'t>, V::Out<'t>)>> {
+        self.iter(txn)?.next().transpose()
+    }
+
+    /// The last pair; see [`Multi::first`].
+    pub fn last<'t>(self, txn: &'t impl Txn) -> Result<Option<(K::Out<'t>, V::Out<'t>)>> {
+        self.iter(txn)?.next_back().transpose()
+    }
+
+    /// Adds `value` to those of `key`; whether it was not there. What is there already costs no
+    /// write.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// assert!(t.insert(&mut txn, "ann", &7)?);
+    /// assert!(!t.insert(&mut txn, "ann", &7)?);
+    /// assert!(t.insert(&mut txn, "ann", &8)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLong`], [`Error::SortedValueTooLong`], [`Error::KeyLength`],
+    /// [`Error::ValueLength`] leave the transaction as it was.
+    pub fn insert(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
+        self.put(txn, key, value, PairMode::Insert)
+    }
+
+    /// Adds `value` only if `key` has none yet; whether it had none.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// assert!(t.insert_new(&mut txn, "ann", &7)?);
+    /// assert!(!t.insert_new(&mut txn, "ann", &8)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_new(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
+        self.put(txn, key, value, PairMode::NewKey)
+    }
+
+    /// Adds a pair that is above all others: fills pages to the brim.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.append(&mut txn, "ann", &7)?;
+    /// t.append(&mut txn, "ann", &8)?;
+    /// assert!(matches!(t.append(&mut txn, "ann", &8), Err(huon::Error::KeyOutOfOrder)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::KeyOutOfOrder`] if it is not.
+    pub fn append(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<()> {
+        self.put(txn, key, value, PairMode::Append).map(drop)
+    }
+
+    /// Gives `key` this value and no other; how many others it had.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// (0..3).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
+    /// assert_eq!(t.set(&mut txn, "ann", &1)?, 2);
+    /// assert_eq!(t.count_of(&txn, "ann")?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<u64> {
+        self.change_pair(txn, key, value, false, |pages, tree, orders, pair, _| {
+            multi::set(pages, tree, orders, pair)
+        })
+    }
+
+    /// Takes `value` from those of `key`; whether it was there.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.insert(&mut txn, "ann", &7)?;
+    /// assert!(t.remove(&mut txn, "ann", &7)?);
+    /// assert!(!t.remove(&mut txn, "ann", &7)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
+        self.change_pair(txn, key, value, true, |pages, tree, orders, pair, _| {
+            multi::delete(pages, tree, orders, pair)
+        })
+    }
+
+    /// Takes `key` with all its values; how many there were.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// (0..3).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
+    /// assert_eq!(t.remove_all(&mut txn, "ann")?, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove_all(self, txn: &mut WriteTxn, key: &K::In) -> Result<u64> {
+        let mut scratch = Scratch::default();
+        let key = K::encode(key, &mut scratch);
+        txn.change(self.number_in(txn)?, true, |pages, tree, order| {
+            multi::delete_key(pages, tree, order, key)
+        })
+    }
+
+    /// Takes all keys of a range with all their values; how many values there were.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::U64, huon::U64>::new("t"))?;
+    /// (0..30).try_for_each(|n| t.insert(&mut txn, &(n / 3), &n).map(drop))?;
+    /// assert_eq!(t.remove_range(&mut txn, 2..=5)?, 12);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove_range<Q: Borrow<K::In>>(
+        self,
+        txn: &mut WriteTxn,
+        range: impl RangeBounds<Q>,
+    ) -> Result<u64> {
+        let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
+        let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
+        let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
+        txn.change(self.number_in(txn)?, true, |pages, tree, order| {
+            write::delete_range(pages, tree, order, from, to)
+        })
+    }
+
+    /// Takes everything; the multimap stays.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.insert(&mut txn, "ann", &7)?;
+    /// t.clear(&mut txn)?;
+    /// assert_eq!(t.count(&txn)?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn clear(self, txn: &mut WriteTxn) -> Result<()> {
+        txn.change_unordered(self.number_in(txn)?, true, write::clear)
+    }
+
+    /// Deletes the multimap and everything in it; whether it existed.
+    pub fn drop_table(self, txn: &mut WriteTxn) -> Result<bool> {
+        txn.drop_table(self.number_in(txn)?)
+    }
+
+    /// Gives the multimap another name; see [`Table::rename`](crate::Table::rename).
+    pub fn rename(self, txn: &mut WriteTxn, name: &[u8]) -> Result<()> {
+        txn.rename_table(self.number_in(txn)?, name)
+    }
+
+    fn put(self, txn: &mut WriteTxn, key: &K::In, value: &V::In, mode: PairMode) -> Result<bool> {
+        self.change_pair(txn, key, value, false, |pages, tree, orders, pair, finger| {
+            multi::put(pages, tree, orders, pair, mode, finger)
+        })
+    }
+
+    fn change_pair<R>(
+        self,
+        txn: &mut WriteTxn,
+        key: &K::In,
+        value: &V::In,
+        frugal: bool,
+        edit: impl FnOnce(&mut Pages, &mut Tree, Orders<'_>, NewPair<'_>, &mut Finger) -> Result<R>,
+    ) -> Result<R> {
+        let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
+        let (key, value) = (K::encode(key, &mut key_room), V::encode(value, &mut value_room));
+        let number = self.number_in(txn)?;
+        let names = txn.core.clone();
+        let info = names.names.get(number).ok_or(Error::TableMissing)?;
+        let act = |pages: &mut Pages, tree: &mut Tree, keys: AnyOrder<'_>, finger: &mut Finger| {
+            check_key(tree, key)?;
+            let orders = Orders { keys, values: info.value_order(tree)? };
+            edit(pages, tree, orders, NewPair { key, value }, finger)
+        };
+        match frugal {
+            false => txn.change_near(number, act),
+            true => txn.change(number, true, |pages, tree, order| {
+                act(pages, tree, order, &mut Finger::new())
+            }),
+        }
+    }
+}
