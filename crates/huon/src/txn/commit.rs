@@ -180,7 +180,7 @@ impl WriteTxn {
     fn seal(&mut self) -> Result<Mark> {
         self.store_tables()?;
         reach(Point::TablesStored);
-        let core = self.core.clone();
+        let core = &self.core;
         let board = &core.store.board;
         let txnid = self.txnid();
         let main = self.main;

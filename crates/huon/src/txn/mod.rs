@@ -13,6 +13,7 @@ pub(crate) mod tail;
 pub(crate) mod ticket;
 pub(crate) mod write;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -27,6 +28,9 @@ use crate::store::pages::PagesCounts;
 use crate::txn::commit::Durability;
 use crate::txn::flush::MetaFlush;
 use crate::txn::names::Names;
+
+/// So many stamps a write transaction takes at a time.
+const STAMPS: u64 = 1024;
 
 /// What a client counts; never reset.
 #[derive(Debug, Default)]
@@ -44,8 +48,8 @@ pub(crate) struct CoreCounts {
     pub(crate) branch_merges: AtomicU64,
     pub(crate) roots_raised: AtomicU64,
     pub(crate) roots_lowered: AtomicU64,
-    /// Changes of all write transactions, aborted ones too: no two of them have one number.
-    pub(crate) changes: AtomicU64,
+    /// Stamps given out to write transactions, aborted ones too.
+    pub(crate) stamps: AtomicU64,
 }
 
 /// One client's share of an open environment.
@@ -245,11 +249,11 @@ impl Core {
         txnid.saturating_add(CEILING_AHEAD)
     }
 
-    /// A number for a state of a write transaction. An id alone does not tell it: who aborts
-    /// without
-    /// having written leaves the id to the next one.
-    pub(crate) fn next_stamp(&self) -> u64 {
-        self.counts.changes.fetch_add(1, Ordering::Relaxed)
+    /// Numbers for the states of a write transaction, which nobody else is given. An id alone does
+    /// not tell them: who aborts without having written leaves the id to the next one.
+    pub(crate) fn take_stamps(&self) -> Range<u64> {
+        let first = self.counts.stamps.fetch_add(STAMPS, Ordering::Relaxed);
+        first..first + STAMPS
     }
 
     pub(crate) fn count(&self, counter: &AtomicU64, by: u64) {

@@ -5,6 +5,7 @@
 //! X2. What a dropped transaction did has not happened; its id is burnt if it wrote a page (P7).
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,6 +19,9 @@ use crate::store::pages::{EditPlace, Pages};
 use crate::tree::finger::Finger;
 use crate::txn::names::{MAIN, TableInfo};
 use crate::txn::{Core, Release, catalog};
+
+/// Why the pages of a write transaction are there.
+const PAGES_THERE: &str = "pages are there until the commit";
 
 /// A table of a write transaction.
 #[derive(Clone, Copy, Debug)]
@@ -104,8 +108,9 @@ pub struct WriteTxn {
     levels: Vec<Level>,
     /// Where the last put was made, from the second one on.
     finger: Option<Box<Finger>>,
-    /// Counts changes, so that detached cursors notice them.
-    stamp: u64,
+    /// Numbers for the states that the transaction shows, so that detached cursors notice changes;
+    /// the first is that of the state it shows now.
+    stamps: Range<u64>,
     changed: bool,
     broken: bool,
     /// The writer's role is still held.
@@ -160,7 +165,7 @@ impl WriteTxn {
             tables: RefCell::default(),
             levels: Vec::new(),
             finger: None,
-            stamp: core.next_stamp(),
+            stamps: core.take_stamps(),
             changed: false,
             broken: false,
             holds_role: true,
@@ -174,16 +179,25 @@ impl WriteTxn {
 
     #[inline]
     pub(crate) fn pages(&self) -> &Pages {
-        self.pages.as_ref().expect("pages are there until the commit")
+        self.pages.as_ref().expect(PAGES_THERE)
     }
 
     pub(crate) fn pages_mut(&mut self) -> &mut Pages {
-        self.pages.as_mut().expect("pages are there until the commit")
+        self.pages.as_mut().expect(PAGES_THERE)
     }
 
-    /// Counts the changes made so far.
+    /// The number of the state that the transaction shows: another one after each change.
     pub(crate) fn stamp(&self) -> u64 {
-        self.stamp
+        self.stamps.start
+    }
+
+    /// What the transaction shows may differ from now on. No counter is touched that others share,
+    /// but once in many changes.
+    fn renew_stamp(&mut self) {
+        self.stamps.start += 1;
+        if self.stamps.is_empty() {
+            self.stamps = self.core.take_stamps();
+        }
     }
 
     pub(crate) fn is_broken(&self) -> bool {
@@ -249,11 +263,15 @@ impl WriteTxn {
         frugal: bool,
         edit: impl FnOnce(&mut Pages, &mut Tree, AnyOrder<'_>) -> Result<R>,
     ) -> Result<R> {
-        let tree = self.tree(id)?.ok_or(Error::TableMissing)?;
-        let core = self.core.clone();
-        let info = core.names.get(id).ok_or(Error::TableMissing)?;
-        let order = info.order.resolve(tree.order).ok_or(Error::TableKind)?;
-        self.change_tree(id, tree, frugal, |pages, tree| edit(pages, tree, order))
+        let before = self.begin_change(id, frugal)?;
+        let mut tree = before;
+        // The order borrows the names, which stand beside the pages: nothing is cloned.
+        let info = self.core.names.get(id);
+        let result = match info.and_then(|info| info.order.resolve(tree.order)) {
+            Some(order) => edit(self.pages.as_mut().expect(PAGES_THERE), &mut tree, order),
+            None => Err(Error::TableKind),
+        };
+        self.end_change(id, &before, tree, result.as_ref().err()).and(result)
     }
 
     /// The same for a put, which may begin where the last one was made.
@@ -262,15 +280,19 @@ impl WriteTxn {
         id: u32,
         edit: impl FnOnce(&mut Pages, &mut Tree, AnyOrder<'_>, &mut Finger) -> Result<R>,
     ) -> Result<R> {
-        let mut finger = match self.finger.take() {
+        let mut kept = match self.finger.take() {
             None if self.changed => Some(Box::new(Finger::new())),
             finger => finger,
         };
-        let result = self.change(id, false, |pages, tree, order| match &mut finger {
-            Some(finger) => edit(pages, tree, order, finger),
-            None => edit(pages, tree, order, &mut Finger::new()),
+        let mut first = None;
+        let result = self.change(id, false, |pages, tree, order| {
+            let finger = match &mut kept {
+                Some(finger) => finger,
+                None => first.insert(Finger::new()),
+            };
+            edit(pages, tree, order, finger)
         });
-        self.finger = finger;
+        self.finger = kept;
         result
     }
 
@@ -281,8 +303,10 @@ impl WriteTxn {
         frugal: bool,
         edit: impl FnOnce(&mut Pages, &mut Tree) -> Result<R>,
     ) -> Result<R> {
-        let tree = self.tree(id)?.ok_or(Error::TableMissing)?;
-        self.change_tree(id, tree, frugal, edit)
+        let before = self.begin_change(id, frugal)?;
+        let mut tree = before;
+        let result = edit(self.pages_mut(), &mut tree);
+        self.end_change(id, &before, tree, result.as_ref().err()).and(result)
     }
 
     /// The same for a change that is made of many: a refusal in the middle breaks the transaction
@@ -297,17 +321,25 @@ impl WriteTxn {
         changed
     }
 
-    fn change_tree<R>(
+    /// The table that a change is about to be made of. From here to [`WriteTxn::end_change`] the
+    /// transaction counts as broken (X1).
+    fn begin_change(&mut self, id: u32, frugal: bool) -> Result<Tree> {
+        let tree = self.tree(id)?.ok_or(Error::TableMissing)?;
+        self.begin_guarded(frugal);
+        Ok(tree)
+    }
+
+    /// The change of a table that was `before` has ended, with an error or with a `tree`.
+    fn end_change(
         &mut self,
         id: u32,
+        before: &Tree,
         mut tree: Tree,
-        frugal: bool,
-        edit: impl FnOnce(&mut Pages, &mut Tree) -> Result<R>,
-    ) -> Result<R> {
-        let before = tree;
-        let result = self.guarded(frugal, |txn| edit(txn.pages_mut(), &mut tree))?;
-        if tree == before {
-            return Ok(result);
+        failed: Option<&Error>,
+    ) -> Result<()> {
+        self.end_guarded(failed)?;
+        if failed.is_some() || tree == *before {
+            return Ok(());
         }
         tree.changed = self.pages().txnid();
         match id {
@@ -317,31 +349,38 @@ impl WriteTxn {
                 self.remember(info, OpenTable { tree: Some(tree), changed: true });
             }
         }
-        Ok(result)
+        Ok(())
     }
 
     /// X1: the transaction counts as broken while `act` runs, and stays so unless it ends well or
     /// refuses before it has changed anything.
     fn guarded<R>(&mut self, frugal: bool, act: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         self.check_usable()?;
+        self.begin_guarded(frugal);
+        let result = act(self);
+        self.end_guarded(result.as_ref().err()).and(result)
+    }
+
+    /// The first half of [`WriteTxn::guarded`].
+    fn begin_guarded(&mut self, frugal: bool) {
         self.broken = true;
         self.changed = true;
-        self.stamp = self.core.next_stamp();
+        self.renew_stamp();
         self.pages_mut().set_frugal(frugal);
-        let result = act(self);
-        let result = match result {
-            Ok(result) => self.pages_mut().spill().and_then(|()| match self.pages().is_lost() {
-                true => Err(Error::OutOfMemory),
-                false => Ok(result),
-            }),
-            Err(error) if is_refusal(&error) => {
-                self.broken = false;
-                return Err(error);
-            }
-            Err(error) => Err(error),
-        };
-        self.broken = result.is_err();
-        result
+    }
+
+    /// The second half, after an error or a success, which may turn out to be none.
+    fn end_guarded(&mut self, failed: Option<&Error>) -> Result<()> {
+        if let Some(error) = failed {
+            self.broken = !is_refusal(error);
+            return Ok(());
+        }
+        self.pages_mut().spill()?;
+        if self.pages().is_lost() {
+            return Err(Error::OutOfMemory);
+        }
+        self.broken = false;
+        Ok(())
     }
 
     /// Creates the table unless it exists.
@@ -417,14 +456,14 @@ impl WriteTxn {
 
     /// Writes the records of all changed tables into the catalog.
     pub(crate) fn store_tables(&mut self) -> Result<()> {
-        let core = self.core.clone();
         let tables = self.tables.take();
         self.guarded(true, |txn| {
             let mut main = txn.main;
             for (id, table) in tables.iter().enumerate() {
                 let Some(OpenTable { tree: Some(tree), changed: true }) = table else { continue };
-                let info = core.names.get(id as u32).ok_or(Error::TableMissing)?;
-                catalog::store(txn.pages_mut(), &mut main, &info.name, tree)?;
+                let info = txn.core.names.get(id as u32).ok_or(Error::TableMissing)?;
+                let pages = txn.pages.as_mut().expect(PAGES_THERE);
+                catalog::store(pages, &mut main, &info.name, tree)?;
             }
             if main != txn.main {
                 main.changed = txn.pages().txnid();
@@ -503,7 +542,7 @@ impl WriteTxn {
     fn commit_level(&mut self) -> Result<()> {
         self.levels.pop().expect("W3: a level is open");
         self.pages_mut().commit_level();
-        self.stamp = self.core.next_stamp();
+        self.renew_stamp();
         self.broken = self.pages().is_lost();
         if self.broken { Err(Error::OutOfMemory) } else { Ok(()) }
     }
@@ -515,7 +554,7 @@ impl WriteTxn {
         self.main = level.main;
         self.tables = RefCell::new(level.tables);
         self.changed = level.changed || !self.pages().is_untouched();
-        self.stamp = self.core.next_stamp();
+        self.renew_stamp();
         // What outer levels have lost is gone for good.
         self.broken = self.pages().is_lost();
     }
