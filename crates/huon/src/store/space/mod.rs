@@ -344,34 +344,31 @@ impl Space {
         let protected =
             self.protected.as_ref().expect("F4: judged before the protected set was read");
         self.counts.items_judged += items.len() as u64;
-        // What was free before comes in the order of the file, and so do the held ones: neither has
-        // to be sorted then.
-        let (mut free, mut freed, mut held) = (Vec::new(), Vec::new(), Vec::new());
-        free.try_reserve_exact(items.len())?;
-        freed.try_reserve_exact(items.len())?;
-        held.try_reserve_exact(items.len())?;
-        for item in items {
+        // What a commit found free and left is written before all else, and nobody has to be asked.
+        let (left, others) = items.split_at(items.iter().take_while(|i| i.is_free()).count());
+        let free = collected(left.iter().map(FreeRun::of))?;
+        // The held ones come in the order of the file mostly, and need not be sorted then.
+        let (mut freed, mut held) = (Vec::new(), Vec::new());
+        freed.try_reserve_exact(others.len())?;
+        held.try_reserve_exact(others.len())?;
+        for item in others {
             // P8, F3: nothing that was freed under this id is judged, let alone taken, under it.
             // Only a damaged list says otherwise.
             if item.freed >= self.txnid.0 {
                 return Err(Error::corrupt(item.pgno, Reason::Space.text()));
             }
-            let run = FreeRun { pgno: item.pgno, pages: item.page_count(), freed: item.freed };
-            if item.is_free() {
-                free.push(run);
-            } else if item.is_chain() || protected.holds(item.birth, item.freed) {
-                held.push(item);
+            if item.is_chain() || protected.holds(item.birth, item.freed) {
+                held.push(*item);
             } else {
                 debug_assert!(
                     protected.all.iter().all(|&s| s < item.birth || item.freed <= s)
                         || planted::is(5),
                     "P12: a page is handed out that a protected snapshot sees"
                 );
-                freed.push(run);
+                freed.push(FreeRun::of(item));
             }
         }
-        self.pool.add(free)?;
-        self.pool.add(freed)?;
+        self.pool.add(free, freed)?;
         self.items = merge(std::mem::take(&mut self.items), held)?;
         Ok(())
     }

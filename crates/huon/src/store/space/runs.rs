@@ -40,10 +40,14 @@ impl Run for Item {
 /// `into`, which is in order, with `more` merged into it. F1: a page that is there twice was freed
 /// twice, as two pointers of a damaged tree lead to it, or a damaged list names it.
 ///
-/// Costs sorting `more`, a search for each of it, and copying the stretches of `into` between them.
+/// Costs sorting `more`, a search for each of it, and copying the stretches of `into` between them;
+/// a look at each of `more` if that is all and they are merged.
 pub(super) fn merge<T: Run>(into: Vec<T>, mut more: Vec<T>) -> Result<Vec<T>> {
     if more.is_empty() {
         return Ok(into);
+    }
+    if into.is_empty() && are_merged(&more) {
+        return Ok(more);
     }
     more.sort_unstable_by_key(T::first);
     if into.is_empty() {
@@ -60,6 +64,12 @@ pub(super) fn merge<T: Run>(into: Vec<T>, mut more: Vec<T>) -> Result<Vec<T>> {
     }
     push_all(&mut all, rest)?;
     Ok(all)
+}
+
+/// Whether the runs are in order, and none touches the next: then there is nothing to join, and no
+/// page is there twice.
+fn are_merged<T: Run>(runs: &[T]) -> bool {
+    runs.windows(2).all(|pair| pair[0].end() < pair[1].first())
 }
 
 /// The same runs, which are in order, with those joined that can be one.
@@ -119,6 +129,10 @@ impl FreeRun {
     /// Pages, freed, end, in one number: the first counts most.
     fn rank(&self) -> u128 {
         u128::from(self.pages) << 96 | u128::from(self.freed) << 32 | u128::from(self.end())
+    }
+
+    pub(super) fn of(item: &Item) -> FreeRun {
+        FreeRun { pgno: item.pgno, pages: item.page_count(), freed: item.freed }
     }
 
     pub(super) fn item(&self) -> Item {
@@ -181,8 +195,10 @@ impl Pool {
         self.runs.iter().any(|run| run.pages >= pages)
     }
 
-    pub(super) fn add(&mut self, runs: Vec<FreeRun>) -> Result<()> {
-        self.runs = merge(std::mem::take(&mut self.runs), runs)?;
+    /// Runs that were free before, which come merged mostly, and runs that have just become so.
+    pub(super) fn add(&mut self, free: Vec<FreeRun>, freed: Vec<FreeRun>) -> Result<()> {
+        let runs = merge(std::mem::take(&mut self.runs), free)?;
+        self.runs = merge(runs, freed)?;
         self.unrank();
         Ok(self.ranks.try_reserve(self.runs.len())?)
     }
@@ -323,6 +339,57 @@ mod tests {
         let end = pool.taking.filter(|end| pool.ending(*end).is_some());
         let end = end.or_else(|| longest().map(|rank| rank as u32))?;
         pool.runs.iter().find(|run| run.end() == end).map(|run| run.pgno)
+    }
+
+    /// Lists that come merged, touching, out of order, or with a page twice: what is merged holds
+    /// the same pages, in order and joined, or names a page that is there twice.
+    #[test]
+    fn however_a_list_comes_it_is_merged_or_refused() {
+        let mut random = crate::testing::Random::new(2);
+        let mut below = |n: u64| random.below(n) as usize;
+        let (mut taken_over, mut joined, mut refused) = (0, 0, 0);
+        for _ in 0..3000 {
+            let (mut runs, mut pgno) = (Vec::new(), 3);
+            let (touching, swapped, doubled) = (below(3) == 0, below(3) == 0, below(3) == 0);
+            for _ in 0..below(8) {
+                pgno += if touching { below(2) } else { 1 + below(3) } as u32;
+                let run = FreeRun { pgno, pages: 1 + below(3) as u32, freed: below(4) as u64 };
+                pgno += run.pages;
+                runs.push(run);
+            }
+            if swapped && runs.len() > 1 {
+                let (a, b) = (below(runs.len() as u64), below(runs.len() as u64));
+                runs.swap(a, b);
+            }
+            if doubled && !runs.is_empty() {
+                let mut twice = runs[below(runs.len() as u64)];
+                (twice.pgno, twice.pages) = (twice.pgno + twice.pages - 1, 1 + below(2) as u32);
+                let at = below(runs.len() as u64 + 1);
+                runs.insert(at, twice);
+            }
+            let pages = |runs: &[FreeRun]| {
+                let mut pages: Vec<u32> =
+                    runs.iter().flat_map(|run| run.pgno..run.pgno + run.pages).collect();
+                pages.sort_unstable();
+                pages
+            };
+            let mut distinct = pages(&runs);
+            distinct.dedup();
+            taken_over += u64::from(are_merged(&runs));
+            match merge(Vec::new(), runs.clone()) {
+                Ok(merged) => {
+                    assert!(are_merged(&merged), "{merged:?}");
+                    assert_eq!(pages(&merged), pages(&runs));
+                    assert_eq!(distinct, pages(&runs), "a page was there twice: {runs:?}");
+                    joined += u64::from(merged.len() < runs.len());
+                }
+                Err(_) => {
+                    assert_ne!(distinct, pages(&runs), "{runs:?}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(taken_over.min(joined).min(refused) > 100, "{taken_over} {joined} {refused}");
     }
 
     #[test]
