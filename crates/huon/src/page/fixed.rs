@@ -262,6 +262,15 @@ impl<'p> AnyLeaf<'p> {
         }
     }
 
+    /// Whether there are keys, all of them below this one.
+    #[inline]
+    pub(crate) fn ends_below<O: KeyOrder>(&self, order: O, key: &[u8]) -> Result<bool, Reason> {
+        match self.count() {
+            0 => Ok(false),
+            count => Ok(order.compare(self.key(count - 1)?, key) == Ordering::Less),
+        }
+    }
+
     /// Bytes of slots and cells, or of keys.
     pub(crate) fn live_bytes(&self) -> usize {
         match self {

@@ -115,7 +115,8 @@ impl Path {
     }
 
     /// The same within the leaf that the path leads to. `None`: the key may be elsewhere, and the
-    /// path stands anywhere in the leaf.
+    /// path stands anywhere in the leaf. Looks behind the last record first: who puts keys in order
+    /// goes there.
     pub(crate) fn seek_in_leaf<S: PageSource, O: KeyOrder>(
         &mut self,
         source: &S,
@@ -125,7 +126,12 @@ impl Path {
     ) -> Result<Option<bool>> {
         let ends_tree = self.on_right_edge();
         let frame = self.last_mut();
-        let found = aim_leaf(source.any_leaf(tree, frame.ptr)?, frame, order, &Aim::Key(key))?;
+        let leaf = source.any_leaf(tree, frame.ptr)?;
+        if leaf.ends_below(order, key).map_err(|r| damaged(frame.ptr, r))? {
+            (frame.count, frame.index) = (leaf.count(), leaf.count());
+            return Ok(ends_tree.then_some(false));
+        }
+        let found = aim_leaf(leaf, frame, order, &Aim::Key(key))?;
         let inside = frame.index > 0 && (ends_tree || frame.index < frame.count);
         Ok((found || inside).then_some(found))
     }
