@@ -294,9 +294,12 @@ impl History {
                 let id = txn.commit_with(durability)?;
                 self.counts.add(if *lazy { "commit lazy" } else { "commit durable" }, 1);
                 self.committed = self.work.clone();
-                // A transaction that changed nothing makes no snapshot, and flushes none.
-                let fresh = self.commits.insert(id, self.committed.clone()).is_none();
-                if !*lazy && fresh && env.durable_id() < id {
+                // A transaction that changed nothing makes no snapshot: its base stands for it.
+                let known = self.commits.insert(id, self.committed.clone());
+                if known.is_some_and(|known| known != self.committed) {
+                    return Err(Stop::Fail(format!("a commit left {id} in place of its changes")));
+                }
+                if !*lazy && env.durable_id() < id {
                     return Err(Stop::Fail("a durable commit is not durable".into()));
                 }
                 self.settled(self.pc.is_multiple_of(16))

@@ -10,6 +10,8 @@ mod recover;
 mod shuttle_models;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unchanged_tests;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -8,6 +8,9 @@
 //!    after a power cut it may or may not have;
 //! 4. the writer's role is released; somebody flushes the newest sealed snapshot (`flush`);
 //! 5. durable: no power cut takes it away. New readers see it at the latest now.
+//!
+//! A transaction that changed nothing takes no step before the fourth: its base stands for it, and
+//! is published and flushed as was asked. Its id is left to the next one, unless it wrote.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -74,7 +77,10 @@ pub(crate) const FLUSH_LOOK: Duration = Duration::from_millis(50);
 
 impl WriteTxn {
     /// Makes the changes permanent and visible, durably unless the environment says otherwise;
-    /// returns the id of the new snapshot. A transaction that changed nothing makes none.
+    /// returns the id of the new snapshot.
+    ///
+    /// A transaction that changed nothing makes none, and returns the id of the one that it found:
+    /// so does one that put what was there already. What it found is as durable as was asked then.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -126,11 +132,11 @@ impl WriteTxn {
         }
         // A child would edit what its parent edits.
         self.core.check_forked()?;
-        if !self.is_changed() {
-            return Ok(self.base.txnid.0);
-        }
         reach(Point::CommitBegun);
-        let mark = self.seal()?;
+        let mark = match self.is_changed() {
+            true => self.seal()?,
+            false => self.found()?,
+        };
         let core = self.core.clone();
         if durability.is_published_at_seal() {
             core.store.board.publish(mark);
@@ -176,6 +182,17 @@ impl WriteTxn {
         Ok(Ticket { core, txnid })
     }
 
+    /// What stands for a transaction that changed nothing: its base, which is named as newest as
+    /// long as the writer's role is held (P3).
+    fn found(&self) -> Result<Mark> {
+        match self.core.store.writer.still_ours()
+            && self.core.store.board.sealed() == self.base_mark
+        {
+            true => Ok(self.base_mark),
+            false => Err(taken_over()),
+        }
+    }
+
     /// Steps 1 to 3.
     fn seal(&mut self) -> Result<Mark> {
         self.store_tables()?;
@@ -204,7 +221,7 @@ impl WriteTxn {
         let block = meta.try_encode()?;
         core.check_writable()?;
         if !core.store.writer.still_ours() {
-            return Err(Error::Busy("the writer's role was taken over while committing".into()));
+            return Err(taken_over());
         }
         // Before the seal: a flusher that takes this snapshot up must count what it wrote.
         board.add_written(counts.written_bytes);
@@ -228,4 +245,9 @@ impl WriteTxn {
         core.count(&core.counts.pages_written, counts.written_bytes / page_bytes);
         Ok(mark)
     }
+}
+
+#[cold]
+fn taken_over() -> Error {
+    Error::Busy("the writer's role was taken over while committing".into())
 }

@@ -36,7 +36,6 @@ struct OpenTable {
 struct Level {
     main: Tree,
     tables: Vec<Option<OpenTable>>,
-    changed: bool,
 }
 
 /// The one transaction that may change the environment at a time.
@@ -106,12 +105,13 @@ pub struct WriteTxn {
     pub(crate) main: Tree,
     tables: RefCell<Vec<Option<OpenTable>>>,
     levels: Vec<Level>,
-    /// Where the last put was made, from the second one on.
+    /// Where the last put was made, from the second change on.
     finger: Option<Box<Finger>>,
     /// Numbers for the states that the transaction shows, so that detached cursors notice changes;
     /// the first is that of the state it shows now.
     stamps: Range<u64>,
-    changed: bool,
+    /// The base has been given other notes of the application.
+    noted: bool,
     broken: bool,
     /// The writer's role is still held.
     pub(crate) holds_role: bool,
@@ -166,7 +166,7 @@ impl WriteTxn {
             levels: Vec::new(),
             finger: None,
             stamps: core.take_stamps(),
-            changed: false,
+            noted: false,
             broken: false,
             holds_role: true,
         })
@@ -204,9 +204,21 @@ impl WriteTxn {
         self.broken
     }
 
-    /// Whether there is anything to commit.
+    /// Whether there is anything to commit: pages were touched, or the catalog. A put of what is
+    /// there already touches nothing, nor does a delete of what is not there.
     pub(crate) fn is_changed(&self) -> bool {
-        self.changed
+        let is_changed = |table: &Option<OpenTable>| table.is_some_and(|table| table.changed);
+        self.noted
+            || !self.pages().is_untouched()
+            || self.main != self.base.main
+            || self.tables.borrow().iter().any(is_changed)
+    }
+
+    /// Takes over what the application has noted in another meta: markers and flags.
+    pub(crate) fn take_notes(&mut self, meta: &Meta) {
+        (self.base.markers, self.base.markers_txnid) = (meta.markers, meta.markers_txnid);
+        self.base.app_flags = meta.app_flags;
+        self.noted = true;
     }
 
     pub(crate) fn has_levels(&self) -> bool {
@@ -281,7 +293,7 @@ impl WriteTxn {
         edit: impl FnOnce(&mut Pages, &mut Tree, AnyOrder<'_>, &mut Finger) -> Result<R>,
     ) -> Result<R> {
         let mut kept = match self.finger.take() {
-            None if self.changed => Some(Box::new(Finger::new())),
+            None if !self.pages().is_untouched() => Some(Box::new(Finger::new())),
             finger => finger,
         };
         let mut first = None;
@@ -364,7 +376,6 @@ impl WriteTxn {
     /// The first half of [`WriteTxn::guarded`].
     fn begin_guarded(&mut self, frugal: bool) {
         self.broken = true;
-        self.changed = true;
         self.renew_stamp();
         self.pages_mut().set_frugal(frugal);
     }
@@ -535,7 +546,7 @@ impl WriteTxn {
         let tables = copied(&self.tables.borrow())?;
         self.levels.try_reserve(1)?;
         self.pages_mut().push_level()?;
-        self.levels.push(Level { main: self.main, tables, changed: self.changed });
+        self.levels.push(Level { main: self.main, tables });
         Ok(())
     }
 
@@ -553,7 +564,6 @@ impl WriteTxn {
         self.pages_mut().abort_level();
         self.main = level.main;
         self.tables = RefCell::new(level.tables);
-        self.changed = level.changed || !self.pages().is_untouched();
         self.renew_stamp();
         // What outer levels have lost is gone for good.
         self.broken = self.pages().is_lost();

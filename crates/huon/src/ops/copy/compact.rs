@@ -39,8 +39,7 @@ pub(super) fn build(env: &Env, path: &Path, options: &mut CopyOptions<'_>) -> Re
     let mut meter = Meter::new(progress, total);
     let mut met = tables::no_pages(&source)?;
     let mut txn = copy.write()?;
-    (txn.base.markers, txn.base.markers_txnid) = (meta.markers, meta.markers_txnid);
-    txn.base.app_flags = meta.app_flags;
+    txn.take_notes(&meta);
     // First, while it is empty: then it can be built like the others.
     let main = txn.create(&TableDef::<Bytes, Bytes>::main())?;
     fill(&mut txn, main, (&source, &meta.main), &mut met, &mut meter)?;
