@@ -211,10 +211,13 @@ impl Pages {
         self.levels.len() - 1
     }
 
-    /// A fresh, zeroed page of this level.
+    /// A fresh page of this level. What is in it is left over from before: who takes it begins it
+    /// (`header::init`).
     pub(crate) fn allocate(&mut self) -> Result<Ptr> {
         let (ptr, mut buffer) = self.fresh(Stay::Short)?;
-        buffer.fill(0);
+        if cfg!(debug_assertions) {
+            buffer.fill(0xA5);
+        }
         self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: self.level() });
         Ok(ptr)
     }
