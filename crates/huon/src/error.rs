@@ -88,6 +88,8 @@ pub enum Error {
     },
     /// All values of this multimap have one length, and the given one has another.
     ValueLength,
+    /// A key of a multimap has several values, and which one is meant was not said.
+    ManyValues,
     /// There is not enough memory. Allocations of less than 4096 bytes end the process instead.
     OutOfMemory,
 }
@@ -180,6 +182,7 @@ impl Error {
             Error::OutOfMemory => 22,
             Error::SortedValueTooLong { .. } => 23,
             Error::ValueLength => 24,
+            Error::ManyValues => 25,
         }
     }
 }
@@ -245,6 +248,7 @@ impl fmt::Display for Error {
             Error::ValueLength => {
                 write!(f, "value length does not fit the table: all its values have one length")
             }
+            Error::ManyValues => write!(f, "the key has several values; say which one is meant"),
             Error::OutOfMemory => write!(f, "there is not enough memory"),
         }
     }

@@ -131,6 +131,7 @@ fn history(seed: u64, page_bytes: usize, values: Values) {
             change(&mut txn, table, &mut model, values, &mut random, max);
         }
         compare(&txn, table, &model, values);
+        scan_beside_changes(&mut txn, table, &mut model, values, &mut random, max);
         if random.below(4) == 0 {
             txn.abort();
             model = before;
@@ -141,7 +142,10 @@ fn history(seed: u64, page_bytes: usize, values: Values) {
         assert!(report.is_clean(), "{:?}", report.problems);
         let txn = env.read().unwrap();
         match txn.open_multi(&def).unwrap() {
-            Some(table) => compare(&txn, table, &model, values),
+            Some(table) => {
+                compare(&txn, table, &model, values);
+                wander(&txn, table, &model, values, &mut random, max);
+            }
             None => assert!(model.is_empty()),
         }
     }
@@ -168,6 +172,27 @@ fn change(
         2 => {
             let count = std::mem::take(held).len() as u64;
             assert_eq!(table.remove_all(txn, &key).unwrap(), count);
+        }
+        21 => {
+            let old = held.iter().nth(random.below(held.len() as u64 * 2) as usize).cloned();
+            let old = old.unwrap_or_else(|| values.value(random, max));
+            let there = held.contains(&old);
+            if there {
+                held.remove(&old);
+                held.insert(value.clone());
+            }
+            assert_eq!(table.replace(txn, &key, &old.bytes, &value.bytes).unwrap(), there);
+        }
+        22 => {
+            let replaced = table.replace_only(txn, &key, &value.bytes);
+            match held.len() {
+                0 => assert_eq!(replaced.unwrap(), None),
+                1 => {
+                    assert_eq!(replaced.unwrap().as_ref(), held.first().map(|old| &old.bytes));
+                    *held = BTreeSet::from([value]);
+                }
+                _ => assert!(matches!(replaced, Err(Error::ManyValues))),
+            }
         }
         3..=4 => {
             let new = held.is_empty();
@@ -265,11 +290,107 @@ fn compare(txn: &impl Txn, table: RawMulti, model: &Model, values: Values) {
         let found = table.values_range::<&[u8]>(txn, key, to).unwrap();
         let below = all[..=all.len() / 2].to_vec();
         same(&found.collect::<Result<Vec<_>>>().unwrap(), &below);
+        if let Some(bytes) = table.value_bytes(txn).unwrap() {
+            let batches = table.values(txn, key).unwrap().batches().collect::<Result<Vec<_>>>();
+            let packed: Vec<&[u8]> =
+                batches.unwrap().into_iter().flat_map(|b| b.chunks(bytes as usize)).collect();
+            same(&packed, &all);
+        }
         let absent = values.ranked(vec![9; middle.bytes.len().max(1)]);
         assert_eq!(table.contains(txn, key, &absent.bytes).unwrap(), held.contains(&absent));
     }
     assert_eq!(table.count_of(txn, b"none").unwrap(), 0);
     assert_eq!(table.values(txn, b"none").unwrap().count(), 0);
+}
+
+/// A scan goes where it is sent, and both ways from there.
+fn wander(
+    txn: &impl Txn,
+    table: RawMulti,
+    model: &Model,
+    values: Values,
+    random: &mut Random,
+    max: usize,
+) {
+    let pairs: Vec<(&Vec<u8>, &Value)> =
+        model.iter().flat_map(|(key, held)| held.iter().map(move |value| (key, value))).collect();
+    let mut scan = table.scan();
+    let mut at = 0;
+    for _ in 0..40 {
+        let key = key_of(random, max);
+        let value = match model.get(&key).filter(|_| random.below(2) == 0) {
+            Some(held) => held.iter().nth(random.below(held.len() as u64) as usize).cloned(),
+            None => None,
+        };
+        let value = value.unwrap_or_else(|| values.value(random, max));
+        match random.below(12) {
+            0 => (_, at) = (scan.to_start(), 0),
+            1 => (_, at) = (scan.to_end(), pairs.len()),
+            2 => (_, at) = (scan.seek(&key), pairs.partition_point(|(k, _)| **k < key)),
+            3 => (_, at) = (scan.seek_after(&key), pairs.partition_point(|(k, _)| **k <= key)),
+            4 => {
+                scan.seek_pair(&key, &value.bytes);
+                at = pairs.partition_point(|pair| *pair < (&key, &value));
+            }
+            5 => {
+                scan.seek_after_pair(&key, &value.bytes);
+                at = pairs.partition_point(|pair| *pair <= (&key, &value));
+            }
+            _ => {}
+        }
+        for _ in 0..random.below(6) {
+            let forward = random.below(2) == 0;
+            let found = if forward { scan.next(txn).unwrap() } else { scan.prev(txn).unwrap() };
+            let expected = if forward { pairs.get(at) } else { pairs[..at].last() };
+            assert_eq!(found, expected.map(|(k, v)| (&k[..], &v.bytes[..])));
+            match (found, forward) {
+                (Some(_), true) => at += 1,
+                (Some(_), false) => at -= 1,
+                (None, _) => continue,
+            }
+            if random.below(10) == 0 {
+                let key = if forward { pairs[at - 1].0 } else { pairs[at].0 };
+                match random.below(2) {
+                    0 => (_, at) = (scan.skip_key(), pairs.partition_point(|(k, _)| *k <= key)),
+                    _ => (_, at) = (scan.skip_key_back(), pairs.partition_point(|(k, _)| *k < key)),
+                }
+            }
+        }
+    }
+}
+
+/// A scan goes through everything while the multimap changes around it: it returns what is there
+/// when it comes by.
+fn scan_beside_changes(
+    txn: &mut WriteTxn,
+    table: RawMulti,
+    model: &mut Model,
+    values: Values,
+    random: &mut Random,
+    max: usize,
+) {
+    let mut scan = table.scan();
+    let mut last: Option<(Vec<u8>, Value)> = None;
+    loop {
+        let behind = |(key, value): &(&Vec<u8>, &Value)| {
+            last.as_ref().is_none_or(|(last_key, last)| (*key, *value) > (last_key, last))
+        };
+        let expected = model
+            .iter()
+            .flat_map(|(key, held)| held.iter().map(move |value| (key, value)))
+            .find(behind)
+            .map(|(key, value)| (key.clone(), value.clone()));
+        let found = scan.next(txn).unwrap();
+        assert_eq!(found, expected.as_ref().map(|(k, v)| (&k[..], &v.bytes[..])));
+        let Some(pair) = expected else { break };
+        last = Some(pair);
+        if random.below(3) == 0 {
+            change(txn, table, model, values, random, max);
+        }
+        if random.below(20) == 0 {
+            break;
+        }
+    }
 }
 
 /// Says the first difference, and not all of both.
@@ -435,4 +556,54 @@ fn values_come_back_to_their_key() {
     let stat = env.stat().unwrap();
     let table = stat.tables.iter().find(|table| table.name == b"m").unwrap();
     assert_eq!(table.leaf_pages, 1, "one value lies with its key again: {table:?}");
+}
+
+#[test]
+fn savepoints_and_sequences_end_with_what_they_belong_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Env::options().page_bytes(512).open(dir.path().join("a.huon")).unwrap();
+    let def = MultiDef::<huon::U64, huon::U64>::new("m");
+    let mut txn = env.write().unwrap();
+    let table = txn.create_multi(&def).unwrap();
+    table.insert_many(&mut txn, &1, 0..200).unwrap();
+    txn.savepoint("a").unwrap();
+    assert_eq!(table.take_sequence(&mut txn, 5).unwrap(), 0);
+    table.remove_all(&mut txn, &1).unwrap();
+    txn.savepoint("b").unwrap();
+    txn.set_markers([1, 2, 3]).unwrap();
+    table.insert(&mut txn, &2, &2).unwrap();
+    // Named twice: the newest counts.
+    txn.savepoint("a").unwrap();
+    table.drop_table(&mut txn).unwrap();
+    txn.roll_back_to("a").unwrap();
+    assert_eq!(table.count(&txn).unwrap(), 1);
+    txn.release("a").unwrap();
+    txn.roll_back_to("b").unwrap();
+    assert_eq!((table.count(&txn).unwrap(), txn.markers().values), (0, [0; 3]));
+    assert_eq!(table.sequence(&txn).unwrap(), 5);
+    let inner: Result<()> = txn.nested(|txn| {
+        assert!(matches!(txn.roll_back_to("b"), Err(Error::Invalid(_))), "it is the outer one's");
+        txn.savepoint("inner")?;
+        table.insert(txn, &7, &7).map(drop)
+    });
+    inner.unwrap();
+    assert!(matches!(txn.release("inner"), Err(Error::Invalid(_))));
+    assert_eq!(table.count(&txn).unwrap(), 1);
+    txn.roll_back_to("a").unwrap();
+    assert_eq!((table.count(&txn).unwrap(), table.sequence(&txn).unwrap()), (200, 0));
+    // Open savepoints end with the transaction, and their changes are its own.
+    table.insert(&mut txn, &3, &3).unwrap();
+    txn.set_markers([4, 5, 6]).unwrap();
+    let id = txn.commit().unwrap();
+    let txn = env.read().unwrap();
+    assert_eq!(table.count(&txn).unwrap(), 201);
+    assert_eq!((txn.markers().values, txn.markers().txnid), ([4, 5, 6], id));
+    drop(txn);
+    let report = env.check().unwrap();
+    assert!(report.is_clean(), "{:?}", report.problems);
+    // The last number of a sequence.
+    let mut txn = env.write().unwrap();
+    table.take_sequence(&mut txn, u64::MAX).unwrap();
+    assert!(matches!(table.take_sequence(&mut txn, 1), Err(Error::Invalid(_))));
+    assert_eq!(table.sequence(&txn).unwrap(), u64::MAX);
 }

@@ -271,6 +271,14 @@ impl<'p> AnyLeaf<'p> {
         }
     }
 
+    /// The keys one behind the other, if all have one length.
+    pub(crate) fn packed(&self) -> Option<&'p [u8]> {
+        match self {
+            AnyLeaf::Slotted(_) => None,
+            AnyLeaf::Fixed(leaf) => Some(leaf.bytes()),
+        }
+    }
+
     /// Bytes of slots and cells, or of keys.
     pub(crate) fn live_bytes(&self) -> usize {
         match self {

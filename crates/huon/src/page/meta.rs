@@ -39,7 +39,7 @@ pub(crate) const CEILING_AHEAD: u64 = 1 << 32;
 /// Ids stay below: one is stored together with a few bits elsewhere.
 pub(crate) const ID_MAX: u64 = 1 << 60;
 /// Words of eight bytes at the start of an image that hold all a reader needs.
-pub(crate) const META_HEAD_WORDS: usize = 20;
+pub(crate) const META_HEAD_WORDS: usize = 24;
 /// The version of the format that this code writes.
 pub(crate) const FORMAT_VERSION: u32 = 1;
 
@@ -67,7 +67,7 @@ const ITEMS: usize = 256;
 const _: () = {
     assert!(MAIN + TREE_BYTES == MARKERS);
     assert!(ITEMS + META_ITEMS_MAX * ITEM_BYTES == META_BYTES);
-    assert!(MARKERS <= META_HEAD_WORDS * 8);
+    assert!(MARKERS_TXNID + 8 == META_HEAD_WORDS * 8);
     assert!(USED.is_multiple_of(4) && TXNID.is_multiple_of(8));
     assert!(MAIN.is_multiple_of(8) && ITEMS.is_multiple_of(8));
 };
@@ -287,6 +287,8 @@ pub(crate) struct MetaHead {
     pub(crate) txnid: Txnid,
     pub(crate) used: u32,
     pub(crate) main: Tree,
+    pub(crate) markers: [u64; 3],
+    pub(crate) markers_txnid: u64,
 }
 
 impl MetaHead {
@@ -300,6 +302,8 @@ impl MetaHead {
             txnid: Txnid(words[TXNID / 8]),
             used: words[USED / 8] as u32,
             main: Tree::decode(&main)?,
+            markers: std::array::from_fn(|i| words[MARKERS / 8 + i]),
+            markers_txnid: words[MARKERS_TXNID / 8],
         })
     }
 }

@@ -95,6 +95,11 @@ impl<'p> ValueSet<'p> {
         Err(lo)
     }
 
+    /// The values one behind the other, if all have one length and it is known.
+    fn packed(&self) -> Option<&'p [u8]> {
+        self.ends.is_none().then_some(self.values)
+    }
+
     /// All values, or some: see [`SetItems`].
     pub(crate) fn items(self) -> SetItems<'p> {
         SetItems { set: self, from: 0, until: self.count }
@@ -119,6 +124,14 @@ impl<'p> SetItems<'p> {
     /// Those from `from` on and before `until`, counted in the set; none if they meet.
     pub(crate) fn between(self, from: usize, until: usize) -> SetItems<'p> {
         SetItems { from, until: until.max(from), ..self }
+    }
+
+    /// All of them one behind the other, if all have one length; then none are left.
+    pub(crate) fn take_packed(&mut self) -> Option<&'p [u8]> {
+        let bytes = self.set.fixed_bytes;
+        let packed = self.set.packed()?.get(self.from * bytes..self.until * bytes)?;
+        self.from = self.until;
+        Some(packed)
     }
 
     pub(crate) fn next(&mut self) -> Option<&'p [u8]> {

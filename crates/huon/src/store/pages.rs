@@ -277,6 +277,13 @@ impl Pages {
         &mut self.dirty.get_mut(&ptr.pgno.0).expect("W1: edited without touch").buffer
     }
 
+    /// Whether the bytes lie on a page that this transaction may edit where it is. Costs a look at
+    /// each buffered page.
+    pub(crate) fn is_editable_at(&self, bytes: &[u8]) -> bool {
+        let at = bytes.as_ptr();
+        self.dirty.values().any(|dirty| dirty.buffer.as_ptr_range().contains(&at))
+    }
+
     /// Two editable pages at once, for splits and merges.
     pub(crate) fn edit_two(&mut self, a: Ptr, b: Ptr) -> (&mut [u8], &mut [u8]) {
         debug_assert!(self.is_editable(a) && self.is_editable(b), "W1: edited without touch");

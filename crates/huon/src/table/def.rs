@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use crate::error::Result;
 use crate::table::codec::{Bytes, KeyCodec};
 use crate::txn::names::{Order, TableId};
+use crate::txn::write::WriteTxn;
 
 /// The name of a table, and the types of its keys and values.
 ///
@@ -126,6 +128,11 @@ impl<K, V> Table<K, V> {
 
     pub(crate) fn is_main(self) -> bool {
         self.id.is_main()
+    }
+
+    /// The table's number in the environment of the transaction.
+    pub(crate) fn number_in(self, txn: &WriteTxn) -> Result<u32> {
+        txn.core.names.number(self.id)
     }
 
     /// The same table seen as bytes.

@@ -313,6 +313,12 @@ pub struct Scan<K, V> {
     types: PhantomData<fn(K) -> V>,
 }
 
+impl<K, V> Clone for Scan<K, V> {
+    fn clone(&self) -> Self {
+        Scan { path: self.path.clone(), key: self.key.clone(), ..*self }
+    }
+}
+
 impl<K: KeyCodec, V: Codec> Scan<K, V> {
     /// Moves before the first record.
     pub fn to_start(&mut self) {
@@ -354,6 +360,29 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
     /// The record before the gap; the gap moves before it.
     pub fn prev<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
         self.step(txn.seat().0, false)
+    }
+
+    /// Whether nothing lies before the gap. Costs as much as a step.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+    /// (0..2).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
+    /// let mut scan = t.scan();
+    /// assert!(scan.at_start(&txn)? && !scan.at_end(&txn)?);
+    /// while scan.next(&txn)?.is_some() {}
+    /// assert!(!scan.at_start(&txn)? && scan.at_end(&txn)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn at_start(&self, txn: &impl Txn) -> Result<bool> {
+        Ok(self.clone().prev(txn)?.is_none())
+    }
+
+    /// Whether nothing lies behind the gap. Costs as much as a step.
+    pub fn at_end(&self, txn: &impl Txn) -> Result<bool> {
+        Ok(self.clone().next(txn)?.is_none())
     }
 
     fn step<'t>(&mut self, seat: SeatKind<'t>, forward: bool) -> Result<Option<Record<'t, K, V>>> {
@@ -446,6 +475,12 @@ fn cell_at<'t, S: PageSource>(source: &'t S, path: &Path) -> Result<Cell<'t>> {
 pub struct Cursor<'t, T, K, V> {
     txn: &'t T,
     scan: Scan<K, V>,
+}
+
+impl<T, K, V> Clone for Cursor<'_, T, K, V> {
+    fn clone(&self) -> Self {
+        Cursor { txn: self.txn, scan: self.scan.clone() }
+    }
 }
 
 impl<'t, T: Txn, K: KeyCodec, V: Codec> Cursor<'t, T, K, V> {

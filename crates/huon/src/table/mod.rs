@@ -6,6 +6,8 @@ pub(crate) mod iter;
 pub(crate) mod leaves;
 pub(crate) mod many;
 pub(crate) mod multi;
+pub(crate) mod multi_scan;
+mod multi_write;
 pub(crate) mod pairs;
 pub(crate) mod plain;
 pub(crate) mod txn;

@@ -6,16 +6,10 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::{Error, Result};
-use crate::page::{AnyOrder, Tree};
-use crate::store::pages::Pages;
 use crate::table::codec::{Bytes, KeyCodec, Scratch};
 use crate::table::pairs::{Keys, Pairs, Values};
-use crate::table::plain::{check_key, encode_bound};
+use crate::table::plain::encode_bound;
 use crate::table::txn::Txn;
-use crate::tree::finger::Finger;
-use crate::tree::multi::{self, NewPair, PairMode};
-use crate::tree::values::Orders;
-use crate::tree::write;
 use crate::txn::names::{Lengths, Many, Order, TableId};
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
@@ -258,7 +252,7 @@ impl<K, V> Multi<K, V> {
         Multi::of(self.id)
     }
 
-    fn number_in(self, txn: &WriteTxn) -> Result<u32> {
+    pub(super) fn number_in(self, txn: &WriteTxn) -> Result<u32> {
         txn.core.names.number(self.id)
     }
 }
@@ -317,6 +311,46 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// How many values all keys have together. Costs nothing.
     pub fn count(self, txn: &impl Txn) -> Result<u64> {
         Ok(txn.seat().0.tree(self.id)?.entries)
+    }
+
+    /// About how many values all keys of a range have: from where its ends lie in the tree, as if
+    /// all pages were equally full and all keys had as many. Costs two descents, however many
+    /// there are.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let t = txn.create_multi(&huon::MultiDef::<huon::U64, huon::U64>::new("t"))?;
+    /// (0..100_000).try_for_each(|n| t.append(&mut txn, &n, &n))?;
+    /// let about = t.estimate(&txn, 20_000..40_000)?;
+    /// assert!((15_000..25_000).contains(&about), "{about}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn estimate<Q: Borrow<K::In>>(
+        self,
+        txn: &impl Txn,
+        range: impl RangeBounds<Q>,
+    ) -> Result<u64> {
+        let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
+        let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
+        let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
+        txn.seat().0.estimate(self.id, from, to)
+    }
+
+    /// The length of every value in bytes, if all have one and it is known: from the beginning for
+    /// integers, from the first value on otherwise.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// assert_eq!(t.value_bytes(&txn)?, Some(8));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn value_bytes(self, txn: &impl Txn) -> Result<Option<u32>> {
+        Ok(Some(txn.seat().0.tree(self.id)?.fixed_bytes).filter(|&bytes| bytes != 0))
     }
 
     /// The values of `key`, in order; `.rev()` goes the other way. Costs a descent, and one more
@@ -444,197 +478,5 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// The last pair; see [`Multi::first`].
     pub fn last<'t>(self, txn: &'t impl Txn) -> Result<Option<(K::Out<'t>, V::Out<'t>)>> {
         self.iter(txn)?.next_back().transpose()
-    }
-
-    /// Adds `value` to those of `key`; whether it was not there. What is there already costs no
-    /// write.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// assert!(t.insert(&mut txn, "ann", &7)?);
-    /// assert!(!t.insert(&mut txn, "ann", &7)?);
-    /// assert!(t.insert(&mut txn, "ann", &8)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::KeyTooLong`], [`Error::SortedValueTooLong`], [`Error::KeyLength`],
-    /// [`Error::ValueLength`] leave the transaction as it was.
-    pub fn insert(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
-        self.put(txn, key, value, PairMode::Insert)
-    }
-
-    /// Adds `value` only if `key` has none yet; whether it had none.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// assert!(t.insert_new(&mut txn, "ann", &7)?);
-    /// assert!(!t.insert_new(&mut txn, "ann", &8)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn insert_new(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
-        self.put(txn, key, value, PairMode::NewKey)
-    }
-
-    /// Adds a pair that is above all others: fills pages to the brim.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.append(&mut txn, "ann", &7)?;
-    /// t.append(&mut txn, "ann", &8)?;
-    /// assert!(matches!(t.append(&mut txn, "ann", &8), Err(huon::Error::KeyOutOfOrder)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::KeyOutOfOrder`] if it is not.
-    pub fn append(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<()> {
-        self.put(txn, key, value, PairMode::Append).map(drop)
-    }
-
-    /// Gives `key` this value and no other; how many others it had.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// (0..3).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
-    /// assert_eq!(t.set(&mut txn, "ann", &1)?, 2);
-    /// assert_eq!(t.count_of(&txn, "ann")?, 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn set(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<u64> {
-        self.change_pair(txn, key, value, false, |pages, tree, orders, pair, _| {
-            multi::set(pages, tree, orders, pair)
-        })
-    }
-
-    /// Takes `value` from those of `key`; whether it was there.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.insert(&mut txn, "ann", &7)?;
-    /// assert!(t.remove(&mut txn, "ann", &7)?);
-    /// assert!(!t.remove(&mut txn, "ann", &7)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn remove(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
-        self.change_pair(txn, key, value, true, |pages, tree, orders, pair, _| {
-            multi::delete(pages, tree, orders, pair)
-        })
-    }
-
-    /// Takes `key` with all its values; how many there were.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// (0..3).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
-    /// assert_eq!(t.remove_all(&mut txn, "ann")?, 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn remove_all(self, txn: &mut WriteTxn, key: &K::In) -> Result<u64> {
-        let mut scratch = Scratch::default();
-        let key = K::encode(key, &mut scratch);
-        txn.change(self.number_in(txn)?, true, |pages, tree, order| {
-            multi::delete_key(pages, tree, order, key)
-        })
-    }
-
-    /// Takes all keys of a range with all their values; how many values there were.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::U64, huon::U64>::new("t"))?;
-    /// (0..30).try_for_each(|n| t.insert(&mut txn, &(n / 3), &n).map(drop))?;
-    /// assert_eq!(t.remove_range(&mut txn, 2..=5)?, 12);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn remove_range<Q: Borrow<K::In>>(
-        self,
-        txn: &mut WriteTxn,
-        range: impl RangeBounds<Q>,
-    ) -> Result<u64> {
-        let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
-        let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
-        let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
-        txn.change(self.number_in(txn)?, true, |pages, tree, order| {
-            write::delete_range(pages, tree, order, from, to)
-        })
-    }
-
-    /// Takes everything; the multimap stays.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.insert(&mut txn, "ann", &7)?;
-    /// t.clear(&mut txn)?;
-    /// assert_eq!(t.count(&txn)?, 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn clear(self, txn: &mut WriteTxn) -> Result<()> {
-        txn.change_unordered(self.number_in(txn)?, true, write::clear)
-    }
-
-    /// Deletes the multimap and everything in it; whether it existed.
-    pub fn drop_table(self, txn: &mut WriteTxn) -> Result<bool> {
-        txn.drop_table(self.number_in(txn)?)
-    }
-
-    /// Gives the multimap another name; see [`Table::rename`](crate::Table::rename).
-    pub fn rename(self, txn: &mut WriteTxn, name: &[u8]) -> Result<()> {
-        txn.rename_table(self.number_in(txn)?, name)
-    }
-
-    fn put(self, txn: &mut WriteTxn, key: &K::In, value: &V::In, mode: PairMode) -> Result<bool> {
-        self.change_pair(txn, key, value, false, |pages, tree, orders, pair, finger| {
-            multi::put(pages, tree, orders, pair, mode, finger)
-        })
-    }
-
-    fn change_pair<R>(
-        self,
-        txn: &mut WriteTxn,
-        key: &K::In,
-        value: &V::In,
-        frugal: bool,
-        edit: impl FnOnce(&mut Pages, &mut Tree, Orders<'_>, NewPair<'_>, &mut Finger) -> Result<R>,
-    ) -> Result<R> {
-        let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
-        let (key, value) = (K::encode(key, &mut key_room), V::encode(value, &mut value_room));
-        let number = self.number_in(txn)?;
-        let names = txn.core.clone();
-        let info = names.names.get(number).ok_or(Error::TableMissing)?;
-        let act = |pages: &mut Pages, tree: &mut Tree, keys: AnyOrder<'_>, finger: &mut Finger| {
-            check_key(tree, key)?;
-            let orders = Orders { keys, values: info.value_order(tree)? };
-            edit(pages, tree, orders, NewPair { key, value }, finger)
-        };
-        match frugal {
-            false => txn.change_near(number, act),
-            true => txn.change(number, true, |pages, tree, order| {
-                act(pages, tree, order, &mut Finger::new())
-            }),
-        }
     }
 }

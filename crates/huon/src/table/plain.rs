@@ -64,6 +64,31 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         Ok(txn.seat().0.tree(self.id)?.entries)
     }
 
+    /// About how many records a range of keys has: exactly where it lies in one page or two, and
+    /// otherwise from where its ends lie in the tree, as if all pages were equally full. Costs two
+    /// descents, however many there are.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+    /// (0..100_000).try_for_each(|n| t.append(&mut txn, &n, &()))?;
+    /// let about = t.estimate(&txn, 20_000..40_000)?;
+    /// assert!((15_000..25_000).contains(&about), "{about}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn estimate<Q: Borrow<K::In>>(
+        self,
+        txn: &impl Txn,
+        range: impl RangeBounds<Q>,
+    ) -> Result<u64> {
+        let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
+        let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
+        let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
+        txn.seat().0.estimate(self.id, from, to)
+    }
+
     /// Stores `value` under `key`; whether the key is new. An identical value costs no write.
     ///
     /// ```
@@ -176,11 +201,6 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
             self.delete(txn, key)?;
         }
         Ok(old)
-    }
-
-    /// The table's number in the environment of the transaction.
-    fn number_in(self, txn: &WriteTxn) -> Result<u32> {
-        txn.core.names.number(self.id)
     }
 
     fn get_bytes(self, txn: &WriteTxn, key: &K::In) -> Result<Option<Vec<u8>>> {
@@ -379,6 +399,41 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
             })?;
             *tree = builder.finish();
             Ok(())
+        })
+    }
+}
+
+impl<K, V> Table<K, V> {
+    /// The sequence of the table: a number that is stored with it, 0 at first.
+    pub fn sequence(self, txn: &impl Txn) -> Result<u64> {
+        Ok(txn.seat().0.tree(self.id)?.sequence)
+    }
+
+    /// Adds to the sequence; the number that it had before, which nobody else is given if all who
+    /// take numbers do it so. An abort gives them back.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let jobs = txn.create(&huon::TableDef::<huon::U64, huon::Str>::new("jobs"))?;
+    /// for job in ["sweep", "mop"] {
+    ///     let number = jobs.take_sequence(&mut txn, 1)?;
+    ///     jobs.put(&mut txn, &number, job)?;
+    /// }
+    /// assert_eq!(jobs.sequence(&txn)?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there are no more numbers: nothing has changed then.
+    pub fn take_sequence(self, txn: &mut WriteTxn, count: u64) -> Result<u64> {
+        let number = self.number_in(txn)?;
+        txn.change_unordered(number, true, |_, tree| {
+            let first = tree.sequence;
+            let next = first.checked_add(count);
+            tree.sequence = next.ok_or(Error::Invalid("the sequence has no more numbers"))?;
+            Ok(first)
         })
     }
 }

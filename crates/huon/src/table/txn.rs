@@ -1,11 +1,13 @@
 //! What reading needs of a transaction, whichever it is.
 
+use std::ops::Bound;
+
 use crate::error::{Error, Result};
 use crate::page::{AnyOrder, BytesOrder, Cell, OrderKind, PayloadKind, Tree};
 use crate::table::codec::KeyCodec;
 use crate::table::def::{Table, TableDef};
 use crate::tree::many::{self, BATCH};
-use crate::tree::read;
+use crate::tree::{estimate, read};
 use crate::txn::catalog;
 use crate::txn::names::{MAIN, TableId, TableInfo};
 use crate::txn::read::ReadTxn;
@@ -110,6 +112,16 @@ impl<'t> SeatKind<'t> {
         match self {
             SeatKind::Read(txn) => read::value(&txn.snapshot, cell),
             SeatKind::Write(txn) => read::value(txn.pages(), cell),
+        }
+    }
+
+    /// About how many entries of the table lie between two keys.
+    pub(crate) fn estimate(self, id: TableId, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<u64> {
+        let tree = self.tree(id)?;
+        let order = self.order(id, &tree)?;
+        match self {
+            SeatKind::Read(txn) => estimate::count(&txn.snapshot, &tree, order, from, to),
+            SeatKind::Write(txn) => estimate::count(txn.pages(), &tree, order, from, to),
         }
     }
 

@@ -72,6 +72,13 @@ impl<'s> Cells<'s> {
     }
 }
 
+impl<'s> Stretch<AnyLeaf<'s>> {
+    /// The keys one behind the other, if all have one length.
+    pub(crate) fn packed(&self) -> Option<&'s [u8]> {
+        self.items.packed()
+    }
+}
+
 /// How a tree's leaves are read.
 pub(crate) trait ReadLeaf<'s>: LeafItems<'s> {
     fn read<S: PageSource>(source: &'s S, tree: &Tree, ptr: Ptr) -> Result<Self>;
@@ -310,6 +317,12 @@ impl<'s, S: PageSource, O: KeyOrder, L: ReadLeaf<'s>> Span<'s, S, O, L> {
     pub(crate) fn next_back(&mut self) -> Result<Option<L::Item>> {
         let leaves = &mut self.leaves;
         self.items.next_back(|| leaves.next_back())
+    }
+
+    /// All items of a leaf that are next from the front.
+    pub(crate) fn next_leaf(&mut self) -> Result<Option<Stretch<L>>> {
+        let leaves = &mut self.leaves;
+        self.items.next_leaf(|| leaves.next())
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub(crate) mod build;
 pub(crate) mod cursor;
+pub(crate) mod estimate;
 pub(crate) mod finger;
 pub(crate) mod many;
 pub(crate) mod multi;

@@ -332,6 +332,33 @@ pub(crate) fn delete_key(
     Ok(before - tree.entries)
 }
 
+/// Puts the value of the pair in the place of `old` among those of its key; whether `old` was
+/// there.
+pub(crate) fn replace(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    orders: Orders<'_>,
+    pair: NewPair<'_>,
+    old: &[u8],
+) -> Result<bool> {
+    check_pair(pages, tree, pair)?;
+    if !holds_pair(pages, tree, orders, NewPair { value: old, ..pair })? {
+        return Ok(false);
+    }
+    if old != pair.value {
+        delete(pages, tree, orders, NewPair { value: old, ..pair })?;
+        put(pages, tree, orders, pair, PairMode::Insert, &mut Finger::new())?;
+    }
+    Ok(true)
+}
+
+fn holds_pair(pages: &Pages, tree: &Tree, orders: Orders<'_>, pair: NewPair<'_>) -> Result<bool> {
+    match find(pages, tree, orders.keys, pair.key)? {
+        Some(held) => holds(pages, &held, orders.values, pair.value),
+        None => Ok(false),
+    }
+}
+
 /// Gives a key this value and no other; how many others there were.
 pub(crate) fn set(
     pages: &mut Pages,

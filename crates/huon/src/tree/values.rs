@@ -7,10 +7,14 @@ use std::ops::Bound;
 
 use crate::error::Result;
 use crate::page::{
-    AnyLeaf, AnyOrder, Cell, KeyOrder, PayloadKind, Reason, SetItems, Tree, ValueSet,
+    AnyLeaf, AnyOrder, BytesOrder, Cell, KeyOrder, PayloadKind, Reason, SetItems, Tree, ValueSet,
 };
 use crate::store::source::{PageSource, damaged};
 use crate::tree::cursor::{Span, is_reversed};
+use crate::tree::path::Path;
+
+/// Any order will do where no key is compared.
+const ANY: BytesOrder = BytesOrder;
 
 /// The values of a key.
 pub(crate) enum Held<'p> {
@@ -90,6 +94,16 @@ impl<'s, S: PageSource> Values<'s, S> {
             Values::Few(items) => Ok(items.next()),
             Values::Tree(span) => span.next(),
         }
+    }
+
+    /// All values of a page that are next from the front, one behind the other. `None`: there are
+    /// no more, or they have not one length.
+    pub(crate) fn next_packed(&mut self) -> Result<Option<&'s [u8]>> {
+        let packed = match self {
+            Values::Few(items) => items.take_packed(),
+            Values::Tree(span) => span.next_leaf()?.and_then(|leaf| leaf.packed()),
+        };
+        Ok(packed.filter(|packed| !packed.is_empty()))
     }
 
     pub(crate) fn next_back(&mut self) -> Result<Option<&'s [u8]>> {
@@ -185,6 +199,198 @@ impl<'s, S: PageSource> Pairs<'s, S> {
     }
 }
 
+/// A place between two pairs of a multimap, as paths: see [`Path`].
+///
+/// V5. `keys` stands on the key whose values are next, or at the end. `inner` is the place among
+///     its values: before value `index`, of `count`; in a tree of values `path` says where that is.
+///     `None`: before its first value.
+#[derive(Clone)]
+pub(crate) struct PairPath {
+    keys: Path,
+    inner: Option<Inner>,
+}
+
+#[derive(Clone)]
+enum Inner {
+    Few(usize),
+    Tree(Box<(Tree, Path)>),
+}
+
+impl PairPath {
+    pub(crate) fn new() -> PairPath {
+        PairPath { keys: Path::new(), inner: None }
+    }
+
+    /// Before the first pair.
+    pub(crate) fn first<S: PageSource>(&mut self, source: &S, tree: &Tree) -> Result<()> {
+        self.inner = None;
+        self.keys.first(source, tree, ANY)?;
+        self.keys.settle(source, tree, ANY)
+    }
+
+    /// Behind the last pair.
+    pub(crate) fn end<S: PageSource>(&mut self, source: &S, tree: &Tree) -> Result<()> {
+        self.inner = None;
+        self.keys.end(source, tree, ANY)
+    }
+
+    /// Before the values of a key, or behind them.
+    pub(crate) fn seek_key<S: PageSource>(
+        &mut self,
+        source: &S,
+        tree: &Tree,
+        orders: Orders<'_>,
+        key: &[u8],
+        behind: bool,
+    ) -> Result<()> {
+        self.inner = None;
+        if self.keys.seek(source, tree, orders.keys, key)? && behind {
+            self.keys.last_mut().index += 1;
+        }
+        self.keys.settle(source, tree, orders.keys)
+    }
+
+    /// Before a pair, or behind it, whether it is there or not.
+    pub(crate) fn seek<S: PageSource>(
+        &mut self,
+        source: &S,
+        tree: &Tree,
+        orders: Orders<'_>,
+        (key, value): Pair<'_>,
+        behind: bool,
+    ) -> Result<()> {
+        self.inner = None;
+        if !self.keys.seek(source, tree, orders.keys, key)? {
+            return self.keys.settle(source, tree, orders.keys);
+        }
+        let (_, held) = self.held(source, tree)?;
+        self.inner = Some(match held {
+            Held::Few(set) => Inner::Few(match set.search(orders.values, value) {
+                Ok(at) => at + usize::from(behind),
+                Err(at) => at,
+            }),
+            Held::Tree(values) => {
+                let mut path = Path::new();
+                if path.seek(source, &values, orders.values, value)? && behind {
+                    path.last_mut().index += 1;
+                }
+                path.settle(source, &values, orders.values)?;
+                Inner::Tree(Box::new((values, path)))
+            }
+        });
+        Ok(())
+    }
+
+    /// Steps over the next pair, or the one before.
+    pub(crate) fn step<'s, S: PageSource>(
+        &mut self,
+        source: &'s S,
+        tree: &Tree,
+        forward: bool,
+    ) -> Result<Option<Pair<'s>>> {
+        loop {
+            if self.keys.on_item() {
+                let (key, held) = self.held(source, tree)?;
+                if let Some(value) = self.step_inside(source, held, forward)? {
+                    return Ok(Some((key, value)));
+                }
+            }
+            // V5: the values of this key have ended on this side.
+            match forward {
+                true if self.keys.on_item() => {
+                    self.inner = None;
+                    self.keys.last_mut().index += 1;
+                    self.keys.settle(source, tree, ANY)?;
+                }
+                true => return Ok(None),
+                false => {
+                    if !self.keys.step_back(source, tree, ANY)? {
+                        return Ok(None);
+                    }
+                    self.inner = Some(self.behind_all(source, tree)?);
+                }
+            }
+        }
+    }
+
+    /// Steps over a value of the key at hand. `None`: there are no more on that side.
+    fn step_inside<'s, S: PageSource>(
+        &mut self,
+        source: &'s S,
+        held: Held<'s>,
+        forward: bool,
+    ) -> Result<Option<&'s [u8]>> {
+        let inner = match (&mut self.inner, &held) {
+            // Before its first value.
+            (None, _) if !forward => return Ok(None),
+            (Some(inner), _) => inner,
+            (place @ None, Held::Few(_)) => place.insert(Inner::Few(0)),
+            (place @ None, Held::Tree(values)) => {
+                let mut path = Path::new();
+                path.first(source, values, ANY)?;
+                place.insert(Inner::Tree(Box::new((*values, path))))
+            }
+        };
+        match (inner, held) {
+            (Inner::Few(index), Held::Few(set)) => {
+                let at = if forward { Some(*index) } else { index.checked_sub(1) };
+                let Some(at) = at.filter(|&at| at < set.count()) else { return Ok(None) };
+                *index = if forward { at + 1 } else { at };
+                Ok(Some(set.value(at)))
+            }
+            (Inner::Tree(inner), _) => {
+                let (values, path) = &mut **inner;
+                step_values(source, values, path, forward)
+            }
+            // The same version of the tree holds the same.
+            (Inner::Few(_), Held::Tree(values)) => Err(damaged(values.root, Reason::Tree)),
+        }
+    }
+
+    /// The place behind all values of the key at hand.
+    fn behind_all<S: PageSource>(&self, source: &S, tree: &Tree) -> Result<Inner> {
+        Ok(match self.held(source, tree)?.1 {
+            Held::Few(set) => Inner::Few(set.count()),
+            Held::Tree(values) => {
+                let mut path = Path::new();
+                path.end(source, &values, ANY)?;
+                Inner::Tree(Box::new((values, path)))
+            }
+        })
+    }
+
+    /// The key at hand, and what it holds.
+    fn held<'s, S: PageSource>(&self, source: &'s S, tree: &Tree) -> Result<(&'s [u8], Held<'s>)> {
+        let frame = self.keys.last();
+        let cell = source.leaf(frame.ptr)?.cell(frame.index);
+        let cell = cell.map_err(|reason| damaged(frame.ptr, reason))?;
+        let held = Held::of(tree, &cell).map_err(|reason| damaged(frame.ptr, reason))?;
+        Ok((cell.key, held))
+    }
+}
+
+/// Steps over the next key of a tree of values, or the one before.
+fn step_values<'s, S: PageSource>(
+    source: &'s S,
+    values: &Tree,
+    path: &mut Path,
+    forward: bool,
+) -> Result<Option<&'s [u8]>> {
+    if forward {
+        path.settle(source, values, ANY)?;
+    }
+    let steps = if forward { path.on_item() } else { path.step_back(source, values, ANY)? };
+    if !steps {
+        return Ok(None);
+    }
+    let frame = *path.last();
+    let value = source.any_leaf(values, frame.ptr)?.key(frame.index);
+    if forward {
+        path.last_mut().index += 1;
+    }
+    value.map(Some).map_err(|reason| damaged(frame.ptr, reason))
+}
+
 /// The values of `key` that the multimap `tree` holds.
 pub(crate) fn find<'s, S: PageSource>(
     source: &'s S,
@@ -206,7 +412,7 @@ pub(crate) fn holds<'s, S: PageSource>(
     match held {
         Held::Few(set) => Ok(set.search(order, value).is_ok()),
         Held::Tree(values) => {
-            let mut path = super::path::Path::new();
+            let mut path = Path::new();
             path.seek(source, values, order, value)
         }
     }

@@ -127,9 +127,10 @@ impl WriteTxn {
 
     fn commit_by(mut self, durability: Durability) -> Result<u64> {
         // A level is only left open by a panic in the work of a nested transaction.
-        if self.is_broken() || self.has_levels() {
+        if self.is_broken() || self.is_nested() {
             return Err(Error::TxnBroken);
         }
+        self.commit_levels(0)?;
         // A child would edit what its parent edits.
         self.core.check_forked()?;
         reach(Point::CommitBegun);
@@ -216,6 +217,9 @@ impl WriteTxn {
             commit: CommitKind::TwoFlush,
             before: self.base.txnid,
             ceiling: crate::txn::Core::ceiling_after(txnid.0),
+            markers: self.notes.markers.values,
+            markers_txnid: self.notes.markers.txnid,
+            app_flags: self.notes.app_flags,
             ..self.base.clone()
         };
         let block = meta.try_encode()?;

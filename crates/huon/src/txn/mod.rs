@@ -7,6 +7,7 @@ pub(crate) mod catalog;
 pub(crate) mod commit;
 pub(crate) mod flush;
 pub(crate) mod names;
+pub(crate) mod notes;
 pub(crate) mod read;
 pub(crate) mod repair;
 pub(crate) mod tail;

@@ -8,6 +8,7 @@ use crate::os::Slot;
 use crate::page::Tree;
 use crate::store::snapshot::Snapshot;
 use crate::txn::names::{MAIN, TableInfo};
+use crate::txn::notes::Markers;
 use crate::txn::{Core, catalog};
 
 /// Tables found without a lock; later ones lie behind one.
@@ -35,6 +36,7 @@ pub struct ReadTxn {
     slot: Option<Slot>,
     txnid: u64,
     main: Tree,
+    markers: Markers,
     tables: [OnceLock<(u32, Option<Tree>)>; TABLES_AT_HAND],
     more: Mutex<HashMap<u32, Option<Tree>>>,
 }
@@ -53,6 +55,7 @@ impl ReadTxn {
             slot: Some(slot),
             txnid: head.txnid.0,
             main: head.main,
+            markers: Markers { values: head.markers, txnid: head.markers_txnid },
             tables: Default::default(),
             more: Mutex::default(),
         })
@@ -61,6 +64,13 @@ impl ReadTxn {
     /// The id of the snapshot: the id of the write transaction that made it.
     pub fn id(&self) -> u64 {
         self.txnid
+    }
+
+    /// The application's markers, as this snapshot has them; see [`WriteTxn::set_markers`].
+    ///
+    /// [`WriteTxn::set_markers`]: crate::WriteTxn::set_markers
+    pub fn markers(&self) -> Markers {
+        self.markers
     }
 
     /// Moves on to the newest snapshot, and lets go of its own; whether there was a newer one.

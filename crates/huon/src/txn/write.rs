@@ -18,6 +18,7 @@ use crate::page::{AnyOrder, Meta, Tree, Txnid};
 use crate::store::pages::{EditPlace, Pages};
 use crate::tree::finger::Finger;
 use crate::txn::names::{MAIN, TableInfo};
+use crate::txn::notes::Notes;
 use crate::txn::{Core, Release, catalog};
 
 /// Why the pages of a write transaction are there.
@@ -34,8 +35,11 @@ struct OpenTable {
 
 /// What a nested level restores when it is aborted.
 struct Level {
+    /// Of a savepoint; `None` for a nested transaction.
+    name: Option<Box<[u8]>>,
     main: Tree,
     tables: Vec<Option<OpenTable>>,
+    notes: Notes,
 }
 
 /// The one transaction that may change the environment at a time.
@@ -110,8 +114,7 @@ pub struct WriteTxn {
     /// Numbers for the states that the transaction shows, so that detached cursors notice changes;
     /// the first is that of the state it shows now.
     stamps: Range<u64>,
-    /// The base has been given other notes of the application.
-    noted: bool,
+    pub(super) notes: Notes,
     broken: bool,
     /// The writer's role is still held.
     pub(crate) holds_role: bool,
@@ -160,16 +163,40 @@ impl WriteTxn {
             core: core.clone(),
             pages: Some(pages),
             main: base.main,
+            notes: Notes::of(&base),
             base,
             base_mark,
             tables: RefCell::default(),
             levels: Vec::new(),
             finger: None,
             stamps: core.take_stamps(),
-            noted: false,
             broken: false,
             holds_role: true,
         })
+    }
+
+    /// Whether these bytes, got from a table, lie on a page that this transaction has written and
+    /// may write over at its next change. Others stay what they are as long as the transaction
+    /// lives. For bindings to languages that cannot keep a borrow across a change.
+    ///
+    /// Costs a look at each page that is buffered.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # const T: huon::TableDef<huon::Str, huon::Str> = huon::TableDef::new("t");
+    /// let t = env.update(|txn| {
+    ///     let t = txn.create(&T)?;
+    ///     t.put(txn, "key", "value").map(|_| t)
+    /// })?;
+    /// let mut txn = env.write()?;
+    /// assert!(!txn.is_dirty(t.get(&txn, "key")?.unwrap().as_bytes()));
+    /// t.put(&mut txn, "other", "")?;
+    /// assert!(txn.is_dirty(t.get(&txn, "key")?.unwrap().as_bytes()), "they are neighbours");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_dirty(&self, bytes: &[u8]) -> bool {
+        self.pages().is_editable_at(bytes)
     }
 
     /// The id of this transaction, and of the snapshot it makes when it commits.
@@ -208,24 +235,18 @@ impl WriteTxn {
     /// there already touches nothing, nor does a delete of what is not there.
     pub(crate) fn is_changed(&self) -> bool {
         let is_changed = |table: &Option<OpenTable>| table.is_some_and(|table| table.changed);
-        self.noted
+        self.notes.changed
             || !self.pages().is_untouched()
             || self.main != self.base.main
             || self.tables.borrow().iter().any(is_changed)
     }
 
-    /// Takes over what the application has noted in another meta: markers and flags.
-    pub(crate) fn take_notes(&mut self, meta: &Meta) {
-        (self.base.markers, self.base.markers_txnid) = (meta.markers, meta.markers_txnid);
-        self.base.app_flags = meta.app_flags;
-        self.noted = true;
+    /// Whether a nested transaction is open: a panic in its work has left it.
+    pub(crate) fn is_nested(&self) -> bool {
+        self.levels.iter().any(|level| level.name.is_none())
     }
 
-    pub(crate) fn has_levels(&self) -> bool {
-        !self.levels.is_empty()
-    }
-
-    fn check_usable(&self) -> Result<()> {
+    pub(super) fn check_usable(&self) -> Result<()> {
         if self.broken {
             return Err(Error::TxnBroken);
         }
@@ -521,33 +542,114 @@ impl WriteTxn {
     ) -> std::result::Result<R, E> {
         self.check_usable()?;
         let depth = self.levels.len();
-        self.push_level()?;
+        self.push_level(None)?;
         // A panic in `work` leaves levels behind: the transaction is broken then, and is only
         // dropped.
         let result = work(self);
-        assert_eq!(self.levels.len(), depth + 1, "W3: nested levels end in order");
+        assert!(self.levels.len() > depth, "W3: nested levels end in order");
         match result {
             Ok(result) if !self.broken => {
-                self.commit_level()?;
+                self.commit_levels(depth)?;
                 Ok(result)
             }
             Ok(_) => {
-                self.abort_level();
+                self.abort_levels(depth);
                 Err(E::from(Error::TxnBroken))
             }
             Err(error) => {
-                self.abort_level();
+                self.abort_levels(depth);
                 Err(error)
             }
         }
     }
 
-    fn push_level(&mut self) -> Result<()> {
+    /// Sets a savepoint: from now on everything can be undone up to here, and what came before
+    /// stays. Savepoints may have the same name; the newest counts. They end with the transaction,
+    /// or with the nested one they were set in, whose changes theirs become.
+    ///
+    /// The same as [`WriteTxn::nested`], for programs whose nesting is not that of their functions.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "kept", &1)?;
+    /// txn.savepoint("before the import")?;
+    /// t.put(&mut txn, "lost", &2)?;
+    /// txn.roll_back_to("before the import")?;
+    /// assert_eq!(t.get(&txn, "lost")?, None);
+    /// t.put(&mut txn, "second try", &3)?;
+    /// txn.release("before the import")?;
+    /// assert_eq!(t.count(&txn)?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::TxnBroken`].
+    pub fn savepoint(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
+        self.check_usable()?;
+        let name = copied(name.as_ref())?.into_boxed_slice();
+        self.push_level(Some(name))
+    }
+
+    /// Undoes everything since the savepoint was set, which stays. Savepoints that were set later
+    /// are gone. A failure in the middle of a change that came later is undone, too.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there is no savepoint of that name in this (nested) transaction.
+    pub fn roll_back_to(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
+        self.core.check_forked()?;
+        let depth = self.savepoint_depth(name.as_ref())?;
+        self.abort_levels(depth + 1);
+        let name = self.levels.last_mut().and_then(|level| level.name.take());
+        self.abort_levels(depth);
+        if self.broken {
+            return Err(Error::TxnBroken);
+        }
+        self.push_level(name)
+    }
+
+    /// Forgets a savepoint, and those that were set later; what was changed stays.
+    ///
+    /// # Errors
+    /// As [`WriteTxn::roll_back_to`].
+    pub fn release(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
+        self.check_usable()?;
+        let depth = self.savepoint_depth(name.as_ref())?;
+        self.commit_levels(depth)
+    }
+
+    /// How many levels lie below the newest savepoint of that name.
+    fn savepoint_depth(&self, name: &[u8]) -> Result<usize> {
+        let own = self.levels.iter().rposition(|level| level.name.is_none()).map_or(0, |at| at + 1);
+        let named = |level: &Level| level.name.as_deref() == Some(name);
+        match self.levels[own..].iter().rposition(named) {
+            Some(at) => Ok(own + at),
+            None => Err(Error::Invalid("there is no savepoint of that name")),
+        }
+    }
+
+    fn push_level(&mut self, name: Option<Box<[u8]>>) -> Result<()> {
         let tables = copied(&self.tables.borrow())?;
         self.levels.try_reserve(1)?;
         self.pages_mut().push_level()?;
-        self.levels.push(Level { main: self.main, tables });
+        self.levels.push(Level { name, main: self.main, tables, notes: self.notes });
         Ok(())
+    }
+
+    /// Ends levels, the newest first, until only so many are left.
+    pub(crate) fn commit_levels(&mut self, depth: usize) -> Result<()> {
+        while self.levels.len() > depth {
+            self.commit_level()?;
+        }
+        Ok(())
+    }
+
+    fn abort_levels(&mut self, depth: usize) {
+        while self.levels.len() > depth {
+            self.abort_level();
+        }
     }
 
     fn commit_level(&mut self) -> Result<()> {
@@ -562,7 +664,7 @@ impl WriteTxn {
     fn abort_level(&mut self) {
         let level = self.levels.pop().expect("W3: a level is open");
         self.pages_mut().abort_level();
-        self.main = level.main;
+        (self.main, self.notes) = (level.main, level.notes);
         self.tables = RefCell::new(level.tables);
         self.renew_stamp();
         // What outer levels have lost is gone for good.
@@ -596,6 +698,7 @@ fn is_refusal(error: &Error) -> bool {
             | Error::ValueTooLong
             | Error::SortedValueTooLong { .. }
             | Error::ValueLength
+            | Error::ManyValues
             | Error::KeyLength
             | Error::KeyOutOfOrder
             | Error::TableMissing

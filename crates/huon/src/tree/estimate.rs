@@ -1,0 +1,60 @@
+//! How many items lie between two keys, roughly: from the two paths alone.
+//!
+//! A path is a position in the tree, as a share of it: the place in the root, refined by the place
+//! in each page below, as if all pages of a level held as much. Within a leaf, and in two that lie
+//! side by side below one branch, items are counted.
+
+use std::ops::Bound;
+
+use crate::error::Result;
+use crate::page::{KeyOrder, Tree};
+use crate::store::source::PageSource;
+use crate::tree::cursor::{Edge, is_reversed, place};
+use crate::tree::path::Path;
+
+/// About how many of the tree's entries lie between the bounds. Costs two descents.
+pub(crate) fn count<S: PageSource, O: KeyOrder>(
+    source: &S,
+    tree: &Tree,
+    order: O,
+    from: Bound<&[u8]>,
+    to: Bound<&[u8]>,
+) -> Result<u64> {
+    if tree.depth == 0 || is_reversed(order, from, to) {
+        return Ok(0);
+    }
+    let (mut low, mut high) = (Path::new(), Path::new());
+    place(source, tree, order, &mut low, from, Edge::Lower)?;
+    place(source, tree, order, &mut high, to, Edge::Upper)?;
+    if tree.many.is_none()
+        && let Some(exact) = counted(&low, &high)
+    {
+        return Ok(exact);
+    }
+    let share = (position(&high) - position(&low)).max(0.0);
+    // Something may lie between what cannot be told apart.
+    let least = u64::from(!low.same_place(&high));
+    Ok(((share * tree.entries as f64).round() as u64).clamp(least.min(tree.entries), tree.entries))
+}
+
+/// The items between two paths that end in one leaf, or in two side by side.
+fn counted(low: &Path, high: &Path) -> Option<u64> {
+    let (from, to) = (low.last(), high.last());
+    if from.ptr == to.ptr {
+        return Some(to.index.saturating_sub(from.index) as u64);
+    }
+    let parent = low.frames().len().checked_sub(2)?;
+    let (a, b) = (low.frames()[parent], high.frames()[parent]);
+    let neighbours = a.ptr == b.ptr && a.index + 1 == b.index;
+    neighbours.then(|| (from.count - from.index + to.index) as u64)
+}
+
+/// Where a path stands: 0 at the beginning of the tree, 1 at its end.
+fn position(path: &Path) -> f64 {
+    let (mut at, mut width) = (0.0, 1.0);
+    for frame in path.frames() {
+        width /= frame.count.max(1) as f64;
+        at += width * frame.index as f64;
+    }
+    at
+}
