@@ -92,7 +92,8 @@ pub use ops::load::{LoadOptions, LoadReport};
 pub use ops::stat::{HeldBy, Holder, Stat, TableStat};
 pub use store::Verify;
 pub use table::codec::{
-    Bytes, Codec, KeyCodec, NativeU32, NativeU64, Scratch, Str, U32, U64, U128, Unit,
+    Bytes, Codec, F32, F64, I32, I64, I128, KeyCodec, NativeU32, NativeU64, Scratch, Str, U32, U64,
+    U128, Unit,
 };
 pub use table::def::{RawTable, Table, TableDef};
 pub use table::iter::{Cursor, Range, Scan};

@@ -86,28 +86,28 @@ pub trait Codec: 'static {
 /// ```
 /// use huon::{Codec, KeyCodec, Scratch};
 ///
-/// /// Signed integers: with the sign bit flipped, big-endian bytes sort as the numbers do.
-/// struct I64;
-/// impl Codec for I64 {
-///     type In = i64;
-///     type Out<'t> = i64;
-///     fn encode<'a>(item: &'a i64, scratch: &'a mut Scratch) -> &'a [u8] {
-///         scratch.keep(&(*item as u64 ^ 1 << 63).to_be_bytes())
+/// /// A version such as 1.12: the parts one behind the other sort as versions do.
+/// struct Version;
+/// impl Codec for Version {
+///     type In = (u32, u32);
+///     type Out<'t> = (u32, u32);
+///     fn encode<'a>((major, minor): &'a (u32, u32), scratch: &'a mut Scratch) -> &'a [u8] {
+///         scratch.keep(&(u64::from(*major) << 32 | u64::from(*minor)).to_be_bytes())
 ///     }
-///     fn decode(bytes: &[u8]) -> huon::Result<i64> {
-///         huon::U64::decode(bytes).map(|n| (n ^ 1 << 63) as i64)
+///     fn decode(bytes: &[u8]) -> huon::Result<(u32, u32)> {
+///         huon::U64::decode(bytes).map(|both| ((both >> 32) as u32, both as u32))
 ///     }
 /// }
-/// impl KeyCodec for I64 {}
+/// impl KeyCodec for Version {}
 ///
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// let t = txn.create(&huon::TableDef::<I64, huon::Unit>::new("t"))?;
-/// for n in [3, -7, 0] {
-///     t.put(&mut txn, &n, &())?;
+/// let t = txn.create(&huon::TableDef::<Version, huon::Unit>::new("t"))?;
+/// for version in [(1, 12), (1, 2), (2, 0)] {
+///     t.put(&mut txn, &version, &())?;
 /// }
-/// assert_eq!(t.first(&txn)?, Some((-7, ())));
+/// assert_eq!(t.first(&txn)?, Some(((1, 2), ())));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait KeyCodec: Codec {
@@ -226,6 +226,87 @@ macro_rules! integer_codec {
     )*};
 }
 
+macro_rules! signed_codec {
+    ($(#[$doc:meta] $name:ident, $type:ty, $bits:ty, $order:ident, $number:ident;)*) => {$(
+        #[$doc]
+        #[derive(Debug, Clone, Copy)]
+        pub struct $name;
+
+        impl Codec for $name {
+            type In = $type;
+            type Out<'t> = $type;
+
+            fn encode<'a>(item: &'a $type, scratch: &'a mut Scratch) -> &'a [u8] {
+                scratch.keep(&$order(*item).to_be_bytes())
+            }
+
+            fn decode(bytes: &[u8]) -> Result<$type> {
+                match bytes.try_into() {
+                    Ok(bytes) => Ok($number(<$bits>::from_be_bytes(bytes))),
+                    Err(_) => Err(Error::Decode(wrong_length(bytes.len(), size_of::<$type>()))),
+                }
+            }
+        }
+
+        impl KeyCodec for $name {
+            const BYTES: Option<u32> = Some(size_of::<$type>() as u32);
+        }
+    )*};
+}
+
+/// Signed numbers as unsigned ones in the same order, and back: their sign bit is turned.
+macro_rules! turned {
+    ($($to:ident, $from:ident, $signed:ty, $bits:ty;)*) => {$(
+        fn $to(number: $signed) -> $bits {
+            number as $bits ^ 1 << (<$bits>::BITS - 1)
+        }
+
+        fn $from(bits: $bits) -> $signed {
+            (bits ^ 1 << (<$bits>::BITS - 1)) as $signed
+        }
+    )*};
+}
+
+/// Floats as unsigned numbers in the order of `total_cmp`, and back: of positive ones the sign bit
+/// is turned, of negative ones all bits are.
+macro_rules! ranked {
+    ($($to:ident, $from:ident, $float:ty, $bits:ty;)*) => {$(
+        fn $to(number: $float) -> $bits {
+            let (bits, sign) = (number.to_bits(), 1 << (<$bits>::BITS - 1));
+            if bits & sign == 0 { bits | sign } else { !bits }
+        }
+
+        fn $from(bits: $bits) -> $float {
+            let sign = 1 << (<$bits>::BITS - 1);
+            <$float>::from_bits(if bits & sign == 0 { !bits } else { bits & !sign })
+        }
+    )*};
+}
+
+turned! {
+    turn_i32, unturn_i32, i32, u32;
+    turn_i64, unturn_i64, i64, u64;
+    turn_i128, unturn_i128, i128, u128;
+}
+
+ranked! {
+    rank_f32, unrank_f32, f32, u32;
+    rank_f64, unrank_f64, f64, u64;
+}
+
+signed_codec! {
+    /// A signed 32-bit integer, so that byte order is number order.
+    I32, i32, u32, turn_i32, unturn_i32;
+    /// A signed 64-bit integer, so that byte order is number order.
+    I64, i64, u64, turn_i64, unturn_i64;
+    /// A signed 128-bit integer, so that byte order is number order.
+    I128, i128, u128, turn_i128, unturn_i128;
+    /// A 32-bit float, in the order of [`f32::total_cmp`]: negative NaNs first, positive ones last.
+    F32, f32, u32, rank_f32, unrank_f32;
+    /// A 64-bit float, in the order of [`f64::total_cmp`]: negative NaNs first, positive ones last.
+    F64, f64, u64, rank_f64, unrank_f64;
+}
+
 fn wrong_length(found: usize, expected: usize) -> Box<dyn std::error::Error + Send + Sync> {
     format!("{found} bytes where an integer of {expected} was expected").into()
 }
@@ -241,4 +322,56 @@ integer_codec! {
     NativeU32, u32, to_le_bytes, from_le_bytes, Order::NativeU32;
     /// An unsigned 64-bit integer as little-endian machines hold it; the table has native order.
     NativeU64, u64, to_le_bytes, from_le_bytes, Order::NativeU64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Encodes all, which rise, and looks that the bytes rise with them and decode to the same.
+    fn rise<K: KeyCodec>(all: &[K::In], same: impl Fn(&K::In, K::Out<'_>) -> bool)
+    where
+        K::In: Sized,
+    {
+        let mut before: Option<Vec<u8>> = None;
+        for item in all {
+            let mut scratch = Scratch::default();
+            let bytes = K::encode(item, &mut scratch).to_vec();
+            assert!(same(item, K::decode(&bytes).unwrap()));
+            assert_eq!(K::BYTES, Some(bytes.len() as u32));
+            assert!(before.is_none_or(|before| before < bytes));
+            before = Some(bytes);
+        }
+        assert!(matches!(K::decode(b"123"), Err(Error::Decode(_))));
+    }
+
+    #[test]
+    fn signed_numbers_sort_as_their_bytes_do() {
+        rise::<I32>(&[i32::MIN, -2, -1, 0, 1, i32::MAX], |a, b| *a == b);
+        rise::<I64>(&[i64::MIN, -1 << 40, -1, 0, 255, 256, i64::MAX], |a, b| *a == b);
+        rise::<I128>(&[i128::MIN, -1 << 90, -1, 0, 1 << 90, i128::MAX], |a, b| *a == b);
+    }
+
+    #[test]
+    fn floats_sort_in_total_order() {
+        let nan = f64::from_bits(0x7FF8_0000_0000_0001);
+        let all = [
+            -nan,
+            f64::NEG_INFINITY,
+            f64::MIN,
+            -1.5,
+            -f64::MIN_POSITIVE,
+            -0.0,
+            0.0,
+            f64::MIN_POSITIVE,
+            1.0,
+            1.0 + f64::EPSILON,
+            f64::MAX,
+            f64::INFINITY,
+            nan,
+        ];
+        rise::<F64>(&all, |a, b| a.to_bits() == b.to_bits());
+        let all = [f32::NEG_INFINITY, -2.0, -0.0, 0.0, 2.0, f32::INFINITY, f32::NAN];
+        rise::<F32>(&all, |a, b| a.to_bits() == b.to_bits());
+    }
 }

@@ -221,6 +221,41 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         self.iter(txn)?.step(false)
     }
 
+    /// The record with the lowest key that is not below `key`.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", &1)?;
+    /// t.put(&mut txn, "cid", &3)?;
+    /// assert_eq!(t.at_or_above(&txn, "bob")?, Some(("cid", 3)));
+    /// assert_eq!(t.at_or_below(&txn, "bob")?, Some(("ann", 1)));
+    /// assert_eq!(t.at_or_above(&txn, "dan")?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn at_or_above<'t>(
+        self,
+        txn: &'t impl Txn,
+        key: &K::In,
+    ) -> Result<Option<Record<'t, K, V>>> {
+        let mut scratch = Scratch::default();
+        let from = Bound::Included(K::encode(key, &mut scratch));
+        Range::<K, V>::new(txn.seat().0, self.id, from, Bound::Unbounded)?.step(true)
+    }
+
+    /// The record with the highest key that is not above `key`; see [`Table::at_or_above`].
+    pub fn at_or_below<'t>(
+        self,
+        txn: &'t impl Txn,
+        key: &K::In,
+    ) -> Result<Option<Record<'t, K, V>>> {
+        let mut scratch = Scratch::default();
+        let to = Bound::Included(K::encode(key, &mut scratch));
+        Range::<K, V>::new(txn.seat().0, self.id, Bound::Unbounded, to)?.step(false)
+    }
+
     /// A cursor that borrows the transaction, before the first record.
     ///
     /// ```

@@ -275,6 +275,50 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         })
     }
 
+    /// Deletes `key` if its value is `value`; whether it was.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", &7)?;
+    /// assert!(!t.delete_if(&mut txn, "ann", &8)?);
+    /// assert!(t.delete_if(&mut txn, "ann", &7)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn delete_if(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
+        Ok(self.holds(txn, key, value)? && self.delete(txn, key)?)
+    }
+
+    /// Puts `new` in the place of the value of `key` if that is `old`; whether it was.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", &7)?;
+    /// assert!(t.update_if(&mut txn, "ann", &7, &8)?);
+    /// assert!(!t.update_if(&mut txn, "ann", &7, &9)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn update_if(
+        self,
+        txn: &mut WriteTxn,
+        key: &K::In,
+        old: &V::In,
+        new: &V::In,
+    ) -> Result<bool> {
+        Ok(self.holds(txn, key, old)? && self.update(txn, key, new)?)
+    }
+
+    fn holds(self, txn: &WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
+        let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
+        let found = txn.seat().0.get(self.id, K::encode(key, &mut key_room))?;
+        Ok(found == Some(V::encode(value, &mut value_room)))
+    }
+
     /// Deletes all keys of a range; how many there were. Costs in proportion to the pages they
     /// fill.
     ///
