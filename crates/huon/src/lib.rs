@@ -128,3 +128,8 @@ pub(crate) use testing::figure;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The recipes of the cookbook, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/COOKBOOK.md")]
+struct Cookbook;
