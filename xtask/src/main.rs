@@ -1,6 +1,7 @@
 //! What stands behind the make targets. `cargo xtask --help` lists the commands.
 
 mod bench;
+mod features;
 mod fuzz;
 mod layers;
 mod miri;
@@ -110,6 +111,8 @@ enum Command {
         #[arg(long)]
         write: bool,
     },
+    /// Run the tests that docs/FEATURES.md names, row by row
+    Features,
     /// Measure Huon beside other engines
     Bench {
         /// Passed to the benchmark, after `--`; nothing stands for `suite`
@@ -146,6 +149,7 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
         Command::Planted { bugs, kind: kinds, first, again, write } => {
             planted::run(shell, &planted::Wish { bugs, kinds, first, again, write })
         }
+        Command::Features => features::run(shell),
         Command::Proof => proof::run(shell),
         Command::Fuzz { target, seconds, args } => {
             fuzz::run(shell, target.as_deref(), seconds, &args)
@@ -212,6 +216,7 @@ fn lint(shell: &Shell) -> Result<bool, String> {
     complaints.extend(tidy::check(&shell.root, &files)?);
     complaints.extend(proof::check(&shell.root)?);
     complaints.extend(named::check(&files));
+    complaints.extend(features::check(&files));
     complaints.extend(planted::check(&shell.root, &files));
     for complaint in &complaints {
         println!("{complaint}");

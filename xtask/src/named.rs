@@ -35,7 +35,7 @@ pub(crate) fn check(files: &[Source]) -> Vec<String> {
 }
 
 /// Files and functions that a row names.
-fn named(line: &str) -> Vec<(&str, &str)> {
+pub(crate) fn named(line: &str) -> Vec<(&str, &str)> {
     let mut names = Vec::new();
     let (mut file, mut between) = (None, "");
     // What lies between marks is code and text in turn.
@@ -58,7 +58,8 @@ fn named(line: &str) -> Vec<(&str, &str)> {
     names
 }
 
-fn is_there(files: &[Source], name: &str, function: &str) -> bool {
+/// Whether a file of that name has the function.
+pub(crate) fn is_there(files: &[Source], name: &str, function: &str) -> bool {
     let suffix = format!("/{name}");
     let heads = [format!("fn {function}("), format!("fn {function}<")];
     files.iter().any(|file| {

@@ -5,6 +5,7 @@ mod child;
 mod cursors;
 mod durability;
 mod forks;
+mod multimaps;
 mod processes;
 mod space;
 mod storms;

@@ -1,8 +1,8 @@
 //! How many items lie between two keys, roughly: from the two paths alone.
 //!
 //! A path is a position in the tree, as a share of it: the place in the root, refined by the place
-//! in each page below, as if all pages of a level held as much. Within a leaf, and in two that lie
-//! side by side below one branch, items are counted.
+//! in each page below, as if all pages of a level held as much. Within a leaf, and in two of which
+//! one follows the other, items are counted.
 
 use std::ops::Bound;
 
@@ -37,16 +37,22 @@ pub(crate) fn count<S: PageSource, O: KeyOrder>(
     Ok(((share * tree.entries as f64).round() as u64).clamp(least.min(tree.entries), tree.entries))
 }
 
-/// The items between two paths that end in one leaf, or in two side by side.
+/// The items between two paths that end in one leaf, or in one and the next.
 fn counted(low: &Path, high: &Path) -> Option<u64> {
     let (from, to) = (low.last(), high.last());
     if from.ptr == to.ptr {
         return Some(to.index.saturating_sub(from.index) as u64);
     }
-    let parent = low.frames().len().checked_sub(2)?;
-    let (a, b) = (low.frames()[parent], high.frames()[parent]);
-    let neighbours = a.ptr == b.ptr && a.index + 1 == b.index;
-    neighbours.then(|| (from.count - from.index + to.index) as u64)
+    let mut pairs = low.frames().iter().zip(high.frames());
+    let (a, b) = pairs.find(|(a, b)| a.ptr != b.ptr || a.index != b.index)?;
+    // Below where they part, one goes along the right edge, and the other along the left one.
+    let branches = low.frames().len().checked_sub(1)?;
+    let parted = low.frames()[..branches].iter().zip(&high.frames()[..branches]);
+    let mut below = parted.skip_while(|(a, b)| a.ptr == b.ptr);
+    let next = a.ptr == b.ptr
+        && a.index + 1 == b.index
+        && below.all(|(a, b)| a.index + 1 == a.count && b.index == 0);
+    next.then(|| (from.count - from.index + to.index) as u64)
 }
 
 /// Where a path stands: 0 at the beginning of the tree, 1 at its end.

@@ -1,0 +1,369 @@
+//! Keys of many values: where other stores changed the form in which they keep them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use huon::{Bytes, Env, Error, MultiDef, Order, RawMulti, Result, Txn, WriteTxn};
+
+use super::{Place, assert_clean, small};
+
+type Model = BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>;
+
+fn def() -> MultiDef<Bytes, Bytes> {
+    MultiDef::new("m")
+}
+
+/// Values of one length, or of lengths that differ, which rise with their number.
+fn value(fixed_bytes: Option<usize>, n: usize) -> Vec<u8> {
+    let mut value = (n as u32).to_be_bytes().to_vec();
+    value.resize(fixed_bytes.unwrap_or(4 + n * 7 % 23), b'.');
+    value
+}
+
+fn same(txn: &impl Txn, m: RawMulti, model: &Model, when: &str) {
+    let pairs: Vec<(&[u8], &[u8])> = model
+        .iter()
+        .flat_map(|(key, held)| held.iter().map(|value| (&key[..], &value[..])))
+        .collect();
+    let found = m.iter(txn).unwrap().collect::<Result<Vec<_>>>().unwrap();
+    assert!(found == pairs, "{when}: {} pairs where {} were put", found.len(), pairs.len());
+    let back = m.iter(txn).unwrap().rev().collect::<Result<Vec<_>>>().unwrap();
+    assert!(back.iter().rev().eq(&pairs), "{when}, backwards");
+    assert_eq!(m.count(txn).unwrap(), pairs.len() as u64, "{when}");
+}
+
+/// B3. LMDB, libmdbx: deleting what the cursor stands on, in a loop, crashed or skipped values.
+#[test]
+fn loops_that_delete_what_they_meet() {
+    for count in [1, 2, 3, 31, 32, 255, 256, 600] {
+        for fixed_bytes in [None, Some(4), Some(9)] {
+            for order in 0..6 {
+                let place = Place::new();
+                let env = small().open(&place.path).unwrap();
+                let mut txn = env.write().unwrap();
+                let m = txn.create_multi(&def()).unwrap();
+                for key in [b"a", b"b", b"c"] {
+                    m.insert_many(&mut txn, key, (0..count).map(|n| value(fixed_bytes, n)))
+                        .unwrap();
+                }
+                delete_in_order(&mut txn, m, order, count);
+                let when = format!("{count} values of {fixed_bytes:?} bytes, order {order}");
+                assert_eq!(m.count(&txn).unwrap(), 0, "{when}");
+                txn.commit().unwrap();
+                assert_clean(&env, &when);
+            }
+        }
+    }
+}
+
+fn delete_in_order(txn: &mut WriteTxn, m: RawMulti, order: u32, count: usize) {
+    let mut scan = m.scan();
+    let mut met = 0;
+    if order % 2 == 1 {
+        scan.to_end();
+    }
+    loop {
+        let found = match order {
+            0 | 2 | 4 => scan.next(txn).unwrap(),
+            _ => scan.prev(txn).unwrap(),
+        };
+        let Some((key, value)) = found.map(|(key, value)| (key.to_vec(), value.to_vec())) else {
+            break;
+        };
+        met += 1;
+        // All, or the others, or all of a key at its first value; the rest in another round.
+        match order {
+            0 | 1 => assert!(m.remove(txn, &key, &value).unwrap()),
+            2 | 3 if met % 2 == 0 => assert!(m.remove(txn, &key, &value).unwrap()),
+            2 | 3 => {}
+            _ => assert_eq!(m.remove_all(txn, &key).unwrap(), count as u64),
+        }
+    }
+    match order {
+        0 | 1 => assert_eq!(met, 3 * count),
+        2 | 3 => {
+            assert_eq!(met, 3 * count);
+            assert_eq!(m.count(txn).unwrap(), (3 * count).div_ceil(2) as u64);
+            m.remove_range::<&[u8]>(txn, ..).unwrap();
+        }
+        _ => assert_eq!(met, 3),
+    }
+}
+
+/// B4. LMDB, libmdbx: values were lost or mixed up when their set became a tree, or came back,
+/// with odd lengths of keys and values above all.
+#[test]
+fn sets_that_grow_and_shrink_by_one_value() {
+    for page_bytes in [256, 512, 4096] {
+        for (key_bytes, fixed_bytes) in
+            [(1, None), (7, Some(1)), (8, Some(2)), (33, Some(5)), (64, Some(8)), (90, Some(33))]
+        {
+            let place = Place::new();
+            let mut options = small();
+            let env = options.page_bytes(page_bytes).open(&place.path).unwrap();
+            let when = format!("{page_bytes} {key_bytes} {fixed_bytes:?}");
+            let key = vec![b'k'; key_bytes];
+            let mut model = Model::new();
+            let mut txn = env.write().unwrap();
+            let m = txn.create_multi(&def()).unwrap();
+            m.insert(&mut txn, b"a", b"neighbour").unwrap();
+            m.insert(&mut txn, b"z", b"neighbour").unwrap();
+            model.insert(b"a".to_vec(), [b"neighbour".to_vec()].into());
+            model.insert(b"z".to_vec(), [b"neighbour".to_vec()].into());
+            let held = |n: usize| match fixed_bytes {
+                Some(1) => vec![n as u8],
+                Some(2) => (n as u16).to_be_bytes().to_vec(),
+                fixed_bytes => value(fixed_bytes, n),
+            };
+            // Past both borders and back, from the middle outward.
+            let values: Vec<Vec<u8>> =
+                (0..if page_bytes > 512 { 250 } else { 60 }).map(held).collect();
+            for (step, at) in outward(values.len()).into_iter().enumerate() {
+                assert!(m.insert(&mut txn, &key, &values[at]).unwrap(), "{when}");
+                model.entry(key.clone()).or_default().insert(values[at].clone());
+                if step % 7 == 0 {
+                    same(&txn, m, &model, &when);
+                }
+            }
+            for at in outward(values.len()).into_iter().rev() {
+                assert!(m.remove(&mut txn, &key, &values[at]).unwrap(), "{when}");
+                model.get_mut(&key).unwrap().remove(&values[at]);
+                model.retain(|_, held| !held.is_empty());
+                if at % 7 == 0 {
+                    same(&txn, m, &model, &when);
+                }
+            }
+            same(&txn, m, &model, &when);
+            txn.commit().unwrap();
+            assert_clean(&env, &when);
+        }
+    }
+}
+
+/// The numbers below `count`, from the middle outward.
+fn outward(count: usize) -> Vec<usize> {
+    let middle = count / 2;
+    let mut all: Vec<usize> = (0..count).collect();
+    all.sort_by_key(|n| n.abs_diff(middle) * 2 + usize::from(*n < middle));
+    all
+}
+
+/// B4. libmdbx: a batch of values that crossed the border in its middle damaged the tree.
+#[test]
+fn batches_that_cross_the_border_at_each_place() {
+    let place = Place::new();
+    let env = small().page_bytes(512).open(&place.path).unwrap();
+    let mut txn = env.write().unwrap();
+    let m = txn.create_multi(&def().values_of_bytes(8)).unwrap();
+    let mut model = Model::new();
+    for before in 0..60usize {
+        for batch in [1, 2, 30, 64] {
+            let key = [before as u8, batch as u8];
+            let all = |n: usize| (n as u64 * 3).to_be_bytes();
+            m.insert_many(&mut txn, &key, (0..before).map(all)).unwrap();
+            let more = (before..before + batch).rev().map(all);
+            assert_eq!(m.insert_many(&mut txn, &key, more).unwrap(), batch as u64);
+            model.insert(key.to_vec(), (0..before + batch).map(|n| all(n).to_vec()).collect());
+        }
+    }
+    same(&txn, m, &model, "batches");
+    txn.commit().unwrap();
+    assert_clean(&env, "batches");
+}
+
+/// B5. LMDB, libmdbx: empty values, and values replaced by shorter and longer ones.
+#[test]
+fn values_of_every_length_take_each_others_place() {
+    let place = Place::new();
+    let env = small().open(&place.path).unwrap();
+    let max = (256 - 32) / 2 - 10;
+    let lengths = [0, 1, 2, 27, 28, 29, 63, 64, 65, max - 1, max];
+    let mut txn = env.write().unwrap();
+    let m = txn.create_multi(&def()).unwrap();
+    for others in [0usize, 1, 3, 40] {
+        for from in lengths {
+            for to in lengths {
+                let mut model = BTreeSet::new();
+                for n in 0..others {
+                    let other = value(None, n);
+                    m.insert(&mut txn, b"k", &other).unwrap();
+                    model.insert(other);
+                }
+                let (old, new) = (vec![b'o'; from], vec![b'n'; to]);
+                m.insert(&mut txn, b"k", &old).unwrap();
+                assert!(m.replace(&mut txn, b"k", &old, &new).unwrap());
+                model.insert(new);
+                let when = format!("{others} others, {from} by {to}");
+                same(&txn, m, &[(b"k".to_vec(), model)].into(), &when);
+                assert_eq!(m.remove_all(&mut txn, b"k").unwrap(), others as u64 + 1);
+            }
+        }
+    }
+    txn.commit().unwrap();
+    assert_clean(&env, "replaced");
+}
+
+/// B6. LMDB: pages of equal values were divided at the wrong place for some lengths and page sizes.
+#[test]
+fn values_of_one_length_fill_pages_of_every_size() {
+    for page_bytes in [256, 1024, 4096, 65536] {
+        let max = (page_bytes - 32) / 2 - 10;
+        for bytes in [1, 2, 3, 7, 8, 100, max - 1, max] {
+            let place = Place::new();
+            let env = small().page_bytes(page_bytes).open(&place.path).unwrap();
+            let mut txn = env.write().unwrap();
+            let m = txn.create_multi(&def().values_of_bytes(bytes as u32)).unwrap();
+            let room = ((page_bytes - 32) / bytes * 3).min(if bytes == 1 { 256 } else { 5000 });
+            let held = |n: usize| -> Vec<u8> {
+                let number = (n as u64).to_be_bytes();
+                let short = &number[8 - bytes.min(8)..];
+                short.iter().copied().chain(std::iter::repeat(b'.')).take(bytes).collect()
+            };
+            // In order, backwards, and from the middle outward: the three ways to divide.
+            for (key, numbers) in [
+                (b"a", (0..room).collect()),
+                (b"b", (0..room).rev().collect()),
+                (b"c", outward(room)),
+            ] {
+                let new = m.insert_many(&mut txn, key, numbers.into_iter().map(held)).unwrap();
+                assert_eq!(new, room as u64);
+            }
+            let when = format!("{bytes} bytes, pages of {page_bytes}");
+            let all: BTreeSet<Vec<u8>> = (0..room).map(held).collect();
+            let model = [b"a", b"b", b"c"].map(|key| (key.to_vec(), all.clone())).into();
+            same(&txn, m, &model, &when);
+            txn.commit().unwrap();
+            assert_clean(&env, &when);
+        }
+    }
+}
+
+/// B10. LMDB, libmdbx: appending to a key of one value, to the last one deleted, and out of order.
+#[test]
+fn appending_at_every_kind_of_end() {
+    let place = Place::new();
+    let env = small().open(&place.path).unwrap();
+    let mut txn = env.write().unwrap();
+    let m = txn.create_multi(&def()).unwrap();
+    for last in [1usize, 2, 3, 20, 200] {
+        m.remove_range::<&[u8]>(&mut txn, ..).unwrap();
+        let mut model = BTreeSet::new();
+        for n in 0..last {
+            m.append(&mut txn, b"k", &value(None, n)).unwrap();
+            model.insert(value(None, n));
+        }
+        let refused = |appended: Result<()>| assert!(matches!(appended, Err(Error::KeyOutOfOrder)));
+        refused(m.append(&mut txn, b"k", &value(None, last - 1)));
+        refused(m.append(&mut txn, b"k", &value(None, 0)));
+        refused(m.append(&mut txn, b"a", &value(None, last)));
+        // What was deleted at the end can be appended again.
+        m.remove(&mut txn, b"k", &value(None, last - 1)).unwrap();
+        m.append(&mut txn, b"k", &value(None, last - 1)).unwrap();
+        same(&txn, m, &[(b"k".to_vec(), model)].into(), &format!("{last} appended"));
+        m.append(&mut txn, b"l", b"").unwrap();
+        refused(m.append(&mut txn, b"k", &value(None, last)));
+    }
+    txn.commit().unwrap();
+    assert_clean(&env, "appended");
+}
+
+/// libmdbx: replacing all values of a table's only key damaged the tree at the commit.
+#[test]
+fn all_values_of_the_only_key_are_replaced() {
+    for count in [1usize, 2, 10, 300] {
+        let place = Place::new();
+        let env = small().open(&place.path).unwrap();
+        for round in 0..3 {
+            let mut txn = env.write().unwrap();
+            let m = txn.create_multi(&def()).unwrap();
+            m.insert_many(&mut txn, b"only", (0..count).map(|n| value(None, n))).unwrap();
+            m.set(&mut txn, b"only", b"one").unwrap();
+            txn.commit().unwrap();
+            assert_clean(&env, &format!("{count} values, round {round}"));
+        }
+        let txn = env.read().unwrap();
+        let m = txn.open_multi(&def()).unwrap().unwrap();
+        same(&txn, m, &[(b"only".to_vec(), [b"one".to_vec()].into())].into(), "replaced");
+    }
+}
+
+/// libmdbx: a table was lost when a nested transaction that dropped it was aborted.
+#[test]
+fn what_a_nested_transaction_dropped_comes_back() {
+    let place = Place::new();
+    let env = small().open(&place.path).unwrap();
+    let mut txn = env.write().unwrap();
+    let m = txn.create_multi(&def()).unwrap();
+    m.insert_many(&mut txn, b"k", (0..200).map(|n| value(None, n))).unwrap();
+    txn.commit().unwrap();
+    let model: Model = [(b"k".to_vec(), (0..200).map(|n| value(None, n)).collect())].into();
+    let mut txn = env.write().unwrap();
+    for depth in 1..4 {
+        let undone = nested_drop(&mut txn, m, depth);
+        assert!(matches!(undone, Err(Error::Invalid("undone"))));
+        same(&txn, m, &model, "after the abort");
+    }
+    txn.commit().unwrap();
+    assert_clean(&env, "undone");
+    // And with the commit it is gone, and its name free for another kind.
+    env.update(|txn| txn.nested(|txn| m.drop_table(txn))).unwrap();
+    env.update(|txn| txn.create(&super::def()).map(drop)).unwrap();
+    env.update(|txn| {
+        let plain = huon::TableDef::<Bytes, Bytes>::new("m");
+        txn.create(&plain)?.put(txn, b"k", b"one value now").map(drop)
+    })
+    .unwrap();
+    assert_clean(&env, "dropped");
+}
+
+fn nested_drop(txn: &mut WriteTxn, m: RawMulti, depth: u32) -> Result<()> {
+    txn.nested(|txn| {
+        if depth > 1 {
+            m.remove(txn, b"k", &value(None, depth as usize))?;
+            let inner: Result<()> = nested_drop(txn, m, depth - 1);
+            return inner;
+        }
+        m.drop_table(txn)?;
+        assert!(matches!(m.count(txn), Err(Error::TableMissing)));
+        Err(Error::Invalid("undone"))
+    })
+}
+
+/// LMDB, libmdbx: order of values and of keys were mixed up, with functions of the caller above
+/// all.
+#[test]
+fn every_order_of_keys_with_every_order_of_values() {
+    let backwards = || Order::Custom(std::sync::Arc::new(|a: &[u8], b: &[u8]| b.cmp(a)));
+    let orders = || [Order::Bytes, Order::Reversed, Order::NativeU64, backwards()];
+    let rank = |order: &Order, bytes: &[u8]| -> u64 {
+        let bytes: [u8; 8] = bytes.try_into().unwrap();
+        match order {
+            Order::Bytes => u64::from_be_bytes(bytes),
+            Order::Custom(_) => !u64::from_be_bytes(bytes),
+            _ => u64::from_le_bytes(bytes),
+        }
+    };
+    for (i, keys) in orders().into_iter().enumerate() {
+        for (j, values) in orders().into_iter().enumerate() {
+            let place = Place::new();
+            let env: Env = small().open(&place.path).unwrap();
+            let mut txn = env.write().unwrap();
+            let def = def().ordered(keys.clone()).values_ordered(values.clone());
+            let m = txn.create_multi(&def.values_of_bytes(8)).unwrap();
+            let number = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+            let mut pairs = Vec::new();
+            for n in 0..400 {
+                let (key, value) = (number(n % 5), number(n + 7));
+                m.insert(&mut txn, &key, &value).unwrap();
+                pairs.push((key, value));
+            }
+            pairs.sort_by_key(|(key, value)| (rank(&keys, key), rank(&values, value)));
+            let found = m.iter(&txn).unwrap().map(|pair| {
+                let (key, value) = pair.unwrap();
+                (key.try_into().unwrap(), value.try_into().unwrap())
+            });
+            assert!(found.eq(pairs), "order {i} of keys, {j} of values");
+            txn.commit().unwrap();
+            assert_clean(&env, &format!("order {i} of keys, {j} of values"));
+        }
+    }
+}
