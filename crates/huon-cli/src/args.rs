@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use huon::{Bytes, MultiDef, Order, TableDef};
 
 const MAIN_HELP: &str = "\
 Keys and values are printed as text: printable ASCII stands for itself, a
@@ -48,20 +49,20 @@ pub(crate) enum Command {
     /// List the tables and how many records each has
     #[command(after_help = "Examples:\n  huon tables data.huon\n  huon tables data.huon --json")]
     Tables(Look),
-    /// Print the value of a key
+    /// Print the value of a key; in a multimap all its values, a line each
     #[command(after_help = GET_HELP)]
     Get(Get),
-    /// Store a value under a key
+    /// Store a value under a key; in a multimap add it to those that the key has
     #[command(after_help = PUT_HELP)]
     Put(Put),
-    /// Delete a key
+    /// Delete a key with its value or values, or one value of it
     #[command(after_help = DEL_HELP)]
     Del(Del),
-    /// List records in key order, as key, tab, value
+    /// List records in key order, as key, tab, value; a multimap's values a line each
     #[command(after_help = LS_HELP)]
     Ls(Ls),
-    /// Print how many records a table has, the number alone
-    #[command(after_help = "Examples:\n  huon count data.huon\n  huon count data.huon -t users")]
+    /// Print how many records a table has, or values a key has: the number alone
+    #[command(after_help = COUNT_HELP)]
     Count(Count),
     /// List who is reading, the oldest snapshot first
     #[command(after_help = "Examples:\n  huon readers data.huon\n  huon readers data.huon --json")]
@@ -140,6 +141,7 @@ Ends with 1 if a key is not there.
 Examples:
   huon get data.huon apple
   huon get data.huon picture.png --raw > picture.png
+  huon get data.huon --table tags sweet --first
   huon get data.huon --table users --hex 0001ff
   cut -f1 names.txt | huon get data.huon -";
 
@@ -155,6 +157,12 @@ pub(crate) struct Get {
     /// Print the value's bytes as they are, and nothing else
     #[arg(long, conflicts_with_all = ["hex", "json"])]
     pub(crate) raw: bool,
+    /// Only the first value of the key
+    #[arg(long, conflicts_with = "last")]
+    pub(crate) first: bool,
+    /// Only the last value of the key
+    #[arg(long)]
+    pub(crate) last: bool,
     /// Print a JSON document a record
     #[arg(long)]
     pub(crate) json: bool,
@@ -162,12 +170,14 @@ pub(crate) struct Get {
 
 const PUT_HELP: &str = "\
 The file and the table are made if they do not exist. All records of one call
-are committed together, durably.
+are committed together, durably. In a multimap, which --multi makes, a value is
+added to those of its key; one that is there already is not added again.
 
 Examples:
   huon put data.huon apple red
   huon put data.huon --table pictures picture.png - < picture.png
   huon put data.huon --hex 0001ff 00
+  huon put data.huon --table tags --multi sweet cherry
   huon ls old.huon | huon put data.huon -";
 
 #[derive(ClapArgs, Debug)]
@@ -184,24 +194,99 @@ pub(crate) struct Put {
     /// Only if the key is not there yet; ends with 1 if it is
     #[arg(long)]
     pub(crate) new: bool,
+    /// In a multimap, the key has this value and no other afterwards
+    #[arg(long, conflicts_with = "new")]
+    pub(crate) replace: bool,
+    #[command(flatten)]
+    pub(crate) make: Make,
     #[command(flatten)]
     pub(crate) writing: Writing,
 }
 
+/// What a table is to be like if it is made; one that exists must be like that.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Make {
+    /// Make the table a multimap: a key may have many values
+    #[arg(long)]
+    pub(crate) multi: bool,
+    /// Order of keys of a new table [default: bytes]
+    #[arg(long, value_name = "ORDER", value_enum)]
+    pub(crate) order: Option<OrderName>,
+    /// Order of the values of a key in a new multimap [default: bytes]
+    #[arg(long, value_name = "ORDER", value_enum)]
+    pub(crate) value_order: Option<OrderName>,
+    /// Length of each value of a new multimap; 0 takes that of the first
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) value_bytes: Option<u32>,
+}
+
+/// Orders that need no function of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum OrderName {
+    /// As byte strings
+    Bytes,
+    /// As byte strings, from the last byte to the first
+    Reversed,
+    /// As integers of 4 bytes, little-endian
+    #[value(name = "native-u32")]
+    NativeU32,
+    /// As integers of 8 bytes, little-endian
+    #[value(name = "native-u64")]
+    NativeU64,
+}
+
+impl OrderName {
+    fn order(name: Option<OrderName>) -> Order {
+        match name {
+            None => Order::Stored,
+            Some(OrderName::Bytes) => Order::Bytes,
+            Some(OrderName::Reversed) => Order::Reversed,
+            Some(OrderName::NativeU32) => Order::NativeU32,
+            Some(OrderName::NativeU64) => Order::NativeU64,
+        }
+    }
+}
+
+impl Make {
+    pub(crate) fn is_multi(&self) -> bool {
+        self.multi || self.value_order.is_some() || self.value_bytes.is_some()
+    }
+
+    pub(crate) fn has_wishes(&self) -> bool {
+        self.is_multi() || self.order.is_some()
+    }
+
+    pub(crate) fn table(&self, name: &[u8]) -> TableDef<Bytes, Bytes> {
+        TableDef::named(name).ordered(OrderName::order(self.order))
+    }
+
+    pub(crate) fn multi(&self, name: &[u8]) -> MultiDef<Bytes, Bytes> {
+        let def = MultiDef::named(name).ordered(OrderName::order(self.order));
+        let def = def.values_ordered(OrderName::order(self.value_order));
+        match self.value_bytes {
+            None => def,
+            Some(bytes) => def.values_of_bytes(bytes),
+        }
+    }
+}
+
 const DEL_HELP: &str = "\
-Ends with 1 if a key is not there.
+Ends with 1 if a key is not there, or does not have the value.
 
 Examples:
   huon del data.huon apple
+  huon del data.huon --table tags sweet cherry
   huon ls data.huon --prefix tmp/ --keys | huon del data.huon -";
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Del {
     #[command(flatten)]
     pub(crate) target: Target,
-    /// The key; `-` reads keys from standard input, one a line
+    /// The key; `-` reads standard input, a line each: key, or key, tab, value
     pub(crate) key: OsString,
-    /// The key as hex digits
+    /// Only this value of the key, and only if it has it
+    pub(crate) value: Option<OsString>,
+    /// Keys and values as hex digits
     #[arg(long)]
     pub(crate) hex: bool,
     #[command(flatten)]
@@ -235,7 +320,7 @@ pub(crate) struct Ls {
     /// At most so many records
     #[arg(short = 'n', long, value_name = "COUNT")]
     pub(crate) limit: Option<u64>,
-    /// Keys only
+    /// Keys only, each once
     #[arg(short, long)]
     pub(crate) keys: bool,
     /// Keys and values as hex digits
@@ -246,10 +331,21 @@ pub(crate) struct Ls {
     pub(crate) json: bool,
 }
 
+const COUNT_HELP: &str = "\
+Examples:
+  huon count data.huon
+  huon count data.huon --table tags
+  huon count data.huon --table tags sweet";
+
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Count {
     #[command(flatten)]
     pub(crate) target: Target,
+    /// Count the values of this key
+    pub(crate) key: Option<OsString>,
+    /// The key as hex digits
+    #[arg(long)]
+    pub(crate) hex: bool,
     /// Print a JSON document
     #[arg(long)]
     pub(crate) json: bool,
@@ -261,6 +357,7 @@ or free. Ends with 1 if anything is wrong.
 
 Examples:
   huon check data.huon
+  huon check data.huon --verbose
   huon check data.huon --json
   huon check data.huon --meta-slot 1";
 
@@ -277,6 +374,9 @@ pub(crate) struct Check {
     /// Print nothing; the exit code says it
     #[arg(short, long, conflicts_with = "json")]
     pub(crate) quiet: bool,
+    /// List the tables and what was counted in them
+    #[arg(short, long, conflicts_with_all = ["json", "quiet"])]
+    pub(crate) verbose: bool,
 }
 
 const DUMP_HELP: &str = "\

@@ -59,16 +59,16 @@ impl Failure {
     }
 
     /// Says on standard error what happened to `path`, and gives the code.
-    pub(crate) fn report(self, program: &str, path: &Path) -> ExitCode {
+    pub(crate) fn report(self, program: &str, path: &Path) -> Code {
         match self {
-            Failure::ClosedPipe => Code::Fine.into(),
+            Failure::ClosedPipe => Code::Fine,
             Failure::Told(code, text) => {
                 eprintln!("{program}: {text}");
-                code.into()
+                code
             }
             Failure::Engine(error) => {
                 eprintln!("{program}: {}", sentence(&error, path));
-                code_of(&error).into()
+                code_of(&error)
             }
         }
     }
@@ -97,7 +97,9 @@ fn code_of(error: &Error) -> Code {
         Error::TableMissing => Code::Problems,
         Error::KeyTooLong { .. }
         | Error::ValueTooLong
+        | Error::SortedValueTooLong { .. }
         | Error::KeyLength
+        | Error::ValueLength
         | Error::KeyOutOfOrder
         | Error::TableKind
         | Error::TableExists
@@ -144,8 +146,9 @@ fn advice(error: &Error) -> &'static str {
         Error::TableKind => {
             "`huon tables` lists the tables, and `huon ls` without bounds shows any of them"
         }
-        Error::KeyLength => "use --hex to give exactly so many bytes",
+        Error::KeyLength | Error::ValueLength => "use --hex to give exactly so many bytes",
         Error::KeyTooLong { .. } => "only a file with larger pages holds such keys",
+        Error::SortedValueTooLong { .. } => "only a file with larger pages holds such values",
         Error::ReadOnly => "check the permissions of the file and its directory",
         Error::Io(io) => match io.source.kind() {
             io::ErrorKind::NotFound => {

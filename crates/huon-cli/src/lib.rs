@@ -14,6 +14,7 @@ mod open;
 mod out;
 mod progress;
 mod stop;
+mod table;
 mod text;
 
 use std::process::ExitCode;
@@ -26,6 +27,6 @@ pub fn main() -> ExitCode {
     let path = args.command.path().to_owned();
     match commands::run(args.command) {
         Ok(code) => code.into(),
-        Err(failure) => failure.report("huon", &path),
+        Err(failure) => failure.report("huon", &path).into(),
     }
 }

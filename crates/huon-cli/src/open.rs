@@ -1,13 +1,13 @@
-//! Opening the environment that a command names, and the table in it.
+//! Opening the environment that a command names.
 
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use huon::{Bytes, Env, Order, RawTable, ReadTxn, Recovery, TableDef, WriteTxn};
+use huon::{Env, Recovery};
 
-use crate::args::{Target, Writing};
-use crate::fail::{Code, Failure};
+use crate::args::Writing;
+use crate::fail::Failure;
 use crate::text::Form;
 
 /// Opens a file to look at it: nothing is created or written.
@@ -46,30 +46,7 @@ pub(crate) fn change(path: &Path, writing: &Writing, create: bool) -> Result<Env
     Ok(told(path, options.open(path)?))
 }
 
-/// What `--table` names; the main table without it. Whatever order a table has is the right one.
-pub(crate) fn definition(table: Option<&OsStr>) -> Result<TableDef<Bytes, Bytes>, Failure> {
-    let Some(name) = table else { return Ok(TableDef::main()) };
-    let name = Form::Plain.argument("table name", name)?;
-    if name.is_empty() {
-        return Ok(TableDef::main());
-    }
-    Ok(TableDef::named(name).ordered(Order::Stored))
-}
-
-/// The table to read from.
-pub(crate) fn table(txn: &ReadTxn, target: &Target) -> Result<RawTable, Failure> {
-    let def = definition(target.table.as_deref())?;
-    txn.open(&def)?.ok_or_else(|| missing(&def, target))
-}
-
-/// The table to delete from; it is not created.
-pub(crate) fn table_to_change(txn: &WriteTxn, target: &Target) -> Result<RawTable, Failure> {
-    let def = definition(target.table.as_deref())?;
-    txn.open(&def)?.ok_or_else(|| missing(&def, target))
-}
-
-fn missing(def: &TableDef<Bytes, Bytes>, target: &Target) -> Failure {
-    let (path, name) = (target.file.display(), Form::Plain.show(def.name()));
-    let text = format!("{path} has no table \"{name}\"; `huon tables {path}` lists what it has.");
-    Failure::Told(Code::Problems, text)
+/// The name that `--table` gives; empty for the main table.
+pub(crate) fn name(table: Option<&OsStr>) -> Result<Vec<u8>, Failure> {
+    table.map_or(Ok(Vec::new()), |name| Form::Plain.argument("table name", name))
 }

@@ -10,6 +10,7 @@ use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
 use crate::progress::Bar;
+use crate::table::kind;
 use crate::text::{Form, number};
 
 /// Problems that are printed; the others are counted.
@@ -30,6 +31,9 @@ pub(crate) fn check(args: &Check) -> Outcome {
     if args.json {
         out.json(&as_json(&found, stepped_back))?;
     } else if !args.quiet {
+        if args.verbose {
+            print_tables(&mut out, &found)?;
+        }
         print(&mut out, &found, stepped_back)?;
     }
     out.finish()?;
@@ -45,7 +49,15 @@ fn as_json(found: &CheckReport, stepped_back: bool) -> Value {
     let tables: Vec<Value> = found
         .tables
         .iter()
-        .map(|t| json!({ "name": name(&t.name), "entries": t.entries, "ordered": t.ordered }))
+        .map(|t| {
+            json!({
+                "name": name(&t.name),
+                "order": t.order,
+                "values": t.values,
+                "entries": t.entries,
+                "ordered": t.ordered,
+            })
+        })
         .collect();
     json!({
         "snapshot": found.txnid,
@@ -62,6 +74,33 @@ fn as_json(found: &CheckReport, stepped_back: bool) -> Value {
         "held_pages": found.held_pages,
         "pages_total": found.pages_total,
     })
+}
+
+/// A line for each table.
+fn print_tables(out: &mut Out, found: &CheckReport) -> Result<(), Failure> {
+    // The records that stand for tables are none to a user of the main table.
+    let named = (found.tables.len() as u64).saturating_sub(1);
+    for table in &found.tables {
+        let name = match table.name.is_empty() {
+            true => "main table".into(),
+            false => format!("table \"{}\"", Form::Plain.show(&table.name)),
+        };
+        let kind = match kind(table.order, table.values, None) {
+            kind if kind.is_empty() => kind,
+            kind => format!(" ({kind})"),
+        };
+        let pages = [table.branch_pages, table.leaf_pages, table.run_pages].map(u64::from);
+        let pages: u64 = pages.iter().sum();
+        let bytes = pages * u64::from(found.page_bytes);
+        out.line(format_args!(
+            "{name}{kind}: records {}, levels {}, pages {}, {}% full",
+            number(table.entries.saturating_sub(if table.name.is_empty() { named } else { 0 })),
+            table.depth,
+            number(pages),
+            (table.used_bytes as f64 / bytes.max(1) as f64 * 100.0).round(),
+        ))?;
+    }
+    Ok(())
 }
 
 fn print(out: &mut Out, found: &CheckReport, stepped_back: bool) -> Result<(), Failure> {
@@ -82,8 +121,13 @@ fn print(out: &mut Out, found: &CheckReport, stepped_back: bool) -> Result<(), F
         out.line(format_args!("note: {note}"))?;
     }
     let free = found.free_pages + found.held_pages;
+    let multi = match found.tables.iter().filter(|table| table.values.is_some()).count() {
+        0 => String::new(),
+        1 => " (1 multimap)".into(),
+        n => format!(" ({} multimaps)", number(n as u64)),
+    };
     out.line(format_args!(
-        "snapshot {}: {} pages, {} in {} tables, {} free, {} for the free list",
+        "snapshot {}: {} pages, {} in {} tables{multi}, {} free, {} for the free list",
         found.txnid,
         number(found.pages_total),
         number(found.reachable_pages),

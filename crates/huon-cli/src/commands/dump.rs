@@ -28,7 +28,7 @@ pub(crate) fn dump(args: &Dump) -> Outcome {
     };
     let mut options = DumpOptions::new().print(args.print).rescue(args.rescue);
     if let Some(table) = &args.table {
-        options = options.table(open::definition(Some(table))?.name());
+        options = options.table(open::name(Some(table))?);
     }
     let mut options = options.progress(&mut report);
     let write = |out: &mut dyn Write| env.dump(out, &mut options).map_err(Failure::from);

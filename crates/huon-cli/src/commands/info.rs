@@ -2,47 +2,94 @@
 
 use std::fmt::Display;
 
-use huon::{EnvInfo, HeldBy, ReadTxn, ReaderInfo, Recovery};
+use huon::{
+    Bytes, Env, EnvInfo, Error, HeldBy, ReadTxn, ReaderInfo, Recovery, Stat, TableDef, TableStat,
+};
 use serde_json::{Value, json};
 
 use crate::args::Look;
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
+use crate::table::kind;
 use crate::text::{Form, number, size, span};
 
 /// `huon info`.
 pub(crate) fn info(args: &Look) -> Outcome {
     let env = open::look(&args.file)?;
-    let info = env.info()?;
-    let tables = env.read()?.table_names()?.len();
+    let state = State { info: env.info()?, recovery: env.recovery(), tables: count_tables(&env)? };
     let mut out = Out::new();
     match args.json {
-        true => out.json(&info_json(&info, env.recovery(), tables))?,
-        false => info_text(&mut out, &info, env.recovery(), tables)?,
+        true => out.json(&state.json())?,
+        false => state.print(&mut out)?,
     }
     out.finish()?;
-    Ok(if info.poisoned { Code::Problems } else { Code::Fine })
+    Ok(if state.info.poisoned { Code::Problems } else { Code::Fine })
 }
 
-fn info_json(info: &EnvInfo, recovery: Recovery, tables: usize) -> Value {
-    json!({
-        "uuid": Form::Hex.show(&info.uuid),
-        "page_bytes": info.page_bytes,
-        "key_bytes_max": info.key_bytes_max,
-        "file_bytes": info.file_bytes,
-        "used_bytes": info.used_bytes,
-        "upper_bytes": info.upper_bytes,
-        "newest": info.newest,
-        "visible": info.visible,
-        "durable": info.durable,
-        "unflushed_bytes": info.unflushed_bytes,
-        "recovery": format!("{recovery:?}"),
-        "poisoned": info.poisoned,
-        "tables": tables,
-        "other_clients": others(info),
-        "readers": info.readers.len(),
-    })
+/// Named tables, and multimaps among them. `None` where damage hides them: the rest is still worth
+/// knowing.
+fn count_tables(env: &Env) -> Result<Option<(usize, usize)>, Failure> {
+    match env.stat() {
+        Ok(stat) => {
+            let multi = stat.tables.iter().filter(|table| table.values.is_some()).count();
+            Ok(Some((stat.tables.len() - 1, multi)))
+        }
+        Err(Error::Corrupt(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What there is to say about an environment.
+struct State {
+    info: EnvInfo,
+    recovery: Recovery,
+    tables: Option<(usize, usize)>,
+}
+
+impl State {
+    fn json(&self) -> Value {
+        let info = &self.info;
+        json!({
+            "uuid": Form::Hex.show(&info.uuid),
+            "page_bytes": info.page_bytes,
+            "key_bytes_max": info.key_bytes_max,
+            "file_bytes": info.file_bytes,
+            "used_bytes": info.used_bytes,
+            "upper_bytes": info.upper_bytes,
+            "newest": info.newest,
+            "visible": info.visible,
+            "durable": info.durable,
+            "unflushed_bytes": info.unflushed_bytes,
+            "recovery": format!("{:?}", self.recovery),
+            "poisoned": info.poisoned,
+            "tables": self.tables.map(|(tables, _)| tables),
+            "multimaps": self.tables.map(|(_, multi)| multi),
+            "other_clients": others(info),
+            "readers": info.readers.len(),
+        })
+    }
+
+    fn print(&self, out: &mut Out) -> Result<(), Failure> {
+        let info = &self.info;
+        let used = (info.used_bytes as f64 / info.file_bytes.max(1) as f64 * 100.0).round();
+        out.field("uuid", Form::Hex.show(&info.uuid))?;
+        out.field("page size", format!("{} bytes", info.page_bytes))?;
+        out.field("longest key", format!("{} bytes", info.key_bytes_max))?;
+        out.field("file size", size(info.file_bytes))?;
+        out.field("in use", format!("{} ({used}% of the file)", size(info.used_bytes)))?;
+        out.field("upper limit", size(info.upper_bytes))?;
+        out.field("newest snapshot", info.newest)?;
+        out.field("durable snapshot", durable(info))?;
+        out.field("tables", tables_text(self.tables))?;
+        out.field("open elsewhere", clients(info))?;
+        out.field("readers", info.readers.len())?;
+        out.field("state", state(info, self.recovery))?;
+        if info.poisoned {
+            out.field("PROBLEM", "a flush failed; close it everywhere and open it again")?;
+        }
+        Ok(())
+    }
 }
 
 /// This command is a client too.
@@ -50,36 +97,29 @@ fn others(info: &EnvInfo) -> u32 {
     info.clients.saturating_sub(1)
 }
 
-fn info_text(
-    out: &mut Out,
-    info: &EnvInfo,
-    recovery: Recovery,
-    tables: usize,
-) -> Result<(), Failure> {
-    let of = |part: u64, whole: u64| (part as f64 / whole.max(1) as f64 * 100.0).round();
-    out.field("uuid", Form::Hex.show(&info.uuid))?;
-    out.field("page size", format!("{} bytes", info.page_bytes))?;
-    out.field("longest key", format!("{} bytes", info.key_bytes_max))?;
-    out.field("file size", size(info.file_bytes))?;
-    let used = of(info.used_bytes, info.file_bytes);
-    out.field("in use", format!("{} ({used}% of the file)", size(info.used_bytes)))?;
-    out.field("upper limit", size(info.upper_bytes))?;
-    out.field("newest snapshot", info.newest)?;
-    out.field("durable snapshot", durable(info))?;
-    out.field("tables", format!("{} and the main one", number(tables as u64)))?;
-    out.field("open elsewhere", clients(info))?;
-    out.field("readers", info.readers.len())?;
+fn tables_text(tables: Option<(usize, usize)>) -> String {
+    let Some((tables, multi)) = tables else {
+        return "cannot be read; see `huon check`".into();
+    };
+    let tables = format!("{} and the main one", number(tables as u64));
+    match multi {
+        0 => tables,
+        1 => format!("{tables}; 1 is a multimap"),
+        n => format!("{tables}; {} are multimaps", number(n as u64)),
+    }
+}
+
+/// How the snapshot was found that is shown.
+fn state(info: &EnvInfo, recovery: Recovery) -> &'static str {
     match recovery {
-        Recovery::SteppedBack => {
-            out.field("note", "the newest snapshot is damaged; this is the one before it")?
-        }
-        Recovery::Newest => out.field("note", "it was not closed cleanly; nothing is missing")?,
-        _ => {}
+        Recovery::New => "nothing was ever committed",
+        Recovery::Clean if others(info) > 0 => "in use",
+        Recovery::Clean => "closed in order",
+        Recovery::Newest => "not closed in order; nothing is missing",
+        Recovery::Flushed => "not closed in order; this is what was flushed",
+        Recovery::SteppedBack => "the newest snapshot is damaged; this is the one before it",
+        _ => "chosen by hand",
     }
-    if info.poisoned {
-        out.field("PROBLEM", "a flush failed; close it everywhere and open it again")?;
-    }
-    Ok(())
 }
 
 fn durable(info: &EnvInfo) -> String {
@@ -104,41 +144,55 @@ fn clients(info: &EnvInfo) -> String {
 
 /// `huon tables`.
 pub(crate) fn tables(args: &Look) -> Outcome {
-    let env = open::look(&args.file)?;
-    let txn = env.read()?;
+    let stat = open::look(&args.file)?.stat()?;
     let form = Form::hex(args.hex);
     let mut out = Out::new();
-    let mut list = Vec::new();
-    for (name, records) in counts(&txn)? {
-        match args.json {
-            true => list.push(json!({ "name": form.show(&name), "records": records })),
-            false if name.is_empty() => out.line(format_args!("(main)\t{records}"))?,
-            false => out.line(format_args!("{}\t{records}", form.show(&name)))?,
+    match args.json {
+        true => {
+            let tables: Vec<Value> =
+                stat.tables.iter().map(|t| table_json(&stat, t, form)).collect();
+            out.json(&json!({ "snapshot": stat.txnid, "tables": tables }))?;
         }
-    }
-    if args.json {
-        out.json(&json!({ "snapshot": txn.id(), "tables": list }))?;
+        false => {
+            for table in &stat.tables {
+                let (name, records) = (table_name(table, form), own_records(&stat, table));
+                let kind = kind(table.order, table.values, table.value_bytes);
+                match kind.is_empty() {
+                    true => out.line(format_args!("{name}\t{records}"))?,
+                    false => out.line(format_args!("{name}\t{records}\t{kind}"))?,
+                }
+            }
+        }
     }
     out.finish()?;
     Ok(Code::Fine)
 }
 
-/// All tables and how many records they have; the main one first, under an empty name.
-fn counts(txn: &ReadTxn) -> Result<Vec<(Vec<u8>, u64)>, Failure> {
-    let names = txn.table_names()?;
-    let mut counts = vec![(Vec::new(), main_count(txn)?)];
-    for name in names {
-        let def = huon::TableDef::<huon::Bytes, huon::Bytes>::named(name.clone());
-        if let Some(table) = txn.open(&def.ordered(huon::Order::Stored))? {
-            counts.push((name, table.count(txn)?));
-        }
-    }
-    Ok(counts)
+fn table_json(stat: &Stat, table: &TableStat, form: Form) -> Value {
+    json!({
+        "name": form.show(&table.name),
+        "records": own_records(stat, table),
+        "order": table.order,
+        "values": table.values,
+        "value_bytes": table.value_bytes,
+    })
+}
+
+/// A table's name for people.
+pub(crate) fn table_name(table: &TableStat, form: Form) -> String {
+    if table.name.is_empty() { "(main)".into() } else { form.show(&table.name) }
+}
+
+/// The records of a table; those of the main table without the ones that stand for tables, which
+/// are none to its users.
+pub(crate) fn own_records(stat: &Stat, table: &TableStat) -> u64 {
+    let tables = if table.name.is_empty() { stat.tables.len() as u64 - 1 } else { 0 };
+    table.entries.saturating_sub(tables)
 }
 
 /// The main table's own records, without those that stand for tables.
 pub(crate) fn main_count(txn: &ReadTxn) -> Result<u64, Failure> {
-    let Some(main) = txn.open(&open::definition(None)?)? else { return Ok(0) };
+    let Some(main) = txn.open(&TableDef::<Bytes, Bytes>::main())? else { return Ok(0) };
     Ok(main.count(txn)?.saturating_sub(txn.table_names()?.len() as u64))
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn load(args: &Load) -> Outcome {
     };
     let mut options = LoadOptions::new().keep_existing(args.keep);
     if let Some(table) = &args.table {
-        options = options.table(open::definition(Some(table))?.name());
+        options = options.table(open::name(Some(table))?);
     }
     let loaded = env.load(&mut input, &mut options.progress(&mut report));
     drop(bar);

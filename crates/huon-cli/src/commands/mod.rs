@@ -4,6 +4,8 @@ mod check;
 mod copy;
 mod dump;
 mod info;
+mod input;
+mod list;
 mod load;
 mod records;
 mod stat;
@@ -21,7 +23,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Get(args) => records::get(&args),
         Command::Put(args) => records::put(&args),
         Command::Del(args) => records::del(&args),
-        Command::Ls(args) => records::ls(&args),
+        Command::Ls(args) => list::ls(&args),
         Command::Count(args) => records::count(&args),
         Command::Check(args) => check::check(&args),
         Command::Dump(args) => dump::dump(&args),

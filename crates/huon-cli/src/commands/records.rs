@@ -1,42 +1,50 @@
-//! Single records and lists of them: `get`, `put`, `del`, `ls`, `count`.
+//! Single records: `get`, `put`, `del`, `count`.
 
-use std::ffi::OsStr;
-use std::io::{self, BufRead, IsTerminal, Read};
-use std::ops::Bound;
-
-use huon::{Bytes, RawTable, ReadTxn, WriteTxn};
+use huon::WriteTxn;
 use serde_json::json;
 
-use crate::args::{Count, Del, Get, Ls, Put};
+use crate::args::{Count, Del, Get, Put};
 use crate::commands::info::main_count;
+use crate::commands::input::{each_line, is_standard, key_of, value_of, wrong};
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
-use crate::text::Form;
+use crate::table::{self, AnyTable};
+use crate::text::{Form, number};
 
 /// `huon get`.
 pub(crate) fn get(args: &Get) -> Outcome {
     let form = Form::hex(args.hex);
     let env = open::look(&args.target.file)?;
     let txn = env.read()?;
-    let table = open::table(&txn, &args.target)?;
+    let table = table::named(&txn, &args.target)?;
     let mut out = Out::new();
     let mut absent = Absent::default();
     let many = is_standard(&args.key);
     let mut get_one = |key: Vec<u8>| {
-        let Some(value) = table.get(&txn, &key)? else {
-            absent.note(&key, form);
-            return Ok(());
-        };
-        if args.raw {
-            out.bytes(value)
-        } else if args.json {
-            out.json(&json!({ "key": form.show(&key), "value": form.show(value) }))
-        } else if many {
-            out.line(format_args!("{}\t{}", form.show(&key), form.show(value)))
-        } else {
-            out.line(form.show(value))
+        if args.raw && !(args.first || args.last) {
+            refuse_many(table.count_of(&txn, &key)?, &key, form)?;
         }
+        let values = table.values(&txn, &key)?;
+        let all = !(args.first || args.last);
+        let mut values = if args.last { Box::new(values.rev()) } else { values };
+        let mut found = false;
+        while let Some(value) = values.next().filter(|_| all || !found).transpose()? {
+            found = true;
+            if args.raw {
+                out.bytes(value)?;
+            } else if args.json {
+                out.json(&json!({ "key": form.show(&key), "value": form.show(value) }))?;
+            } else if many {
+                out.line(format_args!("{}\t{}", form.show(&key), form.show(value)))?;
+            } else {
+                out.line(form.show(value))?;
+            }
+        }
+        if !found {
+            absent.note(&key, form);
+        }
+        Ok(())
     };
     match many {
         true => each_line(|line| get_one(key_of(form, line)?))?,
@@ -44,6 +52,18 @@ pub(crate) fn get(args: &Get) -> Outcome {
     }
     out.finish()?;
     Ok(absent.outcome(&args.target.file))
+}
+
+/// Nothing would tell the bytes of one value from those of the next.
+fn refuse_many(count: u64, key: &[u8], form: Form) -> Result<(), Failure> {
+    match count {
+        0 | 1 => Ok(()),
+        n => Err(Failure::usage(format!(
+            "key \"{}\" has {} values, and --raw prints one: add --first or --last.",
+            form.show(key),
+            number(n)
+        ))),
+    }
 }
 
 /// `huon put`.
@@ -65,12 +85,10 @@ pub(crate) fn put(args: &Put) -> Outcome {
     };
     let env = open::change(&args.target.file, &args.writing, true)?;
     let mut txn = env.write()?;
-    let table = txn.create(&open::definition(args.target.table.as_deref())?)?;
+    let table = table::to_fill(&mut txn, &args.target, &args.make)?;
     let mut kept = 0;
     let mut put_one = |txn: &mut WriteTxn, key: &[u8], value: &[u8]| {
-        if !args.new {
-            table.put(txn, key, value)?;
-        } else if !table.insert_new(txn, key, value)? {
+        if !store(txn, table, key, value, args)? {
             eprintln!("huon: key {} is there already and was left as it is.", form.show(key));
             kept += 1;
         }
@@ -79,45 +97,110 @@ pub(crate) fn put(args: &Put) -> Outcome {
     match record {
         Some((key, value)) => put_one(&mut txn, &key, &value)?,
         None => each_line(|line| {
-            let Some(tab) = line.iter().position(|&b| b == b'\t') else {
-                return Err(wrong("there is no tab between key and value"));
-            };
-            let (key, value) = (key_of(form, &line[..tab])?, key_of(form, &line[tab + 1..])?);
-            put_one(&mut txn, &key, &value)
+            let (key, value) =
+                pair(line).ok_or_else(|| wrong("there is no tab between key and value"))?;
+            put_one(&mut txn, &key_of(form, key)?, &key_of(form, value)?)
         })?,
     }
     txn.commit()?;
     Ok(if kept == 0 { Code::Fine } else { Code::Problems })
 }
 
+/// Stores a record as the options say; `false` if its key was there and is to be left alone.
+fn store(
+    txn: &mut WriteTxn,
+    table: AnyTable,
+    key: &[u8],
+    value: &[u8],
+    args: &Put,
+) -> huon::Result<bool> {
+    match (table, args.new, args.replace) {
+        (AnyTable::One(table), true, _) => table.insert_new(txn, key, value),
+        (AnyTable::One(table), false, _) => table.put(txn, key, value).map(|_| true),
+        (AnyTable::Many(table), true, _) => table.insert_new(txn, key, value),
+        (AnyTable::Many(table), _, true) => table.set(txn, key, value).map(|_| true),
+        (AnyTable::Many(table), _, _) => table.insert(txn, key, value).map(|_| true),
+    }
+}
+
+/// What stands before and behind the tab of a line.
+fn pair(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let tab = line.iter().position(|&byte| byte == b'\t')?;
+    Some((&line[..tab], &line[tab + 1..]))
+}
+
 /// `huon del`.
 pub(crate) fn del(args: &Del) -> Outcome {
     let form = Form::hex(args.hex);
+    let stdin = is_standard(&args.key);
+    if stdin && args.value.is_some() {
+        let text = "`del FILE -` reads keys and values from standard input and takes no value.";
+        return Err(Failure::usage(text));
+    }
     let env = open::change(&args.target.file, &args.writing, false)?;
     let mut txn = env.write()?;
-    let table = open::table_to_change(&txn, &args.target)?;
+    let table = table::named(&txn, &args.target)?;
     let mut absent = Absent::default();
-    let mut delete_one = |key: Vec<u8>| {
-        if !table.delete(&mut txn, &key)? {
-            absent.note(&key, form);
+    let mut delete_one = |key: Vec<u8>, value: Option<Vec<u8>>| {
+        let gone = match &value {
+            None => delete(&mut txn, table, &key)?,
+            Some(value) => delete_pair(&mut txn, table, &key, value)?,
+        };
+        if !gone {
+            absent.note_pair(&key, value.as_deref(), form);
         }
         Ok(())
     };
-    match is_standard(&args.key) {
-        true => each_line(|line| delete_one(key_of(form, line)?))?,
-        false => delete_one(form.argument("key", &args.key)?)?,
+    match stdin {
+        true => each_line(|line| match pair(line) {
+            Some((key, value)) => delete_one(key_of(form, key)?, Some(key_of(form, value)?)),
+            None => delete_one(key_of(form, line)?, None),
+        })?,
+        false => {
+            let value = args.value.as_ref().map(|value| form.argument("value", value));
+            delete_one(form.argument("key", &args.key)?, value.transpose()?)?;
+        }
     }
     txn.commit()?;
     Ok(absent.outcome(&args.target.file))
 }
 
+/// Whether the key was there.
+fn delete(txn: &mut WriteTxn, table: AnyTable, key: &[u8]) -> huon::Result<bool> {
+    match table {
+        AnyTable::One(table) => table.delete(txn, key),
+        AnyTable::Many(table) => table.remove_all(txn, key).map(|count| count > 0),
+    }
+}
+
+/// Whether the key was there with that value.
+fn delete_pair(
+    txn: &mut WriteTxn,
+    table: AnyTable,
+    key: &[u8],
+    value: &[u8],
+) -> huon::Result<bool> {
+    match table {
+        AnyTable::One(table) => match table.get(txn, key)? == Some(value) {
+            true => table.delete(txn, key),
+            false => Ok(false),
+        },
+        AnyTable::Many(table) => table.remove(txn, key, value),
+    }
+}
+
 /// `huon count`.
 pub(crate) fn count(args: &Count) -> Outcome {
+    let form = Form::hex(args.hex);
     let env = open::look(&args.target.file)?;
     let txn = env.read()?;
-    let table = open::table(&txn, &args.target)?;
+    let table = table::named(&txn, &args.target)?;
     let is_main = args.target.table.as_ref().is_none_or(|name| name.is_empty());
-    let count = if is_main { main_count(&txn)? } else { table.count(&txn)? };
+    let count = match &args.key {
+        Some(key) => table.count_of(&txn, &form.argument("key", key)?)?,
+        None if is_main => main_count(&txn)?,
+        None => table.count(&txn)?,
+    };
     let mut out = Out::new();
     match args.json {
         true => out.json(&json!({ "count": count }))?,
@@ -125,127 +208,6 @@ pub(crate) fn count(args: &Count) -> Outcome {
     }
     out.finish()?;
     Ok(Code::Fine)
-}
-
-/// `huon ls`.
-pub(crate) fn ls(args: &Ls) -> Outcome {
-    let form = Form::hex(args.hex);
-    let env = open::look(&args.target.file)?;
-    let txn = env.read()?;
-    let table = open::table(&txn, &args.target)?;
-    let range = part(&txn, table, args, form)?;
-    let limit = args.limit.unwrap_or(u64::MAX);
-    let mut out = Out::new();
-    let printed = match args.reverse {
-        true => list(&mut out, range.rev(), limit, args, form)?,
-        false => list(&mut out, range, limit, args, form)?,
-    };
-    out.finish()?;
-    if printed == 0 && args.target.table.is_none() && io::stdout().is_terminal() {
-        hint_at_tables(&txn, args)?;
-    }
-    Ok(Code::Fine)
-}
-
-/// The part of the table that the options name.
-fn part<'t>(
-    txn: &'t ReadTxn,
-    table: RawTable,
-    args: &Ls,
-    form: Form,
-) -> Result<huon::Range<'t, Bytes, Bytes>, Failure> {
-    if let Some(prefix) = &args.prefix {
-        return Ok(table.prefix(txn, &form.argument("prefix", prefix)?)?);
-    }
-    let read = |key: &Option<_>| key.as_deref().map(|key| form.argument("key", key)).transpose();
-    let (from, to) = (read(&args.from)?, read(&args.to)?);
-    if from.is_none() && to.is_none() {
-        return Ok(table.iter(txn)?);
-    }
-    let from = from.as_ref().map_or(Bound::Unbounded, Bound::Included);
-    let to = to.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-    Ok(table.range::<Vec<u8>>(txn, (from, to))?)
-}
-
-fn list<'t>(
-    out: &mut Out,
-    records: impl Iterator<Item = huon::Result<(&'t [u8], &'t [u8])>>,
-    limit: u64,
-    args: &Ls,
-    form: Form,
-) -> Result<u64, Failure> {
-    let mut printed = 0;
-    for record in records {
-        if printed == limit {
-            break;
-        }
-        let (key, value) = record?;
-        let key = form.show(key);
-        match (args.json, args.keys) {
-            (true, true) => out.json(&json!({ "key": key }))?,
-            (true, false) => out.json(&json!({ "key": key, "value": form.show(value) }))?,
-            (false, true) => out.line(key)?,
-            (false, false) => out.line(format_args!("{key}\t{}", form.show(value)))?,
-        }
-        printed += 1;
-    }
-    Ok(printed)
-}
-
-/// Somebody looks at an empty main table, while what they look for is in a named one.
-fn hint_at_tables(txn: &ReadTxn, args: &Ls) -> Result<(), Failure> {
-    let tables = txn.table_names()?.len();
-    if main_count(txn)? == 0 && tables > 0 {
-        let path = args.target.file.display();
-        eprintln!("The main table is empty; `huon tables {path}` lists {tables} more.");
-    }
-    Ok(())
-}
-
-fn is_standard(text: &OsStr) -> bool {
-    text == "-"
-}
-
-/// The value of an argument, or all of standard input.
-fn value_of(form: Form, text: &OsStr) -> Result<Vec<u8>, Failure> {
-    if !is_standard(text) {
-        return form.argument("value", text);
-    }
-    let mut value = Vec::new();
-    io::stdin().lock().read_to_end(&mut value).map_err(|e| input_failed(&e))?;
-    Ok(value)
-}
-
-/// Calls `act` with each line of standard input, without its end; errors name the line.
-fn each_line(mut act: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
-    let mut input = io::stdin().lock();
-    let mut line = Vec::new();
-    for number in 1u64.. {
-        line.clear();
-        if input.read_until(b'\n', &mut line).map_err(|e| input_failed(&e))? == 0 {
-            break;
-        }
-        let text = line.strip_suffix(b"\n").unwrap_or(&line);
-        act(text).map_err(|failure| match failure {
-            Failure::Told(Code::Usage, text) => {
-                Failure::usage(format!("line {number} of standard input: {text}"))
-            }
-            other => other,
-        })?;
-    }
-    Ok(())
-}
-
-fn input_failed(error: &io::Error) -> Failure {
-    Failure::io("cannot read standard input", error)
-}
-
-fn key_of(form: Form, text: &[u8]) -> Result<Vec<u8>, Failure> {
-    form.read(text).map_err(wrong)
-}
-
-fn wrong(why: &str) -> Failure {
-    Failure::usage(format!("{why}; nothing was changed."))
 }
 
 /// Keys that were asked for in vain.
@@ -263,12 +225,21 @@ impl Absent {
         self.count += 1;
     }
 
+    fn note_pair(&mut self, key: &[u8], value: Option<&[u8]>, form: Form) {
+        self.note(key, form);
+        if let (1, Some(value)) = (self.count, value) {
+            self.first = format!("{}\" with the value \"{}", self.first, form.show(value));
+        }
+    }
+
     fn outcome(&self, path: &std::path::Path) -> Code {
         let path = path.display();
         match self.count {
             0 => return Code::Fine,
             1 => eprintln!("huon: {path} has no key \"{}\" in this table.", self.first),
-            n => eprintln!("huon: {path} lacks {n} of these keys; the first is {}.", self.first),
+            n => {
+                eprintln!("huon: {path} lacks {n} of these keys; the first is \"{}\".", self.first)
+            }
         }
         Code::Problems
     }

@@ -4,6 +4,7 @@ use huon::{HeldBy, Holder, Stat, TableStat};
 use serde_json::{Value, json};
 
 use crate::args::Look;
+use crate::commands::info::{own_records, table_name};
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
@@ -31,6 +32,8 @@ fn as_json(stat: &Stat, form: Form) -> Value {
         json!({
             "name": form.show(&table.name),
             "order": table.order,
+            "values": table.values,
+            "value_bytes": table.value_bytes,
             "entries": table.entries,
             "depth": table.depth,
             "branch_pages": table.branch_pages,
@@ -115,12 +118,8 @@ fn print_tables(out: &mut Out, stat: &Stat, form: Form) -> Result<(), Failure> {
         "{:<20} {:<10} {:>12} {:>5} {:>8} {:>8} {:>11}",
         "table", "order", "records", "depth", "branches", "leaves", "size"
     ))?;
-    // The catalog's own records are no records of the main table to its users.
-    let named = stat.tables.len() as u64 - 1;
     for table in &stat.tables {
-        let is_main = table.name.is_empty();
-        let name = if is_main { "(main)".into() } else { form.show(&table.name) };
-        let records = if is_main { table.entries.saturating_sub(named) } else { table.entries };
+        let (name, records) = (table_name(table, form), own_records(stat, table));
         let bytes = size(table.pages() * page_bytes);
         out.line(format_args!(
             "{name:<20} {:<10} {:>12} {:>5} {:>8} {:>8} {bytes:>11}",
@@ -130,6 +129,13 @@ fn print_tables(out: &mut Out, stat: &Stat, form: Form) -> Result<(), Failure> {
             number(u64::from(table.branch_pages)),
             number(u64::from(table.leaf_pages)),
         ))?;
+        if let Some(values) = table.values {
+            let bytes = match table.value_bytes {
+                None | Some(0) => String::new(),
+                Some(bytes) => format!(", {bytes} bytes each"),
+            };
+            out.line(format_args!("  a multimap, its values in the order {values}{bytes}"))?;
+        }
     }
     Ok(())
 }

@@ -73,7 +73,7 @@ pub fn main() -> ExitCode {
     };
     match outcome {
         Ok(code) => code.into(),
-        Err(failure) => failure.report("huon-demo", &file),
+        Err(failure) => failure.report("huon-demo", &file).into(),
     }
 }
 

@@ -48,6 +48,9 @@ pub struct TableStat {
     pub order: &'static str,
     /// How the values of a key are ordered, in the same words; `None` if it has one value only.
     pub values: Option<&'static str>,
+    /// Length in bytes of each value, if it is a multimap whose values have one length: 0 until it
+    /// has the first one.
+    pub value_bytes: Option<u32>,
     /// Records, or values of all keys; for the main table, the records of named tables too.
     pub entries: u64,
     /// Levels of pages: 0 if it is empty.
@@ -68,6 +71,7 @@ impl TableStat {
             name,
             order: order_name(tree.order),
             values: tree.many.map(|many| order_name(many.order)),
+            value_bytes: tree.many.filter(|many| many.equal).map(|_| tree.fixed_bytes),
             entries: tree.entries,
             depth: tree.depth,
             branch_pages: tree.branch_pages,

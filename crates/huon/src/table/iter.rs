@@ -297,7 +297,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
 }
 
 /// The first byte string above everything that begins with `prefix`; `None` if there is none.
-fn after_prefix(prefix: &[u8]) -> Result<Option<Vec<u8>>> {
+pub(super) fn after_prefix(prefix: &[u8]) -> Result<Option<Vec<u8>>> {
     let Some(keep) = prefix.iter().rposition(|&byte| byte != 0xFF) else { return Ok(None) };
     let mut end = copied(&prefix[..=keep])?;
     end[keep] += 1;

@@ -6,7 +6,9 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::{Error, Result};
+use crate::page::OrderKind;
 use crate::table::codec::{Bytes, KeyCodec, Scratch};
+use crate::table::iter::after_prefix;
 use crate::table::pairs::{Keys, Pairs, Values};
 use crate::table::plain::encode_bound;
 use crate::table::txn::Txn;
@@ -438,6 +440,35 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
         let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
         Pairs::new(txn.seat().0, self.id, from, to)
+    }
+
+    /// The pairs whose keys begin with the bytes of `prefix`.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
+    ///     t.insert(&mut txn, name, &n)?;
+    /// }
+    /// assert_eq!(t.prefix(&txn, "a")?.count(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::TableKind`] unless keys are ordered as byte strings: elsewhere they do not lie
+    /// together.
+    pub fn prefix<'t>(self, txn: &'t impl Txn, prefix: &K::In) -> Result<Pairs<'t, K, V>> {
+        let seat = txn.seat().0;
+        if seat.tree(self.id)?.order != OrderKind::Bytes {
+            return Err(Error::TableKind);
+        }
+        let mut scratch = Scratch::default();
+        let from = K::encode(prefix, &mut scratch);
+        let end = after_prefix(from)?;
+        let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        Pairs::new(seat, self.id, Bound::Included(from), to)
     }
 
     /// Every key once, with how many values it has.

@@ -1,12 +1,10 @@
 //! The command `huon`: every command, and what its exit codes say.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Place, Run, interrupt};
+use crate::common::{Place, Run, interrupt};
 use huon::{Bytes, Durability, Env, TableDef};
 use serde_json::Value;
 

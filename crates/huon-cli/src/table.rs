@@ -1,0 +1,207 @@
+//! Tables of both kinds, seen as bytes: with one value for each key, and multimaps.
+//!
+//! 1. Whatever order a table has is the right one.
+//! 2. A name that is no table's says what it is.
+
+use std::ops::Bound;
+
+use huon::{Bytes, Error, MultiDef, Order, RawMulti, RawTable, ReadTxn, TableDef, Txn, WriteTxn};
+
+use crate::args::{Make, Target};
+use crate::fail::{Code, Failure};
+use crate::open;
+use crate::text::Form;
+
+/// A table of either kind.
+#[derive(Clone, Copy)]
+pub(crate) enum AnyTable {
+    /// A key has one value.
+    One(RawTable),
+    /// A key may have many.
+    Many(RawMulti),
+}
+
+pub(crate) type Record<'t> = huon::Result<(&'t [u8], &'t [u8])>;
+/// Records in order, from both ends.
+pub(crate) type Records<'t> = Box<dyn DoubleEndedIterator<Item = Record<'t>> + 't>;
+
+/// Which records.
+pub(crate) enum Part {
+    All,
+    Prefix(Vec<u8>),
+    Between(Bound<Vec<u8>>, Bound<Vec<u8>>),
+}
+
+/// A transaction in which tables can be opened.
+pub(crate) trait Opens: Txn {
+    fn one(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>>;
+    fn many(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>>;
+}
+
+impl Opens for ReadTxn {
+    fn one(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>> {
+        self.open(def)
+    }
+
+    fn many(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>> {
+        self.open_multi(def)
+    }
+}
+
+impl Opens for WriteTxn {
+    fn one(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>> {
+        self.open(def)
+    }
+
+    fn many(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>> {
+        self.open_multi(def)
+    }
+}
+
+/// The table of that name; the empty one is the main table's.
+pub(crate) fn find(txn: &impl Opens, name: &[u8]) -> Result<Option<AnyTable>, Failure> {
+    if name.is_empty() {
+        return Ok(txn.one(&TableDef::main())?.map(AnyTable::One));
+    }
+    match txn.one(&TableDef::named(name).ordered(Order::Stored)) {
+        Err(Error::TableKind) => {}
+        found => return Ok(found?.map(AnyTable::One)),
+    }
+    let def = MultiDef::named(name).ordered(Order::Stored).values_ordered(Order::Stored);
+    match txn.many(&def) {
+        Err(Error::TableKind) => {
+            let name = Form::Plain.show(name);
+            Err(Failure::usage(format!("\"{name}\" is a record of the main table, not a table.")))
+        }
+        found => Ok(found?.map(AnyTable::Many)),
+    }
+}
+
+/// The table that a command names, which must be there.
+pub(crate) fn named(txn: &impl Opens, target: &Target) -> Result<AnyTable, Failure> {
+    let name = open::name(target.table.as_deref())?;
+    find(txn, &name)?.ok_or_else(|| missing(&target.file, &name))
+}
+
+pub(crate) fn missing(file: &std::path::Path, name: &[u8]) -> Failure {
+    let (path, name) = (file.display(), Form::Plain.show(name));
+    let text = format!("{path} has no table \"{name}\"; `huon tables {path}` lists what it has.");
+    Failure::Told(Code::Problems, text)
+}
+
+/// The table to put into, which is made if it is not there.
+pub(crate) fn to_fill(
+    txn: &mut WriteTxn,
+    target: &Target,
+    make: &Make,
+) -> Result<AnyTable, Failure> {
+    let name = open::name(target.table.as_deref())?;
+    if name.is_empty() && (make.is_multi() || make.order.is_some()) {
+        let text = "the main table has one value for each key, ordered as bytes; name another \
+                    table with --table.";
+        return Err(Failure::usage(text));
+    }
+    let found = find(txn, &name)?;
+    match found {
+        Some(table) if name.is_empty() || !make.has_wishes() => return Ok(table),
+        Some(AnyTable::One(_)) if make.is_multi() => {
+            let name = Form::Plain.show(&name);
+            let text = format!("table \"{name}\" is there, with one value for each key.");
+            return Err(Failure::usage(text));
+        }
+        _ => {}
+    }
+    let is_multi = make.is_multi() || matches!(found, Some(AnyTable::Many(_)));
+    let made = match is_multi {
+        true => txn.create_multi(&make.multi(&name)).map(AnyTable::Many),
+        false => txn.create(&make.table(&name)).map(AnyTable::One),
+    };
+    made.map_err(|error| match error {
+        Error::TableKind => {
+            let (path, name) = (target.file.display(), Form::Plain.show(&name));
+            Failure::usage(format!(
+                "table \"{name}\" is there with another order, or other lengths of values; \
+                 `huon tables {path}` shows them."
+            ))
+        }
+        error => error.into(),
+    })
+}
+
+impl AnyTable {
+    /// How many values all keys have together.
+    pub(crate) fn count(self, txn: &impl Txn) -> huon::Result<u64> {
+        match self {
+            AnyTable::One(table) => table.count(txn),
+            AnyTable::Many(table) => table.count(txn),
+        }
+    }
+
+    /// How many values `key` has.
+    pub(crate) fn count_of(self, txn: &impl Txn, key: &[u8]) -> huon::Result<u64> {
+        match self {
+            AnyTable::One(table) => table.contains(txn, key).map(u64::from),
+            AnyTable::Many(table) => table.count_of(txn, key),
+        }
+    }
+
+    /// The values of `key`, from both ends.
+    pub(crate) fn values<'t>(
+        self,
+        txn: &'t ReadTxn,
+        key: &[u8],
+    ) -> huon::Result<Box<dyn DoubleEndedIterator<Item = huon::Result<&'t [u8]>> + 't>> {
+        Ok(match self {
+            AnyTable::One(table) => Box::new(table.get(txn, key)?.map(Ok).into_iter()),
+            AnyTable::Many(table) => Box::new(table.values(txn, key)?),
+        })
+    }
+
+    /// The records of a part, a multimap's once for each value.
+    pub(crate) fn records<'t>(self, txn: &'t ReadTxn, part: &Part) -> huon::Result<Records<'t>> {
+        Ok(match (self, part) {
+            (AnyTable::One(table), Part::All) => Box::new(table.iter(txn)?),
+            (AnyTable::One(table), Part::Prefix(prefix)) => Box::new(table.prefix(txn, prefix)?),
+            (AnyTable::One(table), Part::Between(from, to)) => {
+                Box::new(table.range::<&[u8]>(txn, (slice(from), slice(to)))?)
+            }
+            (AnyTable::Many(table), Part::All) => Box::new(table.iter(txn)?),
+            (AnyTable::Many(table), Part::Prefix(prefix)) => Box::new(table.prefix(txn, prefix)?),
+            (AnyTable::Many(table), Part::Between(from, to)) => {
+                Box::new(table.range::<&[u8]>(txn, (slice(from), slice(to)))?)
+            }
+        })
+    }
+
+    /// Every key of a part, once, with an empty value.
+    pub(crate) fn keys<'t>(self, txn: &'t ReadTxn, part: &Part) -> huon::Result<Records<'t>> {
+        if let (AnyTable::Many(table), Part::All) = (self, part) {
+            return Ok(Box::new(table.keys(txn)?.map(|key| Ok((key?.0, &[][..])))));
+        }
+        self.records(txn, part)
+    }
+}
+
+fn slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    bound.as_ref().map(Vec::as_slice)
+}
+
+/// What a table is, in words: nothing where a key has one value, and keys are ordered as bytes.
+pub(crate) fn kind(order: &str, values: Option<&str>, value_bytes: Option<u32>) -> String {
+    let mut words = Vec::new();
+    if values.is_some() {
+        words.push("multimap".to_string());
+    }
+    if order != "bytes" {
+        words.push(format!("keys: {order}"));
+    }
+    if let Some(values) = values {
+        words.push(format!("values: {values}"));
+    }
+    match value_bytes {
+        Some(0) => words.push("of one length".into()),
+        Some(bytes) => words.push(format!("{bytes} bytes each")),
+        None => {}
+    }
+    words.join(", ")
+}

@@ -1,0 +1,5 @@
+//! The commands, as somebody at a terminal meets them: what they print, and how they end.
+
+mod commands;
+mod common;
+mod multimaps;
