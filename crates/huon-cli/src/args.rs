@@ -67,6 +67,15 @@ pub(crate) enum Command {
     /// List who is reading, the oldest snapshot first
     #[command(after_help = "Examples:\n  huon readers data.huon\n  huon readers data.huon --json")]
     Readers(Look),
+    /// Show who is reading, again and again until Ctrl-C
+    #[command(after_help = WATCH_HELP)]
+    WatchReaders(WatchReaders),
+    /// Delete a table, or empty it
+    #[command(after_help = DROP_HELP)]
+    Drop(Drop),
+    /// Give a table another name
+    #[command(after_help = "Examples:\n  huon rename data.huon users people")]
+    Rename(Rename),
     /// Verify every page of the newest snapshot, and its free space
     #[command(after_help = CHECK_HELP)]
     Check(Check),
@@ -88,6 +97,9 @@ impl Command {
             Command::Info(a) | Command::Stat(a) | Command::Tables(a) | Command::Readers(a) => {
                 &a.file
             }
+            Command::WatchReaders(a) => &a.file,
+            Command::Drop(a) => &a.target.file,
+            Command::Rename(a) => &a.file,
             Command::Get(a) => &a.target.file,
             Command::Put(a) => &a.target.file,
             Command::Del(a) => &a.target.file,
@@ -349,6 +361,72 @@ pub(crate) struct Count {
     /// Print a JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const WATCH_HELP: &str = "\
+One line a reader, the oldest snapshot first: its process, the snapshot it sees,
+how far that lies behind the newest (ids are passed over now and then, so it is
+no count of commits), its age, and how much free space waits for it. On a
+terminal the screen is drawn anew; elsewhere each line begins with the time.
+
+Examples:
+  huon watch-readers data.huon
+  huon watch-readers data.huon --interval 10 >> readers.log
+  huon watch-readers data.huon --once --json";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct WatchReaders {
+    /// The environment
+    pub(crate) file: PathBuf,
+    /// Time from one round to the next
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 2.0, value_parser = interval)]
+    pub(crate) interval: f64,
+    /// One round
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Print a JSON document a round
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Seconds between two rounds.
+fn interval(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("a number of seconds from 0.1 to 86400".into()),
+    }
+}
+
+const DROP_HELP: &str = "\
+Ends with 1 if there is no such table. The main table can only be emptied; the
+named tables stay then.
+
+Examples:
+  huon drop data.huon --table users
+  huon drop data.huon --table users --empty
+  huon drop data.huon --empty";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Drop {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Delete the records and keep the table
+    #[arg(long)]
+    pub(crate) empty: bool,
+    #[command(flatten)]
+    pub(crate) writing: Writing,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Rename {
+    /// The environment
+    pub(crate) file: PathBuf,
+    /// The table
+    pub(crate) table: OsString,
+    /// Its new name
+    pub(crate) name: OsString,
+    #[command(flatten)]
+    pub(crate) writing: Writing,
 }
 
 const CHECK_HELP: &str = "\

@@ -1,10 +1,6 @@
-//! What an environment says about itself: `info`, `tables`, `readers`.
+//! What an environment says about itself: `info`, `tables`.
 
-use std::fmt::Display;
-
-use huon::{
-    Bytes, Env, EnvInfo, Error, HeldBy, ReadTxn, ReaderInfo, Recovery, Stat, TableDef, TableStat,
-};
+use huon::{Bytes, Env, EnvInfo, Error, ReadTxn, Recovery, Stat, TableDef, TableStat};
 use serde_json::{Value, json};
 
 use crate::args::Look;
@@ -12,7 +8,7 @@ use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
 use crate::table::kind;
-use crate::text::{Form, number, size, span};
+use crate::text::{Form, number, size};
 
 /// `huon info`.
 pub(crate) fn info(args: &Look) -> Outcome {
@@ -56,7 +52,10 @@ impl State {
             "key_bytes_max": info.key_bytes_max,
             "file_bytes": info.file_bytes,
             "used_bytes": info.used_bytes,
+            "lower_bytes": info.lower_bytes,
             "upper_bytes": info.upper_bytes,
+            "grow_bytes": info.grow_bytes,
+            "shrink_bytes": info.shrink_bytes,
             "newest": info.newest,
             "visible": info.visible,
             "durable": info.durable,
@@ -78,9 +77,13 @@ impl State {
         out.field("longest key", format!("{} bytes", info.key_bytes_max))?;
         out.field("file size", size(info.file_bytes))?;
         out.field("in use", format!("{} ({used}% of the file)", size(info.used_bytes)))?;
+        out.field("lower limit", size(info.lower_bytes))?;
         out.field("upper limit", size(info.upper_bytes))?;
+        out.field("grows by", growth(info.grow_bytes))?;
+        out.field("shrinks by", shrinking(info.shrink_bytes))?;
         out.field("newest snapshot", info.newest)?;
         out.field("durable snapshot", durable(info))?;
+        out.field("mode of commits", mode(info))?;
         out.field("tables", tables_text(self.tables))?;
         out.field("open elsewhere", clients(info))?;
         out.field("readers", info.readers.len())?;
@@ -95,6 +98,25 @@ impl State {
 /// This command is a client too.
 fn others(info: &EnvInfo) -> u32 {
     info.clients.saturating_sub(1)
+}
+
+fn growth(bytes: u64) -> String {
+    if bytes == 0 { "as much as its size suggests".into() } else { size(bytes) }
+}
+
+fn shrinking(bytes: u64) -> String {
+    match bytes {
+        0 => "nothing: a free end is kept".into(),
+        bytes => format!("free ends of {} or more", size(bytes)),
+    }
+}
+
+/// A mode is a choice of each program, and of each commit; the file shows what came of it.
+fn mode(info: &EnvInfo) -> &'static str {
+    match info.newest > info.durable {
+        true => "lazy: the newest ones wait for a flush",
+        false => "all of them are flushed",
+    }
 }
 
 fn tables_text(tables: Option<(usize, usize)>) -> String {
@@ -194,58 +216,4 @@ pub(crate) fn own_records(stat: &Stat, table: &TableStat) -> u64 {
 pub(crate) fn main_count(txn: &ReadTxn) -> Result<u64, Failure> {
     let Some(main) = txn.open(&TableDef::<Bytes, Bytes>::main())? else { return Ok(0) };
     Ok(main.count(txn)?.saturating_sub(txn.table_names()?.len() as u64))
-}
-
-/// `huon readers`.
-pub(crate) fn readers(args: &Look) -> Outcome {
-    let env = open::look(&args.file)?;
-    let info = env.info()?;
-    let page_bytes = u64::from(info.page_bytes);
-    let readers: Vec<(ReaderInfo, u64)> = env
-        .holders()?
-        .into_iter()
-        .filter_map(|holder| match holder.by {
-            HeldBy::Reader(reader) => Some((reader, holder.pages * page_bytes)),
-            _ => None,
-        })
-        .collect();
-    let mut out = Out::new();
-    match (args.json, readers.is_empty()) {
-        (true, _) => {
-            let readers: Vec<Value> = readers.iter().map(reader_json).collect();
-            out.json(&json!({ "newest": info.newest, "readers": readers }))?;
-        }
-        (false, true) => out.line("no readers")?,
-        (false, false) => {
-            out.line(reader_row("client", "pid", "snapshot", "lag", "age", "holds"))?;
-            for (r, held) in readers {
-                let (lag, age) = (number(r.lag), span(r.age_ms));
-                out.line(reader_row(r.client, r.pid, r.txnid, lag, age, size(held)))?;
-            }
-        }
-    }
-    out.finish()?;
-    Ok(Code::Fine)
-}
-
-fn reader_json((reader, held_bytes): &(ReaderInfo, u64)) -> Value {
-    json!({
-        "client": reader.client,
-        "pid": reader.pid,
-        "snapshot": reader.txnid,
-        "lag": reader.lag,
-        "age_ms": reader.age_ms,
-        "held_bytes": held_bytes,
-    })
-}
-
-fn reader_row(
-    client: impl Display,
-    pid: impl Display,
-    snapshot: impl Display,
-    lag: impl Display,
-    age: impl Display,
-    holds: impl Display,
-) -> String {
-    format!("{client:>7} {pid:>10} {snapshot:>20} {lag:>10} {age:>10} {holds:>12}")
 }

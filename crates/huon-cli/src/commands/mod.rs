@@ -7,8 +7,10 @@ mod info;
 mod input;
 mod list;
 mod load;
+mod readers;
 mod records;
 mod stat;
+mod tables;
 
 use crate::args::Command;
 use crate::fail::Outcome;
@@ -19,7 +21,10 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Info(args) => info::info(&args),
         Command::Stat(args) => stat::stat(&args),
         Command::Tables(args) => info::tables(&args),
-        Command::Readers(args) => info::readers(&args),
+        Command::Readers(args) => readers::readers(&args),
+        Command::WatchReaders(args) => readers::watch(&args),
+        Command::Drop(args) => tables::drop(&args),
+        Command::Rename(args) => tables::rename(&args),
         Command::Get(args) => records::get(&args),
         Command::Put(args) => records::put(&args),
         Command::Del(args) => records::del(&args),

@@ -166,7 +166,14 @@ fn stat_names_what_there_is() {
         assert!(text.contains(word), "{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(place.good(&["info", "a.huon"]).contains("4096 bytes"));
+    let info = place.good(&["info", "a.huon"]);
+    for words in ["4096 bytes", "upper limit        1.00 TiB", "free ends of 8.00 MiB", "flushed"] {
+        assert!(info.contains(words), "no \"{words}\" in {info}");
+    }
+    assert!(info.ends_with("state              closed in order\n"), "{info}");
+    let info: Value = serde_json::from_str(&place.good(&["info", "a.huon", "--json"])).unwrap();
+    assert_eq!((&info["lower_bytes"], &info["shrink_bytes"]), (&16384.into(), &(8 << 20).into()));
+    assert_eq!((&info["upper_bytes"], &info["grow_bytes"]), (&(1u64 << 40).into(), &0.into()));
 }
 
 #[test]
@@ -241,7 +248,7 @@ fn usage_errors_are_2() {
     }
     for command in ["info", "stat", "tables", "get", "put", "del", "ls", "count", "readers"]
         .iter()
-        .chain(&["check", "dump", "load", "copy"])
+        .chain(&["check", "dump", "load", "copy", "drop", "rename", "watch-readers"])
     {
         assert!(place.good(&[command, "--help"]).contains("Examples:"), "{command}");
     }

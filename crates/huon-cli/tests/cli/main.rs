@@ -3,3 +3,5 @@
 mod commands;
 mod common;
 mod multimaps;
+mod tables;
+mod watch;

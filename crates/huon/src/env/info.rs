@@ -14,7 +14,8 @@ pub struct ReaderInfo {
     pub pid: u32,
     /// The snapshot it keeps.
     pub txnid: u64,
-    /// How many commits were made since.
+    /// How far ahead the id of the newest snapshot is: by the commits since, and by the ids that
+    /// aborts, and the first write after an opening, passed over.
     pub lag: u64,
     /// For how long it has been there, in milliseconds.
     pub age_ms: u64,
@@ -74,6 +75,12 @@ pub struct EnvInfo {
     pub used_bytes: u64,
     /// Upper limit of the file's length.
     pub upper_bytes: u64,
+    /// Length below which the file never shrinks.
+    pub lower_bytes: u64,
+    /// Step in which it grows; 0: as its size suggests.
+    pub grow_bytes: u64,
+    /// A free end of at least so many bytes is given back; 0: never.
+    pub shrink_bytes: u64,
     /// Address space reserved for it by this process.
     pub map_bytes: u64,
     /// The newest committed snapshot.
@@ -132,6 +139,9 @@ impl Env {
             file_bytes: store.storage.file_bytes()?,
             used_bytes: bytes(meta.used),
             upper_bytes: bytes(meta.geometry.upper),
+            lower_bytes: bytes(meta.geometry.lower),
+            grow_bytes: bytes(meta.geometry.grow),
+            shrink_bytes: bytes(meta.geometry.shrink),
             map_bytes: store.storage.map().bytes(),
             newest: mark.txnid(),
             visible: board.published().txnid(),
