@@ -460,7 +460,7 @@ pub(crate) struct Check {
 const DUMP_HELP: &str = "\
 Examples:
   huon dump data.huon > data.txt
-  huon dump data.huon --print data.txt
+  huon dump data.huon --print data.txt --force
   huon dump data.huon --table users | mdb_load -s users lmdb-directory
   huon dump --rescue damaged.huon | huon load fresh.huon";
 
@@ -471,6 +471,9 @@ pub(crate) struct Dump {
     /// Where to write; `-` is standard output
     #[arg(default_value = "-")]
     pub(crate) output: PathBuf,
+    /// Replace the output file if it exists, when the dump is whole
+    #[arg(short, long)]
+    pub(crate) force: bool,
     /// Only this table; the empty name is the unnamed main table
     #[arg(short, long, value_name = "NAME")]
     pub(crate) table: Option<OsString>,
@@ -496,7 +499,8 @@ whatever ends it early, what was committed is there.
 Examples:
   huon load data.huon data.txt
   mdb_dump -a lmdb-directory | huon load data.huon
-  mdb_dump lmdb-directory | huon load data.huon --table users";
+  mdb_dump lmdb-directory | huon load data.huon --table users
+  paste -d '\\n' keys values | huon load data.huon --pairs";
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Load {
@@ -511,13 +515,19 @@ pub(crate) struct Load {
     /// Keep the values of keys that are there already
     #[arg(short, long)]
     pub(crate) keep: bool,
+    /// Read plain lines, a key and its value in turn, instead of a dump
+    #[arg(long)]
+    pub(crate) pairs: bool,
+    /// Empty the table first, in a commit of its own
+    #[arg(long, requires = "table")]
+    pub(crate) empty: bool,
     #[command(flatten)]
     pub(crate) writing: Writing,
 }
 
 const COPY_HELP: &str = "\
 The copy appears under its name when it is whole and flushed. An existing file
-is never overwritten.
+is never overwritten, and only replaced as a whole with --force.
 
 Examples:
   huon copy data.huon backup.huon
@@ -533,4 +543,7 @@ pub(crate) struct Copy {
     /// Rebuild every table without gaps
     #[arg(short, long)]
     pub(crate) compact: bool,
+    /// Replace the new file if it exists and nobody has it open
+    #[arg(short, long)]
+    pub(crate) force: bool,
 }

@@ -9,6 +9,7 @@
 mod args;
 mod commands;
 pub mod demo;
+mod draft;
 mod fail;
 mod open;
 mod out;

@@ -1,11 +1,14 @@
 //! A snapshot as a file of its own: `copy`.
 
+use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
+use std::path::Path;
 
-use huon::{CopyOptions, Error, Progress};
+use huon::{CopyOptions, Env, Error, Progress};
 
 use crate::args::Copy;
+use crate::draft;
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::progress::Bar;
@@ -31,12 +34,23 @@ pub(crate) fn copy(args: &Copy) -> Outcome {
         let copied = env.copy_to_writer(&mut out, &mut options);
         out.flush()?;
         copied
+    } else if args.force {
+        let draft = draft::of(&args.target);
+        let copied = env.copy_to(&draft, &mut options);
+        drop(bar);
+        let Ok(_) = copied else { return ended(copied.map(drop), args, &stop) };
+        return replace(&draft, &args.target);
     } else {
         env.copy_to(&args.target, &mut options)
     };
     drop(bar);
+    ended(copied.map(drop), args, &stop)
+}
+
+/// What the end of a copy means.
+fn ended(copied: huon::Result<()>, args: &Copy, stop: &Stop) -> Outcome {
     match copied {
-        Ok(_) => Ok(Code::Fine),
+        Ok(()) => Ok(Code::Fine),
         Err(_) if stop.is_asked() => {
             let text = "interrupted; no copy was left behind.";
             Err(Failure::Told(Code::Interrupted, text.into()))
@@ -44,8 +58,39 @@ pub(crate) fn copy(args: &Copy) -> Outcome {
         // What is there is not to be lost.
         Err(Error::Io(e)) if e.source.kind() == io::ErrorKind::AlreadyExists => {
             let target = args.target.display();
-            Err(Failure::usage(format!("{target} exists already; choose another name.")))
+            Err(Failure::usage(format!("{target} exists already; choose another name, or add -f.")))
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Puts a copy in the place of another file, unless that is an environment that is in use.
+fn replace(draft: &Path, target: &Path) -> Outcome {
+    let replaced = refuse_open(target).and_then(|()| {
+        // It belongs to what was there, as do the commits that it may hold.
+        let mut lock = target.as_os_str().to_owned();
+        lock.push("-lock");
+        match fs::remove_file(&lock) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => draft::put(draft, target),
+        }
+        .map_err(|e| Failure::io(&format!("cannot replace {}", target.display()), &e))
+    });
+    if replaced.is_err() {
+        // The failure that is reported says more than this one could.
+        let _ = fs::remove_file(draft);
+    }
+    replaced.map(|()| Code::Fine)
+}
+
+fn refuse_open(target: &Path) -> Result<(), Failure> {
+    match Env::options().read_only(true).create(false).exclusive(true).open(target) {
+        Err(Error::Busy(_)) => {
+            let target = target.display();
+            let text =
+                format!("{target} is open elsewhere; close it there, or choose another name.");
+            Err(Failure::Told(Code::Busy, text))
+        }
+        _ => Ok(()),
     }
 }

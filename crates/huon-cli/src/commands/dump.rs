@@ -8,6 +8,7 @@ use std::path::Path;
 use huon::{DumpOptions, DumpReport, Progress};
 
 use crate::args::Dump;
+use crate::draft;
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::progress::Bar;
@@ -34,7 +35,7 @@ pub(crate) fn dump(args: &Dump) -> Outcome {
     let write = |out: &mut dyn Write| env.dump(out, &mut options).map_err(Failure::from);
     let dumped = match args.output.as_os_str() == "-" {
         true => to_standard_output(write),
-        false => to_file(&args.output, write),
+        false => to_file(&args.output, args.force, write),
     };
     drop(bar);
     match dumped {
@@ -55,23 +56,39 @@ fn to_standard_output(write: impl FnOnce(&mut dyn Write) -> Dumped) -> Dumped {
     Ok(report)
 }
 
-/// A file of that name is made, and only kept if the dump in it is whole.
-fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> Dumped) -> Dumped {
+/// A file of that name is made, and only kept if the dump in it is whole. With `force` it is
+/// written under another name, and takes the place of what is there.
+fn to_file(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Dumped) -> Dumped {
     let failed = |e: io::Error| match e.kind() {
         io::ErrorKind::AlreadyExists => {
-            Failure::usage(format!("{} exists already; choose another name.", path.display()))
+            let path = path.display();
+            Failure::usage(format!("{path} exists already; choose another name, or add -f."))
         }
         _ => Failure::io(&format!("cannot write {}", path.display()), &e),
     };
-    let file: File = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
+    // What is no file, a terminal or a pipe, is written to as it is.
+    let is_special = path.metadata().is_ok_and(|stat| !stat.is_file() && !stat.is_dir());
+    let draft = if force && !is_special { draft::of(path) } else { path.to_owned() };
+    let file: File = OpenOptions::new()
+        .write(true)
+        .create(!is_special)
+        .create_new(!is_special)
+        .open(&draft)
+        .map_err(failed)?;
     let mut out = BufWriter::with_capacity(64 << 10, &file);
     let dumped = write(&mut out).and_then(|report| {
-        out.flush().and_then(|()| file.sync_all()).map_err(failed)?;
+        out.flush().map_err(failed)?;
+        if !is_special {
+            file.sync_all().map_err(failed)?;
+        }
+        if draft != path {
+            draft::put(&draft, path).map_err(failed)?;
+        }
         Ok(report)
     });
-    if dumped.is_err() {
+    if dumped.is_err() && !is_special {
         // The failure that is reported says more than this one could.
-        let _ = std::fs::remove_file(path);
+        let _ = std::fs::remove_file(&draft);
     }
     dumped
 }

@@ -7,13 +7,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use huon::{Error, LoadOptions, LoadReport, Progress};
+use huon::{Env, Error, LoadOptions, LoadReport, Progress};
 
 use crate::args::Load;
+use crate::commands::pairs::Pairs;
+use crate::commands::tables::clear_main;
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::progress::Bar;
 use crate::stop::Stop;
+use crate::table::{self, AnyTable};
 use crate::text::number;
 
 /// `huon load`.
@@ -21,6 +24,13 @@ pub(crate) fn load(args: &Load) -> Outcome {
     let stop = Stop::on_signals()?;
     let (reader, total) = input(args)?;
     let env = open::change(&args.file, &args.writing, true)?;
+    if args.empty {
+        empty(&env, args)?;
+    }
+    let reader = match args.pairs {
+        true => Box::new(Pairs::new(reader, &header(&env, args)?)),
+        false => reader,
+    };
     let mut input = StoppableInput::start(reader, stop.clone());
     let bar = Bar::bytes("loading");
     let mut report = |now: &Progress| {
@@ -43,12 +53,39 @@ pub(crate) fn load(args: &Load) -> Outcome {
             Ok(Code::Fine)
         }
         Err(Error::Input(wrong)) => {
-            let (name, line, what) = (input_name(args), wrong.line, wrong.what);
+            let before = if args.pairs { HEADER_LINES } else { 0 };
+            let line = wrong.line.saturating_sub(before);
+            let (name, what) = (input_name(args), wrong.what);
             let text = format!("{name}, line {line}: {what}; what comes before it is committed.");
             Err(Failure::usage(text))
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Empties the table, if it is there.
+fn empty(env: &Env, args: &Load) -> Result<(), Failure> {
+    let name = open::name(args.table.as_deref())?;
+    let mut txn = env.write()?;
+    match table::find(&txn, &name)? {
+        None => return Ok(()),
+        Some(AnyTable::One(table)) if name.is_empty() => clear_main(&mut txn, table)?,
+        Some(AnyTable::One(table)) => table.clear(&mut txn)?,
+        Some(AnyTable::Many(table)) => table.clear(&mut txn)?,
+    }
+    txn.commit()?;
+    Ok(())
+}
+
+/// Lines of [`header`].
+const HEADER_LINES: u64 = 5;
+
+/// What a dump would say before records of the table that is loaded.
+fn header(env: &Env, args: &Load) -> Result<String, Failure> {
+    let name = open::name(args.table.as_deref())?;
+    let table = table::find(&env.read()?, &name)?;
+    let duplicates = u8::from(matches!(table, Some(AnyTable::Many(_))));
+    Ok(format!("VERSION=3\nformat=print\ntype=btree\nduplicates={duplicates}\nHEADER=END\n"))
 }
 
 fn input_name(args: &Load) -> String {

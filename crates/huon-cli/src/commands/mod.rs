@@ -7,6 +7,7 @@ mod info;
 mod input;
 mod list;
 mod load;
+mod pairs;
 mod readers;
 mod records;
 mod stat;

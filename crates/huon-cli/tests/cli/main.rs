@@ -3,5 +3,6 @@
 mod commands;
 mod common;
 mod multimaps;
+mod replacing;
 mod tables;
 mod watch;
