@@ -14,7 +14,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use huon::{Bytes, Durability, Env, Error, Order, RawTable, ReadTxn, Recovery, TableDef, WriteTxn};
+use huon::{
+    Bytes, Durability, Env, Error, MultiDef, Order, RawMulti, RawTable, ReadTxn, Recovery,
+    TableDef, WriteTxn,
+};
 
 #[path = "golden/format.rs"]
 mod format;
@@ -37,6 +40,19 @@ const TABLES: [(&str, &str); 8] = [
     ("native4", "native4"),
     ("native8", "native8"),
     ("reversed", "reversed"),
+];
+
+/// The names of the multimaps, and what FORMAT.md calls the orders of their keys and values. Where
+/// all values have one length, the name ends with it.
+const MULTIS: [(&str, &str, &str); 8] = [
+    ("m-any", "bytes", "bytes"),
+    ("m-custom", "bytes", "custom"),
+    ("m-empty-9", "bytes", "bytes"),
+    ("m-hash-20", "reversed", "bytes"),
+    ("m-native-4", "bytes", "native4"),
+    ("m-native-8", "native4", "native8"),
+    ("m-reversed", "bytes", "reversed"),
+    ("m-reversed-6", "custom", "reversed"),
 ];
 
 fn crate_file(path: &str) -> PathBuf {
@@ -106,40 +122,104 @@ fn descending(a: &[u8], b: &[u8]) -> Ordering {
     b.cmp(a)
 }
 
-fn sort(order: &str, records: &mut Records) {
-    records.sort_by(|(a, _), (b, _)| match order {
+fn compare(order: &str, a: &[u8], b: &[u8]) -> Ordering {
+    match order {
         "bytes" => a.cmp(b),
         "custom" => descending(a, b),
         _ => a.iter().rev().cmp(b.iter().rev()),
-    });
+    }
 }
 
-/// Every table of the finished file, by name, with its records in order.
+/// How many pairs each multimap gets at first.
+fn first_pairs(multi: &str) -> u64 {
+    match multi {
+        "m-empty-9" => 0,
+        "m-hash-20" => 90,
+        _ => 140,
+    }
+}
+
+/// The length of each value of a multimap, where all have one.
+fn one_length(multi: &str) -> Option<u32> {
+    multi.rsplit_once('-').and_then(|(_, bytes)| bytes.parse().ok())
+}
+
+/// Pair `n` of a multimap. Most pairs are of one key, some of one with a few values, and some keys
+/// have a single one.
+fn pair(multi: &str, n: u64, version: u64) -> (Vec<u8>, Vec<u8>) {
+    let of = match n {
+        0..5 => n,
+        5..14 => 5,
+        _ => 6,
+    };
+    let key = match multi {
+        "m-native-8" => (of as u32).wrapping_mul(2_654_435_761).to_le_bytes().to_vec(),
+        _ => format!("{of}-of-{multi}").into_bytes(),
+    };
+    let n = n + 1000 * (version - 1);
+    let mixed = n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let value = match multi {
+        "m-native-4" => (n as u32).wrapping_mul(2_654_435_761).to_le_bytes().to_vec(),
+        "m-native-8" => mixed.to_le_bytes().to_vec(),
+        _ => match one_length(multi) {
+            // The first ones begin alike, and end alike.
+            Some(bytes) => {
+                let number = format!("{n:05}");
+                let fill = "=".repeat(bytes as usize - number.len());
+                if n.is_multiple_of(2) { fill + &number } else { number + &fill }.into_bytes()
+            }
+            None if n == 7 => vec![],
+            None => format!("{n}/{}/{n}", "v".repeat(mixed as usize % 17)).into_bytes(),
+        },
+    };
+    (key, value)
+}
+
+/// Every table and multimap of the finished file, by name, with its records in order.
 fn expected() -> BTreeMap<Vec<u8>, Records> {
-    let all = TABLES.into_iter().chain([("", "bytes")]);
-    all.map(|(table, order)| {
-        let kept = (0..first_count(table)).filter(|&n| fate(n) != Fate::Deleted);
-        let version = |n| if fate(n) == Fate::Rewritten { 2 } else { 1 };
-        let mut records = kept.map(|n| (key(table, n), value(table, n, version(n)))).collect();
-        sort(order, &mut records);
-        (table.as_bytes().to_vec(), records)
-    })
-    .collect()
+    let kept = |count: u64| (0..count).filter(|&n| fate(n) != Fate::Deleted);
+    let version = |n| if fate(n) == Fate::Rewritten { 2 } else { 1 };
+    let mut all = BTreeMap::new();
+    for (table, order) in TABLES.into_iter().chain([("", "bytes")]) {
+        let records =
+            kept(first_count(table)).map(|n| (key(table, n), value(table, n, version(n))));
+        let mut records: Records = records.collect();
+        records.sort_by(|(a, _), (b, _)| compare(order, a, b));
+        all.insert(table.as_bytes().to_vec(), records);
+    }
+    for (multi, keys, values) in MULTIS {
+        let pairs = kept(first_pairs(multi)).map(|n| pair(multi, n, version(n)));
+        let mut pairs: Records = pairs.collect();
+        pairs.sort_by(|a, b| compare(keys, &a.0, &b.0).then(compare(values, &a.1, &b.1)));
+        all.insert(multi.as_bytes().to_vec(), pairs);
+    }
+    all
 }
 
 // ---- the file
 
-fn def(table: &'static str, order: &str) -> TableDef<Bytes, Bytes> {
-    let order = match order {
+fn order(name: &str) -> Order {
+    match name {
         "reversed" => Order::Reversed,
         "native4" => Order::NativeU32,
         "native8" => Order::NativeU64,
         "custom" => Order::Custom(Arc::new(descending)),
         _ => Order::Bytes,
-    };
+    }
+}
+
+fn def(table: &'static str, keys: &str) -> TableDef<Bytes, Bytes> {
     match table {
         "" => TableDef::main(),
-        name => TableDef::new(name).ordered(order),
+        name => TableDef::new(name).ordered(order(keys)),
+    }
+}
+
+fn multi_def(multi: &'static str, keys: &str, values: &str) -> MultiDef<Bytes, Bytes> {
+    let def = MultiDef::new(multi).ordered(order(keys)).values_ordered(order(values));
+    match one_length(multi) {
+        Some(bytes) => def.values_of_bytes(bytes),
+        None => def,
     }
 }
 
@@ -151,7 +231,7 @@ fn scrambled(count: u64) -> impl Iterator<Item = u64> {
 /// Makes the file. Later versions may make another one, but must read the golden one.
 fn make(path: &Path) {
     let mut options = Env::options();
-    options.page_bytes(PAGE_BYTES).upper_bytes(256 << 10).grow_bytes(4096).shrink_bytes(0);
+    options.page_bytes(PAGE_BYTES).upper_bytes(512 << 10).grow_bytes(4096).shrink_bytes(0);
     let env = options.open(path).unwrap();
     let all: Vec<(&str, TableDef<Bytes, Bytes>)> =
         TABLES.into_iter().chain([("", "bytes")]).map(|(t, order)| (t, def(t, order))).collect();
@@ -164,6 +244,7 @@ fn make(path: &Path) {
             table.put(&mut txn, &key(name, n), &value(name, n, 1)).unwrap();
         }
     }
+    let multis = make_multis(&mut txn);
     let main = tables[TABLES.len()].1;
     let passing = |n: u64| format!("passing-{n:02}").into_bytes();
     for n in 0..PASSING {
@@ -188,6 +269,17 @@ fn make(path: &Path) {
             }
         }
     }
+    for (multi, table) in multis {
+        let first = |n| pair(multi, n, 1);
+        let changed = (0..first_pairs(multi)).filter(|&n| fate(n) != Fate::Stays);
+        for n in changed {
+            let ((key, old), (_, new)) = (first(n), pair(multi, n, 2));
+            change(&|txn| table.remove(txn, &key, &old));
+            if fate(n) == Fate::Rewritten {
+                change(&|txn| table.insert(txn, &key, &new));
+            }
+        }
+    }
     (0..PASSING).for_each(|n| change(&|txn| main.delete(txn, &passing(n))));
     drop(first);
     // What is born and freed since the durable snapshot is free for all.
@@ -197,6 +289,20 @@ fn make(path: &Path) {
     main.put(&mut txn, &passing(0), b"by").unwrap();
     main.delete(&mut txn, &passing(0)).unwrap();
     txn.commit().unwrap();
+}
+
+fn make_multis(txn: &mut WriteTxn) -> Vec<(&'static str, RawMulti)> {
+    MULTIS
+        .into_iter()
+        .map(|(multi, keys, values)| {
+            let table = txn.create_multi(&multi_def(multi, keys, values)).unwrap();
+            for n in scrambled(first_pairs(multi)) {
+                let (key, value) = pair(multi, n, 1);
+                assert!(table.insert(txn, &key, &value).unwrap());
+            }
+            (multi, table)
+        })
+        .collect()
 }
 
 // ---- what is compared
@@ -221,6 +327,21 @@ fn engine_reads(txn: &ReadTxn, table: &'static str, order: &str) -> Records {
     records
 }
 
+fn engine_reads_pairs(txn: &ReadTxn, multi: &'static str, keys: &str, values: &str) -> Records {
+    let table = txn.open_multi(&multi_def(multi, keys, values)).unwrap().expect("it is there");
+    let owned = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
+    let pairs: Records = table.iter(txn).unwrap().map(|pair| owned(pair.unwrap())).collect();
+    let back = table.iter(txn).unwrap().rev().map(|pair| owned(pair.unwrap()));
+    let mut back: Records = back.collect();
+    back.reverse();
+    assert_eq!(back, pairs);
+    for (key, value) in &pairs {
+        assert!(table.contains(txn, key, value).unwrap());
+    }
+    assert_eq!(table.count(txn).unwrap(), pairs.len() as u64);
+    pairs
+}
+
 /// The engine's view of the file: opened as after a crash, since it comes without a lock file.
 fn assert_engine_reads(path: &Path) {
     let env = Env::options().open(path).unwrap();
@@ -230,7 +351,13 @@ fn assert_engine_reads(path: &Path) {
         for (table, order) in TABLES.into_iter().chain([("", "bytes")]) {
             assert!(engine_reads(&txn, table, order) == expected()[table.as_bytes()], "{table}");
         }
-        let names: Vec<_> = TABLES.iter().map(|(name, _)| name.as_bytes().to_vec()).collect();
+        for (multi, keys, values) in MULTIS {
+            let pairs = engine_reads_pairs(&txn, multi, keys, values);
+            assert!(pairs == expected()[multi.as_bytes()], "{multi}");
+        }
+        let names = TABLES.iter().map(|table| table.0).chain(MULTIS.iter().map(|multi| multi.0));
+        let mut names: Vec<_> = names.map(|name| name.as_bytes().to_vec()).collect();
+        names.sort();
         assert_eq!(txn.table_names().unwrap(), names);
         let report = env.check().unwrap();
         assert!(report.is_clean(), "round {round}: {:#?}", report.problems);
@@ -240,6 +367,14 @@ fn assert_engine_reads(path: &Path) {
         table.put(&mut txn, b"new", &[1; 2000]).unwrap();
         txn.commit().unwrap();
         env.update(|txn| table.delete(txn, b"new")).unwrap();
+        for (multi, keys, values) in MULTIS {
+            let (key, value) = pair(multi, 20, 3);
+            let edited: huon::Result<bool> = env.update(|txn| {
+                let table = txn.create_multi(&multi_def(multi, keys, values))?;
+                Ok(table.insert(txn, &key, &value)? && table.remove(txn, &key, &value)?)
+            });
+            assert!(edited.unwrap(), "{multi}");
+        }
     }
 }
 
@@ -248,12 +383,28 @@ fn assert_reader_reads(found: &Found) {
         let name = String::from_utf8(table.clone()).unwrap();
         assert!(found.tables[&table] == records, "`{name}` reads differently by the document");
     }
-    assert_eq!(found.tables.len(), TABLES.len() + 1);
+    assert_eq!(found.tables.len(), TABLES.len() + 1 + MULTIS.len());
     for (table, order) in TABLES {
         assert_eq!(found.orders[table.as_bytes()], order);
     }
-    let pages = ["branch", "leaf", "chunk", "run pages", "separators with a prefix"];
-    let cells = ["inline", "run", "table"];
+    assert_eq!(found.values.len(), MULTIS.len());
+    for (multi, keys, values) in MULTIS {
+        assert_eq!(found.orders[multi.as_bytes()], keys);
+        let wanted = (values.to_string(), one_length(multi).unwrap_or(0).into());
+        assert_eq!(found.values[multi.as_bytes()], wanted, "{multi}");
+    }
+    let pages = ["branch", "leaf", "fixed", "chunk", "run pages", "separators with a prefix"];
+    let cells = [
+        "inline",
+        "run",
+        "table",
+        "duplicate-set",
+        "sets of one length",
+        "sets of any length",
+        "duplicate-tree",
+        "trees of values with branches",
+        "values in slotted leaves",
+    ];
     let items = ["chains", "free items", "items of pages", "items of runs"];
     for kind in pages.iter().chain(&cells).chain(&items).chain(&["one-flush", "two-flush"]) {
         assert!(found.kinds.get(*kind).is_some_and(|count| *count > 0), "no {kind} in the file");
@@ -276,7 +427,7 @@ fn the_golden_file_stays_readable() {
 #[test]
 fn the_document_describes_the_golden_file() {
     let bytes = fs::read(crate_file("tests/golden/v1.huon")).unwrap();
-    assert!(bytes.len() <= 200 << 10, "{} bytes", bytes.len());
+    assert!(bytes.len() <= 300 << 10, "{} bytes", bytes.len());
     assert_reader_reads(&reader::read(&format(), &bytes));
 }
 

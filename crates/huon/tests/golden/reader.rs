@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::format::Format;
 
-/// Records in the order in which they lie in the tree: key and value.
+/// Records in the order in which they lie in the tree: key and value. Of a multimap: the pairs.
 pub(crate) type Records = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// What a file holds.
@@ -17,6 +17,8 @@ pub(crate) struct Found {
     /// By name; the main table's is empty. Its own records only.
     pub(crate) tables: BTreeMap<Vec<u8>, Records>,
     pub(crate) orders: BTreeMap<Vec<u8>, String>,
+    /// Of multimaps: the order of values, and the length of each or 0.
+    pub(crate) values: BTreeMap<Vec<u8>, (String, u64)>,
     /// How often each kind of page, cell, item and meta occurs.
     pub(crate) kinds: BTreeMap<String, usize>,
     pub(crate) depth_max: u64,
@@ -76,6 +78,22 @@ struct Reader<'f> {
     found: Found,
 }
 
+/// What pages of a tree are read with.
+struct TreeOf<'n> {
+    table: &'n [u8],
+    /// The order of its keys.
+    order: String,
+    /// Length of each key of a tree of values, or each value of a multimap; 0: any.
+    fixed_bytes: u64,
+    /// Of a multimap: the order of its values.
+    values: Option<String>,
+    /// Of a tree of values: the key that they belong to.
+    key: Option<Vec<u8>>,
+}
+
+/// The record of a named table, its name, and the birth of the page that it lies on.
+type Table = (Vec<u8>, Vec<u8>, u64);
+
 impl<'f> Reader<'f> {
     fn count(&mut self, kind: &str, more: usize) {
         *self.found.kinds.entry(kind.to_string()).or_default() += more;
@@ -103,22 +121,17 @@ impl<'f> Reader<'f> {
     fn tree(&mut self, name: &[u8], record: &[u8], above: u64) {
         let get = |field| self.format.get(record, "tree record", field);
         let order = self.format.name("orders", get("order")).to_string();
-        let before = self.found.kinds.clone();
         self.found.tables.insert(name.to_vec(), Vec::new());
-        self.found.orders.insert(name.to_vec(), order);
-        self.found.depth_max = self.found.depth_max.max(get("depth"));
-        assert!(get("changed") <= above, "a tree from the future");
-        let mut tables = Vec::new();
-        if get("depth") > 0 {
-            let root = (get("root_pgno"), get("root_birth"));
-            self.node(name, root, get("depth") - 1, above, &mut tables);
+        self.found.orders.insert(name.to_vec(), order.clone());
+        let fixed_bytes = get("fixed_bytes");
+        let values = self.order_of_values(get("flags"), fixed_bytes);
+        if let Some(values) = &values {
+            assert!(!name.is_empty(), "the main table is no multimap");
+            self.found.values.insert(name.to_vec(), (values.clone(), fixed_bytes));
         }
-        let grown = |kind: &str| {
-            let count = |kinds: &BTreeMap<String, usize>| kinds.get(kind).copied().unwrap_or(0);
-            (count(&self.found.kinds) - count(&before)) as u64
-        };
-        let counted = [grown("branch"), grown("leaf"), grown("run pages")];
-        assert_eq!(counted, ["branch_pages", "leaf_pages", "run_pages"].map(get));
+        let of = TreeOf { table: name, order, fixed_bytes, values, key: None };
+        let mut tables = Vec::new();
+        self.pages_of(&of, record, above, &mut tables);
         let records = (self.found.tables[name].len() + tables.len()) as u64;
         assert_eq!(get("entries"), records);
         for (name, record, birth) in tables {
@@ -126,46 +139,179 @@ impl<'f> Reader<'f> {
         }
     }
 
+    /// How the values of a multimap compare, by the flags of its record.
+    fn order_of_values(&self, flags: u64, fixed_bytes: u64) -> Option<String> {
+        let flag = |name| self.format.number("multimaps", name);
+        if flags == 0 {
+            assert_eq!(fixed_bytes, 0, "one length of values in a table that is no multimap");
+            return None;
+        }
+        let order = flags / flag("values");
+        let equal = flags & flag("equal");
+        assert_eq!(flags, flag("many") + equal + order * flag("values"), "flags of a multimap");
+        assert!(equal != 0 || fixed_bytes == 0, "one length, and values of any");
+        Some(self.format.name("orders", order).to_string())
+    }
+
+    /// The pages of a tree, which its record counts.
+    fn pages_of(&mut self, of: &TreeOf<'_>, record: &[u8], above: u64, tables: &mut Vec<Table>) {
+        let get = |field| self.format.get(record, "tree record", field);
+        let before = self.found.kinds.clone();
+        self.found.depth_max = self.found.depth_max.max(get("depth"));
+        assert!(get("changed") <= above, "a tree from the future");
+        if get("depth") > 0 {
+            let root = (get("root_pgno"), get("root_birth"));
+            self.node(of, root, get("depth") - 1, above, tables);
+        }
+        let grown = |kind: &str| {
+            let count = |kinds: &BTreeMap<String, usize>| kinds.get(kind).copied().unwrap_or(0);
+            (count(&self.found.kinds) - count(&before)) as u64
+        };
+        let counted = [grown("branch"), grown("leaf") + grown("fixed"), grown("run pages")];
+        assert_eq!(counted, ["branch_pages", "leaf_pages", "run_pages"].map(get));
+    }
+
     fn node(
         &mut self,
-        table: &[u8],
+        of: &TreeOf<'_>,
         (pgno, birth): (u64, u64),
         level: u64,
         above: u64,
-        tables: &mut Vec<(Vec<u8>, Vec<u8>, u64)>,
+        tables: &mut Vec<Table>,
     ) {
         assert!(birth <= above, "page {pgno} is younger than what points to it");
-        let kind = if level == 0 { "leaf" } else { "branch" };
+        let kind = match (level, &of.key) {
+            (0, Some(_)) if of.fixed_bytes != 0 => "fixed",
+            (0, _) => "leaf",
+            _ => "branch",
+        };
         let page = self.page(pgno, birth, kind, level);
         let count = self.format.get(page, "page header", "count") as usize;
         let header = self.format.block_bytes("page header");
-        if level > 0 {
-            let pointers = header + self.format.block_bytes("branch slot") * count;
-            let pointer_bytes = self.format.block_bytes("pointer");
-            self.separators(page, count);
-            for pointer in page[pointers..].chunks(pointer_bytes).take(count) {
-                let get = |name| self.format.get(pointer, "pointer", name);
-                self.node(table, (get("pgno"), get("birth")), level - 1, birth, tables);
+        match kind {
+            "fixed" => self.fixed_leaf(of, page, count),
+            "leaf" => {
+                let slots = page[header..].chunks(self.format.block_bytes("leaf slot"));
+                slots.take(count).for_each(|slot| self.slot(of, page, slot, birth, tables));
             }
-            return;
-        }
-        let slots = page[header..].chunks(self.format.block_bytes("leaf slot"));
-        for slot in slots.take(count) {
-            let (key, kind, payload) = self.cell(page, slot);
-            self.head(table, page, slot, key);
-            self.count(&kind, 1);
-            let value = match kind.as_str() {
-                "inline" => payload.to_vec(),
-                "run" => self.run(payload),
-                "table" => {
-                    assert!(table.is_empty(), "a table in a named table");
-                    tables.push((key.to_vec(), payload.to_vec(), birth));
-                    continue;
+            _ => {
+                let pointers = header + self.format.block_bytes("branch slot") * count;
+                let pointer_bytes = self.format.block_bytes("pointer");
+                self.separators(page, count);
+                for pointer in page[pointers..].chunks(pointer_bytes).take(count) {
+                    let get = |name| self.format.get(pointer, "pointer", name);
+                    self.node(of, (get("pgno"), get("birth")), level - 1, birth, tables);
                 }
-                kind => panic!("a cell of kind {kind}"),
-            };
-            let records = self.found.tables.get_mut(table).unwrap();
-            records.push((key.to_vec(), value));
+            }
+        }
+    }
+
+    /// A record of a leaf born with `birth`.
+    fn slot(
+        &mut self,
+        of: &TreeOf<'_>,
+        page: &'f [u8],
+        slot: &[u8],
+        birth: u64,
+        tables: &mut Vec<Table>,
+    ) {
+        let (key, kind, payload) = self.cell(page, slot);
+        self.head(&of.order, page, slot, key);
+        self.count(&kind, 1);
+        if let Some(owner) = &of.key {
+            assert!(kind == "inline" && payload.is_empty(), "a value of a value");
+            self.count("values in slotted leaves", 1);
+            return self.record(of, owner, key.to_vec());
+        }
+        if of.values.is_some() {
+            return self.values(of, key, &kind, payload, birth);
+        }
+        match kind.as_str() {
+            "inline" => self.record(of, key, payload.to_vec()),
+            "run" => {
+                let value = self.run(payload);
+                self.record(of, key, value);
+            }
+            "table" => {
+                assert!(of.table.is_empty(), "a table in a named table");
+                tables.push((key.to_vec(), payload.to_vec(), birth));
+            }
+            kind => panic!("a cell of kind {kind}"),
+        }
+    }
+
+    fn record(&mut self, of: &TreeOf<'_>, key: &[u8], value: Vec<u8>) {
+        let fixed = of.fixed_bytes == 0 || of.fixed_bytes == value.len() as u64;
+        assert!(fixed, "a value of another length");
+        self.found.tables.get_mut(of.table).unwrap().push((key.to_vec(), value));
+    }
+
+    /// What the cell of a multimap's key holds.
+    fn values(&mut self, of: &TreeOf<'_>, key: &[u8], kind: &str, payload: &'f [u8], birth: u64) {
+        let tree_bytes = self.format.block_bytes("tree record");
+        if kind == "duplicate-tree" {
+            return self.tree_of_values(of, key, payload, birth);
+        }
+        let beside = self.format.block_bytes("leaf slot") + self.format.block_bytes("leaf cell");
+        let cell_bytes = beside + key.len() + payload.len();
+        let half = (self.page_bytes - self.format.block_bytes("page header")) / 2;
+        assert!(cell_bytes <= half || payload.len() <= tree_bytes, "a cell that is too large");
+        match kind {
+            "inline" => self.record(of, key, payload.to_vec()),
+            "duplicate-set" => {
+                let values = self.set(payload, of.fixed_bytes as usize);
+                assert!(values.len() >= 2, "a set of less than two values");
+                values.into_iter().for_each(|value| self.record(of, key, value));
+            }
+            kind => panic!("a cell of kind {kind} in a multimap"),
+        }
+    }
+
+    fn set(&mut self, payload: &[u8], fixed_bytes: usize) -> Vec<Vec<u8>> {
+        if fixed_bytes != 0 {
+            assert_eq!(payload.len() % fixed_bytes, 0, "a set of values");
+            self.count("sets of one length", 1);
+            return payload.chunks(fixed_bytes).map(<[u8]>::to_vec).collect();
+        }
+        self.count("sets of any length", 1);
+        let count = self.format.get(payload, "set of values", "count") as usize;
+        let (ends, values) =
+            payload[self.format.block_bytes("set of values")..].split_at(2 * count);
+        let mut start = 0;
+        let all = ends.as_chunks().0.iter().map(|&end| {
+            let from = std::mem::replace(&mut start, usize::from(u16::from_le_bytes(end)));
+            values[from..start].to_vec()
+        });
+        let all = all.collect();
+        assert_eq!(start, values.len(), "the last end of a set");
+        all
+    }
+
+    fn tree_of_values(&mut self, of: &TreeOf<'_>, key: &[u8], record: &[u8], above: u64) {
+        assert_eq!(record.len(), self.format.block_bytes("tree record"));
+        let get = |field| self.format.get(record, "tree record", field);
+        let values = of.values.clone().expect("it is of a multimap");
+        assert_eq!(self.format.name("orders", get("order")), values);
+        assert_eq!([get("flags"), get("sequence"), get("run_pages")], [0; 3]);
+        assert_eq!(get("fixed_bytes"), of.fixed_bytes);
+        self.count("trees of values with branches", usize::from(get("depth") > 1));
+        let count = |reader: &Reader<'_>| reader.found.tables[of.table].len() as u64;
+        let before = count(self);
+        let inner = TreeOf { order: values, values: None, key: Some(key.to_vec()), ..*of };
+        self.pages_of(&inner, record, above, &mut Vec::new());
+        assert_eq!(get("entries"), count(self) - before);
+        assert_ne!(get("entries"), 0, "a tree of values is never empty");
+    }
+
+    fn fixed_leaf(&mut self, of: &TreeOf<'_>, page: &[u8], count: usize) {
+        let get = |name| self.format.get(page, "page header", name);
+        assert_eq!((get("heap_bytes"), get("prefix_bytes")), (0, of.fixed_bytes));
+        let (values, rest) = page[self.format.block_bytes("page header")..]
+            .split_at(count * of.fixed_bytes as usize);
+        assert!(rest.iter().all(|byte| *byte == 0), "more than keys in a fixed leaf");
+        let key = of.key.as_ref().expect("a fixed leaf holds values");
+        for value in values.chunks(of.fixed_bytes as usize) {
+            self.record(of, key, value.to_vec());
         }
     }
 
@@ -179,10 +325,10 @@ impl<'f> Reader<'f> {
     }
 
     /// The head of a slot holds the four bytes behind the prefix, in key order.
-    fn head(&self, table: &[u8], page: &[u8], slot: &[u8], key: &[u8]) {
+    fn head(&self, order: &str, page: &[u8], slot: &[u8], key: &[u8]) {
         let skip = self.format.get(page, "page header", "prefix_bytes") as usize;
         let mut in_order = key.to_vec();
-        match self.found.orders[table].as_str() {
+        match order {
             "bytes" => {}
             "reversed" | "native4" | "native8" => in_order.reverse(),
             _ => in_order.clear(),
