@@ -31,12 +31,59 @@ fn read<O: KeyOrder>(order: O, page: &[u8], keys: &[Vec<u8>]) -> Result<(), Reas
             assert!(steadily.unwrap_or(0) < branch.count());
         }
     }
+    read_fixed(order, page, keys);
     if let Ok(chunk) = Chunk::view(page, count) {
         let _ = chunk.items().count() + chunk.next().pgno.0 as usize;
     }
     pack(order, page, &mut out)?;
     pack_for_writing(&mut out, &mut page.to_vec());
     Ok(())
+}
+
+/// The page as a fixed leaf, and what is on it as a set of values.
+fn read_fixed<O: KeyOrder>(order: O, page: &[u8], keys: &[Vec<u8>]) {
+    let (count, key_bytes) = (header::count(page), header::prefix_bytes(page));
+    if let Ok(leaf) = FixedLeaf::view(page, count, key_bytes) {
+        let _ = leaf.audit(page, order);
+        assert_eq!((leaf.count(), leaf.bytes().len()), (count, count * key_bytes));
+        for key in keys {
+            assert!(leaf.search(order, key).unwrap_or_else(|at| at) <= count);
+        }
+        let mut items = AnyLeaf::Fixed(leaf);
+        for i in 0..count {
+            let item = if i % 2 == 0 { items.take_first() } else { items.take_last() };
+            assert_eq!(item.unwrap().unwrap().len(), key_bytes);
+        }
+        assert!(items.take_first().is_none());
+    }
+    for fixed_bytes in [0, key_bytes, keys[0].len()] {
+        for payload in [&page[HEADER_BYTES..], &page[page.len() - keys[1].len()..]] {
+            let Ok(set) = ValueSet::view(payload, fixed_bytes) else { continue };
+            let _ = (set.audit(order), set.search(order, &keys[2]));
+            let mut items = set.items();
+            while items.next().is_some() && items.next_back().is_some() {}
+        }
+    }
+}
+
+/// The page as a fixed leaf, edited as the tree would. Whether nothing was wrong.
+fn edit_fixed<O: KeyOrder>(order: O, page: &[u8], rng: &mut Rng) -> Result<(), Reason> {
+    let key_bytes = header::prefix_bytes(page);
+    let (mut left, mut right) = (page.to_vec(), vec![0; page.len()]);
+    for _ in 0..4 {
+        let key = rng.bytes(key_bytes);
+        let leaf = FixedLeaf::view(&left, header::count(&left), key_bytes)?;
+        match leaf.search(order, &key) {
+            Ok(i) => FixedMut::view(&mut left, key_bytes)?.remove_range(i..i + 1),
+            Err(i) => drop(FixedMut::view(&mut left, key_bytes)?.insert(i, &key)),
+        }
+    }
+    let key = rng.bytes(key_bytes);
+    let index = rng.below(header::count(&left) + 1);
+    let edges = (rng.chance(3), rng.chance(3));
+    split_fixed(order, &mut left, &mut right, ptr(8), (index, &key), edges)?;
+    merge_fixed(&mut left, page, key_bytes)?;
+    merge_fixed(&mut left, &right, key_bytes).map(drop)
 }
 
 /// Edits the page as the tree would. Whether nothing was wrong.
@@ -106,6 +153,7 @@ fn attack<O: KeyOrder>(case: &Case<O>, page: &[u8], rng: &mut Rng) -> [u64; 2] {
         read(case.order, page, &keys),
         edit_leaf(case.order, page, &keys, rng),
         edit_branch(case.order, page, &keys, rng),
+        edit_fixed(case.order, page, rng),
     ];
     let fine = results.iter().filter(|result| result.is_ok()).count() as u64;
     [fine, results.len() as u64 - fine]
@@ -115,7 +163,14 @@ fn sound_page<O: KeyOrder>(case: &Case<O>, page_bytes: usize, rng: &mut Rng) -> 
     let mut page = vec![0; page_bytes];
     let mut keys: Vec<Vec<u8>> = (0..1 + rng.below(16)).map(|_| rng.key(30)).collect();
     case.sort(&mut keys);
-    if rng.chance(2) {
+    if rng.chance(4) {
+        let key_bytes = 1 + rng.below(20);
+        FixedMut::init(&mut page, ptr(4), key_bytes);
+        let mut edit = FixedMut::view(&mut page, key_bytes).unwrap();
+        let most = rng.below(40);
+        let _ = (0..most).take_while(|&i| edit.insert(i, &rng.bytes(key_bytes))).count();
+        return page;
+    } else if rng.chance(2) {
         let mut edit = LeafMut::init(&mut page, ptr(4));
         for (i, key) in keys.iter().enumerate() {
             let bytes = rng.bytes(i);
@@ -215,6 +270,7 @@ fn short_pages_give_reasons() {
         assert!(admit(&page, ptr(1), Kind::Leaf, 0).is_err());
         let _ = (Leaf::view(&page, 257), Branch::view(&page, 257).is_err());
         assert!(Leaf::view(&page, 257).is_err() && Branch::view(&page, 257).is_err());
+        assert!(bytes < 30 || FixedLeaf::view(&page, 257, 257).is_err());
         assert!(Chunk::view(&page, 257).is_err());
         assert!(Seal { seed: 1 }.verify(&page).is_err());
     }

@@ -3,10 +3,12 @@
 
 mod branch;
 mod divide;
+mod fixed;
 mod hostile;
 mod leaf;
 mod orders;
 mod records;
+mod value_sets;
 
 use super::branch_edit::{entries, write_branch};
 use super::divide::{Place, Side, split_branch};
