@@ -15,6 +15,10 @@ pub struct Audit {
     pub chunk_pages: u64,
     /// Depth of the deepest tree.
     pub depth_max: u64,
+    /// Multimaps of a single leaf, but for trees of values.
+    pub value_trees: u64,
+    /// Those among them with branches in a tree of values.
+    pub deep_value_trees: u64,
 }
 
 /// Checks the newest snapshot; the error names the first problems.
@@ -30,6 +34,9 @@ pub fn audit(env: &Env) -> Result<Audit, String> {
         audit.branch_pages += u64::from(table.branch_pages);
         audit.leaf_pages += u64::from(table.leaf_pages);
         audit.run_pages += u64::from(table.run_pages);
+        let single = table.values.is_some() && table.depth == 1;
+        audit.value_trees += u64::from(single && table.leaf_pages > 1);
+        audit.deep_value_trees += u64::from(single && table.branch_pages > 0);
         audit.depth_max = audit.depth_max.max(u64::from(table.depth));
     }
     Ok(audit)

@@ -1,7 +1,8 @@
 //! Operations that change a table, with what the model expects of them.
 
-use huon::{Error, Order, RawTable, TableDef, WriteTxn};
+use huon::{Error, RawTable, WriteTxn};
 
+use crate::handle::Handle;
 use crate::history::{History, Step, Stop};
 use crate::model::{Model, TableId};
 use crate::program::{self, How, Op, Value};
@@ -9,7 +10,7 @@ use crate::random::digest;
 
 /// What a change answers.
 #[derive(Debug, PartialEq, Eq)]
-enum Got {
+pub(crate) enum Got {
     Nothing,
     Flag(bool),
     Old(Option<Vec<u8>>),
@@ -18,10 +19,10 @@ enum Got {
 }
 
 /// Stands for every way to say that there is no such table.
-const MISSING: i32 = 5;
+pub(crate) const MISSING: i32 = 5;
 
 impl Got {
-    fn of<T>(result: huon::Result<T>, got: impl FnOnce(T) -> Got) -> Result<Got, Stop> {
+    pub(crate) fn of<T>(result: huon::Result<T>, got: impl FnOnce(T) -> Got) -> Result<Got, Stop> {
         match result {
             Ok(value) => Ok(got(value)),
             Err(Error::Io(_) | Error::Corrupt(_) | Error::MapFull | Error::TxnBroken) => {
@@ -30,6 +31,11 @@ impl Got {
             Err(error) => Ok(Got::Refused(error.code())),
         }
     }
+}
+
+/// What a change is called, of a table and of a multimap.
+fn word(id: TableId, plain: &'static str, multi: &'static str) -> &'static str {
+    if id.values().is_none() { plain } else { multi }
 }
 
 impl History {
@@ -54,7 +60,7 @@ impl History {
             Op::Drop { table } => self.drop_table(txn, *table),
             Op::Rename { table } => self.rename(txn, *table),
             Op::Build { .. } => self.build(txn, op),
-            _ => Ok(()),
+            _ => self.change_pairs(op, txn),
         }
     }
 
@@ -65,28 +71,41 @@ impl History {
         txn: &WriteTxn,
         id: TableId,
         alias: bool,
-    ) -> Result<Option<RawTable>, Stop> {
-        let alias = alias && !id.is_main() && id.order() != crate::model::KeyOrder::ByLength;
-        let def = match alias {
-            true => TableDef::named(id.name()).ordered(Order::Stored),
-            false => id.def(),
-        };
+    ) -> Result<Option<Handle>, Stop> {
+        let alias = alias && Handle::has_stored_order(id);
+        let opened = if alias { Handle::open_stored(txn, id) } else { Handle::open(txn, id) };
         let slot = (self.client, id, alias);
-        match txn.open(&def) {
-            Ok(Some(table)) if self.work.table(id).is_some() => {
+        match opened {
+            Ok(Some(table)) if self.work.exists(id) => {
                 self.handles.insert(slot, table);
             }
-            Ok(None) if self.work.table(id).is_none() => {}
+            Ok(None) if !self.work.exists(id) => {}
             Err(Error::TableKind) if self.work.hides(id) => {}
             other => {
-                let there = self.work.table(id).is_some();
+                let there = self.work.exists(id);
                 return Err(Stop::Fail(format!("open {id:?} gave {other:?}, it exists: {there}")));
             }
         }
         Ok(self.handles.get(&slot).copied())
     }
 
-    fn expect(&mut self, what: &'static str, id: TableId, found: Got, expected: Got) -> Step {
+    /// The same of a table that is no multimap.
+    fn plain(
+        &mut self,
+        txn: &WriteTxn,
+        id: TableId,
+        alias: bool,
+    ) -> Result<Option<RawTable>, Stop> {
+        Ok(self.handle(txn, id, alias)?.and_then(Handle::plain))
+    }
+
+    pub(crate) fn expect(
+        &mut self,
+        what: &'static str,
+        id: TableId,
+        found: Got,
+        expected: Got,
+    ) -> Step {
         let missing = |got: &Got| matches!(got, Got::Refused(5..=7));
         let same = found == expected
             || (expected == Got::Refused(MISSING) && missing(&found))
@@ -109,7 +128,7 @@ impl History {
         key: &[u8],
         value: Value,
     ) -> Step {
-        let Some(table) = self.handle(txn, id, digest(key).is_multiple_of(9))? else {
+        let Some(table) = self.plain(txn, id, digest(key).is_multiple_of(9))? else {
             return Ok(());
         };
         let bytes = value.make();
@@ -139,7 +158,7 @@ impl History {
     }
 
     fn take(&mut self, txn: &mut WriteTxn, id: TableId, key: &[u8]) -> Step {
-        let Some(table) = self.handle(txn, id, key.len() % 9 == 1)? else { return Ok(()) };
+        let Some(table) = self.plain(txn, id, key.len() % 9 == 1)? else { return Ok(()) };
         let found = Got::of(table.take(txn, key), Got::Old)?;
         let sort_key = id.order().sort_key(key);
         let expected = match self.work.table_mut(id) {
@@ -154,7 +173,7 @@ impl History {
     }
 
     fn delete(&mut self, txn: &mut WriteTxn, id: TableId, key: &[u8]) -> Step {
-        let Some(table) = self.handle(txn, id, key.len() % 9 == 2)? else { return Ok(()) };
+        let Some(table) = self.plain(txn, id, key.len() % 9 == 2)? else { return Ok(()) };
         let found = Got::of(table.delete(txn, key), Got::Flag)?;
         let is_name = id.is_main() && self.work.is_name(key);
         let expected = match self.work.table_mut(id) {
@@ -168,40 +187,31 @@ impl History {
     fn delete_range(&mut self, txn: &mut WriteTxn, op: &Op) -> Step {
         let Op::DeleteRange { table: id, from, to } = op else { return Ok(()) };
         let Some(table) = self.handle(txn, *id, false)? else { return Ok(()) };
-        let found = Got::of(table.delete_range(txn, (from.clone(), to.clone())), Got::Count)?;
+        let found = Got::of(table.delete_range(txn, from, to), Got::Count)?;
         let has_names = id.is_main() && self.work.named().next().is_some();
-        let order = id.order();
-        let sorted = |bound: &std::ops::Bound<Vec<u8>>| bound.clone().map(|k| order.sort_key(&k));
-        let expected = match self.work.table_mut(*id) {
-            None => Got::Refused(MISSING),
-            Some(_) if has_names => Got::Refused(6),
-            Some(records) => {
-                let gone = records.between(sorted(from), sorted(to));
-                let gone: Vec<Vec<u8>> = gone.map(|(key, _)| key.clone()).collect();
-                gone.iter().for_each(|key| assert!(records.delete(key)));
-                Got::Count(gone.len() as u64)
+        let expected = match has_names {
+            true => Got::Refused(6),
+            false => {
+                self.work.delete_range(*id, from, to).map_or(Got::Refused(MISSING), Got::Count)
             }
         };
-        self.expect("delete range", *id, found, expected)
+        self.expect(word(*id, "delete range", "remove range"), *id, found, expected)
     }
 
     fn clear(&mut self, txn: &mut WriteTxn, id: TableId) -> Step {
         let Some(table) = self.handle(txn, id, false)? else { return Ok(()) };
         let found = Got::of(table.clear(txn), |()| Got::Nothing)?;
         let has_names = id.is_main() && self.work.named().next().is_some();
-        let expected = match self.work.table_mut(id) {
-            None => Got::Refused(MISSING),
-            Some(_) if has_names => Got::Refused(6),
-            Some(records) => {
-                records.clear();
-                Got::Nothing
-            }
+        let expected = match has_names {
+            true => Got::Refused(6),
+            false if self.work.clear(id) => Got::Nothing,
+            false => Got::Refused(MISSING),
         };
-        self.expect("clear", id, found, expected)
+        self.expect(word(id, "clear", "multi clear"), id, found, expected)
     }
 
     fn create(&mut self, txn: &mut WriteTxn, id: TableId) -> Step {
-        let created = txn.create(&id.def());
+        let created = Handle::create(txn, id);
         if let Ok(table) = &created {
             self.handles.insert((self.client, id, false), *table);
         }
@@ -210,7 +220,8 @@ impl History {
             return self.expect("create", id, found, Got::Refused(MISSING));
         }
         self.work.create(id);
-        self.expect("create", id, found, Got::Nothing)
+        let what = word(id, "create", "multi create");
+        self.expect(what, id, found, Got::Nothing)
     }
 
     fn drop_table(&mut self, txn: &mut WriteTxn, id: TableId) -> Step {
@@ -225,7 +236,7 @@ impl History {
             return if refused { Ok(()) } else { Err(Stop::Fail(format!("drop gave {found:?}"))) };
         }
         let expected = Got::Flag(self.work.drop_table(id));
-        self.expect("drop", id, found, expected)
+        self.expect(word(id, "drop", "multi drop"), id, found, expected)
     }
 
     fn rename(&mut self, txn: &mut WriteTxn, id: TableId) -> Step {
@@ -234,15 +245,16 @@ impl History {
         let found = Got::of(table.rename(txn, &to.name()), |()| Got::Nothing)?;
         let expected = if id.is_main() {
             Got::Refused(10)
-        } else if self.work.table(id).is_none() {
+        } else if !self.work.exists(id) {
             Got::Refused(MISSING)
-        } else if self.work.table(to).is_some() || self.work.hides(to) {
+        } else if self.work.exists(to) || self.work.hides(to) {
             Got::Refused(7)
         } else {
             self.work.rename(id, to);
             Got::Nothing
         };
-        self.expect("rename", id, found, expected)
+        let what = word(id, "rename", "multi rename");
+        self.expect(what, id, found, expected)
     }
 
     fn build(&mut self, txn: &mut WriteTxn, op: &Op) -> Step {
@@ -257,7 +269,7 @@ impl History {
         if !may(&self.work) {
             return Ok(());
         }
-        let Some(table) = self.handle(txn, *id, false)? else { return Ok(()) };
+        let Some(table) = self.plain(txn, *id, false)? else { return Ok(()) };
         let mut keys: Vec<Vec<u8>> =
             (0..*count).map(|n| program::key(order, self.page_bytes(), n * 3)).collect();
         keys.sort_by_key(|key| order.sort_key(key));

@@ -11,8 +11,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use huon::sim::SimDisk;
-use huon::{Durability, Env, Options, RawTable, ReadTxn, Recovery, WriteTxn};
+use huon::{Durability, Env, Options, ReadTxn, Recovery, WriteTxn};
 
+use crate::handle::Handle;
 use crate::looks::ScanState;
 use crate::model::{Model, TableId};
 use crate::program::{Config, Op, Program, SCANS};
@@ -95,7 +96,7 @@ pub(crate) struct History {
     pub(crate) client: usize,
     readers: Vec<Reader>,
     pub(crate) scans: Vec<Option<ScanState>>,
-    pub(crate) handles: HashMap<(usize, TableId, bool), RawTable>,
+    pub(crate) handles: HashMap<(usize, TableId, bool), Handle>,
     committed: Model,
     /// What the open write transaction shows.
     pub(crate) work: Model,
@@ -416,6 +417,8 @@ impl History {
         self.counts.add("run pages", report.run_pages);
         self.counts.add("chunk pages", report.chunk_pages);
         self.counts.add("deep", u64::from(report.depth_max >= 4));
+        self.counts.add("value trees", report.value_trees);
+        self.counts.add("deep value trees", report.deep_value_trees);
         let few = self.committed.count() < 300;
         if whole || few {
             let txn = env.read()?;

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use huon::{Bytes, Error, RawTable, Scan, TableDef, Txn};
+use huon::{Bytes, Error, MultiDef, RawMulti, RawTable, Scan, TableDef, Txn};
 
 use crate::history::{History, Step, Stop, fail};
 use crate::model::{self, KeyOrder, Model, Record, Records, TableId};
@@ -62,7 +62,7 @@ impl History {
                 }
                 self.counts.add("get", 1);
             }
-            Op::Range { table: id, from, to, ends } => {
+            Op::Range { table: id, from, to, ends } if id.values().is_none() => {
                 let Some((table, records)) = open(txn, *id, model)? else { return Ok(()) };
                 range(txn, *id, table, records, (from, to), *ends)?;
                 self.counts.add("range", 1);
@@ -80,7 +80,7 @@ impl History {
                 self.counts.add("several leaves", u64::from(given > 2));
             }
             Op::Prefix { table: id, key, back } => self.prefix(txn, model, *id, key, *back)?,
-            Op::Whole { table: id } => {
+            Op::Whole { table: id } if id.values().is_none() => {
                 let Some((table, records)) = open(txn, *id, model)? else { return Ok(()) };
                 let hidden = if id.is_main() { model.named().count() } else { 0 };
                 model::compare_table(txn, table, records, hidden)?;
@@ -113,7 +113,7 @@ impl History {
                     self.scan_step(index, txn, model, *back, *steps)?;
                 }
             }
-            _ => {}
+            _ => self.look_at_pairs(op, txn, model)?,
         }
         Ok(())
     }
@@ -214,17 +214,26 @@ fn short_gap(gap: &Gap) -> String {
 /// A transaction that opens tables.
 pub(crate) trait Openable: Txn {
     fn open_table(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>>;
+    fn open_pairs(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>>;
 }
 
 impl Openable for huon::ReadTxn {
     fn open_table(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>> {
         self.open(def)
     }
+
+    fn open_pairs(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>> {
+        self.open_multi(def)
+    }
 }
 
 impl Openable for huon::WriteTxn {
     fn open_table(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>> {
         self.open(def)
+    }
+
+    fn open_pairs(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>> {
+        self.open_multi(def)
     }
 }
 

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
-use huon::{Bytes, Order, RawTable, ReadTxn, TableDef, Txn};
+use huon::{Bytes, MultiDef, Order, RawTable, ReadTxn, TableDef, Txn};
+
+use crate::pairs::{self, Pairs};
 
 /// The orders of keys that tests use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,14 +71,51 @@ impl KeyOrder {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct TableId(pub u8);
 
-const PLACES: [(&str, KeyOrder); 7] = [
-    ("", KeyOrder::Bytes),
-    ("bytes", KeyOrder::Bytes),
-    ("reversed", KeyOrder::Reversed),
-    ("four", KeyOrder::NativeU32),
-    ("eight", KeyOrder::NativeU64),
-    ("length", KeyOrder::ByLength),
-    ("wide", KeyOrder::Bytes),
+/// What the values of a multimap's key are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Values {
+    /// How they compare.
+    pub order: KeyOrder,
+    /// The one length of all of them, if they have one; 0: that of the first.
+    pub equal_bytes: Option<u32>,
+}
+
+struct Place {
+    name: &'static str,
+    order: KeyOrder,
+    /// `None`: a key has one value.
+    values: Option<Values>,
+}
+
+const fn plain(name: &'static str, order: KeyOrder) -> Place {
+    Place { name, order, values: None }
+}
+
+const fn multi(
+    name: &'static str,
+    order: KeyOrder,
+    value_order: KeyOrder,
+    equal_bytes: Option<u32>,
+) -> Place {
+    Place { name, order, values: Some(Values { order: value_order, equal_bytes }) }
+}
+
+const PLACES: [Place; 15] = [
+    plain("", KeyOrder::Bytes),
+    plain("bytes", KeyOrder::Bytes),
+    plain("reversed", KeyOrder::Reversed),
+    plain("four", KeyOrder::NativeU32),
+    plain("eight", KeyOrder::NativeU64),
+    plain("length", KeyOrder::ByLength),
+    plain("wide", KeyOrder::Bytes),
+    multi("many", KeyOrder::Bytes, KeyOrder::Bytes, None),
+    multi("many reversed", KeyOrder::Reversed, KeyOrder::Reversed, None),
+    multi("many of five", KeyOrder::ByLength, KeyOrder::Reversed, Some(5)),
+    multi("many hashes", KeyOrder::Bytes, KeyOrder::Bytes, Some(20)),
+    multi("many as the first", KeyOrder::NativeU64, KeyOrder::ByLength, Some(0)),
+    multi("many fours", KeyOrder::NativeU32, KeyOrder::NativeU32, Some(4)),
+    multi("many eights", KeyOrder::Bytes, KeyOrder::NativeU64, None),
+    multi("many by length", KeyOrder::Bytes, KeyOrder::ByLength, None),
 ];
 
 impl TableId {
@@ -84,6 +123,8 @@ impl TableId {
     pub const MAIN: TableId = TableId(0);
     /// Ids below this exist; 1 is no table of its own, it is the main table again.
     pub const END: u8 = 2 * PLACES.len() as u8;
+    /// Tables below this have one value a key, the others are multimaps.
+    pub const MULTI: u8 = 14;
 
     /// Whether it is the unnamed table.
     pub fn is_main(self) -> bool {
@@ -92,12 +133,21 @@ impl TableId {
 
     /// The order of its keys.
     pub fn order(self) -> KeyOrder {
-        PLACES[usize::from(self.0 / 2)].1
+        self.place().order
+    }
+
+    /// What the values of a key are, if it may have many.
+    pub fn values(self) -> Option<Values> {
+        self.place().values
+    }
+
+    fn place(self) -> &'static Place {
+        &PLACES[usize::from(self.0 / 2)]
     }
 
     /// Its name.
     pub fn name(self) -> Vec<u8> {
-        let mut name = PLACES[usize::from(self.0 / 2)].0.as_bytes().to_vec();
+        let mut name = self.place().name.as_bytes().to_vec();
         if !self.is_main() && self.0 % 2 == 1 {
             name.push(b'x');
         }
@@ -109,11 +159,28 @@ impl TableId {
         TableId(self.0 ^ 1)
     }
 
-    /// The engine's definition of the table.
+    /// The engine's definition of the table, which has one value a key.
     pub fn def(self) -> TableDef<Bytes, Bytes> {
         match self.is_main() {
             true => TableDef::main(),
             false => TableDef::named(self.name()).ordered(self.order().order()),
+        }
+    }
+
+    /// The engine's definition of the multimap.
+    ///
+    /// # Panics
+    /// If it is none.
+    pub fn multi_def(self) -> MultiDef<Bytes, Bytes> {
+        let values = self.values().expect("a multimap");
+        let def = MultiDef::named(self.name()).ordered(self.order().order());
+        let def = match values.order {
+            KeyOrder::Bytes => def,
+            order => def.values_ordered(order.order()),
+        };
+        match values.equal_bytes {
+            Some(bytes) => def.values_of_bytes(bytes),
+            None => def,
         }
     }
 
@@ -179,7 +246,7 @@ impl Records {
     }
 }
 
-fn is_reversed(from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>) -> bool {
+pub(crate) fn is_reversed(from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>) -> bool {
     use Bound::{Excluded, Included, Unbounded};
     match (from, to) {
         (Unbounded, _) | (_, Unbounded) => false,
@@ -188,15 +255,22 @@ fn is_reversed(from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>) -> bool {
     }
 }
 
+/// What a table of either kind should hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Content {
+    Plain(Arc<Records>),
+    Multi(Arc<Pairs>),
+}
+
 /// What an environment should hold; tables are shared between clones until they change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
-    tables: BTreeMap<TableId, Arc<Records>>,
+    tables: BTreeMap<TableId, Content>,
 }
 
 impl Default for Model {
     fn default() -> Model {
-        Model { tables: BTreeMap::from([(TableId::MAIN, Arc::default())]) }
+        Model { tables: BTreeMap::from([(TableId::MAIN, Content::Plain(Arc::default()))]) }
     }
 }
 
@@ -205,19 +279,85 @@ impl Model {
         if id.is_main() { TableId::MAIN } else { id }
     }
 
-    /// The records of a table, if it exists.
+    /// The records of a table, if it exists and is no multimap.
     pub fn table(&self, id: TableId) -> Option<&Records> {
-        self.tables.get(&Model::id(id)).map(|records| &**records)
+        match self.tables.get(&Model::id(id))? {
+            Content::Plain(records) => Some(records),
+            Content::Multi(_) => None,
+        }
     }
 
     /// The same, for a change.
     pub fn table_mut(&mut self, id: TableId) -> Option<&mut Records> {
-        self.tables.get_mut(&Model::id(id)).map(Arc::make_mut)
+        match self.tables.get_mut(&Model::id(id))? {
+            Content::Plain(records) => Some(Arc::make_mut(records)),
+            Content::Multi(_) => None,
+        }
+    }
+
+    /// The pairs of a multimap, if it exists.
+    pub fn multi(&self, id: TableId) -> Option<&Pairs> {
+        match self.tables.get(&id)? {
+            Content::Plain(_) => None,
+            Content::Multi(pairs) => Some(pairs),
+        }
+    }
+
+    /// The same, for a change.
+    pub fn multi_mut(&mut self, id: TableId) -> Option<&mut Pairs> {
+        match self.tables.get_mut(&id)? {
+            Content::Plain(_) => None,
+            Content::Multi(pairs) => Some(Arc::make_mut(pairs)),
+        }
+    }
+
+    /// Whether there is such a table or multimap.
+    pub fn exists(&self, id: TableId) -> bool {
+        self.tables.contains_key(&Model::id(id))
+    }
+
+    /// How many records or pairs a table holds.
+    pub fn count_in(&self, id: TableId) -> usize {
+        self.tables.get(&Model::id(id)).map_or(0, Content::count)
     }
 
     /// Adds an empty table unless it exists.
     pub fn create(&mut self, id: TableId) {
-        self.tables.entry(Model::id(id)).or_default();
+        self.tables.entry(Model::id(id)).or_insert_with(|| match id.values() {
+            None => Content::Plain(Arc::default()),
+            Some(values) => Content::Multi(Arc::new(Pairs::new(id.order(), values))),
+        });
+    }
+
+    /// Takes everything from a table; whether it exists.
+    pub fn clear(&mut self, id: TableId) -> bool {
+        match self.tables.get_mut(&Model::id(id)) {
+            None => return false,
+            Some(Content::Plain(records)) => Arc::make_mut(records).clear(),
+            Some(Content::Multi(pairs)) => Arc::make_mut(pairs).clear(),
+        }
+        true
+    }
+
+    /// Takes a range of keys from a table; how many records or pairs there were, if it exists.
+    pub fn delete_range(
+        &mut self,
+        id: TableId,
+        from: &Bound<Vec<u8>>,
+        to: &Bound<Vec<u8>>,
+    ) -> Option<u64> {
+        let sorted = |bound: &Bound<Vec<u8>>| bound.clone().map(|key| id.order().sort_key(&key));
+        let (from, to) = (sorted(from), sorted(to));
+        match self.tables.get_mut(&Model::id(id))? {
+            Content::Plain(records) => {
+                let records = Arc::make_mut(records);
+                let gone: Vec<Vec<u8>> =
+                    records.between(from, to).map(|(key, _)| key.clone()).collect();
+                gone.iter().for_each(|key| assert!(records.delete(key)));
+                Some(gone.len() as u64)
+            }
+            Content::Multi(pairs) => Some(Arc::make_mut(pairs).delete_range(from, to)),
+        }
     }
 
     /// Removes a table; whether it existed.
@@ -227,8 +367,8 @@ impl Model {
 
     /// Gives a table another name, which must be free.
     pub fn rename(&mut self, id: TableId, to: TableId) {
-        if let Some(records) = self.tables.remove(&id) {
-            self.tables.insert(to, records);
+        if let Some(content) = self.tables.remove(&id) {
+            self.tables.insert(to, content);
         }
     }
 
@@ -248,15 +388,21 @@ impl Model {
         !id.is_main() && records.is_some_and(|records| records.get(&id.name()).is_some())
     }
 
-    /// How many records all tables hold.
+    /// How many records and pairs all tables hold.
     pub fn count(&self) -> usize {
-        self.tables.values().map(|records| records.count()).sum()
+        self.tables.values().map(Content::count).sum()
     }
 
     /// Bytes of all keys and values.
     pub fn bytes(&self) -> usize {
-        let records = self.tables.values().flat_map(|records| records.iter());
-        records.map(|(key, value)| key.len() + value.len()).sum()
+        let bytes = |(key, value): &Record| key.len() + value.len();
+        let of = |content: &Content| -> usize {
+            match content {
+                Content::Plain(records) => records.iter().map(bytes).sum(),
+                Content::Multi(pairs) => pairs.iter().map(bytes).sum(),
+            }
+        };
+        self.tables.values().map(of).sum()
     }
 
     /// Compares everything that a snapshot shows; the answer is the first difference.
@@ -273,33 +419,58 @@ impl Model {
             return Err(format!("tables are {found:?}, expected {names:?}").into());
         }
         for id in TableId::all() {
-            let open = match txn.open(&id.def()) {
-                // An ordinary record has the name.
-                Err(huon::Error::TableKind) if self.hides(id) => None,
-                open => open?,
+            let compared = match id.values() {
+                None => self.compare_table(txn, id, names.len()),
+                Some(_) => self.compare_multi(txn, id),
             };
-            match (open, self.table(id)) {
-                (None, None) => {}
-                (Some(table), Some(records)) => {
-                    let mains = if id.is_main() { names.len() } else { 0 };
-                    let named = |mismatch| match mismatch {
-                        Mismatch::Different(what) => {
-                            let name = id.name();
-                            Mismatch::Different(format!(
-                                "table \"{}\": {what}",
-                                name.escape_ascii()
-                            ))
-                        }
-                        error => error,
-                    };
-                    compare_records(txn, table, records, mains).map_err(named)?;
+            compared.map_err(|mismatch| match mismatch {
+                Mismatch::Different(what) => {
+                    let name = id.name();
+                    Mismatch::Different(format!("table \"{}\": {what}", name.escape_ascii()))
                 }
-                (found, _) => {
-                    return Err(format!("table {id:?} exists: {}", found.is_some()).into());
-                }
-            }
+                error => error,
+            })?;
         }
         Ok(())
+    }
+
+    fn compare_table(&self, txn: &ReadTxn, id: TableId, names: usize) -> Result<(), Mismatch> {
+        let opened = self.opened(id, txn.open(&id.def()))?;
+        let hidden = if id.is_main() { names } else { 0 };
+        match (opened, self.table(id)) {
+            (Some(table), Some(records)) => compare_records(txn, table, records, hidden),
+            _ => Ok(()),
+        }
+    }
+
+    fn compare_multi(&self, txn: &ReadTxn, id: TableId) -> Result<(), Mismatch> {
+        let opened = self.opened(id, txn.open_multi(&id.multi_def()))?;
+        match (opened, self.multi(id)) {
+            (Some(multi), Some(pairs)) => pairs::compare(txn, multi, pairs),
+            _ => Ok(()),
+        }
+    }
+
+    /// The handle that opening a table gave, which exists if it should.
+    fn opened<T>(&self, id: TableId, open: huon::Result<Option<T>>) -> Result<Option<T>, Mismatch> {
+        let found = match open {
+            // An ordinary record has the name.
+            Err(huon::Error::TableKind) if self.hides(id) => None,
+            open => open?,
+        };
+        match found.is_some() == self.exists(id) {
+            true => Ok(found),
+            false => Err(format!("it exists: {}", found.is_some()).into()),
+        }
+    }
+}
+
+impl Content {
+    fn count(&self) -> usize {
+        match self {
+            Content::Plain(records) => records.count(),
+            Content::Multi(pairs) => pairs.count(),
+        }
     }
 }
 

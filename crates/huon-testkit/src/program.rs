@@ -5,7 +5,7 @@
 
 use std::ops::Bound;
 
-use crate::model::{KeyOrder, TableId};
+use crate::model::{KeyOrder, TableId, Values};
 use crate::random::Random;
 
 /// How a record is written.
@@ -47,6 +47,21 @@ impl Value {
     }
 }
 
+/// What is done with a pair of a multimap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairHow {
+    /// `insert`.
+    Insert,
+    /// `insert_new`.
+    InsertNew,
+    /// `append`.
+    Append,
+    /// `set`.
+    Set,
+    /// `remove`.
+    Remove,
+}
+
 /// Where a scan is moved.
 #[derive(Clone, Debug)]
 pub enum Goal {
@@ -81,6 +96,10 @@ pub enum Op {
     Drop { table: TableId },
     Rename { table: TableId },
     Build { table: TableId, count: u64, bytes: usize },
+    // Changes of multimaps only.
+    Pair { how: PairHow, table: TableId, key: Vec<u8>, value: Vec<u8> },
+    Pour { table: TableId, key: Vec<u8>, first: u64, count: u64, step: u64, take: bool },
+    RemoveAll { table: TableId, key: Vec<u8> },
     // Looking.
     Get { table: TableId, key: Vec<u8> },
     GetMany { table: TableId, keys: Vec<Vec<u8>> },
@@ -88,6 +107,8 @@ pub enum Op {
     Range { table: TableId, from: Bound<Vec<u8>>, to: Bound<Vec<u8>>, ends: u64 },
     Prefix { table: TableId, key: Vec<u8>, back: bool },
     Whole { table: TableId },
+    Held { table: TableId, key: Vec<u8>, value: Vec<u8> },
+    Values { table: TableId, key: Vec<u8>, from: Bound<Vec<u8>>, to: Bound<Vec<u8>>, ends: u64 },
     // Detached scans.
     ScanOpen { scan: u8, table: TableId },
     ScanMove { scan: u8, goal: Goal },
@@ -165,6 +186,23 @@ pub fn key(order: KeyOrder, page_bytes: usize, n: u64) -> Vec<u8> {
     }
 }
 
+/// Value number `n` of a multimap: keys of their own tree have the same shapes.
+pub fn value(values: Values, page_bytes: usize, n: u64) -> Vec<u8> {
+    match values.equal_bytes {
+        Some(bytes) if values.order.key_bytes().is_none() => {
+            let bytes = if bytes == 0 { 7 } else { bytes as usize };
+            // Neighbours differ at either end, and some in between.
+            let mut value = Random::new(n).next().to_be_bytes().repeat(3);
+            value[..2].copy_from_slice(&(n as u16 / 4).to_be_bytes());
+            value[bytes - 1] = n as u8;
+            value.truncate(bytes);
+            value
+        }
+        // With the largest pages many long values would fill the file.
+        _ => key(values.order, page_bytes.min(8192), n),
+    }
+}
+
 struct Maker {
     random: Random,
     config: Config,
@@ -182,8 +220,11 @@ pub fn make(seed: u64, config: Config) -> Program {
 
 /// The program that comes of these choices.
 pub fn make_with(mut random: Random, config: Config) -> Program {
-    let all: Vec<TableId> = TableId::all().collect();
-    let favourites = (0..3).map(|_| random.pick(&all)).collect();
+    let (plain, multis): (Vec<TableId>, Vec<TableId>) =
+        TableId::all().partition(|id| id.values().is_none());
+    let favourites = (0..3)
+        .map(|_| if random.chance(25) { random.pick(&multis) } else { random.pick(&plain) })
+        .collect();
     let mut maker = Maker { random, config, ops: Vec::new(), favourites, shrinking: false };
     while maker.ops.len() < config.ops_count {
         maker.transaction();
@@ -276,6 +317,12 @@ impl Maker {
         }
     }
 
+    /// A table with one value a key.
+    fn plain(&mut self) -> TableId {
+        let table = self.table();
+        if table.values().is_none() { table } else { TableId(table.0 % TableId::MULTI) }
+    }
+
     fn key(&mut self, table: TableId) -> Vec<u8> {
         let n = match self.random.chance(70) {
             true => self.random.below(self.config.keys),
@@ -285,7 +332,9 @@ impl Maker {
         let odd = self.random.below(400);
         match odd {
             0 => vec![7; (self.config.page_bytes - 32) / 2 - 9],
-            1 if table.is_main() => TableId(2 + self.random.below(12) as u8).name(),
+            1 if table.is_main() => {
+                TableId(2 + self.random.below(u64::from(TableId::END) - 2) as u8).name()
+            }
             2 => vec![9; self.random.index(12)],
             _ => key(table.order(), self.config.page_bytes, n),
         }
@@ -318,6 +367,10 @@ impl Maker {
 
     fn inside(&mut self) {
         let table = self.table();
+        if let Some(values) = table.values() {
+            let op = self.inside_multi(table, values);
+            return self.ops.push(op);
+        }
         let key = self.key(table);
         let kind = self.random.below(100);
         let op = match kind {
@@ -366,9 +419,88 @@ impl Maker {
         self.ops.push(op);
     }
 
+    fn inside_multi(&mut self, table: TableId, values: Values) -> Op {
+        let key = self.multi_key(table);
+        let value = self.pair_value(values);
+        match self.random.below(100) {
+            0..=33 if !(self.shrinking && self.random.chance(70)) => {
+                let how = match self.random.below(16) {
+                    0 | 1 => PairHow::InsertNew,
+                    2 => PairHow::Append,
+                    3 => PairHow::Set,
+                    _ => PairHow::Insert,
+                };
+                Op::Pair { how, table, key, value }
+            }
+            0..=42 => Op::Pair { how: PairHow::Remove, table, key, value },
+            43..=56 => self.pour(table, key),
+            57..=58 => Op::RemoveAll { table, key },
+            59..=60 => {
+                let (from, to) = (self.bound(table), self.bound(table));
+                Op::DeleteRange { table, from, to }
+            }
+            61 if self.random.chance(40) => Op::Clear { table },
+            62 if self.random.chance(60) => Op::Drop { table },
+            63 if self.random.chance(60) => Op::Rename { table },
+            64..=69 => Op::Create { table },
+            70..=75 => Op::Held { table, key, value },
+            76..=81 => {
+                let (from, to) = (self.bound(table), self.bound(table));
+                Op::Range { table, from, to, ends: self.random.next() }
+            }
+            82 | 83 => Op::Whole { table },
+            _ => {
+                let (from, to) = (self.value_bound(values), self.value_bound(values));
+                Op::Values { table, key, from, to, ends: self.random.next() }
+            }
+        }
+    }
+
+    /// Mostly one of a few keys, so that they have many values.
+    fn multi_key(&mut self, table: TableId) -> Vec<u8> {
+        match self.random.chance(70) {
+            true => key(table.order(), self.config.page_bytes, self.random.below(5)),
+            false => self.key(table),
+        }
+    }
+
+    fn pair_value(&mut self, values: Values) -> Vec<u8> {
+        let page_bytes = self.config.page_bytes;
+        match self.random.below(200) {
+            0 => vec![7; (page_bytes - 32) / 2 - 9],
+            1 => vec![9; self.random.index(12)],
+            _ => value(values, page_bytes, self.random.below(self.config.keys)),
+        }
+    }
+
+    fn value_bound(&mut self, values: Values) -> Bound<Vec<u8>> {
+        let value = self.pair_value(values);
+        match self.random.below(5) {
+            0 | 1 => Bound::Unbounded,
+            2 => Bound::Included(value),
+            _ => Bound::Excluded(value),
+        }
+    }
+
+    /// Adds or takes many values of a key: as many as need a tree of their own, at times, and all
+    /// but a few.
+    fn pour(&mut self, table: TableId, key: Vec<u8>) -> Op {
+        let keys = self.config.keys;
+        let take = self.random.chance(if self.shrinking { 70 } else { 35 });
+        let (first, count, step) = match self.random.chance(20) {
+            // A transaction that spills takes new space for each page that it changes again.
+            true => (self.random.below(6), if take { keys } else { keys.min(300) }, 1),
+            false => {
+                let count = 5 + self.random.below(keys / 8 + 20);
+                (self.random.below(keys), count, 1 + self.random.below(3))
+            }
+        };
+        Op::Pour { table, key, first, count, step, take }
+    }
+
     /// Keys in any order, some of them more than once, in up to four groups of the engine's.
     fn many(&mut self) -> Op {
-        let table = self.table();
+        let table = self.plain();
         let count = self.random.index(50);
         let mut keys: Vec<Vec<u8>> = (0..count).map(|_| self.key(table)).collect();
         if self.random.chance(30) {
@@ -381,7 +513,7 @@ impl Maker {
     }
 
     fn leaves(&mut self) -> Op {
-        let table = self.table();
+        let table = self.plain();
         let (from, to) = match self.random.chance(30) {
             true => (Bound::Unbounded, Bound::Unbounded),
             false => (self.bound(table), self.bound(table)),
@@ -403,11 +535,11 @@ impl Maker {
     fn scan(&mut self) {
         let scan = self.random.below(u64::from(SCANS)) as u8;
         let op = match self.random.below(20) {
-            0..=2 => Op::ScanOpen { scan, table: self.table() },
+            0..=2 => Op::ScanOpen { scan, table: self.plain() },
             3 => Op::ScanMove { scan, goal: Goal::Start },
             4 => Op::ScanMove { scan, goal: Goal::End },
             5..=8 => {
-                let table = self.table();
+                let table = self.plain();
                 let key = self.key(table);
                 let goal =
                     if self.random.chance(50) { Goal::Before(key) } else { Goal::After(key) };
