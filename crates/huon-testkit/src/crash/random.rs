@@ -6,8 +6,10 @@ use std::ops::Bound;
 use huon::Durability;
 
 use super::script::{Edit, Play, Stage};
-use crate::model::{KeyOrder, Model, TableId};
-use crate::program::{self, Config, Op, Value};
+use crate::handle::Handle;
+use crate::model::TableId;
+use crate::pairs::Pairs;
+use crate::program::{self, Config, Op, PairHow, Value};
 use crate::random::Random;
 
 /// Transactions of a script.
@@ -104,20 +106,29 @@ impl Edit<'_> {
                     self.write(*table, &key, Value { bytes: *bytes, seed: first + i });
                 }
             }
+            Op::Pair { how, table, key, value } => self.pair(*how, *table, key, value),
+            Op::Pour { table, key, first, count, step, take } => {
+                let Some(values) = table.values() else { return };
+                let how = if *take { PairHow::Remove } else { PairHow::Insert };
+                for i in 0..(*count).min(60) {
+                    let value = program::value(values, self.page_bytes(), first + i * step);
+                    self.pair(how, *table, key, &value);
+                }
+            }
+            Op::RemoveAll { table, key } => self.remove_key(*table, key),
             Op::Take { table, key } | Op::Delete { table, key } => self.remove(*table, key),
             Op::DeleteRange { table, from, to } => self.remove_range(*table, from, to),
             Op::Clear { table } if !self.has_names(*table) => self.clear(table.0),
             Op::Drop { table } if !table.is_main() => self.drop_table(table.0),
             Op::Rename { table } => {
                 let to = table.renamed();
-                let is_free = self.model.table(to).is_none() && !self.model.hides(to);
+                let is_free = !self.model.exists(to) && !self.model.hides(to);
                 if !table.is_main() && is_free {
                     self.rename(table.0);
                 }
             }
             Op::Build { table, count, bytes } if self.may_exist(*table) => {
-                let is_empty = self.model.table(*table).is_none_or(|records| records.count() == 0);
-                if is_empty && !self.has_names(*table) {
+                if self.model.count_in(*table) == 0 && !self.has_names(*table) {
                     self.build(table.0, *count, *bytes);
                 }
             }
@@ -146,6 +157,25 @@ impl Edit<'_> {
         }
     }
 
+    fn pair(&mut self, how: PairHow, id: TableId, key: &[u8], value: &[u8]) {
+        let max = (self.page_bytes() - 32) / 2 - 10;
+        let length = id.order().key_bytes();
+        let fits =
+            length.is_none_or(|bytes| bytes == key.len()) && key.len().max(value.len()) <= max;
+        let Some(values) = id.values().filter(|_| fits && self.may_exist(id)) else { return };
+        let (held, takes) = match self.model.multi(id) {
+            Some(pairs) => (pairs.count_of(key), pairs.takes(value)),
+            None => (0, Pairs::new(id.order(), values).takes(value)),
+        };
+        match how {
+            PairHow::Remove => self.remove_pair(id, key, value),
+            _ if !takes => {}
+            PairHow::InsertNew if held > 0 => {}
+            PairHow::Set => self.set_pair(id, key, value),
+            _ => self.insert_pair(id, key, value),
+        }
+    }
+
     fn remove(&mut self, id: TableId, key: &[u8]) {
         let is_name = id.is_main() && is_table_name(key);
         if !is_name && key != super::script::STATE {
@@ -157,20 +187,10 @@ impl Edit<'_> {
         if id.is_main() {
             return;
         }
-        let Some(table) = self.txn.open(&id.def()).expect("open") else { return };
-        table.delete_range(self.txn, (from.clone(), to.clone())).expect("delete range");
-        delete_between(self.model, id, from, to);
+        let Some(table) = Handle::open(self.txn, id).expect("open") else { return };
+        table.delete_range(self.txn, from, to).expect("delete range");
+        self.model.delete_range(id, from, to);
     }
-}
-
-/// Deletes a range from a model's table.
-fn delete_between(model: &mut Model, id: TableId, from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>) {
-    let order: KeyOrder = id.order();
-    let sorted = |bound: &Bound<Vec<u8>>| bound.clone().map(|key| order.sort_key(&key));
-    let Some(records) = model.table_mut(id) else { return };
-    let gone: Vec<Vec<u8>> =
-        records.between(sorted(from), sorted(to)).map(|(key, _)| key.clone()).collect();
-    gone.iter().for_each(|key| assert!(records.delete(key)));
 }
 
 fn is_table_name(key: &[u8]) -> bool {

@@ -197,7 +197,8 @@ impl Reach {
             let Some(tag) = page.get(offset..offset + 4) else { continue };
             let payload = page.get(offset + 4 + key_bytes..).unwrap_or_default();
             match half(tag, 0) >> 28 {
-                1 if payload.len() >= 64 => self.tree(payload),
+                // A table, or a tree of values.
+                1 | 4 if payload.len() >= 64 => self.tree(payload),
                 2 if payload.len() >= 28 => self.run(file, payload),
                 _ => {}
             }

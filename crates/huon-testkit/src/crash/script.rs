@@ -11,6 +11,7 @@ use huon::{Durability, Env, Options, ReadTxn, Ticket, WriteTxn};
 
 use super::oracle::Case;
 use super::record::{self, Held, Kill, Moment, Record, State, Trace};
+use crate::handle::Handle;
 use crate::model::{Model, TableId};
 use crate::program::{self, Value};
 
@@ -225,10 +226,75 @@ impl Edit<'_> {
         }
     }
 
+    /// Adds values to those of key `n`; creates the multimap if need be.
+    pub fn pour(&mut self, id: u8, n: u64, values: impl IntoIterator<Item = u64>) {
+        let id = TableId(id);
+        let key = program::key(id.order(), self.page_bytes, n);
+        values.into_iter().for_each(|value| {
+            let value = self.value_of(id, value);
+            self.insert_pair(id, &key, &value);
+        });
+    }
+
+    /// Takes values from those of key `n`.
+    pub fn take(&mut self, id: u8, n: u64, values: impl IntoIterator<Item = u64>) {
+        let id = TableId(id);
+        let key = program::key(id.order(), self.page_bytes, n);
+        values.into_iter().for_each(|value| {
+            let value = self.value_of(id, value);
+            self.remove_pair(id, &key, &value);
+        });
+    }
+
+    /// Gives key `n` one value and no other.
+    pub fn set(&mut self, id: u8, n: u64, value: u64) {
+        let id = TableId(id);
+        let (key, value) = (program::key(id.order(), self.page_bytes, n), self.value_of(id, value));
+        self.set_pair(id, &key, &value);
+    }
+
+    /// Takes key `n` with all its values.
+    pub fn take_all(&mut self, id: u8, n: u64) {
+        let id = TableId(id);
+        self.remove_key(id, &program::key(id.order(), self.page_bytes, n));
+    }
+
+    fn value_of(&self, id: TableId, n: u64) -> Vec<u8> {
+        program::value(id.values().expect("a multimap"), self.page_bytes, n)
+    }
+
+    pub(super) fn insert_pair(&mut self, id: TableId, key: &[u8], value: &[u8]) {
+        let multi = self.txn.create_multi(&id.multi_def()).expect("create");
+        multi.insert(self.txn, key, value).expect("insert");
+        self.model.create(id);
+        self.model.multi_mut(id).expect("it was created").insert(key, value);
+    }
+
+    pub(super) fn set_pair(&mut self, id: TableId, key: &[u8], value: &[u8]) {
+        let multi = self.txn.create_multi(&id.multi_def()).expect("create");
+        multi.set(self.txn, key, value).expect("set");
+        self.model.create(id);
+        let pairs = self.model.multi_mut(id).expect("it was created");
+        pairs.remove_all(key);
+        pairs.insert(key, value);
+    }
+
+    pub(super) fn remove_pair(&mut self, id: TableId, key: &[u8], value: &[u8]) {
+        let Some(multi) = self.txn.open_multi(&id.multi_def()).expect("open") else { return };
+        multi.remove(self.txn, key, value).expect("remove");
+        self.model.multi_mut(id).expect("it exists").remove(key, value);
+    }
+
+    pub(super) fn remove_key(&mut self, id: TableId, key: &[u8]) {
+        let Some(multi) = self.txn.open_multi(&id.multi_def()).expect("open") else { return };
+        multi.remove_all(self.txn, key).expect("remove all");
+        self.model.multi_mut(id).expect("it exists").remove_all(key);
+    }
+
     /// Deletes the table.
     pub fn drop_table(&mut self, id: u8) {
         let id = TableId(id);
-        let Some(table) = self.txn.open(&id.def()).expect("open") else { return };
+        let Some(table) = Handle::open(self.txn, id).expect("open") else { return };
         table.drop_table(self.txn).expect("drop");
         self.model.drop_table(id);
     }
@@ -236,15 +302,15 @@ impl Edit<'_> {
     /// Deletes all records of the table.
     pub fn clear(&mut self, id: u8) {
         let id = TableId(id);
-        let Some(table) = self.txn.open(&id.def()).expect("open") else { return };
+        let Some(table) = Handle::open(self.txn, id).expect("open") else { return };
         table.clear(self.txn).expect("clear");
-        self.model.table_mut(id).expect("it exists").clear();
+        assert!(self.model.clear(id), "it exists");
     }
 
     /// Gives the table its other name.
     pub fn rename(&mut self, id: u8) {
         let id = TableId(id);
-        let Some(table) = self.txn.open(&id.def()).expect("open") else { return };
+        let Some(table) = Handle::open(self.txn, id).expect("open") else { return };
         table.rename(self.txn, &id.renamed().name()).expect("rename");
         self.model.rename(id, id.renamed());
     }

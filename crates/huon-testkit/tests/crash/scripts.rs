@@ -9,6 +9,8 @@ use huon::{Durability, Error};
 use huon_testkit::crash::{Play, Script, Setup, Stage, random};
 use huon_testkit::program::{Value, key};
 
+use crate::multi;
+
 use Durability::{Durable, Lazy, NoMetaSync, Unsynced};
 
 /// All page sizes of the tests: two pages to a sector, one, and eight sectors to a page.
@@ -107,6 +109,12 @@ pub(crate) const SCRIPTS: &[Script] = &[
     script("cleared and filled", cleared_and_filled),
     script("bulk build", bulk_build),
     with("bulk build, spilled", spills, SMALL, bulk_build_spilled),
+    // Multimaps.
+    script("values come and go", multi::values_come_and_go),
+    script("values split and merge", multi::values_split_and_merge),
+    script("multimaps dropped", multi::multimaps_dropped),
+    with("nested among values", spills, SMALL, multi::nested_among_values),
+    with("killed among values", spills, SMALL, multi::killed_among_values),
     // Readers and clients.
     script("parked readers", parked_readers),
     script("a reader of another client", a_reader_of_another_client),
