@@ -12,6 +12,7 @@
 //! What fails, and where the environment lies, is said by a [`Ground`]; what is done by a
 //! [`workloads::Workload`].
 
+mod edit;
 pub mod real;
 mod run;
 pub mod workloads;
@@ -20,7 +21,8 @@ use std::path::Path;
 
 use huon::{Env, Error, Options};
 
-pub use run::{Edit, Run, SystemErrors, Tried};
+pub use edit::Edit;
+pub use run::{Run, SystemErrors, Tried};
 
 /// How a workload is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
