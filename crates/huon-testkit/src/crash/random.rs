@@ -127,10 +127,8 @@ impl Edit<'_> {
                     self.rename(table.0);
                 }
             }
-            Op::Build { table, count, bytes } if self.may_exist(*table) => {
-                if self.model.count_in(*table) == 0 && !self.has_names(*table) {
-                    self.build(table.0, *count, *bytes);
-                }
+            Op::Build { table, count, bytes } if self.is_vacant(*table) => {
+                self.build(table.0, *count, *bytes);
             }
             _ => {}
         }
@@ -139,6 +137,11 @@ impl Edit<'_> {
     /// Whether the table is there, or could be made.
     fn may_exist(&self, id: TableId) -> bool {
         !self.model.hides(id)
+    }
+
+    /// Whether it may exist, and has nothing in it.
+    fn is_vacant(&self, id: TableId) -> bool {
+        self.may_exist(id) && self.model.count_in(id) == 0 && !self.has_names(id)
     }
 
     /// Whether it is the main table, with names of others in it.
