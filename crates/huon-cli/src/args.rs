@@ -184,6 +184,7 @@ const PUT_HELP: &str = "\
 The file and the table are made if they do not exist. All records of one call
 are committed together, durably. In a multimap, which --multi makes, a value is
 added to those of its key; one that is there already is not added again.
+Native orders are those of little-endian integers of 4 or 8 bytes.
 
 Examples:
   huon put data.huon apple red
@@ -232,17 +233,14 @@ pub(crate) struct Make {
     pub(crate) value_bytes: Option<u32>,
 }
 
-/// Orders that need no function of a program.
+/// Orders that need no function of a program: as byte strings, as these from the last byte to the
+/// first, as little-endian integers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum OrderName {
-    /// As byte strings
     Bytes,
-    /// As byte strings, from the last byte to the first
     Reversed,
-    /// As integers of 4 bytes, little-endian
     #[value(name = "native-u32")]
     NativeU32,
-    /// As integers of 8 bytes, little-endian
     #[value(name = "native-u64")]
     NativeU64,
 }

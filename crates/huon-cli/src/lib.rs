@@ -1,4 +1,4 @@
-//! What stands behind the commands `huon` and `huon-demo`.
+//! What stands behind the commands `huon` and `huon-demo`, and behind `huon_chk` and its like.
 //!
 //! 1. Only the engine's public interface is used.
 //! 2. Commands that only look open the file read-only and create nothing, the lock file included.
@@ -6,9 +6,12 @@
 //!    one sentence, what went wrong, where, and what to do.
 //! 4. A closed pipe is no error: the reader has seen enough.
 
+pub mod alias;
 mod args;
 mod commands;
 pub mod demo;
+#[cfg(test)]
+mod docs;
 mod draft;
 mod fail;
 mod open;

@@ -1,6 +1,7 @@
 //! Progress on a terminal: bytes, rate, time left. Elsewhere nothing is shown.
 
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -8,6 +9,14 @@ const KNOWN: &str = "{msg} {wide_bar} {binary_bytes}/{binary_total_bytes} \
                      {binary_bytes_per_sec} {eta} left";
 const UNKNOWN: &str = "{msg} {spinner} {binary_bytes} {binary_bytes_per_sec} {elapsed}";
 const COUNTED: &str = "{msg} {wide_bar} {human_pos}/{human_len} {per_sec} {eta} left";
+
+/// Whether this process shows no progress.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on no progress is shown, on a terminal neither.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
 
 /// A line on standard error that follows some work, if that is a terminal.
 pub(crate) struct Bar(ProgressBar);
@@ -24,7 +33,7 @@ impl Bar {
     }
 
     fn new(what: &'static str, total: u64, template: &str) -> Bar {
-        if !std::io::stderr().is_terminal() {
+        if QUIET.load(Ordering::Relaxed) || !std::io::stderr().is_terminal() {
             return Bar(ProgressBar::hidden());
         }
         let bar = if total == 0 { ProgressBar::no_length() } else { ProgressBar::new(total) };

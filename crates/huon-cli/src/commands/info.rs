@@ -1,5 +1,7 @@
 //! What an environment says about itself: `info`, `tables`.
 
+use std::path::Path;
+
 use huon::{Bytes, Env, EnvInfo, Error, ReadTxn, Recovery, Stat, TableDef, TableStat};
 use serde_json::{Value, json};
 
@@ -185,6 +187,17 @@ pub(crate) fn tables(args: &Look) -> Outcome {
                 }
             }
         }
+    }
+    out.finish()?;
+    Ok(Code::Fine)
+}
+
+/// The names of named tables, a line each.
+pub(crate) fn print_names(file: &Path) -> Outcome {
+    let env = open::look(file)?;
+    let mut out = Out::new();
+    for name in env.read()?.table_names()? {
+        out.line(Form::Plain.show(&name))?;
     }
     out.finish()?;
     Ok(Code::Fine)

@@ -1,17 +1,17 @@
 //! One module a command, or a few small ones that belong together.
 
-mod check;
-mod copy;
-mod dump;
-mod info;
+pub(crate) mod check;
+pub(crate) mod copy;
+pub(crate) mod dump;
+pub(crate) mod info;
 mod input;
 mod list;
-mod load;
+pub(crate) mod load;
 mod pairs;
-mod readers;
+pub(crate) mod readers;
 mod records;
-mod stat;
-mod tables;
+pub(crate) mod stat;
+pub(crate) mod tables;
 
 use crate::args::Command;
 use crate::fail::Outcome;

@@ -27,6 +27,16 @@ pub(crate) fn stat(args: &Look) -> Outcome {
     Ok(Code::Fine)
 }
 
+/// The part of it that is about the file and not about tables.
+pub(crate) fn space(args: &Look) -> Outcome {
+    let stat = open::look(&args.file)?.stat()?;
+    let mut out = Out::new();
+    print_space(&mut out, &stat)?;
+    print_holders(&mut out, &stat)?;
+    out.finish()?;
+    Ok(Code::Fine)
+}
+
 fn as_json(stat: &Stat, form: Form) -> Value {
     let table = |table: &TableStat| {
         json!({

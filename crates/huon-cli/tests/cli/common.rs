@@ -24,7 +24,21 @@ impl Place {
 
     /// `huon` with these arguments, in the directory.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_huon"));
+        self.program(env!("CARGO_BIN_EXE_huon"), args)
+    }
+
+    /// `huon_NAME`, an alias, in the same way.
+    pub(crate) fn tool(&self, name: &str, args: &[&str]) -> Run {
+        Run::of(self.program(tool_path(name), args).output().unwrap())
+    }
+
+    /// The same with something on standard input.
+    pub(crate) fn feed_tool(&self, name: &str, args: &[&str], input: &[u8]) -> Run {
+        fed(self.program(tool_path(name), args), input)
+    }
+
+    fn program(&self, path: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(path);
         command.args(args).current_dir(self.dir());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -36,14 +50,7 @@ impl Place {
 
     /// The same with something on standard input.
     pub(crate) fn feed(&self, args: &[&str], input: &[u8]) -> Run {
-        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        let input = input.to_vec();
-        // A command may end without reading all.
-        let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
-        let run = Run::of(child.wait_with_output().unwrap());
-        feeder.join().unwrap();
-        run
+        fed(self.command(args), input)
     }
 
     /// Runs what must end well, and returns what it printed.
@@ -52,6 +59,29 @@ impl Place {
         assert_eq!(run.code, 0, "{args:?}: {}", run.err);
         run.out
     }
+}
+
+fn tool_path(name: &str) -> &'static str {
+    match name {
+        "chk" => env!("CARGO_BIN_EXE_huon_chk"),
+        "stat" => env!("CARGO_BIN_EXE_huon_stat"),
+        "copy" => env!("CARGO_BIN_EXE_huon_copy"),
+        "dump" => env!("CARGO_BIN_EXE_huon_dump"),
+        "load" => env!("CARGO_BIN_EXE_huon_load"),
+        "drop" => env!("CARGO_BIN_EXE_huon_drop"),
+        _ => panic!("no tool {name}"),
+    }
+}
+
+fn fed(mut command: Command, input: &[u8]) -> Run {
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // A command may end without reading all.
+    let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let run = Run::of(child.wait_with_output().unwrap());
+    feeder.join().unwrap();
+    run
 }
 
 /// How a command ended.
@@ -78,7 +108,8 @@ impl Run {
     pub(crate) fn fails(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, code, "{self:?}");
         assert_eq!(self.err.trim_end().lines().count(), 1, "{self:?}");
-        assert!(self.err.starts_with("huon: ") && self.err.ends_with(".\n"), "{self:?}");
+        // The program's name and a sentence.
+        assert!(self.err.starts_with("huon") && self.err.ends_with(".\n"), "{self:?}");
         for word in words {
             assert!(self.err.contains(word), "no \"{word}\" in {self:?}");
         }
