@@ -262,6 +262,15 @@ impl Make {
         self.multi || self.value_order.is_some() || self.value_bytes.is_some()
     }
 
+    /// How long the values of a new multimap are, if their order says so.
+    pub(crate) fn native_bytes(&self) -> Option<u32> {
+        match self.value_order? {
+            OrderName::NativeU32 => Some(4),
+            OrderName::NativeU64 => Some(8),
+            OrderName::Bytes | OrderName::Reversed => None,
+        }
+    }
+
     pub(crate) fn has_wishes(&self) -> bool {
         self.is_multi() || self.order.is_some()
     }

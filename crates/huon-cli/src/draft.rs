@@ -4,6 +4,11 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The file that is meant where `path` is a symbolic link: the link stays.
+pub(crate) fn meant(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// Where the new content of `path` is written: beside it, under a name of this process.
 pub(crate) fn of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

@@ -115,7 +115,14 @@ fn code_of(error: &Error) -> Code {
 
 /// What, where, and what to do.
 fn sentence(error: &Error, path: &Path) -> String {
-    let (path, text) = (path.display(), without_number(error.to_string()));
+    let text = match error {
+        // Tables are opened as they are, so this is what is left of it.
+        Error::TableKind => {
+            "the order of this table is its program's own, and not known here".into()
+        }
+        error => without_number(error.to_string()),
+    };
+    let path = path.display();
     let place = match text.contains(&path.to_string()) {
         true => String::new(),
         false => format!("{path}: "),
@@ -143,10 +150,9 @@ fn advice(error: &Error) -> &'static str {
         Error::PageSize { .. } => "leave the option out to take the file as it is",
         Error::Corrupt(_) => "see `huon check`, and `huon dump --rescue` to save what can be read",
         Error::TableMissing => "`huon tables` lists them",
-        Error::TableKind => {
-            "`huon tables` lists the tables, and `huon ls` without bounds shows any of them"
-        }
-        Error::KeyLength | Error::ValueLength => "use --hex to give exactly so many bytes",
+        Error::TableKind => "`huon ls` and `huon dump` without bounds show it from end to end",
+        Error::KeyLength => "use --hex to give exactly so many bytes",
+        Error::ValueLength => "`huon tables` shows it, and --hex gives exactly so many bytes",
         Error::KeyTooLong { .. } => "only a file with larger pages holds such keys",
         Error::SortedValueTooLong { .. } => "only a file with larger pages holds such values",
         Error::ReadOnly => "check the permissions of the file and its directory",

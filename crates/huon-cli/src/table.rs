@@ -101,6 +101,12 @@ pub(crate) fn to_fill(
                     table with --table.";
         return Err(Failure::usage(text));
     }
+    if let (Some(native), Some(bytes)) = (make.native_bytes(), make.value_bytes)
+        && bytes != native
+    {
+        let text = format!("values in this order have {native} bytes; leave --value-bytes out.");
+        return Err(Failure::usage(text));
+    }
     let found = find(txn, &name)?;
     match found {
         Some(table) if name.is_empty() || !make.has_wishes() => return Ok(table),

@@ -35,11 +35,12 @@ pub(crate) fn copy(args: &Copy) -> Outcome {
         out.flush()?;
         copied
     } else if args.force {
-        let draft = draft::of(&args.target);
+        let target = draft::meant(&args.target);
+        let draft = draft::of(&target);
         let copied = env.copy_to(&draft, &mut options);
         drop(bar);
         let Ok(_) = copied else { return ended(copied.map(drop), args, &stop) };
-        return replace(&draft, &args.target);
+        return replace(&draft, &target);
     } else {
         env.copy_to(&args.target, &mut options)
     };

@@ -1,7 +1,7 @@
 //! Tables as text: `dump`.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::args::Dump;
 use crate::draft;
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
-use crate::progress::Bar;
+use crate::progress::{self, Bar};
 use crate::stop::Stop;
 use crate::text::number;
 
@@ -22,6 +22,10 @@ const SHOWN_MAX: usize = 20;
 pub(crate) fn dump(args: &Dump) -> Outcome {
     let env = open::look_from(&args.file, args.meta_slot)?;
     let stop = Stop::on_signals()?;
+    if args.output.as_os_str() == "-" && io::stdout().is_terminal() {
+        // The text itself shows how it goes on.
+        progress::be_quiet();
+    }
     let bar = Bar::bytes("dumping");
     let mut report = |now: &Progress| {
         bar.at(now.done_bytes, now.total_bytes);
@@ -68,7 +72,8 @@ fn to_file(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Dumpe
     };
     // What is no file, a terminal or a pipe, is written to as it is.
     let is_special = path.metadata().is_ok_and(|stat| !stat.is_file() && !stat.is_dir());
-    let draft = if force && !is_special { draft::of(path) } else { path.to_owned() };
+    let meant = draft::meant(path);
+    let draft = if force && !is_special { draft::of(&meant) } else { path.to_owned() };
     let file: File = OpenOptions::new()
         .write(true)
         .create(!is_special)
@@ -82,7 +87,7 @@ fn to_file(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Dumpe
             file.sync_all().map_err(failed)?;
         }
         if draft != path {
-            draft::put(&draft, path).map_err(failed)?;
+            draft::put(&draft, &meant).map_err(failed)?;
         }
         Ok(report)
     });

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::ops::Bound;
 
-use huon::ReadTxn;
+use huon::{Error, ReadTxn};
 use serde_json::json;
 
 use crate::args::Ls;
@@ -21,7 +21,11 @@ pub(crate) fn ls(args: &Ls) -> Outcome {
     let txn = env.read()?;
     let table = table::named(&txn, &args.target)?;
     let part = part(args, form)?;
-    let records = if args.keys { table.keys(&txn, &part)? } else { table.records(&txn, &part)? };
+    let records = match args.keys {
+        true => table.keys(&txn, &part),
+        false => table.records(&txn, &part),
+    };
+    let records = records.map_err(|error| refused(error, &part))?;
     let mut out = Out::new();
     let is_many = matches!(table, AnyTable::Many(_));
     let printed = match args.reverse {
@@ -33,6 +37,17 @@ pub(crate) fn ls(args: &Ls) -> Outcome {
         hint_at_tables(&txn, args)?;
     }
     Ok(Code::Fine)
+}
+
+/// Why there is no such part.
+fn refused(error: Error, part: &Part) -> Failure {
+    match (error, part) {
+        (Error::TableKind, Part::Prefix(_)) => Failure::usage(
+            "keys that begin alike do not lie together in this table, as its order is not that of \
+             bytes; leave --prefix out.",
+        ),
+        (error, _) => error.into(),
+    }
 }
 
 /// The part of the table that the options name.

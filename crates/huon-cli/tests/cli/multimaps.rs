@@ -1,7 +1,11 @@
 //! The command `huon` on tables in which a key may have many values.
 
-use crate::common::Place;
+use std::sync::Arc;
+
+use huon::{Bytes, Env, MultiDef, Order, TableDef};
 use serde_json::Value;
+
+use crate::common::Place;
 
 /// One multimap of tags, one of numbers, a plain table, and a record in the main table.
 fn shop() -> Place {
@@ -128,6 +132,10 @@ fn the_other_kind_is_refused_with_the_reason() {
     put(&["-t", "tags", "k", &"v".repeat(3000)]).fails(2, &["3000", "2022"]);
     put(&["-t", "owner", "k", "v"]).fails(2, &["owner", "a record of the main table"]);
     place.run(&["ls", "a.huon", "-t", "owner"]).fails(2, &["owner", "record"]);
+    let four = ["-t", "new", "--value-order", "native-u64", "--value-bytes", "4", "k", "vvvv"];
+    put(&four).fails(2, &["8 bytes", "--value-bytes"]);
+    put(&["-t", "new", "--value-bytes", "4", "k", "v"]).fails(2, &["one length"]);
+    place.run(&["count", "a.huon", "-t", "new"]).fails(1, &["no table"]);
     // What is right about the kind is taken.
     place.good(&["put", "a.huon", "-t", "tags", "--multi", "sweet", "fig"]);
     // A section with one value a key does not go into a multimap, nor the other way about.
@@ -138,4 +146,39 @@ fn the_other_kind_is_refused_with_the_reason() {
     assert_eq!(place.feed(&["load", "b.huon"], dump("numbers").as_bytes()).code, 0);
     let tables = place.good(&["tables", "b.huon"]);
     assert!(tables.contains("numbers\t2\tmultimap, values: native-u64, 8 bytes each"), "{tables}");
+}
+
+#[test]
+fn orders_that_a_shell_does_not_know_are_said_so() {
+    let place = Place::new();
+    {
+        let env = Env::options().open(place.path("a.huon")).unwrap();
+        let mut txn = env.write().unwrap();
+        let own = || Order::Custom(Arc::new(|a: &[u8], b: &[u8]| b.cmp(a)));
+        let plain = txn.create(&TableDef::<Bytes, Bytes>::new("plain").ordered(own())).unwrap();
+        let many = MultiDef::<Bytes, Bytes>::new("many").values_ordered(own());
+        let many = txn.create_multi(&many).unwrap();
+        for n in [b"1", b"2", b"3"] {
+            plain.put(&mut txn, n, b"x").unwrap();
+            many.insert(&mut txn, b"key", n).unwrap();
+        }
+        txn.commit().unwrap();
+    }
+    let run = |args: &[&str]| place.run(&[&args[..1], &["a.huon", "-t"], &args[1..]].concat());
+    assert_eq!(run(&["ls", "plain"]).out, "3\tx\n2\tx\n1\tx\n");
+    assert_eq!(run(&["ls", "many"]).out, "key\t3\nkey\t2\nkey\t1\n");
+    assert_eq!(run(&["get", "many", "key"]).out, "3\n2\n1\n");
+    assert_eq!(run(&["count", "many", "key"]).out, "3\n");
+    run(&["get", "plain", "1"]).fails(2, &["program's own", "huon ls"]);
+    run(&["put", "plain", "1", "y"]).fails(2, &["program's own"]);
+    run(&["put", "many", "key", "4"]).fails(2, &["program's own"]);
+    run(&["ls", "plain", "--from", "2"]).fails(2, &["program's own"]);
+    run(&["ls", "plain", "--prefix", "2"]).fails(2, &["--prefix"]);
+    assert_eq!(run(&["ls", "many", "--prefix", "k", "--keys"]).out, "key\n");
+    // A key with all its values needs no order of values.
+    assert_eq!(run(&["del", "many", "key"]).code, 0);
+    let tables = place.good(&["tables", "a.huon"]);
+    assert!(tables.contains("many\t0\tmultimap, values: custom"), "{tables}");
+    assert!(tables.contains("plain\t3\tkeys: custom"), "{tables}");
+    place.good(&["drop", "a.huon", "-t", "plain"]);
 }

@@ -43,6 +43,10 @@ fn a_copy_replaces_what_nobody_uses() {
     place.good(&["copy", "a.huon", "text", "--force"]);
     place.good(&["copy", "a.huon", "c.huon", "--force"]);
     assert_eq!(place.good(&["ls", "text"]), place.good(&["ls", "c.huon"]));
+    std::os::unix::fs::symlink("c.huon", place.path("link")).unwrap();
+    place.good(&["put", "a.huon", "fig", "blue"]);
+    place.good(&["copy", "a.huon", "link", "--force"]);
+    assert_eq!(place.good(&["get", "c.huon", "fig"]), "blue\n");
     // A directory is not, itself as an environment neither, and no draft stays.
     std::fs::create_dir(place.path("dir")).unwrap();
     assert_eq!(place.run(&["copy", "a.huon", "dir", "--force"]).code, 5);
@@ -61,6 +65,11 @@ fn a_dump_replaces_a_file() {
     assert_eq!(std::fs::read(place.path("text")).unwrap(), first);
     place.good(&["dump", "b.huon", "text", "--force"]);
     assert_ne!(std::fs::read(place.path("text")).unwrap(), first);
+    // A link stays one.
+    std::os::unix::fs::symlink("text", place.path("link")).unwrap();
+    place.good(&["dump", "a.huon", "link", "--force"]);
+    assert_eq!(std::fs::read(place.path("text")).unwrap(), first);
+    place.good(&["dump", "b.huon", "text", "--force"]);
     let direct = place.good(&["dump", "b.huon", "/dev/stdout", "--force"]);
     assert_eq!(direct.as_bytes(), std::fs::read(place.path("text")).unwrap());
     assert!(files(&place).iter().all(|name| !name.contains("draft")), "{:?}", files(&place));
