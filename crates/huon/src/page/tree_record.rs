@@ -125,7 +125,16 @@ impl Tree {
 
     /// Whether the record can be that of a table.
     fn is_sound_table(&self) -> bool {
-        self.is_sound() && (self.fixed_bytes == 0 || self.many.is_some_and(|many| many.equal))
+        let length_is_sound = match self.many {
+            Some(ManyValues { order, equal }) => match order.key_bytes() {
+                Some(bytes) => equal && self.fixed_bytes as usize == bytes,
+                // It is known from the first value on.
+                None if equal => self.fixed_bytes != 0 || self.entries == 0,
+                None => self.fixed_bytes == 0,
+            },
+            None => self.fixed_bytes == 0,
+        };
+        self.is_sound() && length_is_sound
     }
 
     /// An empty tree for the values of a key of this table.
