@@ -412,7 +412,13 @@ impl Model {
 
     /// The same, with errors told from differences.
     pub fn compare_with(&self, txn: &ReadTxn) -> Result<(), Mismatch> {
+        self.compare_beside(txn, &[])
+    }
+
+    /// The same, beside tables of these names that the model knows nothing of.
+    pub fn compare_beside(&self, txn: &ReadTxn, others: &[Vec<u8>]) -> Result<(), Mismatch> {
         let mut names: Vec<Vec<u8>> = self.named().map(TableId::name).collect();
+        names.extend_from_slice(others);
         names.sort();
         let found = txn.table_names()?;
         if found != names {

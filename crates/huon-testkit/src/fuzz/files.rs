@@ -158,6 +158,7 @@ fn place(choices: &mut Choices<'_>, base: &Base) -> usize {
                 at + HEADER_BYTES + choices.below(20 * usize::from(file.u16(at + header::COUNT)))
             }
             Kind::Chunk => at + CHUNK_ITEMS - 16 + choices.below(64),
+            Kind::Fixed => at + HEADER_BYTES + choices.below(64),
             Kind::Run => page.pointer + choices.below(28),
         },
         6 => at + choices.below(file.page_bytes),

@@ -10,6 +10,8 @@ use huon::{
 };
 
 use super::fixture::RESERVE_BYTES;
+use super::multi;
+use super::pairs::MULTIS;
 use crate::model::TableId;
 use crate::program;
 
@@ -121,16 +123,35 @@ impl Attempt<'_> {
                 &ACTS,
             ],
         };
-        for acts in acts {
-            self.write_with(acts);
+        let on_multis: &[&[multi::Act]] = match depth {
+            Depth::Quick => &[&multi::ACTS],
+            Depth::Each | Depth::All => &[
+                &[multi::insert, multi::remove],
+                &[multi::clear],
+                &[multi::remove_all, multi::insert],
+                &[multi::remove_range],
+                &[multi::drop_table],
+            ],
+        };
+        // Tables and multimaps in one transaction, as long as there are both.
+        for i in 0..acts.len().max(on_multis.len()) {
+            let multis = on_multis.get(i).copied().unwrap_or_default();
+            self.write_with(acts.get(i).copied().unwrap_or_default(), multis);
         }
     }
 
     /// One transaction, then another, and the file opened again.
-    fn write_with(&mut self, acts: &[Act]) {
+    fn write_with(&mut self, acts: &[Act], on_multis: &[multi::Act]) {
         let Some(env) = self.open() else { return };
         for _ in 0..2 {
             let Some(mut txn) = self.outcome.of(env.write()) else { return };
+            for number in 0..MULTIS.len() {
+                for act in on_multis {
+                    if let Some(Some(table)) = self.outcome.of(multi::open(&txn, number)) {
+                        self.outcome.of(act(table, &mut txn, number));
+                    }
+                }
+            }
             for id in tables() {
                 for act in acts {
                     let table = match id.is_main() {
@@ -160,12 +181,12 @@ fn tables() -> impl Iterator<Item = TableId> {
 }
 
 impl Outcome {
-    fn note(&mut self, error: &Error) {
+    pub(super) fn note(&mut self, error: &Error) {
         assert!(!error.to_string().is_empty());
         self.errors += 1;
     }
 
-    fn of<T>(&mut self, result: Result<T, Error>) -> Option<T> {
+    pub(super) fn of<T>(&mut self, result: Result<T, Error>) -> Option<T> {
         result.map_err(|error| self.note(&error)).ok()
     }
 
@@ -173,8 +194,10 @@ impl Outcome {
         let names = self.of(txn.table_names()).unwrap_or_default();
         for name in names.iter().take(16) {
             let stored = TableDef::<Bytes, Bytes>::named(&**name).ordered(Order::Stored);
-            if let Some(Some(table)) = self.of(txn.open(&stored)) {
-                self.table(txn, table, file_bytes);
+            match txn.open(&stored) {
+                Ok(Some(table)) => self.table(txn, table, file_bytes),
+                Err(Error::TableKind) => self.multi(txn, name),
+                table => drop(self.of(table)),
             }
         }
         for id in tables() {

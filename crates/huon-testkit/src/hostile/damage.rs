@@ -4,7 +4,7 @@
 //! and what it reaches, so that it is met.
 
 use super::file::{
-    CHUNK_ITEMS, File, HEADER_BYTES, ITEM_BYTES, Kind, META_BYTES, Page, header, meta, tree,
+    CHUNK_ITEMS, File, HEADER_BYTES, ITEM_BYTES, Kind, META_BYTES, Page, cell, header, meta, tree,
 };
 
 /// Bytes of a sector: files are cut at their ends.
@@ -36,12 +36,16 @@ pub fn each(sound: &File, older: &File, mut tell: impl FnMut(&str, &File, Verdic
         damages.tree(record);
     }
     let pages = sound.pages();
+    for record in sound.trees() {
+        damages.multimap(record);
+    }
     for page in &pages {
         damages.pointer(page, &pages);
         damages.whole(page, &pages, older);
         match page.kind {
             Kind::Branch => damages.branch(page),
             Kind::Leaf => damages.leaf(page),
+            Kind::Fixed => damages.fixed(page),
             Kind::Run => damages.run(page),
             Kind::Chunk => damages.chunk(page, &pages),
         }
@@ -196,8 +200,8 @@ impl Damages<'_> {
         for order in [0, 1, 2, 3, 4, 5, 255] {
             self.set("order of a tree", record + tree::ORDER, &[order], Anything);
         }
-        self.set("flags of a tree", record + 6, &[1], Found);
-        self.set("reserved bytes of a tree", record + 52, &[1], Found);
+        self.set("flags of a tree", record + tree::FLAGS, &[2], Found);
+        self.set("reserved bytes of a tree", record + tree::ZERO, &[1], Found);
         for count in U64S {
             self.set("entries of a tree", record + tree::ENTRIES, &count.to_le_bytes(), Found);
             let future = !in_meta && count > self.sound.txnid();
@@ -241,7 +245,7 @@ impl Damages<'_> {
             self.set("a pointer out of range", page.pointer, &pgno.to_le_bytes(), verdict);
         }
         let parent = page.parent.and_then(|pgno| pages.iter().find(|page| page.pgno == pgno));
-        let others = [Kind::Branch, Kind::Leaf, Kind::Run, Kind::Chunk];
+        let others = [Kind::Branch, Kind::Leaf, Kind::Fixed, Kind::Run, Kind::Chunk];
         let others = others.map(|kind| pages.iter().find(|p| p.kind == kind && p.pgno != own));
         let beside = pages.iter().rfind(|p| p.level == page.level && p.pgno != own);
         let root = pages.iter().find(|p| p.parent.is_none() && p.pgno != own);
@@ -408,6 +412,11 @@ impl Damages<'_> {
                 self.set("length of a payload", cell.at, &tag.to_le_bytes(), Found);
             }
         }
+        let record = self.sound.record_of(page);
+        let value_bytes = self.sound.u32(record + tree::FIXED) as usize;
+        for cell in cells.iter().filter(|found| found.tag >> 28 == cell::SET) {
+            self.value_set(cell.payload, value_bytes);
+        }
         let slots = at + HEADER_BYTES;
         if cells.len() > 1 {
             // Nobody but the table's owner knows a custom order.
@@ -428,6 +437,73 @@ impl Damages<'_> {
             file.put(at + header::COUNT, &[0; 2]);
             file.set(at + header::HEAP, &[0; 6]);
         });
+    }
+
+    /// What a record says of values. A table of values in cells may be a multimap by mere chance.
+    fn multimap(&mut self, record: usize) {
+        let file = self.sound;
+        let many = file.u16(record + tree::FLAGS) != 0;
+        let fixed = file.u32(record + tree::FIXED);
+        for flags in U16S.into_iter().chain([3, 0x101, 0x203, 0x303, 0x403, 0x503]) {
+            let flags = flags.to_le_bytes();
+            self.set("flags of a tree", record + tree::FLAGS, &flags, Anything);
+            self.edit("flags and length of values", Anything, |file| {
+                file.put(record + tree::FLAGS, &flags);
+                file.set(record + tree::FIXED, &(4 - fixed.min(4)).to_le_bytes());
+            });
+        }
+        let lengths = [fixed + 1, fixed.wrapping_sub(1), fixed * 2, fixed + 0x1_0000];
+        for bytes in U32S.into_iter().chain(lengths).filter(|_| many || fixed != 0) {
+            self.set("length of values", record + tree::FIXED, &bytes.to_le_bytes(), Found);
+        }
+    }
+
+    /// Keys of one length, and zeros behind them.
+    fn fixed(&mut self, page: &Page) {
+        let (at, size) = (self.sound.at(page.pgno), self.sound.page_bytes);
+        let key_bytes = self.sound.u16(at + header::PREFIX);
+        let count = usize::from(self.sound.u16(at + header::COUNT));
+        for other in [key_bytes + 1, key_bytes - 1, key_bytes * 2, key_bytes / 2] {
+            self.set("length of keys", at + header::PREFIX, &other.to_le_bytes(), Found);
+        }
+        let (first, bytes) = (at + HEADER_BYTES, usize::from(key_bytes));
+        self.swap("keys out of order", first, first + bytes, bytes, Found);
+        self.edit("two equal keys", Found, |file| {
+            file.bytes.copy_within(first..first + bytes, first + bytes);
+            file.seal(at);
+        });
+        if HEADER_BYTES + count * bytes < size {
+            self.set("bytes behind the keys", at + size - 1, &[1], Found);
+        }
+        self.edit("an empty leaf", Found, |file| {
+            file.bytes[first..at + size].fill(0);
+            file.set(at + header::COUNT, &[0; 2]);
+        });
+    }
+
+    /// A set of values, by what the record of its multimap says of lengths.
+    fn value_set(&mut self, payload: usize, value_bytes: usize) {
+        if value_bytes != 0 {
+            let next = payload + value_bytes;
+            self.swap("values out of order", payload, next, value_bytes, Found);
+            return self.edit("two equal values", Found, |file| {
+                file.bytes.copy_within(payload..next, next);
+                file.seal(payload);
+            });
+        }
+        let count = self.sound.u16(payload);
+        for other in U16S.into_iter().chain([count - 1, count + 1, 0x4000]) {
+            self.set("count of a set", payload, &other.to_le_bytes(), Found);
+        }
+        for i in 0..usize::from(count) {
+            let at = payload + 2 + 2 * i;
+            let end = self.sound.u16(at);
+            for other in U16S.into_iter().chain([end + 1, end.wrapping_sub(1)]) {
+                let last = i + 1 == usize::from(count) || other > 0xFF;
+                let verdict = if last { Found } else { Anything };
+                self.set("end of a value", at, &other.to_le_bytes(), verdict);
+            }
+        }
     }
 
     fn swap(&mut self, name: &str, a: usize, b: usize, bytes: usize, verdict: Verdict) {

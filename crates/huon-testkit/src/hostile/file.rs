@@ -47,14 +47,28 @@ pub mod tree {
     pub const ROOT: usize = 0;
     pub const DEPTH: usize = 4;
     pub const ORDER: usize = 5;
+    pub const FLAGS: usize = 6;
     pub const BIRTH: usize = 8;
     pub const ENTRIES: usize = 16;
     pub const CHANGED: usize = 32;
     pub const BRANCHES: usize = 40;
     pub const LEAVES: usize = 44;
     pub const RUNS: usize = 48;
+    pub const FIXED: usize = 52;
+    pub const ZERO: usize = 56;
 }
 
+/// Numbers of the kinds of cells that lead to other pages, or hold sets.
+#[allow(missing_docs)]
+pub mod cell {
+    pub const TABLE: u32 = 1;
+    pub const RUN: u32 = 2;
+    pub const SET: u32 = 3;
+    pub const VALUES: u32 = 4;
+}
+
+/// The kind of a fixed leaf in its header.
+const FIXED_LEAF: u8 = 3;
 /// What a tree's record says of an order that only its owner knows.
 const CUSTOM_ORDER: u8 = 4;
 /// Bytes of a free-space item.
@@ -68,6 +82,7 @@ pub const CHUNK_ITEMS: usize = 48;
 pub enum Kind {
     Branch,
     Leaf,
+    Fixed,
     Run,
     Chunk,
 }
@@ -212,7 +227,7 @@ impl File {
         pages
     }
 
-    /// Where the tree records lie: the main table's first.
+    /// Where the tree records lie: the main table's first, those of trees of values too.
     pub fn trees(&self) -> Vec<usize> {
         let mut trees = vec![self.meta(meta::MAIN)];
         for page in self.pages() {
@@ -220,7 +235,8 @@ impl File {
                 trees.extend(
                     self.cells(page.pgno)
                         .into_iter()
-                        .filter_map(|cell| (cell.tag >> 28 == 1).then_some(cell.payload)),
+                        .filter(|cell| matches!(cell.tag >> 28, cell::TABLE | cell::VALUES))
+                        .map(|cell| cell.payload),
                 );
             }
         }
@@ -229,6 +245,11 @@ impl File {
 
     /// Whether the page belongs to a table whose order is its owner's own.
     pub fn has_custom_order(&self, page: &Page) -> bool {
+        self.bytes[self.record_of(page) + tree::ORDER] == CUSTOM_ORDER
+    }
+
+    /// Where the record of the tree lies that the page belongs to.
+    pub fn record_of(&self, page: &Page) -> usize {
         let (trees, pages) = (self.trees(), self.pages());
         let mut pointer = page.pointer;
         let mut parent = page.parent;
@@ -237,7 +258,7 @@ impl File {
             let above = above.expect("every page hangs below a tree's record");
             (pointer, parent) = (above.pointer, above.parent);
         }
-        self.bytes[pointer + tree::ORDER] == CUSTOM_ORDER
+        pointer
     }
 
     fn tree_pages(&self, record: usize, parent: Option<u32>, pages: &mut Vec<Page>) {
@@ -249,18 +270,24 @@ impl File {
     /// A branch or leaf, and what is below it. `pointer`: where its number lies.
     fn node(&self, pointer: usize, level: u8, parent: Option<u32>, pages: &mut Vec<Page>) {
         let pgno = self.u32(pointer);
-        let kind = if level > 0 { Kind::Branch } else { Kind::Leaf };
+        let kind = match level {
+            0 if self.bytes[self.at(pgno) + header::KIND] == FIXED_LEAF => Kind::Fixed,
+            0 => Kind::Leaf,
+            _ => Kind::Branch,
+        };
         pages.push(Page { pgno, kind, level, used_bytes: self.page_bytes, pointer, parent });
         if level > 0 {
             for child in self.children(pgno) {
                 self.node(child, level - 1, Some(pgno), pages);
             }
+        }
+        if kind != Kind::Leaf {
             return;
         }
         for cell in self.cells(pgno) {
             match cell.tag >> 28 {
-                1 => self.tree_pages(cell.payload, Some(pgno), pages),
-                2 => self.run(cell.payload, pgno, pages),
+                cell::TABLE | cell::VALUES => self.tree_pages(cell.payload, Some(pgno), pages),
+                cell::RUN => self.run(cell.payload, pgno, pages),
                 _ => {}
             }
         }

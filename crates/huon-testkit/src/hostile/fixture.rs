@@ -1,9 +1,10 @@
 //! A small file that holds every kind of page, and the states that it may show.
 
 use huon::sim::SimDisk;
-use huon::{Durability, Env, Options, Verify, WriteTxn};
+use huon::{Durability, Env, Options, ReadTxn, Verify, WriteTxn};
 
 use super::file::{CHUNK_ITEMS, File, HEADER_BYTES, ITEM_BYTES, Kind, header, meta};
+use super::pairs::Pairs;
 use crate::audit::audit;
 use crate::model::{Model, TableId};
 use crate::program::{self, Value};
@@ -11,15 +12,33 @@ use crate::program::{self, Value};
 /// How far the files of these tests may grow.
 pub const RESERVE_BYTES: u64 = 1 << 20;
 
+/// What a file shows: tables, and multimaps.
+#[derive(Clone, Default)]
+pub struct State {
+    /// The tables.
+    pub model: Model,
+    /// The multimaps.
+    pub pairs: Pairs,
+}
+
+impl State {
+    fn is_shown(&self, txn: &ReadTxn) -> bool {
+        let others: Vec<Vec<u8>> = self.pairs.names().collect();
+        let mut sound = true;
+        let pairs = self.pairs.compare(txn, &mut |_| sound = false);
+        self.model.compare_beside(txn, &others).is_ok() && pairs.is_ok() && sound
+    }
+}
+
 /// A file and what it shows.
 #[derive(Clone)]
 pub struct Fixture {
     /// The file; its newest meta stands on its own.
     pub file: File,
     /// What it shows.
-    pub model: Model,
+    pub now: State,
     /// What it shows if the newest meta is damaged.
-    pub before: Model,
+    pub before: State,
     /// The same file some commits earlier.
     pub older: Vec<u8>,
 }
@@ -55,21 +74,22 @@ impl Fixture {
     pub fn new(page_bytes: usize, keys: u64, tail: bool) -> Fixture {
         let disk = SimDisk::new(RESERVE_BYTES).expect("a machine").quiet();
         let env = options(page_bytes).open_simulated(&disk).expect("an environment");
-        let mut models = vec![Model::default()];
-        let mut commit = |work: &mut dyn FnMut(&mut WriteTxn, &mut Model)| {
-            let mut model = models.last().expect("there is one").clone();
+        let mut states = vec![State::default()];
+        let mut commit = |work: &mut dyn FnMut(&mut WriteTxn, &mut State)| {
+            let mut state = states.last().expect("there is one").clone();
             let mut txn = env.write().expect("begin");
-            work(&mut txn, &mut model);
+            work(&mut txn, &mut state);
             txn.commit_with(Durability::Durable).expect("commit");
-            models.push(model);
+            states.push(state);
         };
-        commit(&mut |txn, model| {
+        commit(&mut |txn, State { model, pairs }| {
+            pairs.fill(txn, page_bytes).expect("pairs");
             (0..keys).for_each(|n| put(txn, model, 2, n, 20, page_bytes));
             (0..12).for_each(|n| put(txn, model, 6, n, 9, page_bytes));
             (0..12).for_each(|n| put(txn, model, 8, n, 30, page_bytes));
             (0..6).for_each(|n| put(txn, model, 10, n, 5, page_bytes));
         });
-        commit(&mut |txn, model| {
+        commit(&mut |txn, State { model, .. }| {
             put(txn, model, 4, 1, page_bytes * 3 / 2, page_bytes);
             put(txn, model, 4, 2, page_bytes, page_bytes);
             put(txn, model, 0, 14, 3, page_bytes);
@@ -79,7 +99,10 @@ impl Fixture {
             if round == 2 {
                 older = disk.image();
             }
-            commit(&mut |txn, model| put(txn, model, 2, round * keys / 4, 21, page_bytes));
+            commit(&mut |txn, State { model, pairs }| {
+                put(txn, model, 2, round * keys / 4, 21, page_bytes);
+                pairs.change(txn, round, page_bytes).expect("pairs");
+            });
         }
         drop(env);
         let image = match tail {
@@ -95,29 +118,30 @@ impl Fixture {
         };
         let mut file = File::new(image);
         move_items_to_chunks(&mut file);
-        Fixture::judged(file, &models, older)
+        Fixture::judged(file, &states, older)
     }
 
     /// Finds out which states the file shows with and without its newest meta.
-    fn judged(file: File, models: &[Model], older: Vec<u8>) -> Fixture {
+    fn judged(file: File, states: &[State], older: Vec<u8>) -> Fixture {
         let shown = |image: &[u8]| {
             let disk = SimDisk::from_image(image, RESERVE_BYTES).expect("a machine").quiet();
             let env = options(file.page_bytes).open_simulated(&disk).expect("it opens");
             audit(&env).expect("it is sound");
             let txn = env.read().expect("a reader");
-            let shown = models.iter().rev().find(|model| model.compare(&txn).is_ok());
+            let shown = states.iter().rev().find(|state| state.is_shown(&txn));
             shown.expect("one of the states").clone()
         };
         let mut damaged = file.bytes.clone();
         damaged[file.meta(meta::TXNID)] ^= 1;
-        let (model, before) = (shown(&file.bytes), shown(&damaged));
-        assert_ne!(model.count(), 0);
+        let (now, before) = (shown(&file.bytes), shown(&damaged));
+        assert_ne!(now.model.count(), 0);
         let pages = file.pages();
-        for kind in [Kind::Branch, Kind::Leaf, Kind::Run, Kind::Chunk] {
+        for kind in [Kind::Branch, Kind::Leaf, Kind::Run, Kind::Chunk, Kind::Fixed] {
             let count = pages.iter().filter(|page| page.kind == kind).count();
-            assert!(count >= 2, "{count} pages of kind {kind:?}");
+            let enough = count >= 2 || (kind == Kind::Fixed && count == 1);
+            assert!(enough, "{count} pages of kind {kind:?}");
         }
-        Fixture { file, model, before, older }
+        Fixture { file, now, before, older }
     }
 }
 

@@ -9,3 +9,5 @@ pub mod crowds;
 pub mod damage;
 pub mod file;
 pub mod fixture;
+mod multi;
+pub mod pairs;
