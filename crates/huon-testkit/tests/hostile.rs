@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
+use huon::sim::SimDisk;
+use huon::{Bytes, Env, Error, MultiDef, Str, WriteTxn};
 use huon_testkit::figures;
 use huon_testkit::history::panic_text;
 use huon_testkit::hostile::attempt::{Depth, attempt};
 use huon_testkit::hostile::damage::{self, Verdict};
-use huon_testkit::hostile::file::File;
-use huon_testkit::hostile::fixture::Fixture;
+use huon_testkit::hostile::file::{File, Kind, header, tree};
+use huon_testkit::hostile::fixture::{Fixture, RESERVE_BYTES};
 use huon_testkit::scale;
 
 /// What went wrong, by kind of damage, with one file that shows it.
@@ -102,4 +104,101 @@ fn differences(a: &[u8], b: &[u8]) -> String {
         text += &format!(", {at}: {x:#x} -> {y:#x}");
     }
     text
+}
+
+/// The record of a tree of values leads to the leaf that the next transaction writes, where the
+/// record itself is by then: what is changed there moves under the hands of who changed it.
+#[test]
+fn values_in_the_leaf_of_their_key() {
+    const KEYS: u64 = 20;
+    let disk = SimDisk::new(RESERVE_BYTES).unwrap().quiet();
+    let def = MultiDef::<Str, Bytes>::new("t");
+    let mut options = Env::options();
+    options.page_bytes(512).upper_bytes(RESERVE_BYTES);
+    let key = |n: u64| format!("key-{n:03}");
+    {
+        let env = options.open_simulated(&disk).unwrap();
+        env.update(|txn| {
+            let table = txn.create_multi(&def)?;
+            for n in 0..KEYS {
+                // Trees of values at either end of the first leaf, and in its middle.
+                let most = if n < 3 { 40 } else { 1 };
+                (0..most).try_for_each(|i: u64| {
+                    table.insert(txn, &key(n), format!("{i:010}").as_bytes()).map(drop)
+                })?;
+            }
+            Ok::<(), Error>(())
+        })
+        .unwrap();
+    }
+    let mut sound = File::new(disk.image());
+    sound.single_meta();
+    let begin = |image: &[u8]| {
+        let disk = SimDisk::from_image(image, RESERVE_BYTES).unwrap().quiet();
+        let env = options.open_simulated(&disk).unwrap();
+        (disk, env)
+    };
+    // What the next transaction calls its pages, as it always does the same.
+    let (next, env) = begin(&sound.bytes);
+    let insert = |txn: &mut WriteTxn, n: u64, value: &[u8]| {
+        let table = txn.open_multi(&def)?.expect("it is there");
+        table.insert(txn, &key(n), value)
+    };
+    env.update(|txn| insert(txn, 3, b"first")).unwrap();
+    drop(env);
+    let next = File::new(next.image());
+    let mut tried = 0;
+    for page in next.pages().iter().filter(|page| page.kind != Kind::Run) {
+        let level = page.level;
+        let pair = (page.pgno, next.u64(next.at(page.pgno) + header::BIRTH));
+        for record in sound.trees().into_iter().skip(2) {
+            for entries in [2u64, 1 << 40] {
+                let mut file = sound.clone();
+                file.put(record + tree::ROOT, &pair.0.to_le_bytes());
+                file.put(record + tree::DEPTH, &[level + 1]);
+                file.put(record + tree::BIRTH, &pair.1.to_le_bytes());
+                file.set(record + tree::ENTRIES, &entries.to_le_bytes());
+                for act in 0..6 {
+                    tried += 1;
+                    self_named(&begin(&file.bytes).1, &def, &key, act);
+                }
+            }
+        }
+    }
+    assert!(tried > 100, "{tried}");
+    figures::add("flip", tried);
+}
+
+/// Changes the leaf, then values of the keys that lead to it.
+fn self_named(env: &Env, def: &MultiDef<Str, Bytes>, key: &dyn Fn(u64) -> String, act: usize) {
+    let Ok(mut txn) = env.write() else { return };
+    let Ok(Some(table)) = txn.open_multi(def) else { return };
+    if table.insert(&mut txn, &key(3), b"first").is_err() {
+        return;
+    }
+    for round in 0..40 {
+        for n in [0, 1, 2] {
+            let key = key(n);
+            let values: Vec<Vec<u8>> = match table.values(&txn, &key) {
+                Ok(values) => values.filter_map(|v| v.ok()).map(|v| v.to_vec()).take(50).collect(),
+                Err(_) => return,
+            };
+            let new = format!("key-{}{round:02}", if act % 2 == 0 { "" } else { "9" });
+            let done = match act / 2 {
+                0 => table.insert(&mut txn, &key, new.as_bytes()).map(drop),
+                1 => match values.get(round % values.len().max(1)) {
+                    Some(value) => table.remove(&mut txn, &key, value).map(drop),
+                    None => return,
+                },
+                _ => match values.last() {
+                    Some(value) if act % 2 == 0 => table.remove(&mut txn, &key, value).map(drop),
+                    _ => table.set(&mut txn, &key, b"only").map(drop),
+                },
+            };
+            if done.is_err() {
+                return;
+            }
+        }
+    }
+    drop(txn.commit());
 }

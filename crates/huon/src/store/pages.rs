@@ -266,7 +266,8 @@ impl Pages {
         Ok(fresh)
     }
 
-    fn is_editable(&self, ptr: Ptr) -> bool {
+    /// Whether the page is this level's own already.
+    pub(crate) fn is_editable(&self, ptr: Ptr) -> bool {
         ptr.birth == self.txnid
             && self.dirty.get(&ptr.pgno.0).is_some_and(|dirty| dirty.level == self.level())
     }

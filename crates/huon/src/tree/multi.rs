@@ -5,13 +5,15 @@
 //!     back into the cell when they fill less than half of it: not at the border, where a value
 //!     that comes and goes would move all of them.
 //! V3. `entries` counts pairs. The pages of a tree of values are counted with the table's.
+//!     A damaged record may name pages of the path to its own cell: a path is looked at again
+//!     when the values have changed.
 //! V4. Where all values have one length, the record of the table knows it from the first value on.
 
 use crate::alloc::{Reserved, TryGrow, copied};
 use crate::error::{Error, Result};
-use crate::page::{self, AnyOrder, PayloadKind, TREE_BYTES, Tree, ValueSet, write_values};
+use crate::page::{self, AnyOrder, PayloadKind, Reason, TREE_BYTES, Tree, ValueSet, write_values};
 use crate::store::pages::Pages;
-use crate::store::source::damaged;
+use crate::store::source::{PageSource, damaged};
 use crate::tree::build::Builder;
 use crate::tree::cursor::Span;
 use crate::tree::finger::Finger;
@@ -71,6 +73,10 @@ pub(crate) fn put(
     }
     let kind = match added {
         Added::Nothing => return Ok(false),
+        Added::Cell(PayloadKind::DuplicateTree) => {
+            check_path(pages, finger.path(), pair.key)?;
+            PayloadKind::DuplicateTree
+        }
         Added::Cell(kind) => kind,
         Added::TooMany(all) => plant_tree(pages, tree, orders, &all, &mut payload)?,
     };
@@ -115,6 +121,28 @@ fn is_last(path: &Path, found: bool) -> bool {
         true => path.on_right_edge() && path.last().index + 1 == path.last().count,
         false => write::at_end(path),
     }
+}
+
+/// Whether a path to `key` still leads there after a change of its tree of values. In a damaged file
+/// that tree may share pages with the path.
+fn check_path(pages: &Pages, path: &Path, key: &[u8]) -> Result<()> {
+    let frames = path.frames();
+    for (at, frame) in frames.iter().enumerate() {
+        let stands = match frames.get(at + 1) {
+            Some(below) => {
+                let branch = pages.branch(frame.ptr, path.level(at))?;
+                branch.count() == frame.count && branch.child(frame.index) == below.ptr
+            }
+            None => {
+                let leaf = pages.leaf(frame.ptr)?;
+                leaf.count() == frame.count && on(frame.ptr, leaf.key(frame.index))? == key
+            }
+        };
+        if !stands {
+            return Err(damaged(frame.ptr, Reason::Cycle));
+        }
+    }
+    Ok(())
 }
 
 /// What the cell holds that a path stands on.
@@ -243,7 +271,11 @@ pub(crate) fn delete(
     let mut payload = Vec::new();
     let kind = match held {
         Held::Few(set) => take_from_few(tree, orders, set, pair.value, &mut payload)?,
-        Held::Tree(values) => take_from_tree(pages, tree, orders, values, pair, &mut payload)?,
+        Held::Tree(values) => {
+            let kind = take_from_tree(pages, tree, orders, values, pair, &mut payload)?;
+            check_path(pages, finger.path(), pair.key)?;
+            kind
+        }
     };
     tree.entries = tree.entries.checked_sub(1).ok_or_else(|| write::false_count(tree))?;
     let cell = NewCell { key: pair.key, kind, payload: &payload };

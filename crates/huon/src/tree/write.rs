@@ -532,6 +532,11 @@ fn remove_cells(
         for index in from..to {
             gone += release(pages, tree, ptr, index)?;
         }
+        // A damaged tree of values may have named these very pages.
+        let lost = path.frames().iter().find(|frame| !pages.is_editable(frame.ptr));
+        if let Some(frame) = lost {
+            return Err(damaged(frame.ptr, Reason::Cycle));
+        }
         on(ptr, LeafMut::view(pages.edit(ptr)).and_then(|mut leaf| leaf.remove_range(from..to)))?;
     }
     path.last_mut().count -= to - from;
