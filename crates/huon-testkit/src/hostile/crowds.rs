@@ -3,7 +3,8 @@
 
 use huon::sim::Sealer;
 
-use super::file::{CHUNK_ITEMS, HEADER_BYTES, ITEM_BYTES, META_BYTES, header, meta, tree};
+use super::file::{CHUNK_ITEMS, HEADER_BYTES, ITEM_BYTES, META_BYTES, cell, header, meta, tree};
+use super::pairs::MULTIS;
 
 const UUID: [u8; 16] = [3; 16];
 const TXNID: u64 = 9;
@@ -57,15 +58,22 @@ impl Made {
 
     /// A leaf of values that all lie in the same pages.
     fn leaf_of_one_value(&mut self, reference: [u8; 28], from: u32) -> u32 {
+        self.leaf_of(cell::RUN, &reference, from)
+    }
+
+    /// A leaf of cells of a kind with one payload, and with rising keys.
+    fn leaf_of(&mut self, kind: u32, payload: &[u8], from: u32) -> u32 {
+        let cell_bytes = 8 + payload.len();
         self.page(2, 0, |page| {
-            let count = (page.len() - HEADER_BYTES) / 44;
+            let count = (page.len() - HEADER_BYTES) / (8 + cell_bytes);
             let mut end = page.len();
             for i in 0..count {
-                end -= 36;
+                end -= cell_bytes;
                 let key = (from + i as u32).to_be_bytes();
-                page[end..end + 4].copy_from_slice(&(2u32 << 28 | 28).to_le_bytes());
+                let tag = kind << 28 | payload.len() as u32;
+                page[end..end + 4].copy_from_slice(&tag.to_le_bytes());
                 page[end + 4..end + 8].copy_from_slice(&key);
-                page[end + 8..end + 36].copy_from_slice(&reference);
+                page[end + 8..end + cell_bytes].copy_from_slice(payload);
                 let slot = &mut page[HEADER_BYTES + 8 * i..][..8];
                 slot[..4].copy_from_slice(&u32::from_be_bytes(key).to_le_bytes());
                 slot[4..6].copy_from_slice(&(end as u16).to_le_bytes());
@@ -137,6 +145,8 @@ pub fn each() -> Vec<(&'static str, Vec<u8>)> {
         ("values in the same pages", one_value(20, 60)),
         ("a leaf that is named often", often_named(150)),
         ("chains upon chains", chains(200)),
+        ("one tree of values for all keys", one_tree_of_values(100)),
+        ("values in the leaf of their keys", values_in_their_own_leaf()),
     ]
 }
 
@@ -173,6 +183,58 @@ fn often_named(branches: u32) -> Vec<u8> {
         branches.len() as u16
     });
     file.finish(root, 3, None)
+}
+
+/// The record of a tree.
+fn record(root: u32, depth: u8, flags: u16, entries: u64) -> [u8; 64] {
+    let mut record = [0; 64];
+    record[tree::ROOT..][..4].copy_from_slice(&root.to_le_bytes());
+    record[tree::DEPTH] = depth;
+    record[tree::FLAGS..][..2].copy_from_slice(&flags.to_le_bytes());
+    record[tree::BIRTH..][..8].copy_from_slice(&TXNID.to_le_bytes());
+    record[tree::ENTRIES..][..8].copy_from_slice(&entries.to_le_bytes());
+    record
+}
+
+/// A main table that holds a multimap and nothing else.
+fn multimap(mut file: Made, root: u32, depth: u8) -> Vec<u8> {
+    let (name, record) = (MULTIS[0].as_bytes(), record(root, depth, 1, 1 << 40));
+    let main = file.page(2, 0, |page| {
+        let end = page.len() - 4 - name.len() - record.len();
+        let tag = cell::TABLE << 28 | record.len() as u32;
+        page[end..end + 4].copy_from_slice(&tag.to_le_bytes());
+        page[end + 4..][..name.len()].copy_from_slice(name);
+        page[end + 4 + name.len()..].copy_from_slice(&record);
+        let mut head = [0; 4];
+        head.copy_from_slice(&name[..4]);
+        page[HEADER_BYTES..][..4].copy_from_slice(&u32::from_be_bytes(head).to_le_bytes());
+        page[HEADER_BYTES + 4..][..2].copy_from_slice(&(end as u16).to_le_bytes());
+        page[HEADER_BYTES + 6..][..2].copy_from_slice(&(name.len() as u16).to_le_bytes());
+        let heap = (page.len() - end) as u16;
+        page[header::HEAP..][..2].copy_from_slice(&heap.to_le_bytes());
+        1
+    });
+    file.finish(main, 1, None)
+}
+
+/// Leaves of a multimap whose keys all have the same tree of values, which names one leaf often.
+fn one_tree_of_values(leaves: u32) -> Vec<u8> {
+    let mut file = Made::new(4096);
+    let leaf = file.leaf_of(0, &[], 0);
+    let root = file.branch(&[leaf; 200]);
+    let values = record(root, 2, 0, 1 << 20);
+    let mut leaf_of_keys = |n: u32| file.leaf_of(cell::VALUES, &values, n * 200);
+    let leaves: Vec<u32> = (0..leaves).map(&mut leaf_of_keys).collect();
+    let root = file.branch(&leaves);
+    multimap(file, root, 2)
+}
+
+/// A leaf of keys whose trees of values are this very leaf.
+fn values_in_their_own_leaf() -> Vec<u8> {
+    let mut file = Made::new(4096);
+    let own = record(file.used, 1, 0, 50);
+    let leaf = file.leaf_of(cell::VALUES, &own, 0);
+    multimap(file, leaf, 1)
 }
 
 /// Chunks whose items are all chains to the next chunk.

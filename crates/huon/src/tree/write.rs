@@ -8,7 +8,7 @@
 //!     own, all separators bound their children, and `entries` and the page counts are right.
 
 use std::collections::HashSet;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 use crate::alloc::{TryGrow, filled, inserted};
 use crate::error::{Error, Result};
@@ -129,7 +129,7 @@ pub(crate) fn put_near<O: KeyOrder>(
     if found {
         finger.touch(pages, tree)?;
         let frame = *finger.path().last();
-        release(pages, tree, frame.ptr, frame.index)?;
+        release(pages, tree, frame.ptr, frame.index, &mut HashSet::new())?;
     } else {
         tree.entries = tree.entries.checked_add(1).ok_or_else(|| false_count(tree))?;
     }
@@ -258,8 +258,15 @@ fn replace<O: KeyOrder>(
     Ok(())
 }
 
-/// Frees what a cell that is about to go holds outside its leaf; how many values it has.
-fn release(pages: &mut Pages, tree: &mut Tree, ptr: Ptr, index: usize) -> Result<u64> {
+/// Frees what a cell that is about to go holds outside its leaf; how many values it has. `seen`: as
+/// for [`free_below`], of all cells that go with it.
+fn release(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    ptr: Ptr,
+    index: usize,
+    seen: &mut HashSet<u32>,
+) -> Result<u64> {
     let cell = on(ptr, pages.leaf(ptr)?.cell(index))?;
     match cell.kind {
         PayloadKind::Run => {
@@ -272,7 +279,7 @@ fn release(pages: &mut Pages, tree: &mut Tree, ptr: Ptr, index: usize) -> Result
             let count = held.count();
             if let Held::Tree(before) = held {
                 let mut values = before;
-                clear(pages, &mut values)?;
+                clear_once(pages, &mut values, seen)?;
                 count_value_pages(tree, &before, &values);
             }
             return Ok(count);
@@ -469,7 +476,8 @@ pub(crate) fn delete<O: KeyOrder>(
     }
     touch_path(pages, tree, &mut path)?;
     let frame = *path.last();
-    remove_cells(pages, tree, &mut path, frame.index, frame.index + 1)?;
+    let cell = frame.index..frame.index + 1;
+    remove_cells(pages, tree, &mut path, cell, &mut HashSet::new())?;
     carry_shrinking(pages, tree, order, &mut path)?;
     Ok(true)
 }
@@ -486,6 +494,7 @@ pub(crate) fn delete_range<O: KeyOrder>(
     let mut path = Path::new();
     // Each round empties a leaf or is the last.
     let mut leaves_left = pages.pages_max();
+    let mut seen = HashSet::new();
     while !cursor::is_reversed(order, from, to) {
         cursor::place(pages, tree, order, &mut path, from, cursor::Edge::Lower)?;
         if !path.on_item() {
@@ -508,38 +517,38 @@ pub(crate) fn delete_range<O: KeyOrder>(
         }
         leaves_left = leaves_left.checked_sub(1).ok_or_else(|| false_count(tree))?;
         touch_path(pages, tree, &mut path)?;
-        remove_cells(pages, tree, &mut path, frame.index, until)?;
+        remove_cells(pages, tree, &mut path, frame.index..until, &mut seen)?;
         carry_shrinking(pages, tree, order, &mut path)?;
         pages.spill()?;
     }
     Ok(before - tree.entries)
 }
 
-/// Removes the cells `from..to` of the leaf of a touched path.
+/// Removes these cells of the leaf of a touched path. `seen`: see [`release`].
 fn remove_cells(
     pages: &mut Pages,
     tree: &mut Tree,
     path: &mut Path,
-    from: usize,
-    to: usize,
+    cells: Range<usize>,
+    seen: &mut HashSet<u32>,
 ) -> Result<()> {
-    let ptr = path.last().ptr;
+    let (ptr, count) = (path.last().ptr, cells.len());
     let mut gone = 0;
     if tree.has_fixed_leaves() {
-        gone = (to - from) as u64;
-        on(ptr, FixedMut::view(pages.edit(ptr), tree.fixed_bytes as usize))?.remove_range(from..to);
+        gone = count as u64;
+        on(ptr, FixedMut::view(pages.edit(ptr), tree.fixed_bytes as usize))?.remove_range(cells);
     } else {
-        for index in from..to {
-            gone += release(pages, tree, ptr, index)?;
+        for index in cells.clone() {
+            gone += release(pages, tree, ptr, index, seen)?;
         }
         // A damaged tree of values may have named these very pages.
         let lost = path.frames().iter().find(|frame| !pages.is_editable(frame.ptr));
         if let Some(frame) = lost {
             return Err(damaged(frame.ptr, Reason::Cycle));
         }
-        on(ptr, LeafMut::view(pages.edit(ptr)).and_then(|mut leaf| leaf.remove_range(from..to)))?;
+        on(ptr, LeafMut::view(pages.edit(ptr)).and_then(|mut leaf| leaf.remove_range(cells)))?;
     }
-    path.last_mut().count -= to - from;
+    path.last_mut().count -= count;
     tree.entries = tree.entries.checked_sub(gone).ok_or_else(|| false_count(tree))?;
     Ok(())
 }
@@ -690,8 +699,13 @@ fn merge_pair<O: KeyOrder>(
 
 /// Frees every page of the tree; what is left is an empty tree of the same kind.
 pub(crate) fn clear(pages: &mut Pages, tree: &mut Tree) -> Result<()> {
+    clear_once(pages, tree, &mut HashSet::new())
+}
+
+/// The same for one of several trees that must not share pages.
+fn clear_once(pages: &mut Pages, tree: &mut Tree, seen: &mut HashSet<u32>) -> Result<()> {
     if tree.depth > 0 {
-        free_below(pages, tree, tree.root, tree.depth - 1, &mut HashSet::new())?;
+        free_below(pages, tree, tree.root, tree.depth - 1, seen)?;
     }
     (tree.root, tree.depth, tree.entries) = (Ptr::NONE, 0, 0);
     (tree.branch_pages, tree.leaf_pages, tree.run_pages) = (0, 0, 0);
