@@ -1,6 +1,9 @@
 //! Rescue: what a damaged file still gives.
 
-use huon::{Bytes, CheckReport, CopyOptions, DumpOptions, Env, Error, LoadOptions, TableDef};
+use huon::{
+    Bytes, CheckReport, CopyOptions, DumpOptions, Env, Error, LoadOptions, MultiDef, Order,
+    TableDef,
+};
 use std::path::PathBuf;
 
 const PAGE: usize = 512;
@@ -96,4 +99,68 @@ fn a_damaged_branch_costs_nothing() {
     // Its leaves are found again, since only one table can have lost them.
     assert_eq!(text.matches("database=big\n").count(), 2);
     assert_eq!(count_after_loading(&text), u64::from(RECORDS));
+}
+
+/// A closed file with a multimap: one key with a tree of values, others with a single one.
+fn multimap(dir: &tempfile::TempDir) -> PathBuf {
+    let path = dir.path().join("a.huon");
+    let env = Env::options().page_bytes(PAGE).open(&path).unwrap();
+    env.update(|txn| {
+        let index = txn.create_multi(&MultiDef::<huon::Str, huon::U64>::new("index"))?;
+        (0..u64::from(RECORDS)).try_for_each(|n| index.insert(txn, "all", &n).map(drop))?;
+        (0..50).try_for_each(|n| index.insert(txn, &format!("key-{n}"), &n).map(drop))
+    })
+    .unwrap();
+    path
+}
+
+/// How many values of the one key and of others come back.
+fn values_after_loading(text: &str) -> [u64; 2] {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Env::options().open(dir.path().join("b.huon")).unwrap();
+    env.load(&mut text.as_bytes(), &mut LoadOptions::new()).unwrap();
+    assert!(env.check().unwrap().is_clean());
+    let txn = env.read().unwrap();
+    let def = MultiDef::<huon::Str, Bytes>::new("index").values_ordered(Order::Stored);
+    let index = txn.open_multi(&def).unwrap().unwrap();
+    let all = index.count_of(&txn, "all").unwrap();
+    [all, index.count(&txn).unwrap() - all]
+}
+
+#[test]
+fn a_damaged_leaf_of_values_costs_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = multimap(&dir);
+    let leaves = pages(&path, 3, 0);
+    let hit = leaves[leaves.len() / 2];
+    damage(&path, hit);
+    let (text, report) = rescue(&path);
+    assert_eq!((report.skipped_count, report.skipped[0].pgno), (1, Some(hit as u32)));
+    let [all, others] = values_after_loading(&text);
+    assert!(all < RECORDS.into() && all >= u64::from(RECORDS) - 60, "{all}");
+    assert_eq!(others, 50);
+}
+
+/// What lies below a damaged branch of a tree of values has lost its key: it is counted.
+#[test]
+fn values_below_a_damaged_branch_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = multimap(&dir);
+    let fixed = pages(&path, 3, 0);
+    let bytes = std::fs::read(&path).unwrap();
+    let leads_to_values = |page: &usize| {
+        let page = &bytes[page * PAGE..][..PAGE];
+        let count = usize::from(u16::from_le_bytes([page[14], page[15]]));
+        let child = &page[32 + 8 * count..][..4];
+        fixed.contains(&(u32::from_le_bytes(child.try_into().unwrap()) as usize))
+    };
+    let branches = pages(&path, 1, 1);
+    let branch = *branches.iter().find(|page| leads_to_values(page)).unwrap();
+    let below = usize::from(u16::from_le_bytes([bytes[branch * PAGE + 14], 0]));
+    damage(&path, branch);
+    let (text, report) = rescue(&path);
+    assert_eq!(report.skipped_count, 1 + below as u64);
+    let [all, others] = values_after_loading(&text);
+    assert!(all < RECORDS.into(), "{all}");
+    assert_eq!(others, 50);
 }
