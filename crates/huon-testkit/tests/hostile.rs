@@ -183,7 +183,7 @@ fn self_named(env: &Env, def: &MultiDef<Str, Bytes>, key: &dyn Fn(u64) -> String
                 Ok(values) => values.filter_map(|v| v.ok()).map(|v| v.to_vec()).take(50).collect(),
                 Err(_) => return,
             };
-            let new = format!("key-{}{round:02}", if act % 2 == 0 { "" } else { "9" });
+            let new = format!("key-{}{round:02}", if act.is_multiple_of(2) { "" } else { "9" });
             let done = match act / 2 {
                 0 => table.insert(&mut txn, &key, new.as_bytes()).map(drop),
                 1 => match values.get(round % values.len().max(1)) {
@@ -191,7 +191,9 @@ fn self_named(env: &Env, def: &MultiDef<Str, Bytes>, key: &dyn Fn(u64) -> String
                     None => return,
                 },
                 _ => match values.last() {
-                    Some(value) if act % 2 == 0 => table.remove(&mut txn, &key, value).map(drop),
+                    Some(value) if act.is_multiple_of(2) => {
+                        table.remove(&mut txn, &key, value).map(drop)
+                    }
                     _ => table.set(&mut txn, &key, b"only").map(drop),
                 },
             };

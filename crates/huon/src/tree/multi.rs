@@ -123,8 +123,8 @@ fn is_last(path: &Path, found: bool) -> bool {
     }
 }
 
-/// Whether a path to `key` still leads there after a change of its tree of values. In a damaged file
-/// that tree may share pages with the path.
+/// Whether a path to `key` still leads there after a change of its tree of values. In a damaged
+/// file that tree may share pages with the path.
 fn check_path(pages: &Pages, path: &Path, key: &[u8]) -> Result<()> {
     let frames = path.frames();
     for (at, frame) in frames.iter().enumerate() {
