@@ -222,7 +222,8 @@ fn one_tree_of_values(leaves: u32) -> Vec<u8> {
     let mut file = Made::new(4096);
     let leaf = file.leaf_of(0, &[], 0);
     let root = file.branch(&[leaf; 200]);
-    let values = record(root, 2, 0, 1 << 20);
+    // Of so many each that their sum is more than a number holds.
+    let values = record(root, 2, 0, u64::MAX - 3);
     let mut leaf_of_keys = |n: u32| file.leaf_of(cell::VALUES, &values, n * 200);
     let leaves: Vec<u32> = (0..leaves).map(&mut leaf_of_keys).collect();
     let root = file.branch(&leaves);

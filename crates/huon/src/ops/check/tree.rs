@@ -343,7 +343,7 @@ impl<'t> TableCheck<'_, '_, '_, 't> {
                 return self.flaw(spot.ptr, reason);
             }
         };
-        self.report.entries += held.count();
+        self.report.entries = self.report.entries.saturating_add(held.count());
         match held {
             Held::Few(set) => {
                 if let Err(reason) = set.audit(self.orders.values) {

@@ -125,7 +125,7 @@ fn fill_many(
         each_record(source, tree, met, &mut |cell, met| {
             let held = Held::of(tree, &cell).map_err(|reason| damaged(tree.root, reason))?;
             let count = held.count();
-            meter.now.records += count;
+            meter.now.records = meter.now.records.saturating_add(count);
             if cell.kind != PayloadKind::DuplicateTree {
                 builder.push_values(pages, cell.key, cell.kind, cell.payload, count)?;
                 return meter.advance((cell.key.len() + cell.payload.len()) as u64);
