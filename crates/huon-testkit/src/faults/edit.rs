@@ -1,9 +1,12 @@
 //! A write transaction of a workload: what is done in it is done to a model, too.
 
+use std::ops::{Bound, Range};
+
 use huon::{Bytes, Error, TableDef, WriteTxn};
 
 use super::run::{Run, is_explained, put_state, state_value};
 use super::{Armed, Ground};
+use crate::handle::Handle;
 use crate::model::{Model, TableId};
 use crate::program::{self, Value};
 
@@ -111,28 +114,118 @@ impl Edit<'_> {
         }
     }
 
-    /// Empties a table.
+    /// Empties a table or a multimap.
     pub fn clear(&mut self, id: u8) -> Result<(), Error> {
         let id = TableId(id);
-        self.call(|txn| match txn.open(&id.def())? {
+        self.call(|txn| match Handle::open(txn, id)? {
             Some(table) => table.clear(txn),
             None => Ok(()),
         })?;
-        if let Some(records) = self.model.table_mut(id) {
-            records.clear();
-        }
+        self.model.clear(id);
         Ok(())
     }
 
-    /// Drops a table.
+    /// Drops a table or a multimap.
     pub fn drop_table(&mut self, id: u8) -> Result<(), Error> {
         let id = TableId(id);
-        self.call(|txn| match txn.open(&id.def())? {
+        self.call(|txn| match Handle::open(txn, id)? {
             Some(table) => table.drop_table(txn).map(drop),
             None => Ok(()),
         })?;
         self.model.drop_table(id);
         Ok(())
+    }
+
+    /// Adds values to those of key `n` of a multimap.
+    pub fn pour(&mut self, id: u8, n: u64, values: Range<u64>) -> Result<(), Error> {
+        let (id, key) = self.key_of(id, n);
+        for value in values {
+            let value = self.value_of(id, value);
+            let new = self.call(|txn| {
+                let multi = txn.create_multi(&id.multi_def())?;
+                multi.insert(txn, &key, &value)
+            })?;
+            self.model.create(id);
+            let pairs = self.model.multi_mut(id).expect("it was just created");
+            assert_eq!(new, pairs.insert(&key, &value), "whether the value is new");
+        }
+        Ok(())
+    }
+
+    /// Takes values from those of key `n` of a multimap, the last one first.
+    pub fn take(&mut self, id: u8, n: u64, values: Range<u64>) -> Result<(), Error> {
+        let (id, key) = self.key_of(id, n);
+        for value in values.rev() {
+            let value = self.value_of(id, value);
+            let there = self.call(|txn| match txn.open_multi(&id.multi_def())? {
+                Some(multi) => multi.remove(txn, &key, &value),
+                None => Ok(false),
+            })?;
+            let expected = self.model.multi_mut(id).is_some_and(|pairs| pairs.remove(&key, &value));
+            assert_eq!(there, expected, "whether the value was there");
+        }
+        Ok(())
+    }
+
+    /// Gives key `n` of a multimap one value and no other.
+    pub fn set(&mut self, id: u8, n: u64, value: u64) -> Result<(), Error> {
+        let (id, key) = self.key_of(id, n);
+        let value = self.value_of(id, value);
+        self.call(|txn| {
+            let multi = txn.create_multi(&id.multi_def())?;
+            multi.set(txn, &key, &value).map(drop)
+        })?;
+        self.model.create(id);
+        let pairs = self.model.multi_mut(id).expect("it was just created");
+        pairs.remove_all(&key);
+        pairs.insert(&key, &value);
+        Ok(())
+    }
+
+    /// Takes every key of a multimap but the lowest ones, up to key `n`.
+    pub fn take_above(&mut self, id: u8, n: u64) -> Result<(), Error> {
+        let (id, key) = self.key_of(id, n);
+        let (from, to) = (Bound::Excluded(key), Bound::Unbounded);
+        let gone = self.call(|txn| match Handle::open(txn, id)? {
+            Some(table) => table.delete_range(txn, &from, &to),
+            None => Ok(0),
+        })?;
+        assert_eq!(gone, self.model.delete_range(id, &from, &to).unwrap_or(0));
+        Ok(())
+    }
+
+    /// Goes through a multimap by pairs and by values from both ends, and counts.
+    pub fn walk(&mut self, id: u8) -> Result<(), Error> {
+        let id = TableId(id);
+        let count = self.model.count_in(id);
+        let keys: Vec<_> = match self.model.multi(id) {
+            Some(pairs) => pairs.keys().map(|((key, _), count)| (key.clone(), count)).collect(),
+            None => Vec::new(),
+        };
+        self.call(|txn| {
+            let Some(multi) = txn.open_multi(&id.multi_def())? else { return Ok(()) };
+            let (mut pairs, mut found) = (multi.iter(txn)?, 0);
+            while let Some(pair) = if found % 3 == 0 { pairs.next_back() } else { pairs.next() } {
+                pair?;
+                found += 1;
+            }
+            assert_eq!(found, count, "a walk shows every pair once");
+            keys.iter().try_for_each(|(key, count)| {
+                let mut values = multi.values(txn, key)?.rev();
+                let found = values.try_fold(0, |n, value| value.map(|_| n + 1))?;
+                assert_eq!(found, *count, "every value of a key is shown once");
+                Ok(())
+            })
+        })
+    }
+
+    fn key_of(&self, id: u8, n: u64) -> (TableId, Vec<u8>) {
+        let id = TableId(id);
+        (id, program::key(id.order(), self.page_bytes, n))
+    }
+
+    fn value_of(&self, id: TableId, n: u64) -> Vec<u8> {
+        program::value(id.values().expect("a multimap"), self.page_bytes, n)
     }
 
     /// A nested level that does `work`, and is undone unless `keep`. An error in it undoes it too,

@@ -19,7 +19,7 @@ pub struct Workload {
 }
 
 /// All of them.
-pub const ALL: [Workload; 31] = [
+pub const ALL: [Workload; 32] = [
     Workload { name: "open new", before: nothing, during: open_and_use },
     Workload { name: "open", before: closed, during: open_and_use },
     Workload { name: "join", before: open_elsewhere, during: open_and_use },
@@ -43,6 +43,7 @@ pub const ALL: [Workload; 31] = [
     Workload { name: "shrink", before: full_of_free_pages, during: shrink },
     Workload { name: "chunks", before: full_of_values, during: chunks },
     Workload { name: "tables", before: filled, during: tables },
+    Workload { name: "multimaps", before: poured, during: multimaps },
     Workload { name: "many readers", before: nearly_all_slots, during: many_readers },
     Workload { name: "readers elsewhere", before: readers_elsewhere, during: small_durable },
     Workload { name: "close", before: lazily_filled, during: close_twice },
@@ -125,6 +126,15 @@ fn in_pieces(run: &mut Run<'_>) {
     run.commit(Durable, |edit| (0..350).step_by(2).try_for_each(|n| edit.delete(8, n)));
     run.unpark();
     run.commit(Durable, |edit| edit.put(2, 4, 61));
+}
+
+/// A multimap with values in a cell, and in a tree of their own.
+fn poured(run: &mut Run<'_>) {
+    filled(run);
+    run.commit(Durable, |edit| {
+        edit.pour(26, 12, 0..4)?;
+        edit.pour(14, 12, 0..20)
+    });
 }
 
 /// As many readers as the lock file has slots for at first, but for a few.
@@ -298,6 +308,37 @@ fn tables(run: &mut Run<'_>) {
         edit.put(2, 1, 20)
     });
     run.commit(Durable, |edit| edit.drop_table(12));
+}
+
+/// Integers that the largest cell does not hold, and that need more pages than are buffered where
+/// pages are small.
+const MANY: u64 = 264;
+
+/// Values go to a tree of their own and come back, with levels that are undone, and go with their
+/// keys and their multimap.
+fn multimaps(run: &mut Run<'_>) {
+    run.commit(Durable, |edit| {
+        edit.pour(26, 12, 3..MANY)?;
+        edit.pour(14, 28, 0..3)?;
+        edit.nested(false, |edit| {
+            edit.take(14, 12, 0..20)?;
+            edit.pour(26, 28, 0..60)
+        })?;
+        edit.walk(14)?;
+        edit.walk(26)
+    });
+    run.look("values in trees");
+    run.commit(Lazy, |edit| {
+        edit.take(26, 12, 2..MANY)?;
+        edit.nested(true, |edit| edit.set(14, 12, 40))?;
+        edit.pour(14, 28, 4..9)?;
+        edit.walk(26)
+    });
+    run.commit(Durable, |edit| {
+        edit.pour(14, 10, 0..9)?;
+        edit.take_above(14, 12)?;
+        edit.drop_table(26)
+    });
 }
 
 /// More readers than the lock file has slots for at first.
