@@ -294,14 +294,10 @@ pub(crate) struct MetaHead {
 impl MetaHead {
     /// The head of an image, from its first words as the lock file holds them.
     pub(crate) fn decode(words: &[u64; META_HEAD_WORDS]) -> Result<MetaHead, Reason> {
-        let mut main = [0; TREE_BYTES];
-        for (bytes, word) in main.as_chunks_mut::<8>().0.iter_mut().zip(&words[MAIN / 8..]) {
-            *bytes = word.to_le_bytes();
-        }
         Ok(MetaHead {
             txnid: Txnid(words[TXNID / 8]),
             used: words[USED / 8] as u32,
-            main: Tree::decode(&main)?,
+            main: Tree::of_words(&std::array::from_fn(|i| words[MAIN / 8 + i]))?,
             markers: std::array::from_fn(|i| words[MARKERS / 8 + i]),
             markers_txnid: words[MARKERS_TXNID / 8],
         })

@@ -76,6 +76,7 @@ impl ManyValues {
     }
 
     /// `None`: no such flags.
+    #[inline]
     fn decode(flags: u16) -> Option<Option<ManyValues>> {
         if flags == 0 {
             return Some(None);
@@ -123,8 +124,8 @@ impl Tree {
             && (self.depth != 0 || (self.root == Ptr::NONE && self.entries == 0))
     }
 
-    /// Whether the record can be that of a table.
-    fn is_sound_table(&self) -> bool {
+    /// Whether the record can be that of a table, as far as lengths of values go.
+    fn has_sound_lengths(&self) -> bool {
         let length_is_sound = match self.many {
             Some(ManyValues { order, equal }) => match order.key_bytes() {
                 Some(bytes) => equal && self.fixed_bytes as usize == bytes,
@@ -134,7 +135,7 @@ impl Tree {
             },
             None => self.fixed_bytes == 0,
         };
-        self.is_sound() && length_is_sound
+        length_is_sound
     }
 
     /// An empty tree for the values of a key of this table.
@@ -151,7 +152,9 @@ impl Tree {
 
     /// Reads the record of a tree of values from the cell of a key of this table.
     pub(crate) fn decode_values(&self, payload: &[u8]) -> Result<Tree, Reason> {
-        let tree = Tree::decode_any(payload)?;
+        let bytes: &[u8; TREE_BYTES] = payload.try_into().map_err(|_| Reason::Tree)?;
+        let words = bytes.as_chunks::<8>().0;
+        let tree = Tree::of_any_words(&std::array::from_fn(|i| u64::from_le_bytes(words[i])))?;
         let empty = Tree { changed: tree.changed, ..self.of_values() };
         let bare =
             Tree { root: Ptr::NONE, depth: 0, entries: 0, branch_pages: 0, leaf_pages: 0, ..tree };
@@ -182,28 +185,34 @@ impl Tree {
 
     /// Reads the payload of a table cell, or the main table of a meta.
     pub(crate) fn decode(payload: &[u8]) -> Result<Tree, Reason> {
-        Tree::decode_any(payload)
-            .and_then(|tree| if tree.is_sound_table() { Ok(tree) } else { Err(Reason::Tree) })
-    }
-
-    fn decode_any(payload: &[u8]) -> Result<Tree, Reason> {
         let bytes: &[u8; TREE_BYTES] = payload.try_into().map_err(|_| Reason::Tree)?;
         let words = bytes.as_chunks::<8>().0;
-        let word = |i: usize| u64::from_le_bytes(words[i]);
+        Tree::of_words(&std::array::from_fn(|i| u64::from_le_bytes(words[i])))
+    }
+
+    /// As [`Tree::decode`], from the same bytes as words.
+    #[inline]
+    pub(crate) fn of_words(words: &[u64; TREE_BYTES / 8]) -> Result<Tree, Reason> {
+        let tree = Tree::of_any_words(words)?;
+        if tree.has_sound_lengths() { Ok(tree) } else { Err(Reason::Tree) }
+    }
+
+    #[inline]
+    fn of_any_words(words: &[u64; TREE_BYTES / 8]) -> Result<Tree, Reason> {
         let tree = Tree {
-            root: Ptr { pgno: Pgno(word(0) as u32), birth: Txnid(word(1)) },
-            depth: bytes[4],
-            order: OrderKind::decode(bytes[5]).ok_or(Reason::Tree)?,
-            many: ManyValues::decode((word(0) >> 48) as u16).ok_or(Reason::Tree)?,
-            fixed_bytes: (word(6) >> 32) as u32,
-            entries: word(2),
-            sequence: word(3),
-            changed: Txnid(word(4)),
-            branch_pages: word(5) as u32,
-            leaf_pages: (word(5) >> 32) as u32,
-            run_pages: word(6) as u32,
+            root: Ptr { pgno: Pgno(words[0] as u32), birth: Txnid(words[1]) },
+            depth: (words[0] >> 32) as u8,
+            order: OrderKind::decode((words[0] >> 40) as u8).ok_or(Reason::Tree)?,
+            many: ManyValues::decode((words[0] >> 48) as u16).ok_or(Reason::Tree)?,
+            fixed_bytes: (words[6] >> 32) as u32,
+            entries: words[2],
+            sequence: words[3],
+            changed: Txnid(words[4]),
+            branch_pages: words[5] as u32,
+            leaf_pages: (words[5] >> 32) as u32,
+            run_pages: words[6] as u32,
         };
-        let sound = tree.is_sound() && word(7) == 0;
+        let sound = tree.is_sound() && words[7] == 0;
         if sound { Ok(tree) } else { Err(Reason::Tree) }
     }
 }

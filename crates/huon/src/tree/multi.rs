@@ -82,6 +82,7 @@ pub(crate) fn put(
     };
     tree.entries = tree.entries.checked_add(1).ok_or_else(|| write::false_count(tree))?;
     let cell = NewCell { key: pair.key, kind, payload: &payload };
+    write::prepare(pages, tree, orders.keys, pair.key, finger)?;
     write::store_cell(pages, tree, orders.keys, &cell, found, finger)?;
     Ok(true)
 }
@@ -279,6 +280,7 @@ pub(crate) fn delete(
     };
     tree.entries = tree.entries.checked_sub(1).ok_or_else(|| write::false_count(tree))?;
     let cell = NewCell { key: pair.key, kind, payload: &payload };
+    write::prepare(pages, tree, orders.keys, pair.key, &mut finger)?;
     write::store_cell(pages, tree, orders.keys, &cell, true, &mut finger)?;
     Ok(true)
 }

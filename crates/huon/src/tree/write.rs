@@ -126,8 +126,8 @@ pub(crate) fn put_near<O: KeyOrder>(
             NewCell { key, kind: PayloadKind::Inline, payload: bytes }
         }
     };
+    prepare(pages, tree, order, key, finger)?;
     if found {
-        finger.touch(pages, tree)?;
         let frame = *finger.path().last();
         release(pages, tree, frame.ptr, frame.index, &mut HashSet::new())?;
     } else {
@@ -137,8 +137,23 @@ pub(crate) fn put_near<O: KeyOrder>(
     Ok(if found { Put::Overwritten } else { Put::Inserted })
 }
 
-/// Puts a cell where the finger points: in the place of the one that was `found` there, or before
-/// it.
+/// Makes the place editable that the finger points to; an empty tree gets its first leaf.
+pub(super) fn prepare<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    key: &[u8],
+    finger: &mut Finger,
+) -> Result<()> {
+    if tree.depth == 0 {
+        plant(pages, tree)?;
+        finger.seek(pages, tree, order, key)?;
+    }
+    finger.touch(pages, tree)
+}
+
+/// Puts a cell into the place that was made editable: instead of the one that was `found` there, or
+/// before it.
 pub(super) fn store_cell<O: KeyOrder>(
     pages: &mut Pages,
     tree: &mut Tree,
@@ -147,11 +162,6 @@ pub(super) fn store_cell<O: KeyOrder>(
     found: bool,
     finger: &mut Finger,
 ) -> Result<()> {
-    if tree.depth == 0 {
-        plant(pages, tree)?;
-        finger.seek(pages, tree, order, cell.key)?;
-    }
-    finger.touch(pages, tree)?;
     match found {
         true => replace(pages, tree, order, finger.path(), cell)?,
         false => insert(pages, tree, order, finger.path(), cell)?,
