@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use huon::sim::{Event, SimDisk};
-use huon::{Durability, Env, Options};
+use huon::{Durability, Env, Options, WriteTxn};
 
 use super::Choices;
 use crate::audit::audit;
 use crate::history;
-use crate::model::{Model, TableId};
+use crate::model::{Model, TableId, Values};
 use crate::program::{self, Config, Value};
 use crate::random::Random;
 use crate::trail::{SECTOR_BYTES, apply};
@@ -126,19 +126,10 @@ fn change(
 ) {
     let mut txn = env.write().expect("begin");
     for _ in 0..1 + choices.below(24) {
-        let id = TableId(choices.pick(&[2, 4, 12]));
-        let table = txn.create(&id.def()).expect("a table");
-        model.create(id);
-        let records = model.table_mut(id).expect("it was created");
-        let key = program::key(id.order(), PAGE_BYTES, choices.below(40) as u64);
-        if choices.below(3) == 2 {
-            table.delete(&mut txn, &key).expect("a delete");
-            records.delete(&id.order().sort_key(&key));
-        } else {
-            let bytes = choices.pick(&[20, 0, 90, 700]);
-            let value = Value { bytes, seed: txn.id() ^ bytes as u64 }.make();
-            table.put(&mut txn, &key, &value).expect("a record");
-            records.put(id.order().sort_key(&key), &key, &value);
+        let id = TableId(choices.pick(&[2, 4, 12, 14, 26]));
+        match id.values() {
+            None => change_record(choices, &mut txn, model, id),
+            Some(values) => change_pairs(choices, &mut txn, model, id, values),
         }
     }
     let durability = choices.pick(&[
@@ -150,8 +141,52 @@ fn change(
     let begun = disk.event_count();
     txn.commit_with(durability).expect("a commit");
     let committed = disk.event_count();
+    // Also of a transaction that changed nothing: what it found is durable then.
     let durable = if durability == Durability::Durable { committed } else { usize::MAX };
     done(model.clone(), begun, committed, durable);
+}
+
+fn change_record(choices: &mut Choices<'_>, txn: &mut WriteTxn, model: &mut Model, id: TableId) {
+    let table = txn.create(&id.def()).expect("a table");
+    model.create(id);
+    let records = model.table_mut(id).expect("it was created");
+    let key = program::key(id.order(), PAGE_BYTES, choices.below(40) as u64);
+    if choices.below(3) == 2 {
+        table.delete(txn, &key).expect("a delete");
+        records.delete(&id.order().sort_key(&key));
+    } else {
+        let bytes = choices.pick(&[20, 0, 90, 700]);
+        let value = Value { bytes, seed: txn.id() ^ bytes as u64 }.make();
+        table.put(txn, &key, &value).expect("a record");
+        records.put(id.order().sort_key(&key), &key, &value);
+    }
+}
+
+/// Some values of a key come or go, or all of them.
+fn change_pairs(
+    choices: &mut Choices<'_>,
+    txn: &mut WriteTxn,
+    model: &mut Model,
+    id: TableId,
+    values: Values,
+) {
+    let multi = txn.create_multi(&id.multi_def()).expect("a multimap");
+    model.create(id);
+    let pairs = model.multi_mut(id).expect("it was created");
+    let key = program::key(id.order(), PAGE_BYTES, 10 + choices.below(3) as u64);
+    let (kind, first) = (choices.below(4), choices.below(30));
+    if kind == 3 {
+        let count = multi.remove_all(txn, &key).expect("a key that goes");
+        return assert_eq!(count, pairs.remove_all(&key), "how many values there were");
+    }
+    for n in first..first + choices.below(30) {
+        let value = program::value(values, PAGE_BYTES, n as u64);
+        let (found, expected) = match kind {
+            2 => (multi.remove(txn, &key, &value), pairs.remove(&key, &value)),
+            _ => (multi.insert(txn, &key, &value), pairs.insert(&key, &value)),
+        };
+        assert_eq!(found.expect("a pair"), expected, "whether it was there");
+    }
 }
 
 /// What is left after `at` events: all of it after a kill, else what was flushed, and the sectors
