@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use huon::{Bytes, Error, MultiDef, Order, RawMulti, ReadTxn, WriteTxn};
 
 /// Names of the multimaps: values of any length, and integers.
-pub const MULTIS: [&str; 2] = ["many", "many-integers"];
+pub const MULTIS: [&str; 2] = ["pairs", "pairs-of-integers"];
 
 /// Their definitions.
 pub fn def(multi: usize) -> MultiDef<Bytes, Bytes> {
