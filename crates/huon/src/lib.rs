@@ -89,6 +89,7 @@ pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
 pub use ops::copy::{CopyOptions, CopyReport};
 pub use ops::dump::{DumpOptions, DumpReport};
 pub use ops::load::{LoadOptions, LoadReport};
+pub use ops::metas::{MetaInfo, MetaSnapshot, MetaState, SwitchReport};
 pub use ops::stat::{HeldBy, Holder, Stat, TableStat};
 pub use store::Verify;
 pub use table::codec::{

@@ -24,6 +24,8 @@ use crate::txn::flush::MetaFlush;
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
 
+pub(crate) use open::look_at;
+
 pub use info::{EnvInfo, IoInfo, ReaderInfo};
 pub use options::Options;
 pub use recover::Recovery;
@@ -92,6 +94,11 @@ impl Env {
             lock_timeout: options.lock_timeout,
         };
         Ok(Env { inner: Arc::new(inner) })
+    }
+
+    /// How long this environment waits for a writer.
+    pub(crate) fn lock_timeout(&self) -> Duration {
+        self.inner.lock_timeout
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

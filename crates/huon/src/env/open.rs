@@ -75,7 +75,7 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
     let mode = opened.mode()?;
     let lock = lock_path(path);
     let create = opened.writable().then_some(mode);
-    let found = if only_by_hand(options) { Ok(None) } else { RealShared::open(&lock, create) };
+    let found = if options.stays_apart() { Ok(None) } else { RealShared::open(&lock, create) };
     let shared: Option<Arc<dyn Shared>> = match found {
         Ok(Some(shared)) => Some(Arc::new(shared)),
         Ok(None) => None,
@@ -95,10 +95,11 @@ fn private_lock_file() -> Result<Arc<dyn Shared>> {
     Ok(Arc::new(MemoryFile::try_new([0; 16])?.open()))
 }
 
-/// Whether somebody only looks at what a meta of their choice shows. The lock file must not come to
-/// know of it: the next client would start from there.
-fn only_by_hand(options: &Options) -> bool {
-    options.read_only && options.meta_slot.is_some()
+/// The data file, for somebody who takes no lock and only reads.
+pub(crate) fn look_at(path: &Path) -> Result<Box<dyn Storage>> {
+    let file =
+        FileOptions { read_only: true, create: Create::Never, mode: 0, reserve_bytes: 1 << 20 };
+    Ok(Box::new(RealFile::open(path, &file)?))
 }
 
 /// Errors that leave the hope that a file can at least be read.
@@ -182,7 +183,7 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
             os::pause(JOIN_PAUSE);
             continue;
         }
-        if only_by_hand(options) && ground.storage.has_others()? {
+        if options.stays_apart() && ground.storage.has_others()? {
             return Err(Error::Busy(
                 "the file is open elsewhere; a meta is chosen by hand only where nobody else is"
                     .into(),

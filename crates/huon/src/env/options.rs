@@ -60,6 +60,8 @@ pub struct Options {
     pub(crate) verify: Verify,
     pub(crate) lock_timeout: Duration,
     pub(crate) meta_slot: Option<u8>,
+    /// The lock file is neither read nor written, and nobody else may have the file open.
+    pub(crate) apart: bool,
 }
 
 impl Default for Options {
@@ -81,6 +83,7 @@ impl Default for Options {
             verify: Verify::Pages,
             lock_timeout: Duration::from_secs(3600),
             meta_slot: None,
+            apart: false,
         }
     }
 }
@@ -189,8 +192,21 @@ impl Options {
     }
 
     /// Opens from the meta in slot 0, 1 or 2, whatever the others say: the last resort for a file
-    /// that does not open otherwise. Everything newer than that meta is given up, and only a check
-    /// tells whether what it shows is whole.
+    /// that does not open otherwise. Everything newer than that meta is given up with the first
+    /// write, and only a check tells whether what it shows is whole: [`Env::switch_to_meta`] makes
+    /// one before.
+    ///
+    /// With [`Options::read_only`] it is a look that changes nothing: the lock file is left alone,
+    /// and others can open the file only when this is closed. [`Error::Busy`] if somebody has.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("a.huon");
+    /// # huon::Env::options().open(&path)?.close()?;
+    /// let env = huon::Env::options().read_only(true).meta_slot(0).open(&path)?;
+    /// assert_eq!(env.recovery(), huon::Recovery::ByHand);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn meta_slot(&mut self, slot: u8) -> &mut Self {
         self.meta_slot = Some(slot);
         self
@@ -246,6 +262,19 @@ impl Options {
             return Err(Error::Invalid("the upper size lies below the lower size"));
         }
         Ok(())
+    }
+
+    /// For a switch to the meta in `slot`.
+    pub(crate) fn switching(&mut self, slot: u8) -> &mut Self {
+        self.apart = true;
+        self.create(false).exclusive(true).meta_slot(slot)
+    }
+
+    /// Whether the lock file must not come to know of this opening: somebody only looks at what a
+    /// meta of their choice shows, and the next client would start from there; or may find that
+    /// the choice was no good.
+    pub(crate) fn stays_apart(&self) -> bool {
+        self.apart || self.read_only && self.meta_slot.is_some()
     }
 
     pub(crate) fn upper(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! Looking after an environment: check, stat, copy, dump and load.
+//! Looking after an environment: check, stat, copy, dump and load, its metas, its pages.
 //!
 //! Each of them works on a snapshot that it pins like any reader: writers go on, and nothing here
 //! waits for one or holds one up.
@@ -11,6 +11,7 @@ pub(crate) mod check;
 pub(crate) mod copy;
 pub(crate) mod dump;
 pub(crate) mod load;
+pub(crate) mod metas;
 pub(crate) mod stat;
 
 mod bitmap;

@@ -17,10 +17,11 @@ mod tree;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
+use crate::ops::metas::is_unused;
 use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::{Meter, OnProgress, Progress};
-use crate::page::{META_BYTES, Meta, MetaFault, Ptr, Txnid, first_data_page, meta_checksum};
-use crate::txn::Core;
+use crate::page::{Meta, MetaFault, Ptr, Txnid, first_data_page, header, meta_checksum};
+use crate::txn::{Core, Release};
 use std::ops::ControlFlow;
 
 pub(crate) use report::keep;
@@ -31,12 +32,35 @@ pub(crate) use tree::order_name;
 #[derive(Default)]
 pub struct CheckOptions<'a> {
     progress: Option<OnProgress<'a>>,
+    meta_slot: Option<u8>,
 }
 
 impl<'a> CheckOptions<'a> {
     /// A check that reports to nobody.
     pub fn new() -> CheckOptions<'a> {
         CheckOptions::default()
+    }
+
+    /// Checks the snapshot of the meta in slot 0, 1 or 2, rather than the newest one. No pin holds
+    /// an older snapshot, so the check has the writer's role: it waits for a writer, and writers
+    /// wait for it, as long as [`Options::lock_timeout`](crate::Options::lock_timeout) says. (A
+    /// write transaction of the same thread must have ended.) What was used again since is a
+    /// problem, and counted in [`CheckReport::reused_pages`].
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// for meta in env.metas()? {
+    ///     let Some(snapshot) = meta.snapshot() else { continue };
+    ///     let report = env.check_with(&mut huon::CheckOptions::new().meta_slot(meta.slot))?;
+    ///     assert_eq!(report.txnid, snapshot.txnid);
+    ///     println!("slot {} can be switched to: {}", meta.slot, report.is_clean());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn meta_slot(mut self, slot: u8) -> CheckOptions<'a> {
+        self.meta_slot = Some(slot);
+        self
     }
 
     /// Calls `report` about once a megabyte; the check ends with an error if it breaks.
@@ -78,7 +102,9 @@ impl Env {
     ///
     /// # Errors
     /// Damage is reported, not returned. An error means that the check could not be made: the
-    /// snapshot could not be pinned, the system failed, or the caller stopped it.
+    /// snapshot could not be pinned, the chosen meta is not whole ([`Error::Corrupt`]) or was never
+    /// written ([`Error::NotOurs`]), a writer did not end in time ([`Error::Busy`]), the system
+    /// failed, or the caller stopped it.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -95,9 +121,35 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_with(&self, options: &mut CheckOptions<'_>) -> Result<CheckReport> {
+        match options.meta_slot {
+            None => self.check_visible(options),
+            Some(slot) => {
+                // Nothing is used again while nobody writes.
+                let core = self.core();
+                core.check_usable()?;
+                core.take_writer(self.lock_timeout())?;
+                let _role = Release(&core.store.writer);
+                let [a, b, c] = crate::txn::repair::read_metas(&*core.store.storage)?;
+                let meta = match slot {
+                    0 => a?,
+                    1 => b?,
+                    2 => c?,
+                    _ => return Err(Error::Invalid("there are meta slots 0, 1 and 2")),
+                };
+                self.check_snapshot(&meta, options)
+            }
+        }
+    }
+
+    /// Checks the newest visible snapshot, whatever the options choose.
+    pub(crate) fn check_visible(&self, options: &mut CheckOptions<'_>) -> Result<CheckReport> {
         let (_pin, meta) = pinned::pin(self)?;
-        let core = self.core();
-        let mut check = Check::new(core, &meta, options)?;
+        self.check_snapshot(&meta, options)
+    }
+
+    /// Checks a snapshot of which nothing is used again meanwhile.
+    fn check_snapshot(&self, meta: &Meta, options: &mut CheckOptions<'_>) -> Result<CheckReport> {
+        let mut check = Check::new(self.core(), meta, options)?;
         check.metas()?;
         check.space(&meta.items)?;
         check.tables(&meta.main)?;
@@ -172,7 +224,11 @@ impl<'s, 'a> Check<'s, 'a> {
                     Some("it is not the one that was written there".to_string())
                 }
                 Ok(_) => None,
-                Err(MetaFault::NotOurs) if !durable && self.is_unused(slot)? => None,
+                Err(MetaFault::NotOurs)
+                    if !durable && is_unused(&*self.core.store.storage, slot)? =>
+                {
+                    None
+                }
                 Err(fault) => Some(Error::from(*fault).to_string()),
             };
             match fault {
@@ -185,13 +241,6 @@ impl<'s, 'a> Check<'s, 'a> {
             }
         }
         Ok(())
-    }
-
-    /// Whether a meta slot was never written.
-    fn is_unused(&self, slot: usize) -> Result<bool> {
-        let mut block = [0; META_BYTES];
-        self.core.store.storage.read_at(&mut block, (slot * META_BYTES) as u64)?;
-        Ok(block == [0; META_BYTES])
     }
 
     /// Enters a page of a tree or of the free-space list. `false`: it must not be read.
@@ -213,6 +262,19 @@ impl<'s, 'a> Check<'s, 'a> {
         }
         self.incomplete = true;
         false
+    }
+
+    /// The transaction that used a page again after the snapshot, if one did.
+    fn used_again(&self, pgno: u32) -> Option<Txnid> {
+        let store = self.source.store;
+        if pgno >= self.used.limit() {
+            return None;
+        }
+        let offset = u64::from(pgno) * self.page_bytes();
+        let page = store.storage.map().page(offset, store.page_bytes)?;
+        let found = header::ptr(page);
+        let is_younger = found.pgno.0 == pgno && found.birth > self.snapshot;
+        (is_younger && store.seal.verify(page).is_ok()).then_some(found.birth)
     }
 
     /// K1: pages that are nowhere.

@@ -87,6 +87,9 @@ pub struct CheckReport {
     pub problems: Vec<Problem>,
     /// How many problems there are.
     pub problem_count: u64,
+    /// Problems that come from a page which a transaction after this snapshot has used again: in a
+    /// check against an older meta ([`CheckOptions::meta_slot`](crate::CheckOptions::meta_slot)).
+    pub reused_pages: u64,
     /// What is worth knowing, but no problem.
     pub notes: Vec<String>,
     /// The main table, then the named ones in the order of their names.

@@ -85,7 +85,12 @@ impl Check<'_, '_> {
     /// Notes damage that reading met; other errors end the check.
     pub(super) fn trouble(&mut self, pgno: u32, table: Option<&[u8]>, error: Error) -> Result<()> {
         let Error::Corrupt(corruption) = error else { return Err(error) };
-        self.report.add(Some(pgno), table, || corruption.reason.to_string());
+        let by = self.used_again(pgno);
+        self.report.reused_pages += u64::from(by.is_some());
+        self.report.add(Some(pgno), table, || match by {
+            Some(by) => format!("it was used again by transaction {}", by.0),
+            None => corruption.reason.to_string(),
+        });
         Ok(())
     }
 }
