@@ -91,6 +91,7 @@ pub use ops::dump::{DumpOptions, DumpReport};
 pub use ops::load::{LoadOptions, LoadReport};
 pub use ops::metas::{MetaInfo, MetaSnapshot, MetaState, SwitchReport};
 pub use ops::stat::{HeldBy, Holder, Stat, TableStat};
+pub use ops::visit::{PageInfo, PageKind};
 pub use store::Verify;
 pub use table::codec::{
     Bytes, Codec, F32, F64, I32, I64, I128, KeyCodec, NativeU32, NativeU64, Scratch, Str, U32, U64,

@@ -13,6 +13,7 @@ pub(crate) mod dump;
 pub(crate) mod load;
 pub(crate) mod metas;
 pub(crate) mod stat;
+pub(crate) mod visit;
 
 mod bitmap;
 mod free;

@@ -151,10 +151,14 @@ impl<'p> Chunk<'p> {
         self.next
     }
 
-    #[cfg(test)]
     /// Items of the chunk.
     pub(crate) fn count(&self) -> usize {
         self.items.len()
+    }
+
+    /// Bytes of the pointer and the items.
+    pub(crate) fn live_bytes(&self) -> usize {
+        ITEMS_START - HEADER_BYTES + self.items.len() * ITEM_BYTES
     }
 
     #[cfg(test)]
