@@ -11,8 +11,10 @@
 mod compact;
 mod target;
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::ops::ControlFlow;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use crate::alloc::{TryGrow, collected, filled};
@@ -126,7 +128,7 @@ impl Env {
         let path = path.as_ref();
         let draft = Draft::beside(path)?;
         let txnid = if options.compact {
-            compact::build(self, draft.path(), options)?
+            compact::build(self, draft.path(), options, 1)?.0
         } else {
             let mut file = draft.create(options.mode_bits())?;
             let txnid = plain(self, &mut file, options)?;
@@ -139,6 +141,10 @@ impl Env {
     /// Writes a copy of the newest visible snapshot to `out`, from front to back.
     ///
     /// A compacting copy is first built in the system's directory for temporary files.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for a damaged page, [`Error::Io`] if `out` fails: what has been written
+    /// by then is of no use. A plain copy has verified everything before its first byte.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -156,15 +162,75 @@ impl Env {
         let mut out = Counted { out, bytes: 0 };
         let txnid = if options.compact {
             let draft = Draft::temporary();
-            let txnid = compact::build(self, draft.path(), options)?;
-            let mut built = draft.reopen()?;
-            std::io::copy(&mut built, &mut out).map_err(write_error)?;
+            let (txnid, done_bytes) = compact::build(self, draft.path(), options, 2)?;
+            send(&draft, done_bytes, &mut out, options)?;
             txnid
         } else {
             plain(self, &mut out, options)?
         };
         out.flush().map_err(write_error)?;
         Ok(CopyReport { txnid, bytes: out.bytes })
+    }
+
+    /// Writes a copy of the newest visible snapshot to a descriptor: a pipe, a socket, or a file
+    /// from where it stands on. The descriptor must be a blocking one, and stays open. A regular
+    /// file is flushed in the end.
+    ///
+    /// # Errors
+    /// Those of [`Env::copy_to_writer`]. The other end of a pipe may be gone: [`Error::Io`], as
+    /// long as the process ignores `SIGPIPE`, which Rust's do.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let (mut reader, writer) = std::io::pipe()?;
+    /// let receiver = std::thread::spawn(move || {
+    ///     let mut bytes = Vec::new();
+    ///     std::io::Read::read_to_end(&mut reader, &mut bytes).map(|_| bytes)
+    /// });
+    /// let report = env.copy_to_fd(&writer, &mut huon::CopyOptions::new())?;
+    /// drop(writer);
+    /// assert_eq!(receiver.join().expect("it reads")?.len() as u64, report.bytes);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn copy_to_fd(
+        &self,
+        descriptor: impl AsFd,
+        options: &mut CopyOptions<'_>,
+    ) -> Result<CopyReport> {
+        let file = descriptor.as_fd().try_clone_to_owned().map_err(write_error)?;
+        let mut file = File::from(file);
+        let report = self.copy_to_writer(&mut file, options)?;
+        if file.metadata().map_err(write_error)?.is_file() {
+            file.sync_all().map_err(|error| Error::io("flush the copy", "", error))?;
+        }
+        Ok(report)
+    }
+}
+
+/// Sends a copy that was built elsewhere on its way; `done_bytes` are those of the building.
+fn send(
+    draft: &Draft,
+    done_bytes: u64,
+    out: &mut dyn Write,
+    options: &mut CopyOptions<'_>,
+) -> Result<()> {
+    let mut built = draft.reopen()?;
+    let length = built.metadata().map_err(write_error)?.len();
+    let progress: Option<OnProgress<'_>> = match &mut options.progress {
+        Some(progress) => Some(&mut **progress),
+        None => None,
+    };
+    let mut meter = Meter::new(progress, done_bytes + length);
+    meter.now.done_bytes = done_bytes;
+    let mut piece = filled(0, PIECE_BYTES)?;
+    loop {
+        let bytes = built.read(&mut piece).map_err(write_error)?;
+        if bytes == 0 {
+            return meter.tell();
+        }
+        out.write_all(&piece[..bytes]).map_err(write_error)?;
+        meter.advance(bytes as u64)?;
     }
 }
 

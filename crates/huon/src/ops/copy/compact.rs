@@ -24,8 +24,14 @@ use crate::txn::write::WriteTxn;
 /// Memory that the build buffers, in bytes.
 const SPILL_BYTES: usize = 64 << 20;
 
-/// Builds a compact copy at `path`; returns the id of the snapshot that was copied.
-pub(super) fn build(env: &Env, path: &Path, options: &mut CopyOptions<'_>) -> Result<u64> {
+/// Builds a compact copy at `path`; returns the id of the snapshot that was copied, and the bytes
+/// that count as done then. They are told as one of so many `passes` of all the work.
+pub(super) fn build(
+    env: &Env,
+    path: &Path,
+    options: &mut CopyOptions<'_>,
+    passes: u64,
+) -> Result<(u64, u64)> {
     let (_pin, meta) = pinned::pin(env)?;
     let store = &env.core().store;
     let source = Verified { store, used: meta.used };
@@ -36,7 +42,7 @@ pub(super) fn build(env: &Env, path: &Path, options: &mut CopyOptions<'_>) -> Re
         Some(progress) => Some(&mut **progress),
         None => None,
     };
-    let mut meter = Meter::new(progress, total);
+    let mut meter = Meter::new(progress, total * passes);
     let mut met = tables::no_pages(&source)?;
     let mut txn = copy.write()?;
     txn.take_notes(&meta);
@@ -66,9 +72,9 @@ pub(super) fn build(env: &Env, path: &Path, options: &mut CopyOptions<'_>) -> Re
     }
     txn.commit()?;
     copy.sync()?;
-    meter.now.done_bytes = meter.now.total_bytes;
+    meter.now.done_bytes = total;
     meter.tell()?;
-    Ok(meta.txnid.0)
+    Ok((meta.txnid.0, total))
 }
 
 /// An empty environment with the geometry of the old one.
