@@ -79,7 +79,11 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
     let shared: Option<Arc<dyn Shared>> = match found {
         Ok(Some(shared)) => Some(Arc::new(shared)),
         Ok(None) => None,
-        Err(Error::Io(e)) if may_be_read(&e.source) && !opened.writable() => None,
+        Err(Error::Io(e))
+            if may_be_read(&e.source) && (options.read_only || !opened.writable()) =>
+        {
+            None
+        }
         Err(error) => return Err(error),
     };
     let private = shared.is_none();
@@ -194,7 +198,7 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
         }
         let company = if ground.private { None } else { company(&ground, &gate)? };
         if ground.private || company.is_some() {
-            if ground.storage.try_join()? {
+            if become_one_of(&*ground.storage, ground.private)? {
                 return match company {
                     Some((board, clients)) => join(ground, board, clients, &gate, options),
                     None => open_private(ground, &gate, options),
@@ -202,7 +206,7 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
             }
             drop(gate);
             if start.elapsed() > JOIN_TIMEOUT {
-                return Err(Error::Busy("another client has the file open for itself".into()));
+                return Err(refused(ground.private));
             }
         } else {
             // Who cannot write need not wait where the data file's lock shows that nobody is there.
@@ -231,6 +235,20 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
     }
 }
 
+/// Holds the data file beside others of one's kind; `false`: somebody of another kind is there.
+fn become_one_of(storage: &dyn Storage, private: bool) -> Result<bool> {
+    if private { storage.try_private() } else { storage.try_join() }
+}
+
+/// Somebody of another kind was there too long.
+fn refused(private: bool) -> Error {
+    let who = match private {
+        true => "the file is open elsewhere, and its lock file cannot be used here",
+        false => "another client has the file open for itself",
+    };
+    Error::Busy(who.into())
+}
+
 /// The board and clients of a lock file through which somebody has this very file open.
 fn company(ground: &Ground, gate: &Gate) -> Result<Option<(Arc<Board>, Arc<Clients>)>> {
     let board = Arc::new(Board::attach(ground.shared.clone(), gate)?);
@@ -256,7 +274,7 @@ fn is_current(board: &Board, storage: &dyn Storage) -> Result<bool> {
 
 /// The first client chooses what everybody starts from.
 fn open_first(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> {
-    let storage = &*ground.storage;
+    let (storage, private) = (&*ground.storage, ground.private);
     let board = Arc::new(Board::attach(ground.shared.clone(), gate)?);
     if board.is_poisoned() || !board.same_boot() {
         storage.forget_cache();
@@ -287,7 +305,7 @@ fn open_first(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> 
         store.board.add_written(store.page_bytes as u64 * u64::from(chosen.meta.used));
     }
     reach(Point::OpenReady);
-    if !options.exclusive && !store.storage.try_join()? {
+    if !options.exclusive && !become_one_of(&*store.storage, private)? {
         return Err(Error::Busy("the lock on the data file was lost while opening".into()));
     }
     finish(store, clients, chosen.recovery, options)

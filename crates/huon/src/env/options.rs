@@ -142,8 +142,22 @@ impl Options {
         self
     }
 
-    /// Opens for reading only. Readers still use the lock file where it can be written; where it
-    /// cannot, the file must not be open for writing anywhere.
+    /// Opens for reading only. Readers still use the lock file where it can be written, and make it
+    /// where it is missing.
+    ///
+    /// Where the lock file can be neither had nor made, as on a read-only file system or in a
+    /// directory that may not be written, the file opens if nobody has it open for writing. Any
+    /// number of such readers share it, and while there is one nobody can open it for writing:
+    /// whoever comes second gets [`Error::Busy`], after two seconds.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("a.huon");
+    /// # huon::Env::options().open(&path)?.close()?;
+    /// let env = huon::Env::options().read_only(true).open(&path)?;
+    /// assert!(matches!(env.write(), Err(huon::Error::ReadOnly)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn read_only(&mut self, yes: bool) -> &mut Self {
         self.read_only = yes;
         self

@@ -338,6 +338,11 @@ impl Storage for Faulty {
         self.inner.try_join()
     }
 
+    fn try_private(&self) -> Result<bool> {
+        self.plan.pass(FaultCall::Join, String::new)?;
+        self.inner.try_private()
+    }
+
     fn leave(&self) -> Result<()> {
         self.plan.pass(FaultCall::Leave, String::new)?;
         self.inner.leave()

@@ -34,6 +34,9 @@ use crate::planted;
 
 /// The byte whose lock says who has the file open.
 const LOCK_BYTE: i64 = 1 << 62;
+/// The byte whose lock says that its holder uses no lock file. Whoever else has the file open does:
+/// to be told from them where the lock file cannot be had.
+const PRIVATE_BYTE: i64 = LOCK_BYTE + 1;
 /// The most that one system call is asked to write, so that a signal or a kill is not kept waiting.
 const WRITE_BYTES_MAX: usize = 16 << 20;
 /// The most parts that one system call is given: their list is made anew for each call.
@@ -317,6 +320,30 @@ impl Storage for RealFile {
 
     fn try_join(&self) -> Result<bool> {
         self.hold(&mut self.held(), Hold::Shared)
+    }
+
+    fn try_private(&self) -> Result<bool> {
+        if !self.try_join()? {
+            return Ok(false);
+        }
+        let failed = |e| self.error("lock", e);
+        // Looked at before the own mark is set: two who come at once must not take each other's
+        // word for those of a third, and then try again.
+        let among_private = match self.way {
+            Way::Bytes => !locks::is_free(&self.file, PRIVATE_BYTE).map_err(failed)?,
+            // `flock` has no second byte: nobody can be told from a writer.
+            Way::Files => false,
+        };
+        if !among_private && self.is_locked_elsewhere()? {
+            self.leave()?;
+            return Ok(false);
+        }
+        match self.way {
+            Way::Bytes => {
+                locks::change(&self.file, self.way, PRIVATE_BYTE, Hold::Shared).map_err(failed)
+            }
+            Way::Files => Ok(true),
+        }
     }
 
     fn leave(&self) -> Result<()> {

@@ -124,6 +124,11 @@ pub(crate) trait Storage: Send + Sync {
     /// Becomes one client among others (also steps down from `try_alone`). `false`: somebody is
     /// alone with it.
     fn try_join(&self) -> Result<bool>;
+    /// Becomes a client that uses no lock file, beside others of that kind only: nobody of them can
+    /// write. `false`: somebody is alone with it, or has it open through a lock file.
+    fn try_private(&self) -> Result<bool> {
+        self.try_join()
+    }
     /// Gives up what `try_alone` or `try_join` took.
     fn leave(&self) -> Result<()>;
     /// Whether somebody else has the file open; also for handles that cannot write. Only asks.
