@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod damage_tests;
 mod info;
+mod keep;
+mod modes;
 mod open;
 mod options;
 mod recover;
@@ -13,7 +15,7 @@ mod tests;
 #[cfg(test)]
 mod unchanged_tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -57,6 +59,8 @@ struct Inner {
     core: Arc<Core>,
     recovery: Recovery,
     lock_timeout: Duration,
+    path: PathBuf,
+    context: keep::Context,
 }
 
 impl Env {
@@ -67,7 +71,7 @@ impl Env {
 
     pub(crate) fn open_at(path: &Path, options: &Options) -> Result<Env> {
         let ground = open::real_ground(path, options)?;
-        Env::from_opened(open::open(ground, options)?, options)
+        Ok(Env::from_opened(open::open(ground, options)?, path, options))
     }
 
     #[cfg(any(test, feature = "simulation"))]
@@ -84,16 +88,18 @@ impl Env {
             storage = Box::new(Faulty::new(disk, plan.clone()));
         }
         let ground = open::Ground { storage, shared, private: false };
-        Env::from_opened(open::open(ground, options)?, options)
+        Ok(Env::from_opened(open::open(ground, options)?, Path::new(""), options))
     }
 
-    fn from_opened(opened: open::Opened, options: &Options) -> Result<Env> {
+    fn from_opened(opened: open::Opened, path: &Path, options: &Options) -> Env {
         let inner = Inner {
             core: Arc::new(opened.core),
             recovery: opened.recovery,
             lock_timeout: options.lock_timeout,
+            path: path.to_owned(),
+            context: keep::Context::default(),
         };
-        Ok(Env { inner: Arc::new(inner) })
+        Env { inner: Arc::new(inner) }
     }
 
     /// How long this environment waits for a writer.
@@ -256,7 +262,7 @@ impl Env {
 
     /// Flushes what is committed, by this process or by one that has died, and lets go of the
     /// environment. Dropping it does the same and cannot say what went wrong. The file stays open
-    /// while other clones and transactions live.
+    /// while other clones and transactions live: then only the flush is made now.
     ///
     /// An environment that was opened [`Durability::Unsynced`](crate::Durability::Unsynced) is not
     /// flushed.
@@ -267,10 +273,18 @@ impl Env {
     /// env.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Errors
+    /// Whatever the flush fails with: [`Error::Poisoned`], [`Error::Io`]. It is closed all the
+    /// same, and what was not flushed is to the next opening as after a crash of this process.
     pub fn close(self) -> Result<()> {
-        match self.inner.core.owes_flush_at_close() {
-            true => self.sync().map(drop),
-            false => Ok(()),
+        if self.inner.core.owes_flush_at_close() {
+            self.sync()?;
+        }
+        let core = Arc::into_inner(self.inner).map(|inner| inner.core);
+        match core.and_then(Arc::into_inner) {
+            Some(core) => core.close_and_tell(),
+            None => Ok(()),
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::env::modes;
 use crate::env::options::{Options, PAGE_BYTES_DEFAULT};
 use crate::env::recover::{self, Chosen, Left, Recovery};
 use crate::error::{Error, Result};
@@ -408,17 +409,19 @@ fn finish(
     options: &Options,
 ) -> Result<Opened> {
     let read_only = options.read_only || !store.storage.writable();
+    let modes = modes::agreed(clients.board(), options, read_only);
     let core = Core {
         store: Arc::new(store),
         flusher: Role::new(clients.clone(), RoleKind::Flusher),
         names: Names::new()?,
         clients,
         fork_generation: os::fork_generation(),
-        durability: options.durability,
-        edits_in_place: AtomicBool::new(options.durability.is_lazy()),
-        flush_bytes: options.flush_bytes,
-        flush_ms: options.flush_ms,
+        durability: modes.durability,
+        edits_in_place: AtomicBool::new(modes.durability.is_lazy()),
+        flush_bytes: modes.flush_bytes,
+        flush_ms: modes.flush_ms,
         close_dirty: AtomicBool::new(false),
+        closed: false,
         read_only,
         counts: CoreCounts::default(),
         last_sealed: Mutex::default(),

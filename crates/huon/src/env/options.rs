@@ -55,6 +55,7 @@ pub struct Options {
     pub(crate) read_only: bool,
     pub(crate) exclusive: bool,
     pub(crate) durability: Durability,
+    pub(crate) accede: bool,
     pub(crate) flush_bytes: u64,
     pub(crate) flush_ms: u64,
     pub(crate) verify: Verify,
@@ -78,6 +79,7 @@ impl Default for Options {
             read_only: false,
             exclusive: false,
             durability: Durability::Durable,
+            accede: false,
             flush_bytes: u64::MAX,
             flush_ms: u64::MAX,
             verify: Verify::Pages,
@@ -173,6 +175,29 @@ impl Options {
     /// What [`WriteTxn::commit`](crate::WriteTxn::commit) waits for; durable unless said.
     pub fn durability(&mut self, durability: Durability) -> &mut Self {
         self.durability = durability;
+        self
+    }
+
+    /// Takes over [`Options::durability`], [`Options::flush_after_bytes`] and
+    /// [`Options::flush_after`] from those who have the environment open: as the first of them said
+    /// that may write, of all since it was last closed everywhere. If there is nobody, what the
+    /// options say holds. [`Env::durability`] tells what came of it.
+    ///
+    /// Nothing else is there to agree on. Page size and geometry are the file's, how clients lock
+    /// is decided by the system, and each client may commit as it likes: a commit of any durability
+    /// is safe beside those of others.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("a.huon");
+    /// use huon::{Durability, Env};
+    /// let first = Env::options().durability(Durability::Lazy).open(&path)?;
+    /// assert_eq!(Env::options().open(&path)?.durability(), Durability::Durable);
+    /// assert_eq!(Env::options().accede(true).open(&path)?.durability(), Durability::Lazy);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn accede(&mut self, yes: bool) -> &mut Self {
+        self.accede = yes;
         self
     }
 

@@ -9,7 +9,7 @@
 //!    32  published                                (a line of its own: every reader loads it)
 //!    40  sealed | in flight | issued id | bytes written | bytes written when durable began
 //!        | since when something is unflushed (ms) | - -
-//!    48  durable | bell | - - - - - -
+//!    48  durable | bell | modes: durability | flush after bytes | flush after ms | - - -
 //!    56  plan of the flush: mark | slot and kind | predecessor | ceiling | bytes written | - - -
 //!    64  what each of three meta slots holds: mark | checksum | ceiling | -
 //!    80  mark of each of eight images
@@ -71,6 +71,9 @@ pub(super) const UNFLUSHED_SINCE: usize = SEALED + 5;
 pub(super) const DURABLE: usize = 6 * LINE;
 /// Counts events that somebody who waits for durability wants to see.
 pub(super) const BELL: usize = DURABLE + 1;
+/// Durability (0: nobody has said); bytes and milliseconds after which a lazy commit flushes, each
+/// and one more (0: never).
+pub(super) const MODES: usize = DURABLE + 2;
 
 pub(super) const PLAN_MARK: usize = 7 * LINE;
 /// `meta slot << 2 | its meta is written << 1 | two-flush`.

@@ -37,6 +37,7 @@ mod loom_models;
 mod map;
 mod map_pages;
 mod memory;
+mod modes;
 mod prefetch;
 mod random;
 mod role;
@@ -66,6 +67,7 @@ pub(crate) use map_pages::MapPages;
 pub(crate) use memory::MemoryFile;
 #[cfg(any(loom, shuttle))]
 pub(crate) use memory::MemoryShared as RealShared;
+pub(crate) use modes::Modes;
 pub(crate) use prefetch::prefetch;
 pub(crate) use random::{random_bytes, unique_number};
 pub(crate) use role::{Role, RoleKind};

@@ -70,6 +70,8 @@ pub(crate) struct Core {
     pub(crate) flush_ms: u64,
     /// Closing leaves what is unflushed to whoever opens next.
     pub(crate) close_dirty: AtomicBool,
+    /// It has been closed, and dropping it has nothing left to do.
+    pub(crate) closed: bool,
     /// Why nothing may be written, if so.
     pub(crate) read_only: bool,
     pub(crate) counts: CoreCounts,
@@ -294,6 +296,12 @@ impl Core {
         self.flush_up_to(self.store.board.sealed().txnid(), MetaFlush::Now)
     }
 
+    /// Closes now, and says what went wrong.
+    pub(crate) fn close_and_tell(mut self) -> Result<()> {
+        self.closed = true;
+        self.close()
+    }
+
     /// Every close flushes what is sealed, unless dirty; who leaves last notes that all was done in
     /// order.
     fn close(&self) -> Result<()> {
@@ -333,6 +341,8 @@ fn no_image() -> Error {
 impl Drop for Core {
     fn drop(&mut self) {
         // What could not be flushed or noted now is found by the next first open, as after a crash.
-        let _ = self.close();
+        if !self.closed {
+            let _ = self.close();
+        }
     }
 }
