@@ -19,6 +19,9 @@
 //! - [`Durability`] says what a commit waits for, [`Env::sync`] waits for all of them.
 //! - [`Error`] is the one error type. "Not found" is `None`, and never an error.
 //! - [`Env::check`] verifies every page, [`Env::info`] tells who reads what.
+//! - [`Env::copy_to`] makes a backup while writers go on, [`Env::delete`] removes the files.
+//! - [`Env::metas`] and [`Env::switch_to_meta`] are for a file whose newest snapshot is no good,
+//!   [`Env::visit_pages`] is for who wants to see every page.
 //!
 //! ```
 //! use huon::{Env, Str, TableDef, U64};

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod damage_tests;
+mod delete;
 mod info;
 mod keep;
 mod modes;
@@ -63,6 +64,9 @@ struct Inner {
     context: keep::Context,
 }
 
+/// How often a file is opened anew that was deleted or replaced while it was opened.
+const OPENS_MAX: usize = 100;
+
 impl Env {
     /// The options to open an environment with; see [`Options::open`].
     pub fn options() -> Options {
@@ -70,8 +74,15 @@ impl Env {
     }
 
     pub(crate) fn open_at(path: &Path, options: &Options) -> Result<Env> {
-        let ground = open::real_ground(path, options)?;
-        Ok(Env::from_opened(open::open(ground, options)?, path, options))
+        for _ in 0..OPENS_MAX {
+            let ground = open::real_ground(path, options)?;
+            let opened = open::open(ground, options)?;
+            // Who came while it was deleted would go on with a file that has no name.
+            if open::is_named(path, &*opened.core.store.storage)? {
+                return Ok(Env::from_opened(opened, path, options));
+            }
+        }
+        Err(Error::Busy("the file is replaced again and again while it is opened".into()))
     }
 
     #[cfg(any(test, feature = "simulation"))]

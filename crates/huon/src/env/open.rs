@@ -3,6 +3,7 @@
 //! Everything here happens under the gate of the lock file. A lock on the data file itself says who
 //! is first, so that a lock file that was deleted or replaced while in use is noticed.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -258,9 +259,20 @@ fn company(ground: &Ground, gate: &Gate) -> Result<Option<(Arc<Board>, Arc<Clien
     Ok(there.then_some((board, clients)))
 }
 
+/// Whether `path` still leads to the file that was opened. Who has the file open and sees this can
+/// rely on it that nobody deletes it through this library.
+pub(crate) fn is_named(path: &Path, storage: &dyn Storage) -> Result<bool> {
+    let opened = storage.identity()?;
+    match std::fs::symlink_metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (opened.device, opened.inode)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(Error::io("stat", path.display().to_string(), e)),
+    }
+}
+
 /// Whether somebody has another data file open through this lock file: the one that had the name
 /// before. Whoever is dying may have let go of the data file first, so this may pass.
-fn serves_another(ground: &Ground, gate: &Gate) -> Result<bool> {
+pub(crate) fn serves_another(ground: &Ground, gate: &Gate) -> Result<bool> {
     let board = Arc::new(Board::attach(ground.shared.clone(), gate)?);
     let data = ground.storage.identity()?;
     let is_other = board.identity().is_some_and(|identity| identity.data != data);

@@ -1,0 +1,139 @@
+//! Deleting an environment's files.
+//!
+//! 1. Files go only while nobody has the environment open, and nobody can: under the gate of the
+//!    lock file, alone with the data file.
+//! 2. What does not begin as an environment of this format does is left as it is, and so is a lock
+//!    file that is none.
+//! 3. Who waited for the gate meanwhile finds that the name no longer leads to what they opened:
+//!    see `open::is_named`.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::env::open::{self, lock_path};
+use crate::env::recover;
+use crate::env::{Env, Options};
+use crate::error::{Error, Result};
+use crate::os::{self, Gate, Storage};
+
+/// How long it sleeps before it looks again.
+const PAUSE: Duration = Duration::from_millis(2);
+/// How long it waits at the gate at a time.
+const GATE_WAIT: Duration = Duration::from_millis(50);
+
+impl Env {
+    /// Deletes the environment at `path`: the data file and its lock file, and nothing else.
+    /// `false`: there is no such file.
+    ///
+    /// It must not be open anywhere, in this process or another; nobody can open it meanwhile, and
+    /// who tries finds no file, or makes a new one. Takes no longer for a large file than the file
+    /// system does.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if somebody has it open. [`Error::NotOurs`] and [`Error::Version`] if it is
+    /// no environment of this format, or the file with `-lock` appended to the name is no lock
+    /// file: then both stay. A damaged environment is one, as long as one of its metas begins as
+    /// such. [`Error::ReadOnly`] if it may not be written, [`Error::Io`].
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// use huon::{Env, Error};
+    /// let path = dir.path().join("a.huon");
+    /// let env = Env::options().open(&path)?;
+    /// assert!(matches!(Env::delete(&path), Err(Error::Busy(_))));
+    /// env.close()?;
+    /// assert!(Env::delete(&path)?);
+    /// assert_eq!(std::fs::read_dir(&dir)?.count(), 0);
+    /// assert!(!Env::delete(&path)?, "it is gone");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn delete(path: impl AsRef<Path>) -> Result<bool> {
+        Env::delete_within(path, Duration::ZERO)
+    }
+
+    /// The same, waiting up to `timeout` for others to close it.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("a.huon");
+    /// # huon::Env::options().open(&path)?.close()?;
+    /// assert!(huon::Env::delete_within(&path, std::time::Duration::from_secs(5))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn delete_within(path: impl AsRef<Path>, timeout: Duration) -> Result<bool> {
+        let path = path.as_ref();
+        let start = Instant::now();
+        loop {
+            match delete_if_deserted(path) {
+                Err(Error::Io(e)) if e.source.kind() == std::io::ErrorKind::NotFound => {
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+                Ok(true) => return Ok(true),
+                Ok(false) if start.elapsed() >= timeout => {
+                    return Err(Error::Busy(
+                        "the environment is open; it is deleted only when nobody has it open"
+                            .into(),
+                    ));
+                }
+                Ok(false) => os::pause(PAUSE),
+            }
+        }
+    }
+}
+
+/// Deletes the files if nobody has them open; whether it did.
+fn delete_if_deserted(path: &Path) -> Result<bool> {
+    // Before a lock file is made beside what is no environment.
+    check_ours(&*open::look_at(path)?)?;
+    let ground = open::real_ground(path, Options::default().create(false))?;
+    if !ground.storage.writable() {
+        return Err(Error::ReadOnly);
+    }
+    let Some(gate) = Gate::try_lock(&ground.shared, GATE_WAIT)? else { return Ok(false) };
+    if !ground.storage.try_alone()? || open::serves_another(&ground, &gate)? {
+        return Ok(false);
+    }
+    if !open::is_named(path, &*ground.storage)? {
+        return Ok(false);
+    }
+    check_ours(&*ground.storage)?;
+    let remove = |path: &Path| {
+        let removed = std::fs::remove_file(path);
+        removed.map_err(|e| Error::io("delete", path.display().to_string(), e))
+    };
+    remove(path)?;
+    remove(&lock_path(path))?;
+    remove_client_files(path)?;
+    os::sync_directory(path)?;
+    Ok(true)
+}
+
+/// Whether it is an environment, be it a damaged one.
+fn check_ours(storage: &dyn Storage) -> Result<()> {
+    match recover::newest(&recover::metas(storage)?) {
+        Err(error @ (Error::NotOurs(_) | Error::Version(_))) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Where each client locks a file of its own (P6), it stays when the client is gone: `-lock-N`, and
+/// empty.
+fn remove_client_files(path: &Path) -> Result<()> {
+    let lock = lock_path(path);
+    let (Some(name), Some(directory)) = (lock.file_name(), lock.parent()) else { return Ok(()) };
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let failed = |e| Error::io("list", directory.display().to_string(), e);
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let found = entry.file_name();
+        let rest = found.as_encoded_bytes().strip_prefix(name.as_encoded_bytes());
+        let is_number = |rest: &[u8]| !rest.is_empty() && rest.iter().all(u8::is_ascii_digit);
+        if rest.and_then(|rest| rest.strip_prefix(b"-")).is_some_and(is_number)
+            && entry.metadata().is_ok_and(|found| found.is_file() && found.len() == 0)
+        {
+            std::fs::remove_file(entry.path()).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
