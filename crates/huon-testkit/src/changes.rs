@@ -25,7 +25,7 @@ impl Got {
     pub(crate) fn of<T>(result: huon::Result<T>, got: impl FnOnce(T) -> Got) -> Result<Got, Stop> {
         match result {
             Ok(value) => Ok(got(value)),
-            Err(Error::Io(_) | Error::Corrupt(_) | Error::MapFull | Error::TxnBroken) => {
+            Err(Error::Io(_) | Error::Corrupt(_) | Error::MapFull(_) | Error::TxnBroken) => {
                 result.map(|_| Got::Nothing).map_err(Stop::from)
             }
             Err(error) => Ok(Got::Refused(error.code())),

@@ -52,8 +52,8 @@ pub enum Error {
     ReadOnly,
     /// An option or argument makes no sense; the text says which and why.
     Invalid(&'static str),
-    /// The file has reached the upper size of its geometry, or the address space reserved for it.
-    MapFull,
+    /// The file has reached the upper size of its geometry; see [`FullMap`] for who keeps how much.
+    MapFull(Box<FullMap>),
     /// An earlier failure left this transaction unusable; drop it, nothing of it was committed.
     TxnBroken,
     /// A lock was not free in time; the text names its holder.
@@ -92,6 +92,39 @@ pub enum Error {
     ManyValues,
     /// There is not enough memory. Allocations of less than 4096 bytes end the process instead.
     OutOfMemory,
+    /// The file is, or has to become, longer than the address space that this process reserved when
+    /// it opened it: open it again, with [`Options::upper_bytes`](crate::Options::upper_bytes) of
+    /// at least so much. Others, who reserved more, are not concerned.
+    MapTooSmall {
+        /// Bytes that have to be in the map.
+        needed_bytes: u64,
+        /// Bytes of address space that are reserved.
+        map_bytes: u64,
+    },
+}
+
+/// Why there is no room: see [`Error::MapFull`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use huon::{Bytes, Env, Error, TableDef, U64};
+/// const T: TableDef<U64, Bytes> = TableDef::new("t");
+/// let env = Env::options().upper_bytes(1 << 20).open(dir.path().join("a.huon"))?;
+/// let full = env.update(|txn| {
+///     let t = txn.create(&T)?;
+///     (0..1000).try_for_each(|n| t.put(txn, &n, &[0; 2000]).map(drop))
+/// });
+/// let Err(Error::MapFull(full)) = full else { panic!("it does not fit") };
+/// assert_eq!(full.limit_bytes, 1 << 20);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FullMap {
+    /// How long the file may become, in bytes.
+    pub limit_bytes: u64,
+    /// How long it would have to be, in bytes; a few pages are kept for deletes and commits.
+    pub needed_bytes: u64,
 }
 
 /// A failed system operation.
@@ -145,6 +178,12 @@ impl Error {
         Error::Corrupt(Box::new(Corruption { pgno: None, reason }))
     }
 
+    /// No room for so many bytes in a file that may not have more than `limit_bytes`.
+    #[cold]
+    pub(crate) fn map_full(limit_bytes: u64, needed_bytes: u64) -> Self {
+        Error::MapFull(Box::new(FullMap { limit_bytes, needed_bytes }))
+    }
+
     /// Whether it says that the file is damaged: as against that something failed, which says
     /// nothing about the file.
     pub(crate) fn is_damage(&self) -> bool {
@@ -168,7 +207,7 @@ impl Error {
             Error::Decode(_) => 8,
             Error::ReadOnly => 9,
             Error::Invalid(_) => 10,
-            Error::MapFull => 11,
+            Error::MapFull(_) => 11,
             Error::TxnBroken => 12,
             Error::Busy(_) => 13,
             Error::NotOurs(_) => 14,
@@ -183,6 +222,7 @@ impl Error {
             Error::SortedValueTooLong { .. } => 23,
             Error::ValueLength => 24,
             Error::ManyValues => 25,
+            Error::MapTooSmall { .. } => 26,
         }
     }
 }
@@ -211,9 +251,7 @@ impl fmt::Display for Error {
             Error::Decode(e) => write!(f, "stored bytes do not decode: {e}"),
             Error::ReadOnly => write!(f, "the environment is read-only"),
             Error::Invalid(what) => write!(f, "{what}"),
-            Error::MapFull => {
-                write!(f, "the file has reached its upper size; raise the limit or delete data")
-            }
+            Error::MapFull(full) => write!(f, "{full}"),
             Error::TxnBroken => write!(
                 f,
                 "an earlier failure made this transaction unusable; drop it and begin again"
@@ -250,7 +288,23 @@ impl fmt::Display for Error {
             }
             Error::ManyValues => write!(f, "the key has several values; say which one is meant"),
             Error::OutOfMemory => write!(f, "there is not enough memory"),
+            Error::MapTooSmall { needed_bytes, map_bytes } => write!(
+                f,
+                "the file needs {needed_bytes} bytes of address space and {map_bytes} are \
+                 reserved; open it again with a larger reservation"
+            ),
         }
+    }
+}
+
+impl fmt::Display for FullMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FullMap { limit_bytes, needed_bytes } = self;
+        write!(
+            f,
+            "the file would need {needed_bytes} bytes and may have {limit_bytes}, its upper size; \
+             raise the limit or delete data"
+        )
     }
 }
 

@@ -86,7 +86,7 @@ mod tree;
 mod txn;
 
 pub use env::{Env, EnvInfo, IoInfo, Options, ReaderInfo, Recovery};
-pub use error::{Corruption, Error, InputError, IoError, Result};
+pub use error::{Corruption, Error, FullMap, InputError, IoError, Result};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
 pub use ops::copy::{CopyOptions, CopyReport};
@@ -109,6 +109,7 @@ pub use table::pairs::{Batches, Keys, Pairs, Values};
 pub use table::plain::Append;
 pub use table::txn::Txn;
 pub use txn::commit::Durability;
+pub use txn::geometry::Geometry;
 pub use txn::names::{Compare, Order};
 pub use txn::notes::Markers;
 pub use txn::read::ReadTxn;

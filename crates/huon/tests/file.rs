@@ -72,7 +72,7 @@ fn the_upper_size_is_kept_and_deleting_works_there() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, Error::MapFull), "{error}");
+    assert!(matches!(error, Error::MapFull(_)), "{error}");
     assert!(env.info().unwrap().file_bytes <= upper);
     let t = env.view(|txn| Ok::<_, Error>(txn.open(&T)?.unwrap())).unwrap();
     for n in 0..kept / 2 {

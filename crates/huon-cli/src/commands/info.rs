@@ -54,10 +54,10 @@ impl State {
             "key_bytes_max": info.key_bytes_max,
             "file_bytes": info.file_bytes,
             "used_bytes": info.used_bytes,
-            "lower_bytes": info.lower_bytes,
+            "lower_bytes": info.geometry.lower_bytes,
             "upper_bytes": info.upper_bytes,
-            "grow_bytes": info.grow_bytes,
-            "shrink_bytes": info.shrink_bytes,
+            "grow_bytes": info.geometry.grow_bytes,
+            "shrink_bytes": info.geometry.shrink_bytes,
             "newest": info.newest,
             "visible": info.visible,
             "durable": info.durable,
@@ -79,10 +79,10 @@ impl State {
         out.field("longest key", format!("{} bytes", info.key_bytes_max))?;
         out.field("file size", size(info.file_bytes))?;
         out.field("in use", format!("{} ({used}% of the file)", size(info.used_bytes)))?;
-        out.field("lower limit", size(info.lower_bytes))?;
+        out.field("lower limit", size(info.geometry.lower_bytes))?;
         out.field("upper limit", size(info.upper_bytes))?;
-        out.field("grows by", growth(info.grow_bytes))?;
-        out.field("shrinks by", shrinking(info.shrink_bytes))?;
+        out.field("grows by", growth(info.geometry.grow_bytes))?;
+        out.field("shrinks by", shrinking(info.geometry.shrink_bytes))?;
         out.field("newest snapshot", info.newest)?;
         out.field("durable snapshot", durable(info))?;
         out.field("mode of commits", mode(info))?;

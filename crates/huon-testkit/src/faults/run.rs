@@ -631,7 +631,7 @@ fn number_of(value: Option<&[u8]>) -> usize {
 pub(super) fn is_explained(error: &Error) -> bool {
     match error {
         Error::Io(_) | Error::Poisoned | Error::TxnBroken => true,
-        Error::MapFull | Error::OutOfMemory => true,
+        Error::MapFull(_) | Error::OutOfMemory => true,
         Error::Busy(text) => !text.contains("was not free within"),
         _ => false,
     }

@@ -40,7 +40,7 @@ pub fn load_text(data: &[u8]) {
     let text = [head, choices.rest()].concat();
     let first = env();
     match load(&first, &text) {
-        Ok(()) | Err(Error::Input(_) | Error::MapFull) => {}
+        Ok(()) | Err(Error::Input(_) | Error::MapFull(_)) => {}
         Err(error) => panic!("{error}"),
     }
     assert!(first.check().expect("a check").is_clean());

@@ -362,7 +362,7 @@ fn at_the_limit(options: &huon::Options, place: &Place, limit: u32, used: u64) {
         });
         match done.and_then(|()| txn.commit()) {
             Ok(_) => model = now,
-            Err(Error::MapFull) => full = true,
+            Err(Error::MapFull(_)) => full = true,
             Err(error) => panic!("{what}: {error}"),
         }
     }

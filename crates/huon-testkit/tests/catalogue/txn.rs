@@ -182,7 +182,7 @@ fn the_size_limit_is_met_at_any_point() {
                 }
                 assert!(n < 4000, "{what}: it never gets full");
             };
-            assert!(matches!(error, Error::MapFull), "{what}: {error}");
+            assert!(matches!(error, Error::MapFull(_)), "{what}: {error}");
             assert!(env.info().unwrap().file_bytes <= upper_pages.max(200) * 256, "{what}");
             assert_holds(&env, &model, &what);
             assert_clean(&env, &what);

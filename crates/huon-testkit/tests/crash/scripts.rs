@@ -9,6 +9,7 @@ use huon::{Durability, Error};
 use huon_testkit::crash::{Play, Script, Setup, Stage, random};
 use huon_testkit::program::{Value, key};
 
+use crate::limits;
 use crate::multi;
 
 use Durability::{Durable, Lazy, NoMetaSync, Unsynced};
@@ -34,7 +35,7 @@ const fn with(
     Script { name, play, setup, pages }
 }
 
-fn spills(setup: &mut Setup) {
+pub(crate) fn spills(setup: &mut Setup) {
     setup.spill_pages = 8;
 }
 
@@ -42,7 +43,7 @@ fn grows_by_pages(setup: &mut Setup) {
     setup.grow_pages = 1;
 }
 
-fn shrinks(setup: &mut Setup) {
+pub(crate) fn shrinks(setup: &mut Setup) {
     setup.shrink_pages = 4;
     setup.grow_pages = 2;
 }
@@ -99,6 +100,8 @@ pub(crate) const SCRIPTS: &[Script] = &[
     with("shrinking", shrinks, ALL, shrinking),
     with("shrunk and grown again", shrinks, ALL, shrunk_and_grown_again),
     with("at the upper size", |setup| setup.reserve_bytes = 128 << 10, SMALL, at_the_upper_size),
+    with("other limits", shrinks, ALL, limits::other),
+    with("other limits, spilled", limits::spills, SMALL, limits::other_spilled),
     // Free space.
     with("many free pieces", plain, SMALL, many_free_pieces),
     with("free pieces used up", plain, &[256], free_pieces_used_up),
@@ -493,7 +496,7 @@ fn at_the_upper_size(stage: &mut Stage) -> Play {
                 let key = key(huon_testkit::model::KeyOrder::Bytes, page_bytes, n);
                 table.put(edit.txn, &key, &value).err()
             });
-            assert!(matches!(full, Some(Error::MapFull)), "{full:?}");
+            assert!(matches!(full, Some(Error::MapFull(_))), "{full:?}");
         })?;
         stage.commit(0, if round == 1 { Lazy } else { Durable }, |edit| {
             edit.put(2, 20 + round, 2000);

@@ -3,6 +3,7 @@
 use crate::alloc::collected;
 use crate::env::Env;
 use crate::error::Result;
+use crate::txn::geometry::Geometry;
 
 /// A live read transaction, of any process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,12 +76,8 @@ pub struct EnvInfo {
     pub used_bytes: u64,
     /// Upper limit of the file's length.
     pub upper_bytes: u64,
-    /// Length below which the file never shrinks.
-    pub lower_bytes: u64,
-    /// Step in which it grows; 0: as its size suggests.
-    pub grow_bytes: u64,
-    /// A free end of at least so many bytes is given back; 0: never.
-    pub shrink_bytes: u64,
+    /// All limits of the file's length, and the steps in which it changes.
+    pub geometry: Geometry,
     /// Address space reserved for it by this process.
     pub map_bytes: u64,
     /// The newest committed snapshot.
@@ -139,9 +136,7 @@ impl Env {
             file_bytes: store.storage.file_bytes()?,
             used_bytes: bytes(meta.used),
             upper_bytes: bytes(meta.geometry.upper),
-            lower_bytes: bytes(meta.geometry.lower),
-            grow_bytes: bytes(meta.geometry.grow),
-            shrink_bytes: bytes(meta.geometry.shrink),
+            geometry: Geometry::of_pages(&meta.geometry, store.page_bytes),
             map_bytes: store.storage.map().bytes(),
             newest: mark.txnid(),
             visible: board.published().txnid(),

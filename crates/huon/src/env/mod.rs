@@ -24,6 +24,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::txn::Core;
 use crate::txn::flush::MetaFlush;
+use crate::txn::geometry::Geometry;
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
 
@@ -148,7 +149,7 @@ impl Env {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Forked`] after a fork; [`Error::MapFull`] if the snapshot is larger than the
+    /// [`Error::Forked`] after a fork; [`Error::MapTooSmall`] if the snapshot is larger than the
     /// address space reserved at open: open again.
     pub fn read(&self) -> Result<ReadTxn> {
         ReadTxn::begin(&self.inner.core)
@@ -226,6 +227,25 @@ impl Env {
         let result = work(&mut txn)?;
         txn.commit()?;
         Ok(result)
+    }
+
+    /// Changes the limits of the file's length, in a transaction of its own; see
+    /// [`WriteTxn::set_geometry`].
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// let env = huon::Env::options().upper_bytes(1 << 20).open(dir.path().join("a.huon"))?;
+    /// let mut geometry = env.info()?.geometry;
+    /// geometry.lower_bytes = 256 << 10;
+    /// env.set_geometry(geometry)?;
+    /// assert!(env.info()?.file_bytes >= 256 << 10);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`WriteTxn::set_geometry`], [`Env::write`] and [`WriteTxn::commit`].
+    pub fn set_geometry(&self, geometry: Geometry) -> Result<()> {
+        self.update(|txn| txn.set_geometry(geometry))
     }
 
     /// Makes everything that has been committed durable; returns the id of the newest durable

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::page::{Geometry, PAGE_BYTES_MAX, PAGE_BYTES_MIN, first_data_page};
+use crate::page::{self, PAGE_BYTES_MAX, PAGE_BYTES_MIN};
 use crate::store::Verify;
 use crate::txn::commit::Durability;
+use crate::txn::geometry::Geometry;
 
 /// Page size of new environments, in bytes.
 pub(crate) const PAGE_BYTES_DEFAULT: usize = 4096;
@@ -99,7 +100,8 @@ impl Options {
     }
 
     /// How large a new file may become, in bytes, and how much address space is reserved for it; 1
-    /// TiB unless said, or as much as the system allows. An existing file keeps its limit.
+    /// TiB unless said, or as much as the system allows. An existing file keeps its limit, which
+    /// [`WriteTxn::set_geometry`](crate::WriteTxn::set_geometry) changes.
     pub fn upper_bytes(&mut self, bytes: u64) -> &mut Self {
         self.upper_bytes = Some(bytes);
         self
@@ -321,15 +323,13 @@ impl Options {
     }
 
     /// The geometry of a new environment.
-    pub(crate) fn geometry(&self, page_bytes: usize) -> Geometry {
-        let pages = |bytes: u64| u32::try_from(bytes / page_bytes as u64).unwrap_or(u32::MAX);
-        let first = first_data_page(page_bytes);
-        let lower = pages(self.lower_bytes).max(first + 1);
-        Geometry {
-            lower,
-            upper: pages(self.upper()).max(lower),
-            grow: pages(self.grow_bytes),
-            shrink: pages(self.shrink_bytes),
-        }
+    pub(crate) fn geometry(&self, page_bytes: usize) -> page::Geometry {
+        let wanted = Geometry {
+            lower_bytes: self.lower_bytes,
+            upper_bytes: self.upper(),
+            grow_bytes: self.grow_bytes,
+            shrink_bytes: self.shrink_bytes,
+        };
+        wanted.in_pages(page_bytes)
     }
 }

@@ -543,7 +543,7 @@ impl Storage for SimFile {
         let mut state = self.change()?;
         let from = state.file_bytes;
         if bytes > self.machine.map.bytes() {
-            return Err(Error::MapFull);
+            return Err(Error::map_full(self.map().bytes(), bytes));
         }
         if bytes > from {
             // Cut bytes were zeroed when they were cut, the rest was never written.

@@ -94,6 +94,11 @@ impl Item {
         self.pages & HEADERLESS == 0 && self.birth != 0
     }
 
+    /// Leaves only the first `pages` pages.
+    pub(crate) fn cut_to(&mut self, pages: u32) {
+        self.pages = pages | self.pages & HEADERLESS;
+    }
+
     /// Takes in the item that follows if the two share one life and lie side by side.
     pub(crate) fn absorb(&mut self, next: &Item) -> bool {
         let alike = |item: &Item| (item.birth, item.freed, item.pages & HEADERLESS);

@@ -143,13 +143,21 @@ impl Store {
         self.pages.count()
     }
 
-    /// Takes over the limits of the snapshot that a write transaction starts from.
+    /// Takes over the limits of the snapshot that a write transaction starts from, or that it sets.
     pub(crate) fn set_geometry(&self, geometry: &Geometry) {
-        self.upper_pages.store(geometry.upper.min(self.map_pages()), Ordering::Relaxed);
+        self.upper_pages.store(geometry.upper, Ordering::Relaxed);
         self.grow_pages.store(geometry.grow, Ordering::Relaxed);
     }
 
-    fn offset(&self, pgno: u32) -> u64 {
+    /// The error for a snapshot, or a geometry, of so many pages that the map does not hold.
+    #[cold]
+    pub(crate) fn map_too_small(&self, pages: impl Into<u64>) -> Error {
+        let needed_bytes = pages.into() * self.page_bytes as u64;
+        Error::MapTooSmall { needed_bytes, map_bytes: self.offset(self.map_pages()) }
+    }
+
+    /// Where a page begins in the file; or how long so many pages are.
+    pub(crate) fn offset(&self, pgno: u32) -> u64 {
         u64::from(pgno) * self.page_bytes as u64
     }
 
@@ -327,6 +335,11 @@ impl Store {
         }
     }
 
+    /// How many pages the file has, as far as is known.
+    pub(crate) fn file_pages(&self) -> u32 {
+        self.pages.in_file()
+    }
+
     /// Cuts what lies past `keep` pages if it is at least `shrink` pages, at a boundary of the
     /// system's pages.
     pub(crate) fn shrink(&self, keep: u32, shrink: u32) -> Result<()> {
@@ -413,15 +426,17 @@ impl Ground for Store {
             .map_err(|reason| damaged(ptr, reason))
     }
 
-    fn extend(&self, used: u32, frugal: bool) -> Result<()> {
+    fn extend(&self, used: u64, frugal: bool) -> Result<()> {
         let upper = self.upper_pages.load(Ordering::Relaxed);
-        let reserve = if frugal { 0 } else { RESERVE_PAGES.min(upper / 16) };
-        let wanted = used.checked_add(reserve).ok_or(Error::MapFull)?;
-        let file_pages = self.pages.in_file();
-        match wanted {
-            wanted if wanted <= file_pages => Ok(()),
-            wanted if wanted <= upper => self.grow(wanted, upper),
-            _ => Err(Error::MapFull),
+        let limit = upper.min(self.map_pages());
+        let reserve = if frugal { 0 } else { RESERVE_PAGES.min(limit / 16) };
+        let wanted = used + u64::from(reserve);
+        match u32::try_from(wanted) {
+            // The file may be longer than its upper size, until that was lowered for good.
+            Ok(wanted) if wanted <= limit && wanted <= self.pages.in_file() => Ok(()),
+            Ok(wanted) if wanted <= limit => self.grow(wanted, limit),
+            _ if limit < upper => Err(self.map_too_small(wanted)),
+            _ => Err(Error::map_full(self.offset(upper), wanted * self.page_bytes as u64)),
         }
     }
 }

@@ -499,8 +499,9 @@ impl Pages {
         }
     }
 
-    /// W3: the level's work has not happened; see [`Pages::is_lost`].
-    pub(crate) fn abort_level(&mut self) {
+    /// W3: the level's work has not happened; see [`Pages::is_lost`]. The file's upper size is
+    /// `upper` again.
+    pub(crate) fn abort_level(&mut self, upper: u32) {
         let aborted = self.level();
         let level = self.pop_level();
         if !planted::is(11) {
@@ -516,6 +517,18 @@ impl Pages {
                 false => self.space.burn(pgno, pages, node),
             }
         }
+        self.space.confine(upper);
+    }
+
+    /// Sees to it that the transaction uses no page behind `upper`; whether that can be had.
+    pub(crate) fn cut_to(&mut self, upper: u32) -> Result<bool> {
+        self.shape += 1;
+        self.space.cut_to(&*self.store, upper)
+    }
+
+    /// First page number past the part of the file that the transaction uses.
+    pub(crate) fn used(&self) -> u32 {
+        self.space.used()
     }
 
     fn pop_level(&mut self) -> Level {

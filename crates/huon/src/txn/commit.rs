@@ -203,14 +203,18 @@ impl WriteTxn {
         let txnid = self.txnid();
         let main = self.main;
         let pages = self.pages.take().expect("pages are there until the commit");
-        let shrink =
-            Shrink { pages: self.base.geometry.shrink, ungathered: self.base.ungathered_chunks };
+        let shrink = Shrink {
+            pages: self.geometry.shrink,
+            upper: self.geometry.upper,
+            ungathered: self.base.ungathered_chunks,
+        };
         let (space, counts) = pages.seal(shrink)?;
         reach(Point::PagesWritten);
         let meta = Meta {
             txnid,
             used: space.used,
             main,
+            geometry: self.geometry,
             items: space.items,
             ungathered_chunks: space.ungathered,
             // These three are the flusher's to say; an image holds what is always valid.

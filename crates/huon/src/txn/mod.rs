@@ -6,6 +6,7 @@
 pub(crate) mod catalog;
 pub(crate) mod commit;
 pub(crate) mod flush;
+pub(crate) mod geometry;
 pub(crate) mod names;
 pub(crate) mod notes;
 pub(crate) mod read;
@@ -22,7 +23,9 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::{self, Clients, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
-use crate::page::{CEILING_AHEAD, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, Txnid};
+use crate::page::{
+    CEILING_AHEAD, Geometry, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, Txnid,
+};
 use crate::planted;
 use crate::store::Store;
 use crate::store::pages::PagesCounts;
@@ -221,12 +224,16 @@ impl Core {
     /// past that size were reusable when it was sealed, hence no protected snapshot sees them
     /// (P12).
     pub(crate) fn shrink_file(&self, base: &Meta) -> Result<()> {
-        let keep = base.used.max(base.geometry.lower);
-        let shrink = base.geometry.shrink;
-        if shrink == 0 || self.store.board.published().txnid() < base.txnid.0 {
+        let Geometry { lower, upper, shrink, .. } = base.geometry;
+        let too_long = self.store.file_pages() > upper;
+        if shrink == 0 && !too_long || self.store.board.published().txnid() < base.txnid.0 {
             return Ok(());
         }
-        self.store.shrink(keep, shrink)
+        if shrink != 0 {
+            self.store.shrink(base.used.max(lower), shrink)?;
+        }
+        // The upper size was lowered since the file grew.
+        if too_long { self.store.shrink(upper, 1) } else { Ok(()) }
     }
 
     /// The writer's role ends.

@@ -47,7 +47,7 @@ impl ReadTxn {
         let (slot, head) = core.pin()?;
         if head.used > core.store.map_pages() {
             core.unpin(slot);
-            return Err(Error::MapFull);
+            return Err(core.store.map_too_small(head.used));
         }
         Ok(ReadTxn {
             snapshot: Snapshot { store: core.store.clone(), used: head.used },

@@ -14,7 +14,7 @@ use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::Mark;
-use crate::page::{AnyOrder, Meta, Tree, Txnid};
+use crate::page::{AnyOrder, Geometry, Meta, Tree, Txnid};
 use crate::store::pages::{EditPlace, Pages};
 use crate::tree::finger::Finger;
 use crate::txn::names::{MAIN, TableInfo};
@@ -38,6 +38,7 @@ struct Level {
     /// Of a savepoint; `None` for a nested transaction.
     name: Option<Box<[u8]>>,
     main: Tree,
+    geometry: Geometry,
     tables: Vec<Option<OpenTable>>,
     notes: Notes,
 }
@@ -107,6 +108,7 @@ pub struct WriteTxn {
     pub(crate) base: Meta,
     pub(crate) base_mark: Mark,
     pub(crate) main: Tree,
+    pub(crate) geometry: Geometry,
     tables: RefCell<Vec<Option<OpenTable>>>,
     levels: Vec<Level>,
     /// Where the last put was made, from the second change on.
@@ -147,10 +149,12 @@ impl WriteTxn {
         let (base_mark, mut base) = core.base()?;
         let txnid = core.next_id(&base)?;
         if base.used > core.store.map_pages() {
-            return Err(Error::MapFull);
+            return Err(core.store.map_too_small(base.used));
         }
         core.store.set_geometry(&base.geometry);
         core.store.cover(base.used)?;
+        // A power cut may have made it shorter than was promised. On a full disk it stays so.
+        let _ = core.store.cover(base.geometry.lower.min(core.store.map_pages()));
         core.shrink_file(&base)?;
         let items = std::mem::take(&mut base.items);
         let place = match core.edits_in_place.load(Ordering::Relaxed) {
@@ -164,6 +168,7 @@ impl WriteTxn {
             pages: Some(pages),
             main: base.main,
             notes: Notes::of(&base),
+            geometry: base.geometry,
             base,
             base_mark,
             tables: RefCell::default(),
@@ -238,6 +243,7 @@ impl WriteTxn {
         self.notes.changed
             || !self.pages().is_untouched()
             || self.main != self.base.main
+            || self.geometry != self.base.geometry
             || self.tables.borrow().iter().any(is_changed)
     }
 
@@ -246,7 +252,7 @@ impl WriteTxn {
         self.levels.iter().any(|level| level.name.is_none())
     }
 
-    pub(super) fn check_usable(&self) -> Result<()> {
+    pub(crate) fn check_usable(&self) -> Result<()> {
         if self.broken {
             return Err(Error::TxnBroken);
         }
@@ -387,7 +393,11 @@ impl WriteTxn {
 
     /// X1: the transaction counts as broken while `act` runs, and stays so unless it ends well or
     /// refuses before it has changed anything.
-    fn guarded<R>(&mut self, frugal: bool, act: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+    pub(crate) fn guarded<R>(
+        &mut self,
+        frugal: bool,
+        act: impl FnOnce(&mut Self) -> Result<R>,
+    ) -> Result<R> {
         self.check_usable()?;
         self.begin_guarded(frugal);
         let result = act(self);
@@ -634,7 +644,8 @@ impl WriteTxn {
         let tables = copied(&self.tables.borrow())?;
         self.levels.try_reserve(1)?;
         self.pages_mut().push_level()?;
-        self.levels.push(Level { name, main: self.main, tables, notes: self.notes });
+        let Self { main, geometry, notes, .. } = *self;
+        self.levels.push(Level { name, main, geometry, tables, notes });
         Ok(())
     }
 
@@ -663,8 +674,9 @@ impl WriteTxn {
     /// A level that failed in the middle of a change is whole again once it is undone.
     fn abort_level(&mut self) {
         let level = self.levels.pop().expect("W3: a level is open");
-        self.pages_mut().abort_level();
-        (self.main, self.notes) = (level.main, level.notes);
+        self.pages_mut().abort_level(level.geometry.upper);
+        (self.main, self.geometry, self.notes) = (level.main, level.geometry, level.notes);
+        self.core.store.set_geometry(&level.geometry);
         self.tables = RefCell::new(level.tables);
         self.renew_stamp();
         // What outer levels have lost is gone for good.

@@ -89,7 +89,7 @@ fn it_refuses_what_a_real_file_refuses() {
     for offset in [8190, 8192, u64::MAX - 1] {
         assert!(matches!(file.write_at(&[b"a", b"bc"], offset), Err(Error::Io(_))));
     }
-    assert!(matches!(file.grow(RESERVE + 4096), Err(Error::MapFull)));
+    assert!(matches!(file.grow(RESERVE + 4096), Err(Error::MapFull(_))));
     assert_eq!(file.read_at(&mut [0; 4], 8192).unwrap(), 0);
     file.grow(100).unwrap();
     file.shrink(10_000).unwrap();

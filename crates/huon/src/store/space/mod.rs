@@ -22,6 +22,7 @@
 //! F5. Work is bounded by what the transaction uses: the inline items, plus one chunk for each page
 //!     wanted.
 
+mod limit;
 mod page_set;
 mod runs;
 
@@ -70,7 +71,7 @@ pub(crate) trait Ground {
     fn chunk(&self, ptr: Ptr, used: u32) -> Result<Chunk<'_>>;
     /// Makes the file hold pages up to `used` (exclusive); an error if it may not or cannot.
     /// `frugal`: the reserve may be used, as deletes and commits must work on a full disk.
-    fn extend(&self, used: u32, frugal: bool) -> Result<()>;
+    fn extend(&self, used: u64, frugal: bool) -> Result<()>;
 }
 
 /// The snapshots of P11 as the writer read them, in the order of P10.
@@ -169,6 +170,8 @@ pub(crate) struct Space {
 pub(crate) struct Shrink {
     /// A free tail of at least so many pages is cut off the part in use; 0: never.
     pub(crate) pages: u32,
+    /// No page lies behind so many.
+    pub(crate) upper: u32,
     /// Chunks that no commit has looked through yet.
     pub(crate) ungathered: u32,
 }
@@ -284,8 +287,9 @@ impl Space {
     }
 
     fn advance(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
-        let used = self.used.checked_add(pages).ok_or(Error::MapFull)?;
+        let used = u64::from(self.used) + u64::from(pages);
         ground.extend(used, self.frugal)?;
+        let used = u32::try_from(used).expect("no upper size lies above all page numbers");
         let pgno = Pgno(self.used);
         assert!(
             !self.written.meets(pgno, pages),
@@ -425,6 +429,7 @@ impl Space {
         shrink: Shrink,
     ) -> Result<SealedSpace> {
         self.frugal = true;
+        self.clip(shrink.upper);
         let gathered = self.gather(ground, shrink)?;
         self.drop_tail(shrink.pages);
         let mut fresh = std::mem::take(&mut self.retired);

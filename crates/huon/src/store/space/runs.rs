@@ -319,6 +319,16 @@ impl Pool {
         self.runs.last().copied().filter(|run| run.end() == end)
     }
 
+    /// Takes away the last run, or the part of it that lies behind `upper`.
+    pub(super) fn pop_behind(&mut self, upper: u32) -> Option<FreeRun> {
+        let mut run = *self.runs.last().filter(|run| run.end() > upper)?;
+        let kept = upper.saturating_sub(run.pgno);
+        run.pgno += kept;
+        run.pages -= kept;
+        self.cut_tail(run.pages);
+        Some(run)
+    }
+
     /// Cuts so many pages off the last run.
     pub(super) fn cut_tail(&mut self, pages: u32) {
         if let Some(run) = self.runs.last_mut() {

@@ -39,7 +39,7 @@ impl Ground for Plain {
         Ok(Chunk::view(page, count).expect("a chunk"))
     }
 
-    fn extend(&self, _: u32, _: bool) -> Result<()> {
+    fn extend(&self, _: u64, _: bool) -> Result<()> {
         Ok(())
     }
 }
@@ -81,7 +81,11 @@ impl World {
         self.live.extend(taken.iter().map(|&pgno| (pgno, txnid)));
         let mut counts = space.counts;
         let sealed = space
-            .seal(&self.ground, self.ground.page_bytes, Shrink { pages: 0, ungathered: 0 })
+            .seal(
+                &self.ground,
+                self.ground.page_bytes,
+                Shrink { pages: 0, upper: u32::MAX, ungathered: 0 },
+            )
             .unwrap();
         counts.chunks_written = sealed.chunks.len() as u64;
         for (ptr, page) in sealed.chunks {
@@ -287,7 +291,11 @@ fn chunks_that_name_metas_or_themselves_are_refused() {
         is_corrupt(space.take_run(&ground, 2));
         // A commit that opens chains to look for a free tail.
         let (ground, space) = misled(&[run(20, 2), item]);
-        is_corrupt(space.seal(&ground, PAGE_BYTES, Shrink { pages: 1, ungathered: 1 }).map(drop));
+        is_corrupt(
+            space
+                .seal(&ground, PAGE_BYTES, Shrink { pages: 1, upper: u32::MAX, ungathered: 1 })
+                .map(drop),
+        );
     }
     let (ground, mut space) = misled(&[run(FIRST, 2), run(61, 39)]);
     let taken: Vec<u32> = (0..42).map(|_| space.take(&ground, Stay::Short).unwrap().0).collect();
@@ -333,6 +341,10 @@ fn a_page_that_was_freed_twice_is_not_recorded() {
         let (ground, mut space) = misled(&[]);
         space.retire(Pgno(first.0), first.1, Txnid(4), true);
         space.retire(Pgno(second.0), second.1, Txnid(6), true);
-        is_corrupt(space.seal(&ground, PAGE_BYTES, Shrink { pages: 0, ungathered: 0 }).map(drop));
+        is_corrupt(
+            space
+                .seal(&ground, PAGE_BYTES, Shrink { pages: 0, upper: u32::MAX, ungathered: 0 })
+                .map(drop),
+        );
     }
 }
