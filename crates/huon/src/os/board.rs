@@ -470,7 +470,8 @@ impl Board {
         loop {
             let mark = self.published();
             reach(Point::SnapshotSeen);
-            own[SLOT_PIN].store(mark.txnid(), Ordering::Relaxed);
+            // Who sees this pin and not the one before is past what was read under that one.
+            own[SLOT_PIN].store(mark.txnid(), Ordering::Release);
             let image = &fixed[IMAGES + mark.index() * IMAGE_WORDS..][..IMAGE_WORDS];
             for (value, word) in wanted.iter_mut().zip(image) {
                 *value = word.load(Ordering::Relaxed);

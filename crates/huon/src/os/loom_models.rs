@@ -211,6 +211,31 @@ fn a_pin_is_seen_or_not_needed_when_a_flusher_publishes() {
     });
 }
 
+/// P14: who sees the second pin of a slot is past what was read under the first.
+#[test]
+fn a_second_pin_comes_after_the_first_one_ended() {
+    model(3, || {
+        let file = MemoryFile::new(BOOT);
+        let writer = client(&file, true);
+        let reader = client(&file, false);
+        let pages = Pages::new();
+        writer.board.publish(writer.seal(2));
+        let reading = {
+            let pages = pages.clone();
+            thread::spawn(move || {
+                let slots = Slots::new(reader.clients.clone()).unwrap();
+                read_once(&reader, &slots, &pages);
+                read_once(&reader, &slots, &pages);
+                reader
+            })
+        };
+        let slots = Slots::new(writer.clients.clone()).unwrap();
+        writer.board.publish(writer.seal(3));
+        reclaim(&writer, &slots, 3, &pages);
+        reading.join().expect("the reader ends");
+    });
+}
+
 /// Flush, P9, P10: the candidate is the newest sealed one, or the writer protects it.
 #[test]
 fn a_candidate_is_the_newest_or_protected() {
