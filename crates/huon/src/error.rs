@@ -101,6 +101,9 @@ pub enum Error {
         /// Bytes of address space that are reserved.
         map_bytes: u64,
     },
+    /// A writer needed the pages that a parked read transaction kept, and broke it; see
+    /// [`ReadTxn::park`](crate::ReadTxn::park).
+    Ousted,
 }
 
 /// Why there is no room: see [`Error::MapFull`].
@@ -223,6 +226,7 @@ impl Error {
             Error::ValueLength => 24,
             Error::ManyValues => 25,
             Error::MapTooSmall { .. } => 26,
+            Error::Ousted => 27,
         }
     }
 }
@@ -277,12 +281,10 @@ impl fmt::Display for Error {
                 None => write!(f, "damaged file: {}", c.reason),
             },
             Error::Input(e) => write!(f, "line {} of the input: {}", e.line, e.what),
-            Error::SortedValueTooLong { bytes, max } => {
-                write!(
-                    f,
-                    "value of {bytes} bytes is too long for a multimap: this page size allows {max}"
-                )
-            }
+            Error::SortedValueTooLong { bytes, max } => write!(
+                f,
+                "value of {bytes} bytes is too long for a multimap: this page size allows {max}"
+            ),
             Error::ValueLength => {
                 write!(f, "value length does not fit the table: all its values have one length")
             }
@@ -293,6 +295,9 @@ impl fmt::Display for Error {
                 "the file needs {needed_bytes} bytes of address space and {map_bytes} are \
                  reserved; open it again with a larger reservation"
             ),
+            Error::Ousted => {
+                write!(f, "a writer needed the pages that the parked read transaction kept")
+            }
         }
     }
 }

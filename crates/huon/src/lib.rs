@@ -112,6 +112,7 @@ pub use txn::commit::Durability;
 pub use txn::geometry::Geometry;
 pub use txn::names::{Compare, Order};
 pub use txn::notes::Markers;
+pub use txn::park::Parked;
 pub use txn::read::ReadTxn;
 pub use txn::ticket::Ticket;
 pub use txn::write::WriteTxn;

@@ -15,11 +15,15 @@ pub struct ReaderInfo {
     pub pid: u32,
     /// The snapshot it keeps.
     pub txnid: u64,
+    /// Thread id as the client saw it when the transaction began; for people only.
+    pub thread: u32,
     /// How far ahead the id of the newest snapshot is: by the commits since, and by the ids that
     /// aborts, and the first write after an opening, passed over.
     pub lag: u64,
     /// For how long it has been there, in milliseconds.
     pub age_ms: u64,
+    /// It is parked: see [`ReadTxn::park`](crate::ReadTxn::park).
+    pub parked: bool,
 }
 
 /// What one client did since it opened the environment.
@@ -119,13 +123,15 @@ impl Env {
         let store = &core.store;
         let board = &store.board;
         let (mark, meta) = core.newest_sealed()?;
-        let readers = store.slots.list()?;
-        let mut readers = collected(readers.into_iter().map(|reader| ReaderInfo {
+        let readers = store.slots.list()?.into_iter().filter(|reader| !reader.ousted);
+        let mut readers = collected(readers.map(|reader| ReaderInfo {
             client: reader.client.number,
             pid: reader.pid,
+            thread: reader.thread,
             txnid: reader.txnid,
             lag: mark.txnid().saturating_sub(reader.txnid),
             age_ms: reader.age_ms,
+            parked: reader.parked,
         }))?;
         readers.sort_unstable_by_key(|reader| (reader.txnid, reader.client));
         let (io, counts) = (store.storage.counts(), &core.counts);

@@ -236,6 +236,42 @@ fn a_second_pin_comes_after_the_first_one_ended() {
     });
 }
 
+/// A parked reader comes back, or the writer that needs its pages has them: one of the two. A
+/// reader that takes the slot after it is seen as any.
+#[test]
+fn a_parked_reader_comes_back_or_is_ousted() {
+    model(3, || {
+        let file = MemoryFile::new(BOOT);
+        let writer = client(&file, true);
+        let reader = client(&file, false);
+        let pages = Pages::new();
+        writer.board.publish(writer.seal(2));
+        let reading = {
+            let pages = pages.clone();
+            thread::spawn(move || {
+                let slots = Slots::new(reader.clients.clone()).unwrap();
+                let slot = slots.claim().expect("a slot");
+                let mark = reader.board.read_published(&slot, &mut []);
+                pages.read(mark.txnid());
+                assert!(slots.park(&slot));
+                if slots.unpark(&slot) {
+                    pages.read(mark.txnid());
+                }
+                slots.release(slot);
+                read_once(&reader, &slots, &pages);
+                reader
+            })
+        };
+        let slots = Slots::new(writer.clients.clone()).unwrap();
+        writer.board.publish(writer.seal(3));
+        for parked in slots.list().expect("a list") {
+            slots.oust(&parked);
+        }
+        reclaim(&writer, &slots, 3, &pages);
+        reading.join().expect("the reader ends");
+    });
+}
+
 /// Flush, P9, P10: the candidate is the newest sealed one, or the writer protects it.
 #[test]
 fn a_candidate_is_the_newest_or_protected() {

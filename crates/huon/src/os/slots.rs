@@ -15,9 +15,21 @@
 //!    the scan's fence; a reader that looks later took a snapshot that the writer protects anyway
 //!    (P10, P14).
 //! 5. A forked child changes nothing here: its slots are the parent's.
+//! 6. A parked reader reads nothing, and reads on only if it swaps its state from parked to live. A
+//!    scan passes over a pin only if somebody swapped the state of its slot from parked to ousted.
 //!
-//! States: free -> live (owned) -> parked -> ousted; a parked reader has promised to look at its
-//! state before it reads on, and an ousted one protects nothing any more.
+//! States: free -> live (owned) -> parked -> ousted; parked -> live; ousted -> live for another
+//! reader.
+//!
+//! Why 6 keeps a reader from pages that are reused: one word decides, so of the two swaps that
+//! begin at *parked* one succeeds. If it is the reader's, its slot has been live or parked with the
+//! same pin all the time, and every scan saw it. If it is the other one, the reader never reads its
+//! snapshot again. What it read before came before its own swap to parked, which released it; the
+//! swap to ousted acquired that, so reuse comes later. An ousted slot becomes live again only when
+//! its reader is gone, its pin is taken away before that, and the next pin is under P14 as any.
+//! (Between a look at the list and the swap a reader may have been unparked, have ended, and
+//! another one be parked in its slot: then that one is ousted, which it has to reckon with, too.)
+//! A reader that is live cannot be ousted: it holds slices of pages, and no word tells them.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -128,19 +140,21 @@ impl Slots {
         }
     }
 
-    // Parking has no face in the Rust API yet; the C ABI's `txn_park` is made of these three.
-
     /// The reader promises to [`Slots::unpark`] before it reads on; until then it may be ousted.
-    #[cfg_attr(not(test), allow(dead_code))]
-    pub(crate) fn park(&self, slot: &Slot) -> Result<()> {
-        let parked = self.change(slot.index, self.live, self.me.word() | PARKED);
-        parked.then_some(()).ok_or(Error::Invalid("the reader is parked already"))
+    /// `false`: it is parked already, or others took this client for dead.
+    pub(crate) fn park(&self, slot: &Slot) -> bool {
+        self.change(slot.index, self.live, self.me.word() | PARKED)
     }
 
     /// Whether the reader may read on: it was not ousted.
-    #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) fn unpark(&self, slot: &Slot) -> bool {
         self.change(slot.index, self.me.word() | PARKED, self.live)
+    }
+
+    /// Whether the reader is parked and was not ousted.
+    pub(crate) fn is_parked(&self, slot: &Slot) -> bool {
+        let state = self.board().slot_words(slot.index)[SLOT_STATE].load(Ordering::Relaxed);
+        state == self.me.word() | PARKED
     }
 
     /// Ousts a parked reader, of whatever client, as [`Slots::list`] showed it. From then on scans

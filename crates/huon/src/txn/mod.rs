@@ -9,6 +9,7 @@ pub(crate) mod flush;
 pub(crate) mod geometry;
 pub(crate) mod names;
 pub(crate) mod notes;
+pub(crate) mod park;
 pub(crate) mod read;
 pub(crate) mod repair;
 pub(crate) mod tail;

@@ -33,7 +33,7 @@ const TABLES_AT_HAND: usize = 4;
 pub struct ReadTxn {
     pub(crate) snapshot: Snapshot,
     pub(crate) core: Arc<Core>,
-    slot: Option<Slot>,
+    pub(super) slot: Option<Slot>,
     txnid: u64,
     main: Tree,
     markers: Markers,

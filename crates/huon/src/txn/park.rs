@@ -1,0 +1,136 @@
+//! Parking: a read transaction that may be broken while nobody uses it.
+//!
+//! The rule of it, and why it holds, is in `os/slots.rs`: a parked reader reads nothing, and of its
+//! return and a writer's breaking it only one happens. That nothing is read meanwhile is the
+//! compiler's to see: parking takes the transaction, so no slice of it is left.
+
+use crate::error::{Error, Result};
+use crate::txn::read::ReadTxn;
+
+/// A read transaction that is parked: see [`ReadTxn::park`]. Dropping it ends the transaction.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// let parked = env.read()?.park()?;
+/// assert!(env.info()?.readers[0].parked);
+/// let txn = parked.unpark()?;
+/// assert!(!env.info()?.readers[0].parked);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Parked {
+    txn: ReadTxn,
+}
+
+impl ReadTxn {
+    /// Puts the transaction aside. It keeps its snapshot as long as nobody is in need of its pages;
+    /// a writer that would have to give up for want of room may break it, of whatever process, and
+    /// [`Parked::unpark`] then says so. For transactions that wait, for a client or a timer: they
+    /// do no harm meanwhile.
+    ///
+    /// Costs one change of a word that processes share.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
+    /// # let t = env.update(|txn| txn.create(&T))?;
+    /// # env.update(|txn| t.put(txn, "n", &1).map(drop))?;
+    /// let txn = env.read()?;
+    /// let parked = txn.park()?;
+    /// env.update(|txn| t.put(txn, "n", &2).map(drop))?;
+    /// let txn = parked.unpark()?;
+    /// assert_eq!(t.get(&txn, "n")?, Some(1), "the same snapshot");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Nothing that was got from it can be held meanwhile; the compiler refuses it:
+    ///
+    /// ```compile_fail,E0505
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let t = env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t")))?;
+    /// let txn = env.read()?;
+    /// let name = t.get(&txn, "name")?;
+    /// let parked = txn.park()?;
+    /// println!("{name:?}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Forked`] after a fork; [`Error::Ousted`] if others took this process for dead, as
+    /// somebody closed its descriptors. The transaction has ended then.
+    pub fn park(self) -> Result<Parked> {
+        self.core.check_usable()?;
+        let slot = self.slot.as_ref().expect("a running transaction has a slot");
+        match self.core.store.slots.park(slot) {
+            true => Ok(Parked { txn: self }),
+            false => Err(Error::Ousted),
+        }
+    }
+}
+
+impl Parked {
+    /// The id of the snapshot.
+    pub fn id(&self) -> u64 {
+        self.txn.id()
+    }
+
+    /// Whether the transaction was broken. It stays so; `false` may change at any moment.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// assert!(!env.read()?.park()?.is_broken(), "nobody needs its pages");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_broken(&self) -> bool {
+        let slot = self.txn.slot.as_ref().expect("a parked transaction has a slot");
+        !self.txn.core.store.slots.is_parked(slot)
+    }
+
+    /// The transaction again, on the same snapshot.
+    ///
+    /// # Errors
+    /// [`Error::Ousted`] if it was broken; it has ended then. [`Error::Forked`] after a fork.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let id = env.read()?.id();
+    /// assert_eq!(env.read()?.park()?.unpark()?.id(), id);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unpark(self) -> Result<ReadTxn> {
+        self.txn.core.check_usable()?;
+        let slot = self.txn.slot.as_ref().expect("a parked transaction has a slot");
+        match self.txn.core.store.slots.unpark(slot) {
+            true => Ok(self.txn),
+            false => Err(Error::Ousted),
+        }
+    }
+
+    /// The same; if it was broken, a new transaction on the newest snapshot. The ids tell which it
+    /// is.
+    ///
+    /// # Errors
+    /// As [`Env::read`](crate::Env::read).
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let parked = env.read()?.park()?;
+    /// let id = parked.id();
+    /// let txn = parked.unpark_or_newest()?;
+    /// assert_eq!(txn.id(), id, "it was not broken");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unpark_or_newest(self) -> Result<ReadTxn> {
+        let core = self.txn.core.clone();
+        match self.unpark() {
+            Err(Error::Ousted) => ReadTxn::begin(&core),
+            unparked => unparked,
+        }
+    }
+}
