@@ -128,6 +128,33 @@ pub struct FullMap {
     pub limit_bytes: u64,
     /// How long it would have to be, in bytes; a few pages are kept for deletes and commits.
     pub needed_bytes: u64,
+    /// Read transactions that keep free pages from being used again; those first without which
+    /// most would be free. Empty if that is not known: where the limit was to be lowered.
+    pub keepers: Vec<Keeper>,
+    /// Bytes that are kept for a power cut only: [`Env::sync`](crate::Env::sync) sets them free.
+    pub unflushed_bytes: u64,
+}
+
+/// A read transaction that keeps free pages from being used again: see [`FullMap`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Keeper {
+    /// Number of its client in the lock file.
+    pub client: u32,
+    /// Process id as the client saw it; for people only, since containers count on their own.
+    pub pid: u32,
+    /// Thread id as the client saw it when the transaction began; for people only.
+    pub thread: u32,
+    /// The snapshot it reads.
+    pub txnid: u64,
+    /// How many commits were made since.
+    pub lag: u64,
+    /// Bytes of free pages that it sees. Others may see them, too.
+    pub held_bytes: u64,
+    /// Bytes that would be free if nobody read its snapshot.
+    pub freed_bytes: u64,
+    /// It is parked, and can be broken: see [`ReadTxn::park`](crate::ReadTxn::park).
+    pub parked: bool,
 }
 
 /// A failed system operation.
@@ -184,7 +211,8 @@ impl Error {
     /// No room for so many bytes in a file that may not have more than `limit_bytes`.
     #[cold]
     pub(crate) fn map_full(limit_bytes: u64, needed_bytes: u64) -> Self {
-        Error::MapFull(Box::new(FullMap { limit_bytes, needed_bytes }))
+        let (keepers, unflushed_bytes) = (Vec::new(), 0);
+        Error::MapFull(Box::new(FullMap { limit_bytes, needed_bytes, keepers, unflushed_bytes }))
     }
 
     /// Whether it says that the file is damaged: as against that something failed, which says
@@ -304,12 +332,26 @@ impl fmt::Display for Error {
 
 impl fmt::Display for FullMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FullMap { limit_bytes, needed_bytes } = self;
+        let FullMap { limit_bytes, needed_bytes, keepers, unflushed_bytes } = self;
         write!(
             f,
             "the file would need {needed_bytes} bytes and may have {limit_bytes}, its upper size; \
              raise the limit or delete data"
-        )
+        )?;
+        if *unflushed_bytes > 0 {
+            write!(f, "; a sync would free {unflushed_bytes} bytes")?;
+        }
+        for Keeper { client, pid, txnid, lag, freed_bytes, .. } in keepers.iter().take(3) {
+            write!(
+                f,
+                "; process {pid} (client {client}) keeps {freed_bytes} bytes by reading snapshot \
+                 {txnid}, which is {lag} commits behind"
+            )?;
+        }
+        match keepers.len() {
+            ..=3 => Ok(()),
+            count => write!(f, "; so do {} others", count - 3),
+        }
     }
 }
 

@@ -85,8 +85,8 @@ mod table;
 mod tree;
 mod txn;
 
-pub use env::{Env, EnvInfo, IoInfo, Options, ReaderInfo, Recovery};
-pub use error::{Corruption, Error, FullMap, InputError, IoError, Result};
+pub use env::{Env, EnvInfo, IoInfo, Options, ReaderInfo, Recovery, Settings};
+pub use error::{Corruption, Error, FullMap, InputError, IoError, Keeper, Result};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
 pub use ops::copy::{CopyOptions, CopyReport};
@@ -96,6 +96,7 @@ pub use ops::metas::{MetaInfo, MetaSnapshot, MetaState, SwitchReport};
 pub use ops::stat::{HeldBy, Holder, Stat, TableStat};
 pub use ops::visit::{PageInfo, PageKind};
 pub use store::Verify;
+pub use store::slow::{SlowReader, SlowReaderAnswer};
 pub use table::codec::{
     Bytes, Codec, F32, F64, I32, I64, I128, KeyCodec, NativeU32, NativeU64, Scratch, Str, U32, U64,
     U128, Unit,

@@ -73,3 +73,76 @@ fn another_process_raises_the_upper_size() {
     long.finish();
     assert_clean(&env, "after all");
 }
+
+/// Every record anew: what was before is kept for readers only.
+fn rewrite(env: &Env, byte: u8) -> huon::Result<()> {
+    env.update(|txn| {
+        let t = txn.create(&def())?;
+        (0u32..400).try_for_each(|n| t.put(txn, &n.to_be_bytes(), &[byte; 60]).map(drop))
+    })?;
+    env.sync().map(drop)
+}
+
+fn first_byte(txn: &huon::ReadTxn) -> u8 {
+    let t = txn.open(&def()).unwrap().expect("the table");
+    let all: Vec<u8> = (t.iter(txn).unwrap()).map(|record| record.unwrap().1[0]).collect();
+    assert!(all.len() == 400 && all.iter().all(|&byte| byte == all[0]), "one snapshot");
+    all[0]
+}
+
+/// LMDB and libmdbx: a process that sleeps in a read transaction makes the file grow to its limit,
+/// and then nobody can write. Here the writer can say who it is, wait, end that process, or break
+/// its transaction, if it is parked.
+#[test]
+fn readers_of_other_processes_in_the_way() {
+    if child::part().is_some() {
+        let env = small().upper_bytes(1 << 20).open(child::path()).unwrap();
+        let (mut txn, mut parked) = (Some(env.read().unwrap()), None);
+        say("reading");
+        while let Some(order) = listen() {
+            say(&match order.as_str() {
+                "park" => {
+                    parked = Some(txn.take().unwrap().park().unwrap());
+                    "parked".into()
+                }
+                "unpark" => match parked.take().unwrap().unpark() {
+                    Ok(back) => first_byte(txn.insert(back)).to_string(),
+                    Err(error) => error.code().to_string(),
+                },
+                _ => first_byte(txn.insert(env.read().unwrap())).to_string(),
+            });
+        }
+        return;
+    }
+    let name = "limits::readers_of_other_processes_in_the_way";
+    let place = Place::new();
+    let env = small().upper_bytes(1 << 20).open(&place.path).unwrap();
+    rewrite(&env, 0).unwrap();
+    rewrite(&env, 1).unwrap();
+    // Two versions have room, and no third.
+    raise(&env, env.info().unwrap().used_bytes + (16 << 10)).unwrap();
+    let mut child = Child::start(name, "child", &place.path);
+    assert_eq!(child.hear(), "reading");
+    let full = (2..8).find_map(|byte| rewrite(&env, byte).err());
+    let Some(Error::MapFull(full)) = full else { panic!("it keeps what it reads: {full:?}") };
+    assert_eq!(full.keepers.len(), 1);
+    assert_ne!(full.keepers[0].pid, std::process::id());
+    // Parked and not in the way: it comes back. Parked and in the way: it does not.
+    assert_eq!(child.ask("park"), "parked");
+    assert_eq!(child.ask("unpark"), "1");
+    assert_eq!(child.ask("park"), "parked");
+    (2..8).for_each(|byte| rewrite(&env, byte).unwrap());
+    assert_eq!(child.ask("unpark"), "26", "Ousted");
+    assert_eq!(child.ask("read"), "7");
+    // It is live again, and its process is ended by who needs the pages.
+    let child = std::sync::Mutex::new(Some(child));
+    env.set_on_slow_reader(move |slow| match child.lock().unwrap().take() {
+        Some(child) if !slow.own && slow.full => {
+            child.kill();
+            huon::SlowReaderAnswer::Retry
+        }
+        _ => huon::SlowReaderAnswer::GiveUp,
+    });
+    (8..14).for_each(|byte| rewrite(&env, byte).unwrap());
+    assert_clean(&env, "after all");
+}

@@ -34,7 +34,7 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn durability(&self) -> Durability {
-        self.inner.core.durability
+        self.inner.core.durability()
     }
 
     /// Keeps a value of any type with the environment, in place of the one before: for who gets

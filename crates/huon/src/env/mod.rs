@@ -9,6 +9,7 @@ mod modes;
 mod open;
 mod options;
 mod recover;
+mod settings;
 #[cfg(all(test, shuttle))]
 mod shuttle_models;
 #[cfg(test)]
@@ -17,8 +18,8 @@ mod tests;
 mod unchanged_tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -33,6 +34,7 @@ pub(crate) use open::look_at;
 pub use info::{EnvInfo, IoInfo, ReaderInfo};
 pub use options::Options;
 pub use recover::Recovery;
+pub use settings::Settings;
 
 /// An open environment. Clones share it; it is closed when the last clone and transaction are gone.
 ///
@@ -60,9 +62,9 @@ pub struct Env {
 struct Inner {
     core: Arc<Core>,
     recovery: Recovery,
-    lock_timeout: Duration,
     path: PathBuf,
     context: keep::Context,
+    settings: Mutex<Settings>,
 }
 
 /// How often a file is opened anew that was deleted or replaced while it was opened.
@@ -105,9 +107,9 @@ impl Env {
 
     fn from_opened(opened: open::Opened, path: &Path, options: &Options) -> Env {
         let inner = Inner {
+            settings: Mutex::new(Settings::of(options, &opened.core)),
             core: Arc::new(opened.core),
             recovery: opened.recovery,
-            lock_timeout: options.lock_timeout,
             path: path.to_owned(),
             context: keep::Context::default(),
         };
@@ -116,7 +118,7 @@ impl Env {
 
     /// How long this environment waits for a writer.
     pub(crate) fn lock_timeout(&self) -> Duration {
-        self.inner.lock_timeout
+        self.settings().lock_timeout
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
@@ -169,7 +171,7 @@ impl Env {
     /// # Errors
     /// [`Error::Busy`] names who holds the writer's role; [`Error::ReadOnly`], [`Error::Poisoned`].
     pub fn write(&self) -> Result<WriteTxn> {
-        self.write_within(self.inner.lock_timeout)
+        self.write_within(self.settings().lock_timeout)
     }
 
     /// The same, with its own limit to the wait.

@@ -5,7 +5,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use crate::os::{
     RealFile, RealShared, Role, RoleKind, Shared, Start, Storage,
 };
 use crate::page::{CommitKind, META_BYTES, Meta, OrderKind, Tree, Txnid, first_data_page};
+use crate::store::slow::SlowReaders;
 use crate::store::{Store, StoreParts};
 use crate::txn::names::Names;
 use crate::txn::{Core, CoreCounts};
@@ -409,8 +410,12 @@ fn make_store(
         clients,
         uuid: meta.uuid,
         page_bytes,
-        spill_pages: (options.spill_bytes / page_bytes).max(8),
+        spill_bytes: options.spill_bytes,
         verify: options.verify,
+        slow_readers: SlowReaders::new(
+            options.slow_reader.as_ref().map(|asked| asked.0.clone()),
+            options.slow_before_growing,
+        ),
     })
 }
 
@@ -428,10 +433,10 @@ fn finish(
         names: Names::new()?,
         clients,
         fork_generation: os::fork_generation(),
-        durability: modes.durability,
+        durability: AtomicU8::new(modes.durability as u8),
         edits_in_place: AtomicBool::new(modes.durability.is_lazy()),
-        flush_bytes: modes.flush_bytes,
-        flush_ms: modes.flush_ms,
+        flush_bytes: AtomicU64::new(modes.flush_bytes),
+        flush_ms: AtomicU64::new(modes.flush_ms),
         close_dirty: AtomicBool::new(false),
         closed: false,
         read_only,

@@ -1,12 +1,15 @@
 //! How an environment is opened, and created.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::env::Env;
+use crate::env::settings::Settings;
 use crate::error::{Error, Result};
 use crate::page::{self, PAGE_BYTES_MAX, PAGE_BYTES_MIN};
 use crate::store::Verify;
+use crate::store::slow::{Callback, SlowReader, SlowReaderAnswer};
 use crate::txn::commit::Durability;
 use crate::txn::geometry::Geometry;
 
@@ -64,6 +67,18 @@ pub struct Options {
     pub(crate) meta_slot: Option<u8>,
     /// The lock file is neither read nor written, and nobody else may have the file open.
     pub(crate) apart: bool,
+    pub(crate) slow_reader: Option<Asked>,
+    pub(crate) slow_before_growing: bool,
+}
+
+/// Who is asked about slow readers.
+#[derive(Clone)]
+pub(crate) struct Asked(pub(crate) Callback);
+
+impl std::fmt::Debug for Asked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a callback")
+    }
 }
 
 impl Default for Options {
@@ -87,6 +102,8 @@ impl Default for Options {
             lock_timeout: Duration::from_secs(3600),
             meta_slot: None,
             apart: false,
+            slow_reader: None,
+            slow_before_growing: false,
         }
     }
 }
@@ -232,6 +249,59 @@ impl Options {
         self
     }
 
+    /// Has `callback` asked when a write transaction needs pages, no free one can be used again,
+    /// and the file has reached its upper size; if there is a reader, of whatever process, without
+    /// which it would be otherwise. Without a callback parked readers are broken then, as many as
+    /// need be, and live ones never.
+    ///
+    /// It is asked in the thread that writes, in the middle of a change. It may read, sleep, end
+    /// transactions and processes; it may not write to the environment, which waits for itself
+    /// then.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// use huon::{Bytes, Env, SlowReaderAnswer, TableDef, U64};
+    /// const T: TableDef<U64, Bytes> = TableDef::new("t");
+    /// let env = Env::options()
+    ///     .upper_bytes(1 << 20)
+    ///     .on_slow_reader(|slow| match (slow.reader.parked, slow.retries) {
+    ///         (true, _) => SlowReaderAnswer::Break,
+    ///         (false, 0..10) => {
+    ///             eprintln!("process {} is {} behind", slow.reader.pid, slow.reader.lag);
+    ///             std::thread::sleep(std::time::Duration::from_millis(10));
+    ///             SlowReaderAnswer::Retry
+    ///         }
+    ///         _ => SlowReaderAnswer::GiveUp,
+    ///     })
+    ///     .open(dir.path().join("a.huon"))?;
+    /// let fill = |byte| {
+    ///     env.update(|txn| {
+    ///         let t = txn.create(&T)?;
+    ///         (0..200).try_for_each(|n| t.put(txn, &n, &[byte; 2000]).map(drop))
+    ///     })
+    /// };
+    /// fill(1)?;
+    /// let parked = env.read()?.park()?;
+    /// fill(2)?;
+    /// fill(3)?; // There is no room for three of them.
+    /// assert!(parked.is_broken());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_slow_reader(
+        &mut self,
+        callback: impl Fn(&SlowReader) -> SlowReaderAnswer + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.slow_reader = Some(Asked(Arc::new(callback)));
+        self
+    }
+
+    /// Whether the callback of [`Options::on_slow_reader`] is asked already before the file grows;
+    /// if it gives up, the file grows.
+    pub fn slow_readers_before_growing(&mut self, yes: bool) -> &mut Self {
+        self.slow_before_growing = yes;
+        self
+    }
+
     /// Opens from the meta in slot 0, 1 or 2, whatever the others say: the last resort for a file
     /// that does not open otherwise. Everything newer than that meta is given up with the first
     /// write, and only a check tells whether what it shows is whole: [`Env::switch_to_meta`] makes
@@ -316,6 +386,19 @@ impl Options {
     /// the choice was no good.
     pub(crate) fn stays_apart(&self) -> bool {
         self.apart || self.read_only && self.meta_slot.is_some()
+    }
+
+    /// What can be changed while the environment is open, too.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            durability: self.durability,
+            flush_after_bytes: self.flush_bytes,
+            flush_after: Duration::from_millis(self.flush_ms),
+            spill_bytes: self.spill_bytes,
+            verify: self.verify,
+            lock_timeout: self.lock_timeout,
+            slow_readers_before_growing: self.slow_before_growing,
+        }
     }
 
     pub(crate) fn upper(&self) -> u64 {

@@ -75,7 +75,7 @@ pub(crate) use role::{Role, RoleKind};
 pub(crate) use shm::RealShared;
 #[cfg(any(test, feature = "simulation"))]
 pub use sim::{Event, SimDisk, sealed_image};
-pub(crate) use slots::{Slot, Slots};
+pub(crate) use slots::{ReaderInfo, Slot, Slots};
 pub(crate) use word::{Word, pause, spin};
 pub(crate) use write_map::ViewPage;
 

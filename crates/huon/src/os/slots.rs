@@ -151,6 +151,11 @@ impl Slots {
         self.change(slot.index, self.me.word() | PARKED, self.live)
     }
 
+    /// Whether a reader that [`Slots::list`] showed is of this client.
+    pub(crate) fn is_mine(&self, reader: &ReaderInfo) -> bool {
+        reader.client == self.me
+    }
+
     /// Whether the reader is parked and was not ousted.
     pub(crate) fn is_parked(&self, slot: &Slot) -> bool {
         let state = self.board().slot_words(slot.index)[SLOT_STATE].load(Ordering::Relaxed);
@@ -159,7 +164,6 @@ impl Slots {
 
     /// Ousts a parked reader, of whatever client, as [`Slots::list`] showed it. From then on scans
     /// ignore it.
-    #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) fn oust(&self, reader: &ReaderInfo) -> bool {
         reader.parked
             && reader.slot < slots_high(self.board())

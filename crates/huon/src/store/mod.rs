@@ -4,12 +4,13 @@
 //! board, the checksum seal, buffers, and the memory of which pages have been verified.
 
 pub(crate) mod pages;
+pub(crate) mod slow;
 pub(crate) mod snapshot;
 pub(crate) mod source;
 pub(crate) mod space;
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::alloc::{TryGrow, copied, filled};
@@ -17,8 +18,9 @@ use crate::error::{Error, Result};
 use crate::os::{Board, Clients, MapPages, Role, RoleKind, Slots, Storage, ViewPage};
 use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
 use crate::planted;
+use crate::store::slow::SlowReaders;
 use crate::store::source::damaged;
-use crate::store::space::{Ground, Protected};
+use crate::store::space::{Ground, Held, Need, Protected};
 
 /// One page's bytes on their way to the file, or there already.
 pub(crate) enum Buffer {
@@ -83,12 +85,15 @@ pub(crate) struct Store {
     pub(crate) slots: Slots,
     /// Under which pages are written.
     pub(crate) writer: Role,
+    /// What is done about readers that keep it from pages.
+    pub(crate) slow_readers: SlowReaders,
     pub(crate) seal: Seal,
     pub(crate) uuid: [u8; 16],
     pub(crate) page_bytes: usize,
     /// Buffered pages above which a write transaction spills.
-    pub(crate) spill_pages: usize,
-    verify: Verify,
+    spill_pages: AtomicUsize,
+    /// A [`Verify`].
+    verify: AtomicU8,
     /// The tag of a page is that of the birth whose checksum was verified, 0 for none.
     pages: MapPages,
     upper_pages: AtomicU32,
@@ -106,8 +111,9 @@ pub(crate) struct StoreParts {
     pub(crate) clients: Arc<Clients>,
     pub(crate) uuid: [u8; 16],
     pub(crate) page_bytes: usize,
-    pub(crate) spill_pages: usize,
+    pub(crate) spill_bytes: usize,
     pub(crate) verify: Verify,
+    pub(crate) slow_readers: SlowReaders,
 }
 
 impl Store {
@@ -119,18 +125,40 @@ impl Store {
             board: parts.clients.board().clone(),
             writer: Role::new(parts.clients.clone(), RoleKind::Writer),
             slots: Slots::new(parts.clients)?,
+            slow_readers: parts.slow_readers,
             uuid: parts.uuid,
             page_bytes: parts.page_bytes,
-            spill_pages: parts.spill_pages,
-            verify: parts.verify,
+            spill_pages: AtomicUsize::new(0),
+            verify: AtomicU8::new(0),
             upper_pages: AtomicU32::new(0),
             grow_pages: AtomicU32::new(0),
             buffers: Mutex::new(Vec::new()),
             stale_scan: planted::StaleScan::default(),
             verified_count: AtomicU64::new(0),
         };
+        store.set_spill_bytes(parts.spill_bytes);
+        store.set_verify(parts.verify);
         store.measure()?;
         Ok(store)
+    }
+
+    /// Buffered pages above which a write transaction spills.
+    pub(crate) fn spill_pages(&self) -> usize {
+        self.spill_pages.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the next write transactions may buffer.
+    pub(crate) fn set_spill_bytes(&self, bytes: usize) {
+        self.spill_pages.store((bytes / self.page_bytes).max(8), Ordering::Relaxed);
+    }
+
+    /// When checksums are verified from now on.
+    pub(crate) fn set_verify(&self, verify: Verify) {
+        self.verify.store(verify as u8, Ordering::Relaxed);
+    }
+
+    fn verifies(&self, what: Verify) -> bool {
+        self.verify.load(Ordering::Relaxed) == what as u8
     }
 
     /// Asks the system how long the file is.
@@ -197,7 +225,7 @@ impl Store {
             self.measure()?;
         }
         let page = self.page_in_file(ptr, used)?;
-        if self.verify != Verify::Never {
+        if !self.verifies(Verify::Never) {
             self.meet(ptr, page)?;
         }
         self.met(ptr);
@@ -244,9 +272,9 @@ impl Store {
 
     /// The bytes of a large value.
     pub(crate) fn run(&self, run: &RunRef, used: u32) -> Result<&[u8]> {
-        match self.verify {
-            Verify::PagesAndValues => self.run_verified(run, used),
-            _ => self.run_bytes(run, used),
+        match self.verifies(Verify::PagesAndValues) {
+            true => self.run_verified(run, used),
+            false => self.run_bytes(run, used),
         }
     }
 
@@ -438,5 +466,18 @@ impl Ground for Store {
             _ if limit < upper => Err(self.map_too_small(wanted)),
             _ => Err(Error::map_full(self.offset(upper), wanted * self.page_bytes as u64)),
         }
+    }
+
+    fn asks_before(&self, used: u64) -> bool {
+        used + u64::from(RESERVE_PAGES) > u64::from(self.pages.in_file())
+            && self.slow_readers.before_growing()
+    }
+
+    fn relieve(&self, need: &Need<'_>) -> Result<bool> {
+        self.relieve_by_readers(need)
+    }
+
+    fn name_keepers(&self, error: Error, held: &[Held]) -> Error {
+        self.with_keepers(error, held)
     }
 }

@@ -154,7 +154,7 @@ impl Pages {
         items: Vec<Item>,
         place: EditPlace,
     ) -> Pages {
-        let spill_pages = store.spill_pages;
+        let spill_pages = store.spill_pages();
         let place = if store.board.shared().lasts() { place } else { EditPlace::Memory };
         let first = page::first_data_page(store.page_bytes);
         Pages {

@@ -61,6 +61,10 @@ pub enum Durability {
 }
 
 impl Durability {
+    /// All of them.
+    pub(crate) const ALL: [Durability; 4] =
+        [Durability::Durable, Durability::NoMetaSync, Durability::Lazy, Durability::Unsynced];
+
     /// Whether nobody waits for the disk: then pages are best edited where they will be.
     pub(crate) fn is_lazy(self) -> bool {
         matches!(self, Durability::Lazy | Durability::Unsynced)
@@ -102,7 +106,7 @@ impl WriteTxn {
     /// Until the seal an error means that nothing has happened. [`Error::Poisoned`] means that the
     /// flush failed: whether the commit survives a power cut is unknown.
     pub fn commit(self) -> Result<u64> {
-        let durability = self.core.durability;
+        let durability = self.core.durability();
         self.commit_with(durability)
     }
 

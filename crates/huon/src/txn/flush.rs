@@ -10,6 +10,7 @@
 //! it stays in flight and protected as a dead flusher's would, and the next flush, which has to
 //! finish it first, carries its own pages along. So such commits cost one flush each.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
@@ -115,8 +116,8 @@ impl Core {
     pub(crate) fn flush_if_due(&self) -> Result<bool> {
         let board = &self.store.board;
         let due = board.sealed() != board.durable()
-            && (board.written_since_durable() >= self.flush_bytes
-                || board.unflushed_ms() >= self.flush_ms);
+            && (board.written_since_durable() >= self.flush_bytes.load(Relaxed)
+                || board.unflushed_ms() >= self.flush_ms.load(Relaxed));
         if !due || self.is_repair_due() {
             return Ok(false);
         }

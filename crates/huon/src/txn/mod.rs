@@ -17,7 +17,7 @@ pub(crate) mod ticket;
 pub(crate) mod write;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -65,13 +65,14 @@ pub(crate) struct Core {
     pub(crate) names: Names,
     /// The process's fork generation when the environment was opened.
     pub(crate) fork_generation: u32,
-    pub(crate) durability: Durability,
+    /// A [`Durability`].
+    pub(crate) durability: AtomicU8,
     /// Whether the last commit was lazy, as the next one will be.
     pub(crate) edits_in_place: AtomicBool,
     /// A lazy commit flushes when so much is unflushed.
-    pub(crate) flush_bytes: u64,
+    pub(crate) flush_bytes: AtomicU64,
     /// The same, when something has been unflushed for so long.
-    pub(crate) flush_ms: u64,
+    pub(crate) flush_ms: AtomicU64,
     /// Closing leaves what is unflushed to whoever opens next.
     pub(crate) close_dirty: AtomicBool,
     /// It has been closed, and dropping it has nothing left to do.
@@ -115,6 +116,18 @@ impl Core {
 
     pub(crate) fn check_poisoned(&self) -> Result<()> {
         if self.store.board.is_poisoned() { Err(Error::Poisoned) } else { Ok(()) }
+    }
+
+    /// What a commit waits for unless it says so itself.
+    pub(crate) fn durability(&self) -> Durability {
+        let kept = self.durability.load(Ordering::Relaxed);
+        let known = Durability::ALL.into_iter().find(|durability| *durability as u8 == kept);
+        known.expect("only a durability is kept there")
+    }
+
+    pub(crate) fn set_durability(&self, durability: Durability) {
+        self.durability.store(durability as u8, Ordering::Relaxed);
+        self.edits_in_place.store(durability.is_lazy(), Ordering::Relaxed);
     }
 
     /// P14: pins the published snapshot.
@@ -288,7 +301,7 @@ impl Core {
         let board = &self.store.board;
         board.sealed() != board.durable()
             && !self.read_only
-            && self.durability != Durability::Unsynced
+            && self.durability() != Durability::Unsynced
     }
 
     /// Flushes what a close owes, after the repair if one is due. Who has the writer's role then is
@@ -323,7 +336,7 @@ impl Core {
         reach(Point::CloseFlushed);
         let sound = !board.is_poisoned() && !self.is_repair_due();
         let writes = sound && !self.read_only && !dirty;
-        let unsynced = self.durability == Durability::Unsynced;
+        let unsynced = self.durability() == Durability::Unsynced;
         let gate = Gate::lock(board.shared(), GATE_TIMEOUT)?;
         let last = !self.clients.others_alive(&gate)?;
         let noted = match writes && unsynced && last {

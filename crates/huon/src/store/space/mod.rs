@@ -24,6 +24,7 @@
 
 mod limit;
 mod page_set;
+mod relief;
 mod runs;
 
 use crate::alloc::{Reserved, TryGrow, collected, filled};
@@ -34,6 +35,7 @@ use crate::page::{
 use crate::planted;
 use crate::store::source::damaged;
 use page_set::PageSet;
+pub(crate) use relief::{Held, Need};
 use runs::{FreeRun, Pool, merge};
 
 /// Inline items above which a commit moves groups of them into chunks. With 100 a small commit is
@@ -65,13 +67,26 @@ const SLACK_PAGES_MAX: u32 = 256;
 
 /// What the allocator needs from the outside.
 pub(crate) trait Ground {
-    /// The ids that must keep what they see: see [`Protected`]. Answers at most once a transaction.
+    /// The ids that must keep what they see: see [`Protected`]. Asked once in a transaction, and
+    /// again after each [`Ground::relieve`].
     fn protected(&self) -> Result<Protected>;
     /// A chunk page, fully verified, of a snapshot of `used` pages.
     fn chunk(&self, ptr: Ptr, used: u32) -> Result<Chunk<'_>>;
     /// Makes the file hold pages up to `used` (exclusive); an error if it may not or cannot.
     /// `frugal`: the reserve may be used, as deletes and commits must work on a full disk.
     fn extend(&self, used: u64, frugal: bool) -> Result<()>;
+    /// Whether readers are to be asked to let go before the file grows to `used` pages.
+    fn asks_before(&self, _used: u64) -> bool {
+        false
+    }
+    /// Has readers let go of their snapshots; whether it is worth to look again.
+    fn relieve(&self, _need: &Need<'_>) -> Result<bool> {
+        Ok(false)
+    }
+    /// Says in an error for want of room who keeps what.
+    fn name_keepers(&self, error: Error, _held: &[Held]) -> Error {
+        error
+    }
 }
 
 /// The snapshots of P11 as the writer read them, in the order of P10.
@@ -261,7 +276,10 @@ impl Space {
         self.gaps_left -= u32::from(gap.is_some());
         match gap.or_else(|| self.pool.take_from_longest()) {
             Some(pgno) => self.check_unwritten(pgno, 1),
-            None => self.advance(ground, 1),
+            None => match self.advance_or_wait(ground, 1, |pool| !pool.is_empty())? {
+                Some(pgno) => Ok(pgno),
+                None => self.take(ground, stay),
+            },
         }
     }
 
@@ -273,7 +291,10 @@ impl Space {
         }
         match self.pool.take_run(pages) {
             Some(pgno) => self.check_unwritten(pgno, pages),
-            None => self.advance(ground, pages),
+            None => match self.advance_or_wait(ground, pages, |pool| pool.fits(pages))? {
+                Some(pgno) => Ok(pgno),
+                None => self.take_run(ground, pages),
+            },
         }
     }
 
@@ -328,6 +349,9 @@ impl Space {
     fn slacken(&mut self, ground: &impl Ground) -> Result<()> {
         let missing = slack(self.used).saturating_sub(self.pool.pages());
         if missing == 0 || self.frugal || self.items.iter().any(Item::is_chain) {
+            return Ok(());
+        }
+        if ground.asks_before(u64::from(self.used) + u64::from(missing)) {
             return Ok(());
         }
         if let Ok(pgno) = self.advance(ground, missing) {

@@ -1,0 +1,120 @@
+//! What can be changed while an environment is open.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::env::{Env, Options};
+use crate::store::Verify;
+use crate::store::slow::{SlowReader, SlowReaderAnswer};
+use crate::txn::Core;
+use crate::txn::commit::Durability;
+
+/// The options that can be changed while the environment is open: each is what the function of
+/// [`Options`](crate::Options) with its name says. They are this opening's alone, shared with its
+/// clones, and not kept in the file.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use huon::{Durability, Env};
+/// let env = Env::options().spill_bytes(64 << 20).open(dir.path().join("a.huon"))?;
+/// let mut settings = env.settings();
+/// assert_eq!(settings.spill_bytes, 64 << 20);
+/// settings.durability = Durability::Lazy;
+/// settings.flush_after_bytes = 16 << 20;
+/// env.set_settings(settings);
+/// assert_eq!(env.settings().durability, Durability::Lazy);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// What commits wait for; see [`Options::durability`](crate::Options::durability).
+    pub durability: Durability,
+    /// Bytes written after which a lazy commit makes a flush point; see
+    /// [`Options::flush_after_bytes`](crate::Options::flush_after_bytes).
+    pub flush_after_bytes: u64,
+    /// How long something may be unflushed when a lazy commit comes, in whole milliseconds; see
+    /// [`Options::flush_after`](crate::Options::flush_after).
+    pub flush_after: Duration,
+    /// Bytes that a write transaction keeps in memory, from the next one on; see
+    /// [`Options::spill_bytes`](crate::Options::spill_bytes).
+    pub spill_bytes: usize,
+    /// When checksums are verified; see [`Options::verify`](crate::Options::verify).
+    pub verify: Verify,
+    /// How long [`Env::write`] waits; see [`Options::lock_timeout`](crate::Options::lock_timeout).
+    pub lock_timeout: Duration,
+    /// Whether slow readers are asked about while the file can still grow; see
+    /// [`Options::slow_readers_before_growing`](crate::Options::slow_readers_before_growing).
+    pub slow_readers_before_growing: bool,
+}
+
+impl Settings {
+    /// What was asked for, but for what a client has taken over from others.
+    pub(super) fn of(options: &Options, core: &Core) -> Settings {
+        Settings {
+            durability: core.durability(),
+            flush_after_bytes: core.flush_bytes.load(Ordering::Relaxed),
+            flush_after: Duration::from_millis(core.flush_ms.load(Ordering::Relaxed)),
+            ..options.settings()
+        }
+    }
+}
+
+impl Env {
+    /// The options in force that can be changed.
+    pub fn settings(&self) -> Settings {
+        *self.inner.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes options while the environment is open, for all its clones. A transaction that runs
+    /// keeps its limit of memory; everything else holds at once.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let mut settings = env.settings();
+    /// settings.lock_timeout = std::time::Duration::ZERO;
+    /// env.set_settings(settings);
+    /// let _first = env.write()?;
+    /// assert!(matches!(env.write(), Err(huon::Error::Busy(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_settings(&self, settings: Settings) {
+        let mut kept = self.inner.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let core = &self.inner.core;
+        let millis = u64::try_from(settings.flush_after.as_millis()).unwrap_or(u64::MAX);
+        core.set_durability(settings.durability);
+        core.flush_bytes.store(settings.flush_after_bytes, Ordering::Relaxed);
+        core.flush_ms.store(millis, Ordering::Relaxed);
+        core.store.set_spill_bytes(settings.spill_bytes);
+        core.store.set_verify(settings.verify);
+        core.store.slow_readers.set_before_growing(settings.slow_readers_before_growing);
+        *kept = Settings { flush_after: Duration::from_millis(millis), ..settings };
+    }
+
+    /// Has `callback` asked about slow readers from now on: see
+    /// [`Options::on_slow_reader`](crate::Options::on_slow_reader).
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// env.set_on_slow_reader(|slow| {
+    ///     eprintln!("process {} keeps {} bytes", slow.reader.pid, slow.reader.freed_bytes);
+    ///     huon::SlowReaderAnswer::GiveUp
+    /// });
+    /// env.clear_on_slow_reader();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_on_slow_reader(
+        &self,
+        callback: impl Fn(&SlowReader) -> SlowReaderAnswer + Send + Sync + 'static,
+    ) {
+        self.inner.core.store.slow_readers.set_callback(Some(std::sync::Arc::new(callback)));
+    }
+
+    /// Has nobody asked any more.
+    pub fn clear_on_slow_reader(&self) {
+        self.inner.core.store.slow_readers.set_callback(None);
+    }
+}

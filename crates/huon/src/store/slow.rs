@@ -1,0 +1,159 @@
+//! Slow readers: who keeps the writer from pages that it needs, and what is done about it.
+//!
+//! A reader that is live is only ever waited for: it may hold slices of the pages that it sees, and
+//! nobody can tell. One that is parked holds none, and can be ousted (`os/slots.rs`, 6).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::alloc::{Reserved, collected};
+use crate::error::{Error, Keeper, Result};
+use crate::os::{self, ReaderInfo};
+use crate::store::Store;
+use crate::store::space::{Held, Need};
+
+/// How long to wait for a live reader that was to be broken, before it is asked about again.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A reader that keeps a writer from pages that it needs: see
+/// [`Options::on_slow_reader`](crate::Options::on_slow_reader).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SlowReader {
+    /// Who it is, which snapshot it reads, and how much that costs. Of all readers it is the one
+    /// without which most would be free.
+    pub reader: Keeper,
+    /// It is of this very environment: of this process, then, and waiting for it may be in vain.
+    pub own: bool,
+    /// How often the callback was asked before, for the same want of pages.
+    pub retries: u32,
+    /// The file cannot grow any more; `false` where it could, see
+    /// [`Options::slow_readers_before_growing`](crate::Options::slow_readers_before_growing).
+    pub full: bool,
+}
+
+/// What to do about a [`SlowReader`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SlowReaderAnswer {
+    /// Looks again at once, who is there and what is free. The callback has waited as long as it
+    /// thinks fit, or has ended the reader itself, or its process.
+    Retry,
+    /// Breaks the reader if it is parked; it gets [`Error::Ousted`](crate::Error::Ousted) when it
+    /// comes back. One that is not parked cannot be broken, since it may hold slices of the pages:
+    /// it is waited for, a millisecond each time.
+    Break,
+    /// Waits no more: the file grows, or the transaction fails with
+    /// [`Error::MapFull`](crate::Error::MapFull).
+    GiveUp,
+}
+
+/// Is asked about slow readers.
+pub(crate) type Callback = Arc<dyn Fn(&SlowReader) -> SlowReaderAnswer + Send + Sync>;
+
+/// Whom to ask, and when.
+#[derive(Default)]
+pub(crate) struct SlowReaders {
+    callback: Mutex<Option<Callback>>,
+    before_growing: AtomicBool,
+}
+
+impl SlowReaders {
+    pub(crate) fn new(callback: Option<Callback>, before_growing: bool) -> SlowReaders {
+        SlowReaders { callback: Mutex::new(callback), before_growing: before_growing.into() }
+    }
+
+    /// The one who is asked; not locked while it is.
+    fn callback(&self) -> Option<Callback> {
+        self.callback.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Has another one asked from now on.
+    pub(crate) fn set_callback(&self, callback: Option<Callback>) {
+        *self.callback.lock().unwrap_or_else(PoisonError::into_inner) = callback;
+    }
+
+    /// Has it asked before the file grows, or not.
+    pub(crate) fn set_before_growing(&self, yes: bool) {
+        self.before_growing.store(yes, Ordering::Relaxed);
+    }
+
+    /// Whether somebody wants to be asked while the file can still grow.
+    pub(crate) fn before_growing(&self) -> bool {
+        self.before_growing.load(Ordering::Relaxed) && self.callback().is_some()
+    }
+}
+
+impl Store {
+    /// Asks about the reader that keeps most, or breaks a parked one if nobody is to be asked.
+    /// Whether it is worth to look again.
+    pub(super) fn relieve_by_readers(&self, need: &Need<'_>) -> Result<bool> {
+        let readers = self.slow(need.held)?;
+        let Some(callback) = self.slow_readers.callback() else {
+            let mut parked = readers.iter().filter(|(_, keeper)| keeper.parked);
+            return Ok(need.full && parked.next().is_some_and(|(info, _)| self.break_reader(info)));
+        };
+        let Some((info, reader)) = readers.first() else { return Ok(false) };
+        let own = self.slots.is_mine(info);
+        let Need { retries, full, .. } = *need;
+        match callback(&SlowReader { reader: *reader, own, retries, full }) {
+            SlowReaderAnswer::Retry => Ok(true),
+            SlowReaderAnswer::Break => Ok(self.break_reader(info)),
+            SlowReaderAnswer::GiveUp => Ok(false),
+        }
+    }
+
+    /// Always `true`: it is gone, or something about it has changed, or it was waited for.
+    fn break_reader(&self, info: &ReaderInfo) -> bool {
+        if !self.slots.oust(info) && !info.parked {
+            os::pause(PAUSE);
+        }
+        true
+    }
+
+    /// Readers that keep free pages and could set them free by going: those first without which
+    /// most would be free, and of these the oldest.
+    fn slow(&self, held: &[Held]) -> Result<Vec<(ReaderInfo, Keeper)>> {
+        let marks = self.board.protected_marks();
+        let marks = [marks.in_flight, marks.durable, marks.published, marks.sealed];
+        let page_bytes = self.page_bytes as u64;
+        let keeper = |info: &ReaderInfo| {
+            let at = held.binary_search_by_key(&info.txnid, |held| held.txnid).ok()?;
+            let needless = marks.iter().all(|mark| mark.txnid() != info.txnid);
+            (needless && held[at].pages > 0).then(|| Keeper {
+                client: info.client.number,
+                pid: info.pid,
+                thread: info.thread,
+                txnid: info.txnid,
+                lag: self.board.sealed().txnid().saturating_sub(info.txnid),
+                held_bytes: held[at].pages * page_bytes,
+                freed_bytes: held[at].alone_pages * page_bytes,
+                parked: info.parked,
+            })
+        };
+        let readers = self.slots.list()?.into_iter().filter(|info| !info.ousted);
+        let mut readers: Vec<_> =
+            collected(readers.filter_map(|info| keeper(&info).map(|keeper| (info, keeper))))?;
+        readers.sort_by_key(|(_, keeper)| (u64::MAX - keeper.freed_bytes, keeper.txnid));
+        Ok(readers)
+    }
+
+    /// The error, with what is known of who keeps what.
+    pub(super) fn with_keepers(&self, mut error: Error, held: &[Held]) -> Error {
+        let Error::MapFull(full) = &mut error else { return error };
+        let durable = self.board.durable();
+        let only_durable = durable != self.board.published() && durable != self.board.sealed();
+        if let Ok(at) = held.binary_search_by_key(&durable.txnid(), |held| held.txnid)
+            && only_durable
+        {
+            full.unflushed_bytes = held[at].alone_pages * self.page_bytes as u64;
+        }
+        let keepers = |readers: Vec<(_, Keeper)>| -> Reserved<Vec<Keeper>> {
+            collected(readers.into_iter().map(|(_, keeper)| keeper))
+        };
+        // The error itself matters more than what it could not find out.
+        full.keepers = self.slow(held).ok().and_then(|r| keepers(r).ok()).unwrap_or_default();
+        error
+    }
+}

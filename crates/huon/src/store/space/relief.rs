@@ -1,0 +1,162 @@
+//! Where pages are wanted and readers keep them: who holds what, and looking again when one has let
+//! go.
+//!
+//! 1. A second scan in a transaction may decide what the first one decided: P10, P13 and P14 say
+//!    the same of it, as published, durable and what is in flight are read anew with it, and what
+//!    was found free before stays free.
+//! 2. Before anybody is asked to let go because the file is full, all that is free has been found.
+
+use super::{Ground, Pool, Protected, Space};
+use crate::alloc::{Reserved, TryGrow, collected, filled};
+use crate::error::{Error, Result};
+use crate::page::{Item, Pgno, Ptr, Reason};
+use crate::store::source::damaged;
+
+/// What a snapshot keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) txnid: u64,
+    /// Free pages that it sees.
+    pub(crate) pages: u64,
+    /// Those that no other protected snapshot sees.
+    pub(crate) alone_pages: u64,
+}
+
+/// A want of pages.
+pub(crate) struct Need<'h> {
+    /// What all protected snapshots keep, ascending by id.
+    pub(crate) held: &'h [Held],
+    /// How often it was looked again.
+    pub(crate) retries: u32,
+    /// The file cannot grow any more; else it is only not wanted to.
+    pub(crate) full: bool,
+}
+
+impl Space {
+    /// Pages past the frontier; or `None` if enough came free while readers were waited for.
+    pub(super) fn advance_or_wait(
+        &mut self,
+        ground: &impl Ground,
+        pages: u32,
+        enough: impl Fn(&Pool) -> bool,
+    ) -> Result<Option<Pgno>> {
+        let used = u64::from(self.used()) + u64::from(pages);
+        if ground.asks_before(used) && self.wait(ground, &enough, false)? {
+            return Ok(None);
+        }
+        match self.advance(ground, pages) {
+            Err(error @ (Error::MapFull(_) | Error::MapTooSmall { .. })) => {
+                if self.open_until(ground, &enough)? || self.wait(ground, &enough, true)? {
+                    return Ok(None);
+                }
+                Err(ground.name_keepers(error, &self.held(ground)?))
+            }
+            advanced => advanced.map(Some),
+        }
+    }
+
+    /// Asks readers to let go until there is enough, or nobody is left to be asked.
+    fn wait(
+        &mut self,
+        ground: &impl Ground,
+        enough: &impl Fn(&Pool) -> bool,
+        full: bool,
+    ) -> Result<bool> {
+        for retries in 0.. {
+            let held = self.held(ground)?;
+            if !ground.relieve(&Need { held: &held, retries, full })? {
+                break;
+            }
+            self.protected = Some(ground.protected()?);
+            let items = std::mem::take(&mut self.items);
+            self.judge(items)?;
+            if self.open_until(ground, enough)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Opens all chains whose owner is gone, until there is enough.
+    fn open_until(
+        &mut self,
+        ground: &impl Ground,
+        enough: &impl Fn(&Pool) -> bool,
+    ) -> Result<bool> {
+        loop {
+            if enough(&self.pool) {
+                return Ok(true);
+            }
+            if !self.open_chain(ground)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// What each protected snapshot keeps of the free pages. Reads all of the list, and opens
+    /// nothing.
+    fn held(&self, ground: &impl Ground) -> Result<Vec<Held>> {
+        let Some(protected) = &self.protected else { return Ok(Vec::new()) };
+        let mut tally = Tally::new(protected)?;
+        let mut chains: Vec<Ptr> = Vec::new();
+        let mut take = |item: &Item, chains: &mut Vec<Ptr>| match item.is_chain() {
+            true => chains.try_push(item.ptr()),
+            false => {
+                tally.add(item);
+                Ok(())
+            }
+        };
+        self.items.iter().try_for_each(|item| take(item, &mut chains))?;
+        let mut chunk_count = 0;
+        while let Some(ptr) = chains.pop() {
+            chunk_count += 1;
+            if chunk_count > self.used() {
+                return Err(damaged(ptr, Reason::Cycle));
+            }
+            let chunk = ground.chunk(ptr, self.used())?;
+            if !chunk.next().is_none() {
+                chains.try_push(chunk.next())?;
+            }
+            for item in chunk.items() {
+                take(&item.map_err(|reason| damaged(ptr, reason))?, &mut chains)?;
+            }
+        }
+        Ok(tally.held()?)
+    }
+}
+
+/// Adds up pages by snapshot, at the same cost for each run however many snapshots see it.
+struct Tally<'p> {
+    ids: &'p [u64],
+    /// Pages that snapshots see from here on, less those that they see no more.
+    steps: Vec<i64>,
+    alone: Vec<u64>,
+}
+
+impl Tally<'_> {
+    fn new(protected: &Protected) -> Reserved<Tally<'_>> {
+        let ids = &protected.all[..];
+        Ok(Tally { ids, steps: filled(0, ids.len() + 1)?, alone: filled(0, ids.len())? })
+    }
+
+    fn add(&mut self, item: &Item) {
+        let from = self.ids.partition_point(|&id| id < item.birth);
+        let to = self.ids.partition_point(|&id| id < item.freed);
+        let pages = item.page_count();
+        if from < to {
+            self.steps[from] += i64::from(pages);
+            self.steps[to] -= i64::from(pages);
+        }
+        if from + 1 == to {
+            self.alone[from] += u64::from(pages);
+        }
+    }
+
+    fn held(&self) -> Reserved<Vec<Held>> {
+        let mut pages = 0;
+        collected(self.ids.iter().enumerate().map(|(i, &txnid)| {
+            pages += self.steps[i];
+            Held { txnid, pages: pages as u64, alone_pages: self.alone[i] }
+        }))
+    }
+}
