@@ -85,6 +85,7 @@ mod table;
 mod tree;
 mod txn;
 
+pub use env::limits;
 pub use env::{Env, EnvInfo, IoInfo, Options, ReaderInfo, Recovery, Settings};
 pub use error::{Corruption, Error, FullMap, InputError, IoError, Keeper, Result};
 pub use ops::Progress;
@@ -110,6 +111,7 @@ pub use table::pairs::{Batches, Keys, Pairs, Values};
 pub use table::plain::Append;
 pub use table::txn::Txn;
 pub use txn::commit::Durability;
+pub use txn::costs::WriteCosts;
 pub use txn::geometry::Geometry;
 pub use txn::names::{Compare, Order};
 pub use txn::notes::Markers;

@@ -104,6 +104,22 @@ pub struct EnvInfo {
     pub io: IoInfo,
 }
 
+impl EnvInfo {
+    /// The reader that is furthest behind, if there is any.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// assert_eq!(env.info()?.straggler(), None);
+    /// let reader = env.read()?;
+    /// assert_eq!(env.info()?.straggler().unwrap().txnid, reader.id());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn straggler(&self) -> Option<&ReaderInfo> {
+        self.readers.first()
+    }
+}
+
 impl Env {
     /// The state of the environment at this moment.
     ///

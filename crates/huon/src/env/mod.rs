@@ -5,6 +5,7 @@ mod damage_tests;
 mod delete;
 mod info;
 mod keep;
+pub mod limits;
 mod modes;
 mod open;
 mod options;

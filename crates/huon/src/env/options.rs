@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::env::Env;
+use crate::env::limits::check_page_bytes;
 use crate::env::settings::Settings;
 use crate::error::{Error, Result};
-use crate::page::{self, PAGE_BYTES_MAX, PAGE_BYTES_MIN};
+use crate::page;
 use crate::store::Verify;
 use crate::store::slow::{Callback, SlowReader, SlowReaderAnswer};
 use crate::txn::commit::Durability;
@@ -363,9 +364,7 @@ impl Options {
 
     fn check(&self) -> Result<()> {
         let size = self.page_bytes.unwrap_or(PAGE_BYTES_DEFAULT);
-        if !size.is_power_of_two() || !(PAGE_BYTES_MIN..=PAGE_BYTES_MAX).contains(&size) {
-            return Err(Error::Invalid("page size must be a power of two from 256 to 65536 bytes"));
-        }
+        check_page_bytes(size)?;
         if self.meta_slot.is_some_and(|slot| slot > 2) {
             return Err(Error::Invalid("there are meta slots 0, 1 and 2"));
         }

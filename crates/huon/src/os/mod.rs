@@ -62,6 +62,7 @@ pub(crate) use faulty::{Faulty, FaultyShared};
 pub(crate) use file::{Create, FileOptions, RealFile, sync_directory};
 pub(crate) use fork::generation as fork_generation;
 pub(crate) use gate::{GATE_TIMEOUT, Gate};
+pub(crate) use layout::CLIENTS_MAX;
 pub(crate) use map::Map;
 pub(crate) use map_pages::MapPages;
 pub(crate) use memory::MemoryFile;

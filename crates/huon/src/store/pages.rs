@@ -526,6 +526,21 @@ impl Pages {
         self.space.cut_to(&*self.store, upper)
     }
 
+    /// How many pages may be buffered.
+    pub(crate) fn spill_limit(&self) -> usize {
+        self.spill_pages
+    }
+
+    /// How many pages are buffered.
+    pub(crate) fn dirty_count(&self) -> usize {
+        self.dirty.len()
+    }
+
+    /// How many pages have left the trees, but for those that were only buffered.
+    pub(crate) fn retired_pages(&self) -> u64 {
+        self.space.retired_pages()
+    }
+
     /// First page number past the part of the file that the transaction uses.
     pub(crate) fn used(&self) -> u32 {
         self.space.used()

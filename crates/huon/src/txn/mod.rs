@@ -5,6 +5,7 @@
 
 pub(crate) mod catalog;
 pub(crate) mod commit;
+pub(crate) mod costs;
 pub(crate) mod flush;
 pub(crate) mod geometry;
 pub(crate) mod names;

@@ -73,6 +73,25 @@ impl ReadTxn {
         self.markers
     }
 
+    /// How many commits were made since this snapshot's.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let txn = env.read()?;
+    /// env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t")).map(drop))?;
+    /// assert!(txn.lag() > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn lag(&self) -> u64 {
+        self.core.store.board.sealed().txnid().saturating_sub(self.txnid)
+    }
+
+    /// Bytes of the file that were in use at this snapshot.
+    pub fn used_bytes(&self) -> u64 {
+        self.core.store.offset(self.snapshot.used)
+    }
+
     /// Moves on to the newest snapshot, and lets go of its own; whether there was a newer one.
     ///
     /// Costs a few nanoseconds if there was none, and otherwise as much as to begin anew. What was

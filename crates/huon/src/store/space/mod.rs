@@ -230,6 +230,11 @@ impl Space {
         self.retired.len()
     }
 
+    /// Pages of the base that this transaction has retired so far, and its own that it wrote.
+    pub(crate) fn retired_pages(&self) -> u64 {
+        self.retired.iter().map(|item| u64::from(item.page_count())).sum()
+    }
+
     /// Forgets everything retired since `mark` (a level aborts).
     pub(crate) fn cut_back(&mut self, mark: usize) {
         self.retired.truncate(mark);

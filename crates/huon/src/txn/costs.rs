@@ -1,0 +1,53 @@
+//! What a write transaction has cost so far.
+
+use crate::txn::write::WriteTxn;
+
+/// What a write transaction has cost so far, and what is left to it: see [`WriteTxn::costs`]. All
+/// sizes are in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriteCosts {
+    /// The transaction's id.
+    pub id: u64,
+    /// Changed pages that are still in memory.
+    pub dirty_bytes: u64,
+    /// The same at most, before they are written early; see
+    /// [`Settings::spill_bytes`](crate::Settings::spill_bytes).
+    pub spill_bytes: u64,
+    /// What was written already: large values, and pages for which there was no more memory.
+    pub written_bytes: u64,
+    /// Pages that it has replaced or deleted. They are free for later transactions, when nobody
+    /// sees them any more.
+    pub retired_bytes: u64,
+    /// Part of the file in use, with what this transaction took.
+    pub used_bytes: u64,
+    /// How much that may become.
+    pub upper_bytes: u64,
+}
+
+impl WriteTxn {
+    /// What the transaction has cost so far. Costs a look at what it has retired.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let mut txn = env.write()?;
+    /// assert_eq!(txn.costs().dirty_bytes, 0);
+    /// txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// assert!(txn.costs().dirty_bytes > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn costs(&self) -> WriteCosts {
+        let pages = self.pages();
+        let size = pages.page_bytes() as u64;
+        WriteCosts {
+            id: self.id(),
+            dirty_bytes: pages.dirty_count() as u64 * size,
+            spill_bytes: pages.spill_limit() as u64 * size,
+            written_bytes: pages.counts().written_bytes,
+            retired_bytes: pages.retired_pages() * size,
+            used_bytes: u64::from(pages.used()) * size,
+            upper_bytes: self.geometry().upper_bytes,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Options that are changed while the environment is open.
+
+use std::time::Duration;
+
+use huon::{Bytes, Durability, Env, Error, TableDef, U64, Verify, limits};
+
+const T: TableDef<U64, Bytes> = TableDef::new("t");
+
+/// Other values each time.
+fn put(env: &Env, count: u64) {
+    let byte = env.info().unwrap().newest as u8;
+    env.update(|txn| {
+        let t = txn.create(&T)?;
+        (0..count).try_for_each(|n| t.put(txn, &n, &[byte; 1000]).map(drop))
+    })
+    .unwrap();
+}
+
+#[test]
+fn settings_hold_from_then_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Env::options().open(dir.path().join("a.huon")).unwrap();
+    let other = env.clone();
+    let mut settings = env.settings();
+    assert_eq!(settings.durability, Durability::Durable);
+    let flushes = |env: &Env| env.info().unwrap().io.flushes;
+    put(&env, 1);
+    let before = flushes(&env);
+    settings.durability = Durability::Lazy;
+    env.set_settings(settings);
+    put(&other, 1);
+    assert_eq!(flushes(&env), before, "lazy now, for clones too");
+    settings.flush_after_bytes = 1;
+    env.set_settings(settings);
+    put(&env, 1);
+    assert_eq!(flushes(&env), before + 1);
+    settings.flush_after_bytes = u64::MAX;
+    settings.flush_after = Duration::ZERO;
+    env.set_settings(settings);
+    put(&env, 1);
+    assert_eq!(flushes(&env), before + 2);
+    assert_eq!(env.info().unwrap().io.spills, 0);
+    settings.spill_bytes = 64 << 10;
+    settings.verify = Verify::Never;
+    settings.durability = Durability::NoMetaSync;
+    env.set_settings(settings);
+    put(&env, 500);
+    assert!(env.info().unwrap().io.spills > 0);
+    assert_eq!(env.settings(), settings);
+}
+
+#[test]
+fn transactions_tell_what_they_cost() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Env::options().open(dir.path().join("a.huon")).unwrap();
+    put(&env, 100);
+    let reader = env.read().unwrap();
+    assert_eq!(reader.lag(), 0);
+    put(&env, 100);
+    put(&env, 100);
+    assert_eq!(reader.lag(), 2);
+    let mut txn = env.write().unwrap();
+    let before = txn.costs();
+    assert_eq!((before.dirty_bytes, before.written_bytes, before.retired_bytes), (0, 0, 0));
+    assert_eq!(before.id, txn.id());
+    let t = txn.create(&T).unwrap();
+    (0..50).for_each(|n| assert!(!t.put(&mut txn, &n, &[0; 1000]).unwrap()));
+    let info = txn.costs();
+    assert!(info.dirty_bytes >= 50_000 && info.retired_bytes >= 50_000, "{info:?}");
+    assert!(info.used_bytes >= before.used_bytes && info.upper_bytes == 1 << 40);
+    t.put(&mut txn, &1000, &[3; 100_000]).unwrap();
+    assert!(txn.costs().written_bytes >= 100_000, "a large value is written at once");
+}
+
+#[test]
+fn limits_are_those_that_hold() {
+    for page_bytes in [256, 4096, 65536] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = Env::options();
+        let env = options.page_bytes(page_bytes).open(dir.path().join("a.huon")).unwrap();
+        let max = limits::key_bytes_max(page_bytes).unwrap();
+        assert_eq!(env.info().unwrap().key_bytes_max as usize, max);
+        let mut txn = env.write().unwrap();
+        let t = txn.create(&TableDef::<Bytes, Bytes>::new("t")).unwrap();
+        t.put(&mut txn, &vec![1; max], b"").unwrap();
+        let refused = t.put(&mut txn, &vec![1; max + 1], b"").unwrap_err();
+        assert!(matches!(refused, Error::KeyTooLong { .. }), "{refused}");
+    }
+    assert!(matches!(limits::key_bytes_max(1000), Err(Error::Invalid(_))));
+}
