@@ -126,7 +126,7 @@ impl Tree {
 
     /// Whether the record can be that of a table, as far as lengths of values go.
     fn has_sound_lengths(&self) -> bool {
-        let length_is_sound = match self.many {
+        match self.many {
             Some(ManyValues { order, equal }) => match order.key_bytes() {
                 Some(bytes) => equal && self.fixed_bytes as usize == bytes,
                 // It is known from the first value on.
@@ -134,8 +134,7 @@ impl Tree {
                 None => self.fixed_bytes == 0,
             },
             None => self.fixed_bytes == 0,
-        };
-        length_is_sound
+        }
     }
 
     /// An empty tree for the values of a key of this table.
