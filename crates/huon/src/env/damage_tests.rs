@@ -2,7 +2,7 @@
 
 use super::tests::{forge_metas, forge_pages, options, set, set_half};
 use crate::os::SimDisk;
-use crate::page::{HEADER_BYTES, Ptr, header};
+use crate::page::{HEADER_BYTES, Item, Pgno, Ptr, Txnid, header, write_chunk};
 use crate::{Bytes, Env, Error, TableDef, WriteTxn};
 
 const TREE: TableDef<Bytes, Bytes> = TableDef::new("tree");
@@ -164,4 +164,32 @@ fn an_insert_that_finds_no_room_gives_up() {
     let splits = env.info().unwrap().io.leaf_splits;
     assert!(splits > 1 && splits <= 16, "{splits} splits");
     others_go_on(&env);
+}
+
+/// F1: a chain of the free space names a page that the list itself has given out. What a large
+/// value would be written over is not: the transaction has it in memory.
+#[test]
+fn a_page_of_the_transaction_is_not_given_to_a_large_value() {
+    let mut image = file_of(numbered(9));
+    let used = u32::from_le_bytes(image[88..92].try_into().unwrap())
+        .max(u32::from_le_bytes(image[4096 + 88..4096 + 92].try_into().unwrap()));
+    let txnid = u64::from_le_bytes(image[48..56].try_into().unwrap());
+    image.resize((used as usize + 20) * 256, 0);
+    let chunk = Ptr { pgno: Pgno(used + 19), birth: Txnid(txnid) };
+    let page = &mut image[(used as usize + 19) * 256..];
+    write_chunk(page, chunk, Ptr::NONE, &[Item::free(Pgno(used), 8)]);
+    forge_pages(&mut image, 4, |_| ());
+    forge_metas(&mut image, |meta| {
+        set_half(meta, 88, used + 20);
+        set_half(meta, 192, 2);
+        meta[256..304].fill(0);
+        meta[256..280].copy_from_slice(&Item::free(Pgno(used), 1).encode());
+        meta[280..304].copy_from_slice(&Item::chain(chunk, Txnid(0)).encode());
+    });
+    let env = open(&image);
+    let mut txn = env.write().unwrap();
+    let other = txn.create(&OTHER).unwrap();
+    other.put(&mut txn, b"key", b"in the page that is free").unwrap();
+    let large = other.put(&mut txn, b"large", &[7; 5 * 256]);
+    assert!(matches!(large, Err(Error::Corrupt(_))), "{large:?}");
 }

@@ -361,6 +361,10 @@ impl Pages {
         let level = self.level();
         self.levels[level].written.try_reserve(1)?;
         run.pgno = self.space.take_run(&*self.store, pages)?;
+        // F1: only a free-space list that names a page twice leads here.
+        if let Some(twice) = self.buffered(run.pgno, pages) {
+            return Err(Error::corrupt(twice, Reason::Space.text()));
+        }
         self.before_write()?;
         self.space.note_written(run.pgno, pages);
         self.levels[level].written.push((run.pgno, pages, false));
@@ -368,6 +372,11 @@ impl Pages {
         self.counts.written_bytes += u64::from(pages) * page_bytes as u64;
         self.store.storage.write_at(&[bytes, &tail], offset)?;
         Ok(run)
+    }
+
+    /// The first of these pages that is buffered.
+    fn buffered(&self, pgno: Pgno, pages: u32) -> Option<u32> {
+        (pgno.0..pgno.0.saturating_add(pages)).find(|pgno| self.dirty.contains_key(pgno))
     }
 
     /// W4, W5.
