@@ -1,6 +1,6 @@
 //! Read transactions.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ pub struct ReadTxn {
     main: Tree,
     markers: Markers,
     tables: [OnceLock<(u32, Option<Tree>)>; TABLES_AT_HAND],
-    more: Mutex<HashMap<u32, Option<Tree>>>,
+    more: Mutex<BTreeMap<u32, Option<Tree>>>,
 }
 
 impl ReadTxn {
@@ -174,7 +174,6 @@ impl ReadTxn {
         }
         let vacant = self.tables.iter().any(|place| place.set((id, tree)).is_ok());
         if !vacant {
-            more.try_reserve(1)?;
             more.insert(id, tree);
         }
         Ok(tree)
