@@ -193,3 +193,41 @@ fn a_page_of_the_transaction_is_not_given_to_a_large_value() {
     let large = other.put(&mut txn, b"large", &[7; 5 * 256]);
     assert!(matches!(large, Err(Error::Corrupt(_))), "{large:?}");
 }
+
+/// Records of trees of values that say there are more than a number holds, together.
+#[test]
+fn sums_of_false_counts_are_errors() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = options().open_simulated(&disk).unwrap();
+    let def = crate::MultiDef::<Bytes, Bytes>::new("tree");
+    let mut txn = env.write().unwrap();
+    let tree = txn.create_multi(&def).unwrap();
+    for key in [b"a", b"b"] {
+        tree.insert_many(&mut txn, key, numbered(300)).unwrap();
+    }
+    txn.commit().unwrap();
+    drop(env);
+    let mut image = disk.image();
+    let (mut is, mut found) = ([0; 16], 0);
+    is[..8].copy_from_slice(&300u64.to_le_bytes());
+    forge_pages(&mut image, 2, |page| {
+        for at in 0..page.len() - 16 {
+            if page[at..at + 16] == is {
+                set(page, at, u64::MAX);
+                found += 1;
+            }
+        }
+    });
+    forge_metas(&mut image, |_| ());
+    assert_eq!(found, 2, "entries, and a sequence of 0");
+    let env = open(&image);
+    assert!(!env.check().unwrap().is_clean());
+    let dir = tempfile::tempdir().unwrap();
+    let compact =
+        env.copy_to(dir.path().join("copy"), &mut crate::CopyOptions::new().compact(true));
+    drop(compact);
+    let mut txn = env.write().unwrap();
+    let tree = txn.create_multi(&def).unwrap();
+    let removed = tree.remove_range::<&[u8]>(&mut txn, ..);
+    assert!(matches!(removed, Err(Error::Corrupt(_))), "{removed:?}");
+}

@@ -543,13 +543,14 @@ fn remove_cells(
     seen: &mut HashSet<u32>,
 ) -> Result<()> {
     let (ptr, count) = (path.last().ptr, cells.len());
-    let mut gone = 0;
+    let mut gone = 0u64;
     if tree.has_fixed_leaves() {
         gone = count as u64;
         on(ptr, FixedMut::view(pages.edit(ptr), tree.fixed_bytes as usize))?.remove_range(cells);
     } else {
         for index in cells.clone() {
-            gone += release(pages, tree, ptr, index, seen)?;
+            let values = release(pages, tree, ptr, index, seen)?;
+            gone = gone.checked_add(values).ok_or_else(|| false_count(tree))?;
         }
         // A damaged tree of values may have named these very pages.
         let lost = path.frames().iter().find(|frame| !pages.is_editable(frame.ptr));

@@ -131,8 +131,8 @@ fn fill_many(
         each_record(source, tree, met, &mut |cell, met| {
             let held = Held::of(tree, &cell).map_err(|reason| damaged(tree.root, reason))?;
             let count = held.count();
-            meter.now.records = meter.now.records.saturating_add(count);
             if cell.kind != PayloadKind::DuplicateTree {
+                meter.now.records += count;
                 builder.push_values(pages, cell.key, cell.kind, cell.payload, count)?;
                 return meter.advance((cell.key.len() + cell.payload.len()) as u64);
             }
@@ -142,6 +142,8 @@ fn fill_many(
                 meter.advance(value.len() as u64)
             })?;
             let values = Tree { changed: pages.txnid(), ..values.finish() };
+            // As many as were found, whatever the record says.
+            meter.now.records += values.entries;
             builder.count_values(&values);
             builder.push_values(pages, cell.key, cell.kind, &values.encode(), values.entries)
         })?;
