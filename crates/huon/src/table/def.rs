@@ -111,8 +111,7 @@ impl<K, V> fmt::Debug for TableDef<K, V> {
 ///
 /// # Cost
 /// A method that looks for a key makes one descent, over as many pages as the tree is deep. A
-/// change
-/// copies these pages once in a transaction.
+/// change copies these pages once in a transaction.
 pub struct Table<K, V> {
     pub(crate) id: TableId,
     types: PhantomData<fn(K) -> V>,

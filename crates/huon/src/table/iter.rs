@@ -4,16 +4,16 @@ use std::borrow::Borrow;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
-use crate::alloc::{TryGrow, copied};
-use crate::error::{Error, Result};
-use crate::page::{AnyOrder, Cell, Leaf, OrderKind, PayloadKind, Tree};
+use crate::error::Result;
+use crate::page::{AnyOrder, Cell, Leaf, PayloadKind, Tree};
 use crate::store::pages::Pages;
 use crate::store::snapshot::Snapshot;
 use crate::store::source::PageSource;
 use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
-use crate::table::plain::{UNORDERED, encode_bound};
-use crate::table::txn::{SeatKind, Txn};
+use crate::table::plain::UNORDERED;
+use crate::table::standing::{Gap, Standing};
+use crate::table::txn::{SeatKind, Txn, in_range};
 use crate::tree::cursor::{Cells, Items, LeafSpan};
 use crate::tree::path::Path;
 use crate::txn::names::TableId;
@@ -152,10 +152,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         txn: &'t impl Txn,
         range: impl RangeBounds<Q>,
     ) -> Result<Range<'t, K, V>> {
-        let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
-        let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
-        let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
-        Range::new(txn.seat().0, self.id, from, to)
+        in_range::<K, Q, _>(range, |from, to| Range::new(txn.seat().0, self.id, from, to))
     }
 
     /// The records whose keys begin with the bytes of `prefix`.
@@ -177,14 +174,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// together.
     pub fn prefix<'t>(self, txn: &'t impl Txn, prefix: &K::In) -> Result<Range<'t, K, V>> {
         let seat = txn.seat().0;
-        if seat.tree(self.id)?.order != OrderKind::Bytes {
-            return Err(Error::TableKind);
-        }
-        let mut scratch = Scratch::default();
-        let from = K::encode(prefix, &mut scratch);
-        let end = after_prefix(from)?;
-        let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        Range::new(seat, self.id, Bound::Included(from), to)
+        seat.in_prefix::<K, _>(self.id, prefix, |from, to| Range::new(seat, self.id, from, to))
     }
 
     /// The record with the lowest key.
@@ -284,36 +274,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// A detached cursor, before the first record: it borrows nothing, so several may live beside
     /// writes.
     pub fn scan(self) -> Scan<K, V> {
-        Scan {
-            id: self.id,
-            path: Path::new(),
-            tree: None,
-            version: (0, 0),
-            gap: Gap::Start,
-            key: Vec::new(),
-            types: PhantomData,
-        }
+        Scan { standing: Standing::new(self.id), path: Path::new(), types: PhantomData }
     }
-}
-
-/// The first byte string above everything that begins with `prefix`; `None` if there is none.
-pub(super) fn after_prefix(prefix: &[u8]) -> Result<Option<Vec<u8>>> {
-    let Some(keep) = prefix.iter().rposition(|&byte| byte != 0xFF) else { return Ok(None) };
-    let mut end = copied(&prefix[..=keep])?;
-    end[keep] += 1;
-    Ok(Some(end))
-}
-
-/// Where a scan stands: always between two records.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Gap {
-    Start,
-    End,
-    /// Before the key, whether it is there or not.
-    Before,
-    After,
-    /// There was no memory to remember the key.
-    Lost,
 }
 
 /// A detached cursor: a gap between two records, remembered by key.
@@ -339,52 +301,42 @@ enum Gap {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Scan<K, V> {
-    id: TableId,
+    standing: Standing,
     path: Path,
-    tree: Option<Tree>,
-    version: (u64, u64),
-    gap: Gap,
-    key: Vec<u8>,
     types: PhantomData<fn(K) -> V>,
 }
 
 impl<K, V> Clone for Scan<K, V> {
     fn clone(&self) -> Self {
-        Scan { path: self.path.clone(), key: self.key.clone(), ..*self }
+        let (standing, path) = (self.standing.clone(), self.path.clone());
+        Scan { standing, path, types: PhantomData }
     }
 }
 
 impl<K: KeyCodec, V: Codec> Scan<K, V> {
     /// Moves before the first record.
     pub fn to_start(&mut self) {
-        (self.gap, self.tree) = (Gap::Start, None);
+        self.standing.turn(Gap::Start);
     }
 
     /// Moves behind the last record.
     pub fn to_end(&mut self) {
-        (self.gap, self.tree) = (Gap::End, None);
+        self.standing.turn(Gap::End);
     }
 
     /// Moves before `key`, whether it is there or not.
     pub fn seek(&mut self, key: &K::In) {
-        self.remember(key, Gap::Before);
+        self.aim(key, Gap::BeforeKey);
     }
 
     /// Moves behind `key`, whether it is there or not.
     pub fn seek_after(&mut self, key: &K::In) {
-        self.remember(key, Gap::After);
+        self.aim(key, Gap::AfterKey);
     }
 
-    fn remember(&mut self, key: &K::In, gap: Gap) {
+    fn aim(&mut self, key: &K::In, gap: Gap) {
         let mut scratch = Scratch::default();
-        self.stand(K::encode(key, &mut scratch), gap);
-        self.tree = None;
-    }
-
-    /// The gap at a key.
-    fn stand(&mut self, key: &[u8], gap: Gap) {
-        let kept = self.key.try_set(key);
-        self.gap = if kept.is_ok() { gap } else { Gap::Lost };
+        self.standing.aim((K::encode(key, &mut scratch), &[]), gap);
     }
 
     /// The record behind the gap; the gap moves behind it.
@@ -422,7 +374,7 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
 
     fn step<'t>(&mut self, seat: SeatKind<'t>, forward: bool) -> Result<Option<Record<'t, K, V>>> {
         let tree = self.place(seat)?;
-        let gap = if forward { Gap::After } else { Gap::Before };
+        let gap = if forward { Gap::AfterKey } else { Gap::BeforeKey };
         loop {
             let cell = match seat {
                 SeatKind::Read(txn) => move_path(&txn.snapshot, &tree, &mut self.path, forward)?,
@@ -431,7 +383,7 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
             // The gap stays where it is: what is added beyond it later is still to come.
             let Some(cell) = cell else { return Ok(None) };
             if let Some(value) = seat.value(&cell)? {
-                self.stand(cell.key, gap);
+                self.standing.stand((cell.key, &[]), gap);
                 return Ok(Some((K::decode(cell.key)?, V::decode(value)?)));
             }
         }
@@ -439,23 +391,19 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
 
     /// Makes the path stand where the gap is in what the transaction shows now.
     fn place(&mut self, seat: SeatKind<'_>) -> Result<Tree> {
-        let version = seat.version();
-        if self.gap == Gap::Lost {
-            return Err(Error::OutOfMemory);
-        }
-        if let Some(tree) = self.tree.filter(|_| self.version == version) {
+        if let Some(tree) = self.standing.placed(seat)? {
             return Ok(tree);
         }
-        let tree = seat.tree(self.id)?;
-        let order = match self.gap {
-            Gap::Start | Gap::End | Gap::Lost => UNORDERED,
-            Gap::Before | Gap::After => seat.order(self.id, &tree)?,
+        let tree = seat.tree(self.standing.id)?;
+        let order = match self.standing.gap {
+            Gap::Start | Gap::End => UNORDERED,
+            _ => seat.order(self.standing.id, &tree)?,
         };
         match seat {
             SeatKind::Read(txn) => self.place_in(&txn.snapshot, &tree, order)?,
             SeatKind::Write(txn) => self.place_in(txn.pages(), &tree, order)?,
         }
-        (self.tree, self.version) = (Some(tree), version);
+        self.standing.place(seat, tree);
         Ok(tree)
     }
 
@@ -465,11 +413,12 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
         tree: &Tree,
         order: AnyOrder<'_>,
     ) -> Result<()> {
-        match self.gap {
+        match self.standing.gap {
             Gap::Start => self.path.first(source, tree, order)?,
-            Gap::End | Gap::Lost => self.path.end(source, tree, order)?,
-            Gap::Before | Gap::After => {
-                if self.path.seek(source, tree, order, &self.key)? && self.gap == Gap::After {
+            Gap::End => self.path.end(source, tree, order)?,
+            gap => {
+                let found = self.path.seek(source, tree, order, self.standing.pair().0)?;
+                if found && gap == Gap::AfterKey {
                     self.path.last_mut().index += 1;
                 }
             }

@@ -10,4 +10,5 @@ pub(crate) mod multi_scan;
 mod multi_write;
 pub(crate) mod pairs;
 pub(crate) mod plain;
+mod standing;
 pub(crate) mod txn;

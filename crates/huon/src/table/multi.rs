@@ -6,12 +6,9 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::{Error, Result};
-use crate::page::OrderKind;
 use crate::table::codec::{Bytes, KeyCodec, Scratch};
-use crate::table::iter::after_prefix;
 use crate::table::pairs::{Keys, Pairs, Values};
-use crate::table::plain::encode_bound;
-use crate::table::txn::Txn;
+use crate::table::txn::{Txn, in_range};
 use crate::txn::names::{Lengths, Many, Order, TableId};
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
@@ -334,10 +331,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         txn: &impl Txn,
         range: impl RangeBounds<Q>,
     ) -> Result<u64> {
-        let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
-        let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
-        let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
-        txn.seat().0.estimate(self.id, from, to)
+        txn.seat().0.estimate::<K, Q>(self.id, range)
     }
 
     /// The length of every value in bytes, if all have one and it is known: from the beginning for
@@ -391,12 +385,9 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         key: &K::In,
         range: impl RangeBounds<Q>,
     ) -> Result<Values<'t, V>> {
-        let mut rooms: [Scratch; 3] = Default::default();
-        let [key_room, from_room, to_room] = &mut rooms;
-        let key = K::encode(key, key_room);
-        let from = encode_bound::<V, Q>(range.start_bound(), from_room);
-        let to = encode_bound::<V, Q>(range.end_bound(), to_room);
-        Values::new(txn.seat().0, self.id, key, from, to)
+        let mut scratch = Scratch::default();
+        let key = K::encode(key, &mut scratch);
+        in_range::<V, Q, _>(range, |from, to| Values::new(txn.seat().0, self.id, key, from, to))
     }
 
     /// All pairs of a key and a value, in the order of keys, and of values in each.
@@ -436,10 +427,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         txn: &'t impl Txn,
         range: impl RangeBounds<Q>,
     ) -> Result<Pairs<'t, K, V>> {
-        let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
-        let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
-        let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
-        Pairs::new(txn.seat().0, self.id, from, to)
+        in_range::<K, Q, _>(range, |from, to| Pairs::new(txn.seat().0, self.id, from, to))
     }
 
     /// The pairs whose keys begin with the bytes of `prefix`.
@@ -461,14 +449,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// together.
     pub fn prefix<'t>(self, txn: &'t impl Txn, prefix: &K::In) -> Result<Pairs<'t, K, V>> {
         let seat = txn.seat().0;
-        if seat.tree(self.id)?.order != OrderKind::Bytes {
-            return Err(Error::TableKind);
-        }
-        let mut scratch = Scratch::default();
-        let from = K::encode(prefix, &mut scratch);
-        let end = after_prefix(from)?;
-        let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        Pairs::new(seat, self.id, Bound::Included(from), to)
+        seat.in_prefix::<K, _>(self.id, prefix, |from, to| Pairs::new(seat, self.id, from, to))
     }
 
     /// Every key once, with how many values it has.

@@ -2,32 +2,15 @@
 
 use std::marker::PhantomData;
 
-use crate::alloc::TryGrow;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::page::Tree;
 use crate::store::source::PageSource;
 use crate::table::codec::{KeyCodec, Scratch};
 use crate::table::multi::Multi;
 use crate::table::plain::UNORDERED;
+use crate::table::standing::{Gap, Standing};
 use crate::table::txn::{SeatKind, Txn};
-use crate::tree::values::{Orders, Pair, PairPath};
-use crate::txn::names::TableId;
-
-/// Where a scan stands: always between two pairs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Gap {
-    Start,
-    End,
-    /// Before the first pair of the key, or where it would be.
-    BeforeKey,
-    /// Behind the last pair of the key.
-    AfterKey,
-    /// Before the pair, whether it is there or not.
-    Before,
-    After,
-    /// There was no memory to remember the pair.
-    Lost,
-}
+use crate::tree::values::{Orders, PairPath};
 
 /// A detached cursor of a multimap: a gap between two pairs, remembered by key and value.
 ///
@@ -53,36 +36,22 @@ enum Gap {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct MultiScan<K, V> {
-    id: TableId,
+    standing: Standing,
     at: PairPath,
-    tree: Option<Tree>,
-    version: (u64, u64),
-    gap: Gap,
-    key: Vec<u8>,
-    value: Vec<u8>,
     types: PhantomData<fn(K) -> V>,
 }
 
 impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// A detached cursor, before the first pair.
     pub fn scan(self) -> MultiScan<K, V> {
-        MultiScan {
-            id: self.id,
-            at: PairPath::new(),
-            tree: None,
-            version: (0, 0),
-            gap: Gap::Start,
-            key: Vec::new(),
-            value: Vec::new(),
-            types: PhantomData,
-        }
+        MultiScan { standing: Standing::new(self.id), at: PairPath::new(), types: PhantomData }
     }
 }
 
 impl<K, V> Clone for MultiScan<K, V> {
     fn clone(&self) -> Self {
-        let (at, key, value) = (self.at.clone(), self.key.clone(), self.value.clone());
-        MultiScan { at, key, value, ..*self }
+        let (standing, at) = (self.standing.clone(), self.at.clone());
+        MultiScan { standing, at, types: PhantomData }
     }
 }
 
@@ -93,12 +62,12 @@ type Found<'t, K, V> =
 impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
     /// Moves before the first pair.
     pub fn to_start(&mut self) {
-        (self.gap, self.tree) = (Gap::Start, None);
+        self.standing.turn(Gap::Start);
     }
 
     /// Moves behind the last pair.
     pub fn to_end(&mut self) {
-        (self.gap, self.tree) = (Gap::End, None);
+        self.standing.turn(Gap::End);
     }
 
     /// Moves before the first value of `key`, whether it has any or not.
@@ -127,27 +96,27 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn seek_pair(&mut self, key: &K::In, value: &V::In) {
-        self.aim(key, Some(value), Gap::Before);
+        self.aim(key, Some(value), Gap::BeforePair);
     }
 
     /// Moves behind a pair, whether it is there or not.
     pub fn seek_after_pair(&mut self, key: &K::In, value: &V::In) {
-        self.aim(key, Some(value), Gap::After);
+        self.aim(key, Some(value), Gap::AfterPair);
     }
 
     /// Moves behind the last value of the key whose value was returned last: the next pair is the
     /// first of another key.
     pub fn skip_key(&mut self) {
-        if matches!(self.gap, Gap::Before | Gap::After) {
-            (self.gap, self.tree) = (Gap::AfterKey, None);
+        if matches!(self.standing.gap, Gap::BeforePair | Gap::AfterPair) {
+            self.standing.turn(Gap::AfterKey);
         }
     }
 
     /// Moves before the first value of the key whose value was returned last: the pair before is
     /// the last of another key.
     pub fn skip_key_back(&mut self) {
-        if matches!(self.gap, Gap::Before | Gap::After) {
-            (self.gap, self.tree) = (Gap::BeforeKey, None);
+        if matches!(self.standing.gap, Gap::BeforePair | Gap::AfterPair) {
+            self.standing.turn(Gap::BeforeKey);
         }
     }
 
@@ -174,14 +143,7 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
     fn aim(&mut self, key: &K::In, value: Option<&V::In>, gap: Gap) {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
         let value = value.map(|value| V::encode(value, &mut value_room)).unwrap_or(&[]);
-        self.stand((K::encode(key, &mut key_room), value), gap);
-        self.tree = None;
-    }
-
-    /// The gap at a pair.
-    fn stand(&mut self, (key, value): Pair<'_>, gap: Gap) {
-        let kept = self.key.try_set(key).and_then(|()| self.value.try_set(value));
-        self.gap = if kept.is_ok() { gap } else { Gap::Lost };
+        self.standing.aim((K::encode(key, &mut key_room), value), gap);
     }
 
     fn step<'t>(&mut self, seat: SeatKind<'t>, forward: bool) -> Result<Option<Found<'t, K, V>>> {
@@ -192,35 +154,31 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
         };
         // The gap stays where it is: what is added beyond it later is still to come.
         let Some(pair) = pair else { return Ok(None) };
-        self.stand(pair, if forward { Gap::After } else { Gap::Before });
+        self.standing.stand(pair, if forward { Gap::AfterPair } else { Gap::BeforePair });
         Ok(Some((K::decode(pair.0)?, V::decode(pair.1)?)))
     }
 
     /// Makes the path stand where the gap is in what the transaction shows now.
     fn place(&mut self, seat: SeatKind<'_>) -> Result<Tree> {
-        let version = seat.version();
-        if self.gap == Gap::Lost {
-            return Err(Error::OutOfMemory);
-        }
-        if let Some(tree) = self.tree.filter(|_| self.version == version) {
+        if let Some(tree) = self.standing.placed(seat)? {
             return Ok(tree);
         }
-        let tree = seat.tree(self.id)?;
-        let orders = match self.gap {
+        let id = self.standing.id;
+        let tree = seat.tree(id)?;
+        let orders = match self.standing.gap {
             Gap::Start | Gap::End | Gap::Lost => Orders { keys: UNORDERED, values: UNORDERED },
             Gap::BeforeKey | Gap::AfterKey => {
-                Orders { keys: seat.order(self.id, &tree)?, values: UNORDERED }
+                Orders { keys: seat.order(id, &tree)?, values: UNORDERED }
             }
-            Gap::Before | Gap::After => Orders {
-                keys: seat.order(self.id, &tree)?,
-                values: seat.info(self.id)?.value_order(&tree)?,
-            },
+            Gap::BeforePair | Gap::AfterPair => {
+                Orders { keys: seat.order(id, &tree)?, values: seat.info(id)?.value_order(&tree)? }
+            }
         };
         match seat {
             SeatKind::Read(txn) => self.place_in(&txn.snapshot, &tree, orders)?,
             SeatKind::Write(txn) => self.place_in(txn.pages(), &tree, orders)?,
         }
-        (self.tree, self.version) = (Some(tree), version);
+        self.standing.place(seat, tree);
         Ok(tree)
     }
 
@@ -230,14 +188,14 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
         tree: &Tree,
         orders: Orders<'_>,
     ) -> Result<()> {
-        let (at, pair) = (&mut self.at, (&self.key[..], &self.value[..]));
-        match self.gap {
+        let (at, pair) = (&mut self.at, self.standing.pair());
+        match self.standing.gap {
             Gap::Start => at.first(source, tree),
             Gap::End | Gap::Lost => at.end(source, tree),
             Gap::BeforeKey => at.seek_key(source, tree, orders, pair.0, false),
             Gap::AfterKey => at.seek_key(source, tree, orders, pair.0, true),
-            Gap::Before => at.seek(source, tree, orders, pair, false),
-            Gap::After => at.seek(source, tree, orders, pair, true),
+            Gap::BeforePair => at.seek(source, tree, orders, pair, false),
+            Gap::AfterPair => at.seek(source, tree, orders, pair, true),
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::store::pages::Pages;
 use crate::table::codec::{Bytes, KeyCodec, Scratch};
 use crate::table::multi::Multi;
 use crate::table::pairs::Values;
-use crate::table::plain::{check_key, encode_bound};
-use crate::table::txn::Txn;
+use crate::table::plain::check_key;
+use crate::table::txn::{Txn, in_range};
 use crate::tree::finger::Finger;
 use crate::tree::multi::{self, NewPair, PairMode};
 use crate::tree::values::Orders;
@@ -245,11 +245,11 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         txn: &mut WriteTxn,
         range: impl RangeBounds<Q>,
     ) -> Result<u64> {
-        let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
-        let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
-        let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
-        txn.change(self.number_in(txn)?, true, |pages, tree, order| {
-            write::delete_range(pages, tree, order, from, to)
+        let number = self.number_in(txn)?;
+        in_range::<K, Q, _>(range, |from, to| {
+            txn.change(number, true, |pages, tree, order| {
+                write::delete_range(pages, tree, order, from, to)
+            })
         })
     }
 
@@ -337,12 +337,6 @@ impl<K, V> Multi<K, V> {
     /// # Errors
     /// [`Error::Invalid`] if there are no more numbers: nothing has changed then.
     pub fn take_sequence(self, txn: &mut WriteTxn, count: u64) -> Result<u64> {
-        let number = self.number_in(txn)?;
-        txn.change_unordered(number, true, |_, tree| {
-            let first = tree.sequence;
-            let next = first.checked_add(count);
-            tree.sequence = next.ok_or(Error::Invalid("the sequence has no more numbers"))?;
-            Ok(first)
-        })
+        txn.take_sequence(self.id, count)
     }
 }

@@ -1,7 +1,7 @@
 //! Tables of one value a key: everything but iterating.
 
 use std::borrow::Borrow;
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 
 use crate::alloc::copied;
 use crate::error::{Error, Result};
@@ -9,7 +9,7 @@ use crate::page::{AnyOrder, Tree};
 use crate::store::pages::Pages;
 use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
-use crate::table::txn::{Sealed, Txn};
+use crate::table::txn::{Sealed, Txn, in_range};
 use crate::tree::build::Builder;
 use crate::tree::write::{self, NewValue, Put, PutMode, Whose};
 use crate::txn::write::WriteTxn;
@@ -83,10 +83,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         txn: &impl Txn,
         range: impl RangeBounds<Q>,
     ) -> Result<u64> {
-        let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
-        let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
-        let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
-        txn.seat().0.estimate(self.id, from, to)
+        txn.seat().0.estimate::<K, Q>(self.id, range)
     }
 
     /// Stores `value` under `key`; whether the key is new. An identical value costs no write.
@@ -336,19 +333,17 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         txn: &mut WriteTxn,
         range: impl RangeBounds<Q>,
     ) -> Result<u64> {
-        let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
-        let from = encode_bound::<K, Q>(range.start_bound(), &mut from_room);
-        let to = encode_bound::<K, Q>(range.end_bound(), &mut to_room);
-        let is_main = self.is_main();
-        txn.change(self.number_in(txn)?, true, |pages, tree, order| {
-            refuse_catalog(is_main, pages, tree)?;
-            write::delete_range(pages, tree, order, from, to)
+        let (number, is_main) = (self.number_in(txn)?, self.is_main());
+        in_range::<K, Q, _>(range, |from, to| {
+            txn.change(number, true, |pages, tree, order| {
+                refuse_catalog(is_main, pages, tree)?;
+                write::delete_range(pages, tree, order, from, to)
+            })
         })
     }
 
     /// Deletes everything in the table; the table stays. Reads its branches, and its leaves only
-    /// where
-    /// it has large values.
+    /// where it has large values.
     ///
     /// For the main table this is [`Error::TableKind`] while there are named tables.
     ///
@@ -472,13 +467,7 @@ impl<K, V> Table<K, V> {
     /// # Errors
     /// [`Error::Invalid`] if there are no more numbers: nothing has changed then.
     pub fn take_sequence(self, txn: &mut WriteTxn, count: u64) -> Result<u64> {
-        let number = self.number_in(txn)?;
-        txn.change_unordered(number, true, |_, tree| {
-            let first = tree.sequence;
-            let next = first.checked_add(count);
-            tree.sequence = next.ok_or(Error::Invalid("the sequence has no more numbers"))?;
-            Ok(first)
-        })
+        txn.take_sequence(self.id, count)
     }
 }
 
@@ -496,14 +485,6 @@ fn refuse_catalog(is_main: bool, pages: &Pages, tree: &Tree) -> Result<()> {
         return Err(Error::TableKind);
     }
     Ok(())
-}
-
-/// A bound as bytes.
-pub(crate) fn encode_bound<'a, K: Codec, Q: Borrow<K::In> + 'a>(
-    bound: Bound<&'a Q>,
-    scratch: &'a mut Scratch,
-) -> Bound<&'a [u8]> {
-    bound.map(|key| K::encode(key.borrow(), scratch))
 }
 
 /// Any order will do where no key is compared.

@@ -1,10 +1,12 @@
 //! What reading needs of a transaction, whichever it is.
 
-use std::ops::Bound;
+use std::borrow::Borrow;
+use std::ops::{Bound, RangeBounds};
 
+use crate::alloc::copied;
 use crate::error::{Error, Result};
 use crate::page::{AnyOrder, BytesOrder, Cell, OrderKind, PayloadKind, Tree};
-use crate::table::codec::KeyCodec;
+use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::{Table, TableDef};
 use crate::tree::many::{self, BATCH};
 use crate::tree::{estimate, read};
@@ -115,14 +117,35 @@ impl<'t> SeatKind<'t> {
         }
     }
 
-    /// About how many entries of the table lie between two keys.
-    pub(crate) fn estimate(self, id: TableId, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<u64> {
+    /// About how many entries of the table lie in a range of keys.
+    pub(crate) fn estimate<K: Codec, Q: Borrow<K::In>>(
+        self,
+        id: TableId,
+        range: impl RangeBounds<Q>,
+    ) -> Result<u64> {
         let tree = self.tree(id)?;
         let order = self.order(id, &tree)?;
-        match self {
+        in_range::<K, Q, _>(range, |from, to| match self {
             SeatKind::Read(txn) => estimate::count(&txn.snapshot, &tree, order, from, to),
             SeatKind::Write(txn) => estimate::count(txn.pages(), &tree, order, from, to),
+        })
+    }
+
+    /// Hands on the range of all keys that begin with the bytes of `prefix`. Unless keys are
+    /// ordered as byte strings, they do not lie together.
+    pub(super) fn in_prefix<K: Codec, R>(
+        self,
+        id: TableId,
+        prefix: &K::In,
+        act: impl FnOnce(Bound<&[u8]>, Bound<&[u8]>) -> Result<R>,
+    ) -> Result<R> {
+        if self.tree(id)?.order != OrderKind::Bytes {
+            return Err(Error::TableKind);
         }
+        let mut scratch = Scratch::default();
+        let from = K::encode(prefix, &mut scratch);
+        let end = after_prefix(from)?;
+        act(Bound::Included(from), end.as_deref().map_or(Bound::Unbounded, Bound::Excluded))
     }
 
     /// The value of a key.
@@ -250,6 +273,35 @@ impl WriteTxn {
     pub fn table_names(&self) -> Result<Vec<Vec<u8>>> {
         catalog::names(self.pages(), &self.main)
     }
+
+    /// Adds to the sequence of a table; what it was before.
+    pub(crate) fn take_sequence(&mut self, id: TableId, count: u64) -> Result<u64> {
+        self.change_unordered(self.core.names.number(id)?, true, |_, tree| {
+            let first = tree.sequence;
+            let next = first.checked_add(count);
+            tree.sequence = next.ok_or(Error::Invalid("the sequence has no more numbers"))?;
+            Ok(first)
+        })
+    }
+}
+
+/// Hands on the bounds of a range as bytes.
+pub(super) fn in_range<K: Codec, Q: Borrow<K::In>, R>(
+    range: impl RangeBounds<Q>,
+    act: impl FnOnce(Bound<&[u8]>, Bound<&[u8]>) -> Result<R>,
+) -> Result<R> {
+    let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
+    let from = range.start_bound().map(|key| K::encode(key.borrow(), &mut from_room));
+    let to = range.end_bound().map(|key| K::encode(key.borrow(), &mut to_room));
+    act(from, to)
+}
+
+/// The first byte string above everything that begins with `prefix`; `None` if there is none.
+fn after_prefix(prefix: &[u8]) -> Result<Option<Vec<u8>>> {
+    let Some(keep) = prefix.iter().rposition(|&byte| byte != 0xFF) else { return Ok(None) };
+    let mut end = copied(&prefix[..=keep])?;
+    end[keep] += 1;
+    Ok(Some(end))
 }
 
 fn intern<K: KeyCodec, V>(core: &crate::txn::Core, def: &TableDef<K, V>) -> Result<u32> {

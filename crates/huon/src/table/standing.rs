@@ -1,0 +1,78 @@
+//! Where a detached cursor stands, and whether its path still leads there.
+
+use crate::alloc::TryGrow;
+use crate::error::{Error, Result};
+use crate::page::Tree;
+use crate::table::txn::SeatKind;
+use crate::tree::values::Pair;
+use crate::txn::names::TableId;
+
+/// Where a cursor stands: always between two records, or two pairs of a multimap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Gap {
+    Start,
+    End,
+    /// Before the first record of the key, or where it would be.
+    BeforeKey,
+    /// Behind the last record of the key, or where it would be.
+    AfterKey,
+    /// Before the pair, whether it is there or not.
+    BeforePair,
+    AfterPair,
+    /// There was no memory to remember the key.
+    Lost,
+}
+
+/// A gap, remembered by key or by pair, so that it outlives what happens to the pages beside it.
+#[derive(Clone)]
+pub(super) struct Standing {
+    pub(super) id: TableId,
+    pub(super) gap: Gap,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    /// The tree in which the cursor's path leads to the gap, and which version of the table that
+    /// is; `None` before the gap was looked for.
+    placed: Option<(Tree, (u64, u64))>,
+}
+
+impl Standing {
+    /// Before everything.
+    pub(super) fn new(id: TableId) -> Standing {
+        Standing { id, gap: Gap::Start, key: Vec::new(), value: Vec::new(), placed: None }
+    }
+
+    /// The key and the value that the gap is remembered by.
+    pub(super) fn pair(&self) -> Pair<'_> {
+        (&self.key, &self.value)
+    }
+
+    /// Moves to another gap beside the same pair, which must be looked for.
+    pub(super) fn turn(&mut self, gap: Gap) {
+        (self.gap, self.placed) = (gap, None);
+    }
+
+    /// Moves to a gap that must be looked for.
+    pub(super) fn aim(&mut self, pair: Pair<'_>, gap: Gap) {
+        self.stand(pair, gap);
+        self.placed = None;
+    }
+
+    /// Moves to the gap that the path has just been led to.
+    pub(super) fn stand(&mut self, (key, value): Pair<'_>, gap: Gap) {
+        let kept = self.key.try_set(key).and_then(|()| self.value.try_set(value));
+        self.gap = if kept.is_ok() { gap } else { Gap::Lost };
+    }
+
+    /// The tree, if the path still leads to the gap in it.
+    pub(super) fn placed(&self, seat: SeatKind<'_>) -> Result<Option<Tree>> {
+        if self.gap == Gap::Lost {
+            return Err(Error::OutOfMemory);
+        }
+        Ok(self.placed.filter(|placed| placed.1 == seat.version()).map(|placed| placed.0))
+    }
+
+    /// The path leads to the gap from now on, until the table changes.
+    pub(super) fn place(&mut self, seat: SeatKind<'_>, tree: Tree) {
+        self.placed = Some((tree, seat.version()));
+    }
+}
