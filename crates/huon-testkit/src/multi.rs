@@ -349,7 +349,8 @@ fn batches<T: Txn>(txn: &T, multi: RawMulti, pairs: &Pairs, op: &Op) -> Result<u
             return Err(Stop::Fail(format!("before batches of {}", model::short(key))));
         }
     }
-    let batches: Vec<&[u8]> = found.batches().collect::<huon::Result<_>>()?;
+    let most = pairs.count_of(key) + 1;
+    let batches: Vec<&[u8]> = found.batches().take(most).collect::<huon::Result<_>>()?;
     let bytes = multi.value_bytes(txn)?.map(|bytes| bytes as usize);
     if bytes != pairs.value_bytes() {
         return Err(Stop::Fail(format!("values have {bytes:?}, not {:?}", pairs.value_bytes())));

@@ -207,7 +207,8 @@ impl History {
         self.settled(false)
     }
 
-    /// A change found the file full: back to the newest savepoint of this level, if there is one.
+    /// A change found the file full: back to the newest savepoint of this level, if there is one,
+    /// and at times there is more room from there on.
     pub(crate) fn fall_back(&mut self, stop: Stop, txn: &mut WriteTxn) -> Step {
         let Stop::Full(full) = stop else { return Err(stop) };
         self.check_full(&full)?;
@@ -219,6 +220,10 @@ impl History {
                 txn.roll_back_to([*name])?;
                 self.work = model.clone();
                 self.counts.add("full, rolled back", 1);
+                if !self.pc.is_multiple_of(3) {
+                    self.limit_in(txn, Limit::Room)?;
+                    self.counts.add("full, room made", 1);
+                }
                 Ok(())
             }
             None => Err(Stop::Full(full)),

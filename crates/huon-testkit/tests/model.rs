@@ -20,7 +20,7 @@ fn config(seed: u64) -> Config {
 }
 
 /// A run in which one of these never happens has tested less than it says.
-const MUST_HAPPEN: [&str; 127] = [
+const MUST_HAPPEN: [&str; 128] = [
     "begin",
     "begin second",
     "commit durable",
@@ -135,6 +135,7 @@ const MUST_HAPPEN: [&str; 127] = [
     "limit refused",
     "limit refused, in use",
     "full, rolled back",
+    "full, room made",
     "full, nested abort",
     "full, abort",
     "full, commit",
@@ -180,7 +181,7 @@ fn histories() {
     let start = Instant::now();
     let mut counts = Counts::default();
     let first: u64 = std::env::var("HUON_FIRST_SEED").map_or(1, |s| s.parse().unwrap());
-    let all = scale::share(11_000);
+    let all = if scale::is_full() { 11_000 } else { 1100 };
     let last: u64 = std::env::var("HUON_LAST_SEED").map_or(all, |s| s.parse().unwrap());
     for n in first..=last {
         // The page size follows from the last bits.
@@ -191,17 +192,40 @@ fn histories() {
         println!("{what:20} {count:9}");
     }
     println!("{:?}", start.elapsed());
-    if !scale::has_minimums() {
+    // What was found at checks is no operation, nor what it says of one that it was counted as.
+    let seen = [
+        "pages",
+        "chunks",
+        "deep",
+        "split",
+        "merge",
+        "root",
+        "grow",
+        "shrink",
+        "spill",
+        "audit",
+        "trees",
+        "back in",
+        "refusal",
+        "several",
+        "three",
+        "in part",
+        "in nested",
+        "exchanged",
+        "full,",
+        "breaks",
+        "by reader",
+        "reopen ",
+    ];
+    let done = counts.0.iter().filter(|(what, _)| !seen.iter().any(|word| what.contains(word)));
+    let done = done.map(|(_, count)| count).sum();
+    println!("{done} operations");
+    figures::add("model", done);
+    figures::add("audit", counts.of("audit"));
+    if last < all {
+        // A part of the seeds need not meet with everything.
         return;
     }
     let never: Vec<&str> = MUST_HAPPEN.into_iter().filter(|what| counts.of(what) == 0).collect();
     assert!(never.is_empty(), "these never happened: {never:?}");
-    // What was found at checks is no operation.
-    let seen = [
-        "pages", "chunks", "deep", "split", "merge", "root", "grow", "shrink", "spill", "audit",
-        "trees", "back in",
-    ];
-    let done = counts.0.iter().filter(|(what, _)| !seen.iter().any(|word| what.contains(word)));
-    figures::add("model", done.map(|(_, count)| count).sum());
-    figures::add("audit", counts.of("audit"));
 }
