@@ -60,6 +60,10 @@ impl History {
             Op::Drop { table } => self.drop_table(txn, *table),
             Op::Rename { table } => self.rename(txn, *table),
             Op::Build { .. } => self.build(txn, op),
+            Op::IfValue { .. } => self.if_value(txn, op),
+            Op::Sequence { .. } | Op::Markers { .. } | Op::Limit { .. } => {
+                self.change_notes(op, txn)
+            }
             _ => self.change_pairs(op, txn),
         }
     }
@@ -182,6 +186,39 @@ impl History {
             Some(records) => Got::Flag(records.delete(&id.order().sort_key(key))),
         };
         self.expect("delete", id, found, expected)
+    }
+
+    /// A change of a record whose value is known, or is not.
+    fn if_value(&mut self, txn: &mut WriteTxn, op: &Op) -> Step {
+        let Op::IfValue { table: id, key, right, new } = op else { return Ok(()) };
+        let Some(table) = self.plain(txn, *id, key.len() % 9 == 3)? else { return Ok(()) };
+        let sort_key = id.order().sort_key(key);
+        let had = self.work.table(*id).and_then(|records| records.get(&sort_key));
+        let old = match had {
+            Some(value) if *right => value.to_vec(),
+            _ => b"another one".to_vec(),
+        };
+        let there = had.is_some_and(|value| **value == *old);
+        let new = new.map(Value::make);
+        let found = Got::of(
+            match &new {
+                Some(new) => table.update_if(txn, key, &old, new),
+                None => table.delete_if(txn, key, &old),
+            },
+            Got::Flag,
+        )?;
+        let expected = match self.work.table_mut(*id) {
+            None => Got::Refused(MISSING),
+            Some(records) => {
+                match &new {
+                    Some(new) if there => records.put(sort_key, key, new),
+                    None if there => assert!(records.delete(&sort_key)),
+                    _ => {}
+                }
+                Got::Flag(there)
+            }
+        };
+        self.expect(if new.is_some() { "update if" } else { "delete if" }, *id, found, expected)
     }
 
     fn delete_range(&mut self, txn: &mut WriteTxn, op: &Op) -> Step {

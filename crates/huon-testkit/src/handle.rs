@@ -95,6 +95,20 @@ impl Handle {
         }
     }
 
+    pub(crate) fn sequence(self, txn: &WriteTxn) -> Result<u64> {
+        match self {
+            Handle::Plain(table) => table.sequence(txn),
+            Handle::Multi(multi) => multi.sequence(txn),
+        }
+    }
+
+    pub(crate) fn take_sequence(self, txn: &mut WriteTxn, count: u64) -> Result<u64> {
+        match self {
+            Handle::Plain(table) => table.take_sequence(txn, count),
+            Handle::Multi(multi) => multi.take_sequence(txn, count),
+        }
+    }
+
     pub(crate) fn rename(self, txn: &mut WriteTxn, name: &[u8]) -> Result<()> {
         match self {
             Handle::Plain(table) => table.rename(txn, name),

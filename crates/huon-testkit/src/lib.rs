@@ -2,6 +2,7 @@
 
 pub mod audit;
 mod changes;
+mod clients;
 pub mod crash;
 pub mod faults;
 pub mod figures;
@@ -10,12 +11,16 @@ mod handle;
 pub mod history;
 pub mod hostile;
 mod looks;
+mod maker;
 pub mod model;
 mod multi;
+mod notes;
 pub mod pairs;
 pub mod program;
 pub mod random;
+mod readers;
 pub mod scale;
+mod scans;
 pub mod shrink;
 pub mod torture;
 pub mod trail;

@@ -2,49 +2,12 @@
 
 use std::ops::Bound;
 
-use huon::{Bytes, Error, MultiDef, RawMulti, RawTable, Scan, TableDef, Txn};
+use huon::{Bytes, Error, MultiDef, RawMulti, RawTable, TableDef, Txn};
 
 use crate::history::{History, Step, Stop, fail};
 use crate::model::{self, KeyOrder, Model, Record, Records, TableId};
-use crate::program::{Goal, Op};
-
-/// Where a scan stands, in sort keys: always between two records.
-#[derive(Clone, Debug)]
-enum Gap {
-    Start,
-    End,
-    Before(Vec<u8>),
-    After(Vec<u8>),
-}
-
-/// A detached scan and where it should stand.
-pub(crate) struct ScanState {
-    pub(crate) client: usize,
-    id: TableId,
-    scan: Scan<Bytes, Bytes>,
-    gap: Gap,
-}
-
-impl Gap {
-    /// The next record in a direction, and the gap beyond it.
-    fn step<'r>(&self, records: &'r Records, back: bool) -> (Option<&'r Record>, Gap) {
-        use Bound::{Excluded, Included, Unbounded};
-        let mut range = match (self, back) {
-            (Gap::Start, false) | (Gap::End, true) => records.between(Unbounded, Unbounded),
-            (Gap::Start, true) => return (None, Gap::Start),
-            (Gap::End, false) => return (None, Gap::End),
-            (Gap::Before(key), false) => records.between(Included(key.clone()), Unbounded),
-            (Gap::Before(key), true) => records.between(Unbounded, Excluded(key.clone())),
-            (Gap::After(key), false) => records.between(Excluded(key.clone()), Unbounded),
-            (Gap::After(key), true) => records.between(Unbounded, Included(key.clone())),
-        };
-        match if back { range.next_back() } else { range.next() } {
-            Some((key, record)) if back => (Some(record), Gap::Before(key.clone())),
-            Some((key, record)) => (Some(record), Gap::After(key.clone())),
-            None => (None, self.clone()),
-        }
-    }
-}
+use crate::multi;
+use crate::program::Op;
 
 impl History {
     /// Performs an operation that looks; others are passed over.
@@ -60,6 +23,7 @@ impl History {
                 if table.contains(txn, key)? != expected.is_some() {
                     return Err(Stop::Fail(format!("contains {id:?} {}", model::short(key))));
                 }
+                beside(txn, *id, table, records, key)?;
                 self.counts.add("get", 1);
             }
             Op::Range { table: id, from, to, ends } if id.values().is_none() => {
@@ -79,7 +43,9 @@ impl History {
                 self.counts.add("leaves", 1);
                 self.counts.add("several leaves", u64::from(given > 2));
             }
-            Op::Prefix { table: id, key, back } => self.prefix(txn, model, *id, key, *back)?,
+            Op::Prefix { table: id, key, back } if id.values().is_none() => {
+                self.prefix(txn, model, *id, key, *back)?;
+            }
             Op::Whole { table: id } if id.values().is_none() => {
                 let Some((table, records)) = open(txn, *id, model)? else { return Ok(()) };
                 let hidden = if id.is_main() { model.named().count() } else { 0 };
@@ -88,30 +54,9 @@ impl History {
                 whole(txn, *id, table, records)?;
                 self.counts.add("whole table", 1);
             }
-            Op::ScanOpen { scan, table: id } => {
-                if let Some((table, _)) = open(txn, *id, model)? {
-                    let state = ScanState {
-                        client: self.client,
-                        id: *id,
-                        scan: table.scan(),
-                        gap: Gap::Start,
-                    };
-                    self.scans[usize::from(*scan)] = Some(state);
-                    self.counts.add("scan open", 1);
-                }
-            }
-            Op::ScanMove { scan, goal } => self.scan_move(usize::from(*scan), goal),
-            Op::ScanStep { scan, back, steps, reader } => {
-                let index = usize::from(*scan);
-                let mine = self.scans[index].as_ref().is_some_and(|s| s.client == self.client);
-                if *reader {
-                    let walked = self.with_reader(index, |history, txn, model| {
-                        history.scan_step(index, txn, model, *back, *steps)
-                    })?;
-                    self.counts.add("scan by reader", u64::from(walked));
-                } else if mine {
-                    self.scan_step(index, txn, model, *back, *steps)?;
-                }
+            Op::Estimate { table: id, from, to } => self.estimate(txn, model, *id, (from, to))?,
+            Op::ScanOpen { .. } | Op::ScanMove { .. } | Op::ScanStep { .. } => {
+                self.scan(op, txn, model)?;
             }
             _ => self.look_at_pairs(op, txn, model)?,
         }
@@ -148,66 +93,39 @@ impl History {
         Ok(())
     }
 
-    fn scan_move(&mut self, scan: usize, goal: &Goal) {
-        let Some(state) = &mut self.scans[scan] else { return };
-        let order = state.id.order();
-        match goal {
-            Goal::Start => {
-                state.scan.to_start();
-                state.gap = Gap::Start;
-            }
-            Goal::End => {
-                state.scan.to_end();
-                state.gap = Gap::End;
-            }
-            Goal::Before(key) => {
-                state.scan.seek(key);
-                state.gap = Gap::Before(order.sort_key(key));
-            }
-            Goal::After(key) => {
-                state.scan.seek_after(key);
-                state.gap = Gap::After(order.sort_key(key));
-            }
-        }
-        self.counts.add("scan move", 1);
-    }
-
-    fn scan_step<T: Txn>(
+    /// An estimate promises no more than its limits: nothing outside of what there is, nothing of
+    /// what is empty.
+    fn estimate<T: Openable>(
         &mut self,
-        scan: usize,
         txn: &T,
         model: &Model,
-        back: bool,
-        steps: u8,
+        id: TableId,
+        (from, to): (&Bound<Vec<u8>>, &Bound<Vec<u8>>),
     ) -> Step {
-        let Some(state) = &mut self.scans[scan] else { return Ok(()) };
-        for _ in 0..steps {
-            let found = if back { state.scan.prev(txn) } else { state.scan.next(txn) };
-            let Some(records) = model.table(state.id) else {
-                return match found {
-                    Err(Error::TableMissing) => Ok(()),
-                    Err(Error::TableKind) if model.hides(state.id) => Ok(()),
-                    Err(error) => Err(fail(error)),
-                    Ok(_) => Err(Stop::Fail("a scan found something in no table".into())),
-                };
-            };
-            let (expected, gap) = state.gap.step(records, back);
-            let what = if back { "scan back" } else { "scan" };
-            let what = format!("{what} {scan} of {:?} from {:?}", state.id, short_gap(&state.gap));
-            model::same(found?, expected, &what)?;
-            state.gap = gap;
+        let (sorted_from, sorted_to) =
+            [from, to].map(|bound| bound.clone().map(|key| id.order().sort_key(&key))).into();
+        let range = (from.clone(), to.clone());
+        let hidden = if id.is_main() { model.named().count() } else { 0 };
+        let about = match id.values() {
+            None => match open(txn, id, model)? {
+                Some((table, _)) => table.estimate(txn, range)?,
+                None => return Ok(()),
+            },
+            Some(_) => match multi::open(txn, id, model)? {
+                Some((multi, _)) => multi.estimate(txn, range)?,
+                None => return Ok(()),
+            },
+        };
+        let most = match model::is_reversed(&sorted_from, &sorted_to) {
+            true => 0,
+            false => (model.count_in(id) + hidden) as u64,
+        };
+        let is_all = matches!((from, to), (Bound::Unbounded, Bound::Unbounded));
+        if about > most || is_all && (about == 0) != (most == 0) {
+            return Err(Stop::Fail(format!("estimate of {id:?} is {about} of {most}")));
         }
-        self.counts.add(if back { "scan back" } else { "scan forward" }, u64::from(steps));
+        self.counts.add("estimate", 1);
         Ok(())
-    }
-}
-
-fn short_gap(gap: &Gap) -> String {
-    match gap {
-        Gap::Start => "start".into(),
-        Gap::End => "end".into(),
-        Gap::Before(key) => format!("before {}", model::short(key)),
-        Gap::After(key) => format!("after {}", model::short(key)),
     }
 }
 
@@ -238,7 +156,7 @@ impl Openable for huon::WriteTxn {
 }
 
 /// A table and its model, if it exists.
-fn open<'m, T: Openable>(
+pub(crate) fn open<'m, T: Openable>(
     txn: &T,
     id: TableId,
     model: &'m Model,
@@ -250,6 +168,16 @@ fn open<'m, T: Openable>(
         (Err(error), _) => Err(fail(error)),
         (Ok(table), _) => Err(Stop::Fail(format!("{id:?} exists: {}", table.is_some()))),
     }
+}
+
+/// The records at a key, or next to it.
+fn beside<T: Txn>(txn: &T, id: TableId, table: RawTable, records: &Records, key: &[u8]) -> Step {
+    let at = || Bound::Included(id.order().sort_key(key));
+    let above = records.between(at(), Bound::Unbounded).next().map(|(_, record)| record);
+    let below = records.between(Bound::Unbounded, at()).next_back().map(|(_, record)| record);
+    model::same(table.at_or_above(txn, key)?, above, "at or above")?;
+    model::same(table.at_or_below(txn, key)?, below, "at or below")?;
+    Ok(())
 }
 
 /// Takes a range from both ends, as the bits of `ends` say.
@@ -375,11 +303,17 @@ fn whole<T: Txn>(txn: &T, id: TableId, table: RawTable, records: &Records) -> St
 fn ends_of<T: Txn>(txn: &T, table: RawTable, records: &Records) -> Step {
     model::same(table.first(txn)?, records.iter().next(), "first")?;
     model::same(table.last(txn)?, records.iter().next_back(), "last")?;
-    let mut cursor = table.cursor(txn)?;
-    for record in records.iter().take(5) {
+    let (mut cursor, mut other) = (table.cursor(txn)?, table.cursor(txn)?);
+    other.to_end();
+    for (record, last) in records.iter().zip(records.iter().rev()).take(5) {
         model::same(cursor.peek_next()?, Some(record), "cursor")?;
+        model::same(other.prev()?, Some(last), "another cursor")?;
         model::same(cursor.next()?, Some(record), "cursor")?;
         model::same(cursor.peek_prev()?, Some(record), "cursor")?;
+        let mut copy = other.clone();
+        copy.seek(&record.0);
+        model::same(copy.next()?, Some(record), "a copy of a cursor")?;
+        model::same(other.peek_next()?, Some(last), "another cursor")?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
-use huon::{Bytes, MultiDef, Order, RawTable, ReadTxn, TableDef, Txn};
+use huon::{Bytes, Geometry, Markers, MultiDef, Order, RawTable, ReadTxn, TableDef, Txn};
 
 use crate::pairs::{self, Pairs};
 
@@ -266,11 +266,22 @@ enum Content {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
     tables: BTreeMap<TableId, Content>,
+    /// Of tables whose sequence is not 0.
+    sequences: BTreeMap<TableId, u64>,
+    /// The application's markers.
+    pub markers: Markers,
+    /// The limits of the file's length, where a test minds them. No snapshot shows them.
+    pub geometry: Option<Geometry>,
 }
 
 impl Default for Model {
     fn default() -> Model {
-        Model { tables: BTreeMap::from([(TableId::MAIN, Content::Plain(Arc::default()))]) }
+        Model {
+            tables: BTreeMap::from([(TableId::MAIN, Content::Plain(Arc::default()))]),
+            sequences: BTreeMap::new(),
+            markers: Markers::default(),
+            geometry: None,
+        }
     }
 }
 
@@ -362,6 +373,7 @@ impl Model {
 
     /// Removes a table; whether it existed.
     pub fn drop_table(&mut self, id: TableId) -> bool {
+        self.sequences.remove(&id);
         self.tables.remove(&id).is_some()
     }
 
@@ -370,6 +382,20 @@ impl Model {
         if let Some(content) = self.tables.remove(&id) {
             self.tables.insert(to, content);
         }
+        if let Some(sequence) = self.sequences.remove(&id) {
+            self.sequences.insert(to, sequence);
+        }
+    }
+
+    /// The sequence of a table.
+    pub fn sequence(&self, id: TableId) -> u64 {
+        self.sequences.get(&Model::id(id)).copied().unwrap_or(0)
+    }
+
+    /// Sets the sequence of a table.
+    pub fn set_sequence(&mut self, id: TableId, sequence: u64) {
+        self.sequences.insert(Model::id(id), sequence);
+        self.sequences.retain(|_, sequence| *sequence != 0);
     }
 
     /// Named tables that exist.
@@ -424,6 +450,10 @@ impl Model {
         if found != names {
             return Err(format!("tables are {found:?}, expected {names:?}").into());
         }
+        if txn.markers() != self.markers {
+            let found = txn.markers();
+            return Err(format!("markers are {found:?}, expected {:?}", self.markers).into());
+        }
         for id in TableId::all() {
             let compared = match id.values() {
                 None => self.compare_table(txn, id, names.len()),
@@ -444,7 +474,10 @@ impl Model {
         let opened = self.opened(id, txn.open(&id.def()))?;
         let hidden = if id.is_main() { names } else { 0 };
         match (opened, self.table(id)) {
-            (Some(table), Some(records)) => compare_records(txn, table, records, hidden),
+            (Some(table), Some(records)) => {
+                self.compare_sequence(id, table.sequence(txn)?)?;
+                compare_records(txn, table, records, hidden)
+            }
             _ => Ok(()),
         }
     }
@@ -452,8 +485,19 @@ impl Model {
     fn compare_multi(&self, txn: &ReadTxn, id: TableId) -> Result<(), Mismatch> {
         let opened = self.opened(id, txn.open_multi(&id.multi_def()))?;
         match (opened, self.multi(id)) {
-            (Some(multi), Some(pairs)) => pairs::compare(txn, multi, pairs),
+            (Some(multi), Some(pairs)) => {
+                self.compare_sequence(id, multi.sequence(txn)?)?;
+                pairs::compare(txn, multi, pairs)
+            }
             _ => Ok(()),
+        }
+    }
+
+    fn compare_sequence(&self, id: TableId, found: u64) -> Result<(), Mismatch> {
+        let expected = self.sequence(id);
+        match found == expected {
+            true => Ok(()),
+            false => Err(format!("the sequence is {found}, expected {expected}").into()),
         }
     }
 

@@ -2,13 +2,13 @@
 
 use std::ops::Bound;
 
-use huon::{RawMulti, Txn, WriteTxn};
+use huon::{Error, RawMulti, Txn, WriteTxn};
 
 use crate::changes::{Got, MISSING};
 use crate::handle::Handle;
 use crate::history::{History, Step, Stop, fail};
 use crate::looks::Openable;
-use crate::model::{self, Model, Record, TableId};
+use crate::model::{self, KeyOrder, Model, Record, TableId};
 use crate::pairs::{self, Pairs};
 use crate::program::{self, Op, PairHow};
 use crate::random::digest;
@@ -34,6 +34,10 @@ impl History {
                 };
                 self.expect("remove all", *id, found, expected)
             }
+            Op::InsertMany { table, key, values } => self.insert_many(txn, *table, key, values),
+            Op::Exchange { table, key, old, new } => {
+                self.exchange(txn, *table, key, old.as_deref(), new)
+            }
             _ => Ok(()),
         }
     }
@@ -56,6 +60,67 @@ impl History {
             && bytes(&self.work) + 2 * (1 + left) <= TREE_BYTES / 2;
         self.counts.add("values back in a cell", u64::from(is_back));
         Ok(())
+    }
+
+    /// Those before one that is refused are added.
+    fn insert_many(
+        &mut self,
+        txn: &mut WriteTxn,
+        id: TableId,
+        key: &[u8],
+        values: &[Vec<u8>],
+    ) -> Step {
+        let alias = digest(key).is_multiple_of(9);
+        let Some(multi) = self.multi_handle(txn, id, alias)? else { return Ok(()) };
+        let found = Got::of(multi.insert_many(txn, key, values.iter().map(|v| &v[..])), Got::Count);
+        let max = self.value_bytes_max();
+        let mut expected = Got::Count(0);
+        for value in values {
+            let added = match self.work.multi_mut(id) {
+                None => Got::Refused(MISSING),
+                Some(pairs) => expect_pair(pairs, max, PairHow::Insert, id, key, value),
+            };
+            match (&mut expected, added) {
+                (Got::Count(count), Got::Flag(new)) => *count += u64::from(new),
+                (_, refused) => {
+                    self.counts.add("insert many in part", 1);
+                    expected = refused;
+                    break;
+                }
+            }
+        }
+        self.expect("insert many", id, found?, expected)
+    }
+
+    /// One value in the place of another, or of the only one.
+    fn exchange(
+        &mut self,
+        txn: &mut WriteTxn,
+        id: TableId,
+        key: &[u8],
+        old: Option<&[u8]>,
+        new: &[u8],
+    ) -> Step {
+        let Some(multi) = self.multi_handle(txn, id, digest(new).is_multiple_of(9))? else {
+            return Ok(());
+        };
+        let (what, found) = match old {
+            Some(old) => ("replace pair", Got::of(multi.replace(txn, key, old, new), Got::Flag)),
+            None => ("replace only", Got::of(multi.replace_only(txn, key, new), Got::Old)),
+        };
+        let max = self.value_bytes_max();
+        let expected = match self.work.multi_mut(id) {
+            None => Got::Refused(MISSING),
+            Some(pairs) => expect_exchange(pairs, max, id, key, old, new),
+        };
+        if matches!(expected, Got::Flag(true) | Got::Old(Some(_))) {
+            self.counts.add("exchanged", 1);
+        }
+        self.expect(what, id, found?, expected)
+    }
+
+    fn value_bytes_max(&self) -> usize {
+        (self.page_bytes() - 32) / 2 - 10
     }
 
     fn multi_handle(
@@ -88,7 +153,7 @@ impl History {
             PairHow::Set => ("set", Got::of(multi.set(txn, key, value), Got::Count)),
             PairHow::Remove => ("remove", Got::of(multi.remove(txn, key, value), Got::Flag)),
         };
-        let max = (self.page_bytes() - 32) / 2 - 10;
+        let max = self.value_bytes_max();
         let expected = match self.work.multi_mut(id) {
             None => Got::Refused(MISSING),
             Some(pairs) => expect_pair(pairs, max, how, id, key, value),
@@ -121,6 +186,24 @@ impl History {
                 both_ends(found, pairs.between(from, to), *ends, "pairs")?;
                 self.counts.add("pair range", 1);
             }
+            Op::Batches { table: id, .. } => {
+                let Some((multi, pairs)) = open(txn, *id, model)? else { return Ok(()) };
+                let count = batches(txn, multi, pairs, op)?;
+                self.counts.add("batches", count);
+            }
+            Op::Prefix { table: id, key, back } => {
+                let Some((multi, pairs)) = open(txn, *id, model)? else { return Ok(()) };
+                let found = multi.prefix(txn, key);
+                if id.order() != KeyOrder::Bytes {
+                    return match found {
+                        Err(Error::TableKind) => Ok(()),
+                        _ => Err(Stop::Fail(format!("prefix of {id:?} was not refused"))),
+                    };
+                }
+                let expected = pairs.iter().filter(|pair| pair.0.starts_with(key));
+                both_ends(found?, expected, u64::from(*back), "prefix")?;
+                self.counts.add("pair prefix", 1);
+            }
             Op::Whole { table: id } => {
                 let Some((multi, pairs)) = open(txn, *id, model)? else { return Ok(()) };
                 pairs::compare(txn, multi, pairs).map_err(|mismatch| mismatch.to_string())?;
@@ -142,20 +225,14 @@ fn expect_pair(
     key: &[u8],
     value: &[u8],
 ) -> Got {
-    if id.order().key_bytes().is_some_and(|bytes| bytes != key.len()) {
-        return Got::Refused(3);
-    }
     if how == PairHow::Remove {
-        return Got::Flag(pairs.remove(key, value));
+        return match id.order().key_bytes().is_some_and(|bytes| bytes != key.len()) {
+            true => Got::Refused(3),
+            false => Got::Flag(pairs.remove(key, value)),
+        };
     }
-    if key.len() > max {
-        return Got::Refused(1);
-    }
-    if value.len() > max {
-        return Got::Refused(23);
-    }
-    if !pairs.takes(value) {
-        return Got::Refused(24);
+    if let Some(refused) = refusal(pairs, max, id, key, value) {
+        return refused;
     }
     match how {
         PairHow::InsertNew if pairs.held(key).is_some() => Got::Flag(false),
@@ -176,8 +253,51 @@ fn expect_pair(
     }
 }
 
+/// What an exchange should answer; the model follows.
+fn expect_exchange(
+    pairs: &mut Pairs,
+    max: usize,
+    id: TableId,
+    key: &[u8],
+    old: Option<&[u8]>,
+    new: &[u8],
+) -> Got {
+    let only = match (old, pairs.count_of(key)) {
+        (Some(_), _) => None,
+        // How many there are decides before anything else is looked at.
+        (None, 0) => return Got::Old(None),
+        (None, 1) => pairs.held(key).and_then(|held| held.values().next()).map(|pair| &pair.1),
+        (None, _) => return Got::Refused(25),
+    };
+    let only = only.map(|only| only.to_vec());
+    let old = only.as_deref().or(old).unwrap_or_default().to_vec();
+    if let Some(refused) = refusal(pairs, max, id, key, new) {
+        return refused;
+    }
+    let there = pairs.contains(key, &old);
+    if there {
+        pairs.remove(key, &old);
+        pairs.insert(key, new);
+    }
+    only.map_or(Got::Flag(there), |only| Got::Old(Some(only)))
+}
+
+/// Why a pair cannot be one of this multimap, if it cannot.
+fn refusal(pairs: &Pairs, max: usize, id: TableId, key: &[u8], value: &[u8]) -> Option<Got> {
+    if id.order().key_bytes().is_some_and(|bytes| bytes != key.len()) {
+        return Some(Got::Refused(3));
+    }
+    if key.len() > max {
+        return Some(Got::Refused(1));
+    }
+    if value.len() > max {
+        return Some(Got::Refused(23));
+    }
+    (!pairs.takes(value)).then_some(Got::Refused(24))
+}
+
 /// A multimap and its model, if it exists.
-fn open<'m, T: Openable>(
+pub(crate) fn open<'m, T: Openable>(
     txn: &T,
     id: TableId,
     model: &'m Model,
@@ -212,6 +332,41 @@ fn held<T: Txn>(txn: &T, multi: RawMulti, pairs: &Pairs, key: &[u8], value: &[u8
         return Err(what("count of"));
     }
     Ok(())
+}
+
+/// Takes the values of a key a page at a time, some of them one by one before; how many pages.
+fn batches<T: Txn>(txn: &T, multi: RawMulti, pairs: &Pairs, op: &Op) -> Result<u64, Stop> {
+    let Op::Batches { key, from, to, ends, .. } = op else { return Ok(0) };
+    let mut found = multi.values_range(txn, key, (from.clone(), to.clone()))?;
+    let mut expected = pairs.values_between(key, from, to);
+    for step in 0..ends % 4 {
+        let back = ends >> (8 + step) & 1 != 0;
+        let (next, wanted) = match back {
+            true => (found.next_back(), expected.next_back()),
+            false => (found.next(), expected.next()),
+        };
+        if next.transpose()? != wanted.map(|pair| &pair.1[..]) {
+            return Err(Stop::Fail(format!("before batches of {}", model::short(key))));
+        }
+    }
+    let most = pairs.count_of(key) + 1;
+    let batches: Vec<&[u8]> = found.batches().take(most).collect::<huon::Result<_>>()?;
+    let bytes = multi.value_bytes(txn)?.map(|bytes| bytes as usize);
+    if bytes != pairs.value_bytes() {
+        return Err(Stop::Fail(format!("values have {bytes:?}, not {:?}", pairs.value_bytes())));
+    }
+    let expected: Vec<&[u8]> = expected.map(|pair| &pair.1[..]).collect();
+    let same = match bytes {
+        None => batches.is_empty(),
+        Some(bytes) => {
+            let whole = |batch: &&[u8]| !batch.is_empty() && batch.len().is_multiple_of(bytes);
+            batches.iter().all(whole) && batches.concat() == expected.concat()
+        }
+    };
+    match same {
+        true => Ok(batches.len() as u64),
+        false => Err(Stop::Fail(format!("batches of {}", model::short(key)))),
+    }
 }
 
 /// Takes pairs from both ends, as the bits of `ends` say.

@@ -10,6 +10,37 @@ use crate::model::{self, KeyOrder, Mismatch, Record, Values, is_reversed};
 /// The values of a key, each with it, under their sort keys. There is at least one.
 pub type Held = BTreeMap<Vec<u8>, Record>;
 
+/// A range of sort keys.
+type Side = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// A place among the values of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Among {
+    /// Before all of them.
+    Start,
+    /// Behind all of them.
+    End,
+    /// Before a value, by its sort key.
+    Before(Vec<u8>),
+    /// Behind one.
+    After(Vec<u8>),
+}
+
+impl Among {
+    /// What lies behind the place, or before it.
+    fn side(&self, back: bool) -> Option<Side> {
+        use Bound::{Excluded, Included, Unbounded};
+        match (self, back) {
+            (Among::Start, true) | (Among::End, false) => None,
+            (Among::Start, false) | (Among::End, true) => Some((Unbounded, Unbounded)),
+            (Among::Before(value), false) => Some((Included(value.clone()), Unbounded)),
+            (Among::Before(value), true) => Some((Unbounded, Excluded(value.clone()))),
+            (Among::After(value), false) => Some((Excluded(value.clone()), Unbounded)),
+            (Among::After(value), true) => Some((Unbounded, Included(value.clone()))),
+        }
+    }
+}
+
 /// What a multimap should hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairs {
@@ -57,6 +88,40 @@ impl Pairs {
         Box::new(self.keys.range((from, to)).flat_map(|(_, held)| held.values()))
     }
 
+    /// The pair behind a place of a key, or before it, with the sort keys of both; keys that have
+    /// no values are places, too.
+    pub fn beside(
+        &self,
+        sort_key: &[u8],
+        among: &Among,
+        back: bool,
+    ) -> Option<(&Vec<u8>, &Vec<u8>, &Record)> {
+        let own = self.keys.get_key_value(sort_key).and_then(|(key, held)| {
+            let mut side = held.range(among.side(back)?);
+            let (value, pair) = if back { side.next_back() } else { side.next() }?;
+            Some((key, value, pair))
+        });
+        own.or_else(|| {
+            let at = Bound::Excluded(sort_key.to_vec());
+            let (key, held) = match back {
+                true => self.keys.range((Bound::Unbounded, at)).next_back(),
+                false => self.keys.range((at, Bound::Unbounded)).next(),
+            }?;
+            let (value, pair) = if back { held.last_key_value() } else { held.first_key_value() }?;
+            Some((key, value, pair))
+        })
+    }
+
+    /// The first pair or the last one, with the sort keys of both.
+    pub fn extreme(&self, back: bool) -> Option<(&Vec<u8>, &Vec<u8>, &Record)> {
+        let (key, held) = match back {
+            true => self.keys.last_key_value(),
+            false => self.keys.first_key_value(),
+        }?;
+        let (value, pair) = if back { held.last_key_value() } else { held.first_key_value() }?;
+        Some((key, value, pair))
+    }
+
     /// The pairs of one key, with a range of values.
     pub fn values_between(
         &self,
@@ -96,16 +161,21 @@ impl Pairs {
         self.held(key).is_some_and(|held| held.contains_key(&sort_value))
     }
 
+    /// The one length of all values, as far as it is known.
+    pub fn value_bytes(&self) -> Option<usize> {
+        match self.values.equal_bytes {
+            Some(0) => self.first_bytes,
+            equal => self.values.order.key_bytes().or(equal.map(|bytes| bytes as usize)),
+        }
+    }
+
     /// Whether a value has a length that this multimap takes.
     pub fn takes(&self, value: &[u8]) -> bool {
-        let native = self.values.order.key_bytes();
-        let equal = match self.values.equal_bytes {
-            None => None,
-            Some(0) if self.first_bytes.is_none() && value.is_empty() => return false,
-            Some(0) => self.first_bytes,
-            Some(bytes) => Some(bytes as usize),
-        };
-        native.or(equal).is_none_or(|bytes| bytes == value.len())
+        let is_first = self.values.equal_bytes == Some(0) && self.first_bytes.is_none();
+        match self.value_bytes() {
+            Some(bytes) => bytes == value.len(),
+            None => !(is_first && value.is_empty()),
+        }
     }
 
     /// Whether a pair would be above all others.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use huon_testkit::history::{self, Counts};
 use huon_testkit::program::{self, Config};
-use huon_testkit::{figures, shrink};
+use huon_testkit::{figures, scale, shrink};
 
 fn config(seed: u64) -> Config {
     let pages = [256, 512, 4096, 256, 512, 4096, 256, 65536];
@@ -20,7 +20,7 @@ fn config(seed: u64) -> Config {
 }
 
 /// A run in which one of these never happens has tested less than it says.
-const MUST_HAPPEN: [&str; 82] = [
+const MUST_HAPPEN: [&str; 128] = [
     "begin",
     "begin second",
     "commit durable",
@@ -103,6 +103,52 @@ const MUST_HAPPEN: [&str; 82] = [
     "value trees",
     "deep value trees",
     "values back in a cell",
+    "savepoint",
+    "savepoint in nested",
+    "roll back",
+    "release",
+    "no savepoint",
+    "delete if",
+    "update if",
+    "sequence",
+    "markers",
+    "estimate",
+    "insert many",
+    "insert many in part",
+    "replace pair",
+    "replace only",
+    "exchanged",
+    "batches",
+    "pair prefix",
+    "pair scan forward",
+    "pair scan back",
+    "three scans of a table",
+    "renew",
+    "park",
+    "unpark",
+    "unpark newest",
+    "ousted",
+    "slow readers",
+    "breaks asked for",
+    "limit",
+    "limit tight",
+    "limit refused",
+    "limit refused, in use",
+    "full, rolled back",
+    "full, room made",
+    "full, nested abort",
+    "full, abort",
+    "full, commit",
+    "room again",
+    "commit as opened",
+    "commit by ticket",
+    "reopen lazy",
+    "reopen without meta syncs",
+    "reopen unsynced",
+    "reopen read-only",
+    "reopen exclusive",
+    "exclusive refused",
+    "close dirty",
 ];
 
 fn run(seed: u64) -> Counts {
@@ -135,22 +181,51 @@ fn histories() {
     let start = Instant::now();
     let mut counts = Counts::default();
     let first: u64 = std::env::var("HUON_FIRST_SEED").map_or(1, |s| s.parse().unwrap());
-    let last: u64 = std::env::var("HUON_LAST_SEED").map_or(1100, |s| s.parse().unwrap());
-    for seed in first..=last {
+    let all = if scale::is_full() { 11_000 } else { 1100 };
+    let last: u64 = std::env::var("HUON_LAST_SEED").map_or(all, |s| s.parse().unwrap());
+    for n in first..=last {
+        // The page size follows from the last bits.
+        let seed = if scale::is_full() { scale::seed("histories", n) & !15 | n & 15 } else { n };
         counts.merge(&run(seed));
     }
     for (what, count) in &counts.0 {
         println!("{what:20} {count:9}");
     }
     println!("{:?}", start.elapsed());
-    let never: Vec<&str> = MUST_HAPPEN.into_iter().filter(|what| counts.of(what) == 0).collect();
-    assert!(never.is_empty(), "these never happened: {never:?}");
-    // What was found at checks is no operation.
+    // What was found at checks is no operation, nor what it says of one that it was counted as.
     let seen = [
-        "pages", "chunks", "deep", "split", "merge", "root", "grow", "shrink", "spill", "audit",
-        "trees", "back in",
+        "pages",
+        "chunks",
+        "deep",
+        "split",
+        "merge",
+        "root",
+        "grow",
+        "shrink",
+        "spill",
+        "audit",
+        "trees",
+        "back in",
+        "refusal",
+        "several",
+        "three",
+        "in part",
+        "in nested",
+        "exchanged",
+        "full,",
+        "breaks",
+        "by reader",
+        "reopen ",
     ];
     let done = counts.0.iter().filter(|(what, _)| !seen.iter().any(|word| what.contains(word)));
-    figures::add("model", done.map(|(_, count)| count).sum());
+    let done = done.map(|(_, count)| count).sum();
+    println!("{done} operations");
+    figures::add("model", done);
     figures::add("audit", counts.of("audit"));
+    if last < all {
+        // A part of the seeds need not meet with everything.
+        return;
+    }
+    let never: Vec<&str> = MUST_HAPPEN.into_iter().filter(|what| counts.of(what) == 0).collect();
+    assert!(never.is_empty(), "these never happened: {never:?}");
 }

@@ -290,11 +290,15 @@ fn compare(txn: &impl Txn, table: RawMulti, model: &Model, values: Values) {
         let found = table.values_range::<&[u8]>(txn, key, to).unwrap();
         let below = all[..=all.len() / 2].to_vec();
         same(&found.collect::<Result<Vec<_>>>().unwrap(), &below);
-        if let Some(bytes) = table.value_bytes(txn).unwrap() {
-            let batches = table.values(txn, key).unwrap().batches().collect::<Result<Vec<_>>>();
-            let packed: Vec<&[u8]> =
-                batches.unwrap().into_iter().flat_map(|b| b.chunks(bytes as usize)).collect();
-            same(&packed, &all);
+        let batches = table.values(txn, key).unwrap().batches().collect::<Result<Vec<_>>>();
+        let batches = batches.unwrap();
+        match table.value_bytes(txn).unwrap() {
+            Some(bytes) => {
+                let packed: Vec<&[u8]> =
+                    batches.into_iter().flat_map(|b| b.chunks(bytes as usize)).collect();
+                same(&packed, &all);
+            }
+            None => assert!(batches.is_empty(), "there are none, however few the values are"),
         }
         let absent = values.ranked(vec![9; middle.bytes.len().max(1)]);
         assert_eq!(table.contains(txn, key, &absent.bytes).unwrap(), held.contains(&absent));

@@ -43,7 +43,7 @@ pub fn random(stage: &mut Stage) -> Play {
                 rest = rest.get(length + 1..).unwrap_or_default();
                 transactions += 1;
                 match end {
-                    Some(Op::Commit { lazy }) => {
+                    Some(Op::Commit { lazy, .. }) => {
                         let durability = durability(*lazy, &mut random);
                         stage.commit(0, durability, |edit| edit.play(work))?;
                     }

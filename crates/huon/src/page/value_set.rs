@@ -28,6 +28,8 @@ pub(crate) struct ValueSet<'p> {
     values: &'p [u8],
     fixed_bytes: usize,
     count: usize,
+    /// Values of the table have not one length that is known.
+    is_odd: bool,
 }
 
 impl<'p> ValueSet<'p> {
@@ -39,7 +41,7 @@ impl<'p> ValueSet<'p> {
                 return Err(Reason::Cell);
             }
             let count = payload.len() / fixed_bytes;
-            ValueSet { ends: None, values: payload, fixed_bytes, count }
+            ValueSet { ends: None, values: payload, fixed_bytes, count, is_odd: false }
         } else {
             let (count, rest) = payload.split_first_chunk::<HALF_BYTES>().ok_or(Reason::Cell)?;
             let count = usize::from(u16::from_le_bytes(*count));
@@ -56,14 +58,15 @@ impl<'p> ValueSet<'p> {
             if usize::from(last) != values.len() {
                 return Err(Reason::Cell);
             }
-            ValueSet { ends: Some(ends), values, fixed_bytes, count }
+            ValueSet { ends: Some(ends), values, fixed_bytes, count, is_odd: true }
         };
         if set.count < 2 { Err(Reason::Cell) } else { Ok(set) }
     }
 
-    /// The set of a single value.
-    pub(crate) fn single(value: &'p [u8]) -> ValueSet<'p> {
-        ValueSet { ends: None, values: value, fixed_bytes: value.len(), count: 1 }
+    /// The set of a single value; `fixed_bytes` as in [`ValueSet::view`].
+    pub(crate) fn single(value: &'p [u8], fixed_bytes: usize) -> ValueSet<'p> {
+        let is_odd = fixed_bytes == 0;
+        ValueSet { ends: None, values: value, fixed_bytes: value.len(), count: 1, is_odd }
     }
 
     #[inline]
@@ -97,7 +100,7 @@ impl<'p> ValueSet<'p> {
 
     /// The values one behind the other, if all have one length and it is known.
     fn packed(&self) -> Option<&'p [u8]> {
-        self.ends.is_none().then_some(self.values)
+        (!self.is_odd).then_some(self.values)
     }
 
     /// All values, or some: see [`SetItems`].

@@ -30,7 +30,7 @@ impl<'p> Held<'p> {
             PayloadKind::Inline if fixed_bytes != 0 && cell.payload.len() != fixed_bytes => {
                 Err(Reason::Cell)
             }
-            PayloadKind::Inline => Ok(Held::Few(ValueSet::single(cell.payload))),
+            PayloadKind::Inline => Ok(Held::Few(ValueSet::single(cell.payload, fixed_bytes))),
             PayloadKind::DuplicateSet => ValueSet::view(cell.payload, fixed_bytes).map(Held::Few),
             PayloadKind::DuplicateTree => tree.decode_values(cell.payload).map(Held::Tree),
             PayloadKind::Run | PayloadKind::Table => Err(Reason::CellKind),

@@ -13,7 +13,7 @@ fn write(values: &Values, fixed_bytes: usize) -> (PayloadKind, Vec<u8>) {
 
 fn view(payload: &[u8], kind: PayloadKind, fixed_bytes: usize) -> ValueSet<'_> {
     match kind {
-        PayloadKind::Inline => ValueSet::single(payload),
+        PayloadKind::Inline => ValueSet::single(payload, fixed_bytes),
         PayloadKind::DuplicateSet => ValueSet::view(payload, fixed_bytes).unwrap(),
         kind => panic!("{kind:?} of a set"),
     }

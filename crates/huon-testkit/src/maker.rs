@@ -1,0 +1,593 @@
+//! Makes programs from seeds, or from choices made elsewhere.
+
+use std::ops::Bound;
+
+use crate::model::{TableId, Values};
+use crate::program::{
+    Answer, By, Config, Goal, How, Limit, Op, PairHow, Program, Reopening, SAVEPOINTS, SCANS,
+    Value, key, value,
+};
+use crate::random::Random;
+
+struct Maker {
+    random: Random,
+    config: Config,
+    ops: Vec<Op>,
+    /// How many tables the program concentrates on, from here.
+    favourites: Vec<TableId>,
+    /// More deletes than inserts.
+    shrinking: bool,
+    /// The file is told at times how long it may be.
+    limited: bool,
+    /// Names of the savepoints that should be there, for each level.
+    savepoints: Vec<Vec<u8>>,
+}
+
+/// The program of a seed.
+pub fn make(seed: u64, config: Config) -> Program {
+    make_with(Random::new(seed), config)
+}
+
+/// The program that comes of these choices.
+pub fn make_with(mut random: Random, config: Config) -> Program {
+    let (plain, multis): (Vec<TableId>, Vec<TableId>) =
+        TableId::all().partition(|id| id.values().is_none());
+    let favourites = (0..3)
+        .map(|_| if random.chance(35) { random.pick(&multis) } else { random.pick(&plain) })
+        .collect();
+    let limited = random.chance(40);
+    let mut maker = Maker {
+        random,
+        config,
+        ops: Vec::new(),
+        favourites,
+        shrinking: false,
+        limited,
+        savepoints: Vec::new(),
+    };
+    while maker.ops.len() < config.ops_count {
+        maker.transaction();
+        maker.between();
+    }
+    Program { config, ops: maker.ops }
+}
+
+impl Maker {
+    fn transaction(&mut self) {
+        if self.random.chance(15) {
+            self.shrinking = !self.shrinking;
+        }
+        let client = u8::from(self.random.chance(20));
+        self.ops.push(Op::Begin { client });
+        let length = match self.random.below(10) {
+            0 => 0,
+            1..=5 => 1 + self.random.below(8),
+            6..=8 => 5 + self.random.below(30),
+            _ => 30 + self.random.below(100),
+        };
+        let mut depth = 0;
+        self.savepoints = vec![Vec::new()];
+        for _ in 0..length {
+            match self.random.below(100) {
+                0..=4 if depth < 3 => {
+                    depth += 1;
+                    self.savepoints.push(Vec::new());
+                    self.ops.push(Op::NestBegin);
+                }
+                5..=12 if depth > 0 => {
+                    depth -= 1;
+                    self.savepoints.pop();
+                    let commit = self.random.chance(60);
+                    self.ops.push(Op::NestEnd { commit });
+                }
+                13..=14 => self.reader(),
+                15..=18 => self.savepoint(),
+                19..=20 => self.note(),
+                21..=23 => self.scan(),
+                24 if self.random.chance(40) => self.scans_beside_changes(),
+                _ => self.inside(),
+            }
+        }
+        for _ in 0..depth {
+            let commit = self.random.chance(70);
+            self.ops.push(Op::NestEnd { commit });
+        }
+        match self.random.below(10) {
+            0 => self.ops.push(Op::Abort),
+            n => {
+                let by = self.random.pick(&[By::Name, By::Name, By::Opening, By::Ticket]);
+                self.ops.push(Op::Commit { lazy: n < 6, by });
+            }
+        }
+    }
+
+    /// Mostly of a savepoint that is there.
+    fn savepoint(&mut self) {
+        let level = self.savepoints.last_mut().expect("a level is open");
+        let any = self.random.below(u64::from(SAVEPOINTS)) as u8;
+        let name = match self.random.chance(10) || level.is_empty() {
+            true => any,
+            false => level[self.random.index(level.len())],
+        };
+        let at = level.iter().rposition(|other| *other == name);
+        self.ops.push(match (self.random.below(10), at) {
+            (0..=3, _) | (4..=8, None) => {
+                level.push(any);
+                Op::Savepoint { name: any }
+            }
+            (4..=7, Some(at)) => {
+                level.truncate(at + 1);
+                Op::RollBack { name }
+            }
+            (_, at) => {
+                level.truncate(at.unwrap_or(level.len()));
+                Op::Release { name }
+            }
+        });
+    }
+
+    /// What is kept beside the records.
+    fn note(&mut self) {
+        let table = self.table();
+        let op = match self.random.below(10) {
+            0..=4 => {
+                let count = if self.random.chance(5) { u64::MAX } else { self.random.below(50) };
+                Op::Sequence { table, count }
+            }
+            5..=7 => {
+                let values = [0; 3].map(|_: u64| self.random.below(3));
+                Op::Markers { values, touch: self.random.chance(40) }
+            }
+            _ => return self.limit(),
+        };
+        self.ops.push(op);
+    }
+
+    fn limit(&mut self) {
+        if !self.limited {
+            return;
+        }
+        let limit = match self.random.below(20) {
+            0..=3 => Limit::Room,
+            4..=10 => Limit::Tight(self.random.below(30)),
+            11 => Limit::Short(1 + self.random.below(8)),
+            12 => Limit::TooLong,
+            13 => Limit::Reversed,
+            14 | 15 => Limit::Lower(self.random.below(80)),
+            16 | 17 => Limit::Grow(self.random.below(40)),
+            _ => Limit::Shrink(self.random.below(30)),
+        };
+        self.ops.push(Op::Limit { limit });
+    }
+
+    fn between(&mut self) {
+        for _ in 0..self.random.below(4) {
+            self.reader();
+        }
+        let client = u8::from(self.random.chance(30));
+        match self.random.below(100) {
+            0..=5 => self.ops.push(Op::Sync { client }),
+            6..=8 => {
+                let how = match self.random.below(10) {
+                    0..=2 => Reopening::Same,
+                    3 => Reopening::NoMetaSync,
+                    4 | 5 => Reopening::Lazy,
+                    6 => Reopening::Unsynced,
+                    7 => Reopening::Dirty,
+                    8 => Reopening::ReadOnly,
+                    _ => Reopening::Exclusive,
+                };
+                self.ops.push(Op::Reopen { client, how });
+            }
+            9..=11 => self.ops.push(Op::Second),
+            12..=13 => self.ops.push(Op::Kill),
+            14..=15 => {
+                let seed = self.random.next();
+                self.ops.push(Op::PowerCut { seed });
+            }
+            16..=40 => self.scan(),
+            41..=48 => {
+                let op = self.many();
+                self.ops.push(op);
+            }
+            49..=56 => {
+                let op = self.leaves();
+                self.ops.push(op);
+            }
+            57 | 58 => self.limit(),
+            59 | 60 if self.limited => self.squeeze(),
+            61 | 62 => {
+                let answer = self.random.pick(&[Answer::None, Answer::Break, Answer::GiveUp]);
+                self.ops.push(Op::SlowReaders { client, answer, early: self.random.chance(50) });
+            }
+            _ => {}
+        }
+    }
+
+    /// Parked readers keep old pages, and the file may hardly grow, while transaction after
+    /// transaction writes the same anew.
+    fn squeeze(&mut self) {
+        let client = u8::from(self.random.chance(20));
+        if self.random.chance(60) {
+            let answer = self.random.pick(&[Answer::None, Answer::Break, Answer::GiveUp]);
+            self.ops.push(Op::SlowReaders { client, answer, early: self.random.chance(50) });
+        }
+        let table = self.plain();
+        let Op::Fill { first, count, bytes, .. } = self.fill(table) else { return };
+        for round in 0..4 + self.random.below(4) {
+            self.ops.push(Op::Begin { client });
+            self.ops.push(Op::Create { table });
+            let bytes = bytes + round as usize;
+            self.ops.push(Op::Fill { table, first, count: count.min(60), step: 1, bytes });
+            let by = if self.random.chance(60) { By::Ticket } else { By::Name };
+            self.ops.push(Op::Commit { lazy: true, by });
+            if round < 2 {
+                self.ops.push(Op::Pin { client: u8::from(self.random.chance(30)) });
+                self.ops.push(Op::Park { reader: self.random.below(6) as u8 });
+            }
+            if round == 1 {
+                let limit = Limit::Tight(self.random.below(30));
+                self.ops.push(Op::Limit { limit });
+            }
+        }
+        for reader in 0..4 {
+            self.ops.push(Op::Unpark { reader, or_newest: self.random.chance(40) });
+        }
+        if self.random.chance(70) {
+            self.ops.push(Op::Limit { limit: Limit::Room });
+        }
+    }
+
+    fn reader(&mut self) {
+        let reader = self.random.below(6) as u8;
+        let client = u8::from(self.random.chance(30));
+        let op = match self.random.below(14) {
+            0..=3 => Op::Pin { client },
+            4 | 5 => Op::Unpin { reader },
+            6..=8 => Op::Verify { reader },
+            9 => Op::Renew { reader },
+            10 | 11 => Op::Park { reader },
+            _ => Op::Unpark { reader, or_newest: self.random.chance(30) },
+        };
+        self.ops.push(op);
+    }
+
+    fn table(&mut self) -> TableId {
+        match self.random.chance(85) {
+            true => self.favourites[self.random.index(self.favourites.len())],
+            false => TableId(self.random.below(u64::from(TableId::END)) as u8),
+        }
+    }
+
+    /// A table with one value a key.
+    fn plain(&mut self) -> TableId {
+        let table = self.table();
+        if table.values().is_none() { table } else { TableId(table.0 % TableId::MULTI) }
+    }
+
+    fn key(&mut self, table: TableId) -> Vec<u8> {
+        let n = match self.random.chance(70) {
+            true => self.random.below(self.config.keys),
+            // Neighbours of each other.
+            false => self.random.below(self.config.keys / 8 + 1),
+        };
+        let odd = self.random.below(400);
+        match odd {
+            0 => vec![7; (self.config.page_bytes - 32) / 2 - 9],
+            1 if table.is_main() => {
+                TableId(2 + self.random.below(u64::from(TableId::END) - 2) as u8).name()
+            }
+            2 => vec![9; self.random.index(12)],
+            _ => key(table.order(), self.config.page_bytes, n),
+        }
+    }
+
+    fn value(&mut self, key: &[u8]) -> Value {
+        let page = self.config.page_bytes;
+        let inline = ((page - 32) / 2).saturating_sub(12 + key.len());
+        let bytes = match self.random.below(40) {
+            0..=3 => 0,
+            4..=5 => 1,
+            6..=8 => (inline + self.random.index(3)).saturating_sub(1),
+            9 => page / 2 + self.random.index(3) - 1,
+            10 => page + self.random.index(3) - 1,
+            11 => 3 * page - self.random.index(3),
+            12 => 24 + self.random.index(3) - 1,
+            _ => self.random.index(page.min(4096) / 8 + 2),
+        };
+        Value { bytes, seed: self.random.next() }
+    }
+
+    fn bound(&mut self, table: TableId) -> Bound<Vec<u8>> {
+        let key = self.key(table);
+        match self.random.below(5) {
+            0 => Bound::Unbounded,
+            1 | 2 => Bound::Included(key),
+            _ => Bound::Excluded(key),
+        }
+    }
+
+    fn inside(&mut self) {
+        let table = self.table();
+        self.inside_of(table);
+    }
+
+    fn inside_of(&mut self, table: TableId) {
+        if let Some(values) = table.values() {
+            let op = self.inside_multi(table, values);
+            return self.ops.push(op);
+        }
+        let key = self.key(table);
+        let kind = self.random.below(100);
+        let op = match kind {
+            0..=47 if !(self.shrinking && self.random.chance(60)) => {
+                let value = self.value(&key);
+                let how = match self.random.below(16) {
+                    0 | 1 => How::InsertNew,
+                    2 | 3 => How::Update,
+                    4 => How::Append,
+                    5 | 6 => How::Replace,
+                    7 | 8 => How::Reserve,
+                    _ => How::Put,
+                };
+                Op::Write { how, table, key, value }
+            }
+            0..=56 => Op::Delete { table, key },
+            57..=59 => Op::Take { table, key },
+            60..=63 => self.fill(table),
+            64..=67 => {
+                let (from, to) = (self.bound(table), self.bound(table));
+                Op::DeleteRange { table, from, to }
+            }
+            68 if self.random.chance(40) => Op::Clear { table },
+            69 if self.random.chance(40) => Op::Drop { table },
+            70 if self.random.chance(60) => Op::Rename { table },
+            71 => Op::Build {
+                table,
+                count: self.random.below(60),
+                bytes: self.random.index(self.config.page_bytes / 4),
+            },
+            72..=74 => Op::Create { table },
+            75 => {
+                let new = self.random.chance(60).then(|| self.value(&key));
+                Op::IfValue { table, key, right: self.random.chance(70), new }
+            }
+            76..=79 => Op::Get { table, key },
+            80..=83 => {
+                let (from, to) = (self.bound(table), self.bound(table));
+                Op::Range { table, from, to, ends: self.random.next() }
+            }
+            84 => {
+                let length = self.random.index(key.len().min(6) + 1);
+                Op::Prefix { table, key: key[..length].to_vec(), back: self.random.chance(50) }
+            }
+            85 => match self.random.chance(50) {
+                true => Op::Whole { table },
+                false => self.estimate(table),
+            },
+            86 | 87 => self.many(),
+            88..=90 => self.leaves(),
+            _ => return self.scan(),
+        };
+        self.ops.push(op);
+    }
+
+    fn inside_multi(&mut self, table: TableId, values: Values) -> Op {
+        let key = self.multi_key(table);
+        let value = self.pair_value(values);
+        match self.random.below(100) {
+            0..=29 if !(self.shrinking && self.random.chance(70)) => {
+                let how = match self.random.below(16) {
+                    0 | 1 => PairHow::InsertNew,
+                    2 => PairHow::Append,
+                    3 => PairHow::Set,
+                    _ => PairHow::Insert,
+                };
+                Op::Pair { how, table, key, value }
+            }
+            0..=37 => Op::Pair { how: PairHow::Remove, table, key, value },
+            38..=40 => self.insert_many(table, key, values),
+            41..=43 => {
+                let old = self.random.chance(70).then(|| self.pair_value(values));
+                Op::Exchange { table, key, old, new: value }
+            }
+            44..=57 => self.pour(table, key),
+            58 => Op::RemoveAll { table, key },
+            59..=60 => {
+                let (from, to) = (self.bound(table), self.bound(table));
+                Op::DeleteRange { table, from, to }
+            }
+            61 if self.random.chance(40) => Op::Clear { table },
+            62 if self.random.chance(60) => Op::Drop { table },
+            63 if self.random.chance(60) => Op::Rename { table },
+            64..=68 => Op::Create { table },
+            _ => self.look_at_pairs(table, values),
+        }
+    }
+
+    fn look_at_pairs(&mut self, table: TableId, values: Values) -> Op {
+        let key = self.multi_key(table);
+        match self.random.below(32) {
+            0..=3 => Op::Held { table, key, value: self.pair_value(values) },
+            4..=6 => {
+                let (from, to) = (self.bound(table), self.bound(table));
+                Op::Range { table, from, to, ends: self.random.next() }
+            }
+            7 => Op::Whole { table },
+            8 => self.estimate(table),
+            9 => {
+                let length = self.random.index(key.len().min(6) + 1);
+                Op::Prefix { table, key: key[..length].to_vec(), back: self.random.chance(50) }
+            }
+            10..=19 => self.scan_op(),
+            n => {
+                let (from, to) = (self.value_bound(values), self.value_bound(values));
+                let ends = self.random.next();
+                match n < 25 {
+                    true => Op::Batches { table, key, from, to, ends },
+                    false => Op::Values { table, key, from, to, ends },
+                }
+            }
+        }
+    }
+
+    /// A few values, and one that is refused among them at times.
+    fn insert_many(&mut self, table: TableId, key: Vec<u8>, values: Values) -> Op {
+        let count = self.random.index(30);
+        let values = (0..count).map(|_| self.pair_value(values)).collect();
+        Op::InsertMany { table, key, values }
+    }
+
+    fn estimate(&mut self, table: TableId) -> Op {
+        let (from, to) = match self.random.chance(20) {
+            true => (Bound::Unbounded, Bound::Unbounded),
+            false => (self.bound(table), self.bound(table)),
+        };
+        Op::Estimate { table, from, to }
+    }
+
+    /// Mostly one of a few keys, so that they have many values.
+    fn multi_key(&mut self, table: TableId) -> Vec<u8> {
+        match self.random.chance(70) {
+            true => key(table.order(), self.config.page_bytes, self.random.below(5)),
+            false => self.key(table),
+        }
+    }
+
+    fn pair_value(&mut self, values: Values) -> Vec<u8> {
+        let page_bytes = self.config.page_bytes;
+        match self.random.below(200) {
+            0 => vec![7; (page_bytes - 32) / 2 - 9],
+            1 => vec![9; self.random.index(12)],
+            _ => value(values, page_bytes, self.random.below(self.config.keys)),
+        }
+    }
+
+    fn value_bound(&mut self, values: Values) -> Bound<Vec<u8>> {
+        let value = self.pair_value(values);
+        match self.random.below(5) {
+            0 | 1 => Bound::Unbounded,
+            2 => Bound::Included(value),
+            _ => Bound::Excluded(value),
+        }
+    }
+
+    /// Adds or takes many values of a key: as many as need a tree of their own, at times, and all
+    /// but a few.
+    fn pour(&mut self, table: TableId, key: Vec<u8>) -> Op {
+        let keys = self.config.keys;
+        let take = self.random.chance(if self.shrinking { 70 } else { 35 });
+        let (first, count, step) = match self.random.chance(20) {
+            // A transaction that spills takes new space for each page that it changes again.
+            true => (self.random.below(6), if take { keys } else { keys.min(300) }, 1),
+            false => {
+                let count = 5 + self.random.below(keys / 8 + 20);
+                (self.random.below(keys), count, 1 + self.random.below(3))
+            }
+        };
+        Op::Pour { table, key, first, count, step, take }
+    }
+
+    /// Keys in any order, some of them more than once, in up to four groups of the engine's.
+    fn many(&mut self) -> Op {
+        let table = self.plain();
+        let count = self.random.index(50);
+        let mut keys: Vec<Vec<u8>> = (0..count).map(|_| self.key(table)).collect();
+        if self.random.chance(30) {
+            keys.sort_by_key(|key| table.order().sort_key(key));
+        }
+        if self.random.chance(30) {
+            keys.extend_from_within(count / 2..);
+        }
+        Op::GetMany { table, keys }
+    }
+
+    fn leaves(&mut self) -> Op {
+        let table = self.plain();
+        let (from, to) = match self.random.chance(30) {
+            true => (Bound::Unbounded, Bound::Unbounded),
+            false => (self.bound(table), self.bound(table)),
+        };
+        Op::Leaves { table, from, to, ends: self.random.next() }
+    }
+
+    fn fill(&mut self, table: TableId) -> Op {
+        let keys = self.config.keys;
+        Op::Fill {
+            table,
+            first: self.random.below(keys),
+            count: 10 + self.random.below(keys / 4),
+            step: 1 + self.random.below(3),
+            bytes: self.random.index(40),
+        }
+    }
+
+    fn scan(&mut self) {
+        let op = self.scan_op();
+        self.ops.push(op);
+    }
+
+    fn scan_op(&mut self) -> Op {
+        let scan = self.random.below(u64::from(SCANS)) as u8;
+        match self.random.below(24) {
+            0..=3 => Op::ScanOpen { scan, table: self.table() },
+            4 => Op::ScanMove { scan, goal: Goal::Start },
+            5 => Op::ScanMove { scan, goal: Goal::End },
+            6..=10 => Op::ScanMove { scan, goal: self.goal() },
+            _ => self.scan_step(scan),
+        }
+    }
+
+    /// Several scans of a table, at places of their own, that go on while it changes.
+    fn scans_beside_changes(&mut self) {
+        let table = self.table();
+        let scans = 3 + self.random.below(u64::from(SCANS) - 2) as u8;
+        for scan in 0..scans {
+            self.ops.push(Op::ScanOpen { scan, table });
+            let goal = self.goal_in(table);
+            self.ops.push(Op::ScanMove { scan, goal });
+        }
+        for _ in 0..5 + self.random.below(25) {
+            match self.random.chance(50) {
+                true => self.inside_of(table),
+                false => {
+                    let scan = self.random.below(u64::from(scans)) as u8;
+                    let op = self.scan_step(scan);
+                    self.ops.push(op);
+                }
+            }
+        }
+    }
+
+    fn scan_step(&mut self, scan: u8) -> Op {
+        Op::ScanStep {
+            scan,
+            back: self.random.chance(45),
+            steps: 1 + self.random.below(5) as u8,
+            reader: self.random.chance(15),
+        }
+    }
+
+    /// What the scan is of is not known here; mostly it is of a favourite, too.
+    fn goal(&mut self) -> Goal {
+        let table = self.table();
+        self.goal_in(table)
+    }
+
+    fn goal_in(&mut self, table: TableId) -> Goal {
+        let before = self.random.chance(50);
+        let Some(values) = table.values() else {
+            let key = self.key(table);
+            return if before { Goal::Before(key) } else { Goal::After(key) };
+        };
+        let key = self.multi_key(table);
+        match (self.random.below(8), before) {
+            (0, true) => Goal::SkipKeyBack,
+            (0, false) => Goal::SkipKey,
+            (1 | 2, true) => Goal::Before(key),
+            (1 | 2, false) => Goal::After(key),
+            (_, true) => Goal::BeforePair(key, self.pair_value(values)),
+            (_, false) => Goal::AfterPair(key, self.pair_value(values)),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What a transaction changes beside records: sequences, markers, savepoints, and the limits of the
+//! file's length, with what comes of a file that is full.
+
+use huon::{FullMap, Geometry, WriteTxn, limits};
+
+use crate::changes::{Got, MISSING};
+use crate::clients::RESERVE_BYTES;
+use crate::history::{History, Step, Stop};
+use crate::model::TableId;
+use crate::program::{Limit, Op};
+
+impl History {
+    /// Performs a change of what is kept beside records. Other operations are passed over.
+    pub(crate) fn change_notes(&mut self, op: &Op, txn: &mut WriteTxn) -> Step {
+        match op {
+            Op::Sequence { table, count } => self.sequence(txn, *table, *count),
+            Op::Markers { values, touch } => {
+                let before = self.work.markers;
+                if *touch || before.values != *values {
+                    (self.work.markers.values, self.work.markers.txnid) = (*values, txn.id());
+                }
+                match touch {
+                    true => txn.touch_markers(*values)?,
+                    false => txn.set_markers(*values)?,
+                }
+                if txn.markers() != self.work.markers {
+                    return Err(Stop::Fail(format!("markers are {:?}", txn.markers())));
+                }
+                self.counts.add("markers", 1);
+                Ok(())
+            }
+            Op::Limit { limit } => self.limit_in(txn, *limit),
+            _ => Ok(()),
+        }
+    }
+
+    fn sequence(&mut self, txn: &mut WriteTxn, id: TableId, count: u64) -> Step {
+        let Some(table) = self.handle(txn, id, count.is_multiple_of(9))? else { return Ok(()) };
+        let found = Got::of(table.take_sequence(txn, count), Got::Count)?;
+        let first = self.work.sequence(id);
+        let expected = match (self.work.exists(id), first.checked_add(count)) {
+            (false, _) => Got::Refused(MISSING),
+            (true, None) => Got::Refused(10),
+            (true, Some(next)) => {
+                self.work.set_sequence(id, next);
+                Got::Count(first)
+            }
+        };
+        if self.work.exists(id) && table.sequence(txn)? != self.work.sequence(id) {
+            return Err(Stop::Fail(format!("the sequence of {id:?} is another one")));
+        }
+        self.expect("sequence", id, found, expected)
+    }
+
+    /// Savepoints; whether it was one.
+    pub(crate) fn savepoint_op(&mut self, op: &Op, txn: &mut WriteTxn) -> Result<bool, Stop> {
+        let level = self.savepoints.last_mut().expect("a level is open");
+        let (what, name, done) = match op {
+            Op::Savepoint { name } => {
+                level.push((*name, self.work.clone()));
+                ("savepoint", name, txn.savepoint([*name]))
+            }
+            Op::RollBack { name } => ("roll back", name, txn.roll_back_to([*name])),
+            Op::Release { name } => ("release", name, txn.release([*name])),
+            _ => return Ok(false),
+        };
+        let at = level.iter().rposition(|(other, _)| other == name);
+        match (Got::of(done, |()| Got::Nothing)?, at) {
+            (Got::Nothing, Some(at)) => {
+                if matches!(op, Op::RollBack { .. }) {
+                    self.work = level[at].1.clone();
+                    level.truncate(at + 1);
+                } else if matches!(op, Op::Release { .. }) {
+                    level.truncate(at);
+                }
+                self.counts.add(what, 1);
+                let inner = self.savepoints.len() > 1;
+                self.counts.add("savepoint in nested", u64::from(inner));
+            }
+            (Got::Refused(10), None) => self.counts.add("no savepoint", 1),
+            (found, at) => return Err(Stop::Fail(format!("{what}: {found:?}, it is at {at:?}"))),
+        }
+        Ok(true)
+    }
+
+    /// What a new environment has.
+    pub(crate) fn first_geometry(&mut self) -> Geometry {
+        let page = self.page_bytes() as u64;
+        let mut geometry = self.env(0).info().expect("info").geometry;
+        geometry.lower_bytes = limits::file_bytes_min(self.page_bytes()).expect("a page size");
+        geometry.upper_bytes = RESERVE_BYTES;
+        geometry.grow_bytes = 16 * page;
+        geometry.shrink_bytes = self.config.shrink_bytes;
+        geometry
+    }
+
+    /// The limits are those of the newest commit, and are kept.
+    pub(crate) fn check_limits(&mut self) -> Result<(), String> {
+        let info = self.env(self.client as u8).info().map_err(|error| error.to_string())?;
+        let expected = self.committed.geometry.expect("known from the beginning");
+        if info.geometry != expected {
+            return Err(format!("limits are {:?}, expected {expected:?}", info.geometry));
+        }
+        match info.used_bytes <= expected.upper_bytes && info.file_bytes >= expected.lower_bytes {
+            true => Ok(()),
+            false => Err(format!("{} of {} bytes: {expected:?}", info.used_bytes, info.file_bytes)),
+        }
+    }
+
+    /// Whether the file may not grow as it likes.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.work.geometry.is_some_and(|geometry| geometry.upper_bytes < RESERVE_BYTES)
+    }
+
+    /// The limits that an operation asks for.
+    fn wanted(&mut self, limit: Limit) -> Result<Geometry, Stop> {
+        let page = self.page_bytes() as u64;
+        let info = self.env(self.client as u8).info()?;
+        let mut geometry = self.work.geometry.expect("known from the beginning");
+        match limit {
+            Limit::Room => geometry.upper_bytes = RESERVE_BYTES,
+            Limit::Tight(pages) => geometry.upper_bytes = info.used_bytes + pages * page,
+            Limit::Short(pages) => {
+                geometry.upper_bytes = info.used_bytes.saturating_sub(pages * page);
+            }
+            // What is no page is rounded.
+            Limit::Lower(pages) => geometry.lower_bytes = pages * page + pages % 3,
+            Limit::Grow(pages) => geometry.grow_bytes = pages * page + pages % 2,
+            Limit::Shrink(pages) => geometry.shrink_bytes = pages * page,
+            Limit::TooLong => geometry.upper_bytes = 2 * info.map_bytes.max(RESERVE_BYTES),
+            Limit::Reversed => geometry.upper_bytes = geometry.lower_bytes - page,
+        }
+        Ok(geometry)
+    }
+
+    /// Whole pages, as they are kept.
+    fn rounded(&self, mut geometry: Geometry) -> Geometry {
+        let page = self.page_bytes() as u64;
+        let least = limits::file_bytes_min(self.page_bytes()).expect("a page size");
+        geometry.lower_bytes = geometry.lower_bytes.next_multiple_of(page).max(least);
+        geometry.upper_bytes = (geometry.upper_bytes / page * page).max(geometry.lower_bytes);
+        geometry.grow_bytes = geometry.grow_bytes.next_multiple_of(page);
+        geometry.shrink_bytes = geometry.shrink_bytes.next_multiple_of(page);
+        geometry
+    }
+
+    fn limit_in(&mut self, txn: &mut WriteTxn, limit: Limit) -> Step {
+        let wanted = self.wanted(limit)?;
+        let done = txn.set_geometry(wanted);
+        self.limited(limit, wanted, done)?;
+        match Some(txn.geometry()) == self.work.geometry {
+            true => Ok(()),
+            false => Err(Stop::Fail(format!("limits are {:?}", txn.geometry()))),
+        }
+    }
+
+    /// Judges what was said to new limits; `work` follows.
+    fn limited(&mut self, limit: Limit, wanted: Geometry, done: huon::Result<()>) -> Step {
+        let had = self.work.geometry.expect("known from the beginning");
+        let new = self.rounded(wanted);
+        let is_lower = new.upper_bytes < had.upper_bytes;
+        let found = match done {
+            // What is in use decides, and what readers keep.
+            Err(huon::Error::MapFull(full)) if is_lower => {
+                let needed = full.needed_bytes > full.limit_bytes;
+                match needed && full.limit_bytes == new.upper_bytes {
+                    true => Got::Refused(11),
+                    false => return Err(Stop::Fail(format!("{limit:?}: {full:?}"))),
+                }
+            }
+            done => Got::of(done, |()| Got::Nothing)?,
+        };
+        let expected = match limit {
+            _ if wanted.upper_bytes < wanted.lower_bytes => Got::Refused(10),
+            Limit::TooLong => Got::Refused(26),
+            _ if found == Got::Refused(11) => Got::Refused(11),
+            _ => Got::Nothing,
+        };
+        let what = match (&found, limit) {
+            (Got::Refused(11), _) => "limit refused, in use",
+            (Got::Refused(_), _) => "limit refused",
+            (_, Limit::Tight(_) | Limit::Short(_)) => "limit tight",
+            _ => "limit",
+        };
+        if found == Got::Nothing {
+            self.work.geometry = Some(new);
+            self.was_limited |= self.is_limited();
+        }
+        self.expect(what, TableId::MAIN, found, expected)
+    }
+
+    /// New limits in a transaction of their own.
+    pub(crate) fn limit(&mut self, limit: Limit) -> Step {
+        let env = self.env((self.pc % 2) as u8);
+        // A repair comes first, and gives the newest state another id.
+        drop(env.write()?);
+        self.unclean = false;
+        self.note_state()?;
+        self.work = self.committed.clone();
+        let wanted = self.wanted(limit)?;
+        let done = env.set_geometry(wanted);
+        self.was_limited = self.is_limited();
+        self.limited(limit, wanted, done)?;
+        self.committed = self.work.clone();
+        self.note_breakable();
+        self.note_state()?;
+        self.settled(false)
+    }
+
+    /// A change found the file full: back to the newest savepoint of this level, if there is one,
+    /// and at times there is more room from there on.
+    pub(crate) fn fall_back(&mut self, stop: Stop, txn: &mut WriteTxn) -> Step {
+        let Stop::Full(full) = stop else { return Err(stop) };
+        self.check_full(&full)?;
+        if !matches!(txn.set_markers([7, 7, 7]), Err(huon::Error::TxnBroken)) {
+            return Err(Stop::Fail("a transaction goes on although a change failed".into()));
+        }
+        match self.savepoints.last().and_then(|level| level.last()) {
+            Some((name, model)) => {
+                txn.roll_back_to([*name])?;
+                self.work = model.clone();
+                self.counts.add("full, rolled back", 1);
+                if !self.pc.is_multiple_of(3) {
+                    self.limit_in(txn, Limit::Room)?;
+                    self.counts.add("full, room made", 1);
+                }
+                Ok(())
+            }
+            None => Err(Stop::Full(full)),
+        }
+    }
+
+    /// Whether there can have been no room.
+    fn check_full(&mut self, full: &FullMap) -> Step {
+        let upper = self.work.geometry.expect("known from the beginning").upper_bytes;
+        match self.is_limited() && full.limit_bytes == upper {
+            true => Ok(()),
+            false => Err(Stop::Fail(format!("no room: {full:?}, of {upper} bytes"))),
+        }
+    }
+
+    /// The file is full, and the transaction is given up; at times there is more room from now on.
+    pub(crate) fn filled(&mut self, ops: &[Op], txn: Option<WriteTxn>, full: &FullMap) -> Step {
+        match txn {
+            None => {
+                self.check_full(full)?;
+                self.counts.add("full, commit", 1);
+            }
+            Some(txn) => {
+                if self.pc.is_multiple_of(2) && !matches!(txn.commit(), Err(huon::Error::TxnBroken))
+                {
+                    return Err(Stop::Fail("what is broken was committed".into()));
+                }
+                self.counts.add("full, abort", 1);
+                let ends = |op: &Op| matches!(op, Op::Commit { .. } | Op::Abort | Op::Begin { .. });
+                let rest = &ops[self.pc.min(ops.len())..];
+                self.pc += rest.iter().position(ends).unwrap_or(rest.len());
+                let is_end = |op: &Op| matches!(op, Op::Commit { .. } | Op::Abort);
+                self.pc += usize::from(ops.get(self.pc).is_some_and(is_end));
+            }
+        }
+        self.note_breakable();
+        self.settled(false)?;
+        if !self.pc.is_multiple_of(3) {
+            self.limit(Limit::Room)?;
+            self.counts.add("room again", 1);
+        }
+        Ok(())
+    }
+}
