@@ -20,7 +20,7 @@ const SHOWN_MAX: usize = 20;
 
 /// `huon dump`.
 pub(crate) fn dump(args: &Dump) -> Outcome {
-    let env = open::look_from(&args.file, args.meta_slot)?;
+    let env = open::look_from(&args.file, args.start.meta_slot)?;
     let stop = Stop::on_signals()?;
     if args.output.as_os_str() == "-" && io::stdout().is_terminal() {
         // The text itself shows how it goes on.
@@ -64,10 +64,7 @@ fn to_standard_output(write: impl FnOnce(&mut dyn Write) -> Dumped) -> Dumped {
 /// written under another name, and takes the place of what is there.
 fn to_file(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Dumped) -> Dumped {
     let failed = |e: io::Error| match e.kind() {
-        io::ErrorKind::AlreadyExists => {
-            let path = path.display();
-            Failure::usage(format!("{path} exists already; choose another name, or add -f."))
-        }
+        io::ErrorKind::AlreadyExists => draft::in_the_way(path),
         _ => Failure::io(&format!("cannot write {}", path.display()), &e),
     };
     // What is no file, a terminal or a pipe, is written to as it is.
