@@ -21,8 +21,9 @@ use crate::text::number;
 
 /// `huon load`.
 pub(crate) fn load(args: &Load) -> Outcome {
-    let stop = Stop::on_signals()?;
+    // A pipe that nobody writes yet is waited for, and until then any signal ends this.
     let (reader, total) = input(args)?;
+    let stop = Stop::on_signals()?;
     let env = open::change(&args.file, &args.writing, true)?;
     if args.empty {
         empty(&env, args)?;

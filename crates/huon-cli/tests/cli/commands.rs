@@ -449,6 +449,37 @@ fn a_load_whose_input_stalls_commits_and_lets_others_write() {
 }
 
 #[test]
+fn one_ctrl_c_ends_the_wait_for_the_other_end_of_a_pipe() {
+    let place = fruits();
+    assert!(Command::new("mkfifo").arg(place.path("fifo")).status().unwrap().success());
+    for args in [["dump", "a.huon", "fifo"], ["load", "a.huon", "fifo"]] {
+        let mut child = place.command(&args).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(child.try_wait().unwrap().is_none(), "{args:?} waits for nobody");
+        interrupt(&child);
+        let start = Instant::now();
+        let ended = loop {
+            match child.try_wait().unwrap() {
+                None if start.elapsed() < Duration::from_secs(20) => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                ended => break ended,
+            }
+        };
+        if ended.is_none() {
+            child.kill().unwrap();
+        }
+        assert!(ended.is_some_and(|status| !status.success()), "{args:?}: {ended:?}");
+    }
+    // What somebody reads is written, and no file takes its place.
+    let reader =
+        Command::new("cat").arg(place.path("fifo")).stdout(Stdio::piped()).spawn().unwrap();
+    place.good(&["dump", "a.huon", "fifo", "--print", "--force"]);
+    let text = Run::of(reader.wait_with_output().unwrap()).out;
+    assert!(text.contains(" apple\n red\n"), "{text}");
+}
+
+#[test]
 fn ctrl_c_leaves_no_copy() {
     let place = Place::new();
     {
