@@ -10,7 +10,7 @@ use crate::args::Writing;
 use crate::fail::Failure;
 use crate::text::Form;
 
-/// Opens a file to look at it: nothing is created or written.
+/// Opens a file to look at it: nothing is written, and nothing made but a missing lock file.
 pub(crate) fn look(path: &Path) -> Result<Env, Failure> {
     Ok(told(path, quietly(path)?))
 }

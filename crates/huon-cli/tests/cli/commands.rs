@@ -124,7 +124,7 @@ fn bad_text_is_refused_by_line() {
     let text = format!("{HEADER} a\n 1\n b\n \\zz\nDATA=END\n");
     place.feed(&["load", "a.huon"], text.as_bytes()).fails(2, &["standard input", "line 8"]);
     assert_eq!(place.good(&["ls", "a.huon"]), "a\t1\n");
-    place.feed(&["load", "a.huon"], b"").fails(2, &["empty"]);
+    place.feed(&["load", "a.huon"], b"").fails(2, &["input: the input is empty; nothing was"]);
     place.run(&["load", "a.huon", "none.txt"]).fails(5, &["none.txt"]);
     place.feed(&["put", "a.huon", "-"], b"x\ty\nno tab\n").fails(2, &["line 2"]);
     place.feed(&["put", "a.huon", "-"], b"x\t\\q\n").fails(2, &["line 1"]);
@@ -316,6 +316,8 @@ fn what_is_no_environment() {
     assert!(Command::new("mkfifo").arg(place.path("fifo")).status().unwrap().success());
     std::fs::write(place.path("empty"), "").unwrap();
     place.run(&["info", "text"]).fails(4, &["text", "HUON"]);
+    place.run(&["put", "text", "k", "v"]).fails(4, &["text", "HUON"]);
+    assert!(!place.path("text-lock").exists());
     place.run(&["info", "dir"]).fails(4, &["dir", "a directory"]);
     place.run(&["info", "fifo"]).fails(4, &["fifo", "a FIFO"]);
     assert_eq!(place.run(&["info", "empty"]).code, 4);
