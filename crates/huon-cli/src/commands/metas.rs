@@ -1,5 +1,6 @@
 //! The three metas of a file: `metas`, `switch-meta`.
 
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -180,7 +181,7 @@ fn turn(file: &Path, slot: u8) -> Result<SwitchReport, Failure> {
     let switched = Env::switch_to_meta(file, slot, options);
     drop(bar);
     match switched {
-        Err(Error::Io(_)) if stop.is_asked() => {
+        Err(Error::Io(e)) if stop.is_asked() && e.source.kind() == ErrorKind::Interrupted => {
             let text = "interrupted; nothing was changed.";
             Err(Failure::Told(Code::Interrupted, text.into()))
         }
