@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use clap::builder::RangedI64ValueParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use huon::{Bytes, MultiDef, Order, TableDef};
 
@@ -45,10 +46,13 @@ pub(crate) enum Command {
     Info(Look),
     /// Explain where the space is: live, reusable, held by whom
     #[command(after_help = "Examples:\n  huon stat data.huon\n  huon stat data.huon --json")]
-    Stat(Look),
+    Stat(Names),
+    /// Walk over all pages: of each table, which kinds there are, and how full they are
+    #[command(after_help = PAGES_HELP)]
+    Pages(Pages),
     /// List the tables and how many records each has
     #[command(after_help = "Examples:\n  huon tables data.huon\n  huon tables data.huon --json")]
-    Tables(Look),
+    Tables(Names),
     /// Print the value of a key; in a multimap all its values, a line each
     #[command(after_help = GET_HELP)]
     Get(Get),
@@ -65,7 +69,7 @@ pub(crate) enum Command {
     #[command(after_help = COUNT_HELP)]
     Count(Count),
     /// List who is reading, the oldest snapshot first
-    #[command(after_help = "Examples:\n  huon readers data.huon\n  huon readers data.huon --json")]
+    #[command(after_help = READERS_HELP)]
     Readers(Look),
     /// Show who is reading, again and again until Ctrl-C
     #[command(after_help = WATCH_HELP)]
@@ -79,6 +83,12 @@ pub(crate) enum Command {
     /// Verify every page of the newest snapshot, and its free space
     #[command(after_help = CHECK_HELP)]
     Check(Check),
+    /// List the three metas, from which a file is opened, and their snapshots
+    #[command(after_help = METAS_HELP)]
+    Metas(Look),
+    /// Make the snapshot of a chosen meta the newest, and give up what came after it
+    #[command(after_help = SWITCH_META_HELP)]
+    SwitchMeta(SwitchMeta),
     /// Write records in the text format of mdb_dump and Berkeley DB
     #[command(after_help = DUMP_HELP)]
     Dump(Dump),
@@ -88,15 +98,18 @@ pub(crate) enum Command {
     /// Copy the newest snapshot to a new file, while others go on writing
     #[command(after_help = COPY_HELP)]
     Copy(Copy),
+    /// Delete an environment: the file and its lock file
+    #[command(after_help = DELETE_ENV_HELP)]
+    DeleteEnv(DeleteEnv),
 }
 
 impl Command {
     /// The environment that the command is about.
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Command::Info(a) | Command::Stat(a) | Command::Tables(a) | Command::Readers(a) => {
-                &a.file
-            }
+            Command::Info(a) | Command::Readers(a) | Command::Metas(a) => &a.file,
+            Command::Stat(a) | Command::Tables(a) => &a.look.file,
+            Command::Pages(a) => &a.names.look.file,
             Command::WatchReaders(a) => &a.file,
             Command::Drop(a) => &a.target.file,
             Command::Rename(a) => &a.file,
@@ -105,10 +118,12 @@ impl Command {
             Command::Del(a) => &a.target.file,
             Command::Ls(a) => &a.target.file,
             Command::Count(a) => &a.target.file,
-            Command::Check(a) => &a.file,
+            Command::Check(a) => &a.look.file,
+            Command::SwitchMeta(a) => &a.file,
             Command::Dump(a) => &a.file,
             Command::Load(a) => &a.file,
             Command::Copy(a) => &a.file,
+            Command::DeleteEnv(a) => &a.file,
         }
     }
 }
@@ -121,9 +136,50 @@ pub(crate) struct Look {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The same, where names of tables are printed.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Names {
+    #[command(flatten)]
+    pub(crate) look: Look,
     /// Names as hex digits
     #[arg(long)]
     pub(crate) hex: bool,
+}
+
+/// A meta that the user chooses.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Start {
+    /// Start from the meta in this slot, 0 to 2, instead of the newest whole one
+    #[arg(long, value_name = "SLOT", value_parser = slot())]
+    pub(crate) meta_slot: Option<u8>,
+}
+
+/// A number of a meta slot.
+fn slot() -> RangedI64ValueParser<u8> {
+    clap::value_parser!(u8).range(..3)
+}
+
+const PAGES_HELP: &str = "\
+The part of a page that is in use is what holds something, headers included. A
+key of a multimap that has many values keeps them in a tree of its own, whose
+pages count for the table, but not its levels. Large values are not read, only
+counted. With --each and --json, a JSON document a page.
+
+Examples:
+  huon pages data.huon
+  huon pages data.huon --json
+  huon pages data.huon --each | sort -n | less
+  huon pages data.huon --each --json | jq 'select(.kind == \"leaf\") | .page'";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Pages {
+    #[command(flatten)]
+    pub(crate) names: Names,
+    /// One line a page, or pages that belong together, instead of sums
+    #[arg(long)]
+    pub(crate) each: bool,
 }
 
 /// A file, and a table in it.
@@ -370,11 +426,20 @@ pub(crate) struct Count {
     pub(crate) json: bool,
 }
 
+const READERS_HELP: &str = "\
+One line a reader: its process, the snapshot it sees, how far that lies behind
+the newest (ids are passed over now and then, so it is no count of commits), its
+age, how much free space it holds, and how much of that nobody else does: so
+much can be used again once it ends. A parked one is marked as such; a writer
+that finds no room may break it. All others are waited for.
+
+Examples:
+  huon readers data.huon
+  huon readers data.huon --json";
+
 const WATCH_HELP: &str = "\
-One line a reader, the oldest snapshot first: its process, the snapshot it sees,
-how far that lies behind the newest (ids are passed over now and then, so it is
-no count of commits), its age, and how much free space waits for it. On a
-terminal the screen is drawn anew; elsewhere each line begins with the time.
+What is shown of each reader is in `huon readers --help`. On a terminal the
+screen is drawn anew; elsewhere each line begins with the time.
 
 Examples:
   huon watch-readers data.huon
@@ -448,20 +513,54 @@ Examples:
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Check {
-    /// The environment
-    pub(crate) file: PathBuf,
-    /// Start from the meta in this slot, 0 to 2, instead of the newest whole one
-    #[arg(long, value_name = "SLOT", value_parser = clap::value_parser!(u8).range(..3))]
-    pub(crate) meta_slot: Option<u8>,
-    /// Print one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) look: Look,
+    #[command(flatten)]
+    pub(crate) start: Start,
     /// Print nothing; the exit code says it
     #[arg(short, long, conflicts_with = "json")]
     pub(crate) quiet: bool,
     /// List the tables and what was counted in them
     #[arg(short, long, conflicts_with_all = ["json", "quiet"])]
     pub(crate) verbose: bool,
+}
+
+const METAS_HELP: &str = "\
+Each flush of a commit writes one of three metas, so that up to three snapshots
+can be opened. Of each it is shown whether it is whole, which one is the newest
+and the durable one, the part of the file that it uses, the page of its main
+table's root, and how many flushes its commit took. That a meta is whole does
+not say that all its pages are still there: `huon check --meta-slot` does. It
+looks at files that do not open, too. Ends with 1 if a meta is damaged.
+
+Examples:
+  huon metas data.huon
+  huon metas data.huon --json
+  huon check data.huon --meta-slot 1
+  huon switch-meta data.huon 1";
+
+const SWITCH_META_HELP: &str = "\
+Shows what would be lost, and does nothing else without --yes. Nobody else may
+have the file open. Everything of the chosen snapshot is checked before
+anything is written; where a page of it was used again or is damaged, it is
+refused, and `huon dump --rescue --meta-slot` saves what can be read. There is
+no way back, except a copy that was made before with `cp`.
+
+Examples:
+  huon metas data.huon
+  huon switch-meta data.huon 1
+  cp data.huon before.huon && huon switch-meta data.huon 1 --yes";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct SwitchMeta {
+    /// The environment
+    pub(crate) file: PathBuf,
+    /// The slot of the meta, 0 to 2: see `huon metas`
+    #[arg(value_parser = slot())]
+    pub(crate) slot: u8,
+    /// Do it: what is newer than that meta is lost for good
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 const DUMP_HELP: &str = "\
@@ -493,9 +592,8 @@ pub(crate) struct Dump {
     /// Save what can be read of a damaged file; ends with 1 if that is not all
     #[arg(long)]
     pub(crate) rescue: bool,
-    /// Start from the meta in this slot, 0 to 2, instead of the newest whole one
-    #[arg(long, value_name = "SLOT", value_parser = clap::value_parser!(u8).range(..3))]
-    pub(crate) meta_slot: Option<u8>,
+    #[command(flatten)]
+    pub(crate) start: Start,
 }
 
 const LOAD_HELP: &str = "\
@@ -553,4 +651,27 @@ pub(crate) struct Copy {
     /// Replace the new file if it exists and nobody has it open
     #[arg(short, long)]
     pub(crate) force: bool,
+}
+
+const DELETE_ENV_HELP: &str = "\
+Says what would be deleted, and does nothing else without --yes. Refused while
+somebody has the file open, and where it is no environment; a damaged one is
+one. Ends with 1 if there is no such file. Records are deleted with `huon del`,
+tables with `huon drop`.
+
+Examples:
+  huon delete-env data.huon
+  huon delete-env data.huon --yes
+  huon delete-env data.huon --yes --wait 60";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct DeleteEnv {
+    /// The environment
+    pub(crate) file: PathBuf,
+    /// Do it: all tables and records are lost for good
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// How long to wait for others to close it
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    pub(crate) wait: u64,
 }

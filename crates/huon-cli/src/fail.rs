@@ -148,7 +148,10 @@ fn advice(error: &Error) -> &'static str {
         Error::NotOurs(_) => "check the name",
         Error::Version(_) => "use a newer huon",
         Error::PageSize { .. } => "leave the option out to take the file as it is",
-        Error::Corrupt(_) => "see `huon check`, and `huon dump --rescue` to save what can be read",
+        Error::Corrupt(_) => {
+            "see `huon check`, `huon metas` for older snapshots, and `huon dump --rescue` to save \
+             what can be read"
+        }
         Error::TableMissing => "`huon tables` lists them",
         Error::TableKind => "`huon ls` and `huon dump` without bounds show it from end to end",
         Error::KeyLength => "use --hex to give exactly so many bytes",

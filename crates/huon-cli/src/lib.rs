@@ -1,7 +1,8 @@
 //! What stands behind the commands `huon` and `huon-demo`, and behind `huon_chk` and its like.
 //!
 //! 1. Only the engine's public interface is used.
-//! 2. Commands that only look open the file read-only and create nothing, the lock file included.
+//! 2. Commands that only look open the file read-only and create nothing but its lock file, if that
+//!    is missing.
 //! 3. Every command ends with one of the codes in [`fail::Code`], and says on standard error, in
 //!    one sentence, what went wrong, where, and what to do.
 //! 4. A closed pipe is no error: the reader has seen enough.

@@ -10,9 +10,19 @@ use crate::args::Writing;
 use crate::fail::Failure;
 use crate::text::Form;
 
-/// Opens a file to look at it: nothing is created or written.
+/// Opens a file to look at it: nothing is written, and nothing made but a missing lock file.
 pub(crate) fn look(path: &Path) -> Result<Env, Failure> {
-    Ok(told(path, Env::options().read_only(true).create(false).open(path)?))
+    Ok(told(path, quietly(path)?))
+}
+
+/// The same without a word about what is found.
+pub(crate) fn quietly(path: &Path) -> huon::Result<Env> {
+    Env::options().read_only(true).create(false).open(path)
+}
+
+/// The same while nobody else has the file open.
+pub(crate) fn alone(path: &Path) -> huon::Result<Env> {
+    Env::options().read_only(true).create(false).exclusive(true).open(path)
 }
 
 /// The same from the meta in a slot of the user's choice; then nobody else may have the file open.

@@ -86,9 +86,20 @@ pub(crate) fn size(bytes: u64) -> String {
     indicatif::BinaryBytes(bytes).to_string()
 }
 
+/// A part of a whole, as `71%`.
+pub(crate) fn share(part: u64, whole: u64) -> String {
+    let share = part as f64 / whole.max(1) as f64;
+    format!("{}%", (share * 100.0).round())
+}
+
 /// A number with its thousands apart, as `12,345`.
 pub(crate) fn number(count: u64) -> String {
     indicatif::HumanCount(count).to_string()
+}
+
+/// So many of them, as `1 record` or `12,345 records`.
+pub(crate) fn many(count: u64, what: &str) -> String {
+    format!("{} {what}{}", number(count), if count == 1 { "" } else { "s" })
 }
 
 /// Words for a span of time, as `250 ms`, `3.2 s` or `5 min`.

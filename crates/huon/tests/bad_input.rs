@@ -114,7 +114,9 @@ fn a_truncated_file() {
     let whole = fs::read(&place.path).unwrap();
     for keep in [0, 1, 100, 4095, 4096, 12_287, 12_288, 20_000, 100_000] {
         fs::write(&place.path, &whole[..keep.min(whole.len())]).unwrap();
-        fs::remove_file(lock(&place.path)).unwrap();
+        if lock(&place.path).exists() {
+            fs::remove_file(lock(&place.path)).unwrap();
+        }
         match open(&place.path) {
             // An empty file is taken as one to be made.
             Ok(_) if keep == 0 => {}

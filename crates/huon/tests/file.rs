@@ -137,6 +137,30 @@ fn a_file_in_the_lock_files_place_is_not_overwritten() {
 }
 
 #[test]
+fn what_is_no_environment_gets_no_lock_file() {
+    let (_dir, path) = place();
+    let lock = PathBuf::from(format!("{}-lock", path.display()));
+    let letter = b"a letter that somebody keeps under this name".repeat(1000);
+    for content in [&letter[..], b"x", &[0; 20_000]] {
+        std::fs::write(&path, content).unwrap();
+        for read_only in [true, false] {
+            let error = Env::options().read_only(read_only).open(&path).unwrap_err();
+            assert!(matches!(error, Error::NotOurs(_)), "{error}");
+            assert!(!lock.exists());
+        }
+        assert!(std::fs::read(&path).unwrap() == content);
+    }
+    // An empty file becomes one, if that is wanted.
+    std::fs::write(&path, b"").unwrap();
+    for options in [Env::options().read_only(true), Env::options().create(false)] {
+        assert!(matches!(options.open(&path), Err(Error::NotOurs(_))));
+        assert!(!lock.exists());
+    }
+    fill(&Env::options().open(&path).unwrap(), 1);
+    assert!(lock.exists());
+}
+
+#[test]
 fn many_tables_and_many_readers() {
     let (_dir, path) = place();
     let env = Env::options().open(&path).unwrap();

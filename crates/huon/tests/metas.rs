@@ -56,6 +56,7 @@ fn metas_are_listed_open_or_not() {
     let env = place.open();
     let states: Vec<_> = env.metas().unwrap().into_iter().map(|meta| meta.state).collect();
     assert!(matches!(states[0], MetaState::Whole(s) if s.is_newest && s.flushes == 2));
+    assert!(matches!(states[0], MetaState::Whole(s) if s.root_page.is_none()));
     assert_eq!(states[1..], [MetaState::Unused, MetaState::Unused]);
     for n in 0..4 {
         put(&env, "a", n);
@@ -67,6 +68,14 @@ fn metas_are_listed_open_or_not() {
     assert_eq!(newest.len(), 1);
     assert_eq!(newest[0].txnid, env.durable_id());
     assert!(ids(&metas).contains(&newest[0].before));
+    let root = newest[0].root_page.expect("the main table has the record of a named one");
+    let mut of_main = Vec::new();
+    env.visit_pages(&mut |page| {
+        of_main.extend((page.table == Some(b"")).then_some(page.pgno));
+        std::ops::ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!((of_main, newest[0].page_bytes), (vec![root], 4096));
     drop(env);
     let bytes = std::fs::read(&place.path).unwrap();
     assert_eq!(metas, Env::metas_of(&place.path).unwrap());

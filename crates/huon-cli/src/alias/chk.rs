@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
-use super::{AFTER_HELP, Foreign, ONE_FILE, Tool, WARM};
-use crate::args::Check;
+use super::{AFTER_HELP, Ahead, Foreign, ONE_FILE, Tool};
+use crate::args::{Check, Look, Start};
 use crate::commands::check::check;
+use crate::commands::metas::switch_confirmed;
 use crate::fail::{Code, Outcome};
 
 const EXIT_CODES: &str = "\
@@ -43,7 +44,7 @@ pub(super) struct Chk {
     /// [share the file: it always is, unless a meta is chosen]
     #[arg(short)]
     cooperative: bool,
-    /// [write mode: a check never writes]
+    /// Allow -t to write; a check alone never does
     #[arg(short)]
     write: bool,
     /// [ignore the order of keys: it is not checked where it is a program's own]
@@ -55,18 +56,14 @@ pub(super) struct Chk {
     /// [one table only: refused]
     #[arg(short = 's', value_name = "TABLE")]
     table: Option<OsString>,
-    /// [turn to the chosen meta if it is right: refused]
+    /// Make the chosen meta the newest if no problem is found; needs -w
     #[arg(short = 't')]
     turn: bool,
     /// [turn to the chosen meta in any case: refused]
     #[arg(short = 'T')]
     turn_anyway: bool,
-    /// [read everything ahead]
-    #[arg(short = 'u')]
-    warm: bool,
-    /// [read everything ahead, and lock it in memory]
-    #[arg(short = 'U')]
-    lock: bool,
+    #[command(flatten)]
+    ahead: Ahead,
     /// [the environment is a file]
     #[arg(short = 'n')]
     no_directory: bool,
@@ -95,15 +92,20 @@ impl Tool for Chk {
 
     fn foreign(&self) -> Vec<(bool, &'static str, Foreign)> {
         use Foreign::{Note, Refuse};
-        let turn = "no meta is changed; `huon dump --meta-slot` into a new file with `huon load`";
+        let choose = "choose a meta with -0, -1 or -2; `huon metas` lists them";
+        let write = "add -w to allow it: what is newer than that meta is lost for good";
+        let anyway = "a snapshot that is not whole is never the newest; use -t, or save what can \
+                      be read with `huon dump --rescue --meta-slot`";
         let order = "orders of a program's own are not checked anyway, and all others still are";
         let table = "free and used pages can only be told for all tables at once; leave it out, \
                      and find the table in what is printed";
         let pages = "there is no check without pages; `huon_stat -e` shows what opening verifies";
         let shared = "the file is shared unless a meta is chosen";
+        let [warm, lock] = self.ahead.foreign();
         vec![
-            (self.turn, "-t", Refuse(turn)),
-            (self.turn_anyway, "-T", Refuse(turn)),
+            (self.turn_anyway, "-T", Refuse(anyway)),
+            (self.turn && self.slot().is_none(), "-t", Refuse(choose)),
+            (self.turn && !self.write, "-t", Refuse(write)),
             (self.skip_pages, "-d", Refuse(pages)),
             (self.table.is_some(), "-s", Refuse(table)),
             (self.cooperative && self.slot().is_none(), "-c", Note(shared)),
@@ -112,22 +114,25 @@ impl Tool for Chk {
                 "-c",
                 Refuse("a chosen meta is only looked at while nobody else has the file open"),
             ),
-            (self.write, "-w", Note("a check never writes")),
+            (self.write && !self.turn, "-w", Note("a check never writes")),
             (self.ignore_order, "-i", Note(order)),
-            (self.warm, "-u", Note(WARM)),
-            (self.lock, "-U", Note(WARM)),
+            warm,
+            lock,
             (self.no_directory, "-n", Note(ONE_FILE)),
         ]
     }
 
     fn run(&self) -> Outcome {
-        check(&Check {
-            file: self.file.clone(),
-            meta_slot: self.slot(),
-            json: false,
+        let checked = check(&Check {
+            look: Look { file: self.file.clone(), json: false },
+            start: Start { meta_slot: self.slot() },
             quiet: self.quiet,
             verbose: self.verbose > 0 && !self.quiet,
-        })
+        })?;
+        match self.slot().filter(|_| self.turn && checked == Code::Fine) {
+            Some(slot) => switch_confirmed(&self.file, slot, self.quiet),
+            None => Ok(checked),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
-use super::{AFTER_HELP, Foreign, ONE_FILE, Tool, WARM};
+use super::{AFTER_HELP, Ahead, Common, Foreign, Tool};
 use crate::args;
 use crate::commands::copy::copy;
 use crate::fail::Outcome;
@@ -26,31 +26,23 @@ pub(super) struct Copy {
     /// Replace the new file if it exists and nobody has it open
     #[arg(short)]
     force: bool,
-    /// Show no progress, and no notes
-    #[arg(short)]
-    quiet: bool,
     /// [a copy of dynamic size: every file is]
     #[arg(short)]
     dynamic: bool,
     /// [park the reading transaction: it holds nobody up]
     #[arg(short)]
     park: bool,
-    /// [read everything ahead]
-    #[arg(short = 'u')]
-    warm: bool,
-    /// [read everything ahead, and lock it in memory]
-    #[arg(short = 'U')]
-    lock: bool,
-    /// [the environment is a file]
-    #[arg(short = 'n')]
-    no_directory: bool,
+    #[command(flatten)]
+    ahead: Ahead,
+    #[command(flatten)]
+    common: Common,
 }
 
 impl Tool for Copy {
     const NAME: &'static str = "huon_copy";
 
     fn is_quiet(&self) -> bool {
-        self.quiet
+        self.common.quiet
     }
 
     fn path(&self) -> &Path {
@@ -60,12 +52,13 @@ impl Tool for Copy {
     fn foreign(&self) -> Vec<(bool, &'static str, Foreign)> {
         use Foreign::Note;
         let park = "a reader costs at most one copy of what it sees, however long it takes";
+        let [warm, lock] = self.ahead.foreign();
         vec![
             (self.dynamic, "-d", Note("every file grows and shrinks within its limits")),
             (self.park, "-p", Note(park)),
-            (self.warm, "-u", Note(WARM)),
-            (self.lock, "-U", Note(WARM)),
-            (self.no_directory, "-n", Note(ONE_FILE)),
+            warm,
+            lock,
+            self.common.foreign(),
         ]
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
-use super::{AFTER_HELP, Foreign, ONE_FILE, Tool, table, writing};
+use super::{AFTER_HELP, Common, Foreign, Tool, table, writing};
 use crate::args::{self, Target};
 use crate::commands::tables::drop;
 use crate::fail::Outcome;
@@ -23,19 +23,15 @@ pub(super) struct Drop {
     /// The table
     #[arg(short = 's', value_name = "TABLE")]
     table: Option<OsString>,
-    /// Print no notes
-    #[arg(short)]
-    quiet: bool,
-    /// [the environment is a file]
-    #[arg(short = 'n')]
-    no_directory: bool,
+    #[command(flatten)]
+    common: Common,
 }
 
 impl Tool for Drop {
     const NAME: &'static str = "huon_drop";
 
     fn is_quiet(&self) -> bool {
-        self.quiet
+        self.common.quiet
     }
 
     fn path(&self) -> &Path {
@@ -45,10 +41,7 @@ impl Tool for Drop {
     fn foreign(&self) -> Vec<(bool, &'static str, Foreign)> {
         let main = "the main table can only be emptied; leave it out, or name a table with -s";
         let is_main = self.table.as_ref().is_none_or(|name| name.is_empty());
-        vec![
-            (self.delete && is_main, "-d", Foreign::Refuse(main)),
-            (self.no_directory, "-n", Foreign::Note(ONE_FILE)),
-        ]
+        vec![(self.delete && is_main, "-d", Foreign::Refuse(main)), self.common.foreign()]
     }
 
     fn run(&self) -> Outcome {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
-use super::{AFTER_HELP, Foreign, ONE_FILE, Tool, WARM, table};
+use super::{AFTER_HELP, Ahead, Common, Foreign, Tool, table};
 use crate::args;
 use crate::commands::dump::dump;
 use crate::commands::info::print_names;
@@ -36,28 +36,20 @@ pub(super) struct Dump {
     /// Save what can be read of a damaged file
     #[arg(short)]
     rescue: bool,
-    /// Show no progress, and no notes
-    #[arg(short)]
-    quiet: bool,
     /// [a key once for all its values: refused]
     #[arg(short)]
     concise: bool,
-    /// [read everything ahead]
-    #[arg(short = 'u')]
-    warm: bool,
-    /// [read everything ahead, and lock it in memory]
-    #[arg(short = 'U')]
-    lock: bool,
-    /// [the environment is a file]
-    #[arg(short = 'n')]
-    no_directory: bool,
+    #[command(flatten)]
+    ahead: Ahead,
+    #[command(flatten)]
+    common: Common,
 }
 
 impl Tool for Dump {
     const NAME: &'static str = "huon_dump";
 
     fn is_quiet(&self) -> bool {
-        self.quiet
+        self.common.quiet
     }
 
     fn path(&self) -> &Path {
@@ -65,14 +57,10 @@ impl Tool for Dump {
     }
 
     fn foreign(&self) -> Vec<(bool, &'static str, Foreign)> {
-        use Foreign::{Note, Refuse};
+        use Foreign::Refuse;
         let concise = "no loader reads that form; leave it out, each pair has its key then";
-        vec![
-            (self.concise, "-c", Refuse(concise)),
-            (self.warm, "-u", Note(WARM)),
-            (self.lock, "-U", Note(WARM)),
-            (self.no_directory, "-n", Note(ONE_FILE)),
-        ]
+        let [warm, lock] = self.ahead.foreign();
+        vec![(self.concise, "-c", Refuse(concise)), warm, lock, self.common.foreign()]
     }
 
     fn run(&self) -> Outcome {
@@ -88,7 +76,7 @@ impl Tool for Dump {
             all: self.all,
             print: self.print,
             rescue: self.rescue,
-            meta_slot: None,
+            start: args::Start { meta_slot: None },
         })
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
-use super::{AFTER_HELP, Foreign, ONE_FILE, Tool, table, writing};
+use super::{AFTER_HELP, Common, Foreign, Tool, table, writing};
 use crate::args;
 use crate::commands::load::load;
 use crate::fail::Outcome;
@@ -32,25 +32,21 @@ pub(super) struct Load {
     /// Plain lines, a key and its value in turn, without a header
     #[arg(short = 'T')]
     text: bool,
-    /// Show no progress, and no notes
-    #[arg(short)]
-    quiet: bool,
     /// [append in the order of the input: found out by itself]
     #[arg(short)]
     append: bool,
     /// [go on after lines that are wrong: refused]
     #[arg(short)]
     rescue: bool,
-    /// [the environment is a file]
-    #[arg(short = 'n')]
-    no_directory: bool,
+    #[command(flatten)]
+    common: Common,
 }
 
 impl Tool for Load {
     const NAME: &'static str = "huon_load";
 
     fn is_quiet(&self) -> bool {
-        self.quiet
+        self.common.quiet
     }
 
     fn path(&self) -> &Path {
@@ -67,7 +63,7 @@ impl Tool for Load {
             (self.rescue, "-r", Refuse(rescue)),
             (self.purge && self.table.is_none(), "-p", Refuse(purge)),
             (self.append, "-a", Note(append)),
-            (self.no_directory, "-n", Note(ONE_FILE)),
+            self.common.foreign(),
         ]
     }
 

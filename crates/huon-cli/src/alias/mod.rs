@@ -17,7 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Args, Parser};
 
 use crate::args::Writing;
 use crate::fail::{Code, Outcome};
@@ -121,6 +121,40 @@ fn table(name: &OsStr) -> OsString {
 /// How these tools write: they wait as long as `huon` does unless told otherwise.
 fn writing() -> Writing {
     Writing { wait: 10, page_size: None }
+}
+
+/// Flags that most of the tools have.
+#[derive(Args, Debug)]
+struct Common {
+    /// Show no progress, and no notes
+    #[arg(short)]
+    quiet: bool,
+    /// [the environment is a file]
+    #[arg(short = 'n')]
+    no_directory: bool,
+}
+
+impl Common {
+    fn foreign(&self) -> (bool, &'static str, Foreign) {
+        (self.no_directory, "-n", Foreign::Note(ONE_FILE))
+    }
+}
+
+/// Flags of those that read much.
+#[derive(Args, Debug)]
+struct Ahead {
+    /// [read everything ahead]
+    #[arg(short = 'u')]
+    warm: bool,
+    /// [read everything ahead, and lock it in memory]
+    #[arg(short = 'U')]
+    lock: bool,
+}
+
+impl Ahead {
+    fn foreign(&self) -> [(bool, &'static str, Foreign); 2] {
+        [(self.warm, "-u", Foreign::Note(WARM)), (self.lock, "-U", Foreign::Note(WARM))]
+    }
 }
 
 const WARM: &str = "nothing is read ahead; pages come from the system's cache as they are needed";

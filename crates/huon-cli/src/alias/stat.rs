@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use huon::TableStat;
 
-use super::{AFTER_HELP, Foreign, ONE_FILE, Tool};
+use super::{AFTER_HELP, Common, Foreign, Tool};
 use crate::args::Look;
 use crate::commands::{info, readers, stat};
 use crate::fail::{Code, Failure, Outcome};
@@ -39,22 +39,18 @@ pub(super) struct Stat {
     /// Who is reading; once is enough
     #[arg(short, action = clap::ArgAction::Count)]
     readers: u8,
-    /// Print no notes
-    #[arg(short)]
-    quiet: bool,
     /// [operations on pages: refused]
     #[arg(short)]
     pages: bool,
-    /// [the environment is a file]
-    #[arg(short = 'n')]
-    no_directory: bool,
+    #[command(flatten)]
+    common: Common,
 }
 
 impl Tool for Stat {
     const NAME: &'static str = "huon_stat";
 
     fn is_quiet(&self) -> bool {
-        self.quiet
+        self.common.quiet
     }
 
     fn path(&self) -> &Path {
@@ -64,14 +60,11 @@ impl Tool for Stat {
     fn foreign(&self) -> Vec<(bool, &'static str, Foreign)> {
         let pages = "each program counts its own operations, and shows them with `Env::info`; \
                      leave it out";
-        vec![
-            (self.pages, "-p", Foreign::Refuse(pages)),
-            (self.no_directory, "-n", Foreign::Note(ONE_FILE)),
-        ]
+        vec![(self.pages, "-p", Foreign::Refuse(pages)), self.common.foreign()]
     }
 
     fn run(&self) -> Outcome {
-        let look = Look { file: self.file.clone(), json: false, hex: false };
+        let look = Look { file: self.file.clone(), json: false };
         if self.environment {
             info::info(&look)?;
         }

@@ -11,14 +11,14 @@ use crate::open;
 use crate::out::Out;
 use crate::progress::Bar;
 use crate::table::kind;
-use crate::text::{Form, number};
+use crate::text::{Form, many, number, share};
 
 /// Problems that are printed; the others are counted.
 const SHOWN_MAX: usize = 50;
 
 /// `huon check`.
 pub(crate) fn check(args: &Check) -> Outcome {
-    let env = open::look_from(&args.file, args.meta_slot)?;
+    let env = open::look_from(&args.look.file, args.start.meta_slot)?;
     let stepped_back = open::is_stepped_back(&env);
     let bar = Bar::bytes("checking");
     let mut report = |now: &Progress| {
@@ -28,7 +28,7 @@ pub(crate) fn check(args: &Check) -> Outcome {
     let found = env.check_with(&mut CheckOptions::new().progress(&mut report))?;
     drop(bar);
     let mut out = Out::new();
-    if args.json {
+    if args.look.json {
         out.json(&as_json(&found, stepped_back))?;
     } else if !args.quiet {
         if args.verbose {
@@ -93,11 +93,11 @@ fn print_tables(out: &mut Out, found: &CheckReport) -> Result<(), Failure> {
         let pages: u64 = pages.iter().sum();
         let bytes = pages * u64::from(found.page_bytes);
         out.line(format_args!(
-            "{name}{kind}: records {}, levels {}, pages {}, {}% full",
+            "{name}{kind}: records {}, levels {}, pages {}, {} full",
             number(table.entries.saturating_sub(if table.name.is_empty() { named } else { 0 })),
             table.depth,
             number(pages),
-            (table.used_bytes as f64 / bytes.max(1) as f64 * 100.0).round(),
+            share(table.used_bytes, bytes),
         ))?;
     }
     Ok(())
@@ -123,22 +123,20 @@ fn print(out: &mut Out, found: &CheckReport, stepped_back: bool) -> Result<(), F
     let free = found.free_pages + found.held_pages;
     let multi = match found.tables.iter().filter(|table| table.values.is_some()).count() {
         0 => String::new(),
-        1 => " (1 multimap)".into(),
-        n => format!(" ({} multimaps)", number(n as u64)),
+        n => format!(" ({})", many(n as u64, "multimap")),
     };
     out.line(format_args!(
-        "snapshot {}: {} pages, {} in {} tables{multi}, {} free, {} for the free list",
+        "snapshot {}: {}, {} in {}{multi}, {} free, {} for the free list",
         found.txnid,
-        number(found.pages_total),
+        many(found.pages_total, "page"),
         number(found.reachable_pages),
-        number(found.tables.len() as u64),
+        many(found.tables.len() as u64, "table"),
         number(free),
         number(found.chunk_pages),
     ))?;
     match found.problem_count {
         0 if stepped_back => out.line("no problems in this snapshot, but a newer one is damaged"),
         0 => out.line("no problems"),
-        1 => out.line("1 problem"),
-        n => out.line(format_args!("{} problems", number(n))),
+        n => out.line(many(n, "problem")),
     }
 }

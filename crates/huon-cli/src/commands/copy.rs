@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use huon::{CopyOptions, Env, Error, Progress};
+use huon::{CopyOptions, Error, Progress};
 
 use crate::args::Copy;
 use crate::draft;
@@ -58,8 +58,7 @@ fn ended(copied: huon::Result<()>, args: &Copy, stop: &Stop) -> Outcome {
         }
         // What is there is not to be lost.
         Err(Error::Io(e)) if e.source.kind() == io::ErrorKind::AlreadyExists => {
-            let target = args.target.display();
-            Err(Failure::usage(format!("{target} exists already; choose another name, or add -f.")))
+            Err(draft::in_the_way(&args.target))
         }
         Err(error) => Err(error.into()),
     }
@@ -85,7 +84,7 @@ fn replace(draft: &Path, target: &Path) -> Outcome {
 }
 
 fn refuse_open(target: &Path) -> Result<(), Failure> {
-    match Env::options().read_only(true).create(false).exclusive(true).open(target) {
+    match open::alone(target) {
         Err(Error::Busy(_)) => {
             let target = target.display();
             let text =

@@ -20,7 +20,9 @@ const SHOWN_MAX: usize = 20;
 
 /// `huon dump`.
 pub(crate) fn dump(args: &Dump) -> Outcome {
-    let env = open::look_from(&args.file, args.meta_slot)?;
+    let env = open::look_from(&args.file, args.start.meta_slot)?;
+    // A pipe that nobody reads yet is waited for, and until then any signal ends this.
+    let special = special(&args.output)?;
     let stop = Stop::on_signals()?;
     if args.output.as_os_str() == "-" && io::stdout().is_terminal() {
         // The text itself shows how it goes on.
@@ -37,9 +39,10 @@ pub(crate) fn dump(args: &Dump) -> Outcome {
     }
     let mut options = options.progress(&mut report);
     let write = |out: &mut dyn Write| env.dump(out, &mut options).map_err(Failure::from);
-    let dumped = match args.output.as_os_str() == "-" {
-        true => to_standard_output(write),
-        false => to_file(&args.output, args.force, write),
+    let dumped = match special {
+        Some(pipe) => through(pipe, write),
+        None if args.output.as_os_str() == "-" => through(io::stdout().lock(), write),
+        None => to_file(&args.output, args.force, write),
     };
     drop(bar);
     match dumped {
@@ -53,45 +56,47 @@ pub(crate) fn dump(args: &Dump) -> Outcome {
 
 type Dumped = Result<DumpReport, Failure>;
 
-fn to_standard_output(write: impl FnOnce(&mut dyn Write) -> Dumped) -> Dumped {
-    let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+/// What is no file, a terminal or a pipe: it is written to as it is.
+fn special(path: &Path) -> Result<Option<File>, Failure> {
+    let is_special = path.metadata().is_ok_and(|stat| !stat.is_file() && !stat.is_dir());
+    if !is_special {
+        return Ok(None);
+    }
+    let opened = OpenOptions::new().write(true).open(path);
+    opened.map(Some).map_err(|e| failed(path, &e))
+}
+
+fn through(out: impl Write, write: impl FnOnce(&mut dyn Write) -> Dumped) -> Dumped {
+    let mut out = BufWriter::with_capacity(64 << 10, out);
     let report = write(&mut out)?;
     out.flush()?;
     Ok(report)
 }
 
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => draft::in_the_way(path),
+        _ => Failure::io(&format!("cannot write {}", path.display()), error),
+    }
+}
+
 /// A file of that name is made, and only kept if the dump in it is whole. With `force` it is
 /// written under another name, and takes the place of what is there.
 fn to_file(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Dumped) -> Dumped {
-    let failed = |e: io::Error| match e.kind() {
-        io::ErrorKind::AlreadyExists => {
-            let path = path.display();
-            Failure::usage(format!("{path} exists already; choose another name, or add -f."))
-        }
-        _ => Failure::io(&format!("cannot write {}", path.display()), &e),
-    };
-    // What is no file, a terminal or a pipe, is written to as it is.
-    let is_special = path.metadata().is_ok_and(|stat| !stat.is_file() && !stat.is_dir());
+    let failed = |e: io::Error| failed(path, &e);
     let meant = draft::meant(path);
-    let draft = if force && !is_special { draft::of(&meant) } else { path.to_owned() };
-    let file: File = OpenOptions::new()
-        .write(true)
-        .create(!is_special)
-        .create_new(!is_special)
-        .open(&draft)
-        .map_err(failed)?;
+    let draft = if force { draft::of(&meant) } else { path.to_owned() };
+    let file = OpenOptions::new().write(true).create_new(true).open(&draft).map_err(failed)?;
     let mut out = BufWriter::with_capacity(64 << 10, &file);
     let dumped = write(&mut out).and_then(|report| {
         out.flush().map_err(failed)?;
-        if !is_special {
-            file.sync_all().map_err(failed)?;
-        }
-        if draft != path {
+        file.sync_all().map_err(failed)?;
+        if force {
             draft::put(&draft, &meant).map_err(failed)?;
         }
         Ok(report)
     });
-    if dumped.is_err() && !is_special {
+    if dumped.is_err() {
         // The failure that is reported says more than this one could.
         let _ = std::fs::remove_file(&draft);
     }

@@ -5,12 +5,13 @@ use std::path::Path;
 use huon::{Bytes, Env, EnvInfo, Error, ReadTxn, Recovery, Stat, TableDef, TableStat};
 use serde_json::{Value, json};
 
-use crate::args::Look;
+use crate::args::{Look, Names};
+use crate::commands::readers;
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
 use crate::table::kind;
-use crate::text::{Form, number, size};
+use crate::text::{Form, many, number, share, size, span};
 
 /// `huon info`.
 pub(crate) fn info(args: &Look) -> Outcome {
@@ -68,27 +69,35 @@ impl State {
             "multimaps": self.tables.map(|(_, multi)| multi),
             "other_clients": others(info),
             "readers": info.readers.len(),
+            "parked_readers": parked(info),
+            "oldest_reader": info.straggler().map(readers::reader_json),
+            "map_bytes": info.map_bytes,
         })
     }
 
     fn print(&self, out: &mut Out) -> Result<(), Failure> {
         let info = &self.info;
-        let used = (info.used_bytes as f64 / info.file_bytes.max(1) as f64 * 100.0).round();
+        let used = share(info.used_bytes, info.file_bytes);
         out.field("uuid", Form::Hex.show(&info.uuid))?;
         out.field("page size", format!("{} bytes", info.page_bytes))?;
         out.field("longest key", format!("{} bytes", info.key_bytes_max))?;
         out.field("file size", size(info.file_bytes))?;
-        out.field("in use", format!("{} ({used}% of the file)", size(info.used_bytes)))?;
+        out.field("in use", format!("{} ({used} of the file)", size(info.used_bytes)))?;
         out.field("lower limit", size(info.geometry.lower_bytes))?;
         out.field("upper limit", size(info.upper_bytes))?;
+        out.field("address space", format!("{} in each process", size(info.map_bytes)))?;
         out.field("grows by", growth(info.geometry.grow_bytes))?;
         out.field("shrinks by", shrinking(info.geometry.shrink_bytes))?;
         out.field("newest snapshot", info.newest)?;
+        if info.visible != info.newest {
+            let visible = info.visible;
+            out.field("visible snapshot", format!("{visible} (newer ones wait for a flush)"))?;
+        }
         out.field("durable snapshot", durable(info))?;
         out.field("mode of commits", mode(info))?;
         out.field("tables", tables_text(self.tables))?;
         out.field("open elsewhere", clients(info))?;
-        out.field("readers", info.readers.len())?;
+        out.field("readers", readers_text(info))?;
         out.field("state", state(info, self.recovery))?;
         if info.poisoned {
             out.field("PROBLEM", "a flush failed; close it everywhere and open it again")?;
@@ -161,17 +170,35 @@ fn durable(info: &EnvInfo) -> String {
 fn clients(info: &EnvInfo) -> String {
     match others(info) {
         0 => "no".into(),
-        1 => "by 1 client".into(),
-        n => format!("by {n} clients"),
+        n => format!("by {}", many(n.into(), "client")),
     }
 }
 
+fn parked(info: &EnvInfo) -> usize {
+    info.readers.iter().filter(|reader| reader.parked).count()
+}
+
+/// How many there are, and who is furthest behind.
+fn readers_text(info: &EnvInfo) -> String {
+    let Some(oldest) = info.straggler() else { return "0".into() };
+    let parked = match parked(info) {
+        0 => String::new(),
+        n => format!(" ({n} parked)"),
+    };
+    let (count, age) = (info.readers.len(), span(oldest.age_ms));
+    let behind = match oldest.lag {
+        0 => "at the newest snapshot".into(),
+        lag => format!("{} behind", number(lag)),
+    };
+    format!("{count}{parked}; the oldest, in process {}, is {behind}, {age} old", oldest.pid)
+}
+
 /// `huon tables`.
-pub(crate) fn tables(args: &Look) -> Outcome {
-    let stat = open::look(&args.file)?.stat()?;
+pub(crate) fn tables(args: &Names) -> Outcome {
+    let stat = open::look(&args.look.file)?.stat()?;
     let form = Form::hex(args.hex);
     let mut out = Out::new();
-    match args.json {
+    match args.look.json {
         true => {
             let tables: Vec<Value> =
                 stat.tables.iter().map(|t| table_json(&stat, t, form)).collect();

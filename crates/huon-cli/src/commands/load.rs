@@ -21,8 +21,9 @@ use crate::text::number;
 
 /// `huon load`.
 pub(crate) fn load(args: &Load) -> Outcome {
-    let stop = Stop::on_signals()?;
+    // A pipe that nobody writes yet is waited for, and until then any signal ends this.
     let (reader, total) = input(args)?;
+    let stop = Stop::on_signals()?;
     let env = open::change(&args.file, &args.writing, true)?;
     if args.empty {
         empty(&env, args)?;
@@ -54,9 +55,11 @@ pub(crate) fn load(args: &Load) -> Outcome {
         }
         Err(Error::Input(wrong)) => {
             let before = if args.pairs { HEADER_LINES } else { 0 };
-            let line = wrong.line.saturating_sub(before);
             let (name, what) = (input_name(args), wrong.what);
-            let text = format!("{name}, line {line}: {what}; what comes before it is committed.");
+            let text = match wrong.line.saturating_sub(before) {
+                0 => format!("{name}: {what}; nothing was changed."),
+                line => format!("{name}, line {line}: {what}; what comes before it is committed."),
+            };
             Err(Failure::usage(text))
         }
         Err(error) => Err(error.into()),

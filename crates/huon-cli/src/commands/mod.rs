@@ -2,11 +2,14 @@
 
 pub(crate) mod check;
 pub(crate) mod copy;
+mod delete_env;
 pub(crate) mod dump;
 pub(crate) mod info;
 mod input;
 mod list;
 pub(crate) mod load;
+pub(crate) mod metas;
+mod pages;
 mod pairs;
 pub(crate) mod readers;
 mod records;
@@ -21,6 +24,7 @@ pub(crate) fn run(command: Command) -> Outcome {
     match command {
         Command::Info(args) => info::info(&args),
         Command::Stat(args) => stat::stat(&args),
+        Command::Pages(args) => pages::pages(&args),
         Command::Tables(args) => info::tables(&args),
         Command::Readers(args) => readers::readers(&args),
         Command::WatchReaders(args) => readers::watch(&args),
@@ -32,8 +36,11 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Ls(args) => list::ls(&args),
         Command::Count(args) => records::count(&args),
         Command::Check(args) => check::check(&args),
+        Command::Metas(args) => metas::metas(&args),
+        Command::SwitchMeta(args) => metas::switch(&args),
         Command::Dump(args) => dump::dump(&args),
         Command::Load(args) => load::load(&args),
         Command::Copy(args) => copy::copy(&args),
+        Command::DeleteEnv(args) => delete_env::delete(&args),
     }
 }

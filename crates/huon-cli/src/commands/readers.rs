@@ -59,37 +59,41 @@ impl Round {
 
 impl Reader {
     fn json(&self) -> Value {
-        json!({
-            "client": self.info.client,
-            "pid": self.info.pid,
-            "snapshot": self.info.txnid,
-            "lag": self.info.lag,
-            "age_ms": self.info.age_ms,
-            "held_bytes": self.held_bytes,
-            "alone_bytes": self.alone_bytes,
-        })
+        let mut json = reader_json(&self.info);
+        json["held_bytes"] = self.held_bytes.into();
+        json["alone_bytes"] = self.alone_bytes.into();
+        json
     }
 
     fn row(&self) -> String {
         let info = &self.info;
-        let (lag, age) = (number(info.lag), span(info.age_ms));
-        row(info.client, info.pid, info.txnid, lag, age, size(self.held_bytes))
+        let (held, alone) = (size(self.held_bytes), size(self.alone_bytes));
+        let numbers = [&info.client as &dyn Display, &info.pid, &info.txnid];
+        let row = row(numbers, [&number(info.lag), &span(info.age_ms), &held, &alone]);
+        if info.parked { row + "  parked" } else { row }
     }
 }
 
-fn heading() -> String {
-    row("client", "pid", "snapshot", "lag", "age", "holds")
+/// What a reader says of itself.
+pub(crate) fn reader_json(info: &ReaderInfo) -> Value {
+    json!({
+        "client": info.client,
+        "pid": info.pid,
+        "thread": info.thread,
+        "snapshot": info.txnid,
+        "lag": info.lag,
+        "age_ms": info.age_ms,
+        "parked": info.parked,
+    })
 }
 
-fn row(
-    client: impl Display,
-    pid: impl Display,
-    snapshot: impl Display,
-    lag: impl Display,
-    age: impl Display,
-    holds: impl Display,
-) -> String {
-    format!("{client:>6} {pid:>10} {snapshot:>20} {lag:>9} {age:>9} {holds:>11}")
+fn heading() -> String {
+    row([&"client", &"pid", &"snapshot"], ["lag", "age", "holds", "alone"])
+}
+
+/// Who, and how much.
+fn row([client, pid, snapshot]: [&dyn Display; 3], [lag, age, holds, alone]: [&str; 4]) -> String {
+    format!("{client:>6} {pid:>7} {snapshot:>13} {lag:>9} {age:>7} {holds:>11} {alone:>11}")
 }
 
 /// `huon readers`.

@@ -3,7 +3,7 @@
 use huon::{HeldBy, Holder, Stat, TableStat};
 use serde_json::{Value, json};
 
-use crate::args::Look;
+use crate::args::{Look, Names};
 use crate::commands::info::{own_records, table_name};
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
@@ -11,11 +11,11 @@ use crate::out::Out;
 use crate::text::{Form, number, size, span};
 
 /// `huon stat`.
-pub(crate) fn stat(args: &Look) -> Outcome {
-    let stat = open::look(&args.file)?.stat()?;
+pub(crate) fn stat(args: &Names) -> Outcome {
+    let stat = open::look(&args.look.file)?.stat()?;
     let form = Form::hex(args.hex);
     let mut out = Out::new();
-    match args.json {
+    match args.look.json {
         true => out.json(&as_json(&stat, form))?,
         false => {
             print_space(&mut out, &stat)?;
@@ -53,15 +53,18 @@ fn as_json(stat: &Stat, form: Form) -> Value {
         })
     };
     let holder = |holder: &Holder| {
-        let (by, pid) = match holder.by {
+        let (by, reader) = match holder.by {
             HeldBy::Durable => ("durable", None),
             HeldBy::Flush => ("flush", None),
-            HeldBy::Reader(reader) => ("reader", Some(reader.pid)),
+            HeldBy::Reader(reader) => ("reader", Some(reader)),
             _ => ("other", None),
         };
         json!({
             "by": by,
-            "pid": pid,
+            "pid": reader.map(|reader| reader.pid),
+            "lag": reader.map(|reader| reader.lag),
+            "age_ms": reader.map(|reader| reader.age_ms),
+            "parked": reader.map(|reader| reader.parked),
             "snapshot": holder.txnid,
             "pages": holder.pages,
             "alone_pages": holder.alone_pages,
@@ -108,7 +111,10 @@ fn print_holders(out: &mut Out, stat: &Stat) -> Result<(), Failure> {
         let who = match holder.by {
             HeldBy::Durable => "the durable snapshot, until the next flush".into(),
             HeldBy::Flush => "a flush that is under way".into(),
-            HeldBy::Reader(r) => format!("reader in process {}, {} old", r.pid, span(r.age_ms)),
+            HeldBy::Reader(r) => {
+                let kind = if r.parked { "parked reader" } else { "reader" };
+                format!("{kind} in process {}, {} old", r.pid, span(r.age_ms))
+            }
             _ => "somebody".into(),
         };
         if !heading.is_empty() {

@@ -34,7 +34,7 @@ fn chk_checks() {
     assert_eq!((noted.code, noted.err.lines().count()), (0, 2), "{noted:?}");
     assert!(noted.err.starts_with("huon_chk: -c: the file is shared"), "{noted:?}");
     for (flag, words) in
-        [("-d", "huon_stat"), ("-t", "huon dump"), ("-T", "huon dump"), ("-stags", "leave it out")]
+        [("-d", "huon_stat"), ("-t", "huon metas"), ("-T", "huon dump"), ("-stags", "leave it out")]
     {
         place.tool("chk", &[flag, "a.huon"]).fails(5, &["huon_chk: ", &flag[..2], words]);
     }

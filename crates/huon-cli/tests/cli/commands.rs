@@ -10,6 +10,10 @@ use serde_json::Value;
 
 const HEADER: &str = "VERSION=3\nformat=print\ntype=btree\nHEADER=END\n";
 
+/// Commands that only look, and need no more than a file.
+const LOOKING: [&str; 10] =
+    ["info", "stat", "tables", "readers", "check", "ls", "count", "dump", "metas", "pages"];
+
 /// One environment with three fruits in the main table and two users in a named one.
 fn fruits() -> Place {
     let place = Place::new();
@@ -120,7 +124,7 @@ fn bad_text_is_refused_by_line() {
     let text = format!("{HEADER} a\n 1\n b\n \\zz\nDATA=END\n");
     place.feed(&["load", "a.huon"], text.as_bytes()).fails(2, &["standard input", "line 8"]);
     assert_eq!(place.good(&["ls", "a.huon"]), "a\t1\n");
-    place.feed(&["load", "a.huon"], b"").fails(2, &["empty"]);
+    place.feed(&["load", "a.huon"], b"").fails(2, &["input: the input is empty; nothing was"]);
     place.run(&["load", "a.huon", "none.txt"]).fails(5, &["none.txt"]);
     place.feed(&["put", "a.huon", "-"], b"x\ty\nno tab\n").fails(2, &["line 2"]);
     place.feed(&["put", "a.huon", "-"], b"x\t\\q\n").fails(2, &["line 1"]);
@@ -130,7 +134,7 @@ fn bad_text_is_refused_by_line() {
 #[test]
 fn json_is_json() {
     let place = fruits();
-    for command in ["info", "stat", "tables", "readers", "check", "count"] {
+    for command in ["info", "stat", "tables", "readers", "check", "count", "metas", "pages"] {
         let text = place.good(&[command, "a.huon", "--json"]);
         let value: Value = serde_json::from_str(&text).unwrap();
         assert!(value.is_object(), "{command}: {text}");
@@ -180,10 +184,57 @@ fn stat_names_what_there_is() {
 fn readers_are_listed() {
     let place = fruits();
     assert_eq!(place.good(&["readers", "a.huon"]), "no readers\n");
+    assert!(place.good(&["info", "a.huon"]).contains("readers            0\n"));
     let env = Env::options().open(place.path("a.huon")).unwrap();
     let _reader = env.read().unwrap();
     let text = place.good(&["readers", "a.huon"]);
-    assert!(text.contains(&std::process::id().to_string()), "{text}");
+    let pid = std::process::id().to_string();
+    assert!(text.contains(&pid), "{text}");
+    assert!(!text.contains("parked"), "{text}");
+    let info = place.good(&["info", "a.huon"]);
+    let words = format!("readers            1; the oldest, in process {pid}, is at the newest");
+    assert!(info.contains(&words), "{info}");
+}
+
+#[test]
+fn slow_and_parked_readers_are_told_apart() {
+    let place = fruits();
+    let env = Env::options().open(place.path("a.huon")).unwrap();
+    let parked = env.read().unwrap().park().unwrap();
+    let put = |value: &str| place.good(&["put", "a.huon", "apple", value]);
+    put("green");
+    let live = env.read().unwrap();
+    put("yellow");
+    let text = place.good(&["readers", "a.huon"]);
+    let rows: Vec<&str> = text.lines().collect();
+    assert!(rows[0].ends_with(" lag     age       holds       alone"), "{text}");
+    assert!(rows[1].ends_with("KiB  parked") && rows[2].ends_with("KiB"), "{text}");
+    assert!(rows.iter().all(|row| row.len() <= 80) && rows.len() == 3, "{text}");
+    let json = |command: &str| -> Value {
+        serde_json::from_str(&place.good(&[command, "a.huon", "--json"])).unwrap()
+    };
+    let readers = json("readers");
+    let [slow, fast] = [&readers["readers"][0], &readers["readers"][1]];
+    assert_eq!((&slow["parked"], &fast["parked"]), (&true.into(), &false.into()));
+    assert_eq!(fast["snapshot"], live.id());
+    assert!(slow["lag"].as_u64() > fast["lag"].as_u64() && slow["thread"].is_u64(), "{readers}");
+    // What it keeps alone is what comes free when it goes.
+    let alone = slow["alone_bytes"].as_u64().unwrap();
+    assert!(0 < alone && alone <= slow["held_bytes"].as_u64().unwrap(), "{readers}");
+    let info = place.good(&["info", "a.huon"]);
+    assert!(info.contains("readers            2 (1 parked); the oldest, in process"), "{info}");
+    assert!(info.contains(" behind, "), "{info}");
+    let info = json("info");
+    assert_eq!((&info["parked_readers"], &info["readers"]), (&1.into(), &2.into()));
+    assert_eq!(info["oldest_reader"]["parked"], true);
+    assert!(info["map_bytes"].as_u64() >= info["upper_bytes"].as_u64(), "{info}");
+    let stat = place.good(&["stat", "a.huon"]);
+    assert!(stat.contains("  parked reader in process"), "{stat}");
+    let stat = json("stat");
+    let holders = stat["holders"].as_array().unwrap();
+    assert_eq!(holders.iter().filter(|holder| holder["parked"] == true).count(), 1, "{stat}");
+    drop(parked);
+    assert!(!place.good(&["readers", "a.huon"]).contains("parked"));
 }
 
 #[test]
@@ -191,7 +242,7 @@ fn looking_disturbs_no_writer() {
     let place = fruits();
     let before = std::fs::read(place.path("a.huon")).unwrap();
     let look = || {
-        for command in ["info", "stat", "tables", "readers", "check", "ls", "count", "dump"] {
+        for command in LOOKING {
             place.good(&[command, "a.huon"]);
         }
         place.good(&["get", "a.huon", "apple"]);
@@ -209,7 +260,7 @@ fn looking_disturbs_no_writer() {
     txn.commit_with(Durability::Durable).unwrap();
     assert_eq!(place.good(&["count", "a.huon"]), "4\n");
     // Nothing is created where nothing is.
-    for command in ["info", "stat", "tables", "readers", "check", "ls", "count", "dump"] {
+    for command in LOOKING {
         place.run(&[command, "none.huon"]).fails(5, &["none.huon"]);
     }
     place.run(&["del", "none.huon", "x"]).fails(5, &["none.huon"]);
@@ -242,15 +293,18 @@ fn usage_errors_are_2() {
     place.run(&["put", "b.huon", "k", "v", "--page-size", "1000"]).fails(2, &["power of two"]);
     place.run(&["put", "a.huon", &"k".repeat(3000), "v"]).fails(2, &["3000", "2022"]);
     place.run(&["count", "a.huon", "-t", "none"]).fails(1, &["none", "huon tables"]);
-    for help in [&["--help"][..], &["ls", "--help"], &["dump", "--help"], &["--version"]] {
-        let text = place.good(help);
+    for help in ["--help", "--version"] {
+        let text = place.good(&[help]);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
     for command in ["info", "stat", "tables", "get", "put", "del", "ls", "count", "readers"]
         .iter()
         .chain(&["check", "dump", "load", "copy", "drop", "rename", "watch-readers"])
+        .chain(&["pages", "metas", "switch-meta", "delete-env"])
     {
-        assert!(place.good(&[command, "--help"]).contains("Examples:"), "{command}");
+        let text = place.good(&[command, "--help"]);
+        assert!(text.contains("Examples:"), "{command}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }
 
@@ -262,6 +316,8 @@ fn what_is_no_environment() {
     assert!(Command::new("mkfifo").arg(place.path("fifo")).status().unwrap().success());
     std::fs::write(place.path("empty"), "").unwrap();
     place.run(&["info", "text"]).fails(4, &["text", "HUON"]);
+    place.run(&["put", "text", "k", "v"]).fails(4, &["text", "HUON"]);
+    assert!(!place.path("text-lock").exists());
     place.run(&["info", "dir"]).fails(4, &["dir", "a directory"]);
     place.run(&["info", "fifo"]).fails(4, &["fifo", "a FIFO"]);
     assert_eq!(place.run(&["info", "empty"]).code, 4);
@@ -392,6 +448,37 @@ fn a_load_whose_input_stalls_commits_and_lets_others_write() {
     assert_eq!((run.code, &*run.err), (0, ""));
     let list = place.good(&["ls", "a.huon"]);
     assert_eq!(list, "a\t1\nb\t2\nbetween\tx\nc\tbegun and ended\nd\t4\n");
+}
+
+#[test]
+fn one_ctrl_c_ends_the_wait_for_the_other_end_of_a_pipe() {
+    let place = fruits();
+    assert!(Command::new("mkfifo").arg(place.path("fifo")).status().unwrap().success());
+    for args in [["dump", "a.huon", "fifo"], ["load", "a.huon", "fifo"]] {
+        let mut child = place.command(&args).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(child.try_wait().unwrap().is_none(), "{args:?} waits for nobody");
+        interrupt(&child);
+        let start = Instant::now();
+        let ended = loop {
+            match child.try_wait().unwrap() {
+                None if start.elapsed() < Duration::from_secs(20) => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                ended => break ended,
+            }
+        };
+        if ended.is_none() {
+            child.kill().unwrap();
+        }
+        assert!(ended.is_some_and(|status| !status.success()), "{args:?}: {ended:?}");
+    }
+    // What somebody reads is written, and no file takes its place.
+    let reader =
+        Command::new("cat").arg(place.path("fifo")).stdout(Stdio::piped()).spawn().unwrap();
+    place.good(&["dump", "a.huon", "fifo", "--print", "--force"]);
+    let text = Run::of(reader.wait_with_output().unwrap()).out;
+    assert!(text.contains(" apple\n red\n"), "{text}");
 }
 
 #[test]

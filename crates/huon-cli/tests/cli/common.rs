@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// A directory with room for a few environments.
@@ -51,6 +52,12 @@ impl Place {
     /// The same with something on standard input.
     pub(crate) fn feed(&self, args: &[&str], input: &[u8]) -> Run {
         fed(self.command(args), input)
+    }
+
+    /// The JSON document that a command prints which must end well.
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let text = self.good(&[args, &["--json"]].concat());
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{args:?}: {e} in {text}"))
     }
 
     /// Runs what must end well, and returns what it printed.

@@ -3,7 +3,10 @@
 mod aliases;
 mod commands;
 mod common;
+mod deleting;
+mod metas;
 mod multimaps;
+mod pages;
 mod replacing;
 mod tables;
 mod watch;

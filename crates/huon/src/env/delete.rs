@@ -14,7 +14,7 @@ use crate::env::open::{self, lock_path};
 use crate::env::recover;
 use crate::env::{Env, Options};
 use crate::error::{Error, Result};
-use crate::os::{self, Gate, Storage};
+use crate::os::{self, Gate};
 
 /// How long it sleeps before it looks again.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -85,7 +85,7 @@ impl Env {
 /// Deletes the files if nobody has them open; whether it did.
 fn delete_if_deserted(path: &Path) -> Result<bool> {
     // Before a lock file is made beside what is no environment.
-    check_ours(&*open::look_at(path)?)?;
+    recover::check_ours(&*open::look_at(path)?)?;
     let ground = open::real_ground(path, Options::default().create(false))?;
     if !ground.storage.writable() {
         return Err(Error::ReadOnly);
@@ -97,7 +97,7 @@ fn delete_if_deserted(path: &Path) -> Result<bool> {
     if !open::is_named(path, &*ground.storage)? {
         return Ok(false);
     }
-    check_ours(&*ground.storage)?;
+    recover::check_ours(&*ground.storage)?;
     let remove = |path: &Path| {
         let removed = std::fs::remove_file(path);
         removed.map_err(|e| Error::io("delete", path.display().to_string(), e))
@@ -107,14 +107,6 @@ fn delete_if_deserted(path: &Path) -> Result<bool> {
     remove_client_files(path)?;
     os::sync_directory(path)?;
     Ok(true)
-}
-
-/// Whether it is an environment, be it a damaged one.
-fn check_ours(storage: &dyn Storage) -> Result<()> {
-    match recover::newest(&recover::metas(storage)?) {
-        Err(error @ (Error::NotOurs(_) | Error::Version(_))) => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// Where each client locks a file of its own (P6), it stays when the client is gone: `-lock-N`, and

@@ -77,6 +77,7 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
     };
     let mode = opened.mode()?;
     let lock = lock_path(path);
+    refuse_foreign(&opened, &lock, options)?;
     let create = opened.writable().then_some(mode);
     let found = if options.stays_apart() { Ok(None) } else { RealShared::open(&lock, create) };
     let shared: Option<Arc<dyn Shared>> = match found {
@@ -95,6 +96,19 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
         None => private_lock_file()?,
     };
     Ok(Ground { storage: Box::new(opened), shared, private })
+}
+
+/// No lock file is made beside what is no environment. An empty file becomes one, and what is not
+/// one yet has a lock file while it becomes one: it is looked for after the content.
+fn refuse_foreign(storage: &dyn Storage, lock: &Path, options: &Options) -> Result<()> {
+    let has_lock = || lock.symlink_metadata().is_ok();
+    if has_lock() || options.create && !options.read_only && storage.file_bytes()? == 0 {
+        return Ok(());
+    }
+    match recover::check_ours(storage) {
+        Err(_) if has_lock() => Ok(()),
+        checked => checked,
+    }
 }
 
 /// A lock file that nobody else sees.

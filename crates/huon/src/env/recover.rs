@@ -98,6 +98,14 @@ pub(crate) fn newest(metas: &Metas) -> Result<&Meta> {
     Err(telling.map_or(Error::corrupt_file("no meta"), Error::from))
 }
 
+/// Whether it is an environment, be it a damaged one.
+pub(crate) fn check_ours(storage: &dyn Storage) -> Result<()> {
+    match newest(&metas(storage)?) {
+        Err(error @ (Error::NotOurs(_) | Error::Version(_))) => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// What an earlier lock file of this boot still knows; `None` if it does not count.
 pub(crate) fn left_by_others(
     board: &Board,

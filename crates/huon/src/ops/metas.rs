@@ -52,8 +52,13 @@ pub struct MetaSnapshot {
     pub flushes: u8,
     /// No id above it was used before this meta was durable.
     pub ceiling: u64,
+    /// Page size in bytes.
+    pub page_bytes: u32,
     /// Part of the file that the snapshot uses, in bytes.
     pub used_bytes: u64,
+    /// Number of the page that is the root of the main table, from which all others are found;
+    /// `None` if that table is empty.
+    pub root_page: Option<u32>,
     /// It is the newest of the whole metas.
     pub is_newest: bool,
 }
@@ -254,7 +259,9 @@ impl MetaSnapshot {
                 CommitKind::TwoFlush => 2,
             },
             ceiling: meta.ceiling,
+            page_bytes: meta.page_bytes,
             used_bytes: u64::from(meta.used) * u64::from(meta.page_bytes),
+            root_page: (!meta.main.root.is_none()).then_some(meta.main.root.pgno.0),
             is_newest,
         }
     }
