@@ -98,7 +98,7 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
 }
 
 /// A lock file that nobody else sees.
-fn private_lock_file() -> Result<Arc<dyn Shared>> {
+pub(crate) fn private_lock_file() -> Result<Arc<dyn Shared>> {
     Ok(Arc::new(MemoryFile::try_new([0; 16])?.open()))
 }
 

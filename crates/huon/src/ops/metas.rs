@@ -193,6 +193,19 @@ impl Env {
         Env::options().switching(slot).open(path)?.switch(options)
     }
 
+    /// The same for the data file of a simulated machine.
+    ///
+    /// # Errors
+    /// As [`Env::switch_to_meta`].
+    #[cfg(any(test, feature = "simulation"))]
+    pub fn switch_simulated(
+        disk: &crate::os::SimDisk,
+        slot: u8,
+        options: &mut CheckOptions<'_>,
+    ) -> Result<SwitchReport> {
+        Env::options().switching(slot).open_simulated(disk)?.switch(options)
+    }
+
     /// Checks what was opened by hand, and has the repair write it down.
     pub(crate) fn switch(self, options: &mut CheckOptions<'_>) -> Result<SwitchReport> {
         let core = self.core();
