@@ -173,8 +173,9 @@ impl Desk {
     fn begin_switch(&self, txnid: u64) -> usize {
         let begun = Some(self.now());
         let mut record = self.record.borrow_mut();
-        let chosen = record.states.iter().rfind(|state| state.txnid == txnid);
-        let chosen = chosen.expect("a commit of this script").clone();
+        // A repair is of the commit before it.
+        let chosen = record.states.iter().filter(|state| state.txnid <= txnid);
+        let chosen = chosen.max_by_key(|state| state.txnid).expect("a commit").clone();
         // Its id is not known before it is there.
         let again = State { txnid: u64::MAX, begun, durable: None, gone: None, ..chosen };
         record.states.push(again);
@@ -650,13 +651,13 @@ impl Stage {
     /// All clients leave, with a flush or without one, and the snapshot of a meta that has so many
     /// newer ones becomes the newest again; what is newer, lazy commits too, is given up.
     pub fn switch(&mut self, flushes: bool, newer: usize) -> Play {
-        let mut metas = self.envs[0].metas().expect("the metas");
-        metas.sort_by_key(|meta| std::cmp::Reverse(meta.snapshot().map(|meta| meta.txnid)));
-        let (slot, meta) = (metas[newer].slot, metas[newer].snapshot().expect("a whole meta"));
         match flushes {
             true => self.close()?,
             false => self.envs.drain(..).for_each(Env::close_dirty),
         }
+        let mut metas = Env::metas_simulated(&self.desk.disk).expect("the metas");
+        metas.sort_by_key(|meta| std::cmp::Reverse(meta.snapshot().map(|meta| meta.txnid)));
+        let (slot, meta) = (metas[newer].slot, metas[newer].snapshot().expect("a whole meta"));
         let state = self.desk.begin_switch(meta.txnid);
         let done = Env::switch_simulated(&self.desk.disk, slot, &mut CheckOptions::new());
         let report = self.desk.done(done, "switch")?;

@@ -167,6 +167,7 @@ fn every_short_program_of_savepoints() {
             _ => program.txn.abort(),
         }
     }
+    assert!(env.info().unwrap().io.spills > 0, "nothing was spilled");
     assert_clean(&env, "after all");
 }
 
@@ -183,11 +184,11 @@ fn change(txn: &mut WriteTxn, m: RawMulti, pairs: &mut Pairs, which: usize) -> R
         // Appended to the values of each key.
         0 => {
             let keys = [b"a", b"b", b"c"];
-            return keys.iter().try_for_each(|key| insert(txn, *key, b"zz"));
+            return keys.iter().try_for_each(|key| insert(txn, *key, b"zzzzz"));
         }
         // Between all that there are.
         1 => {
-            let values = (0..60u8).map(|n| [n / 2, 128 + n % 2]);
+            let values = (0..60u8).map(|n| [n / 2, 128 + n % 2, 0, 0, 0]);
             return values.into_iter().try_for_each(|value| insert(txn, b"b", &value));
         }
         // Every other value, so that a tree of values comes back into its cell.
@@ -203,9 +204,9 @@ fn change(txn: &mut WriteTxn, m: RawMulti, pairs: &mut Pairs, which: usize) -> R
             pairs.retain(|(key, _)| key != b"b");
         }
         4 => {
-            m.set(txn, b"b", b"\x10")?;
+            m.set(txn, b"b", &[16; 5])?;
             pairs.retain(|(key, _)| key != b"b");
-            pairs.insert((b"b".to_vec(), b"\x10".to_vec()));
+            pairs.insert((b"b".to_vec(), vec![16; 5]));
         }
         _ => {
             m.clear(txn)?;
@@ -234,11 +235,18 @@ fn assert_around(
 /// or after it, and one behind the last value of a key did not see what was appended.
 #[test]
 fn scans_go_on_in_levels_and_after_them() {
+    // The leaves of a tree of values are of another kind where all values have one length.
+    for def in [multi_def(), multi_def().values_of_bytes(5)] {
+        scans_go_on(&def);
+    }
+}
+
+fn scans_go_on(def: &MultiDef<Bytes, Bytes>) {
     let place = Place::new();
     let env = small().spill_bytes(8 * 256).open(&place.path).unwrap();
     let mut base = Pairs::new();
     env.update(|txn| {
-        let m = txn.create_multi(&multi_def())?;
+        let m = txn.create_multi(def)?;
         for (key, count) in [(b"a", 2), (b"b", 48), (b"c", 5)] {
             for n in 0..count {
                 m.insert(txn, key, &[n, 3, 4, 5, 6])?;
@@ -251,17 +259,24 @@ fn scans_go_on_in_levels_and_after_them() {
     for at in 0..base.len() {
         for which in 0..6 {
             for end in ENDS {
-                one_level(&env, &base, at, which, end);
+                one_level(&env, def, &base, at, which, end);
             }
         }
     }
     assert_clean(&env, "after all");
 }
 
-fn one_level(env: &Env, base: &Pairs, at: usize, which: usize, end: &str) {
+fn one_level(
+    env: &Env,
+    def: &MultiDef<Bytes, Bytes>,
+    base: &Pairs,
+    at: usize,
+    which: usize,
+    end: &str,
+) {
     let when = format!("change {which}, {end}");
     let mut txn = env.write().unwrap();
-    let m = txn.open_multi(&multi_def()).unwrap().unwrap();
+    let m = txn.open_multi(def).unwrap().unwrap();
     let mut scan = m.scan();
     for _ in 0..=at {
         scan.next(&txn).unwrap().expect("a pair");

@@ -35,13 +35,18 @@ pub(crate) fn the_last_flushed(stage: &mut Stage) -> Play {
     stage.durable(|edit| edit.delete(2, 1))
 }
 
-/// Twice in a row, and with the end of all processes right after.
+/// Several times in a row, also back to what a switch has left behind, and with the end of all
+/// processes right after.
 pub(crate) fn again_and_killed(stage: &mut Stage) -> Play {
-    for round in 0..2 {
+    // With another number of commits the metas lie in other slots.
+    for round in 0..3 {
+        (0..round).try_for_each(|n| stage.durable(|edit| edit.put(4, n as u64, 8)))?;
         stage.durable(|edit| edit.fill(2, 0..10, 30 + round))?;
         stage.durable(|edit| edit.fill(2, 5..15, 31 + round))?;
-        stage.switch(true, 1)?;
+        // The newest, and then the one before it; ids of both times are left behind.
         stage.switch(true, 0)?;
+        stage.switch(true, 2)?;
+        stage.switch(true, 1)?;
         stage.kill();
         stage.lazy(|edit| edit.put(2, 3, 40))?;
         stage.kill();
