@@ -1,13 +1,15 @@
 //! Everything once, on a simulated machine with pages of 256 bytes: small enough for Miri, which
 //! looks for undefined behaviour and races, also on machines of other byte order and address width.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use huon::sim::SimDisk;
-use huon::{Bytes, Durability, Env, Order, RawTable, Recovery, TableDef, U64, WriteTxn};
+use huon::{
+    Bytes, Durability, Env, MultiDef, Order, RawMulti, RawTable, Recovery, TableDef, U64, WriteTxn,
+};
 use huon_testkit::audit::audit;
 use huon_testkit::random::Random;
 use huon_testkit::trail::Trail;
@@ -19,6 +21,8 @@ const NAP_MS: u64 = if FEW { 2_000 } else { 1 };
 const FEW: bool = cfg!(miri);
 const ORDERS: usize = if FEW { 1 } else { 5 };
 const ROUNDS: u64 = if FEW { 1 } else { 2 };
+/// Values of a key: more than a leaf of 256 bytes holds.
+const VALUES: u64 = if FEW { 70 } else { 90 };
 const DURABLE: u64 = if FEW { 1 } else { 5 };
 const LAZY: u64 = if FEW { 1 } else { 3 };
 const SEEN: u64 = if FEW { 1 } else { 3 };
@@ -136,6 +140,88 @@ fn tables_of_every_order_hold_what_was_put() {
     }
     let audit = audit(&open(&disk)).unwrap();
     assert!(audit.depth_max > ROUNDS && audit.branch_pages > 0 && audit.run_pages > 0);
+}
+
+/// Pairs of a multimap, as its key and values compare.
+type Pairs = BTreeSet<(Vec<u8>, Vec<u8>)>;
+
+/// Many values for one key, in a tree of their own, and few for others, in cells; an undone level,
+/// and values that go, as many as bring the rest back into the cell in the last round.
+fn change_pairs(txn: &mut WriteTxn, multi: RawMulti, bytes: usize, model: &mut Pairs, last: bool) {
+    let value = |n: u64| {
+        let bytes = if bytes == 0 { 3 + n as usize % 9 } else { bytes };
+        n.to_be_bytes()[6..].iter().copied().cycle().take(bytes).collect::<Vec<u8>>()
+    };
+    for n in 0..VALUES {
+        let key = if n % 8 == 3 { [b'a', n as u8] } else { *b"kk" };
+        let is_new = model.insert((key.to_vec(), value(n)));
+        assert_eq!(multi.insert(txn, &key, &value(n)).unwrap(), is_new);
+    }
+    let undone: huon::Result<()> = txn.nested(|level| {
+        multi.remove_all(level, b"kk")?;
+        multi.insert(level, b"x", &value(1))?;
+        Err(huon::Error::Invalid("undo"))
+    });
+    assert!(undone.is_err());
+    let left = if last { 2 } else { VALUES * 2 / 3 };
+    for n in left..VALUES {
+        let was_there = model.remove(&(b"kk".to_vec(), value(n)));
+        assert_eq!(multi.remove(txn, b"kk", &value(n)).unwrap(), was_there);
+    }
+    assert_eq!(multi.remove_all(txn, &[b'a', 11]).unwrap(), 1);
+    model.retain(|(key, _)| key[..] != [b'a', 11]);
+}
+
+fn compare_pairs(env: &Env, def: &MultiDef<Bytes, Bytes>, expected: &Pairs) {
+    let txn = env.read().unwrap();
+    let multi = txn.open_multi(def).unwrap().expect("it was made");
+    let owned = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
+    let found = multi.iter(&txn).unwrap().map(|pair| owned(pair.unwrap()));
+    assert!(found.eq(expected.iter().cloned()), "forward");
+    let found = multi.iter(&txn).unwrap().rev().map(|pair| owned(pair.unwrap()));
+    assert!(found.eq(expected.iter().rev().cloned()), "backward");
+    let of_key = expected.iter().filter(|(key, _)| key == b"kk").map(|(_, value)| value.clone());
+    let found = multi.values(&txn, b"kk").unwrap().map(|value| value.unwrap().to_vec());
+    assert!(found.eq(of_key.clone()), "values of a key");
+    assert_eq!(multi.count_of(&txn, b"kk").unwrap(), of_key.count() as u64);
+    for (key, value) in expected.iter().step_by(5) {
+        assert!(multi.contains(&txn, key, value).unwrap());
+    }
+    assert_eq!(multi.count(&txn).unwrap(), expected.len() as u64);
+}
+
+fn leaf_pages(env: &Env, name: &str) -> u32 {
+    let tables = env.stat().unwrap().tables;
+    tables.iter().find(|table| table.name == name.as_bytes()).map_or(0, |table| table.leaf_pages)
+}
+
+#[test]
+fn multimaps_hold_their_values_in_cells_and_in_trees() {
+    let disk = SimDisk::new(RESERVE_BYTES).unwrap();
+    for (name, bytes) in [("any", 0), ("fixed", 6)] {
+        let def = MultiDef::<Bytes, Bytes>::named(name);
+        let def = if bytes == 0 { def } else { def.values_of_bytes(bytes) };
+        let mut model = Pairs::new();
+        for round in (0..2).rev() {
+            let env = open(&disk);
+            let mut txn = env.write().unwrap();
+            let multi = txn.create_multi(&def).unwrap();
+            change_pairs(&mut txn, multi, bytes as usize, &mut model, round == 0);
+            txn.commit().unwrap();
+            compare_pairs(&env, &def, &model);
+            // Leaves of the keys, and those of the tree of values.
+            let leaves = leaf_pages(&env, name);
+            assert_eq!(leaves > 2, round > 0, "{name}: {leaves} leaves");
+        }
+    }
+    let env = open(&disk);
+    let mut txn = env.write().unwrap();
+    for name in ["any", "fixed"] {
+        let def = MultiDef::<Bytes, Bytes>::named(name).values_ordered(Order::Stored);
+        assert!(txn.open_multi(&def).unwrap().unwrap().drop_table(&mut txn).unwrap());
+    }
+    txn.commit().unwrap();
+    assert_eq!(audit(&env).unwrap().leaf_pages, 0);
 }
 
 fn put(env: &Env, key: u64, durability: Durability) -> u64 {

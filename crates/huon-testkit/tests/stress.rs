@@ -1,20 +1,24 @@
 //! Threads and clients of one process on one real file, all at once: what sanitizers look at.
 //!
 //! Every value can be told by its key and its first bytes, and each commit moves an amount between
-//! records and keeps their sum: who sees another sum has seen a torn snapshot.
+//! records and keeps their sum: who sees another sum has seen a torn snapshot. A multimap says who
+//! holds about how much, and is right in each snapshot.
 
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use huon::{Bytes, Durability, Env, ReadTxn, TableDef, U64, WriteTxn};
+use huon::{Bytes, Durability, Env, MultiDef, ReadTxn, TableDef, U64, WriteTxn};
 use huon_testkit::audit::audit;
 use huon_testkit::random::Random;
 use huon_testkit::{figures, scale};
 
 const ACCOUNTS: TableDef<U64, U64> = TableDef::new("accounts");
 const BLOBS: TableDef<U64, Bytes> = TableDef::new("blobs");
+/// Accounts by what they hold, in steps of [`STEP`]: most are in few steps, which need trees.
+const HOLDERS: MultiDef<U64, U64> = MultiDef::new("holders");
+const STEP: u64 = 1000;
 const ACCOUNTS_COUNT: u64 = 200;
 const BLOBS_COUNT: u64 = 300;
 const SUM: u64 = 1000 * ACCOUNTS_COUNT;
@@ -51,6 +55,9 @@ fn fill(env: &Env) {
     for key in 0..ACCOUNTS_COUNT {
         accounts.put(&mut txn, &key, &1000).expect("a put");
     }
+    let holders = txn.create_multi(&HOLDERS).expect("a multimap");
+    let all: Vec<u64> = (0..ACCOUNTS_COUNT).collect();
+    holders.insert_many(&mut txn, &(1000 / STEP), all).expect("an insert");
     txn.create(&BLOBS).expect("a table");
     txn.commit().expect("a commit");
 }
@@ -61,9 +68,17 @@ fn transfer(txn: &mut WriteTxn, random: &mut Random) -> huon::Result<()> {
     let (from, to) = (random.below(ACCOUNTS_COUNT), random.below(ACCOUNTS_COUNT));
     let held = accounts.get(txn, &from)?.expect("an account");
     let amount = random.below(held + 1);
-    accounts.put(txn, &from, &(held - amount))?;
+    hold(txn, from, held, held - amount)?;
     let held = accounts.get(txn, &to)?.expect("an account");
-    accounts.put(txn, &to, &(held + amount))?;
+    hold(txn, to, held, held + amount)
+}
+
+/// Notes in both tables what an account holds.
+fn hold(txn: &mut WriteTxn, account: u64, before: u64, now: u64) -> huon::Result<()> {
+    txn.create(&ACCOUNTS)?.put(txn, &account, &now)?;
+    let holders = txn.create_multi(&HOLDERS)?;
+    assert!(holders.remove(txn, &(before / STEP), &account)?, "account {account} was there");
+    assert!(holders.insert(txn, &(now / STEP), &account)?, "account {account} is new there");
     Ok(())
 }
 
@@ -119,11 +134,18 @@ fn write(env: &Env, seed: u64, rounds: u64) {
 /// Looks at all that a snapshot shows, with slices that live as long as it.
 fn look(txn: &ReadTxn, random: &mut Random) -> huon::Result<u64> {
     let accounts = txn.open(&ACCOUNTS)?.expect("a table");
-    let mut sum = 0;
-    for item in accounts.iter(txn)? {
-        sum += item?.1;
+    let held: Vec<u64> =
+        accounts.iter(txn)?.map(|item| Ok(item?.1)).collect::<huon::Result<_>>()?;
+    assert_eq!(held.iter().sum::<u64>(), SUM, "a torn snapshot");
+    let holders = txn.open_multi(&HOLDERS)?.expect("a multimap");
+    let mut count = 0;
+    for pair in holders.iter(txn)? {
+        let (step, account) = pair?;
+        assert_eq!(held[account as usize] / STEP, step, "account {account} is elsewhere");
+        count += 1;
     }
-    assert_eq!(sum, SUM, "a torn snapshot");
+    // No pair comes twice, and each account fits in one step: so all of them are there.
+    assert_eq!(count, ACCOUNTS_COUNT);
     let blobs = txn.open(&BLOBS)?.expect("a table");
     let first = random.below(BLOBS_COUNT);
     let held: Vec<(u64, &[u8])> = blobs.range(txn, first..first + 60)?.collect::<Result<_, _>>()?;
@@ -136,7 +158,7 @@ fn look(txn: &ReadTxn, random: &mut Random) -> huon::Result<u64> {
     for (key, value) in &held {
         assert_eq!(blobs.get(txn, key)?, Some(*value));
     }
-    Ok(ACCOUNTS_COUNT + 3 * held.len() as u64)
+    Ok(2 * ACCOUNTS_COUNT + 3 * held.len() as u64)
 }
 
 /// Runs all at once until the writers are done; returns how many records were looked at.

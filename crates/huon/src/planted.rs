@@ -30,6 +30,18 @@
 //! | 22 | the verification of what was never flushed |
 //! | 23 | the burning of an id under which pages were written |
 //! | 24 | the fresh number for a page that was spilled and is edited again |
+//! | 25 | the swap that ousts a parked reader: its slot is written over |
+//! | 26 | the second scan of the readers, once one was asked to go |
+//! | 27 | P14: the release order of a slot's second pin |
+//! | 28 | the flush that a commit without changes owes for what it found |
+//! | 29 | the retirement of the values' tree of a key that is deleted |
+//! | 30 | the end of that retirement: the pages are retired again |
+//! | 31 | the trial whether a lock outlives its descriptor |
+//! | 32 | the look whether a page that is marked as packed is packed |
+//! | 33 | the last of the values that get a tree of their own |
+//! | 34 | giving back what an undone level took: its pages are neither free nor in use |
+//! | 35 | the ceilings of all metas in choosing the id of a repair: it is that of the chosen one |
+//! | 36 | the check of a snapshot before its meta is made the newest |
 //! | 101 | P1: the new generation of a client number that is given out again |
 //! | 102 | P2: the second look at a holder that does not wake its waiters |
 //! | 103 | P3: the comparison of the newest sealed snapshot with the base |

@@ -1,6 +1,10 @@
 //! What was found: kept between runs, printed, and written down for readers.
+//!
+//! Runs keep their results in the target directory. Writing puts them over those that were written
+//! before, trial by trial, so that a new bug does not ask for the others to be tried again: each
+//! trial has the commit and the day that it is of.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +17,8 @@ use crate::source::Source;
 
 /// Where readers find it.
 const PAGE: &str = "docs/PLANTED.md";
+/// What the page is made of.
+const DATA: &str = "docs/planted.json";
 
 /// One kind against one bug.
 #[derive(Serialize, Deserialize)]
@@ -95,38 +101,65 @@ impl Matrix {
         text
     }
 
-    /// Writes the page; false, and nothing written, if there is a bug that nobody has caught.
-    pub(crate) fn write(&self, shell: &Shell, bugs: &[Bug]) -> Result<bool, String> {
-        let missed = bugs.iter().filter(|bug| !self.is_caught(bug.number));
+    /// What was written down before.
+    fn written(root: &Path) -> Result<Matrix, String> {
+        let Ok(text) = std::fs::read_to_string(root.join(DATA)) else {
+            return Ok(Matrix::default());
+        };
+        serde_json::from_str(&text).map_err(|e| format!("{DATA}: {e}"))
+    }
+
+    /// Puts later trials in the place of the same ones here, and drops bugs that are not planted.
+    fn renew(&mut self, later: Matrix, bugs: &[Bug]) {
+        for (bug, trials) in later.0 {
+            self.0.entry(bug).or_default().extend(trials);
+        }
+        self.0.retain(|number, _| bugs.iter().any(|bug| bug.number == *number));
+    }
+
+    /// Writes what was found over what was written before, and the page of all of it; false, and
+    /// nothing written, if there is a bug that nobody has caught.
+    pub(crate) fn write(self, shell: &Shell, bugs: &[Bug]) -> Result<bool, String> {
+        let mut all = Matrix::written(&shell.root)?;
+        all.renew(self, bugs);
+        let missed = bugs.iter().filter(|bug| !all.is_caught(bug.number));
         let missed: Vec<String> = missed.map(|bug| bug.number.to_string()).collect();
         if !missed.is_empty() {
             println!("not caught, or not tried: {}", missed.join(", "));
             return Ok(false);
         }
-        let path = shell.root.join(PAGE);
-        std::fs::write(&path, self.page(bugs)).map_err(|e| format!("{PAGE}: {e}"))?;
+        for (name, text) in [(DATA, all.lines()?), (PAGE, all.page(bugs))] {
+            std::fs::write(shell.root.join(name), text).map_err(|e| format!("{name}: {e}"))?;
+        }
         Ok(true)
+    }
+
+    /// Each trial on a line of its own.
+    fn lines(&self) -> Result<String, String> {
+        let bug = |(number, trials): (&u32, &BTreeMap<String, Trial>)| {
+            let line = |(kind, trial): (&String, &Trial)| {
+                Ok(format!("    \"{kind}\": {}", serde_json::to_string(trial)?))
+            };
+            let lines: serde_json::Result<Vec<String>> = trials.iter().map(line).collect();
+            Ok(format!("  \"{number}\": {{\n{}\n  }}", lines?.join(",\n")))
+        };
+        let bugs: serde_json::Result<Vec<String>> = self.0.iter().map(bug).collect();
+        let bugs = bugs.map_err(|e| format!("{DATA}: {e}"))?;
+        Ok(format!("{{\n{}\n}}\n", bugs.join(",\n")))
     }
 
     fn page(&self, bugs: &[Bug]) -> String {
         let trials = || bugs.iter().filter_map(|bug| self.0.get(&bug.number)).flatten();
-        let dates: BTreeSet<&str> = trials().map(|(_, trial)| trial.date.as_str()).collect();
-        let commits: BTreeSet<&str> = trials().map(|(_, trial)| trial.commit.as_str()).collect();
-        let list = |set: BTreeSet<&str>| set.into_iter().collect::<Vec<_>>().join(", ");
         let all: Vec<&Bug> = bugs.iter().collect();
-        let mut text = format!(
-            "{HEAD}\n{} bugs, each caught. Tried on {}, at {} (`+`: with\nchanges on top).\n\n{}",
-            bugs.len(),
-            list(dates),
-            list(commits),
-            self.table(&all)
-        );
+        let mut text = format!("{HEAD}\n{} bugs, each caught.\n\n{}", bugs.len(), self.table(&all));
         text.push_str(FIRST);
         for bug in bugs {
             let soonest = self.catches(bug.number).min_by(|a, b| a.1.total_cmp(&b.1));
             if let Some((kind, _, test)) = soonest {
-                let count = self.catches(bug.number).count();
-                let _ = writeln!(text, "| {} | {count} | {kind} | `{test}` |", bug.number);
+                let (number, count) = (bug.number, self.catches(bug.number).count());
+                let Trial { commit, date, .. } = &self.0[&number][kind];
+                let _ =
+                    writeln!(text, "| {number} | {count} | {kind} | `{test}` | {date}, {commit} |");
             }
         }
         text.push_str(KINDS);
@@ -153,10 +186,12 @@ first failure. No test knows which bug is there. A cell holds the seconds until 
 `hangs` if one did not end. `-` means that the kind passed, `..` that it was cut short after 20 s
 without a failure; an empty cell, that it was not tried. Tests ran a hundredth of the full figures
 (`HUON_SHARE=100`), or where it says `(1/10)` as much as in `make test`. Times are of one run and
-say no more than whether a bug is found soon.
+say no more than whether a bug is found soon. Not all are of one commit; which it was stands with
+the test that was soonest, with `+` if there were changes on top.
 ";
-const FIRST: &str = "\n## Who notices first\n\n| no. | kinds | the soonest | its test |\n\
-                     |---:|---:|---|---|\n";
+const FIRST: &str = "\n## Who notices first\n\n\
+                     | no. | kinds | the soonest | its test | tried on, at |\n\
+                     |---:|---:|---|---|---|\n";
 const KINDS: &str = "\n## What each kind is good for\n\n\
                      | kind | bugs tried | caught | caught by no other that was tried |\n\
                      |---|---:|---:|---|\n";
@@ -185,7 +220,15 @@ pub(crate) fn check(root: &Path, files: &[Source]) -> Vec<String> {
     let list = std::fs::read_to_string(root.join(super::LIST)).unwrap_or_default();
     let page = files.iter().find(|file| file.path == PAGE).map_or("", |file| &file.text);
     let mut complaints = Vec::new();
-    for bug in list.lines().filter_map(super::row) {
+    let bugs: Vec<Bug> = list.lines().filter_map(super::row).collect();
+    match Matrix::written(root) {
+        Ok(written) if written.page(&bugs) != page => complaints.push(format!(
+            "{PAGE} is not what {DATA} and the list make; cargo xtask planted --write"
+        )),
+        Ok(_) => {}
+        Err(text) => complaints.push(text),
+    }
+    for bug in bugs {
         let head = format!("| {} | {} |", bug.number, bug.what);
         let row = page.lines().find_map(|line| line.strip_prefix(&head));
         let is_caught = |row: &str| row.contains("hangs") || row.contains(|c: char| c.is_numeric());
@@ -228,7 +271,24 @@ mod tests {
         assert!(
             page.contains("| model | 2 | 2 | 1 |\n") && page.contains("| crash | 2 | 1 |  |\n")
         );
-        assert!(page.contains("| 1 | 1 | model | `a` |\n"));
+        assert!(page.contains("| 1 | 1 | model | `a` | d, c |\n"));
         assert!(matrix.is_caught(1) && !matrix.is_caught(3));
+    }
+
+    #[test]
+    fn what_was_tried_anew_counts_and_the_rest_stays() {
+        let bugs = [1, 2].map(|number| Bug { number, what: format!("w{number}") });
+        let (mut before, mut later) = (Matrix::default(), Matrix::default());
+        before.note(1, "model", trial(100, Some("a")));
+        before.note(1, "crash", trial(100, Some("a")));
+        before.note(3, "crash", trial(100, Some("a")));
+        later.note(1, "crash", trial(100, None));
+        later.note(2, "crash", trial(10, Some("b")));
+        before.renew(later, &bugs);
+        let text = before.lines().unwrap();
+        let Matrix(found) = serde_json::from_str(&text).unwrap();
+        assert_eq!(text.lines().count(), 2 + 2 * 2 + 3);
+        assert!(found[&1]["model"].caught_by.is_some() && found[&1]["crash"].caught_by.is_none());
+        assert!(found[&2]["crash"].share == 10 && !found.contains_key(&3));
     }
 }

@@ -10,7 +10,7 @@ use huon::sim::SimDisk;
 use huon::{Durability, Error};
 
 use super::judge::Run;
-use super::oracle::{Case, Oracle, more_work, shown};
+use super::oracle::{Case, Oracle, has_limits, more_work, shown};
 use super::record::Trace;
 use super::script::{Setup, Stage};
 use super::table::Level;
@@ -144,7 +144,7 @@ impl Failure<'_> {
             if !refused(env.write().map(drop)) || !refused(env.sync().map(drop)) {
                 run.fail(None, self.name, "after a failed flush somebody may still write");
             }
-            match shown(env, self.trace) {
+            match shown(env, self.trace, self.newest()) {
                 Ok(state) if state >= self.durable => {}
                 Ok(state) => {
                     let what = format!("readers see state {state}, {} was durable", self.durable);
@@ -186,7 +186,7 @@ impl Failure<'_> {
         run.tally.cases += 1;
         let _context = run.context(self.name);
         let mut stage = Stage::after_failure(self.trace, disk, self.durable);
-        let state = match shown(&stage.envs[0], self.trace) {
+        let state = match shown(&stage.envs[0], self.trace, self.newest()) {
             Ok(state) if (self.durable..=self.newest()).contains(&state) => state,
             Ok(state) => {
                 let (oldest, newest) = (self.durable, self.newest());
@@ -194,7 +194,8 @@ impl Failure<'_> {
             }
             Err(what) => fail(run, &what.to_string()),
         };
-        if let Err(what) = audit(&stage.envs[0]) {
+        let env = &stage.envs[0];
+        if let Err(what) = has_limits(env, self.trace, state).and_then(|()| audit(env)) {
             fail(run, &what);
         }
         stage.go_on_from(state);

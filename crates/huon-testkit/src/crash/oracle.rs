@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use huon::sim::SimDisk;
 use huon::{Durability, Env, Error, Recovery, Verify};
 
-use super::record::Trace;
+use super::record::{State, Trace};
 use super::script::{Edit, STATE};
 use crate::audit::audit;
 use crate::history::panic_text;
@@ -71,7 +71,8 @@ impl<'t> Oracle<'t> {
             self.open(case, Verify::Pages).map_err(|error| format!("does not open: {error}"))?;
         let recovery = env.recovery();
         let within = |what| format!("opened as {recovery:?}: {what}");
-        let state = shown(&env, self.trace).map_err(|what| within(what.to_string()))?;
+        let state =
+            shown(&env, self.trace, case.newest).map_err(|what| within(what.to_string()))?;
         if state < case.oldest || state > case.newest {
             let (oldest, newest) = (case.oldest, case.newest);
             return Err(within(format!("shows state {state}, not one of {oldest} to {newest}")));
@@ -79,18 +80,20 @@ impl<'t> Oracle<'t> {
         if self.trace.is_gone(state, case.at) {
             return Err(within(format!("shows state {state}, which was given up")));
         }
-        audit(&env).map_err(|what| within(format!("state {state}: {what}")))?;
+        let sound = has_limits(&env, self.trace, state).and_then(|()| audit(&env));
+        sound.map_err(|what| within(format!("state {state}: {what}")))?;
         self.use_on(env, state).map_err(|what| within(format!("state {state}, then {what}")))?;
         Ok(Verdict { state, recovery })
     }
 
     /// Three more transactions, and opening again.
     fn use_on(&self, env: Env, state: usize) -> Result<(), String> {
-        let mut model = self.trace.states[state].model.clone();
+        let State { mut model, mut geometry, .. } = self.trace.states[state].clone();
         let page_bytes = self.trace.setup.page_bytes;
         for round in 0..3 {
             let mut txn = env.write().map_err(|error| format!("begin: {error}"))?;
-            let mut edit = Edit { txn: &mut txn, model: &mut model, page_bytes };
+            let mut edit =
+                Edit { txn: &mut txn, model: &mut model, geometry: &mut geometry, page_bytes };
             more_work(&mut edit, round);
             let durability = if round == 1 { Durability::Lazy } else { Durability::Durable };
             txn.commit_with(durability).map_err(|error| format!("commit: {error}"))?;
@@ -117,7 +120,7 @@ impl<'t> Oracle<'t> {
             Ok(env) => env,
             Err(error) => return precise(error),
         };
-        let state = match shown(&env, self.trace) {
+        let state = match shown(&env, self.trace, case.newest) {
             Ok(state) => state,
             Err(Mismatch::Error(error)) => return precise(error),
             Err(different) => return Err(format!("opened as {:?}: {different}", env.recovery())),
@@ -143,17 +146,26 @@ impl<'t> Oracle<'t> {
     }
 }
 
-/// The state that an environment shows, compared whole.
-pub(super) fn shown(env: &Env, trace: &Trace) -> Result<usize, Mismatch> {
+/// The state that an environment shows, compared whole; see [`Trace::numbered`].
+pub(super) fn shown(env: &Env, trace: &Trace, newest: usize) -> Result<usize, Mismatch> {
     let txn = env.read()?;
     let main = txn.open(&TableId::MAIN.def())?.expect("the main table");
     let number = match main.get(&txn, STATE)? {
         None => 0,
         Some(bytes) => u32::from_le_bytes(bytes.try_into().map_err(|_| "a long state".to_owned())?),
     };
-    let state = trace.numbered(number).ok_or(format!("an unknown state, {number}"))?;
+    let state = trace.numbered(number, newest).ok_or(format!("an unknown state, {number}"))?;
     trace.states[state].model.compare_with(&txn)?;
     Ok(state)
+}
+
+/// Whether a file that was opened as showing `state` has its limits.
+pub(super) fn has_limits(env: &Env, trace: &Trace, state: usize) -> Result<(), String> {
+    let (found, known) = (env.info().map_err(text)?.geometry, trace.states[state].geometry);
+    match known.is_none_or(|known| known == found) {
+        true => Ok(()),
+        false => Err(format!("limits are {found:?}, not {known:?}")),
+    }
 }
 
 /// Whether an error says that the file is damaged.

@@ -42,12 +42,17 @@ pub fn random(stage: &mut Stage) -> Play {
                 let (work, end) = (&rest[..length], rest.get(length));
                 rest = rest.get(length + 1..).unwrap_or_default();
                 transactions += 1;
+                let limits = limits(stage, &mut random);
+                let whole = |edit: &mut Edit<'_>| {
+                    edit.play(work);
+                    limits.into_iter().for_each(|limits| edit.change_limits(limits));
+                };
                 match end {
                     Some(Op::Commit { lazy, .. }) => {
                         let durability = durability(*lazy, &mut random);
-                        stage.commit(0, durability, |edit| edit.play(work))?;
+                        stage.commit(0, durability, whole)?;
                     }
-                    _ => stage.aborted(|edit| edit.play(work))?,
+                    _ => stage.aborted(whole)?,
                 }
             }
             Op::Pin { .. } => readers.push(stage.reader(0)),
@@ -68,6 +73,23 @@ pub fn random(stage: &mut Stage) -> Play {
         }
     }
     Ok(())
+}
+
+/// Other limits of the file's length, and how they are set.
+#[derive(Clone, Copy)]
+struct Limits {
+    lower: u64,
+    upper: u64,
+    /// In a nested level, and whether that is kept.
+    nested: Option<bool>,
+}
+
+/// Limits that leave room for what a script does; most transactions change none.
+fn limits(stage: &Stage, random: &mut Random) -> Option<Limits> {
+    let most = stage.setup().reserve_bytes / stage.setup().page_bytes as u64;
+    let (lower, upper) = (random.below(60), most - random.below(most / 8));
+    let nested = random.chance(50).then(|| random.chance(50));
+    random.chance(15).then_some(Limits { lower, upper, nested })
 }
 
 fn durability(lazy: bool, random: &mut Random) -> Durability {
@@ -94,6 +116,14 @@ impl Edit<'_> {
             let work = &rest[..length];
             rest = rest.get(length + 1..).unwrap_or_default();
             self.nested(keep, |edit| edit.play(work));
+        }
+    }
+
+    fn change_limits(&mut self, Limits { lower, upper, nested }: Limits) {
+        let set = |edit: &mut Edit<'_>| assert!(edit.limit(lower, upper), "there is room");
+        match nested {
+            Some(keep) => self.nested(keep, set),
+            None => set(self),
         }
     }
 

@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use huon::Geometry;
 use huon::sim::{Event, Point, SimDisk, on_points};
 
 use super::script::Setup;
@@ -23,6 +24,8 @@ pub(super) struct State {
     /// What the snapshot itself says which state it is.
     pub(super) number: u32,
     pub(super) model: Model,
+    /// The limits of the file's length.
+    pub(super) geometry: Option<Geometry>,
     pub(super) txnid: u64,
     /// The moment when its commit began; `None`: before everything that was recorded.
     pub(super) begun: Option<usize>,
@@ -99,6 +102,8 @@ pub(super) struct Record {
     pub(super) sealed: usize,
     /// The state that is being committed, until it is sealed.
     pub(super) committing: Option<usize>,
+    /// The state that a switch makes the newest, until its meta is written.
+    pub(super) switching: Option<usize>,
     /// When the running transaction began.
     pub(super) running: Option<usize>,
     /// What a lossy machine's disk held at each point, where that is asked for.
@@ -129,6 +134,11 @@ impl Record {
         }
     }
 
+    /// What the next state says of itself: a number that none has had.
+    pub(super) fn next_number(&self) -> u32 {
+        self.states.iter().map(|state| state.number + 1).max().unwrap_or(0)
+    }
+
     /// The newest state acknowledged as durable.
     fn durable(&self) -> usize {
         self.states.iter().rposition(|state| state.durable.is_some()).unwrap_or(0)
@@ -147,7 +157,7 @@ impl Record {
         self.spans.retain(|span| span.end <= to.at);
         self.end_span(to.at);
         self.sealed = to.sealed;
-        self.committing = None;
+        (self.committing, self.switching) = (None, None);
     }
 
     fn note(&mut self, disk: &SimDisk, point: Point) {
@@ -161,6 +171,13 @@ impl Record {
                 if let Some(state) = self.committing.take() {
                     self.sealed = state;
                     self.end_span(now);
+                }
+            }
+            // A switch leaves the lock file alone, which names what came before; so the meta
+            // counts as soon as it is there.
+            Point::MetaWritten => {
+                if let Some(state) = self.switching.take() {
+                    self.sealed = state;
                 }
             }
             // What the opening did not choose can come back until the repair is on the disk.
@@ -295,8 +312,11 @@ impl Trace {
         self.states[state].gone.is_some_and(|gone| gone <= at)
     }
 
-    /// The state that a snapshot calls itself.
-    pub(super) fn numbered(&self, number: u32) -> Option<usize> {
-        self.states.iter().position(|state| state.number == number)
+    /// The state that a snapshot calls itself, none newer than `newest`: after a switch there is
+    /// one more that calls itself so.
+    pub(super) fn numbered(&self, number: u32, newest: usize) -> Option<usize> {
+        let may_show = &self.states[..=newest.min(self.states.len() - 1)];
+        let among = |states: &[State]| states.iter().rposition(|state| state.number == number);
+        among(may_show).or_else(|| among(&self.states))
     }
 }

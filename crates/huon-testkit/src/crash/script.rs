@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huon::sim::{Point, SimDisk};
-use huon::{Durability, Env, Options, ReadTxn, Ticket, WriteTxn};
+use huon::{CheckOptions, Durability, Env, Error, Geometry, Options, ReadTxn, Ticket, WriteTxn};
 
 use super::oracle::Case;
 use super::record::{self, Held, Kill, Moment, Record, State, Trace};
@@ -122,14 +122,16 @@ impl Desk {
         self.record.borrow().before.len() + self.disk.event_count()
     }
 
-    fn base_model(&self) -> Model {
+    /// What the newest sealed state holds, and its limits.
+    fn base(&self) -> (Model, Option<Geometry>) {
         let record = self.record.borrow();
-        record.states[record.sealed].model.clone()
+        let state = &record.states[record.sealed];
+        (state.model.clone(), state.geometry)
     }
 
     fn done<T>(&self, result: huon::Result<T>, what: &str) -> Result<T, Halt> {
         match result {
-            Err(huon::Error::Io(_) | huon::Error::Poisoned) if self.may_fail => Err(Halt),
+            Err(Error::Io(_) | Error::Poisoned) if self.may_fail => Err(Halt),
             result => Ok(result.unwrap_or_else(|error| panic!("{what}: {error}"))),
         }
     }
@@ -146,22 +148,40 @@ impl Desk {
         how: impl FnOnce(WriteTxn) -> huon::Result<Option<Durability>>,
     ) -> Play {
         let mut txn = self.done(env.write(), "begin")?;
-        let mut model = self.base_model();
-        let number = self.record.borrow().states.last().map_or(0, |state| state.number + 1);
+        let (mut model, mut geometry) = self.base();
+        let number = self.record.borrow().next_number();
         let page_bytes = self.setup.page_bytes;
-        let mut edit = Edit { txn: &mut txn, model: &mut model, page_bytes };
+        let mut edit =
+            Edit { txn: &mut txn, model: &mut model, geometry: &mut geometry, page_bytes };
         work(&mut edit);
         edit.note_state(number);
         let (begun, txnid) = (Some(self.now()), txn.id());
         {
             let mut record = self.record.borrow_mut();
             record.committing = Some(record.states.len());
-            record.states.push(State { number, model, txnid, begun, durable: None, gone: None });
+            let state = State { number, model, geometry, txnid, begun, durable: None, gone: None };
+            record.states.push(state);
         }
         let state = self.record.borrow().states.len() - 1;
         let durability = self.done(how(txn), "commit")?;
         self.settled(env, durability.and_then(|durability| promised(durability, state)));
         Ok(())
+    }
+
+    /// A state like that of commit `txnid`, which shows from the moment when the switch has written
+    /// its meta.
+    fn begin_switch(&self, txnid: u64) -> usize {
+        let begun = Some(self.now());
+        let mut record = self.record.borrow_mut();
+        // A repair is of the commit before it.
+        let chosen = record.states.iter().filter(|state| state.txnid <= txnid);
+        let chosen = chosen.max_by_key(|state| state.txnid).expect("a commit").clone();
+        // Its id is not known before it is there.
+        let again = State { txnid: u64::MAX, begun, durable: None, gone: None, ..chosen };
+        record.states.push(again);
+        let state = record.states.len() - 1;
+        record.switching = Some(state);
+        state
     }
 
     /// After something that may have flushed: `promised` and all that the environment calls durable
@@ -182,6 +202,8 @@ pub struct Edit<'e> {
     pub txn: &'e mut WriteTxn,
     /// Its model.
     pub model: &'e mut Model,
+    /// The limits of the file's length, where they are known.
+    pub(super) geometry: &'e mut Option<Geometry>,
     pub(super) page_bytes: usize,
 }
 
@@ -339,14 +361,51 @@ impl Edit<'_> {
 
     /// A nested level, kept or undone.
     pub fn nested(&mut self, keep: bool, work: impl FnOnce(&mut Edit<'_>)) {
-        let before = self.model.clone();
-        let (model, page_bytes) = (&mut *self.model, self.page_bytes);
+        let before = self.before();
+        let (model, geometry, page_bytes) =
+            (&mut *self.model, &mut *self.geometry, self.page_bytes);
         let done = self.txn.nested(|txn| {
-            work(&mut Edit { txn, model, page_bytes });
-            if keep { Ok(()) } else { Err(huon::Error::Invalid("undone")) }
+            work(&mut Edit { txn, model, geometry, page_bytes });
+            if keep { Ok(()) } else { Err(Error::Invalid("undone")) }
         });
         if done.is_err() {
-            *self.model = before;
+            (*self.model, *self.geometry) = before;
+        }
+    }
+
+    /// Work behind a savepoint that is rolled back, and other work in its place.
+    pub fn rolled_back(
+        &mut self,
+        undone: impl FnOnce(&mut Edit<'_>),
+        instead: impl FnOnce(&mut Edit<'_>),
+    ) {
+        let before = self.before();
+        self.txn.savepoint("here").expect("a savepoint");
+        undone(self);
+        self.txn.roll_back_to("here").expect("back to it");
+        (*self.model, *self.geometry) = before;
+        instead(self);
+        self.txn.release("here").expect("it is still there");
+    }
+
+    fn before(&self) -> (Model, Option<Geometry>) {
+        (self.model.clone(), *self.geometry)
+    }
+
+    /// Changes the limits of the file's length, in pages: lower and upper. Whether they were
+    /// allowed: an upper one below what is in use or kept is not.
+    pub fn limit(&mut self, lower: u64, upper: u64) -> bool {
+        let page_bytes = self.page_bytes as u64;
+        let mut wanted = self.txn.geometry();
+        assert!(self.geometry.is_none_or(|known| known == wanted), "other limits than were set");
+        (wanted.lower_bytes, wanted.upper_bytes) = (lower * page_bytes, upper * page_bytes);
+        match self.txn.set_geometry(wanted) {
+            Err(Error::MapFull(_)) => false,
+            done => {
+                done.expect("limits that are allowed");
+                *self.geometry = Some(self.txn.geometry());
+                true
+            }
         }
     }
 
@@ -366,9 +425,20 @@ impl Stage {
         let first = setup.first();
         let disk = SimDisk::from_image(&first, setup.reserve_bytes).expect("a machine");
         let model = Model::default();
-        let zero = State { number: 0, model, txnid: 0, begun: None, durable: Some(0), gone: None };
+        let zero = State {
+            number: 0,
+            model,
+            geometry: None,
+            txnid: 0,
+            begun: None,
+            durable: Some(0),
+            gone: None,
+        };
         let record = Record { states: vec![zero], ..Record::default() };
-        Stage { seed, ..Stage::on(setup, disk, first, record) }
+        let stage = Stage { seed, ..Stage::on(setup, disk, first, record) };
+        let info = stage.envs[0].info().expect("the state of the environment");
+        stage.desk.record.borrow_mut().states[0].geometry = Some(info.geometry);
+        stage
     }
 
     /// What random choices of a script start from.
@@ -524,8 +594,9 @@ impl Stage {
     pub fn aborted(&mut self, work: impl FnOnce(&mut Edit<'_>)) -> Play {
         let desk = &self.desk;
         let mut txn = desk.done(self.envs[0].write(), "begin")?;
-        let mut model = desk.base_model();
-        work(&mut Edit { txn: &mut txn, model: &mut model, page_bytes: desk.setup.page_bytes });
+        let (mut model, mut geometry) = desk.base();
+        let page_bytes = desk.setup.page_bytes;
+        work(&mut Edit { txn: &mut txn, model: &mut model, geometry: &mut geometry, page_bytes });
         drop(txn);
         let now = desk.now();
         desk.record.borrow_mut().end_span(now);
@@ -573,6 +644,31 @@ impl Stage {
     /// All clients leave without a flush, and one opens again.
     pub fn reopen_dirty(&mut self) -> Play {
         self.envs.drain(..).for_each(Env::close_dirty);
+        self.join();
+        Ok(())
+    }
+
+    /// All clients leave, with a flush or without one, and the snapshot of a meta that has so many
+    /// newer ones becomes the newest again; what is newer, lazy commits too, is given up.
+    pub fn switch(&mut self, flushes: bool, newer: usize) -> Play {
+        match flushes {
+            true => self.close()?,
+            false => self.envs.drain(..).for_each(Env::close_dirty),
+        }
+        let mut metas = Env::metas_simulated(&self.desk.disk).expect("the metas");
+        metas.sort_by_key(|meta| std::cmp::Reverse(meta.snapshot().map(|meta| meta.txnid)));
+        let (slot, meta) = (metas[newer].slot, metas[newer].snapshot().expect("a whole meta"));
+        let state = self.desk.begin_switch(meta.txnid);
+        let done = Env::switch_simulated(&self.desk.disk, slot, &mut CheckOptions::new());
+        let report = self.desk.done(done, "switch")?;
+        assert_eq!(report.chosen, meta.txnid);
+        let now = self.desk.now();
+        {
+            let mut record = self.desk.record.borrow_mut();
+            assert_eq!(record.sealed, state, "the switch came to its meta");
+            record.states[state].txnid = report.txnid;
+            record.acknowledge(state, now);
+        }
         self.join();
         Ok(())
     }

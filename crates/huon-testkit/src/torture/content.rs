@@ -1,11 +1,15 @@
 //! What the file holds, and how anybody can tell that a snapshot is one that was committed.
 //!
-//! Records lie in five tables of different kinds. Every transaction that changes them writes a
-//! *canary* too: its own id, the sum of the digests of all records, and a digest of that and of the
+//! Records lie in five tables of different kinds, and pairs in two multimaps, whose keys have from
+//! none to so many values that they need trees. Every transaction that changes them writes a
+//! *canary* too: its own id, the sum of the digests of all of them, and a digest of that and of the
 //! canary before. The sum does not depend on the order, so a writer keeps it up to date by what it
 //! changes; a reader computes it from all that it sees. The last few canaries are kept.
 
-use huon::{Bytes, Env, Error, NativeU64, RawTable, ReadTxn, Str, TableDef, U64, WriteTxn};
+use huon::{
+    Bytes, Env, Error, MultiDef, NativeU64, RawMulti, RawTable, ReadTxn, Str, TableDef, U64,
+    WriteTxn,
+};
 
 use super::crew::HANG;
 use super::ledger::Ledger;
@@ -17,6 +21,9 @@ const NATIVE: TableDef<NativeU64, U64> = TableDef::new("native");
 const LARGE: TableDef<U64, Bytes> = TableDef::new("large");
 /// Comes and goes.
 const GUEST: TableDef<U64, Bytes> = TableDef::new("guest");
+/// With values of one length, and of any.
+const GROUPS: MultiDef<U64, U64> = MultiDef::new("groups");
+const LABELS: MultiDef<U64, Bytes> = MultiDef::new("labels");
 const CANARIES: TableDef<U64, Bytes> = TableDef::new("canaries");
 
 /// Tables of records, but for the one that comes and goes.
@@ -25,6 +32,11 @@ const GUEST_AT: usize = 4;
 const TABLES: usize = 5;
 /// How many keys there may be in each.
 const KEYS: [u64; TABLES] = [250, 300, 400, 4, 40];
+/// Multimaps count as tables that come after the others.
+const MULTIS: std::ops::Range<usize> = TABLES..TABLES + 2;
+/// How many keys there may be in each, and values of a key.
+const GROUP_KEYS: u64 = 5;
+const VALUES: u64 = 300;
 /// Canaries that are kept.
 const KEPT: u64 = 24;
 /// Repairs take ids so far above all that were used.
@@ -101,32 +113,63 @@ fn created(txn: &mut WriteTxn, table: usize) -> Result<RawTable, Error> {
     })
 }
 
+fn opened_multi(txn: &ReadTxn, table: usize) -> Result<Option<RawMulti>, Error> {
+    Ok(match table == MULTIS.start {
+        true => txn.open_multi(&GROUPS)?.map(|multi| multi.raw()),
+        false => txn.open_multi(&LABELS)?.map(|multi| multi.raw()),
+    })
+}
+
+fn created_multi(txn: &mut WriteTxn, table: usize) -> Result<RawMulti, Error> {
+    Ok(match table == MULTIS.start {
+        true => txn.create_multi(&GROUPS)?.raw(),
+        false => txn.create_multi(&LABELS)?.raw(),
+    })
+}
+
 /// Reads all of a snapshot, some tables backwards; its canary, if all of it is what that says.
 pub(crate) fn verify(txn: &ReadTxn, backwards: bool) -> Outcome<Canary> {
     let Some(last) = last_canary(txn)? else { return Err("no canary at all".into()) };
     let mut sum = 0u64;
     for table in 0..TABLES {
         let Some(raw) = opened(txn, table).map_err(told)? else { continue };
-        let mut records = raw.iter(txn).map_err(told)?;
-        let mut count = 0;
-        let mut add = |record: Result<(&[u8], &[u8]), Error>| {
-            let (key, value) = record.map_err(|e| format!("table {table}: {}", told(e)))?;
-            sum = sum.wrapping_add(record_digest(table, key, value));
-            count += 1;
-            Ok::<(), String>(())
-        };
-        match backwards {
-            true => records.rev().try_for_each(&mut add)?,
-            false => records.try_for_each(&mut add)?,
-        }
-        let said = raw.count(txn).map_err(told)?;
-        if said != count {
-            return Err(format!("table {table} has {count} records and counts {said}"));
-        }
+        let records = raw.iter(txn).map_err(told)?;
+        let counted = raw.count(txn).map_err(told)?;
+        sum = sum.wrapping_add(sum_of(table, records, counted, backwards)?);
+    }
+    for table in MULTIS {
+        let Some(raw) = opened_multi(txn, table).map_err(told)? else { continue };
+        let pairs = raw.iter(txn).map_err(told)?;
+        let counted = raw.count(txn).map_err(told)?;
+        sum = sum.wrapping_add(sum_of(table, pairs, counted, backwards)?);
     }
     match last.sum == sum {
         true => Ok(last),
         false => Err(format!("snapshot {}: digest {sum:x} is not that of {last:x?}", txn.id())),
+    }
+}
+
+/// The digests of all records of a table, which are `counted`.
+fn sum_of<'t>(
+    table: usize,
+    mut records: impl DoubleEndedIterator<Item = Result<(&'t [u8], &'t [u8]), Error>>,
+    counted: u64,
+    backwards: bool,
+) -> Outcome<u64> {
+    let (mut sum, mut count) = (0u64, 0);
+    let mut add = |record: Result<(&[u8], &[u8]), Error>| {
+        let (key, value) = record.map_err(|e| format!("table {table}: {}", told(e)))?;
+        sum = sum.wrapping_add(record_digest(table, key, value));
+        count += 1;
+        Ok::<(), String>(())
+    };
+    match backwards {
+        true => records.rev().try_for_each(&mut add)?,
+        false => records.try_for_each(&mut add)?,
+    }
+    match counted == count {
+        true => Ok(sum),
+        false => Err(format!("table {table} has {count} records and counts {counted}")),
     }
 }
 
@@ -145,6 +188,15 @@ fn last_canary(txn: &ReadTxn) -> Outcome<Option<Canary>> {
         before = Some(canary);
     }
     Ok(before)
+}
+
+/// Value number `number` of any key of a multimap.
+fn pair_value(table: usize, number: u64) -> Vec<u8> {
+    let mut value = number.to_be_bytes().to_vec();
+    if table > MULTIS.start {
+        value.resize(8 + number as usize % 23, b'x');
+    }
+    value
 }
 
 /// Whether a snapshot with the id `txnid` may hold that canary: it is the commit's own, or the
@@ -191,6 +243,8 @@ impl<'w> Work<'w> {
             self.undo_some(changes)?;
         }
         (0..changes).try_for_each(|_| self.change_one())?;
+        // Of the multimaps always something, and now and then all values of a key.
+        (0..=changes / 8).try_for_each(|_| self.change_pairs())?;
         if amount == Amount::Huge {
             let value = vec![self.random.next() as u8; HUGE_BYTES];
             let key = self.random.below(KEYS[3]).to_be_bytes();
@@ -215,12 +269,41 @@ impl<'w> Work<'w> {
         self.put(table, &key, &value)
     }
 
+    /// A run of values of one key comes or goes; or all of them go.
+    fn change_pairs(&mut self) -> Result<(), Error> {
+        let table = MULTIS.start + self.random.index(MULTIS.len());
+        let key = self.random.below(GROUP_KEYS).to_be_bytes();
+        let (first, count) = (self.random.below(VALUES), 1 + self.random.below(40));
+        let raw = created_multi(self.txn, table)?;
+        if self.random.chance(6) {
+            let mut gone = 0u64;
+            for value in raw.values(&*self.txn, &key)? {
+                gone = gone.wrapping_add(record_digest(table, &key, value?));
+            }
+            raw.remove_all(self.txn, &key)?;
+            self.sum = self.sum.wrapping_sub(gone);
+            return Ok(());
+        }
+        let comes = self.random.chance(55);
+        for number in first..VALUES.min(first + count) {
+            let value = pair_value(table, number);
+            let sum = record_digest(table, &key, &value);
+            if comes && raw.insert(self.txn, &key, &value)? {
+                self.sum = self.sum.wrapping_add(sum);
+            } else if !comes && raw.remove(self.txn, &key, &value)? {
+                self.sum = self.sum.wrapping_sub(sum);
+            }
+        }
+        Ok(())
+    }
+
     /// Changes in a nested transaction that is given up.
     fn undo_some(&mut self, changes: u64) -> Result<(), Error> {
         let (random, base, sum) = (&mut *self.random, self.base, self.sum);
         let undone = self.txn.nested(|txn| {
             let mut inner = Work { txn, random, base, sum };
             (0..changes).try_for_each(|_| inner.change_one())?;
+            inner.change_pairs()?;
             Err::<(), Error>(Error::Invalid("undone"))
         });
         match undone {
@@ -359,5 +442,14 @@ mod tests {
         assert!(words.put(&mut txn, "word that no canary knows", b"").unwrap());
         txn.commit().unwrap();
         assert!(verify(&env.read().unwrap(), false).unwrap_err().contains("digest"));
+        let mut txn = env.write().unwrap();
+        assert!(words.delete(&mut txn, "word that no canary knows").unwrap());
+        txn.create_multi(&GROUPS).unwrap().insert(&mut txn, &7, &1).unwrap();
+        txn.commit().unwrap();
+        assert!(verify(&env.read().unwrap(), true).unwrap_err().contains("digest"));
+        let tables = env.check().unwrap().tables;
+        for multi in tables.iter().filter(|table| table.values.is_some()) {
+            assert!(multi.leaf_pages > 8, "trees of values, not {} leaves", multi.leaf_pages);
+        }
     }
 }

@@ -8,8 +8,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use huon::Env;
 use huon::sim::Point;
+use huon::{Env, Recovery};
 use rustix::process::Signal;
 
 use super::child::compare;
@@ -159,7 +159,12 @@ impl Supervisor {
 
     fn open(&self) -> OpenEnv {
         let opened = options(self.session.page_bytes).open(&self.crew.path);
-        OpenEnv(opened.unwrap_or_else(|e| panic!("{}\n{}", told(e), self.crew.report())))
+        let env = opened.unwrap_or_else(|e| panic!("{}\n{}", told(e), self.crew.report()));
+        // Nothing tells of a repair that this process makes, at the latest when it closes.
+        if !matches!(env.recovery(), Recovery::New | Recovery::Clean) {
+            self.crew.ledger.note_repair();
+        }
+        OpenEnv(env)
     }
 
     /// The file, with one commit in it.
@@ -445,7 +450,7 @@ impl Supervisor {
         assert_eq!(last.seq, found.seq + 1);
         drop(env);
         let env = self.open();
-        assert_eq!(env.recovery(), huon::Recovery::Clean);
+        assert_eq!(env.recovery(), Recovery::Clean);
         assert_eq!(verify(&env.read().expect("a snapshot"), true), Ok(last));
         audit(&env).expect("a clean file");
         self.tally.audits += 1;

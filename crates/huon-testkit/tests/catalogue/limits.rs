@@ -25,8 +25,9 @@ fn answer(result: huon::Result<()>) {
     });
 }
 
-/// LMDB: a process whose map was made before another one raised the size gets `MAP_RESIZED` and has
-/// to find out itself, with no transaction of any thread open, or its map moves under its readers.
+/// E15. LMDB: a process whose map was made before another one raised the size gets `MAP_RESIZED`
+/// and has to find out itself, with no transaction of any thread open, or its map moves under its
+/// readers.
 #[test]
 fn another_process_raises_the_upper_size() {
     if let Some(part) = child::part() {
@@ -90,9 +91,9 @@ fn first_byte(txn: &huon::ReadTxn) -> u8 {
     all[0]
 }
 
-/// LMDB and libmdbx: a process that sleeps in a read transaction makes the file grow to its limit,
-/// and then nobody can write. Here the writer can say who it is, wait, end that process, or break
-/// its transaction, if it is parked.
+/// E12. LMDB and libmdbx: a process that sleeps in a read transaction makes the file grow to its
+/// limit, and then nobody can write. Here the writer can say who it is, wait, end that process, or
+/// break its transaction, if it is parked.
 #[test]
 fn readers_of_other_processes_in_the_way() {
     if child::part().is_some() {

@@ -5,6 +5,7 @@ mod child;
 mod cursors;
 mod durability;
 mod forks;
+mod levels;
 mod limits;
 mod multimaps;
 mod processes;

@@ -367,3 +367,97 @@ fn every_order_of_keys_with_every_order_of_values() {
         }
     }
 }
+
+/// B4. libmdbx: batches of values damaged memory and trees once pages had been spilled.
+#[test]
+fn batches_that_spill_on_their_way() {
+    for fixed_bytes in [None, Some(4), Some(60)] {
+        let place = Place::new();
+        let env = small().spill_bytes(8 * 256).open(&place.path).unwrap();
+        let mut txn = env.write().unwrap();
+        let m = txn.create_multi(&def()).unwrap();
+        let mut model = Model::new();
+        for part in 0..6 {
+            for key in [b"a", b"b", b"c"] {
+                let batch = (0..300).map(|n| value(fixed_bytes, n * 6 + part));
+                let undone: Result<()> = txn.nested(|txn| {
+                    m.insert_many(txn, key, batch.clone())?;
+                    m.remove_all(txn, b"b")?;
+                    Err(Error::Invalid("undone"))
+                });
+                assert!(matches!(undone, Err(Error::Invalid("undone"))));
+                m.insert_many(&mut txn, key, batch.clone()).unwrap();
+                model.entry(key.to_vec()).or_default().extend(batch);
+            }
+        }
+        let when = format!("values of {fixed_bytes:?} bytes");
+        same(&txn, m, &model, &when);
+        txn.commit().unwrap();
+        assert!(env.info().unwrap().io.spills > 20, "{when}: hardly a spill");
+        same(&env.read().unwrap(), m, &model, &when);
+        assert_clean(&env, &when);
+    }
+}
+
+/// A1. LMDB: deleting the last value failed while a reader looked.
+#[test]
+fn everything_is_taken_while_a_reader_looks() {
+    for fixed_bytes in [None, Some(8)] {
+        let place = Place::new();
+        let env = small().open(&place.path).unwrap();
+        let all: BTreeSet<Vec<u8>> = (0..120).map(|n| value(fixed_bytes, n)).collect();
+        let model: Model = [(b"k".to_vec(), all.clone()), (b"l".to_vec(), all.clone())].into();
+        let put_all = |txn: &mut WriteTxn| -> Result<RawMulti> {
+            let m = txn.create_multi(&def())?;
+            for key in model.keys() {
+                m.insert_many(txn, key, all.iter().cloned())?;
+            }
+            Ok(m)
+        };
+        for in_order in [true, false] {
+            let m = env.update(put_all).unwrap();
+            let reader = env.read().unwrap();
+            let order: Vec<_> = match in_order {
+                true => all.iter().collect(),
+                false => all.iter().rev().collect(),
+            };
+            for (key, value) in model.keys().flat_map(|key| order.iter().map(move |v| (key, v))) {
+                assert!(env.update(|txn| m.remove(txn, key, value)).unwrap());
+                same(&reader, m, &model, "what the reader sees");
+            }
+            assert_eq!(m.count(&env.read().unwrap()).unwrap(), 0);
+            assert_clean(&env, "emptied beside a reader");
+            drop(reader);
+            env.update(|txn| m.drop_table(txn)).unwrap();
+            assert_clean(&env, "dropped");
+        }
+    }
+}
+
+/// A4. ReOpenLDAP: a full file could not be emptied. With trees of values there are two paths to
+/// copy for each value that goes.
+#[test]
+fn a_file_full_of_values_can_be_emptied() {
+    for fixed_bytes in [None, Some(16)] {
+        let place = Place::new();
+        let env = small().upper_bytes(64 << 10).open(&place.path).unwrap();
+        let m = env.update(|txn| txn.create_multi(&def())).unwrap();
+        let pair = |n: usize| ([b'k', (n % 3) as u8], value(fixed_bytes, n));
+        let mut held = BTreeSet::new();
+        let full = (0..).find_map(|n| {
+            let (key, value) = pair(n);
+            let done = env.update(|txn| m.insert(txn, &key, &value));
+            held.extend(done.is_ok().then_some(n));
+            done.err()
+        });
+        assert!(matches!(full, Some(Error::MapFull(_))), "{full:?}");
+        assert_clean(&env, "full");
+        assert!(held.len() > 500);
+        for n in &held {
+            let (key, value) = pair(*n);
+            assert!(env.update(|txn| m.remove(txn, &key, &value)).unwrap(), "{n}");
+        }
+        assert_eq!(m.count(&env.read().unwrap()).unwrap(), 0);
+        assert_clean(&env, "empty");
+    }
+}

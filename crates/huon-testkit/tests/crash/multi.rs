@@ -8,9 +8,9 @@ use huon_testkit::model::TableId;
 
 /// Values of any length, and of a native integer: those that more work is done to after a crash.
 const MANY: u8 = 14;
-const EIGHTS: u8 = 26;
+pub(crate) const EIGHTS: u8 = 26;
 /// A key that is short.
-const KEY: u64 = 12;
+pub(crate) const KEY: u64 = 12;
 
 /// Integers that no leaf holds alone.
 fn two_leaves(stage: &Stage) -> u64 {
@@ -114,4 +114,46 @@ pub(crate) fn killed_among_values(stage: &mut Stage) -> Play {
         stage.durable(|edit| edit.take(EIGHTS, KEY, (5..all * round).rev()))?;
     }
     Ok(())
+}
+
+/// Whole multimaps with trees of values go, in levels and behind savepoints that are undone after
+/// their pages were spilled.
+pub(crate) fn spilled_and_undone(stage: &mut Stage) -> Play {
+    let all = 3 * two_leaves(stage);
+    stage.durable(|edit| {
+        edit.pour(EIGHTS, KEY, 0..all);
+        edit.pour(MANY, KEY, 0..24);
+    })?;
+    for round in 0..3 {
+        stage.commit(0, if round == 1 { Lazy } else { Durable }, |edit| {
+            edit.nested(false, |edit| {
+                edit.drop_table(EIGHTS);
+                edit.pour(EIGHTS, 28, 0..2 * all);
+                edit.clear(MANY);
+            });
+            edit.rolled_back(
+                |edit| {
+                    edit.pour(EIGHTS, KEY, all..3 * all);
+                    edit.take_all(MANY, KEY);
+                    edit.nested(true, |edit| edit.drop_table(EIGHTS));
+                },
+                |edit| edit.take(EIGHTS, KEY, (round..all).step_by(3)),
+            );
+            edit.nested(round != 1, |edit| {
+                edit.rolled_back(|edit| edit.clear(EIGHTS), |edit| edit.pour(MANY, 28, 0..20));
+                edit.rename(MANY);
+            });
+        })?;
+        stage.durable(|edit| {
+            edit.drop_table(MANY + 1);
+            edit.pour(EIGHTS, KEY, 0..all);
+            edit.pour(MANY, KEY, 0..24);
+        })?;
+    }
+    let io = stage.envs[0].info().expect("the state of the environment").io;
+    assert!(io.spills > 3, "only {} spills", io.spills);
+    stage.killed_at(Point::Spilled, Durable, |edit| {
+        edit.rolled_back(|edit| edit.pour(EIGHTS, 28, 0..2 * all), |edit| edit.clear(EIGHTS));
+    })?;
+    stage.durable(|edit| edit.drop_table(EIGHTS))
 }

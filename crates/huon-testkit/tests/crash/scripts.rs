@@ -9,8 +9,7 @@ use huon::{Durability, Error};
 use huon_testkit::crash::{Play, Script, Setup, Stage, random};
 use huon_testkit::program::{Value, key};
 
-use crate::limits;
-use crate::multi;
+use crate::{limits, metas, multi};
 
 use Durability::{Durable, Lazy, NoMetaSync, Unsynced};
 
@@ -102,6 +101,7 @@ pub(crate) const SCRIPTS: &[Script] = &[
     with("at the upper size", |setup| setup.reserve_bytes = 128 << 10, SMALL, at_the_upper_size),
     with("other limits", shrinks, ALL, limits::other),
     with("other limits, spilled", limits::spills, SMALL, limits::other_spilled),
+    with("limits in nested levels", limits::spills, SMALL, limits::nested),
     // Free space.
     with("many free pieces", plain, SMALL, many_free_pieces),
     with("free pieces used up", plain, &[256], free_pieces_used_up),
@@ -118,6 +118,7 @@ pub(crate) const SCRIPTS: &[Script] = &[
     script("multimaps dropped", multi::multimaps_dropped),
     with("nested among values", spills, SMALL, multi::nested_among_values),
     with("killed among values", spills, SMALL, multi::killed_among_values),
+    with("values spilled and undone", spills, SMALL, multi::spilled_and_undone),
     // Readers and clients.
     script("parked readers", parked_readers),
     script("a reader of another client", a_reader_of_another_client),
@@ -141,6 +142,10 @@ pub(crate) const SCRIPTS: &[Script] = &[
     script("killed with a meta in flight", killed_with_a_meta_in_flight),
     script("killed with lazy commits", killed_with_lazy_commits),
     script("killed, opened, closed", killed_opened_closed),
+    // A meta chosen by hand.
+    script("switched to the meta before", metas::the_one_before),
+    script("switched to the last flushed", metas::the_last_flushed),
+    script("switched again and killed", metas::again_and_killed),
     // Anything.
     script("random", random),
     with("random, spilling", spills, ALL, random),

@@ -96,13 +96,17 @@ impl Env {
         options: &Options,
     ) -> Result<Env> {
         use crate::os::{Faulty, FaultyShared, Shared};
-        let mut shared: Arc<dyn Shared> = Arc::new(disk.shared());
+        let private = options.stays_apart();
+        let mut shared: Arc<dyn Shared> = match private {
+            true => open::private_lock_file()?,
+            false => Arc::new(disk.shared()),
+        };
         let mut storage = disk.storage();
         if let Some(plan) = plan {
             shared = Arc::new(FaultyShared::new(shared, plan.clone()));
             storage = Box::new(Faulty::new(disk, plan.clone()));
         }
-        let ground = open::Ground { storage, shared, private: false };
+        let ground = open::Ground { storage, shared, private };
         Ok(Env::from_opened(open::open(ground, options)?, Path::new(""), options))
     }
 

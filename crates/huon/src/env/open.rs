@@ -112,7 +112,7 @@ fn refuse_foreign(storage: &dyn Storage, lock: &Path, options: &Options) -> Resu
 }
 
 /// A lock file that nobody else sees.
-fn private_lock_file() -> Result<Arc<dyn Shared>> {
+pub(crate) fn private_lock_file() -> Result<Arc<dyn Shared>> {
     Ok(Arc::new(MemoryFile::try_new([0; 16])?.open()))
 }
 

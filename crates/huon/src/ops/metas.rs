@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::ops::check::CheckOptions;
 use crate::os::Storage;
 use crate::page::{CommitKind, META_BYTES, Meta, MetaFault};
+use crate::planted;
 use crate::txn::repair::read_metas;
 
 /// One of the three meta slots of a file; see [`Env::metas`].
@@ -198,13 +199,35 @@ impl Env {
         Env::options().switching(slot).open(path)?.switch(options)
     }
 
+    /// What [`Env::metas_of`] gives, of the data file of a simulated machine.
+    ///
+    /// # Errors
+    /// As [`Env::metas`].
+    #[cfg(any(test, feature = "simulation"))]
+    pub fn metas_simulated(disk: &crate::os::SimDisk) -> Result<Vec<MetaInfo>> {
+        list(&*disk.storage())
+    }
+
+    /// What [`Env::switch_to_meta`] does, with the data file of a simulated machine.
+    ///
+    /// # Errors
+    /// The same.
+    #[cfg(any(test, feature = "simulation"))]
+    pub fn switch_simulated(
+        disk: &crate::os::SimDisk,
+        slot: u8,
+        options: &mut CheckOptions<'_>,
+    ) -> Result<SwitchReport> {
+        Env::options().switching(slot).open_simulated(disk)?.switch(options)
+    }
+
     /// Checks what was opened by hand, and has the repair write it down.
     pub(crate) fn switch(self, options: &mut CheckOptions<'_>) -> Result<SwitchReport> {
         let core = self.core();
         core.check_writable()?;
         let chosen = core.newest_sealed()?.1;
         let report = self.check_visible(options)?;
-        if !report.is_clean() {
+        if !report.is_clean() && !planted::is(36) {
             let pgno = report.problems.iter().find_map(|problem| problem.pgno);
             return Err(not_whole(pgno, report.reused_pages > 0));
         }

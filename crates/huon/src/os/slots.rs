@@ -43,6 +43,7 @@ use super::word::{Ordering, fence};
 use super::{clock, fork};
 use crate::alloc::{TryGrow, collected};
 use crate::error::{Error, Result};
+use crate::planted;
 
 const STATE_MASK: u64 = 3;
 const FREE: u64 = 0;
@@ -165,13 +166,15 @@ impl Slots {
     /// Ousts a parked reader, of whatever client, as [`Slots::list`] showed it. From then on scans
     /// ignore it.
     pub(crate) fn oust(&self, reader: &ReaderInfo) -> bool {
-        reader.parked
-            && reader.slot < slots_high(self.board())
-            && self.change(
-                reader.slot,
-                reader.client.word() | PARKED,
-                reader.client.word() | OUSTED,
-            )
+        if !reader.parked || reader.slot >= slots_high(self.board()) {
+            return false;
+        }
+        let ousted = reader.client.word() | OUSTED;
+        if planted::is(25) {
+            self.board().slot_words(reader.slot)[SLOT_STATE].store(ousted, Ordering::Release);
+            return true;
+        }
+        self.change(reader.slot, reader.client.word() | PARKED, ousted)
     }
 
     /// Adds the pins of living readers to `pins`, unordered, some more than once. After

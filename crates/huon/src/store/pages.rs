@@ -518,7 +518,9 @@ impl Pages {
         }
         for (pgno, dirty) in self.dirty.extract_if(|_, dirty| dirty.level == aborted) {
             self.store.recycle(dirty.buffer);
-            self.space.give_back(Pgno(pgno), 1);
+            if !planted::is(34) {
+                self.space.give_back(Pgno(pgno), 1);
+            }
         }
         for (pgno, pages, node) in level.written {
             match planted::is(108) {

@@ -12,6 +12,7 @@
 use crate::alloc::{Reserved, TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::page::{self, AnyOrder, PayloadKind, Reason, TREE_BYTES, Tree, ValueSet, write_values};
+use crate::planted;
 use crate::store::pages::Pages;
 use crate::store::source::{PageSource, damaged};
 use crate::tree::build::Builder;
@@ -237,7 +238,8 @@ fn plant_tree(
     record: &mut Vec<u8>,
 ) -> Result<PayloadKind> {
     let mut builder = Builder::new(tree.of_values(), orders.values);
-    all.iter().try_for_each(|value| builder.push(pages, value, &[]))?;
+    let count = all.ends.len() - usize::from(planted::is(33));
+    all.iter().take(count).try_for_each(|value| builder.push(pages, value, &[]))?;
     let values = Tree { changed: pages.txnid(), ..builder.finish() };
     let none = tree.of_values();
     write::count_value_pages(tree, &none, &values);

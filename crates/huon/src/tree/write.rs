@@ -16,6 +16,7 @@ use crate::page::{
     self, BranchMut, Cell, FixedMut, KeyOrder, Leaf, LeafItems, LeafMut, MAX_DEPTH,
     MAX_VALUE_BYTES, NewChild, PayloadKind, Ptr, Reason, RunRef, Tree,
 };
+use crate::planted;
 use crate::store::pages::Pages;
 use crate::store::source::{PageSource, damaged};
 use crate::tree::finger::Finger;
@@ -287,9 +288,14 @@ fn release(
         PayloadKind::DuplicateSet | PayloadKind::DuplicateTree => {
             let held = on(ptr, Held::of(tree, &cell))?;
             let count = held.count();
-            if let Held::Tree(before) = held {
+            if let Held::Tree(before) = held
+                && !planted::is(29)
+            {
                 let mut values = before;
                 clear_once(pages, &mut values, seen)?;
+                if planted::is(30) {
+                    clear_once(pages, &mut before.clone(), &mut HashSet::new())?;
+                }
                 count_value_pages(tree, &before, &values);
             }
             return Ok(count);

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::Mark;
 use crate::page::{CommitKind, Meta};
+use crate::planted;
 use crate::store::space::Shrink;
 use crate::txn::flush::MetaFlush;
 use crate::txn::ticket::Ticket;
@@ -138,7 +139,8 @@ impl WriteTxn {
         // A child would edit what its parent edits.
         self.core.check_forked()?;
         reach(Point::CommitBegun);
-        let mark = match self.is_changed() {
+        let is_changed = self.is_changed();
+        let mark = match is_changed {
             true => self.seal()?,
             false => self.found()?,
         };
@@ -150,6 +152,7 @@ impl WriteTxn {
         drop(self);
         reach(Point::WriterLeft);
         match durability {
+            _ if planted::is(28) && !is_changed => {}
             Durability::Durable => core.flush_up_to(mark.txnid(), MetaFlush::Now)?,
             Durability::NoMetaSync => core.flush_up_to(mark.txnid(), MetaFlush::Later)?,
             Durability::Lazy => core.flush_if_due().map(drop)?,

@@ -10,6 +10,7 @@ use super::{Ground, Pool, Protected, Space};
 use crate::alloc::{Reserved, TryGrow, collected, filled};
 use crate::error::{Error, Result};
 use crate::page::{Item, Pgno, Ptr, Reason};
+use crate::planted;
 use crate::store::source::damaged;
 
 /// What a snapshot keeps.
@@ -67,7 +68,9 @@ impl Space {
             if !ground.relieve(&Need { held: &held, retries, full })? {
                 break;
             }
-            self.protected = Some(ground.protected()?);
+            if !planted::is(26) {
+                self.protected = Some(ground.protected()?);
+            }
             let items = std::mem::take(&mut self.items);
             self.judge(items)?;
             if self.open_until(ground, enough)? {
