@@ -168,7 +168,11 @@ impl Cursor {
             _ => {
                 let place = &mut inside.place;
                 let item = in_txn!(&access, txn => {
-                    let item = look(place, txn, &dbi, op, key, value)?;
+                    let found = look(place, txn, &dbi, op, key, value);
+                    if found.is_err() {
+                        place.unmark(txn)?;
+                    }
+                    let item = found?;
                     (Shown::of(item.0), item.1.map(Shown::of), item.0)
                 });
                 let value = match item.1 {
@@ -344,7 +348,7 @@ impl Writer {
 /// Refuses what the kind of the database has no answer to.
 fn check_op(op: Op, dbi: &Dbi) -> Res<()> {
     use Op::*;
-    let dup = matches!(op, FirstDup | LastDup | GetBoth | GetBothRange | NextDup | PrevDup);
+    let dup = matches!(op, FirstDup | LastDup | GetBoth | GetBothRange);
     let fixed = matches!(op, GetMultiple | NextMultiple | PrevMultiple);
     match dup && dbi.flags & DUPSORT == 0 || fixed && dbi.flags & DUPFIXED == 0 {
         true => Err(Code::INCOMPATIBLE),
