@@ -206,9 +206,7 @@ impl Place {
         }
         match (self.stand, forward) {
             (Stand::Unset, true) => return self.edge(txn, false),
-            (Stand::Unset, false)
-            | (Stand::Gone { of_key: false }, _)
-            | (Stand::DupsEnd, true) => {
+            (Stand::Unset, false) | (Stand::Gone { of_key: false }, _) | (Stand::DupsEnd, true) => {
                 return Err(Code::NOTFOUND);
             }
             _ => {}
