@@ -23,6 +23,9 @@ use crate::env::{Env, id_of};
 use crate::flags::env::{NOTLS, RDONLY, WRITEMAP};
 use crate::place::Place;
 
+/// Below this nothing can be stored.
+const UPPER_BYTES_MIN: u64 = 16 << 10;
+
 pub(crate) struct Txn {
     pub(crate) env: Arc<Env>,
     pub(crate) env_handle: usize,
@@ -456,9 +459,13 @@ impl Writer {
 
     /// The same for who changes something: the limits are then as they were set for this process.
     pub(crate) fn changing(&mut self, env: &Env) -> Res<&mut WriteTxn> {
+        let upper = env.upper_bytes();
+        if upper < UPPER_BYTES_MIN {
+            return Err(Code::MAP_FULL);
+        }
         let txn = self.txn_mut()?;
         let mut geometry = txn.geometry();
-        let wanted = env.upper_bytes().max(geometry.lower_bytes);
+        let wanted = upper.max(geometry.lower_bytes);
         if geometry.upper_bytes != wanted {
             geometry.upper_bytes = wanted;
             match txn.set_geometry(geometry) {
