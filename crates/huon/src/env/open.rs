@@ -46,8 +46,12 @@ pub(crate) struct Opened {
     pub(crate) recovery: Recovery,
 }
 
-/// The lock file of a data file.
+/// The lock file of a data file. One rule for everybody: who went by another would not be seen.
+/// Files of the name that LMDB's users know have the lock file that they know.
 pub(crate) fn lock_path(path: &Path) -> PathBuf {
+    if path.file_name().is_some_and(|name| name == "data.mdb") {
+        return path.with_file_name("lock.mdb");
+    }
     let mut name = path.as_os_str().to_owned();
     name.push("-lock");
     PathBuf::from(name)
@@ -61,7 +65,7 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
         read_only: false,
         create: Create::Never,
         mode: options.mode,
-        reserve_bytes: options.upper(),
+        reserve_bytes: options.reservation(),
     };
     let missing =
         std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
@@ -327,7 +331,13 @@ fn open_first(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> 
     let store = make_store(ground.storage, clients.clone(), &newest, options)?;
     let chosen = recover::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
     reach(Point::OpenChosen);
-    initialise(&store, gate, &chosen, issued)?;
+    let sound = match chosen.recovery {
+        Recovery::Clean => true,
+        // Nobody was given an id, and nothing bears one.
+        Recovery::New => issued <= recover::FIRST_ID.0 && recover::is_blank(&*store.storage)?,
+        _ => false,
+    };
+    initialise(&store, gate, &chosen, issued, !sound)?;
     if chosen.sealed && chosen.recovery == Recovery::Clean {
         // How much was left unflushed is not known any more; so much that one flush does not do.
         store.board.add_written(store.page_bytes as u64 * u64::from(chosen.meta.used));
@@ -340,7 +350,13 @@ fn open_first(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> 
 }
 
 /// Fills the board around the chosen snapshot.
-fn initialise(store: &Store, gate: &Gate, chosen: &Chosen, issued: u64) -> Result<()> {
+fn initialise(
+    store: &Store,
+    gate: &Gate,
+    chosen: &Chosen,
+    issued: u64,
+    repair_due: bool,
+) -> Result<()> {
     let identity = BoardIdentity {
         data: store.storage.identity()?,
         uuid: store.uuid,
@@ -359,7 +375,7 @@ fn initialise(store: &Store, gate: &Gate, chosen: &Chosen, issued: u64) -> Resul
             meta_slot: chosen.meta_slot,
             checksum: chosen.checksum,
             ceiling: chosen.meta.ceiling,
-            repair_due: chosen.recovery != Recovery::Clean,
+            repair_due,
         },
     );
     Ok(())
@@ -405,7 +421,7 @@ fn open_private(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened
     let store = make_store(ground.storage, clients.clone(), &newest, options)?;
     let none: Option<&Left> = None;
     let chosen = recover::choose(&store, &metas, none, false, options.meta_slot)?;
-    initialise(&store, gate, &chosen, 0)?;
+    initialise(&store, gate, &chosen, 0, chosen.recovery != Recovery::Clean)?;
     finish(store, clients, chosen.recovery, options)
 }
 
