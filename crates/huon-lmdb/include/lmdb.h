@@ -159,7 +159,7 @@ typedef int(MDB_msg_func)(const char *msg, void *ctx);
 
 /*
  * Where mdb_cursor_get goes. "The key's values" are all values of the key that the cursor stands
-    MDB_PREV,           /* the record before, of this key or another; the last if nowhere */
+ * on; only tables with MDB_DUPSORT have more than one. Nothing there is MDB_NOTFOUND. What looks for
  * values needs MDB_DUPSORT, and what takes many at once (_MULTIPLE) MDB_DUPFIXED, else it is
  * MDB_INCOMPATIBLE; but without it MDB_NEXT_DUP and MDB_PREV_DUP go as MDB_NEXT and MDB_PREV do.
  */
@@ -176,7 +176,7 @@ typedef enum MDB_cursor_op {
     MDB_NEXT_DUP,       /* the next of the key's values */
     MDB_NEXT_MULTIPLE,  /* the next of the key's values that lie together */
     MDB_NEXT_NODUP,     /* the first value of the next key */
-    MDB_PREV,           /* the record before, of this key or the one before; the last if nowhere */
+    MDB_PREV,           /* the record before, of this key or another; the last if nowhere */
     MDB_PREV_DUP,       /* the one of the key's values before */
     MDB_PREV_NODUP,     /* the last value of the key before */
     MDB_SET,            /* the first value of this key; `key` stays as it is */
