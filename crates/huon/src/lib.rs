@@ -103,7 +103,7 @@ pub use table::codec::{
     U128, Unit,
 };
 pub use table::def::{RawTable, Table, TableDef};
-pub use table::iter::{Cursor, Range, Scan};
+pub use table::iter::{Cursor, Entry, Range, Scan};
 pub use table::leaves::{Leaf, LeafIter, Leaves};
 pub use table::multi::{Multi, MultiDef, RawMulti};
 pub use table::multi_scan::MultiScan;

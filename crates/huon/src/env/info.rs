@@ -3,6 +3,7 @@
 use crate::alloc::collected;
 use crate::env::Env;
 use crate::error::Result;
+use crate::os::{GATE_TIMEOUT, Gate};
 use crate::txn::geometry::Geometry;
 
 /// A live read transaction, of any process.
@@ -121,6 +122,26 @@ impl EnvInfo {
 }
 
 impl Env {
+    /// Gives up the snapshots of read transactions whose process has died without ending them; how
+    /// many there were. Writers do the same when they look for free pages.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let reader = env.read()?;
+    /// assert_eq!(env.clear_dead_readers()?, 0, "its process lives");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Busy`](crate::Error::Busy) if others open and close the file all the time.
+    pub fn clear_dead_readers(&self) -> Result<u32> {
+        let core = self.core();
+        core.check_usable()?;
+        let gate = Gate::lock(core.store.board.shared(), GATE_TIMEOUT)?;
+        core.store.slots.sweep(&gate)
+    }
+
     /// The state of the environment at this moment.
     ///
     /// ```

@@ -46,8 +46,12 @@ pub(crate) struct Opened {
     pub(crate) recovery: Recovery,
 }
 
-/// The lock file of a data file.
+/// The lock file of a data file. One rule for everybody: who went by another would not be seen.
+/// Files of the name that LMDB's users know have the lock file that they know.
 pub(crate) fn lock_path(path: &Path) -> PathBuf {
+    if path.file_name().is_some_and(|name| name == "data.mdb") {
+        return path.with_file_name("lock.mdb");
+    }
     let mut name = path.as_os_str().to_owned();
     name.push("-lock");
     PathBuf::from(name)
@@ -61,7 +65,7 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
         read_only: false,
         create: Create::Never,
         mode: options.mode,
-        reserve_bytes: options.upper(),
+        reserve_bytes: options.reservation(),
     };
     let missing =
         std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);

@@ -51,6 +51,7 @@ const SHRINK_BYTES_DEFAULT: u64 = 8 << 20;
 pub struct Options {
     pub(crate) page_bytes: Option<usize>,
     pub(crate) upper_bytes: Option<u64>,
+    pub(crate) map_bytes: u64,
     pub(crate) lower_bytes: u64,
     pub(crate) grow_bytes: u64,
     pub(crate) shrink_bytes: u64,
@@ -87,6 +88,7 @@ impl Default for Options {
         Options {
             page_bytes: None,
             upper_bytes: None,
+            map_bytes: 0,
             lower_bytes: 0,
             grow_bytes: 0,
             shrink_bytes: SHRINK_BYTES_DEFAULT,
@@ -122,6 +124,22 @@ impl Options {
     /// [`WriteTxn::set_geometry`](crate::WriteTxn::set_geometry) changes.
     pub fn upper_bytes(&mut self, bytes: u64) -> &mut Self {
         self.upper_bytes = Some(bytes);
+        self
+    }
+
+    /// Address space to reserve for the file, in bytes, if that is more than
+    /// [`Options::upper_bytes`]: then the limit can be raised so far while the file is open.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// let mut options = huon::Env::options();
+    /// let env = options.upper_bytes(1 << 20).map_bytes(1 << 30).open(dir.path().join("a.huon"))?;
+    /// let info = env.info()?;
+    /// assert!(info.upper_bytes == 1 << 20 && info.map_bytes >= 1 << 30);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn map_bytes(&mut self, bytes: u64) -> &mut Self {
+        self.map_bytes = bytes;
         self
     }
 
@@ -402,6 +420,11 @@ impl Options {
 
     pub(crate) fn upper(&self) -> u64 {
         self.upper_bytes.unwrap_or(UPPER_BYTES_DEFAULT)
+    }
+
+    /// Bytes of address space to reserve.
+    pub(crate) fn reservation(&self) -> u64 {
+        self.upper().max(self.map_bytes)
     }
 
     /// The geometry of a new environment.

@@ -1,6 +1,6 @@
 //! Stat: where the space is, and who holds what of it.
 
-use crate::alloc::TryGrow;
+use crate::alloc::{TryGrow, copied};
 use crate::env::{Env, ReaderInfo};
 use crate::error::Result;
 use crate::ops::check::order_name;
@@ -9,6 +9,9 @@ use crate::ops::pinned::{self, Verified};
 use crate::ops::tables;
 use crate::page::{Item, Tree, first_data_page};
 use crate::store::space::Ground;
+use crate::txn::catalog;
+use crate::txn::read::ReadTxn;
+use crate::txn::write::WriteTxn;
 
 /// Where the space of an environment is; see [`Env::stat`].
 #[derive(Debug, Clone, Default)]
@@ -111,6 +114,44 @@ pub struct Holder {
     pub pages: u64,
     /// Those that nobody else holds: they become reusable when this one lets go.
     pub alone_pages: u64,
+}
+
+impl ReadTxn {
+    /// What there is of a table; of the main table, if the name is empty. `None`: there is no such
+    /// table. Costs a lookup.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// env.update(|txn| {
+    ///     txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.put(txn, "k", "v")
+    /// })?;
+    /// let txn = env.read()?;
+    /// assert_eq!(txn.table_stat(b"t")?.map(|stat| stat.entries), Some(1));
+    /// assert!(txn.table_stat(b"u")?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::TableKind`](crate::Error::TableKind) if the name is that of an ordinary record.
+    pub fn table_stat(&self, name: &[u8]) -> Result<Option<TableStat>> {
+        let tree = match name.is_empty() {
+            true => Some(*self.main()),
+            false => catalog::find(&self.snapshot, self.main(), name)?,
+        };
+        tree.map(|tree| Ok(TableStat::new(copied(name)?, &tree))).transpose()
+    }
+}
+
+impl WriteTxn {
+    /// The same as [`ReadTxn::table_stat`], with what this transaction has done.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn table_stat(&self, name: &[u8]) -> Result<Option<TableStat>> {
+        let tree = self.tree_named(name)?;
+        tree.map(|tree| Ok(TableStat::new(copied(name)?, &tree))).transpose()
+    }
 }
 
 impl Env {

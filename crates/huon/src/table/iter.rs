@@ -10,7 +10,7 @@ use crate::page::{AnyOrder, Cell, Leaf, OrderKind, PayloadKind, Tree};
 use crate::store::pages::Pages;
 use crate::store::snapshot::Snapshot;
 use crate::store::source::PageSource;
-use crate::table::codec::{Codec, KeyCodec, Scratch};
+use crate::table::codec::{Bytes, Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
 use crate::table::plain::{UNORDERED, encode_bound};
 use crate::table::txn::{SeatKind, Txn};
@@ -420,21 +420,47 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
         Ok(self.clone().next(txn)?.is_none())
     }
 
+    /// The bytes of the key that the gap lies at, which is that of the record returned last, or the
+    /// one sought; `None` at the ends of the table.
+    pub fn near(&self) -> Option<&[u8]> {
+        matches!(self.gap, Gap::Before | Gap::After).then_some(&self.key)
+    }
+
     fn step<'t>(&mut self, seat: SeatKind<'t>, forward: bool) -> Result<Option<Record<'t, K, V>>> {
         let tree = self.place(seat)?;
-        let gap = if forward { Gap::After } else { Gap::Before };
         loop {
-            let cell = match seat {
-                SeatKind::Read(txn) => move_path(&txn.snapshot, &tree, &mut self.path, forward)?,
-                SeatKind::Write(txn) => move_path(txn.pages(), &tree, &mut self.path, forward)?,
-            };
             // The gap stays where it is: what is added beyond it later is still to come.
-            let Some(cell) = cell else { return Ok(None) };
+            let Some(cell) = self.pass(seat, &tree, forward)? else { return Ok(None) };
             if let Some(value) = seat.value(&cell)? {
-                self.stand(cell.key, gap);
+                self.stand_beyond(&cell, forward);
                 return Ok(Some((K::decode(cell.key)?, V::decode(value)?)));
             }
         }
+    }
+
+    /// A step over what comes, record or table.
+    fn step_any<'t>(&mut self, seat: SeatKind<'t>, forward: bool) -> Result<Option<Entry<'t>>> {
+        let tree = self.place(seat)?;
+        let Some(cell) = self.pass(seat, &tree, forward)? else { return Ok(None) };
+        self.stand_beyond(&cell, forward);
+        Ok(Some((cell.key, seat.value(&cell)?)))
+    }
+
+    /// Moves the path over one item.
+    fn pass<'t>(
+        &mut self,
+        seat: SeatKind<'t>,
+        tree: &Tree,
+        forward: bool,
+    ) -> Result<Option<Cell<'t>>> {
+        match seat {
+            SeatKind::Read(txn) => move_path(&txn.snapshot, tree, &mut self.path, forward),
+            SeatKind::Write(txn) => move_path(txn.pages(), tree, &mut self.path, forward),
+        }
+    }
+
+    fn stand_beyond(&mut self, cell: &Cell<'_>, forward: bool) {
+        self.stand(cell.key, if forward { Gap::After } else { Gap::Before });
     }
 
     /// Makes the path stand where the gap is in what the transaction shows now.
@@ -475,6 +501,36 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
             }
         }
         self.path.settle(source, tree, order)
+    }
+}
+
+/// A key of the main table, with its value, or with `None` if it is the name of a table.
+pub type Entry<'t> = (&'t [u8], Option<&'t [u8]>);
+
+impl Scan<Bytes, Bytes> {
+    /// As [`Scan::next`], and stops at the names of tables too, which are keys of the main table.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// use huon::{Bytes, TableDef};
+    /// let main = txn.create(&TableDef::<Bytes, Bytes>::main())?;
+    /// txn.create(&TableDef::<Bytes, Bytes>::new("users"))?;
+    /// main.put(&mut txn, b"version", b"3")?;
+    /// let mut scan = main.scan();
+    /// assert_eq!(scan.next_entry(&txn)?, Some((&b"users"[..], None)));
+    /// assert_eq!(scan.next_entry(&txn)?, Some((&b"version"[..], Some(&b"3"[..]))));
+    /// assert_eq!(scan.next_entry(&txn)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn next_entry<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Entry<'t>>> {
+        self.step_any(txn.seat().0, true)
+    }
+
+    /// As [`Scan::prev`], and stops at the names of tables too.
+    pub fn prev_entry<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Entry<'t>>> {
+        self.step_any(txn.seat().0, false)
     }
 }
 

@@ -171,6 +171,12 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
         Ok(self.clone().next(txn)?.is_none())
     }
 
+    /// The bytes of the pair that the gap lies at: the one returned last, or sought. `None` at the
+    /// ends of the table, and where only a key was sought.
+    pub fn near(&self) -> Option<(&[u8], &[u8])> {
+        matches!(self.gap, Gap::Before | Gap::After).then_some((&self.key, &self.value))
+    }
+
     fn aim(&mut self, key: &K::In, value: Option<&V::In>, gap: Gap) {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
         let value = value.map(|value| V::encode(value, &mut value_room)).unwrap_or(&[]);

@@ -237,6 +237,12 @@ impl Names {
         }
     }
 
+    /// What a transaction keeps for a table of this name is kept under this number.
+    pub(crate) fn same_name(&self, name: &[u8]) -> Option<u32> {
+        let by_name = self.by_name.lock().unwrap_or_else(|e| e.into_inner());
+        by_name.get(name).and_then(|handles| handles.first()).copied()
+    }
+
     /// Adds an entry. `None`: the list is full. Called with the names locked, or before anybody
     /// else can.
     fn push(&self, info: TableInfo) -> Option<u32> {

@@ -288,6 +288,21 @@ impl WriteTxn {
         Ok(tree)
     }
 
+    /// The table of a name as this transaction has it, whatever its kind; an empty name is that of
+    /// the main table.
+    pub(crate) fn tree_named(&self, name: &[u8]) -> Result<Option<Tree>> {
+        self.check_usable()?;
+        if name.is_empty() {
+            return Ok(Some(self.main));
+        }
+        let known = self.core.names.same_name(name);
+        let known = known.and_then(|id| self.tables.borrow().get(id as usize).copied().flatten());
+        match known {
+            Some(table) => Ok(table.tree),
+            None => catalog::find(self.pages(), &self.main, name),
+        }
+    }
+
     /// All handles of one name share what is known of the table. After [`WriteTxn::tree`], which
     /// has made room for it: what was changed must not be forgotten for want of memory.
     fn remember(&self, info: &TableInfo, table: OpenTable) {

@@ -1,0 +1,162 @@
+//! Handles: numbers that look like pointers to C, and are looked up, never followed.
+//!
+//! H1. A handle names a kind, a place and a generation. The place's generation goes up when its
+//!     object leaves, so an old handle finds nothing; places are taken again first-in-first-out, so
+//!     a generation comes back only after [`GENERATIONS`] times the places that are free.
+//! H2. A place is never given back to the system: any number can be looked up.
+//! H3. Who looks an object up shares it: it stays while it is used, also if somebody closes it
+//!     meanwhile.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The lowest bits are zero, as those of pointers are.
+const ZERO_BITS: u32 = 4;
+const GENERATION_BITS: u32 = 16;
+const PLACE_BITS: u32 = 23;
+const GENERATIONS: u64 = 1 << GENERATION_BITS;
+/// Places come in blocks.
+const BLOCK: usize = 512;
+const BLOCKS: usize = (1 << PLACE_BITS) / BLOCK;
+
+/// All objects of a kind that C has handles of.
+pub struct Handles<T> {
+    kind: u64,
+    blocks: [OnceLock<Box<[Place<T>]>>; BLOCKS],
+    book: Mutex<Book>,
+}
+
+struct Place<T>(Mutex<Held<T>>);
+
+struct Held<T> {
+    generation: u64,
+    object: Option<Arc<T>>,
+}
+
+struct Book {
+    free: VecDeque<usize>,
+    made: usize,
+}
+
+impl<T> Handles<T> {
+    /// No handles yet. Each kind has a number of its own, from 1 to 15.
+    pub const fn new(kind: u8) -> Handles<T> {
+        assert!(kind > 0 && kind < 16);
+        Handles {
+            kind: kind as u64,
+            blocks: [const { OnceLock::new() }; BLOCKS],
+            book: Mutex::new(Book { free: VecDeque::new(), made: 0 }),
+        }
+    }
+
+    /// A handle for `object`. `None`: there are too many.
+    pub fn insert(&self, object: Arc<T>) -> Option<usize> {
+        let index = self.take_place()?;
+        let place = self.block(index / BLOCK)?.get(index % BLOCK)?;
+        let mut held = place.lock();
+        held.object = Some(object);
+        let number = (self.kind << PLACE_BITS | index as u64) << GENERATION_BITS | held.generation;
+        usize::try_from(number << ZERO_BITS).ok()
+    }
+
+    /// The object of a handle; `None` if the handle is not, or no longer, one of these.
+    pub fn get(&self, handle: usize) -> Option<Arc<T>> {
+        let (index, generation) = self.parts(handle)?;
+        let held = self.blocks[index / BLOCK].get()?[index % BLOCK].lock();
+        if held.generation == generation { held.object.clone() } else { None }
+    }
+
+    /// Closes a handle, and returns its object.
+    pub fn remove(&self, handle: usize) -> Option<Arc<T>> {
+        let (index, generation) = self.parts(handle)?;
+        let mut held = self.blocks[index / BLOCK].get()?[index % BLOCK].lock();
+        if held.generation != generation {
+            return None;
+        }
+        let object = held.object.take()?;
+        held.generation = (generation + 1) % GENERATIONS;
+        drop(held);
+        self.book().free.push_back(index);
+        Some(object)
+    }
+
+    fn parts(&self, handle: usize) -> Option<(usize, u64)> {
+        let number = handle as u64 >> ZERO_BITS;
+        let place = number >> GENERATION_BITS;
+        let right = number << ZERO_BITS == handle as u64 && place >> PLACE_BITS == self.kind;
+        let index = place & ((1 << PLACE_BITS) - 1);
+        right.then_some((index as usize, number % GENERATIONS))
+    }
+
+    fn take_place(&self) -> Option<usize> {
+        let mut book = self.book();
+        // A place rests while others are free, so that its generations last.
+        let rested = book.free.len() >= BLOCK || book.made == BLOCKS * BLOCK;
+        if rested && let Some(index) = book.free.pop_front() {
+            return Some(index);
+        }
+        let index = book.made;
+        (index < BLOCKS * BLOCK).then(|| book.made += 1)?;
+        Some(index)
+    }
+
+    fn block(&self, at: usize) -> Option<&[Place<T>]> {
+        let fresh = || Place(Mutex::new(Held { generation: 0, object: None }));
+        Some(self.blocks.get(at)?.get_or_init(|| (0..BLOCK).map(|_| fresh()).collect()))
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Place<T> {
+    fn lock(&self) -> MutexGuard<'_, Held<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_finds_its_object_until_it_is_closed() {
+        static NUMBERS: Handles<u32> = Handles::new(3);
+        let seven = NUMBERS.insert(Arc::new(7)).unwrap();
+        let eight = NUMBERS.insert(Arc::new(8)).unwrap();
+        assert_eq!(NUMBERS.get(seven).as_deref(), Some(&7));
+        assert_eq!(NUMBERS.remove(seven).as_deref(), Some(&7));
+        assert!(NUMBERS.get(seven).is_none() && NUMBERS.remove(seven).is_none());
+        assert_eq!(NUMBERS.get(eight).as_deref(), Some(&8));
+        // Its place is taken again, and the old handle still finds nothing.
+        for n in 0..3 * BLOCK as u32 {
+            let handle = NUMBERS.insert(Arc::new(n)).unwrap();
+            assert_ne!(handle, seven);
+            assert_eq!(NUMBERS.remove(handle).as_deref(), Some(&n));
+        }
+        assert!(NUMBERS.get(seven).is_none());
+    }
+
+    #[test]
+    fn any_number_may_be_looked_up() {
+        static ONES: Handles<()> = Handles::new(1);
+        static TWOS: Handles<()> = Handles::new(2);
+        let one = ONES.insert(Arc::new(())).unwrap();
+        assert!(TWOS.get(one).is_none(), "it is of another kind");
+        for wrong in [0, 1, 16, usize::MAX, one + 1, one + 16, one ^ 1 << 60, &one as *const _ as _]
+        {
+            assert!(ONES.get(wrong).is_none() && ONES.remove(wrong).is_none(), "{wrong:x}");
+        }
+        assert!(ONES.get(one).is_some());
+    }
+
+    #[test]
+    fn objects_in_use_stay() {
+        static WORDS: Handles<String> = Handles::new(4);
+        let handle = WORDS.insert(Arc::new("word".to_owned())).unwrap();
+        let used = WORDS.get(handle).unwrap();
+        drop(WORDS.remove(handle));
+        assert_eq!(*used, "word");
+    }
+}

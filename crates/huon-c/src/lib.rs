@@ -1,0 +1,33 @@
+//! What C interfaces to Huon share.
+//!
+//! C hands in what it likes: handles that were closed, that never were, that another thread is
+//! closing at this moment. [`Handles`] tells the right ones from all others without looking at the
+//! memory that they seem to point to. And nothing that goes wrong in Rust may unwind into C:
+//! [`guarded`] is the wall.
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+mod handles;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub use handles::Handles;
+
+/// What `work` returns, or `fallback` if it panics. What a panic left half-done has to be marked as
+/// such by those who own it, as the engine's transactions are.
+pub fn guarded<R>(fallback: R, work: impl FnOnce() -> R) -> R {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(fallback)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_panic_stops_at_the_wall() {
+        std::panic::set_hook(Box::new(|_| {}));
+        let answer = super::guarded(7, || if std::hint::black_box(true) { panic!() } else { 1 });
+        let _ = std::panic::take_hook();
+        assert_eq!(answer, 7);
+        assert_eq!(super::guarded(7, || 1), 1);
+    }
+}

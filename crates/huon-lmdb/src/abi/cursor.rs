@@ -1,0 +1,154 @@
+//! Cursors.
+
+use std::ptr;
+use std::sync::Arc;
+
+use libc::{c_int, c_uint};
+
+use super::data::{tell, value_of};
+use super::dbi::MDB_dbi;
+use super::{
+    CURSORS, MDB_cursor, MDB_txn, MDB_val, answer, bytes_of, code, cursor_of, show, txn_of,
+};
+use crate::codes::{Code, Res};
+use crate::cursor::{Cursor, Op};
+use crate::flags::put::MULTIPLE;
+
+/// # Safety
+/// `cursor` is null, or good for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdb_cursor_open(
+    txn: *mut MDB_txn,
+    dbi: MDB_dbi,
+    cursor: *mut *mut MDB_cursor,
+) -> c_int {
+    code(|| {
+        // SAFETY: the caller's promise.
+        unsafe { answer(cursor, ptr::null_mut()) }?;
+        let opened = Arc::new(Cursor::open(&txn_of(txn)?, dbi)?);
+        let handle = CURSORS.insert(opened.clone()).ok_or(Code::ENOMEM)?;
+        Cursor::enlist(&opened, handle)?;
+        // SAFETY: as before.
+        unsafe { answer(cursor, handle as *mut MDB_cursor) }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdb_cursor_close(cursor: *mut MDB_cursor) {
+    code(|| CURSORS.remove(cursor as usize).map(drop).ok_or(Code::EINVAL));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdb_cursor_renew(txn: *mut MDB_txn, cursor: *mut MDB_cursor) -> c_int {
+    code(|| cursor_of(cursor)?.renew(&txn_of(txn)?))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdb_cursor_txn(cursor: *mut MDB_cursor) -> *mut MDB_txn {
+    cursor_of(cursor).map_or(ptr::null_mut(), |cursor| cursor.txn().handle() as *mut MDB_txn)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdb_cursor_dbi(cursor: *mut MDB_cursor) -> MDB_dbi {
+    cursor_of(cursor).map_or(0, |cursor| cursor.dbi)
+}
+
+/// # Safety
+/// Both values are null, or good for writing; where the operation looks for a key or a value, they
+/// are as [`bytes_of`] needs them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdb_cursor_get(
+    cursor: *mut MDB_cursor,
+    key: *mut MDB_val,
+    data: *mut MDB_val,
+    op: c_uint,
+) -> c_int {
+    code(|| {
+        let op = Op::of(op)?;
+        // SAFETY: the caller's promise.
+        let (wanted, value) = unsafe { wanted(op, key, data) }?;
+        let given = cursor_of(cursor)?.get(op, wanted, value)?;
+        if let Some(shown) = given.key {
+            // SAFETY: the caller's promise.
+            unsafe { show(key, shown) };
+        }
+        if let Some(shown) = given.value {
+            // SAFETY: the caller's promise.
+            unsafe { show(data, shown) };
+        }
+        Ok(())
+    })
+}
+
+type Wanted<'v> = (Option<&'v [u8]>, Option<&'v [u8]>);
+
+/// What an operation looks for. Others only write what the pointers point to.
+///
+/// # Safety
+/// As [`mdb_cursor_get`].
+unsafe fn wanted<'v>(op: Op, key: *mut MDB_val, data: *mut MDB_val) -> Res<Wanted<'v>> {
+    let needs_value = match op {
+        Op::Set | Op::SetKey | Op::SetRange => false,
+        Op::GetBoth | Op::GetBothRange => true,
+        Op::FirstDup | Op::LastDup if data.is_null() => return Err(Code::EINVAL),
+        _ => return Ok((None, None)),
+    };
+    // SAFETY: the caller's promise.
+    let key = unsafe { bytes_of(key) }?;
+    // SAFETY: the caller's promise.
+    let value = if needs_value { unsafe { bytes_of(data) }? } else { None };
+    Ok((key, value))
+}
+
+/// # Safety
+/// As [`super::data::mdb_put`]; with several values at once `data` points to two.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdb_cursor_put(
+    cursor: *mut MDB_cursor,
+    key: *mut MDB_val,
+    data: *mut MDB_val,
+    flags: c_uint,
+) -> c_int {
+    code(|| {
+        // SAFETY: the caller's promise.
+        let key = unsafe { bytes_of(key) }?.unwrap_or_default();
+        let cursor = cursor_of(cursor)?;
+        if flags & MULTIPLE != 0 && !data.is_null() {
+            // SAFETY: the caller's promise.
+            return unsafe { put_many(&cursor, key, data, flags) };
+        }
+        // SAFETY: the caller's promise.
+        let value = unsafe { value_of(data, flags) }?;
+        let outcome = cursor.put(key, value, flags)?;
+        // SAFETY: the caller's promise.
+        unsafe { tell(data, outcome) }
+    })
+}
+
+/// # Safety
+/// `data` points to two values: the first says how long each one is and where they begin, the second
+/// how many there are.
+unsafe fn put_many(cursor: &Cursor, key: &[u8], data: *mut MDB_val, flags: c_uint) -> Res<()> {
+    // SAFETY: the caller's promise.
+    let (first, count) = unsafe { (*data, (*data.add(1)).mv_size) };
+    let mv_size = first.mv_size.checked_mul(count).ok_or(Code::BAD_VALSIZE)?;
+    // SAFETY: the caller's promise.
+    let values = unsafe { bytes_of(&MDB_val { mv_size, ..first }) }?.unwrap_or_default();
+    let (done, result) = cursor.put_many(key, values, first.mv_size, flags);
+    // SAFETY: the caller's promise.
+    unsafe { (*data.add(1)).mv_size = done };
+    result
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdb_cursor_del(cursor: *mut MDB_cursor, flags: c_uint) -> c_int {
+    code(|| cursor_of(cursor)?.delete(flags))
+}
+
+/// # Safety
+/// `count` is null, or good for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdb_cursor_count(cursor: *mut MDB_cursor, count: *mut usize) -> c_int {
+    // SAFETY: the caller's promise.
+    code(|| unsafe { answer(count, cursor_of(cursor)?.count()? as usize) })
+}

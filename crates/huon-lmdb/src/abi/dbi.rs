@@ -1,0 +1,194 @@
+//! Databases.
+
+use std::cmp::Ordering;
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use huon::Compare;
+use libc::{c_char, c_int, c_uint, c_void};
+
+use super::env::numbers;
+use super::{MDB_env, MDB_stat, MDB_txn, MDB_val, answer, code, env_of, txn_of};
+use crate::codes::{Code, Res};
+use crate::dbi;
+
+/// A database's handle.
+pub type MDB_dbi = c_uint;
+
+/// A comparator of the program's: below 0, 0, or above.
+pub type MDB_cmp_func = unsafe extern "C" fn(a: *const MDB_val, b: *const MDB_val) -> c_int;
+
+/// A function for items that are moved, which LMDB never calls either.
+pub type MDB_rel_func = unsafe extern "C" fn(
+    item: *mut MDB_val,
+    from: *mut c_void,
+    to: *mut c_void,
+    context: *mut c_void,
+);
+
+/// # Safety
+/// `name` is null, or a text that ends with a zero byte; `dbi` is null, or good for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdb_dbi_open(
+    txn: *mut MDB_txn,
+    name: *const c_char,
+    flags: c_uint,
+    dbi: *mut MDB_dbi,
+) -> c_int {
+    code(|| {
+        let name = match name.is_null() {
+            true => None,
+            // SAFETY: the caller's promise.
+            false => Some(unsafe { CStr::from_ptr(name) }.to_bytes()),
+        };
+        let opened = dbi::open(&*txn_of(txn)?, name, flags)?;
+        // SAFETY: the caller's promise.
+        unsafe { answer(dbi, opened) }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdb_dbi_close(env: *mut MDB_env, dbi: MDB_dbi) {
+    code(|| {
+        env_of(env)?.dbis_mut().close(dbi);
+        Ok(())
+    });
+}
+
+/// # Safety
+/// `flags` is null, or good for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdb_dbi_flags(
+    txn: *mut MDB_txn,
+    dbi: MDB_dbi,
+    flags: *mut c_uint,
+) -> c_int {
+    code(|| {
+        let found = txn_of(txn)?.env.dbis().get(dbi)?.flags;
+        // SAFETY: the caller's promise.
+        unsafe { answer(flags, found) }
+    })
+}
+
+/// # Safety
+/// `stat` is null, or good for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdb_stat(txn: *mut MDB_txn, dbi: MDB_dbi, stat: *mut MDB_stat) -> c_int {
+    code(|| {
+        let txn = txn_of(txn)?;
+        let found = dbi::stat_of(&txn, dbi)?;
+        // SAFETY: the caller's promise.
+        unsafe { answer(stat, numbers(&txn.env, &found)?) }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdb_drop(txn: *mut MDB_txn, dbi: MDB_dbi, delete: c_int) -> c_int {
+    code(|| match delete {
+        0 | 1 => dbi::drop_dbi(&*txn_of(txn)?, dbi, delete == 1),
+        _ => Err(Code::EINVAL),
+    })
+}
+
+/// # Safety
+/// `compare` may be called with any two values, from any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdb_set_compare(
+    txn: *mut MDB_txn,
+    dbi: MDB_dbi,
+    compare: Option<MDB_cmp_func>,
+) -> c_int {
+    code(|| set_comparator(txn, dbi, compare, false))
+}
+
+/// # Safety
+/// As [`mdb_set_compare`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdb_set_dupsort(
+    txn: *mut MDB_txn,
+    dbi: MDB_dbi,
+    compare: Option<MDB_cmp_func>,
+) -> c_int {
+    code(|| set_comparator(txn, dbi, compare, true))
+}
+
+fn set_comparator(
+    txn: *mut MDB_txn,
+    dbi: MDB_dbi,
+    compare: Option<MDB_cmp_func>,
+    of_values: bool,
+) -> Res<()> {
+    let (txn, compare) = (txn_of(txn)?, compare.ok_or(Code::EINVAL)?);
+    let made = txn.env.comparator(compare as usize, || comparator(compare));
+    dbi::set_comparator(&txn, dbi, made, of_values)
+}
+
+fn comparator(compare: MDB_cmp_func) -> Arc<Compare> {
+    Arc::new(move |a: &[u8], b: &[u8]| {
+        let val =
+            |bytes: &[u8]| MDB_val { mv_size: bytes.len(), mv_data: bytes.as_ptr() as *mut c_void };
+        let (a, b) = (val(a), val(b));
+        // SAFETY: who set it promised that it may be called; it is given two values that live.
+        unsafe { compare(&a, &b) }.cmp(&0)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdb_set_relfunc(
+    txn: *mut MDB_txn,
+    dbi: MDB_dbi,
+    _: Option<MDB_rel_func>,
+) -> c_int {
+    code(|| txn_of(txn)?.env.dbis().get(dbi).map(drop))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdb_set_relctx(txn: *mut MDB_txn, dbi: MDB_dbi, _: *mut c_void) -> c_int {
+    code(|| txn_of(txn)?.env.dbis().get(dbi).map(drop))
+}
+
+/// # Safety
+/// The values are null, or as [`super::bytes_of`] needs them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdb_cmp(
+    txn: *mut MDB_txn,
+    dbi: MDB_dbi,
+    a: *const MDB_val,
+    b: *const MDB_val,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { compare(txn, dbi, a, b, dbi::Dbi::compare_keys) }
+}
+
+/// # Safety
+/// As [`mdb_cmp`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdb_dcmp(
+    txn: *mut MDB_txn,
+    dbi: MDB_dbi,
+    a: *const MDB_val,
+    b: *const MDB_val,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { compare(txn, dbi, a, b, dbi::Dbi::compare_values) }
+}
+
+/// # Safety
+/// As [`mdb_cmp`].
+unsafe fn compare(
+    txn: *mut MDB_txn,
+    dbi: MDB_dbi,
+    a: *const MDB_val,
+    b: *const MDB_val,
+    how: impl FnOnce(&dbi::Dbi, &[u8], &[u8]) -> Ordering,
+) -> c_int {
+    huon_c::guarded(0, || {
+        let Ok(txn) = txn_of(txn) else { return 0 };
+        let Ok(dbi) = txn.env.dbis().get(dbi).cloned() else { return 0 };
+        // SAFETY: the caller's promise.
+        match unsafe { (super::bytes_of(a), super::bytes_of(b)) } {
+            (Ok(Some(a)), Ok(Some(b))) => how(&dbi, a, b) as c_int,
+            _ => 0,
+        }
+    })
+}

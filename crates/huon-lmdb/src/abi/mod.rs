@@ -1,0 +1,161 @@
+//! The functions that C calls: each checks what it was given, converts it, calls, and turns the
+//! answer into a code.
+//!
+//! A1. A handle is looked up, never followed. A closed one, or one of another kind, is `EINVAL`.
+//! A2. A pointer to memory of the caller's is his to get right, as with LMDB; a null one where
+//!     something is needed is `EINVAL`.
+//! A3. Nothing unwinds into C.
+//! A4. Bytes are read before the call that was given them returns, and written in two cases: what a
+//!     pointer for an answer points to, and nothing else.
+
+mod cursor;
+mod data;
+mod dbi;
+mod env;
+mod library;
+mod txn;
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use huon_c::{Handles, guarded};
+use libc::{c_int, c_void};
+
+use crate::codes::{Code, Res};
+use crate::data::Shown;
+
+pub use cursor::*;
+pub use data::*;
+pub use dbi::*;
+pub use env::*;
+pub use library::*;
+pub use txn::*;
+
+/// What C has pointers to and never looks into.
+macro_rules! opaque {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        $($(#[$doc])* #[repr(C)] pub struct $name { _inside: [u8; 0], _pin: PhantomData<*mut u8> })*
+    };
+}
+
+opaque! {
+    /// An environment.
+    MDB_env;
+    /// A transaction.
+    MDB_txn;
+    /// A cursor.
+    MDB_cursor;
+}
+
+/// Bytes that are passed.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct MDB_val {
+    /// How many.
+    pub mv_size: usize,
+    /// Where.
+    pub mv_data: *mut c_void,
+}
+
+/// Numbers about a database.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MDB_stat {
+    /// Bytes of a page.
+    pub ms_psize: u32,
+    /// Levels of the tree.
+    pub ms_depth: u32,
+    /// Pages of the upper levels.
+    pub ms_branch_pages: usize,
+    /// Pages with records.
+    pub ms_leaf_pages: usize,
+    /// Pages with long values.
+    pub ms_overflow_pages: usize,
+    /// Records.
+    pub ms_entries: usize,
+}
+
+/// Numbers about an environment.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct MDB_envinfo {
+    /// Where the map was to lie; null.
+    pub me_mapaddr: *mut c_void,
+    /// The map size that was set.
+    pub me_mapsize: usize,
+    /// The last page that is used.
+    pub me_last_pgno: usize,
+    /// The last transaction that was committed.
+    pub me_last_txnid: usize,
+    /// How many readers there may be.
+    pub me_maxreaders: u32,
+    /// How many there were at most.
+    pub me_numreaders: u32,
+}
+
+static ENVS: Handles<crate::env::Env> = Handles::new(1);
+static TXNS: Handles<crate::txn::Txn> = Handles::new(2);
+static CURSORS: Handles<crate::cursor::Cursor> = Handles::new(3);
+
+fn env_of(env: *mut MDB_env) -> Res<Arc<crate::env::Env>> {
+    ENVS.get(env as usize).ok_or(Code::EINVAL)
+}
+
+fn txn_of(txn: *mut MDB_txn) -> Res<Arc<crate::txn::Txn>> {
+    TXNS.get(txn as usize).ok_or(Code::EINVAL)
+}
+
+fn cursor_of(cursor: *mut MDB_cursor) -> Res<Arc<crate::cursor::Cursor>> {
+    CURSORS.get(cursor as usize).ok_or(Code::EINVAL)
+}
+
+/// Does the work of a function that answers with a code.
+fn code(work: impl FnOnce() -> Res<()>) -> c_int {
+    guarded(Code::PANIC.0, || work().map_or_else(|code| code.0, |()| 0))
+}
+
+/// The bytes that a value of the caller's names; `None` for a null pointer.
+///
+/// # Safety
+/// `val` is null, or points to a value, whose pointer is good for reading its size until the
+/// function that was given it returns.
+unsafe fn bytes_of<'v>(val: *const MDB_val) -> Res<Option<&'v [u8]>> {
+    // SAFETY: the caller's promise.
+    let Some(val) = (unsafe { val.as_ref() }) else { return Ok(None) };
+    match (val.mv_data.is_null(), val.mv_size) {
+        (_, 0) => Ok(Some(&[])),
+        (true, _) => Err(Code::EINVAL),
+        (false, bytes) if bytes > isize::MAX as usize => Err(Code::BAD_VALSIZE),
+        // SAFETY: the caller's promise; the length is one that a slice may have.
+        (false, bytes) => {
+            Ok(Some(unsafe { std::slice::from_raw_parts(val.mv_data.cast::<u8>(), bytes) }))
+        }
+    }
+}
+
+/// Tells the caller where bytes are; not where he does not ask.
+///
+/// # Safety
+/// `val` is null, or good for writing.
+unsafe fn show(val: *mut MDB_val, shown: Shown) {
+    if !val.is_null() {
+        let Shown { first, bytes } = shown;
+        // SAFETY: the caller's promise.
+        unsafe { val.write(MDB_val { mv_size: bytes, mv_data: first as *mut c_void }) };
+    }
+}
+
+/// Gives an answer through a pointer, which must be one.
+///
+/// # Safety
+/// `to` is null, or good for writing.
+unsafe fn answer<T>(to: *mut T, value: T) -> Res<()> {
+    match to.is_null() {
+        true => Err(Code::EINVAL),
+        false => {
+            // SAFETY: the caller's promise.
+            unsafe { to.write(value) };
+            Ok(())
+        }
+    }
+}

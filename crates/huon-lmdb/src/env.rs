@@ -1,0 +1,299 @@
+//! An environment as C holds it: what is set before it is opened, and the open one.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use huon::{Compare, CopyOptions, Durability};
+use libc::c_void;
+
+use crate::codes::{Code, Res};
+use crate::dbi::Dbis;
+use crate::flags::{self, env::*};
+
+/// The map size of a new environment, where none is set.
+const MAP_BYTES_DEFAULT: u64 = 1 << 20;
+/// The file may have so much more than the map size that was set: what fits into LMDB's map of that
+/// size must fit, although Huon keeps more pages free than LMDB does.
+const MARGIN_BYTES: u64 = 256 << 10;
+/// More than any process has addresses for.
+const MAP_BYTES_MAX: u64 = 1 << 48;
+/// Address space that is reserved at least, so that a larger map size needs no new mapping.
+const RESERVE_BYTES_MIN: u64 = 16 << 30;
+const READERS_MAX_DEFAULT: u32 = 126;
+/// Writers wait as long as it takes.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86400);
+/// The id of the snapshot that a new file begins with; LMDB counts from 0.
+const FIRST_ID: u64 = 1;
+
+/// LMDB's number for a snapshot of Huon's.
+pub(crate) fn id_of(id: u64) -> u64 {
+    id.saturating_sub(FIRST_ID)
+}
+
+pub(crate) struct Env {
+    setup: Mutex<Setup>,
+    pub(crate) dbis: RwLock<Dbis>,
+    /// The thread that has the write transaction.
+    pub(crate) writer: Mutex<Option<ThreadId>>,
+    /// Transactions that are not over yet.
+    pub(crate) live: AtomicUsize,
+    pub(crate) readers: AtomicU32,
+    readers_high: AtomicU32,
+    pub(crate) readers_max: AtomicU32,
+    pub(crate) closed: AtomicBool,
+    /// Changes with the map size; the next write transaction that writes takes it over.
+    pub(crate) map_bytes: AtomicU64,
+    pub(crate) context: AtomicPtr<c_void>,
+    /// One for each comparator of a program, so that handles of the same one are the same.
+    comparators: Mutex<HashMap<usize, Arc<Compare>>>,
+}
+
+struct Setup {
+    flags: u32,
+    map_is_set: bool,
+    opened: Option<Opened>,
+}
+
+/// The open environment.
+#[derive(Clone)]
+pub(crate) struct Opened {
+    pub(crate) huon: huon::Env,
+    pub(crate) path: Arc<CString>,
+    file: Arc<PathBuf>,
+    data: Arc<File>,
+}
+
+/// What LMDB's programs know of an environment.
+pub(crate) struct Info {
+    pub(crate) map_bytes: u64,
+    pub(crate) last_page: u64,
+    pub(crate) last_txn: u64,
+    pub(crate) readers_max: u32,
+    pub(crate) readers: u32,
+}
+
+impl Env {
+    pub(crate) fn new() -> Env {
+        Env {
+            setup: Mutex::new(Setup { flags: 0, map_is_set: false, opened: None }),
+            dbis: RwLock::default(),
+            writer: Mutex::new(None),
+            live: AtomicUsize::new(0),
+            readers: AtomicU32::new(0),
+            readers_high: AtomicU32::new(0),
+            readers_max: AtomicU32::new(READERS_MAX_DEFAULT),
+            closed: AtomicBool::new(false),
+            map_bytes: AtomicU64::new(MAP_BYTES_DEFAULT),
+            context: AtomicPtr::new(std::ptr::null_mut()),
+            comparators: Mutex::default(),
+        }
+    }
+
+    fn setup(&self) -> MutexGuard<'_, Setup> {
+        self.setup.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The open environment.
+    pub(crate) fn opened(&self) -> Res<Opened> {
+        let open = self.setup().opened.clone();
+        open.filter(|_| !self.closed.load(Ordering::Acquire)).ok_or(Code::EINVAL)
+    }
+
+    pub(crate) fn huon(&self) -> Res<huon::Env> {
+        let open = self.setup().opened.as_ref().map(|open| open.huon.clone());
+        open.filter(|_| !self.closed.load(Ordering::Acquire)).ok_or(Code::EINVAL)
+    }
+
+    pub(crate) fn flags(&self) -> u32 {
+        self.setup().flags
+    }
+
+    pub(crate) fn open(&self, path: &CStr, wanted: u32, mode: u32) -> Res<()> {
+        let mut setup = self.setup();
+        if wanted & !flags::env::ALL != 0 || setup.opened.is_some() {
+            return Err(Code::EINVAL);
+        }
+        let mut all = setup.flags | wanted;
+        if all & RDONLY != 0 {
+            all &= !WRITEMAP;
+        }
+        let file = data_file(path, all);
+        let opened = self.open_file(&file, all, mode)?;
+        let info = opened.info()?;
+        let bytes = match setup.map_is_set {
+            true => self.map_bytes.load(Ordering::Acquire).max(info.used_bytes),
+            false => info.upper_bytes.saturating_sub(MARGIN_BYTES),
+        };
+        self.map_bytes.store(bytes, Ordering::Release);
+        let data = File::open(&file).map_err(|e| Code(e.raw_os_error().unwrap_or(libc::EIO)))?;
+        setup.flags = all;
+        setup.opened = Some(Opened {
+            huon: opened,
+            path: Arc::new(path.to_owned()),
+            file: Arc::new(file),
+            data: Arc::new(data),
+        });
+        Ok(())
+    }
+
+    fn open_file(&self, file: &Path, flags: u32, mode: u32) -> Res<huon::Env> {
+        let map_bytes = self.map_bytes.load(Ordering::Acquire);
+        let mut options = huon::Env::options();
+        options
+            .upper_bytes(upper_of(map_bytes))
+            .map_bytes(upper_of(map_bytes).max(RESERVE_BYTES_MIN))
+            .mode(mode & 0o777)
+            .read_only(flags & RDONLY != 0)
+            .durability(durability_of(flags))
+            .lock_timeout(FOR_EVER);
+        Ok(options.open(file)?)
+    }
+
+    pub(crate) fn set_flags(&self, changed: u32, on: bool) -> Res<()> {
+        if changed & !CHANGEABLE != 0 {
+            return Err(Code::EINVAL);
+        }
+        let mut setup = self.setup();
+        setup.flags = if on { setup.flags | changed } else { setup.flags & !changed };
+        if let Some(open) = &setup.opened {
+            let mut settings = open.huon.settings();
+            settings.durability = durability_of(setup.flags);
+            open.huon.set_settings(settings);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn set_map_bytes(&self, bytes: u64) -> Res<()> {
+        let mut setup = self.setup();
+        let flags = setup.flags;
+        let Some(open) = &mut setup.opened else {
+            let wanted = if bytes == 0 { MAP_BYTES_DEFAULT } else { bytes };
+            self.map_bytes.store(wanted, Ordering::Release);
+            setup.map_is_set = bytes != 0;
+            return Ok(());
+        };
+        if self.writer.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+            return Err(Code::EINVAL);
+        }
+        let info = open.huon.info()?;
+        let bytes = match bytes {
+            0 => info.upper_bytes.saturating_sub(MARGIN_BYTES),
+            _ => bytes.max(info.used_bytes),
+        };
+        self.map_bytes.store(bytes, Ordering::Release);
+        if upper_of(bytes) > info.map_bytes && self.live.load(Ordering::Acquire) == 0 {
+            // More address space has to be reserved, which takes a new mapping.
+            open.huon = self.open_file(&open.file, flags, 0)?;
+        }
+        setup.map_is_set = true;
+        Ok(())
+    }
+
+    /// How long the file may become, as the next write transaction has it.
+    pub(crate) fn upper_bytes(&self) -> u64 {
+        upper_of(self.map_bytes.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn info(&self) -> Res<Info> {
+        let info = self.huon()?.info()?;
+        let seen = self.readers_high.fetch_max(info.readers.len() as u32, Ordering::Relaxed);
+        Ok(Info {
+            map_bytes: self.map_bytes.load(Ordering::Acquire),
+            last_page: (info.used_bytes / u64::from(info.page_bytes)).saturating_sub(1),
+            last_txn: id_of(info.visible),
+            readers_max: self.readers_max.load(Ordering::Relaxed),
+            readers: seen.max(info.readers.len() as u32),
+        })
+    }
+
+    pub(crate) fn sync(&self, force: bool) -> Res<()> {
+        let flags = self.flags();
+        if flags & RDONLY != 0 {
+            return Err(Code::EACCES);
+        }
+        let huon = self.huon()?;
+        if force || flags & NOSYNC == 0 {
+            huon.sync()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn copy(&self, path: &CStr, flags: u32) -> Res<()> {
+        let target = data_file(path, self.flags());
+        let mut options = CopyOptions::new().compact(flags & flags::COPY_COMPACT != 0).mode(0o666);
+        self.huon()?.copy_to(target, &mut options)?;
+        Ok(())
+    }
+
+    pub(crate) fn copy_to(&self, out: impl std::os::fd::AsFd, flags: u32) -> Res<()> {
+        let mut options = CopyOptions::new().compact(flags & flags::COPY_COMPACT != 0);
+        self.huon()?.copy_to_fd(out, &mut options)?;
+        Ok(())
+    }
+
+    /// A descriptor of the data file.
+    pub(crate) fn data(&self) -> Res<Arc<File>> {
+        Ok(self.opened()?.data)
+    }
+
+    /// A line for each reader of all processes, below a line that names the columns.
+    pub(crate) fn reader_lines(&self) -> Res<Vec<CString>> {
+        let readers = self.huon()?.info()?.readers;
+        if readers.is_empty() {
+            return Ok(vec![c"(no active readers)\n".into()]);
+        }
+        let line = |text: String| CString::new(text).unwrap_or_default();
+        let mut lines = vec![line("    pid     thread     txnid\n".into())];
+        lines.extend(readers.iter().map(|reader| {
+            line(format!("{:10} {:x} {}\n", reader.pid, reader.thread, id_of(reader.txnid)))
+        }));
+        Ok(lines)
+    }
+
+    pub(crate) fn check_readers(&self) -> Res<u32> {
+        Ok(self.huon()?.clear_dead_readers()?)
+    }
+
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        let opened = self.setup().opened.take();
+        // What its close has to say nobody hears: LMDB's returns nothing.
+        drop(opened);
+    }
+
+    /// The comparator for a function of the program.
+    pub(crate) fn comparator(
+        &self,
+        address: usize,
+        make: impl FnOnce() -> Arc<Compare>,
+    ) -> Arc<Compare> {
+        let mut known = self.comparators.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(address).or_insert_with(make).clone()
+    }
+}
+
+/// Where the data lies.
+fn data_file(path: &CStr, flags: u32) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    let path = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
+    if flags & NOSUBDIR != 0 { path.to_owned() } else { path.join("data.mdb") }
+}
+
+fn durability_of(flags: u32) -> Durability {
+    let lazy = flags & NOSYNC != 0 || flags & WRITEMAP != 0 && flags & MAPASYNC != 0;
+    match (lazy, flags & NOMETASYNC != 0) {
+        (true, _) => Durability::Lazy,
+        (false, true) => Durability::NoMetaSync,
+        (false, false) => Durability::Durable,
+    }
+}
+
+fn upper_of(map_bytes: u64) -> u64 {
+    map_bytes.min(MAP_BYTES_MAX).next_multiple_of(4096) + MARGIN_BYTES
+}

@@ -1,0 +1,320 @@
+//! Where a cursor stands.
+//!
+//! LMDB's cursor stands on a record, and one whose record was deleted stands on the next one, with a
+//! mark that spares the next step. Huon's scans stand between records. A [`Place`] is a scan and
+//! what it means:
+//!
+//! C1. `At`: the record beside the gap, on the side that is said, is the cursor's.
+//! C2. `Gone`: the cursor's record was deleted, and the one behind the gap is its next one. The gap
+//!     was put before that one when it happened, so what comes in between later is not met. The
+//!     first of anything that is asked of the cursor takes the mark away.
+//! C3. `DupsEnd`: the last value of a key that has others went. The gap is behind the last one left.
+//! C4. Whoever deletes a record tells every cursor of the transaction ([`Place::leave`]), so no
+//!     cursor stands on a record that is not there.
+
+use huon::{Bytes, MultiScan, Scan, Txn};
+
+use crate::codes::{Code, Res};
+use crate::dbi::Table;
+
+/// A record: key, and value. `None` is the value of a name of a database.
+pub(crate) type Item<'t> = (&'t [u8], Option<&'t [u8]>);
+
+#[derive(Clone)]
+pub(crate) struct Place {
+    scan: Gap,
+    pub(crate) stand: Stand,
+}
+
+#[derive(Clone)]
+enum Gap {
+    Plain(Scan<Bytes, Bytes>),
+    Multi(MultiScan<Bytes, Bytes>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stand {
+    /// Nowhere yet.
+    Unset,
+    /// On the record before the gap.
+    Before,
+    /// On the record behind the gap.
+    Behind,
+    /// `of_key`: the key of the next record is the one whose value went.
+    Gone {
+        of_key: bool,
+    },
+    DupsEnd,
+}
+
+/// What was deleted.
+#[derive(Clone, Copy)]
+pub(crate) enum Went<'k> {
+    /// A key with all it had.
+    Key(&'k [u8]),
+    /// A value of a key that has others.
+    Value(&'k [u8], &'k [u8]),
+}
+
+impl Place {
+    pub(crate) fn new(table: Table) -> Place {
+        let scan = match table {
+            Table::Main(table) | Table::Plain(table) => Gap::Plain(table.scan()),
+            Table::Multi(table) => Gap::Multi(table.scan()),
+        };
+        Place { scan, stand: Stand::Unset }
+    }
+
+    pub(crate) fn is_multi(&self) -> bool {
+        matches!(self.scan, Gap::Multi(_))
+    }
+
+    // ---- the gap
+
+    fn step<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Option<Item<'t>>> {
+        Ok(match (&mut self.scan, forward) {
+            (Gap::Plain(scan), true) => scan.next_entry(txn)?,
+            (Gap::Plain(scan), false) => scan.prev_entry(txn)?,
+            (Gap::Multi(scan), true) => scan.next(txn)?.map(|(key, value)| (key, Some(value))),
+            (Gap::Multi(scan), false) => scan.prev(txn)?.map(|(key, value)| (key, Some(value))),
+        })
+    }
+
+    /// Moves the gap over the next record that way, which is the cursor's then.
+    fn go<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Option<Item<'t>>> {
+        let found = self.step(txn, forward)?;
+        if found.is_some() {
+            self.stand = if forward { Stand::Before } else { Stand::Behind };
+        }
+        Ok(found)
+    }
+
+    fn to_end(&mut self, forward: bool) {
+        match (&mut self.scan, forward) {
+            (Gap::Plain(scan), false) => scan.to_start(),
+            (Gap::Plain(scan), true) => scan.to_end(),
+            (Gap::Multi(scan), false) => scan.to_start(),
+            (Gap::Multi(scan), true) => scan.to_end(),
+        }
+    }
+
+    /// The gap before all of a key, or behind.
+    fn seek(&mut self, key: &[u8], behind: bool) {
+        match (&mut self.scan, behind) {
+            (Gap::Plain(scan), false) => scan.seek(key),
+            (Gap::Plain(scan), true) => scan.seek_after(key),
+            (Gap::Multi(scan), false) => scan.seek(key),
+            (Gap::Multi(scan), true) => scan.seek_after(key),
+        }
+    }
+
+    fn seek_pair(&mut self, key: &[u8], value: &[u8], behind: bool) {
+        match (&mut self.scan, behind) {
+            (Gap::Plain(_), _) => self.seek(key, behind),
+            (Gap::Multi(scan), false) => scan.seek_pair(key, value),
+            (Gap::Multi(scan), true) => scan.seek_after_pair(key, value),
+        }
+    }
+
+    /// The record beside the gap: the cursor's, unless it has none.
+    fn near(&self) -> Option<(&[u8], &[u8])> {
+        match &self.scan {
+            Gap::Plain(scan) => scan.near().map(|key| (key, &b""[..])),
+            Gap::Multi(scan) => scan.near(),
+        }
+    }
+
+    // ---- positions
+
+    pub(crate) fn unset(&mut self) {
+        self.stand = Stand::Unset;
+    }
+
+    /// On a record that was just stored.
+    pub(crate) fn set_on(&mut self, key: &[u8], value: &[u8]) {
+        self.seek_pair(key, value, true);
+        self.stand = Stand::Before;
+    }
+
+    /// The first record or the last.
+    pub(crate) fn edge<'t>(&mut self, txn: &'t impl Txn, last: bool) -> Res<Item<'t>> {
+        self.to_end(last);
+        self.stand = Stand::Unset;
+        self.go(txn, !last)?.ok_or(Code::NOTFOUND)
+    }
+
+    /// The cursor's record. Takes the mark away.
+    pub(crate) fn current<'t>(&mut self, txn: &'t impl Txn) -> Res<Item<'t>> {
+        match self.stand {
+            Stand::Unset => Err(Code::EINVAL),
+            Stand::Before => self.go(txn, false)?.ok_or(Code::NOTFOUND),
+            Stand::Behind | Stand::Gone { .. } => self.go(txn, true)?.ok_or(Code::NOTFOUND),
+            Stand::DupsEnd => Err(Code::NOTFOUND),
+        }
+    }
+
+    /// The record after the cursor's, or before it. At the end of the table it stays.
+    pub(crate) fn beside<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Item<'t>> {
+        match (self.stand, forward) {
+            (Stand::Unset, _) => return self.edge(txn, !forward),
+            // The gap is on the other side of the cursor's record.
+            (Stand::Before, false) | (Stand::Behind, true) => drop(self.go(txn, forward)?),
+            _ => {}
+        }
+        let found = self.go(txn, forward)?;
+        if found.is_none() && !forward && matches!(self.stand, Stand::Gone { .. }) {
+            self.stand = Stand::Behind;
+        }
+        found.ok_or(Code::NOTFOUND)
+    }
+
+    /// As [`Place::beside`], to another key.
+    pub(crate) fn beside_key<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Item<'t>> {
+        if !self.is_multi() || self.stand == Stand::Unset {
+            return self.beside(txn, forward);
+        }
+        let before = self.clone();
+        match (self.stand, forward) {
+            (Stand::Gone { of_key: false }, _) => {}
+            (Stand::DupsEnd, true) => {}
+            _ => {
+                self.current_near(txn)?;
+                if let Gap::Multi(scan) = &mut self.scan {
+                    if forward { scan.skip_key() } else { scan.skip_key_back() }
+                }
+            }
+        }
+        let found = self.go(txn, forward)?;
+        if found.is_none() {
+            *self = before;
+        }
+        found.ok_or(Code::NOTFOUND)
+    }
+
+    /// Sees to it that what lies beside the gap is a record of the cursor's key.
+    fn current_near(&mut self, txn: &impl Txn) -> Res<()> {
+        match self.stand {
+            Stand::DupsEnd => drop(self.step(txn, false)?),
+            Stand::Gone { .. } => drop(self.step(txn, true)?),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// As [`Place::beside`], within the cursor's key.
+    pub(crate) fn beside_value<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Item<'t>> {
+        match (self.stand, forward) {
+            (Stand::Unset, _) => return self.edge(txn, !forward),
+            (Stand::Gone { of_key: false }, _) | (Stand::DupsEnd, true) => {
+                return Err(Code::NOTFOUND);
+            }
+            _ => {}
+        }
+        let before = self.clone();
+        let key = self.key(txn)?;
+        let found = self.beside(txn, forward);
+        match found {
+            Ok((other, value)) if other == key => Ok((other, value)),
+            Ok(_) | Err(Code::NOTFOUND) => {
+                *self = before;
+                Err(Code::NOTFOUND)
+            }
+            Err(code) => Err(code),
+        }
+    }
+
+    /// The cursor's key.
+    pub(crate) fn key(&mut self, txn: &impl Txn) -> Res<Vec<u8>> {
+        let stand = self.stand;
+        match stand {
+            Stand::Unset => Err(Code::EINVAL),
+            Stand::Gone { .. } | Stand::DupsEnd => {
+                let mut looking = self.clone();
+                let found = looking.step(txn, stand != Stand::DupsEnd)?;
+                Ok(found.ok_or(Code::NOTFOUND)?.0.to_vec())
+            }
+            _ => Ok(self.near().ok_or(Code::NOTFOUND)?.0.to_vec()),
+        }
+    }
+
+    /// The first value of the cursor's key, or the last.
+    pub(crate) fn edge_value<'t>(&mut self, txn: &'t impl Txn, last: bool) -> Res<Item<'t>> {
+        let key = self.key(txn)?;
+        self.seek(&key, last);
+        self.go(txn, !last)?.ok_or(Code::NOTFOUND)
+    }
+
+    /// The first record whose key is not below `key`.
+    pub(crate) fn at_or_above<'t>(&mut self, txn: &'t impl Txn, key: &[u8]) -> Res<Item<'t>> {
+        self.seek(key, false);
+        self.find(txn)
+    }
+
+    /// The first value of `key` that is not below `value`, or what comes behind all of its values.
+    pub(crate) fn pair_at_or_above<'t>(
+        &mut self,
+        txn: &'t impl Txn,
+        key: &[u8],
+        value: &[u8],
+    ) -> Res<Item<'t>> {
+        self.seek_pair(key, value, false);
+        self.find(txn)
+    }
+
+    /// The record behind a gap that was sought; behind the last record the cursor stands as if that
+    /// had a next one, which is gone.
+    fn find<'t>(&mut self, txn: &'t impl Txn) -> Res<Item<'t>> {
+        match self.go(txn, true)? {
+            Some(found) => Ok(found),
+            None => {
+                self.to_end(true);
+                self.stand = Stand::Gone { of_key: false };
+                Err(Code::NOTFOUND)
+            }
+        }
+    }
+
+    // ---- what others do
+
+    /// Leaves what was deleted, if the cursor stands on it.
+    pub(crate) fn leave(&mut self, txn: &impl Txn, went: Went<'_>) -> Res<()> {
+        let standing = match (self.near(), went) {
+            _ if matches!(self.stand, Stand::Unset) => false,
+            (Some((key, _)), Went::Key(gone)) => key == gone,
+            (Some((key, value)), Went::Value(gone, of)) => key == gone && value == of,
+            (None, _) => false,
+        };
+        if !standing {
+            return Ok(());
+        }
+        match went {
+            Went::Key(key) => {
+                self.seek(key, false);
+                self.nail(txn, None)
+            }
+            Went::Value(key, value) => {
+                self.seek_pair(key, value, false);
+                self.nail(txn, Some(key))
+            }
+        }
+    }
+
+    /// Puts the gap right before the record that is behind it.
+    fn nail(&mut self, txn: &impl Txn, key: Option<&[u8]>) -> Res<()> {
+        let next = self.step(txn, true)?.map(|(next, _)| Some(next) == key);
+        self.stand = Stand::Gone { of_key: next == Some(true) };
+        match (next, key) {
+            // Values are left, all of them before the one that went.
+            (None | Some(false), Some(key)) => {
+                self.seek(key, true);
+                if self.step(txn, false)?.is_some() {
+                    self.step(txn, true)?;
+                }
+                self.stand = Stand::DupsEnd;
+            }
+            (Some(_), _) => drop(self.step(txn, false)?),
+            (None, _) => self.to_end(true),
+        }
+        Ok(())
+    }
+}
