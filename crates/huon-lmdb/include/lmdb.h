@@ -159,8 +159,8 @@ typedef int(MDB_msg_func)(const char *msg, void *ctx);
 
 /*
  * Where mdb_cursor_get goes. "The key's values" are all values of the key that the cursor stands
- * on; only tables with MDB_DUPSORT have more than one. Nothing there is MDB_NOTFOUND. What looks for
- * values needs MDB_DUPSORT, and what takes many at once (_MULTIPLE) MDB_DUPFIXED, else it is
+ * on; only tables with MDB_DUPSORT have more than one. Nothing there is MDB_NOTFOUND. To look for
+ * values needs MDB_DUPSORT, and to take many at once (_MULTIPLE) MDB_DUPFIXED, else it is
  * MDB_INCOMPATIBLE; but without it MDB_NEXT_DUP and MDB_PREV_DUP go as MDB_NEXT and MDB_PREV do.
  */
 typedef enum MDB_cursor_op {
