@@ -3,6 +3,7 @@
 mod bench;
 mod features;
 mod fuzz;
+mod install;
 mod layers;
 mod miri;
 mod named;
@@ -115,6 +116,21 @@ enum Command {
     },
     /// Run the tests that docs/FEATURES.md names, row by row
     Features,
+    /// Install the libraries with their header and package files, and the `huon` command
+    Install {
+        /// Where it is to be used
+        #[arg(long, default_value = "/usr/local")]
+        prefix: PathBuf,
+        /// What to put before the prefix when files are written
+        #[arg(long)]
+        destdir: Option<PathBuf>,
+        /// The directory where it has been built already
+        #[arg(long)]
+        built: Option<PathBuf>,
+        /// Leave out the command
+        #[arg(long)]
+        libraries_only: bool,
+    },
     /// Run the test suite of py-lmdb against our library; fetches it, so this needs the network
     Pylmdb {
         /// Versions of py-lmdb; all that are known if none is given
@@ -166,6 +182,9 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
             planted::run(shell, &planted::Wish { bugs, kinds, first, again, write })
         }
         Command::Features => features::run(shell),
+        Command::Install { prefix, destdir, built, libraries_only } => {
+            install::run(shell, &install::Wish { prefix, destdir, built, libraries_only })
+        }
         Command::Pylmdb { versions, library, include, only } => {
             let other = library.zip(include);
             pylmdb::run(shell, &pylmdb::Wish { versions, other, only })

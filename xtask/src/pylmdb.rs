@@ -13,8 +13,9 @@ use std::process::Command;
 
 use crate::shell::Shell;
 
-/// What is tested, and how many tests have a result there, skipped ones included.
-const VERSIONS: [(&str, usize); 2] = [("2.3.0", 416), ("3.0.0", 546)];
+/// What is tested, and how many tests have a result there, skipped ones included. (The 45 tests of
+/// `cve_test.py` of 3.0.0, which begin by looking for LMDB's own pages in a file, count as one.)
+const VERSIONS: [(&str, usize); 2] = [("2.3.0", 416), ("3.0.0", 502)];
 
 /// How often a file's tests are begun again after a process that died.
 const DEATHS_MAX: usize = 30;
@@ -178,9 +179,13 @@ impl Run<'_> {
         pytest.env("LD_LIBRARY_PATH", &self.library_dir).env("LMDB_FORCE_SYSTEM", "1");
         pytest.env("LMDB_FORCE_CPYTHON", "1").env("HUON_LMDB_RESULTS", &told);
         pytest.env("HUON_LMDB_LIBRARY", self.library_dir.join("liblmdb.so"));
-        self.shell.run(&mut pytest)?;
+        let success = self.shell.run(&mut pytest)?;
         let text = fs::read_to_string(&told).map_err(|e| format!("{file} told nothing: {e}"))?;
-        Ok(results(&text))
+        let mut results = results(&text);
+        if !success && results.is_empty() && only.is_none() {
+            results.insert(file.to_owned(), "failed".into());
+        }
+        Ok(results)
     }
 }
 
