@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use libc::c_uint;
 
 use crate::codes::{Code, Res};
-use crate::data::{self, Outcome, Shown, Value, check_key};
+use crate::data::{self, Outcome, Shown, Value};
 use crate::dbi::{Dbi, Table};
 use crate::flags::dbi::{DUPFIXED, DUPSORT};
 use crate::flags::put::*;
@@ -168,7 +168,11 @@ impl Cursor {
             _ => {
                 let place = &mut inside.place;
                 let item = in_txn!(&access, txn => {
-                    let item = look(place, txn, &dbi, op, key, value)?;
+                    let found = look(place, txn, &dbi, op, key, value);
+                    if found.is_err() {
+                        place.unmark(txn)?;
+                    }
+                    let item = found?;
                     (Shown::of(item.0), item.1.map(Shown::of), item.0)
                 });
                 let value = match item.1 {
@@ -344,7 +348,7 @@ impl Writer {
 /// Refuses what the kind of the database has no answer to.
 fn check_op(op: Op, dbi: &Dbi) -> Res<()> {
     use Op::*;
-    let dup = matches!(op, FirstDup | LastDup | GetBoth | GetBothRange | NextDup | PrevDup);
+    let dup = matches!(op, FirstDup | LastDup | GetBoth | GetBothRange);
     let fixed = matches!(op, GetMultiple | NextMultiple | PrevMultiple);
     match dup && dbi.flags & DUPSORT == 0 || fixed && dbi.flags & DUPFIXED == 0 {
         true => Err(Code::INCOMPATIBLE),
@@ -372,7 +376,7 @@ fn look<'t>(
             let found = place.at_or_above(txn, key)?;
             exact(dbi, key, found)
         }
-        Op::SetRange => place.at_or_above(txn, key.ok_or(Code::EINVAL)?),
+        Op::SetRange => place.at_or_above(txn, key_of(key)?),
         Op::GetBoth | Op::GetBothRange => {
             let (key, value) = (key_of(key)?, value.ok_or(Code::EINVAL)?);
             let found = exact(dbi, key, place.pair_at_or_above(txn, key, value)?)?;
@@ -388,7 +392,7 @@ fn look<'t>(
 
 fn key_of(key: Option<&[u8]>) -> Res<&[u8]> {
     let key = key.ok_or(Code::EINVAL)?;
-    check_key(key).map(|()| key)
+    if key.is_empty() { Err(Code::BAD_VALSIZE) } else { Ok(key) }
 }
 
 fn exact<'t>(dbi: &Dbi, key: &[u8], found: Item<'t>) -> Res<Item<'t>> {

@@ -51,7 +51,7 @@ pub(crate) enum Outcome {
     Exists(Shown),
 }
 
-pub(crate) fn check_key(key: &[u8]) -> Res<()> {
+fn check_key(key: &[u8]) -> Res<()> {
     match key.len() {
         1..=KEY_BYTES_MAX => Ok(()),
         _ => Err(Code::BAD_VALSIZE),

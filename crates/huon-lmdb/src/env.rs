@@ -23,8 +23,9 @@ const MAP_BYTES_DEFAULT: u64 = 1 << 20;
 const MARGIN_BYTES: u64 = 256 << 10;
 /// More than any process has addresses for.
 const MAP_BYTES_MAX: u64 = 1 << 48;
-/// Address space that is reserved at least, so that a larger map size needs no new mapping.
-const RESERVE_BYTES_MIN: u64 = 16 << 30;
+/// Address space that is reserved at least, if the system allows it: the map size can be raised so
+/// far while the environment is open, since the mapping stays.
+const RESERVE_BYTES_MIN: u64 = 256 << 30;
 const READERS_MAX_DEFAULT: u32 = 126;
 /// Writers wait as long as it takes.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86400);
@@ -44,7 +45,7 @@ pub(crate) struct Env {
     /// Transactions that are not over yet.
     pub(crate) live: AtomicUsize,
     pub(crate) readers: AtomicU32,
-    readers_high: AtomicU32,
+    pub(crate) readers_high: AtomicU32,
     pub(crate) readers_max: AtomicU32,
     pub(crate) closed: AtomicBool,
     /// Changes with the map size; the next write transaction that writes takes it over.
@@ -65,7 +66,6 @@ struct Setup {
 pub(crate) struct Opened {
     pub(crate) huon: huon::Env,
     pub(crate) path: Arc<CString>,
-    file: Arc<PathBuf>,
     data: Arc<File>,
 }
 
@@ -133,12 +133,8 @@ impl Env {
         self.map_bytes.store(bytes, Ordering::Release);
         let data = File::open(&file).map_err(|e| Code(e.raw_os_error().unwrap_or(libc::EIO)))?;
         setup.flags = all;
-        setup.opened = Some(Opened {
-            huon: opened,
-            path: Arc::new(path.to_owned()),
-            file: Arc::new(file),
-            data: Arc::new(data),
-        });
+        setup.opened =
+            Some(Opened { huon: opened, path: Arc::new(path.to_owned()), data: Arc::new(data) });
         Ok(())
     }
 
@@ -147,7 +143,7 @@ impl Env {
         let mut options = huon::Env::options();
         options
             .upper_bytes(upper_of(map_bytes))
-            .map_bytes(upper_of(map_bytes).max(RESERVE_BYTES_MIN))
+            .map_bytes(upper_of(map_bytes).saturating_mul(2).max(RESERVE_BYTES_MIN))
             .mode(mode & 0o777)
             .read_only(flags & RDONLY != 0)
             .durability(durability_of(flags))
@@ -171,8 +167,7 @@ impl Env {
 
     pub(crate) fn set_map_bytes(&self, bytes: u64) -> Res<()> {
         let mut setup = self.setup();
-        let flags = setup.flags;
-        let Some(open) = &mut setup.opened else {
+        let Some(open) = &setup.opened else {
             let wanted = if bytes == 0 { MAP_BYTES_DEFAULT } else { bytes };
             self.map_bytes.store(wanted, Ordering::Release);
             setup.map_is_set = bytes != 0;
@@ -186,11 +181,10 @@ impl Env {
             0 => info.upper_bytes.saturating_sub(MARGIN_BYTES),
             _ => bytes.max(info.used_bytes),
         };
-        self.map_bytes.store(bytes, Ordering::Release);
-        if upper_of(bytes) > info.map_bytes && self.live.load(Ordering::Acquire) == 0 {
-            // More address space has to be reserved, which takes a new mapping.
-            open.huon = self.open_file(&open.file, flags, 0)?;
+        if upper_of(bytes) > info.map_bytes {
+            return Err(Code::ENOMEM);
         }
+        self.map_bytes.store(bytes, Ordering::Release);
         setup.map_is_set = true;
         Ok(())
     }

@@ -161,11 +161,7 @@ impl Place {
             (Stand::Before, false) | (Stand::Behind, true) => drop(self.go(txn, forward)?),
             _ => {}
         }
-        let found = self.go(txn, forward)?;
-        if found.is_none() && !forward && matches!(self.stand, Stand::Gone { .. }) {
-            self.stand = Stand::Behind;
-        }
-        found.ok_or(Code::NOTFOUND)
+        self.go(txn, forward)?.ok_or(Code::NOTFOUND)
     }
 
     /// As [`Place::beside`], to another key.
@@ -203,9 +199,14 @@ impl Place {
 
     /// As [`Place::beside`], within the cursor's key.
     pub(crate) fn beside_value<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Item<'t>> {
+        let gone = matches!(self.stand, Stand::Gone { .. });
+        if !self.is_multi() && !(gone && forward) {
+            // With one value for each key the next value is the next key's.
+            return self.beside(txn, forward);
+        }
         match (self.stand, forward) {
-            (Stand::Unset, _) => return self.edge(txn, !forward),
-            (Stand::Gone { of_key: false }, _) | (Stand::DupsEnd, true) => {
+            (Stand::Unset, true) => return self.edge(txn, false),
+            (Stand::Unset, false) | (Stand::Gone { of_key: false }, _) | (Stand::DupsEnd, true) => {
                 return Err(Code::NOTFOUND);
             }
             _ => {}
@@ -268,10 +269,20 @@ impl Place {
             Some(found) => Ok(found),
             None => {
                 self.to_end(true);
-                self.stand = Stand::Gone { of_key: false };
+                let is_empty = self.step(txn, false)?.is_none();
+                self.to_end(true);
+                self.stand = if is_empty { Stand::Unset } else { Stand::Gone { of_key: false } };
                 Err(Code::NOTFOUND)
             }
         }
+    }
+
+    /// Takes away the mark, if there is one: the next record is the cursor's from now on.
+    pub(crate) fn unmark(&mut self, txn: &impl Txn) -> Res<()> {
+        if matches!(self.stand, Stand::Gone { .. }) && self.step(txn, true)?.is_some() {
+            self.stand = Stand::Before;
+        }
+        Ok(())
     }
 
     // ---- what others do

@@ -385,7 +385,10 @@ impl Reader {
         };
         let mut reader = Reader { txn: None, is_reset: false, thread, records: Mutex::default() };
         match begun {
-            Ok(txn) => reader.txn = Some(txn),
+            Ok(txn) => {
+                reader.txn = Some(txn);
+                env.readers_high.fetch_max(counted + 1, Ordering::Relaxed);
+            }
             Err(code) => {
                 reader.end(env);
                 return Err(code);

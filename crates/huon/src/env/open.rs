@@ -317,7 +317,12 @@ fn open_first(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> 
     let store = make_store(ground.storage, clients.clone(), &newest, options)?;
     let chosen = recover::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
     reach(Point::OpenChosen);
-    initialise(&store, gate, &chosen, issued)?;
+    let sound = match chosen.recovery {
+        Recovery::Clean => true,
+        Recovery::New => recover::is_blank(&*store.storage)?,
+        _ => false,
+    };
+    initialise(&store, gate, &chosen, issued, !sound)?;
     if chosen.sealed && chosen.recovery == Recovery::Clean {
         // How much was left unflushed is not known any more; so much that one flush does not do.
         store.board.add_written(store.page_bytes as u64 * u64::from(chosen.meta.used));
@@ -330,7 +335,13 @@ fn open_first(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> 
 }
 
 /// Fills the board around the chosen snapshot.
-fn initialise(store: &Store, gate: &Gate, chosen: &Chosen, issued: u64) -> Result<()> {
+fn initialise(
+    store: &Store,
+    gate: &Gate,
+    chosen: &Chosen,
+    issued: u64,
+    repair_due: bool,
+) -> Result<()> {
     let identity = BoardIdentity {
         data: store.storage.identity()?,
         uuid: store.uuid,
@@ -349,7 +360,7 @@ fn initialise(store: &Store, gate: &Gate, chosen: &Chosen, issued: u64) -> Resul
             meta_slot: chosen.meta_slot,
             checksum: chosen.checksum,
             ceiling: chosen.meta.ceiling,
-            repair_due: chosen.recovery != Recovery::Clean,
+            repair_due,
         },
     );
     Ok(())
@@ -395,7 +406,7 @@ fn open_private(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened
     let store = make_store(ground.storage, clients.clone(), &newest, options)?;
     let none: Option<&Left> = None;
     let chosen = recover::choose(&store, &metas, none, false, options.meta_slot)?;
-    initialise(&store, gate, &chosen, 0)?;
+    initialise(&store, gate, &chosen, 0, chosen.recovery != Recovery::Clean)?;
     finish(store, clients, chosen.recovery, options)
 }
 

@@ -6,12 +6,16 @@
 //! been written over. Never further. Only damage speaks against a snapshot: what cannot be read
 //! ends the opening, and decides nothing.
 
+use crate::alloc::filled;
 use crate::error::{Error, Result};
 use crate::os::{Board, Flag, Storage};
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Meta, MetaFault, Txnid, meta_checksum};
 use crate::store::Store;
 use crate::txn::repair::read_metas;
 use crate::txn::tail;
+
+/// So much of a new file is looked at to see that nothing was written.
+const BLANK_BYTES_MAX: usize = 1 << 20;
 
 /// How the snapshot of an opening was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,6 +222,15 @@ fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Result<Opt
     }
     let is_there = is_whole(tail::verify(store, &left.image, since))?;
     Ok(is_there.then(|| left.chosen(slot, Recovery::Newest)))
+}
+
+/// Whether nothing was ever written behind the first meta, by whomever: then no page bears any id,
+/// and there is no other timeline that a repair would have to leave behind (P16). Long files are
+/// not looked through.
+pub(crate) fn is_blank(storage: &dyn Storage) -> Result<bool> {
+    let mut bytes = filled(0u8, BLANK_BYTES_MAX)?;
+    let read = storage.read_at(&mut bytes, META_BYTES as u64)?;
+    Ok(read < BLANK_BYTES_MAX && bytes[..read].iter().all(|&byte| byte == 0))
 }
 
 /// Whether an earlier client noted that everything was flushed when it left last.

@@ -1,0 +1,153 @@
+//! What LMDB would crash on, or worse, is an error code.
+
+mod common;
+
+use std::ptr;
+
+use common::*;
+
+const PANIC: i32 = -30795;
+
+#[test]
+fn closed_handles_are_refused() {
+    let env = Env::new();
+    let dbi = env.dbi("t", 0);
+    let txn = env.read();
+    let c = cursor(txn, dbi);
+    mdb_cursor_close(c);
+    mdb_cursor_close(c);
+    assert_eq!(go(c, FIRST), Err(libc::EINVAL));
+    assert!(mdb_cursor_txn(c).is_null());
+    mdb_txn_abort(txn);
+    mdb_txn_abort(txn);
+    assert_eq!(mdb_txn_commit(txn), libc::EINVAL);
+    assert_eq!(get(txn, dbi, b"k"), Err(libc::EINVAL));
+    assert_eq!(mdb_txn_id(txn), 0);
+    assert!(mdb_txn_env(txn).is_null());
+    mdb_env_close(env.env);
+    mdb_env_close(env.env);
+    assert_eq!(env.begin_as(ptr::null_mut(), 0), Err(libc::EINVAL));
+    assert_eq!(mdb_env_sync(env.env, 1), libc::EINVAL);
+}
+
+#[test]
+fn null_and_strange_pointers_are_refused() {
+    assert_eq!(mdb_txn_commit(ptr::null_mut()), libc::EINVAL);
+    mdb_txn_abort(ptr::null_mut());
+    mdb_env_close(ptr::null_mut());
+    mdb_cursor_close(ptr::null_mut());
+    let env = Env::new();
+    let dbi = env.dbi("t", 0);
+    let txn = env.begin();
+    assert_eq!(mdb_txn_commit(env.env.cast()), libc::EINVAL, "another kind of handle");
+    assert_eq!(get(txn.cast::<u8>().wrapping_add(1).cast(), dbi, b"k"), Err(libc::EINVAL));
+    // SAFETY: null pointers are what is tried here.
+    unsafe {
+        assert_eq!(mdb_put(txn, dbi, ptr::null_mut(), ptr::null_mut(), 0), libc::EINVAL);
+        assert_eq!(mdb_get(txn, dbi, &mut val(b"k"), ptr::null_mut()), libc::EINVAL);
+        let mut nowhere = MDB_val { mv_size: 5, mv_data: ptr::null_mut() };
+        assert_eq!(mdb_put(txn, dbi, &mut val(b"k"), &mut nowhere, 0), libc::EINVAL);
+        assert_eq!(mdb_env_create(ptr::null_mut()), libc::EINVAL);
+        assert_eq!(mdb_env_info(env.env, ptr::null_mut()), libc::EINVAL);
+        assert_eq!(mdb_env_open(env.env, ptr::null(), 0, 0), libc::EINVAL);
+    }
+    for dbi in [0, 1, 99, u32::MAX] {
+        assert_eq!(get(txn, dbi, b"k"), Err(libc::EINVAL), "{dbi} is not open");
+    }
+    mdb_txn_abort(txn);
+}
+
+#[test]
+fn an_environment_that_is_not_open_does_nothing() {
+    let env = create();
+    let mut txn = ptr::null_mut();
+    // SAFETY: the pointer is good for writing.
+    assert_eq!(unsafe { mdb_txn_begin(env, ptr::null_mut(), 0, &mut txn) }, libc::EINVAL);
+    assert_eq!(mdb_env_sync(env, 1), libc::EINVAL);
+    mdb_env_close(env);
+}
+
+#[test]
+fn transactions_left_open_are_of_no_use_when_the_environment_is_closed() {
+    let env = Env::new();
+    let dbi = env.dbi("t", 0);
+    let (txn, reader) = (env.begin(), env.read());
+    let c = cursor(reader, dbi);
+    assert_eq!(put(txn, dbi, b"k", b"v", 0), 0);
+    mdb_env_close(env.env);
+    assert_eq!(get(reader, dbi, b"k"), Err(BAD_TXN));
+    assert_eq!(go(c, FIRST), Err(BAD_TXN));
+    assert_eq!(put(txn, dbi, b"k", b"v", 0), BAD_TXN);
+    mdb_cursor_close(c);
+    mdb_txn_abort(reader);
+    mdb_txn_abort(txn);
+}
+
+#[test]
+fn a_transaction_may_end_on_another_thread() {
+    let env = Env::new();
+    let dbi = env.dbi("t", 0);
+    let txn = env.begin();
+    assert_eq!(put(txn, dbi, b"k", b"v", 0), 0);
+    let address = txn as usize;
+    let ended = std::thread::spawn(move || mdb_txn_commit(address as Txn)).join().unwrap();
+    assert_eq!(ended, 0);
+    let txn = env.begin();
+    assert_eq!(get(txn, dbi, b"k"), Ok(b"v".to_vec()));
+    mdb_txn_abort(txn);
+}
+
+#[test]
+fn a_comparator_that_uses_its_own_transaction_is_refused() {
+    static TXN: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    static SAID: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(0);
+    use std::sync::atomic::Ordering::Relaxed;
+    extern "C" fn compare(a: *const MDB_val, b: *const MDB_val) -> i32 {
+        let said = put(TXN.load(Relaxed) as Txn, 2, b"x", b"y", 0);
+        SAID.store(said, Relaxed);
+        // SAFETY: it is called with two values.
+        unsafe { (*a).mv_size.cmp(&(*b).mv_size) as i32 }
+    }
+    let env = Env::new();
+    let txn = env.begin();
+    let dbi = dbi_open(txn, Some("t"), CREATE).unwrap();
+    // SAFETY: the function takes any two values.
+    assert_eq!(unsafe { mdb_set_compare(txn, dbi, Some(compare)) }, 0);
+    TXN.store(txn as usize, Relaxed);
+    assert_eq!(put(txn, dbi, b"a", b"", 0), 0);
+    assert_eq!(put(txn, dbi, b"bb", b"", 0), 0);
+    assert_eq!(SAID.load(Relaxed), BAD_TXN);
+    mdb_txn_abort(txn);
+}
+
+#[test]
+fn a_child_process_has_nothing_of_its_parents() {
+    let env = Env::new();
+    let dbi = env.dbi("t", 0);
+    let (reader, txn) = (env.read(), env.begin());
+    // SAFETY: the child only calls the library and ends.
+    match unsafe { libc::fork() } {
+        0 => {
+            let begun = env.begin_as(ptr::null_mut(), RDONLY) == Err(PANIC);
+            let written = put(txn, dbi, b"k", b"child", 0) == PANIC;
+            let committed = mdb_txn_commit(txn) != 0;
+            mdb_txn_abort(reader);
+            mdb_env_close(env.env);
+            let failed = i32::from(!begun) + 2 * i32::from(!written) + 4 * i32::from(!committed);
+            // SAFETY: ends the child without what the parent has to clear away.
+            unsafe { libc::_exit(failed) };
+        }
+        child => {
+            let mut status = 0;
+            // SAFETY: the pointer is good for writing.
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            assert_eq!(status, 0, "the child says {}", libc::WEXITSTATUS(status));
+        }
+    }
+    assert_eq!(put(txn, dbi, b"k", b"parent", 0), 0);
+    assert_eq!(mdb_txn_commit(txn), 0);
+    assert_eq!(mdb_txn_commit(reader), 0);
+    let reader = env.read();
+    assert_eq!(get(reader, dbi, b"k"), Ok(b"parent".to_vec()));
+    mdb_txn_abort(reader);
+}
