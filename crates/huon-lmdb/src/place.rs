@@ -1,14 +1,15 @@
 //! Where a cursor stands.
 //!
-//! LMDB's cursor stands on a record, and one whose record was deleted stands on the next one, with a
-//! mark that spares the next step. Huon's scans stand between records. A [`Place`] is a scan and
+//! LMDB's cursor stands on a record, and one whose record was deleted stands on the next one, with
+//! a mark that spares the next step. Huon's scans stand between records. A [`Place`] is a scan and
 //! what it means:
 //!
-//! C1. `At`: the record beside the gap, on the side that is said, is the cursor's.
+//! C1. `Before`, `Behind`: the record on that side of the gap is the cursor's.
 //! C2. `Gone`: the cursor's record was deleted, and the one behind the gap is its next one. The gap
 //!     was put before that one when it happened, so what comes in between later is not met. The
 //!     first of anything that is asked of the cursor takes the mark away.
-//! C3. `DupsEnd`: the last value of a key that has others went. The gap is behind the last one left.
+//! C3. `DupsEnd`: the last value of a key that has others went. The gap is behind the last one
+//!     that is left.
 //! C4. Whoever deletes a record tells every cursor of the transaction ([`Place::leave`]), so no
 //!     cursor stands on a record that is not there.
 
@@ -89,7 +90,7 @@ impl Place {
         Ok(found)
     }
 
-    fn to_end(&mut self, forward: bool) {
+    fn move_to_edge(&mut self, forward: bool) {
         match (&mut self.scan, forward) {
             (Gap::Plain(scan), false) => scan.to_start(),
             (Gap::Plain(scan), true) => scan.to_end(),
@@ -138,7 +139,7 @@ impl Place {
 
     /// The first record or the last.
     pub(crate) fn edge<'t>(&mut self, txn: &'t impl Txn, last: bool) -> Res<Item<'t>> {
-        self.to_end(last);
+        self.move_to_edge(last);
         self.stand = Stand::Unset;
         self.go(txn, !last)?.ok_or(Code::NOTFOUND)
     }
@@ -200,7 +201,7 @@ impl Place {
     /// As [`Place::beside`], within the cursor's key.
     pub(crate) fn beside_value<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Item<'t>> {
         let gone = matches!(self.stand, Stand::Gone { .. });
-        if !self.is_multi() && !(gone && forward) {
+        if !(self.is_multi() || gone && forward) {
             // With one value for each key the next value is the next key's.
             return self.beside(txn, forward);
         }
@@ -268,9 +269,9 @@ impl Place {
         match self.go(txn, true)? {
             Some(found) => Ok(found),
             None => {
-                self.to_end(true);
+                self.move_to_edge(true);
                 let is_empty = self.step(txn, false)?.is_none();
-                self.to_end(true);
+                self.move_to_edge(true);
                 self.stand = if is_empty { Stand::Unset } else { Stand::Gone { of_key: false } };
                 Err(Code::NOTFOUND)
             }
@@ -324,7 +325,7 @@ impl Place {
                 self.stand = Stand::DupsEnd;
             }
             (Some(_), _) => drop(self.step(txn, false)?),
-            (None, _) => self.to_end(true),
+            (None, _) => self.move_to_edge(true),
         }
         Ok(())
     }

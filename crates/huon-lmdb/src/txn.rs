@@ -2,8 +2,8 @@
 //!
 //! X1. A nested transaction is a level of the one write transaction, which all of its family share;
 //!     only the innermost may be used.
-//! X2. Nobody waits here: who comes while another thread is at work in the same transaction, or from
-//!     within a comparator, is refused.
+//! X2. Nobody waits here: who comes while another thread is at work in the same transaction, or
+//!     from within a comparator, is refused.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub(crate) struct Txn {
 }
 
 enum Body {
-    Read(RwLock<Reader>),
+    Read(Box<RwLock<Reader>>),
     Write(Arc<Mutex<Writer>>),
 }
 
@@ -127,7 +127,7 @@ impl Txn {
             return Ok(made(Some(handle), depth, Body::Write(writer)));
         }
         let body = match flags & RDONLY != 0 {
-            true => Body::Read(RwLock::new(Reader::begin(env, env_handle)?)),
+            true => Body::Read(Box::new(RwLock::new(Reader::begin(env, env_handle)?))),
             false => Body::Write(Arc::new(Mutex::new(Writer::begin(env)?))),
         };
         env.live.fetch_add(1, Ordering::AcqRel);

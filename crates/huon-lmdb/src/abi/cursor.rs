@@ -126,8 +126,8 @@ pub unsafe extern "C" fn mdb_cursor_put(
 }
 
 /// # Safety
-/// `data` points to two values: the first says how long each one is and where they begin, the second
-/// how many there are.
+/// `data` points to two values: the first says how long each one is and where they begin, the
+/// second how many there are.
 unsafe fn put_many(cursor: &Cursor, key: &[u8], data: *mut MDB_val, flags: c_uint) -> Res<()> {
     // SAFETY: the caller's promise.
     let (first, count) = unsafe { (*data, (*data.add(1)).mv_size) };

@@ -126,8 +126,8 @@ unsafe fn bytes_of<'v>(val: *const MDB_val) -> Res<Option<&'v [u8]>> {
         (_, 0) => Ok(Some(&[])),
         (true, _) => Err(Code::EINVAL),
         (false, bytes) if bytes > isize::MAX as usize => Err(Code::BAD_VALSIZE),
-        // SAFETY: the caller's promise; the length is one that a slice may have.
         (false, bytes) => {
+            // SAFETY: the caller's promise; the length is one that a slice may have.
             Ok(Some(unsafe { std::slice::from_raw_parts(val.mv_data.cast::<u8>(), bytes) }))
         }
     }
