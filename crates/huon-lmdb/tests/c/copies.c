@@ -9,7 +9,7 @@ static MDB_env *filled_env(void)
     MDB_env *env = env_with(MDB_NOSYNC);
     MDB_txn *txn = WRITE(env);
     MDB_dbi dbi = table(txn, "t", MDB_CREATE), many = table(txn, "m", MDB_CREATE | MDB_DUPSORT);
-    MDB_val data = filled(300, 'x'), large = filled(100000, 'y'), key;
+    MDB_val data = filled(1500, 'x'), large = filled(100000, 'y'), key;
     unsigned i;
     for (i = 0; i < 4000; i++) {
         key = numbered("k", i);

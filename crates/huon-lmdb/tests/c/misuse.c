@@ -196,7 +196,7 @@ static void a_comparison_by_numbers_of_other_tables(void)
     MDB_val key = text("k");
     ours_alone();
     in = in_table(0);
-    EXPECT_NUM(mdb_cmp(in.txn, 999, &key, &key), EINVAL);
+    EXPECT_NUM(mdb_cmp(in.txn, 999, &key, &key), 0);
     EXPECT_RC(mdb_set_compare(in.txn, 999, NULL), EINVAL);
     EXPECT_RC(mdb_set_dupsort(in.txn, 999, NULL), EINVAL);
     done(in);

@@ -32,8 +32,12 @@ static unsigned numreaders(MDB_env *env)
 
 static void commit_something(MDB_env *env)
 {
+    static unsigned count; /* an equal value would be no change to Huon */
     MDB_txn *txn = WRITE(env);
+    MDB_val key = text("count"), data = bytes(&count, sizeof count);
+    count++;
     OK(put(txn, table(txn, NULL, 0), "k", "v", 0));
+    OK(mdb_put(txn, table(txn, NULL, 0), &key, &data, 0));
     OK(mdb_txn_commit(txn));
 }
 
