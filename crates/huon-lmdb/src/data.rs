@@ -64,7 +64,7 @@ pub(crate) fn get(txn: &Txn, dbi: u32, key: &[u8]) -> Res<Shown> {
         return Err(Code::BAD_VALSIZE);
     }
     let access = txn.access()?;
-    let table = txn.env.dbis().get(dbi)?.table;
+    let table = txn.env.dbis().get(dbi, txn)?.table;
     look(&access, table, key)?.ok_or(Code::NOTFOUND)
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn put(txn: &Txn, dbi: u32, key: &[u8], value: Value<'_>, flags: u32)
         return Err(Code::EINVAL);
     }
     let mut writer = txn.writer()?;
-    let known = txn.env.dbis().get(dbi)?.clone();
+    let known = txn.env.dbis().get(dbi, txn)?.clone();
     store(txn, &mut writer, &known, key, value, flags)
 }
 
@@ -219,7 +219,7 @@ pub(crate) fn delete(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> R
         return Err(Code::BAD_VALSIZE);
     }
     let mut writer = txn.writer()?;
-    let known = txn.env.dbis().get(dbi)?.clone();
+    let known = txn.env.dbis().get(dbi, txn)?.clone();
     remove(txn, &mut writer, dbi, &known, key, value)
 }
 

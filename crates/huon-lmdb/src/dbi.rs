@@ -69,8 +69,11 @@ impl Env {
 }
 
 impl Dbis {
-    pub(crate) fn get(&self, dbi: u32) -> Res<&Dbi> {
-        self.list.get(dbi as usize).and_then(Option::as_ref).ok_or(Code::EINVAL)
+    /// A database that the transaction may use: what another one has opened is its own until it
+    /// commits.
+    pub(crate) fn get(&self, dbi: u32, txn: &Txn) -> Res<&Dbi> {
+        let found = self.list.get(dbi as usize).and_then(Option::as_ref);
+        found.filter(|dbi| dbi.owner == 0 || txn.is_within(dbi.owner)).ok_or(Code::EINVAL)
     }
 
     fn named(&self, name: &[u8]) -> Option<(u32, &Dbi)> {
@@ -107,6 +110,12 @@ impl Dbis {
         }
     }
 
+    fn share(&mut self, dbi: u32) {
+        if let Some(Some(dbi)) = self.list.get_mut(dbi as usize) {
+            dbi.owner = 0;
+        }
+    }
+
     pub(crate) fn close(&mut self, dbi: u32) {
         if dbi as usize >= NAMED
             && let Some(place) = self.list.get_mut(dbi as usize)
@@ -125,8 +134,12 @@ pub(crate) fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
     let access = txn.access()?;
     let known = txn.env.dbis().named(name).map(|(dbi, known)| (dbi, known.owner));
     if let Some((dbi, owner)) = known {
-        let there = owner == 0 || owner == txn.handle() || stat(&access, name)?.is_some();
-        return if there { Ok(dbi) } else { Err(Code::NOTFOUND) };
+        if owner != 0 && !txn.is_within(owner) {
+            // Where two have opened it, neither can close it by ending.
+            stat(&access, name)?.ok_or(Code::NOTFOUND)?;
+            txn.env.dbis_mut().share(dbi);
+        }
+        return Ok(dbi);
     }
     let index = txn.env.dbis().vacant()?;
     if name.is_empty() || name.len() > KEY_BYTES_MAX {
@@ -149,7 +162,7 @@ pub(crate) fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
 fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
     let wanted = kind(flags);
     let access = txn.access()?;
-    if txn.env.dbis().get(MAIN).is_ok_and(|dbi| wanted & !dbi.flags == 0) {
+    if txn.env.dbis().get(MAIN, txn).is_ok_and(|dbi| wanted & !dbi.flags == 0) {
         return Ok(MAIN);
     }
     let stand_in = stat(&access, STAND_IN)?;
@@ -366,7 +379,7 @@ pub(crate) fn set_comparator(
     compare: Arc<Compare>,
     of_values: bool,
 ) -> Res<()> {
-    let old = txn.env.dbis().get(dbi)?.clone();
+    let old = txn.env.dbis().get(dbi, txn)?.clone();
     if of_values && old.flags & DUPSORT == 0 {
         // There is nothing to compare.
         return Ok(());
@@ -394,7 +407,7 @@ pub(crate) fn set_comparator(
 /// Empties a database, or deletes it.
 pub(crate) fn drop_dbi(txn: &Txn, dbi: u32, delete: bool) -> Res<()> {
     let mut writer = txn.writer()?;
-    let gone = txn.env.dbis().get(dbi)?.clone();
+    let gone = txn.env.dbis().get(dbi, txn)?.clone();
     let engine = writer.changing(&txn.env)?;
     let delete = delete && dbi as usize >= NAMED;
     match gone.table {
@@ -420,7 +433,7 @@ pub(crate) fn drop_dbi(txn: &Txn, dbi: u32, delete: bool) -> Res<()> {
 /// What a transaction shows of a database.
 pub(crate) fn stat_of(txn: &Txn, dbi: u32) -> Res<TableStat> {
     let access = txn.access()?;
-    let name = txn.env.dbis().get(dbi)?.name.clone();
+    let name = txn.env.dbis().get(dbi, txn)?.name.clone();
     stat(&access, &name)?.ok_or(Code::BAD_DBI)
 }
 

@@ -18,9 +18,11 @@ use crate::flags::{self, env::*};
 
 /// The map size of a new environment, where none is set.
 const MAP_BYTES_DEFAULT: u64 = 1 << 20;
-/// The file may have so much more than the map size that was set: what fits into LMDB's map of that
-/// size must fit, although Huon keeps more pages free than LMDB does.
+/// The file may have so much more than the map size that was set, or twice as much if that is less:
+/// what fits into LMDB's map must fit, although Huon keeps more pages free than LMDB does.
 const MARGIN_BYTES: u64 = 256 << 10;
+/// Who sets less than this wants to see the map full.
+const MARGIN_FROM_BYTES: u64 = 64 << 10;
 /// More than any process has addresses for.
 const MAP_BYTES_MAX: u64 = 1 << 48;
 /// Address space that is reserved at least, if the system allows it: the map size can be raised so
@@ -45,6 +47,8 @@ pub(crate) struct Env {
     /// Transactions that are not over yet.
     pub(crate) live: AtomicUsize,
     pub(crate) readers: AtomicU32,
+    /// Read transactions that were reset and may have another snapshot later.
+    pub(crate) resting: AtomicU32,
     pub(crate) readers_high: AtomicU32,
     pub(crate) readers_max: AtomicU32,
     pub(crate) closed: AtomicBool,
@@ -86,6 +90,7 @@ impl Env {
             writer: Mutex::new(None),
             live: AtomicUsize::new(0),
             readers: AtomicU32::new(0),
+            resting: AtomicU32::new(0),
             readers_high: AtomicU32::new(0),
             readers_max: AtomicU32::new(READERS_MAX_DEFAULT),
             closed: AtomicBool::new(false),
@@ -128,7 +133,7 @@ impl Env {
         let info = opened.info()?;
         let bytes = match setup.map_is_set {
             true => self.map_bytes.load(Ordering::Acquire).max(info.used_bytes),
-            false => info.upper_bytes.saturating_sub(MARGIN_BYTES),
+            false => map_of(info.upper_bytes),
         };
         self.map_bytes.store(bytes, Ordering::Release);
         let data = File::open(&file).map_err(|e| Code(e.raw_os_error().unwrap_or(libc::EIO)))?;
@@ -178,7 +183,7 @@ impl Env {
         }
         let info = open.huon.info()?;
         let bytes = match bytes {
-            0 => info.upper_bytes.saturating_sub(MARGIN_BYTES),
+            0 => map_of(info.upper_bytes),
             _ => bytes.max(info.used_bytes),
         };
         if upper_of(bytes) > info.map_bytes {
@@ -239,7 +244,8 @@ impl Env {
     /// A line for each reader of all processes, below a line that names the columns.
     pub(crate) fn reader_lines(&self) -> Res<Vec<CString>> {
         let readers = self.huon()?.info()?.readers;
-        if readers.is_empty() {
+        let resting = self.resting.load(Ordering::Acquire) as usize;
+        if readers.is_empty() && resting == 0 {
             return Ok(vec![c"(no active readers)\n".into()]);
         }
         let line = |text: String| CString::new(text).unwrap_or_default();
@@ -247,6 +253,8 @@ impl Env {
         lines.extend(readers.iter().map(|reader| {
             line(format!("{:10} {:x} {}\n", reader.pid, reader.thread, id_of(reader.txnid)))
         }));
+        let own = format!("{:10} {:x} -\n", std::process::id(), 0);
+        lines.extend(std::iter::repeat_n(line(own), resting));
         Ok(lines)
     }
 
@@ -288,6 +296,16 @@ fn durability_of(flags: u32) -> Durability {
     }
 }
 
+/// How long the file may become with a map size.
 fn upper_of(map_bytes: u64) -> u64 {
-    map_bytes.min(MAP_BYTES_MAX).next_multiple_of(4096) + MARGIN_BYTES
+    let bytes = map_bytes.min(MAP_BYTES_MAX).next_multiple_of(4096);
+    if bytes < MARGIN_FROM_BYTES { bytes } else { bytes + bytes.min(MARGIN_BYTES) }
+}
+
+/// The map size of a file that may become so long.
+fn map_of(upper_bytes: u64) -> u64 {
+    if upper_bytes < MARGIN_FROM_BYTES {
+        return upper_bytes;
+    }
+    upper_bytes - (upper_bytes / 2).min(MARGIN_BYTES)
 }

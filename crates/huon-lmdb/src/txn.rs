@@ -23,14 +23,16 @@ use crate::env::{Env, id_of};
 use crate::flags::env::{NOTLS, RDONLY, WRITEMAP};
 use crate::place::Place;
 
+/// Below this nothing can be stored.
+const UPPER_BYTES_MIN: u64 = 16 << 10;
+
 pub(crate) struct Txn {
     pub(crate) env: Arc<Env>,
     pub(crate) env_handle: usize,
     /// Its own handle, once it has one.
     handle: OnceLock<usize>,
-    parent: Option<usize>,
-    /// How many transactions it is nested in.
-    depth: usize,
+    /// The transactions it is nested in, outermost first.
+    parents: Vec<usize>,
     body: Body,
 }
 
@@ -114,27 +116,27 @@ impl Txn {
         if read_only && flags & RDONLY == 0 {
             return Err(Code::EACCES);
         }
-        let made = |parent, depth, body| Txn {
+        let made = |parents, body| Txn {
             env: env.clone(),
             env_handle,
             handle: OnceLock::new(),
-            parent,
-            depth,
+            parents,
             body,
         };
         if let Some((handle, parent)) = parent {
-            let (depth, writer) = parent.nest(flags)?;
-            return Ok(made(Some(handle), depth, Body::Write(writer)));
+            let writer = parent.nest(flags)?;
+            let parents = parent.parents.iter().copied().chain([handle]).collect();
+            return Ok(made(parents, Body::Write(writer)));
         }
         let body = match flags & RDONLY != 0 {
             true => Body::Read(Box::new(RwLock::new(Reader::begin(env, env_handle)?))),
             false => Body::Write(Arc::new(Mutex::new(Writer::begin(env)?))),
         };
         env.live.fetch_add(1, Ordering::AcqRel);
-        Ok(made(None, 0, body))
+        Ok(made(Vec::new(), body))
     }
 
-    fn nest(&self, flags: u32) -> Res<(usize, Arc<Mutex<Writer>>)> {
+    fn nest(&self, flags: u32) -> Res<Arc<Mutex<Writer>>> {
         let Body::Write(shared) = &self.body else { return Err(Code::BAD_TXN) };
         if flags & RDONLY != 0 {
             return Err(Code::EINVAL);
@@ -143,19 +145,19 @@ impl Txn {
             return Err(Code::BAD_TXN);
         }
         let mut writer = self.writer()?;
-        let depth = self.depth + 1;
+        let depth = self.depth() + 1;
         writer.txn_mut()?.savepoint(depth.to_le_bytes())?;
         let places = writer.places();
         writer.levels.push(Level { handle: 0, places });
-        Ok((depth, shared.clone()))
+        Ok(shared.clone())
     }
 
     /// Tells it its handle.
     pub(crate) fn set_handle(&self, handle: usize) {
         let _ = self.handle.set(handle);
-        if let (Body::Write(writer), true) = (&self.body, self.depth > 0) {
+        if let (Body::Write(writer), true) = (&self.body, self.depth() > 0) {
             let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(level) = writer.levels.get_mut(self.depth - 1) {
+            if let Some(level) = writer.levels.get_mut(self.depth() - 1) {
                 level.handle = handle;
             }
         }
@@ -163,6 +165,16 @@ impl Txn {
 
     pub(crate) fn handle(&self) -> usize {
         self.handle.get().copied().unwrap_or(0)
+    }
+
+    /// How many transactions it is nested in.
+    fn depth(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// Whether it is the transaction of that handle, or nested in it.
+    pub(crate) fn is_within(&self, handle: usize) -> bool {
+        handle == self.handle() || self.parents.contains(&handle)
     }
 
     pub(crate) fn is_write(&self) -> bool {
@@ -197,7 +209,7 @@ impl Txn {
             return Err(Code::BAD_TXN);
         }
         let mut writer = try_lock(writer)?;
-        let own = writer.levels.len() == self.depth
+        let own = writer.levels.len() == self.depth()
             && writer.levels.last().is_none_or(|level| level.handle == self.handle());
         if !own {
             return Err(Code::BAD_TXN);
@@ -221,6 +233,7 @@ impl Txn {
         if reader.txn.take().is_some() {
             reader.is_reset = true;
             reader.end(&self.env);
+            self.env.resting.fetch_add(1, Ordering::AcqRel);
         }
         Ok(())
     }
@@ -231,6 +244,7 @@ impl Txn {
             return Err(Code::EINVAL);
         }
         let fresh = Reader::begin(&self.env, self.env_handle)?;
+        self.env.resting.fetch_sub(1, Ordering::AcqRel);
         let records = std::mem::take(&mut reader.records);
         *reader = Reader { records, ..fresh };
         Ok(())
@@ -241,7 +255,7 @@ impl Txn {
         match &self.body {
             Body::Read(_) => Ended::alone(self.end_read(commit)),
             Body::Write(writer) => match try_lock(writer) {
-                Ok(mut writer) if self.depth == 0 => self.end_root(&mut writer, commit),
+                Ok(mut writer) if self.depth() == 0 => self.end_root(&mut writer, commit),
                 Ok(mut writer) => self.end_level(&mut writer, commit),
                 Err(code) => Ended::alone(Err(code)),
             },
@@ -250,11 +264,11 @@ impl Txn {
 
     fn end_read(&self, commit: bool) -> Res<()> {
         let mut reader = self.reader()?;
-        let live = reader.txn.take().is_some();
-        if live {
+        if reader.txn.take().is_some() {
             reader.end(&self.env);
+        } else if std::mem::take(&mut reader.is_reset) {
+            self.env.resting.fetch_sub(1, Ordering::AcqRel);
         }
-        reader.is_reset = false;
         self.env.dbis_mut().end_of(self.handle(), commit.then_some(0));
         self.env.live.fetch_sub(1, Ordering::AcqRel);
         Ok(())
@@ -286,11 +300,11 @@ impl Txn {
     }
 
     fn end_level(&self, writer: &mut Writer, commit: bool) -> Ended {
-        let at = self.depth - 1;
+        let at = self.depth() - 1;
         if writer.levels.get(at).is_none_or(|level| level.handle != self.handle()) {
             return Ended::alone(Err(Code::BAD_TXN));
         }
-        let name = self.depth.to_le_bytes();
+        let name = self.depth().to_le_bytes();
         let settled = if commit { writer.settle() } else { Ok(()) };
         writer.reserved = None;
         let mut ended: Vec<Level> = writer.levels.drain(at..).collect();
@@ -300,7 +314,7 @@ impl Txn {
         if !done {
             writer.restore(ended.swap_remove(0).places);
         }
-        let owner = done.then(|| self.parent.unwrap_or(0));
+        let owner = done.then(|| self.parents.last().copied().unwrap_or(0));
         let mut dbis = self.env.dbis_mut();
         txns.iter().for_each(|&handle| dbis.end_of(handle, owner));
         drop(dbis);
@@ -380,7 +394,10 @@ impl Reader {
         }
         let counted = env.readers.fetch_add(1, Ordering::AcqRel);
         let begun = match counted < env.readers_max.load(Ordering::Relaxed) {
-            true => env.huon().and_then(|huon| Ok(huon.read()?)),
+            true => env.huon().and_then(|huon| Ok(huon.read()?)).and_then(|txn| {
+                let fits = txn.used_bytes() <= env.upper_bytes();
+                if fits { Ok(txn) } else { Err(Code::MAP_RESIZED) }
+            }),
             false => Err(Code::READERS_FULL),
         };
         let mut reader = Reader { txn: None, is_reset: false, thread, records: Mutex::default() };
@@ -442,9 +459,13 @@ impl Writer {
 
     /// The same for who changes something: the limits are then as they were set for this process.
     pub(crate) fn changing(&mut self, env: &Env) -> Res<&mut WriteTxn> {
-        let wanted = env.upper_bytes();
+        let upper = env.upper_bytes();
+        if upper < UPPER_BYTES_MIN {
+            return Err(Code::MAP_FULL);
+        }
         let txn = self.txn_mut()?;
         let mut geometry = txn.geometry();
+        let wanted = upper.max(geometry.lower_bytes);
         if geometry.upper_bytes != wanted {
             geometry.upper_bytes = wanted;
             match txn.set_geometry(geometry) {

@@ -218,6 +218,76 @@ fn handles_belong_to_their_transaction_until_it_commits() {
 }
 
 #[test]
+fn nobody_else_uses_a_handle_before_the_commit() {
+    let env = Env::new();
+    let dbi = env.dbi("t", 0);
+    mdb_dbi_close(env.env, dbi);
+    let (one, two) = (env.read(), env.read());
+    let dbi = dbi_open(one, Some("t"), 0).unwrap();
+    assert_eq!(get(one, dbi, b"k"), Err(NOTFOUND));
+    assert_eq!(get(two, dbi, b"k"), Err(libc::EINVAL));
+    assert_eq!(dbi_open(two, Some("t"), 0), Ok(dbi), "but it may open it, too");
+    mdb_txn_abort(one);
+    assert_eq!(get(two, dbi, b"k"), Err(NOTFOUND));
+    mdb_txn_abort(two);
+    let txn = env.begin();
+    let made = dbi_open(txn, Some("made"), CREATE).unwrap();
+    let child = env.begin_as(txn, 0).unwrap();
+    assert_eq!(put(child, made, b"k", b"v", 0), 0);
+    let inner = dbi_open(child, Some("inner"), CREATE).unwrap();
+    assert_eq!(mdb_txn_commit(child), 0);
+    assert_eq!(get(txn, inner, b"k"), Err(NOTFOUND));
+    let reader = env.read();
+    assert_eq!(dbi_open(reader, Some("made"), 0), Err(NOTFOUND));
+    mdb_txn_abort(reader);
+    mdb_txn_abort(txn);
+}
+
+#[test]
+fn a_map_that_others_have_outgrown_is_told() {
+    let env = Env::new();
+    let dbi = env.dbi("t", 0);
+    let path = env.path().to_owned();
+    let other = create();
+    assert_eq!(mdb_env_set_mapsize(other, 1 << 20), 0);
+    assert_eq!(open_at(other, &path, NOTLS), 0);
+    let other = Env { env: other, dir: None };
+    mdb_txn_abort(other.read());
+    let txn = env.begin();
+    assert_eq!(put(txn, dbi, b"k", &vec![1; 4 << 20], 0), 0);
+    assert_eq!(mdb_txn_commit(txn), 0);
+    assert_eq!(other.begin_as(ptr::null_mut(), RDONLY), Err(MAP_RESIZED));
+    assert_eq!(mdb_env_set_mapsize(other.env, 0), 0, "as large as they have it");
+    assert_eq!(other.info().me_mapsize, 16 << 20);
+    mdb_txn_abort(other.read());
+}
+
+#[test]
+fn a_reset_reader_keeps_its_place_in_the_list() {
+    extern "C" fn each(_: *const libc::c_char, count: *mut libc::c_void) -> i32 {
+        // SAFETY: the test gives a number.
+        unsafe { *count.cast::<i32>() += 1 };
+        0
+    }
+    let env = Env::new();
+    let lines = || {
+        let mut count = 0;
+        // SAFETY: the function expects a number.
+        assert_eq!(unsafe { mdb_reader_list(env.env, Some(each), (&raw mut count).cast()) }, 0);
+        count
+    };
+    let reader = env.read();
+    assert_eq!(lines(), 2, "the columns' names, and a reader");
+    mdb_txn_reset(reader);
+    assert_eq!(lines(), 2);
+    assert_eq!(mdb_txn_renew(reader), 0);
+    assert_eq!(lines(), 2);
+    mdb_txn_reset(reader);
+    mdb_txn_abort(reader);
+    assert_eq!(lines(), 1, "that there is none");
+}
+
+#[test]
 fn no_more_databases_than_were_allowed_for() {
     let env = Env::new();
     let txn = env.begin();
@@ -329,6 +399,19 @@ fn a_full_map_fails_the_transaction_and_a_larger_one_takes_it() {
     assert_eq!(fill(8 << 20), 0);
     assert_eq!(mdb_env_set_mapsize(env.env, 1 << 46), libc::ENOMEM, "no address space for it");
     assert_eq!(fill(8 << 20), 0);
+}
+
+#[test]
+fn a_map_size_of_next_to_nothing_has_no_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = create();
+    assert_eq!(mdb_env_set_mapsize(env, 10), 0);
+    assert_eq!(open_at(env, dir.path(), 0), 0);
+    let env = Env { env, dir: Some(dir) };
+    let txn = env.begin();
+    let main = dbi_open(txn, None, 0).unwrap();
+    assert_eq!(put(txn, main, b"a", b"a", 0), MAP_FULL);
+    mdb_txn_abort(txn);
 }
 
 #[test]

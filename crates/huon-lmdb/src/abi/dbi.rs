@@ -64,7 +64,8 @@ pub unsafe extern "C" fn mdb_dbi_flags(
     flags: *mut c_uint,
 ) -> c_int {
     code(|| {
-        let found = txn_of(txn)?.env.dbis().get(dbi)?.flags;
+        let txn = txn_of(txn)?;
+        let found = txn.env.dbis().get(dbi, &txn)?.flags;
         // SAFETY: the caller's promise.
         unsafe { answer(flags, found) }
     })
@@ -139,12 +140,18 @@ pub extern "C" fn mdb_set_relfunc(
     dbi: MDB_dbi,
     _: Option<MDB_rel_func>,
 ) -> c_int {
-    code(|| txn_of(txn)?.env.dbis().get(dbi).map(drop))
+    code(|| {
+        let txn = txn_of(txn)?;
+        txn.env.dbis().get(dbi, &txn).map(drop)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_set_relctx(txn: *mut MDB_txn, dbi: MDB_dbi, _: *mut c_void) -> c_int {
-    code(|| txn_of(txn)?.env.dbis().get(dbi).map(drop))
+    code(|| {
+        let txn = txn_of(txn)?;
+        txn.env.dbis().get(dbi, &txn).map(drop)
+    })
 }
 
 /// # Safety
@@ -184,7 +191,7 @@ unsafe fn compare(
 ) -> c_int {
     huon_c::guarded(0, || {
         let Ok(txn) = txn_of(txn) else { return 0 };
-        let Ok(dbi) = txn.env.dbis().get(dbi).cloned() else { return 0 };
+        let Ok(dbi) = txn.env.dbis().get(dbi, &txn).cloned() else { return 0 };
         // SAFETY: the caller's promise.
         match unsafe { (super::bytes_of(a), super::bytes_of(b)) } {
             (Ok(Some(a)), Ok(Some(b))) => how(&dbi, a, b) as c_int,

@@ -15,6 +15,7 @@ pub(crate) const INVALID: i32 = -30793;
 pub(crate) const MAP_FULL: i32 = -30792;
 pub(crate) const DBS_FULL: i32 = -30791;
 pub(crate) const READERS_FULL: i32 = -30790;
+pub(crate) const MAP_RESIZED: i32 = -30785;
 pub(crate) const INCOMPATIBLE: i32 = -30784;
 pub(crate) const BAD_RSLOT: i32 = -30783;
 pub(crate) const BAD_TXN: i32 = -30782;
