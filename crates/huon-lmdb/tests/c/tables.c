@@ -162,7 +162,7 @@ static void names_are_records_of_the_main_table(void)
 static void removing_a_name_as_data_spoils_the_transaction(void)
 {
     MDB_env *env = env_with(0);
-    MDB_txn *txn = WRITE(env);
+    MDB_txn *txn = WRITE(env), *child;
     MDB_dbi main_dbi = table(txn, NULL, 0), dbi = table(txn, "named", MDB_CREATE);
     OK(put(txn, dbi, "k", "v", 0));
     OK(mdb_txn_commit(txn));
@@ -170,6 +170,11 @@ static void removing_a_name_as_data_spoils_the_transaction(void)
     EXPECT_RC(del(txn, main_dbi, "named", NULL), MDB_INCOMPATIBLE);
     EXPECT_RC(put(txn, dbi, "k", "w", 0), MDB_BAD_TXN);
     EXPECT_RC(mdb_txn_commit(txn), MDB_BAD_TXN);
+    txn = WRITE(env);
+    child = begin(env, txn, 0);
+    EXPECT_RC(del(child, main_dbi, "named", NULL), MDB_INCOMPATIBLE);
+    EXPECT_RC(mdb_txn_commit(child), MDB_BAD_TXN);
+    mdb_txn_abort(txn);
     txn = READ(env);
     EXPECT_GET(txn, dbi, "k", "v");
     mdb_txn_abort(txn);
@@ -241,6 +246,47 @@ static void the_main_table_with_many_values(void)
     EXPECT_AT(cur, MDB_FIRST, "k", "1");
     EXPECT_AT(cur, MDB_NEXT_DUP, "k", "2");
     mdb_cursor_close(cur);
+    mdb_txn_abort(txn);
+    mdb_env_close(env);
+}
+
+static void the_main_table_of_two_readers(void)
+{
+    MDB_env *env = env_with(0);
+    MDB_txn *txn = WRITE(env), *other;
+    OK(put(txn, table(txn, NULL, MDB_DUPSORT), "k", "1", 0));
+    OK(mdb_txn_commit(txn));
+    mdb_env_close(env);
+    env = env_with(MDB_NOTLS);
+    txn = READ(env);
+    other = READ(env);
+    EXPECT_GET(txn, table(txn, NULL, 0), "k", "1");
+    EXPECT_GET(other, table(other, NULL, 0), "k", "1");
+    EXPECT_GET(txn, 1, "k", "1");
+    mdb_txn_abort(txn);
+    EXPECT_GET(other, 1, "k", "1");
+    mdb_txn_abort(other);
+    txn = WRITE(env);
+    OK(put(txn, 1, "k", "2", 0));
+    mdb_txn_abort(txn);
+    txn = WRITE(env);
+    EXPECT_NUM(entries(txn, 1), 1);
+    OK(mdb_txn_commit(txn));
+    mdb_env_close(env);
+}
+
+static void a_main_table_whose_kind_is_taken_back(void)
+{
+    MDB_env *env = env_with(0);
+    MDB_txn *txn = WRITE(env);
+    OK(put(txn, table(txn, NULL, MDB_DUPSORT), "k", "1", 0));
+    mdb_txn_abort(txn);
+    txn = WRITE(env);
+    EXPECT_RC(get(txn, 1, "k"), MDB_NOTFOUND);
+    OK(put(txn, 1, "k", "2", 0));
+    OK(mdb_txn_commit(txn));
+    txn = READ(env);
+    EXPECT_GET(txn, 1, "k", "2");
     mdb_txn_abort(txn);
     mdb_env_close(env);
 }
@@ -407,5 +453,6 @@ CASES(CASE(handles_have_numbers), CASE(handles_of_a_writer_that_aborts), CASE(ha
       CASE(tables_that_cannot_be_opened), CASE(names_are_records_of_the_main_table),
       CASE(removing_a_name_as_data_spoils_the_transaction), CASE(flags_are_those_of_the_making),
       CASE(flags_of_the_main_table), CASE(the_main_table_with_many_values),
+      CASE(the_main_table_of_two_readers), CASE(a_main_table_whose_kind_is_taken_back),
       CASE(emptied_and_removed), CASE(a_removal_that_is_aborted), CASE(orders_of_the_caller),
       CASE(integers_are_ordered_as_numbers), CASE(the_shape_of_a_table))
