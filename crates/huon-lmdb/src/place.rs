@@ -212,17 +212,19 @@ impl Place {
             }
             _ => {}
         }
-        let before = self.clone();
+        let marked = !matches!(self.stand, Stand::Before | Stand::Behind);
+        let before = marked.then(|| self.clone());
         let key = self.key(txn)?;
         let found = self.beside(txn, forward);
-        match found {
-            Ok((other, value)) if other == key => Ok((other, value)),
-            Ok(_) | Err(Code::NOTFOUND) => {
-                *self = before;
-                Err(Code::NOTFOUND)
-            }
-            Err(code) => Err(code),
+        match (found, before) {
+            (Ok((other, value)), _) if other == key => return Ok((other, value)),
+            (Err(code), _) if code != Code::NOTFOUND => return Err(code),
+            (_, Some(before)) => *self = before,
+            // Back from another key's value; at the end of the table it has not moved.
+            (Ok(_), None) => drop(self.beside(txn, !forward)?),
+            (Err(_), None) => {}
         }
+        Err(Code::NOTFOUND)
     }
 
     /// The cursor's key.

@@ -69,9 +69,7 @@ fn ended(copied: huon::Result<()>, args: &Copy, stop: &Stop) -> Outcome {
 fn replace(draft: &Path, target: &Path) -> Outcome {
     let replaced = refuse_open(target).and_then(|()| {
         // It belongs to what was there, as do the commits that it may hold.
-        let mut lock = target.as_os_str().to_owned();
-        lock.push("-lock");
-        match fs::remove_file(&lock) {
+        match fs::remove_file(huon::Env::lock_path(target)) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
             _ => draft::put(draft, target),
         }

@@ -126,6 +126,18 @@ impl Env {
         &self.inner.core
     }
 
+    /// Where the lock file of the environment at `path` lies: beside it, with `-lock` appended; for
+    /// a file that is called `data.mdb`, as LMDB's users call it, `lock.mdb`.
+    ///
+    /// ```
+    /// use huon::Env;
+    /// assert_eq!(Env::lock_path("shop.huon"), std::path::Path::new("shop.huon-lock"));
+    /// assert_eq!(Env::lock_path("shop/data.mdb"), std::path::Path::new("shop/lock.mdb"));
+    /// ```
+    pub fn lock_path(path: impl AsRef<Path>) -> PathBuf {
+        open::lock_path(path.as_ref())
+    }
+
     /// How the snapshot that this process started from was found.
     ///
     /// ```

@@ -47,6 +47,30 @@ fn the_ceiling_of_ids_forces_a_flush_point() {
     assert!(board.durable_info().unwrap().ceiling > next);
 }
 
+#[test]
+fn a_new_file_begins_with_its_first_ids_and_without_a_flush() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = options().open_simulated(&disk).unwrap();
+    assert_eq!(env.recovery(), Recovery::New);
+    assert_eq!(put(&env, 1, Durability::Lazy), env.read().unwrap().id());
+    assert_eq!((env.read().unwrap().id(), env.durable_id()), (2, 1));
+}
+
+/// What was written under an id that no meta tells of is left behind, as ever.
+#[test]
+fn a_file_in_which_something_was_written_is_repaired_before_its_first_commit() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    drop(options().open_simulated(&disk).unwrap());
+    let blank = disk.image();
+    for at in [META_BYTES, META_SLOTS * META_BYTES, blank.len() - 1] {
+        let mut image = blank.clone();
+        image[at] = 1;
+        let env = options().open_simulated(&SimDisk::from_image(&image, 8 << 20).unwrap()).unwrap();
+        assert_eq!(env.recovery(), Recovery::New);
+        assert!(put(&env, 1, Durability::Lazy) > 1 << 32, "byte {at}");
+    }
+}
+
 /// Who waits for the flusher's role looks whether the environment is sound, and may get the role
 /// right after somebody's flush failed. The next flush of the same machine succeeds, without what
 /// the failed one lost.

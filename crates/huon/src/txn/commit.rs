@@ -55,8 +55,8 @@ pub enum Durability {
     /// durable commits: not by thresholds, and, if the environment was opened so, not by closing
     /// either. After closing, everything is in the file as far as the running system is concerned;
     /// a power cut before the system has written it out, some half a minute, falls back to the last
-    /// flush point, which may be the empty file. (The first write transaction of a new file, and
-    /// after an unclean end, flushes in every mode.)
+    /// flush point, which may be the empty file. (The first write transaction after an unclean
+    /// end flushes in every mode.)
     Unsynced,
 }
 
