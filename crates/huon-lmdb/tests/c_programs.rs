@@ -1,8 +1,8 @@
 //! The C programs of `tests/c`, built with our header, linked to our library, and run.
 //!
 //! 1. A program's every case passes; none skips itself, since all of them are written for us.
-//! 2. Where valgrind is installed, no case reads or frees what it must not, nor jumps on what was
-//!    never written.
+//! 2. Where valgrind is installed, no case of the watched ones reads or frees what it must not, nor
+//!    jumps on what was never written.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -24,6 +24,11 @@ const PROGRAMS: [&str; 9] = [
     "readers",
     "misuse",
 ];
+
+/// Those that valgrind watches: not the two that spend their time in filling files.
+fn watched() -> impl Iterator<Item = &'static str> {
+    PROGRAMS.into_iter().filter(|name| !["environment", "copies"].contains(name))
+}
 
 /// The functions of the interface.
 const FUNCTIONS_COUNT: usize = 56;
@@ -136,7 +141,7 @@ fn programs_in_c_are_clean_under_valgrind() {
         return;
     }
     let built = Built::new();
-    let runs = PROGRAMS.map(|name| {
+    let runs = watched().map(|name| {
         let program = built.shared(name);
         let mut valgrind = built.command(Path::new("valgrind"));
         valgrind.args(["--quiet", "--error-exitcode=99", "--leak-check=no"]);
@@ -144,7 +149,7 @@ fn programs_in_c_are_clean_under_valgrind() {
         run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
         (name, run.spawn().expect("valgrind"))
     });
-    for (name, run) in runs {
+    for (name, run) in runs.collect::<Vec<_>>() {
         cases_passed(name, &run.wait_with_output().expect("valgrind"));
     }
 }

@@ -285,18 +285,18 @@ static void another_cursor_beside_a_put(void)
 /* A cursor stays on its record while pages around it split and go. */
 static void through_splits_and_merges(void)
 {
-    enum { COUNT = 4000 };
+    const unsigned count = scaled(4000);
     struct place in = five();
     MDB_val data = filled(60, 'x');
     unsigned i;
     OK(put(in.txn, in.dbi, "m", "middle", 0));
     GO(in.cur, "m");
-    for (i = 0; i < COUNT; i++) {
+    for (i = 0; i < count; i++) {
         MDB_val key = numbered(i % 2 ? "l" : "n", i);
         OK(mdb_put(in.txn, in.dbi, &key, &data, 0));
         if (i % 97 == 0) EXPECT_AT(in.cur, MDB_GET_CURRENT, "m", "middle");
     }
-    for (i = 0; i < COUNT; i++) {
+    for (i = 0; i < count; i++) {
         MDB_val key = numbered(i % 2 ? "l" : "n", i);
         OK(mdb_del(in.txn, in.dbi, &key, NULL));
         if (i % 97 == 0) EXPECT_AT(in.cur, MDB_GET_CURRENT, "m", "middle");
