@@ -319,7 +319,8 @@ fn open_first(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> 
     reach(Point::OpenChosen);
     let sound = match chosen.recovery {
         Recovery::Clean => true,
-        Recovery::New => recover::is_blank(&*store.storage)?,
+        // Nobody was given an id, and nothing bears one.
+        Recovery::New => issued <= recover::FIRST_ID.0 && recover::is_blank(&*store.storage)?,
         _ => false,
     };
     initialise(&store, gate, &chosen, issued, !sound)?;
