@@ -2,11 +2,13 @@
 
 XTASK = cargo xtask
 DIR ?=
+PREFIX ?= /usr/local
+DESTDIR ?=
 ARGS ?=
 SECONDS ?= 600
 
 .PHONY: help demo test proof crash torture fuzz lint bench bench-full bench-deps loom shuttle miri \
-	asan planted fmt clean
+	asan planted test-pylmdb install fmt clean
 
 help:
 	@echo "make demo [DIR=/usr]   build a database of a directory tree, kill its writer, finish it"
@@ -23,10 +25,12 @@ help:
 	@echo "make miri              chosen tests under Miri, as if on three machines"
 	@echo "make asan              tests under the address sanitizer"
 	@echo "make planted           do the tests notice planted bugs? (hours; ARGS=101: that one)"
+	@echo "make test-pylmdb       the tests of py-lmdb, with Huon's liblmdb (needs the network)"
+	@echo "make install [PREFIX=/usr/local] [DESTDIR=]   libraries, header, the huon command"
 	@echo "make fmt               format all sources"
 	@echo "make clean             remove build products"
 	@echo
-	@echo "ARGS='..' is passed on by demo, test, fuzz, bench, loom, shuttle and miri."
+	@echo "ARGS='..' is passed on by demo, test, test-pylmdb, fuzz, bench, loom, shuttle and miri."
 
 demo:
 	@$(XTASK) demo $(if $(DIR),--dir "$(DIR)") -- $(ARGS)
@@ -66,6 +70,12 @@ asan:
 
 planted:
 	@$(XTASK) planted $(ARGS)
+
+test-pylmdb:
+	@$(XTASK) pylmdb $(ARGS)
+
+install:
+	@$(XTASK) install --prefix "$(PREFIX)" $(if $(DESTDIR),--destdir "$(DESTDIR)")
 
 fmt:
 	@$(XTASK) fmt

@@ -3,6 +3,7 @@
 mod bench;
 mod features;
 mod fuzz;
+mod install;
 mod layers;
 mod miri;
 mod named;
@@ -10,6 +11,7 @@ mod nightly;
 mod outcome;
 mod planted;
 mod proof;
+mod pylmdb;
 mod sanitize;
 mod shell;
 mod source;
@@ -17,6 +19,7 @@ mod summary;
 mod test;
 mod tidy;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -113,6 +116,35 @@ enum Command {
     },
     /// Run the tests that docs/FEATURES.md names, row by row
     Features,
+    /// Install the libraries with their header and package files, and the `huon` command
+    Install {
+        /// Where it is to be used
+        #[arg(long, default_value = "/usr/local")]
+        prefix: PathBuf,
+        /// What to put before the prefix when files are written
+        #[arg(long)]
+        destdir: Option<PathBuf>,
+        /// The directory where it has been built already
+        #[arg(long)]
+        built: Option<PathBuf>,
+        /// Leave out the command
+        #[arg(long)]
+        libraries_only: bool,
+    },
+    /// Run the test suite of py-lmdb against our library; fetches it, so this needs the network
+    Pylmdb {
+        /// Versions of py-lmdb; all that are known if none is given
+        versions: Vec<String>,
+        /// Another library than ours: the directory of its liblmdb.so
+        #[arg(long, requires = "include")]
+        library: Option<PathBuf>,
+        /// The directory of that library's lmdb.h
+        #[arg(long, requires = "library")]
+        include: Option<PathBuf>,
+        /// Only tests whose name has this in it
+        #[arg(long)]
+        only: Option<String>,
+    },
     /// Measure Huon beside other engines
     Bench {
         /// Passed to the benchmark, after `--`; nothing stands for `suite`
@@ -150,6 +182,13 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
             planted::run(shell, &planted::Wish { bugs, kinds, first, again, write })
         }
         Command::Features => features::run(shell),
+        Command::Install { prefix, destdir, built, libraries_only } => {
+            install::run(shell, &install::Wish { prefix, destdir, built, libraries_only })
+        }
+        Command::Pylmdb { versions, library, include, only } => {
+            let other = library.zip(include);
+            pylmdb::run(shell, &pylmdb::Wish { versions, other, only })
+        }
         Command::Proof => proof::run(shell),
         Command::Fuzz { target, seconds, args } => {
             fuzz::run(shell, target.as_deref(), seconds, &args)

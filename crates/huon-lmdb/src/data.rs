@@ -220,7 +220,12 @@ pub(crate) fn delete(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> R
     }
     let mut writer = txn.writer()?;
     let known = txn.env.dbis().get(dbi, txn)?.clone();
-    remove(txn, &mut writer, dbi, &known, key, value)
+    let removed = remove(txn, &mut writer, dbi, &known, key, value);
+    if removed == Err(Code::INCOMPATIBLE) {
+        // A database's name: LMDB ends the transaction for that.
+        writer.fail();
+    }
+    removed
 }
 
 pub(crate) fn remove(

@@ -98,7 +98,7 @@ impl Dbis {
 
     /// A transaction is over. What it opened is its parent's then, or everybody's (0), or closed.
     pub(crate) fn end_of(&mut self, txn: usize, owner: Option<usize>) {
-        for place in self.list.iter_mut().skip(NAMED) {
+        for place in self.list.iter_mut().skip(MAIN as usize) {
             if let Some(dbi) = place
                 && dbi.owner == txn
             {
@@ -159,6 +159,14 @@ pub(crate) fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
     Ok(index as u32)
 }
 
+/// Sees to it that the handle of the main database is open, as it always is.
+pub(crate) fn main_is_open(txn: &Txn) -> Res<()> {
+    if txn.env.dbis().get(MAIN, txn).is_err() {
+        open_main(txn, 0)?;
+    }
+    Ok(())
+}
+
 fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
     let wanted = kind(flags);
     let access = txn.access()?;
@@ -169,7 +177,8 @@ fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
     let is_empty = stat(&access, b"")?.is_some_and(|stat| stat.entries == 0);
     drop(access);
     let dbi = match stand_in {
-        Some(stat) => Dbi::found(txn, STAND_IN, &stat)?,
+        // It is everybody's, whoever has looked first.
+        Some(stat) => Dbi { owner: 0, ..Dbi::found(txn, STAND_IN, &stat)? },
         None if wanted == 0 => Dbi::main(txn)?,
         None if is_empty && txn.is_write() => Dbi::made(txn, STAND_IN, wanted, [None, None])?,
         None => return Err(Code::INCOMPATIBLE),

@@ -243,6 +243,9 @@ impl Env {
 
     /// A line for each reader of all processes, below a line that names the columns.
     pub(crate) fn reader_lines(&self) -> Res<Vec<CString>> {
+        if self.flags() & NOLOCK != 0 {
+            return Ok(vec![c"(no reader locks)\n".into()]);
+        }
         let readers = self.huon()?.info()?.readers;
         let resting = self.resting.load(Ordering::Acquire) as usize;
         if readers.is_empty() && resting == 0 {

@@ -57,6 +57,8 @@ pub(crate) struct Writer {
     pub(crate) reserved: Option<Reserved>,
     pub(crate) cursors: Vec<Weak<Cursor>>,
     records: Mutex<Records>,
+    /// Whether the innermost transaction can only be aborted.
+    has_failed: bool,
 }
 
 struct Level {
@@ -182,9 +184,13 @@ impl Txn {
     }
 
     pub(crate) fn id(&self) -> Res<u64> {
-        match &self.access()? {
-            Access::Read(reader) => Ok(id_of(reader.txn()?.id())),
-            Access::Write(writer) => Ok(id_of(writer.txn()?.id())),
+        match &self.body {
+            Body::Read(reader) => {
+                let reader = reader.try_read().map_err(|_| Code::BAD_TXN)?;
+                Ok(id_of(reader.txn()?.id()))
+            }
+            // Also while another is nested in it.
+            Body::Write(writer) => Ok(id_of(try_lock(writer)?.txn()?.id())),
         }
     }
 
@@ -211,7 +217,7 @@ impl Txn {
         let mut writer = try_lock(writer)?;
         let own = writer.levels.len() == self.depth()
             && writer.levels.last().is_none_or(|level| level.handle == self.handle());
-        if !own {
+        if !own || writer.has_failed {
             return Err(Code::BAD_TXN);
         }
         writer.settle()?;
@@ -278,7 +284,7 @@ impl Txn {
         let txns: Vec<usize> = writer.levels.drain(..).map(|level| level.handle).collect();
         let cursors = writer.cursors.drain(..).filter_map(|cursor| cursor.upgrade());
         let cursors = cursors.map(|cursor| cursor.handle()).collect();
-        let settled = if commit { writer.settle() } else { Ok(()) };
+        let settled = if commit { writer.ready() } else { Ok(()) };
         writer.reserved = None;
         let Some(txn) = writer.txn.take() else { return Ended::alone(Err(Code::BAD_TXN)) };
         let result = match commit {
@@ -305,8 +311,9 @@ impl Txn {
             return Ended::alone(Err(Code::BAD_TXN));
         }
         let name = self.depth().to_le_bytes();
-        let settled = if commit { writer.settle() } else { Ok(()) };
+        let settled = if commit { writer.ready() } else { Ok(()) };
         writer.reserved = None;
+        writer.has_failed = false;
         let mut ended: Vec<Level> = writer.levels.drain(at..).collect();
         let result = writer.end_level(name, commit, settled);
         let done = commit && result.is_ok();
@@ -446,11 +453,17 @@ impl Writer {
             reserved: None,
             cursors: Vec::new(),
             records: Mutex::default(),
+            has_failed: false,
         })
     }
 
     pub(crate) fn txn(&self) -> Res<&WriteTxn> {
         self.txn.as_ref().ok_or(Code::BAD_TXN)
+    }
+
+    /// Lets the innermost transaction end in an abort only.
+    pub(crate) fn fail(&mut self) {
+        self.has_failed = true;
     }
 
     pub(crate) fn txn_mut(&mut self) -> Res<&mut WriteTxn> {
@@ -483,6 +496,11 @@ impl Writer {
             Some(reserved) => reserved.store(self.txn_mut()?),
             None => Ok(()),
         }
+    }
+
+    /// The same before a commit, which is not for one that has failed.
+    fn ready(&mut self) -> Res<()> {
+        if self.has_failed { Err(Code::BAD_TXN) } else { self.settle() }
     }
 
     /// Ends a level and all above it.

@@ -51,7 +51,7 @@ fn null_and_strange_pointers_are_refused() {
         assert_eq!(mdb_env_info(env.env, ptr::null_mut()), libc::EINVAL);
         assert_eq!(mdb_env_open(env.env, ptr::null(), 0, 0), libc::EINVAL);
     }
-    for dbi in [0, 1, 99, u32::MAX] {
+    for dbi in [0, 99, u32::MAX] {
         assert_eq!(get(txn, dbi, b"k"), Err(libc::EINVAL), "{dbi} is not open");
     }
     mdb_txn_abort(txn);

@@ -111,7 +111,7 @@ pub unsafe extern "C" fn mdb_cursor_put(
 ) -> c_int {
     code(|| {
         // SAFETY: the caller's promise.
-        let key = unsafe { bytes_of(key) }?.unwrap_or_default();
+        let key = unsafe { bytes_of(key) }?.ok_or(Code::EINVAL)?;
         let cursor = cursor_of(cursor)?;
         if flags & MULTIPLE != 0 && !data.is_null() {
             // SAFETY: the caller's promise.

@@ -7,6 +7,7 @@ use libc::{c_int, c_uint};
 
 use super::{CURSORS, MDB_env, MDB_txn, TXNS, answer, code, env_of, txn_of};
 use crate::codes::{Code, Res};
+use crate::dbi;
 use crate::txn::Txn;
 
 /// # Safety
@@ -32,6 +33,10 @@ pub unsafe extern "C" fn mdb_txn_begin(
             return Err(Code::ENOMEM);
         };
         begun.set_handle(handle);
+        if let Err(code) = dbi::main_is_open(&begun) {
+            end(handle as *mut MDB_txn, false)?;
+            return Err(code);
+        }
         // SAFETY: as before.
         unsafe { answer(txn, handle as *mut MDB_txn) }
     })
