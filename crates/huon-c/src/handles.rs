@@ -5,9 +5,11 @@
 //!     a generation comes back only after [`GENERATIONS`] times the places that are free.
 //! H2. A place is never given back to the system: any number can be looked up.
 //! H3. Who looks an object up shares it: it stays while it is used, also if somebody closes it
-//!     meanwhile.
+//!     meanwhile. What a thread used last stays until it uses another one.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The lowest bits are zero, as those of pointers are.
@@ -26,11 +28,10 @@ pub struct Handles<T> {
     book: Mutex<Book>,
 }
 
-struct Place<T>(Mutex<Held<T>>);
-
-struct Held<T> {
-    generation: u64,
-    object: Option<Arc<T>>,
+struct Place<T> {
+    /// Of the next handle, or of the one that is open; changes while the object is locked.
+    generation: AtomicU64,
+    object: Mutex<Option<Arc<T>>>,
 }
 
 struct Book {
@@ -53,39 +54,49 @@ impl<T> Handles<T> {
     pub fn insert(&self, object: Arc<T>) -> Option<usize> {
         let index = self.take_place()?;
         let place = self.block(index / BLOCK)?.get(index % BLOCK)?;
-        let mut held = place.lock();
-        held.object = Some(object);
-        let number = (self.kind << PLACE_BITS | index as u64) << GENERATION_BITS | held.generation;
+        *place.lock() = Some(object);
+        let generation = place.generation.load(Ordering::Relaxed);
+        let number = (self.kind << PLACE_BITS | index as u64) << GENERATION_BITS | generation;
         usize::try_from(number << ZERO_BITS).ok()
     }
 
     /// The object of a handle; `None` if the handle is not, or no longer, one of these.
     pub fn get(&self, handle: usize) -> Option<Arc<T>> {
-        let (index, generation) = self.parts(handle)?;
-        let held = self.blocks[index / BLOCK].get()?[index % BLOCK].lock();
-        if held.generation == generation { held.object.clone() } else { None }
+        let (place, generation) = self.place(handle)?;
+        let object = place.lock();
+        if place.generation.load(Ordering::Relaxed) == generation { object.clone() } else { None }
+    }
+
+    /// Whether a handle that was open still is. Costs a load.
+    fn is_open(&self, handle: usize) -> bool {
+        self.place(handle).is_some_and(|(place, generation)| {
+            place.generation.load(Ordering::Acquire) == generation
+        })
     }
 
     /// Closes a handle, and returns its object.
     pub fn remove(&self, handle: usize) -> Option<Arc<T>> {
-        let (index, generation) = self.parts(handle)?;
-        let mut held = self.blocks[index / BLOCK].get()?[index % BLOCK].lock();
-        if held.generation != generation {
+        let (place, generation) = self.place(handle)?;
+        let mut held = place.lock();
+        if place.generation.load(Ordering::Relaxed) != generation {
             return None;
         }
-        let object = held.object.take()?;
-        held.generation = (generation + 1) % GENERATIONS;
+        let object = held.take()?;
+        place.generation.store((generation + 1) % GENERATIONS, Ordering::Release);
         drop(held);
-        self.book().free.push_back(index);
+        self.book().free.push_back(index_of(handle));
         Some(object)
     }
 
-    fn parts(&self, handle: usize) -> Option<(usize, u64)> {
+    /// The place of a handle, and the generation that the handle is of.
+    fn place(&self, handle: usize) -> Option<(&Place<T>, u64)> {
         let number = handle as u64 >> ZERO_BITS;
-        let place = number >> GENERATION_BITS;
-        let right = number << ZERO_BITS == handle as u64 && place >> PLACE_BITS == self.kind;
-        let index = place & ((1 << PLACE_BITS) - 1);
-        right.then_some((index as usize, number % GENERATIONS))
+        let kind = number >> GENERATION_BITS >> PLACE_BITS;
+        if number << ZERO_BITS != handle as u64 || kind != self.kind {
+            return None;
+        }
+        let index = index_of(handle);
+        Some((&self.blocks[index / BLOCK].get()?[index % BLOCK], number % GENERATIONS))
     }
 
     fn take_place(&self) -> Option<usize> {
@@ -101,7 +112,7 @@ impl<T> Handles<T> {
     }
 
     fn block(&self, at: usize) -> Option<&[Place<T>]> {
-        let fresh = || Place(Mutex::new(Held { generation: 0, object: None }));
+        let fresh = || Place { generation: AtomicU64::new(0), object: Mutex::new(None) };
         Some(self.blocks.get(at)?.get_or_init(|| (0..BLOCK).map(|_| fresh()).collect()))
     }
 
@@ -111,8 +122,49 @@ impl<T> Handles<T> {
 }
 
 impl<T> Place<T> {
-    fn lock(&self) -> MutexGuard<'_, Held<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<T>>> {
+        self.object.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn index_of(handle: usize) -> usize {
+    (handle >> (ZERO_BITS + GENERATION_BITS)) & ((1 << PLACE_BITS) - 1)
+}
+
+/// The object that a thread used last: programs use one again and again, and looking it up takes a
+/// lock and a count that all threads share. To be kept in a `thread_local!`.
+pub struct Recent<T>(RefCell<Option<(usize, Arc<T>)>>);
+
+impl<T> Recent<T> {
+    /// Nothing was used yet.
+    pub const fn new() -> Recent<T> {
+        Recent(RefCell::new(None))
+    }
+
+    /// Does something with the object of a handle; `None` if there is none.
+    pub fn with<R>(
+        &self,
+        all: &Handles<T>,
+        handle: usize,
+        work: impl FnOnce(&Arc<T>) -> R,
+    ) -> Option<R> {
+        let Ok(mut recent) = self.0.try_borrow_mut() else {
+            // From within another work, as a comparator is called.
+            return all.get(handle).map(|object| work(&object));
+        };
+        match &*recent {
+            Some((last, object)) if *last == handle && all.is_open(handle) => Some(work(object)),
+            _ => {
+                let (_, object) = recent.insert((handle, all.get(handle)?));
+                Some(work(object))
+            }
+        }
+    }
+}
+
+impl<T> Default for Recent<T> {
+    fn default() -> Recent<T> {
+        Recent::new()
     }
 }
 
@@ -149,6 +201,20 @@ mod tests {
             assert!(ONES.get(wrong).is_none() && ONES.remove(wrong).is_none(), "{wrong:x}");
         }
         assert!(ONES.get(one).is_some());
+    }
+
+    #[test]
+    fn what_was_used_last_is_found_while_it_is_open() {
+        static WORDS: Handles<&str> = Handles::new(5);
+        let (one, two) = (WORDS.insert(Arc::new("one")), WORDS.insert(Arc::new("two")));
+        let (one, two) = (one.unwrap(), two.unwrap());
+        let recent = Recent::new();
+        let word = |handle| recent.with(&WORDS, handle, |word| **word);
+        assert_eq!([word(one), word(one), word(two)], [Some("one"), Some("one"), Some("two")]);
+        let within = recent.with(&WORDS, two, |_| [word(one), word(two)]);
+        assert_eq!(within, Some([Some("one"), Some("two")]));
+        WORDS.remove(two);
+        assert_eq!([word(two), word(one), word(two)], [None, Some("one"), None]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod handles;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use handles::Handles;
+pub use handles::{Handles, Recent};
 
 /// What `work` returns, or `fallback` if it panics. What a panic left half-done has to be marked as
 /// such by those who own it, as the engine's transactions are.

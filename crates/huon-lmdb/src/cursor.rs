@@ -94,7 +94,7 @@ impl Cursor {
         let table = {
             let access = txn.access()?;
             in_txn!(&access, txn => _ = txn.id());
-            txn.env.dbis().get(dbi, txn)?.table
+            txn.dbi(dbi)?.table
         };
         let place = Place::new(table);
         let inside = Inside { place, batch: Vec::new() };
@@ -158,7 +158,7 @@ impl Cursor {
         let txn = self.txn();
         // A reset transaction is none, for a cursor.
         let access = txn.access()?;
-        let dbi = txn.env.dbis().get(self.dbi, &txn)?.clone();
+        let dbi = txn.dbi(self.dbi)?;
         let mut inside = self.inside()?;
         check_op(op, &dbi)?;
         match op {
@@ -187,7 +187,7 @@ impl Cursor {
     pub(crate) fn count(&self) -> Res<u64> {
         let txn = self.txn();
         let access = txn.access()?;
-        let Table::Multi(table) = txn.env.dbis().get(self.dbi, &txn)?.table else {
+        let Table::Multi(table) = txn.dbi(self.dbi)?.table else {
             return Err(Code::INCOMPATIBLE);
         };
         let mut inside = self.inside()?;
@@ -203,7 +203,7 @@ impl Cursor {
         }
         let txn = self.txn();
         let mut writer = txn.writer()?;
-        let dbi = txn.env.dbis().get(self.dbi, &txn)?.clone();
+        let dbi = txn.dbi(self.dbi)?;
         if flags & CURRENT != 0 {
             return self.overwrite(&txn, &mut writer, &dbi, value, flags);
         }
@@ -235,7 +235,7 @@ impl Cursor {
         flags: u32,
     ) -> (usize, Res<()>) {
         let txn = self.txn();
-        let fixed = txn.env.dbis().get(self.dbi, &txn).map(|dbi| dbi.flags & DUPFIXED != 0);
+        let fixed = txn.dbi(self.dbi).map(|dbi| dbi.flags & DUPFIXED != 0);
         match fixed {
             Ok(true) => {}
             Ok(false) => return (0, Err(Code::INCOMPATIBLE)),
@@ -294,7 +294,7 @@ impl Cursor {
         }
         let txn = self.txn();
         let mut writer = txn.writer()?;
-        let dbi = txn.env.dbis().get(self.dbi, &txn)?.clone();
+        let dbi = txn.dbi(self.dbi)?;
         if flags & NODUPDATA != 0 && dbi.flags & DUPSORT == 0 {
             return Err(Code::INCOMPATIBLE);
         }

@@ -64,7 +64,7 @@ pub(crate) fn get(txn: &Txn, dbi: u32, key: &[u8]) -> Res<Shown> {
         return Err(Code::BAD_VALSIZE);
     }
     let access = txn.access()?;
-    let table = txn.env.dbis().get(dbi, txn)?.table;
+    let table = txn.table(dbi)?;
     look(&access, table, key)?.ok_or(Code::NOTFOUND)
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn put(txn: &Txn, dbi: u32, key: &[u8], value: Value<'_>, flags: u32)
         return Err(Code::EINVAL);
     }
     let mut writer = txn.writer()?;
-    let known = txn.env.dbis().get(dbi, txn)?.clone();
+    let known = txn.dbi(dbi)?;
     store(txn, &mut writer, &known, key, value, flags)
 }
 
@@ -219,7 +219,7 @@ pub(crate) fn delete(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> R
         return Err(Code::BAD_VALSIZE);
     }
     let mut writer = txn.writer()?;
-    let known = txn.env.dbis().get(dbi, txn)?.clone();
+    let known = txn.dbi(dbi)?;
     let removed = remove(txn, &mut writer, dbi, &known, key, value);
     if removed == Err(Code::INCOMPATIBLE) {
         // A database's name: LMDB ends the transaction for that.

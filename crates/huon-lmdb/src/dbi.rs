@@ -7,7 +7,10 @@
 //! Some of what LMDB is told late, Huon has to know when a table is made: a comparator, and whether
 //! integers have 4 or 8 bytes. A table that is still empty is made anew then ([`Dbi::fit`]).
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
+use std::rc::Rc;
+use std::sync::atomic::Ordering as Atomic;
 use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
 use huon::{Bytes, Compare, MultiDef, Order, RawMulti, RawTable, TableDef, TableStat, WriteTxn};
@@ -64,7 +67,45 @@ impl Env {
     }
 
     pub(crate) fn dbis_mut(&self) -> RwLockWriteGuard<'_, Dbis> {
-        self.dbis.write().unwrap_or_else(PoisonError::into_inner)
+        let dbis = self.dbis.write().unwrap_or_else(PoisonError::into_inner);
+        self.dbis_version.fetch_add(1, Atomic::Release);
+        dbis
+    }
+}
+
+/// What a thread has looked up last: which database, of which transaction, at which version.
+type Recent = Option<([u64; 3], Rc<Dbi>)>;
+
+thread_local! {
+    static RECENT: RefCell<Recent> = const { RefCell::new(None) };
+}
+
+impl Txn {
+    /// An open database that the transaction may use.
+    pub(crate) fn dbi(&self, dbi: u32) -> Res<Rc<Dbi>> {
+        self.with_dbi(dbi, Rc::clone)
+    }
+
+    /// Its table.
+    #[inline]
+    pub(crate) fn table(&self, dbi: u32) -> Res<Table> {
+        self.with_dbi(dbi, |dbi| dbi.table)
+    }
+
+    #[inline]
+    fn with_dbi<R>(&self, dbi: u32, work: impl FnOnce(&Rc<Dbi>) -> R) -> Res<R> {
+        let version = self.env.dbis_version.load(Atomic::Acquire);
+        let at = [u64::from(dbi), self.handle() as u64, version];
+        RECENT.with_borrow_mut(|recent| match recent {
+            Some((last, dbi)) if *last == at => Ok(work(dbi)),
+            _ => {
+                let found = Rc::new(self.env.dbis().get(dbi, self)?.clone());
+                let result = work(&found);
+                // Before it has a handle nothing tells it from others.
+                *recent = (self.handle() != 0).then_some((at, found));
+                Ok(result)
+            }
+        })
     }
 }
 

@@ -42,6 +42,8 @@ pub(crate) fn id_of(id: u64) -> u64 {
 pub(crate) struct Env {
     setup: Mutex<Setup>,
     pub(crate) dbis: RwLock<Dbis>,
+    /// Goes up before the databases change.
+    pub(crate) dbis_version: AtomicU64,
     /// The thread that has the write transaction.
     pub(crate) writer: Mutex<Option<ThreadId>>,
     /// Transactions that are not over yet.
@@ -87,6 +89,7 @@ impl Env {
         Env {
             setup: Mutex::new(Setup { flags: 0, map_is_set: false, opened: None }),
             dbis: RwLock::default(),
+            dbis_version: AtomicU64::new(0),
             writer: Mutex::new(None),
             live: AtomicUsize::new(0),
             readers: AtomicU32::new(0),

@@ -9,6 +9,7 @@ use super::data::{tell, value_of};
 use super::dbi::MDB_dbi;
 use super::{
     CURSORS, MDB_cursor, MDB_txn, MDB_val, answer, bytes_of, code, cursor_of, show, txn_of,
+    with_cursor,
 };
 use crate::codes::{Code, Res};
 use crate::cursor::{Cursor, Op};
@@ -67,7 +68,7 @@ pub unsafe extern "C" fn mdb_cursor_get(
         let op = Op::of(op)?;
         // SAFETY: the caller's promise.
         let (wanted, value) = unsafe { wanted(op, key, data) }?;
-        let given = cursor_of(cursor)?.get(op, wanted, value)?;
+        let given = with_cursor(cursor, |cursor| cursor.get(op, wanted, value))?;
         if let Some(shown) = given.key {
             // SAFETY: the caller's promise.
             unsafe { show(key, shown) };

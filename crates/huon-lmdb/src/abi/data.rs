@@ -3,7 +3,7 @@
 use libc::{c_int, c_uint};
 
 use super::dbi::MDB_dbi;
-use super::{MDB_txn, MDB_val, bytes_of, code, show, txn_of};
+use super::{MDB_txn, MDB_val, bytes_of, code, show, with_txn};
 use crate::codes::{Code, Res};
 use crate::data::{self, Outcome, Value};
 use crate::flags::put::RESERVE;
@@ -23,7 +23,7 @@ pub unsafe extern "C" fn mdb_get(
         if data.is_null() {
             return Err(Code::EINVAL);
         }
-        let found = data::get(&*txn_of(txn)?, dbi, key)?;
+        let found = with_txn(txn, |txn| data::get(txn, dbi, key))?;
         // SAFETY: the caller's promise.
         unsafe { show(data, found) };
         Ok(())
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn mdb_put(
         let key = unsafe { bytes_of(key) }?.ok_or(Code::EINVAL)?;
         // SAFETY: the caller's promise.
         let value = unsafe { value_of(data, flags) }?;
-        let outcome = data::put(&*txn_of(txn)?, dbi, key, value, flags)?;
+        let outcome = with_txn(txn, |txn| data::put(txn, dbi, key, value, flags))?;
         // SAFETY: the caller's promise.
         unsafe { tell(data, outcome) }
     })
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn mdb_del(
     code(|| {
         // SAFETY: the caller's promise.
         let (key, value) = unsafe { (bytes_of(key)?, bytes_of(data)?) };
-        data::delete(&*txn_of(txn)?, dbi, key.ok_or(Code::EINVAL)?, value)
+        with_txn(txn, |txn| data::delete(txn, dbi, key.ok_or(Code::EINVAL)?, value))
     })
 }
 

@@ -18,7 +18,7 @@ mod txn;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use huon_c::{Handles, guarded};
+use huon_c::{Handles, Recent, guarded};
 use libc::{c_int, c_void};
 
 use crate::codes::{Code, Res};
@@ -107,6 +107,28 @@ fn txn_of(txn: *mut MDB_txn) -> Res<Arc<crate::txn::Txn>> {
 
 fn cursor_of(cursor: *mut MDB_cursor) -> Res<Arc<crate::cursor::Cursor>> {
     CURSORS.get(cursor as usize).ok_or(Code::EINVAL)
+}
+
+thread_local! {
+    static RECENT_TXN: Recent<crate::txn::Txn> = const { Recent::new() };
+    static RECENT_CURSOR: Recent<crate::cursor::Cursor> = const { Recent::new() };
+}
+
+/// As [`txn_of`], for what programs do often.
+fn with_txn<R>(txn: *mut MDB_txn, work: impl FnOnce(&crate::txn::Txn) -> Res<R>) -> Res<R> {
+    RECENT_TXN
+        .with(|recent| recent.with(&TXNS, txn as usize, |txn| work(txn)))
+        .unwrap_or(Err(Code::EINVAL))
+}
+
+/// As [`cursor_of`], for what programs do often.
+fn with_cursor<R>(
+    cursor: *mut MDB_cursor,
+    work: impl FnOnce(&Arc<crate::cursor::Cursor>) -> Res<R>,
+) -> Res<R> {
+    RECENT_CURSOR
+        .with(|recent| recent.with(&CURSORS, cursor as usize, work))
+        .unwrap_or(Err(Code::EINVAL))
 }
 
 /// Does the work of a function that answers with a code.
