@@ -81,11 +81,15 @@ fn a_higher_upper_size_holds_at_once_and_an_abort_undoes_it() {
 
 #[test]
 fn a_nested_abort_gives_up_what_lies_behind_the_old_limit() {
-    for (spill_bytes, raise_again) in [(64 << 10, false), (1 << 30, true), (64 << 10, true)] {
+    const BETWEEN: u64 = (1 << 20) + (64 << 10);
+    const HIGH: u64 = 3 << 20;
+    let again = [None, Some(BETWEEN), Some(HIGH)];
+    let cases = again.into_iter().flat_map(|again| [(64 << 10, again), (1 << 30, again)]);
+    for (spill_bytes, again) in cases {
         let (_dir, path) = place();
         let env = options().spill_bytes(spill_bytes).open(&path).unwrap();
         env.set_geometry(with(&env, |geometry| geometry.upper_bytes = 1 << 20)).unwrap();
-        let raised = with(&env, |geometry| geometry.upper_bytes = 3 << 20);
+        let raised = with(&env, |geometry| geometry.upper_bytes = HIGH);
         let mut txn = env.write().unwrap();
         assert!(fill(&mut txn, 0, 600).1.is_none());
         let undone = txn.nested(|child| {
@@ -96,15 +100,17 @@ fn a_nested_abort_gives_up_what_lies_behind_the_old_limit() {
         assert!(matches!(undone, Err(Error::Invalid(_))), "{undone:?}");
         assert_eq!(txn.geometry().upper_bytes, 1 << 20);
         let t = txn.create(&T).unwrap();
-        if raise_again {
-            txn.set_geometry(raised).unwrap();
-            assert!(fill(&mut txn, 600, 300).1.is_none());
-        } else {
-            (0..100).for_each(|n| assert!(t.delete(&mut txn, &n).unwrap()));
+        if let Some(bytes) = again {
+            // Also if it is less than the level had taken.
+            txn.set_geometry(with(&env, |geometry| geometry.upper_bytes = bytes)).unwrap();
+        }
+        match again {
+            Some(HIGH) => assert!(fill(&mut txn, 600, 300).1.is_none()),
+            _ => (0..100).for_each(|n| assert!(t.delete(&mut txn, &n).unwrap())),
         }
         // What the level wrote below the old limit is lost to this transaction: it may not fit.
         match txn.commit() {
-            Err(Error::MapFull(_)) if !raise_again => {}
+            Err(Error::MapFull(_)) if again != Some(HIGH) => {}
             committed => drop(committed.unwrap()),
         }
         let info = env.info().unwrap();

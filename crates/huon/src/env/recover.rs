@@ -127,7 +127,9 @@ pub(crate) fn left_by_others(
     }
     let named = |meta: &Meta| meta.uuid == *uuid && meta.txnid.0 == sealed.txnid();
     let image = Meta::decode(&block).ok().filter(named);
-    let left = image.zip(board.durable_info()).map(|(image, durable)| Left {
+    // P9: what is durable was sealed before, or is what was sealed last.
+    let durable = board.durable_info().filter(|durable| durable.mark <= sealed);
+    let left = image.zip(durable).map(|(image, durable)| Left {
         image,
         durable_txnid: durable.mark.txnid(),
         durable_checksum: durable.checksum,

@@ -682,6 +682,34 @@ fn an_image_under_another_name_is_not_what_was_sealed() {
     }
 }
 
+/// The words of the lock file that name the durable image, and the name of another image: it bears
+/// the id of the sealed one, and comes after it.
+#[test]
+fn an_image_beside_the_sealed_one_is_not_what_is_durable() {
+    const DURABLE: usize = 48;
+    const METAS: std::ops::Range<usize> = 64..76;
+    const IMAGE_MARKS: usize = 80;
+    let disk = SimDisk::new(1 << 20).unwrap();
+    let env = options().open_simulated(&disk).unwrap();
+    put(&env, 1, Durability::Durable);
+    let mut words = disk.lock_image();
+    let durable = words[DURABLE];
+    let other = durable | 7;
+    assert!(other > durable, "the last image is another one");
+    for at in METAS.step_by(4).chain([DURABLE]) {
+        if words[at] == durable {
+            words[at] = other;
+        }
+    }
+    words[IMAGE_MARKS + 7] = other;
+    let disk = disk.after_crash(&disk.image(), true).unwrap().with_lock_image(&words);
+    let env = options().open_simulated(&disk).unwrap();
+    assert!(has(&env, 1));
+    assert!(env.check().unwrap().is_clean());
+    put(&env, 2, Durability::Lazy);
+    assert!(has(&env, 2) && env.check().unwrap().is_clean());
+}
+
 /// What is written again and again lies together, apart from what stays: after thousands of random
 /// commits, one is its leaf, the pages above it, and the meta.
 #[test]

@@ -129,7 +129,8 @@ impl WriteTxn {
             return Err(store.map_too_small(wanted.upper));
         }
         let fits = self.guarded(true, |txn| {
-            if !txn.pages_mut().cut_to(wanted.upper)? {
+            // What an undone level left behind the old size does not stand against a higher one.
+            if wanted.upper < txn.geometry.upper && !txn.pages_mut().cut_to(wanted.upper)? {
                 return Ok(false);
             }
             store.cover(wanted.lower)?;
