@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{Place, Run, interrupt};
+use crate::common::{Place, Run, interrupt, terminate};
 use huon::{Bytes, Durability, Env, TableDef};
 use serde_json::Value;
 
@@ -451,14 +451,14 @@ fn a_load_whose_input_stalls_commits_and_lets_others_write() {
 }
 
 #[test]
-fn one_ctrl_c_ends_the_wait_for_the_other_end_of_a_pipe() {
+fn one_signal_ends_the_wait_for_the_other_end_of_a_pipe() {
     let place = fruits();
     assert!(Command::new("mkfifo").arg(place.path("fifo")).status().unwrap().success());
     for args in [["dump", "a.huon", "fifo"], ["load", "a.huon", "fifo"]] {
         let mut child = place.command(&args).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(500));
         assert!(child.try_wait().unwrap().is_none(), "{args:?} waits for nobody");
-        interrupt(&child);
+        terminate(&child);
         let start = Instant::now();
         let ended = loop {
             match child.try_wait().unwrap() {

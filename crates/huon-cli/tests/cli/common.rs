@@ -125,6 +125,16 @@ impl Run {
 
 /// Sends Ctrl-C's signal to a process that this test started.
 pub(crate) fn interrupt(child: &Child) {
+    signal(child, "-INT");
+}
+
+/// Sends what nobody has been told to ignore: a shell that starts the tests in the background has
+/// them ignore Ctrl-C, and processes that do not catch it inherit that.
+pub(crate) fn terminate(child: &Child) {
+    signal(child, "-TERM");
+}
+
+fn signal(child: &Child, which: &str) {
     let id = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert!(Command::new("kill").args([which, &id]).status().unwrap().success());
 }
