@@ -238,6 +238,18 @@ fn shuttle(shell: &Shell, args: &[String], rotate: u64) -> Result<Outcome, Strin
     test::part(shell, "shuttle", cargo.env("HUON_ROTATE", rotate.to_string()))
 }
 
+/// Whether what is only built for models of concurrency compiles. They run for too long to be part
+/// of every test.
+fn models_compile(shell: &Shell) -> Result<bool, String> {
+    let mut good = true;
+    for (model, features) in [("loom", ""), ("shuttle", "simulation")] {
+        let mut check = shell.cargo(["check", "-p", "huon", "--lib", "--profile", "test"]);
+        check.args(["--features", features, "--target-dir"]).arg(shell.target.join(model));
+        good &= shell.run(check.env("RUSTFLAGS", format!("--cfg {model}")))?;
+    }
+    Ok(good)
+}
+
 /// Runs every check, also after one has failed, so that one run shows everything.
 fn lint(shell: &Shell) -> Result<bool, String> {
     let mut good = true;
@@ -249,6 +261,7 @@ fn lint(shell: &Shell) -> Result<bool, String> {
     good &= shell.run(shell.cargo(everything).args(strict))?;
     // The engine as users build it: without the simulation that the test kit turns on.
     good &= shell.run(shell.cargo(["clippy", "-p", "huon"]).args(strict))?;
+    good &= models_compile(shell)?;
 
     let files = source::files(&shell.root)?;
     let mut complaints = layers::check(&files)?;

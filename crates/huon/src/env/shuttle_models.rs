@@ -275,7 +275,7 @@ fn shuttle_the_dead_are_succeeded() {
         let ground =
             open::Ground { storage: disk.storage(), shared: shared.clone(), private: false };
         let opened = open::open(ground, &options()).expect("an environment");
-        let doomed = Env::from_opened(opened, &options()).expect("an environment");
+        let doomed = Env::from_opened(opened, std::path::Path::new(""), &options());
         let clients = [open(&disk), open(&disk)];
         let (bury, burial) = mpsc::channel();
         let doomed = thread::spawn(move || {
