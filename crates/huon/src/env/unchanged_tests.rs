@@ -149,7 +149,6 @@ fn what_was_there_already_is_as_durable_as_was_asked() {
             let owed = matches!(durability, Durability::Durable | Durability::NoMetaSync);
             assert_eq!(env.durable_id() == id, owed, "{what}, {durability:?}");
             let after = disk.after_crash(&disk.flushed_image(), false).unwrap();
-            std::mem::forget(env);
             let env = options().open_simulated(&after).unwrap();
             assert_ne!(env.recovery(), Recovery::SteppedBack);
             let expected = owed.then(|| b"lazy".to_vec());
