@@ -11,9 +11,9 @@ use super::{
     CURSORS, MDB_cursor, MDB_txn, MDB_val, answer, bytes_of, code, cursor_of, show, txn_of,
     with_cursor,
 };
-use crate::codes::{Code, Res};
-use crate::cursor::{Cursor, Op};
-use crate::flags::put::MULTIPLE;
+use huon_c::cursor::{Cursor, Op};
+use huon_c::flags::put::MULTIPLE;
+use huon_c::{Fault, Res};
 
 /// # Safety
 /// `cursor` is null, or good for writing.
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn mdb_cursor_open(
         // SAFETY: the caller's promise.
         unsafe { answer(cursor, ptr::null_mut()) }?;
         let opened = Arc::new(Cursor::open(&txn_of(txn)?, dbi)?);
-        let handle = CURSORS.insert(opened.clone()).ok_or(Code::ENOMEM)?;
+        let handle = CURSORS.insert(opened.clone()).ok_or(Fault::NoMemory)?;
         Cursor::enlist(&opened, handle)?;
         // SAFETY: as before.
         unsafe { answer(cursor, handle as *mut MDB_cursor) }
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn mdb_cursor_open(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_cursor_close(cursor: *mut MDB_cursor) {
-    code(|| CURSORS.remove(cursor as usize).map(drop).ok_or(Code::EINVAL));
+    code(|| CURSORS.remove(cursor as usize).map(drop).ok_or(Fault::Invalid));
 }
 
 #[unsafe(no_mangle)]
@@ -46,12 +46,13 @@ pub extern "C" fn mdb_cursor_renew(txn: *mut MDB_txn, cursor: *mut MDB_cursor) -
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_cursor_txn(cursor: *mut MDB_cursor) -> *mut MDB_txn {
-    cursor_of(cursor).map_or(ptr::null_mut(), |cursor| cursor.txn().handle() as *mut MDB_txn)
+    let txn = cursor_of(cursor).ok().and_then(|cursor| cursor.txn());
+    txn.map_or(ptr::null_mut(), |txn| txn.handle() as *mut MDB_txn)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_cursor_dbi(cursor: *mut MDB_cursor) -> MDB_dbi {
-    cursor_of(cursor).map_or(0, |cursor| cursor.dbi)
+    cursor_of(cursor).ok().and_then(|cursor| cursor.dbi()).unwrap_or(0)
 }
 
 /// # Safety
@@ -65,7 +66,7 @@ pub unsafe extern "C" fn mdb_cursor_get(
     op: c_uint,
 ) -> c_int {
     code(|| {
-        let op = Op::of(op)?;
+        let op = Op::of(op).ok_or(Fault::Invalid)?;
         // SAFETY: the caller's promise.
         let (wanted, value) = unsafe { wanted(op, key, data) }?;
         let given = with_cursor(cursor, |cursor| cursor.get(op, wanted, value))?;
@@ -91,7 +92,7 @@ unsafe fn wanted<'v>(op: Op, key: *mut MDB_val, data: *mut MDB_val) -> Res<Wante
     let needs_value = match op {
         Op::Set | Op::SetKey | Op::SetRange => false,
         Op::GetBoth | Op::GetBothRange => true,
-        Op::FirstDup | Op::LastDup if data.is_null() => return Err(Code::EINVAL),
+        Op::FirstDup | Op::LastDup if data.is_null() => return Err(Fault::Invalid),
         _ => return Ok((None, None)),
     };
     // SAFETY: the caller's promise.
@@ -112,7 +113,7 @@ pub unsafe extern "C" fn mdb_cursor_put(
 ) -> c_int {
     code(|| {
         // SAFETY: the caller's promise.
-        let key = unsafe { bytes_of(key) }?.ok_or(Code::EINVAL)?;
+        let key = unsafe { bytes_of(key) }?.ok_or(Fault::Invalid)?;
         let cursor = cursor_of(cursor)?;
         if flags & MULTIPLE != 0 && !data.is_null() {
             // SAFETY: the caller's promise.
@@ -132,7 +133,7 @@ pub unsafe extern "C" fn mdb_cursor_put(
 unsafe fn put_many(cursor: &Cursor, key: &[u8], data: *mut MDB_val, flags: c_uint) -> Res<()> {
     // SAFETY: the caller's promise.
     let (first, count) = unsafe { (*data, (*data.add(1)).mv_size) };
-    let mv_size = first.mv_size.checked_mul(count).ok_or(Code::BAD_VALSIZE)?;
+    let mv_size = first.mv_size.checked_mul(count).ok_or(Fault::Size)?;
     // SAFETY: the caller's promise.
     let values = unsafe { bytes_of(&MDB_val { mv_size, ..first }) }?.unwrap_or_default();
     let (done, result) = cursor.put_many(key, values, first.mv_size, flags);

@@ -4,9 +4,9 @@ use libc::{c_int, c_uint};
 
 use super::dbi::MDB_dbi;
 use super::{MDB_txn, MDB_val, bytes_of, code, show, with_txn};
-use crate::codes::{Code, Res};
-use crate::data::{self, Outcome, Value};
-use crate::flags::put::RESERVE;
+use huon_c::data::{self, Outcome, Value};
+use huon_c::flags::put::RESERVE;
+use huon_c::{Fault, Res};
 
 /// # Safety
 /// `key` is null, or as [`bytes_of`] needs it; `data` is null, or good for writing.
@@ -19,9 +19,9 @@ pub unsafe extern "C" fn mdb_get(
 ) -> c_int {
     code(|| {
         // SAFETY: the caller's promise.
-        let key = unsafe { bytes_of(key) }?.ok_or(Code::EINVAL)?;
+        let key = unsafe { bytes_of(key) }?.ok_or(Fault::Invalid)?;
         if data.is_null() {
-            return Err(Code::EINVAL);
+            return Err(Fault::Invalid);
         }
         let found = with_txn(txn, |txn| data::get(txn, dbi, key))?;
         // SAFETY: the caller's promise.
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn mdb_put(
 ) -> c_int {
     code(|| {
         // SAFETY: the caller's promise.
-        let key = unsafe { bytes_of(key) }?.ok_or(Code::EINVAL)?;
+        let key = unsafe { bytes_of(key) }?.ok_or(Fault::Invalid)?;
         // SAFETY: the caller's promise.
         let value = unsafe { value_of(data, flags) }?;
         let outcome = with_txn(txn, |txn| data::put(txn, dbi, key, value, flags))?;
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn mdb_del(
     code(|| {
         // SAFETY: the caller's promise.
         let (key, value) = unsafe { (bytes_of(key)?, bytes_of(data)?) };
-        with_txn(txn, |txn| data::delete(txn, dbi, key.ok_or(Code::EINVAL)?, value))
+        with_txn(txn, |txn| data::delete(txn, dbi, key.ok_or(Fault::Invalid)?, value))
     })
 }
 
@@ -73,13 +73,13 @@ pub unsafe extern "C" fn mdb_del(
 /// As [`mdb_put`].
 pub(super) unsafe fn value_of<'v>(data: *const MDB_val, flags: c_uint) -> Res<Value<'v>> {
     if data.is_null() {
-        return Err(Code::EINVAL);
+        return Err(Fault::Invalid);
     }
     match flags & RESERVE != 0 {
         // SAFETY: it is not null, hence a value.
         true => Ok(Value::Room(unsafe { (*data).mv_size })),
         // SAFETY: the caller's promise.
-        false => unsafe { bytes_of(data) }?.map(Value::Bytes).ok_or(Code::EINVAL),
+        false => unsafe { bytes_of(data) }?.map(Value::Bytes).ok_or(Fault::Invalid),
     }
 }
 
@@ -98,7 +98,7 @@ pub(super) unsafe fn tell(data: *mut MDB_val, outcome: Outcome) -> Res<()> {
         Outcome::Exists(found) => {
             // SAFETY: the caller's promise.
             unsafe { show(data, found) };
-            Err(Code::KEYEXIST)
+            Err(Fault::Exists)
         }
     }
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use libc::{c_int, c_uint};
 
 use super::{CURSORS, MDB_env, MDB_txn, TXNS, answer, code, env_of, txn_of};
-use crate::codes::{Code, Res};
-use crate::dbi;
-use crate::txn::Txn;
+use crate::env::id_of;
+use crate::flags::env::RDONLY;
+use huon_c::dbi;
+use huon_c::{Begin, Fault, Res, Txn};
 
 /// # Safety
 /// `txn` is null, or good for writing.
@@ -27,10 +28,11 @@ pub unsafe extern "C" fn mdb_txn_begin(
             true => None,
             false => Some((parent as usize, txn_of(parent)?)),
         };
-        let begun = Arc::new(Txn::begin(&inside, env as usize, parent, flags)?);
+        let how = Begin { read_only: flags & RDONLY != 0, wait: true };
+        let begun = Arc::new(Txn::begin(&inside.shared, env as usize, parent, how)?);
         let Some(handle) = TXNS.insert(begun.clone()) else {
             begun.end(false);
-            return Err(Code::ENOMEM);
+            return Err(Fault::NoMemory);
         };
         begun.set_handle(handle);
         if let Err(code) = dbi::main_is_open(&begun) {
@@ -49,7 +51,7 @@ pub extern "C" fn mdb_txn_env(txn: *mut MDB_txn) -> *mut MDB_env {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_txn_id(txn: *mut MDB_txn) -> usize {
-    huon_c::guarded(0, || txn_of(txn).and_then(|txn| txn.id()).unwrap_or(0) as usize)
+    huon_c::guarded(0, || txn_of(txn).and_then(|txn| txn.id()).map_or(0, id_of) as usize)
 }
 
 #[unsafe(no_mangle)]
@@ -63,7 +65,7 @@ pub extern "C" fn mdb_txn_abort(txn: *mut MDB_txn) {
 }
 
 fn end(txn: *mut MDB_txn, commit: bool) -> Res<()> {
-    let ending = TXNS.remove(txn as usize).ok_or(Code::EINVAL)?;
+    let ending = TXNS.remove(txn as usize).ok_or(Fault::Invalid)?;
     let ended = ending.end(commit);
     ended.txns.into_iter().for_each(|txn| drop(TXNS.remove(txn)));
     ended.cursors.into_iter().for_each(|cursor| drop(CURSORS.remove(cursor)));

@@ -7,46 +7,49 @@
 //! Some of what LMDB is told late, Huon has to know when a table is made: a comparator, and whether
 //! integers have 4 or 8 bytes. A table that is still empty is made anew then ([`Dbi::fit`]).
 
-use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::rc::Rc;
 use std::sync::atomic::Ordering as Atomic;
 use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
 use huon::{Bytes, Compare, MultiDef, Order, RawMulti, RawTable, TableDef, TableStat, WriteTxn};
 
-use crate::codes::{Code, Res};
 use crate::env::Env;
+use crate::fault::{Fault, Res};
 use crate::flags::dbi::*;
-use crate::txn::{Access, Txn, in_txn};
+use crate::in_txn;
+use crate::inside::Access;
+use crate::txn::Txn;
 
 /// The handle of the main database.
-pub(crate) const MAIN: u32 = 1;
+pub const MAIN: u32 = 1;
 /// The first handle of a named one.
 const NAMED: usize = 2;
 /// The table that stands for a main database of another kind than the main table can be.
 const STAND_IN: &[u8] = b"\0huon:main";
-/// The longest key, and the longest value among many.
-pub(crate) const KEY_BYTES_MAX: usize = 511;
 
-/// What LMDB's programs see as the value of a named database's name.
-pub(crate) type TableRecord = [u8; 48];
+/// What programs see as the value of a named table's name.
+pub type TableRecord = [u8; 48];
 
+/// The table behind a handle.
 #[derive(Clone, Copy)]
-pub(crate) enum Table {
+pub enum Table {
     /// The main table, in which names of tables are records, too.
     Main(RawTable),
+    /// A named one, with one value for a key.
     Plain(RawTable),
+    /// A named one, with many values for a key.
     Multi(RawMulti),
 }
 
 /// An open database.
 #[derive(Clone)]
-pub(crate) struct Dbi {
+pub struct Dbi {
     /// The table's name; empty for the main table.
-    pub(crate) name: Arc<[u8]>,
-    pub(crate) table: Table,
-    pub(crate) flags: u32,
+    pub name: Arc<[u8]>,
+    /// The table itself.
+    pub table: Table,
+    /// Of which kind it is, as [`flags::dbi`](crate::flags::dbi) has it.
+    pub flags: u32,
     /// Comparators of the program.
     keys: Option<Arc<Compare>>,
     values: Option<Arc<Compare>>,
@@ -56,65 +59,43 @@ pub(crate) struct Dbi {
 
 /// The databases of an environment by handle.
 #[derive(Default)]
-pub(crate) struct Dbis {
+pub struct Dbis {
     list: Vec<Option<Dbi>>,
-    pub(crate) max: u32,
+    /// How many named ones may be open at once.
+    pub max: u32,
 }
 
 impl Env {
-    pub(crate) fn dbis(&self) -> RwLockReadGuard<'_, Dbis> {
+    /// Its tables.
+    pub fn dbis(&self) -> RwLockReadGuard<'_, Dbis> {
         self.dbis.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn dbis_mut(&self) -> RwLockWriteGuard<'_, Dbis> {
+    /// Its tables, for a change.
+    pub fn dbis_mut(&self) -> RwLockWriteGuard<'_, Dbis> {
         let dbis = self.dbis.write().unwrap_or_else(PoisonError::into_inner);
         self.dbis_version.fetch_add(1, Atomic::Release);
         dbis
     }
-}
 
-/// What a thread has looked up last: which database, of which transaction, at which version.
-type Recent = Option<([u64; 3], Rc<Dbi>)>;
-
-thread_local! {
-    static RECENT: RefCell<Recent> = const { RefCell::new(None) };
-}
-
-impl Txn {
-    /// An open database that the transaction may use.
-    pub(crate) fn dbi(&self, dbi: u32) -> Res<Rc<Dbi>> {
-        self.with_dbi(dbi, Rc::clone)
-    }
-
-    /// Its table.
-    #[inline]
-    pub(crate) fn table(&self, dbi: u32) -> Res<Table> {
-        self.with_dbi(dbi, |dbi| dbi.table)
-    }
-
-    #[inline]
-    fn with_dbi<R>(&self, dbi: u32, work: impl FnOnce(&Rc<Dbi>) -> R) -> Res<R> {
-        let version = self.env.dbis_version.load(Atomic::Acquire);
-        let at = [u64::from(dbi), self.handle() as u64, version];
-        RECENT.with_borrow_mut(|recent| match recent {
-            Some((last, dbi)) if *last == at => Ok(work(dbi)),
-            _ => {
-                let found = Rc::new(self.env.dbis().get(dbi, self)?.clone());
-                let result = work(&found);
-                // Before it has a handle nothing tells it from others.
-                *recent = (self.handle() != 0).then_some((at, found));
-                Ok(result)
-            }
-        })
+    /// Transactions are over. What they opened is their parent's then, or everybody's (0), or
+    /// closed.
+    pub(crate) fn end_of(&self, txns: &[usize], owner: Option<usize>) {
+        let has_opened = |txn: &usize| *txn != 0 && self.dbis().is_owner(*txn);
+        if txns.iter().any(has_opened) {
+            let mut dbis = self.dbis_mut();
+            let named = txns.iter().filter(|txn| **txn != 0);
+            named.for_each(|&txn| dbis.end_of(txn, owner));
+        }
     }
 }
 
 impl Dbis {
     /// A database that the transaction may use: what another one has opened is its own until it
     /// commits.
-    pub(crate) fn get(&self, dbi: u32, txn: &Txn) -> Res<&Dbi> {
+    pub fn get(&self, dbi: u32, txn: &Txn) -> Res<&Dbi> {
         let found = self.list.get(dbi as usize).and_then(Option::as_ref);
-        found.filter(|dbi| dbi.owner == 0 || txn.is_within(dbi.owner)).ok_or(Code::EINVAL)
+        found.filter(|dbi| dbi.owner == 0 || txn.is_within(dbi.owner)).ok_or(Fault::Closed)
     }
 
     fn named(&self, name: &[u8]) -> Option<(u32, &Dbi)> {
@@ -127,7 +108,7 @@ impl Dbis {
     fn vacant(&self) -> Res<usize> {
         let named = self.list.get(NAMED..).unwrap_or_default();
         let index = named.iter().position(Option::is_none).unwrap_or(named.len());
-        if index < self.max as usize { Ok(NAMED + index) } else { Err(Code::DBS_FULL) }
+        if index < self.max as usize { Ok(NAMED + index) } else { Err(Fault::TablesFull) }
     }
 
     fn set(&mut self, index: usize, dbi: Dbi) {
@@ -137,8 +118,13 @@ impl Dbis {
         self.list[index] = Some(dbi);
     }
 
-    /// A transaction is over. What it opened is its parent's then, or everybody's (0), or closed.
-    pub(crate) fn end_of(&mut self, txn: usize, owner: Option<usize>) {
+    /// Whether it has opened something that is still its own.
+    fn is_owner(&self, txn: usize) -> bool {
+        self.list.iter().flatten().any(|dbi| dbi.owner == txn)
+    }
+
+    /// The same for one of them.
+    fn end_of(&mut self, txn: usize, owner: Option<usize>) {
         for place in self.list.iter_mut().skip(MAIN as usize) {
             if let Some(dbi) = place
                 && dbi.owner == txn
@@ -157,7 +143,8 @@ impl Dbis {
         }
     }
 
-    pub(crate) fn close(&mut self, dbi: u32) {
+    /// Closes a handle, if it is one of a named table.
+    pub fn close(&mut self, dbi: u32) {
         if dbi as usize >= NAMED
             && let Some(place) = self.list.get_mut(dbi as usize)
         {
@@ -167,9 +154,9 @@ impl Dbis {
 }
 
 /// Opens the main database (no name) or a named one, and says its handle.
-pub(crate) fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
+pub fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
     if flags & !(KIND | CREATE) != 0 {
-        return Err(Code::EINVAL);
+        return Err(Fault::Invalid);
     }
     let Some(name) = name else { return open_main(txn, flags) };
     let access = txn.access()?;
@@ -177,23 +164,23 @@ pub(crate) fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
     if let Some((dbi, owner)) = known {
         if owner != 0 && !txn.is_within(owner) {
             // Where two have opened it, neither can close it by ending.
-            stat(&access, name)?.ok_or(Code::NOTFOUND)?;
+            stat(&access, name)?.ok_or(Fault::NotFound)?;
             txn.env.dbis_mut().share(dbi);
         }
         return Ok(dbi);
     }
     let index = txn.env.dbis().vacant()?;
-    if name.is_empty() || name.len() > KEY_BYTES_MAX {
-        return Err(Code::BAD_VALSIZE);
+    if name.is_empty() || name.len() > *txn.env.rules()?.keys.end() {
+        return Err(Fault::Size);
     }
     if stat(&access, STAND_IN)?.is_some() {
-        return Err(Code::INCOMPATIBLE);
+        return Err(Fault::Incompatible);
     }
     let found = stat(&access, name)?;
     drop(access);
     let dbi = match found {
         Some(stat) => Dbi::found(txn, name, &stat)?,
-        None if flags & CREATE == 0 => return Err(Code::NOTFOUND),
+        None if flags & CREATE == 0 => return Err(Fault::NotFound),
         None => Dbi::made(txn, name, kind(flags), [None, None])?,
     };
     txn.env.dbis_mut().set(index, dbi);
@@ -201,7 +188,7 @@ pub(crate) fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
 }
 
 /// Sees to it that the handle of the main database is open, as it always is.
-pub(crate) fn main_is_open(txn: &Txn) -> Res<()> {
+pub fn main_is_open(txn: &Txn) -> Res<()> {
     if txn.env.dbis().get(MAIN, txn).is_err() {
         open_main(txn, 0)?;
     }
@@ -222,10 +209,10 @@ fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
         Some(stat) => Dbi { owner: 0, ..Dbi::found(txn, STAND_IN, &stat)? },
         None if wanted == 0 => Dbi::main(txn)?,
         None if is_empty && txn.is_write() => Dbi::made(txn, STAND_IN, wanted, [None, None])?,
-        None => return Err(Code::INCOMPATIBLE),
+        None => return Err(Fault::Incompatible),
     };
     if wanted & !dbi.flags != 0 {
-        return Err(Code::INCOMPATIBLE);
+        return Err(Fault::Incompatible);
     }
     txn.env.dbis_mut().set(MAIN as usize, dbi);
     Ok(MAIN)
@@ -238,8 +225,8 @@ fn kind(flags: u32) -> u32 {
 }
 
 /// What the transaction shows of a table.
-pub(crate) fn stat(access: &Access<'_>, name: &[u8]) -> Res<Option<TableStat>> {
-    Ok(in_txn!(access, txn => txn.table_stat(name))?)
+pub fn stat(access: &Access<'_>, name: &[u8]) -> Res<Option<TableStat>> {
+    Ok(in_txn!(access.view()?, txn => txn.table_stat(name))?)
 }
 
 /// The flags of a table that exists.
@@ -267,10 +254,10 @@ fn integers(bytes: usize) -> Order {
 impl Dbi {
     fn main(txn: &Txn) -> Res<Dbi> {
         let access = txn.access()?;
-        let table = in_txn!(&access, txn => txn.open(&TableDef::<Bytes, Bytes>::main()))?;
+        let table = in_txn!(access.view()?, txn => txn.open(&TableDef::<Bytes, Bytes>::main()))?;
         Ok(Dbi {
             name: Arc::from(&b""[..]),
-            table: Table::Main(table.ok_or(Code::BAD_DBI)?),
+            table: Table::Main(table.ok_or(Fault::TableMissing)?),
             flags: 0,
             keys: None,
             values: None,
@@ -297,7 +284,7 @@ impl Dbi {
         let table = match flags & DUPSORT != 0 {
             false => {
                 let def = TableDef::<Bytes, Bytes>::named(name).ordered(order(&keys));
-                in_txn!(&access, txn => txn.open(&def))?.map(Table::Plain)
+                in_txn!(access.view()?, txn => txn.open(&def))?.map(Table::Plain)
             }
             true => {
                 let mut def = MultiDef::<Bytes, Bytes>::named(name).ordered(order(&keys));
@@ -305,12 +292,12 @@ impl Dbi {
                     def = def.values_of_bytes(0);
                 }
                 def = def.values_ordered(order(&values));
-                in_txn!(&access, txn => txn.open_multi(&def))?.map(Table::Multi)
+                in_txn!(access.view()?, txn => txn.open_multi(&def))?.map(Table::Multi)
             }
         };
         Ok(Dbi {
             name: Arc::from(name),
-            table: table.ok_or(Code::BAD_DBI)?,
+            table: table.ok_or(Fault::TableMissing)?,
             flags,
             keys,
             values,
@@ -328,12 +315,12 @@ impl Dbi {
     }
 
     /// Whether the table may have to be made anew while it is empty.
-    pub(crate) fn is_fitted(&self) -> bool {
+    pub fn is_fitted(&self) -> bool {
         self.flags & (INTEGERKEY | INTEGERDUP) != 0 || self.keys.is_some() || self.values.is_some()
     }
 
     /// Makes an empty table such as the first record needs it, unless it is.
-    pub(crate) fn fit(&self, txn: &mut WriteTxn, bytes: [usize; 2]) -> Res<()> {
+    pub fn fit(&self, txn: &mut WriteTxn, bytes: [usize; 2]) -> Res<()> {
         let Some(stat) = txn.table_stat(&self.name)? else { return Ok(()) };
         if stat.entries != 0 {
             return Ok(());
@@ -348,12 +335,14 @@ impl Dbi {
         make(txn, &self.name, self.flags, &custom, bytes)
     }
 
-    pub(crate) fn compare_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
+    /// Compares two keys, as the table orders them.
+    pub fn compare_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
         let reversed = self.flags & (REVERSEKEY | INTEGERKEY) != 0;
         compare(self.keys.as_ref(), reversed, a, b)
     }
 
-    pub(crate) fn compare_values(&self, a: &[u8], b: &[u8]) -> Ordering {
+    /// Compares two values of a key, as the table orders them.
+    pub fn compare_values(&self, a: &[u8], b: &[u8]) -> Ordering {
         let reversed = self.flags & (REVERSEDUP | INTEGERDUP) != 0;
         compare(self.values.as_ref(), reversed, a, b)
     }
@@ -423,12 +412,7 @@ fn drop_named(txn: &mut WriteTxn, name: &[u8], is_multi: bool) -> Res<()> {
 }
 
 /// Has the program compare keys, or values, of a database.
-pub(crate) fn set_comparator(
-    txn: &Txn,
-    dbi: u32,
-    compare: Arc<Compare>,
-    of_values: bool,
-) -> Res<()> {
+pub fn set_comparator(txn: &Txn, dbi: u32, compare: Arc<Compare>, of_values: bool) -> Res<()> {
     let old = txn.env.dbis().get(dbi, txn)?.clone();
     if of_values && old.flags & DUPSORT == 0 {
         // There is nothing to compare.
@@ -455,7 +439,7 @@ pub(crate) fn set_comparator(
 }
 
 /// Empties a database, or deletes it.
-pub(crate) fn drop_dbi(txn: &Txn, dbi: u32, delete: bool) -> Res<()> {
+pub fn drop_dbi(txn: &Txn, dbi: u32, delete: bool) -> Res<()> {
     let mut writer = txn.writer()?;
     let gone = txn.env.dbis().get(dbi, txn)?.clone();
     let engine = writer.changing(&txn.env)?;
@@ -481,23 +465,23 @@ pub(crate) fn drop_dbi(txn: &Txn, dbi: u32, delete: bool) -> Res<()> {
 }
 
 /// What a transaction shows of a database.
-pub(crate) fn stat_of(txn: &Txn, dbi: u32) -> Res<TableStat> {
+pub fn stat_of(txn: &Txn, dbi: u32) -> Res<TableStat> {
     let access = txn.access()?;
     let name = txn.env.dbis().get(dbi, txn)?.name.clone();
-    stat(&access, &name)?.ok_or(Code::BAD_DBI)
+    stat(&access, &name)?.ok_or(Fault::TableMissing)
 }
 
 /// What there is of the main database, for whoever looks at an environment.
-pub(crate) fn stat_of_main(env: &Env) -> Res<TableStat> {
+pub fn stat_of_main(env: &Env) -> Res<TableStat> {
     let txn = env.huon()?.read()?;
     match txn.table_stat(STAND_IN)? {
         Some(stat) => Ok(stat),
-        None => txn.table_stat(b"")?.ok_or(Code::BAD_DBI),
+        None => txn.table_stat(b"")?.ok_or(Fault::TableMissing),
     }
 }
 
 /// The record that stands for a named database in the main one.
-pub(crate) fn record_of(stat: &TableStat) -> TableRecord {
+pub fn record_of(stat: &TableStat) -> TableRecord {
     let mut record = [0; 48];
     record[4..6].copy_from_slice(&(flags_of(stat) as u16).to_le_bytes());
     record[6..8].copy_from_slice(&u16::from(stat.depth).to_le_bytes());

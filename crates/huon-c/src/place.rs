@@ -15,8 +15,8 @@
 
 use huon::{Bytes, MultiScan, Scan, Txn};
 
-use crate::codes::{Code, Res};
 use crate::dbi::Table;
+use crate::fault::{Fault, Res};
 
 /// A record: key, and value. `None` is the value of a name of a database.
 pub(crate) type Item<'t> = (&'t [u8], Option<&'t [u8]>);
@@ -141,16 +141,16 @@ impl Place {
     pub(crate) fn edge<'t>(&mut self, txn: &'t impl Txn, last: bool) -> Res<Item<'t>> {
         self.move_to_edge(last);
         self.stand = Stand::Unset;
-        self.go(txn, !last)?.ok_or(Code::NOTFOUND)
+        self.go(txn, !last)?.ok_or(Fault::NotFound)
     }
 
     /// The cursor's record. Takes the mark away.
     pub(crate) fn current<'t>(&mut self, txn: &'t impl Txn) -> Res<Item<'t>> {
         match self.stand {
-            Stand::Unset => Err(Code::EINVAL),
-            Stand::Before => self.go(txn, false)?.ok_or(Code::NOTFOUND),
-            Stand::Behind | Stand::Gone { .. } => self.go(txn, true)?.ok_or(Code::NOTFOUND),
-            Stand::DupsEnd => Err(Code::NOTFOUND),
+            Stand::Unset => Err(Fault::Unpositioned),
+            Stand::Before => self.go(txn, false)?.ok_or(Fault::NotFound),
+            Stand::Behind | Stand::Gone { .. } => self.go(txn, true)?.ok_or(Fault::NotFound),
+            Stand::DupsEnd => Err(Fault::NotFound),
         }
     }
 
@@ -162,7 +162,7 @@ impl Place {
             (Stand::Before, false) | (Stand::Behind, true) => drop(self.go(txn, forward)?),
             _ => {}
         }
-        self.go(txn, forward)?.ok_or(Code::NOTFOUND)
+        self.go(txn, forward)?.ok_or(Fault::NotFound)
     }
 
     /// As [`Place::beside`], to another key.
@@ -185,7 +185,7 @@ impl Place {
         if found.is_none() {
             *self = before;
         }
-        found.ok_or(Code::NOTFOUND)
+        found.ok_or(Fault::NotFound)
     }
 
     /// Sees to it that what lies beside the gap is a record of the cursor's key.
@@ -208,7 +208,7 @@ impl Place {
         match (self.stand, forward) {
             (Stand::Unset, true) => return self.edge(txn, false),
             (Stand::Unset, false) | (Stand::Gone { of_key: false }, _) | (Stand::DupsEnd, true) => {
-                return Err(Code::NOTFOUND);
+                return Err(Fault::NotFound);
             }
             _ => {}
         }
@@ -218,26 +218,26 @@ impl Place {
         let found = self.beside(txn, forward);
         match (found, before) {
             (Ok((other, value)), _) if other == key => return Ok((other, value)),
-            (Err(code), _) if code != Code::NOTFOUND => return Err(code),
+            (Err(code), _) if code != Fault::NotFound => return Err(code),
             (_, Some(before)) => *self = before,
             // Back from another key's value; at the end of the table it has not moved.
             (Ok(_), None) => drop(self.beside(txn, !forward)?),
             (Err(_), None) => {}
         }
-        Err(Code::NOTFOUND)
+        Err(Fault::NotFound)
     }
 
     /// The cursor's key.
     pub(crate) fn key(&mut self, txn: &impl Txn) -> Res<Vec<u8>> {
         let stand = self.stand;
         match stand {
-            Stand::Unset => Err(Code::EINVAL),
+            Stand::Unset => Err(Fault::Unpositioned),
             Stand::Gone { .. } | Stand::DupsEnd => {
                 let mut looking = self.clone();
                 let found = looking.step(txn, stand != Stand::DupsEnd)?;
-                Ok(found.ok_or(Code::NOTFOUND)?.0.to_vec())
+                Ok(found.ok_or(Fault::NotFound)?.0.to_vec())
             }
-            _ => Ok(self.near().ok_or(Code::NOTFOUND)?.0.to_vec()),
+            _ => Ok(self.near().ok_or(Fault::NotFound)?.0.to_vec()),
         }
     }
 
@@ -245,7 +245,7 @@ impl Place {
     pub(crate) fn edge_value<'t>(&mut self, txn: &'t impl Txn, last: bool) -> Res<Item<'t>> {
         let key = self.key(txn)?;
         self.seek(&key, last);
-        self.go(txn, !last)?.ok_or(Code::NOTFOUND)
+        self.go(txn, !last)?.ok_or(Fault::NotFound)
     }
 
     /// The first record whose key is not below `key`.
@@ -275,7 +275,7 @@ impl Place {
                 let is_empty = self.step(txn, false)?.is_none();
                 self.move_to_edge(true);
                 self.stand = if is_empty { Stand::Unset } else { Stand::Gone { of_key: false } };
-                Err(Code::NOTFOUND)
+                Err(Fault::NotFound)
             }
         }
     }

@@ -2,31 +2,34 @@
 
 use huon::WriteTxn;
 
-use crate::codes::{Code, Res};
-use crate::cursor::Went;
-use crate::dbi::{self, Dbi, KEY_BYTES_MAX, Table};
+use crate::dbi::{self, Dbi, Table};
+use crate::env::Env;
+use crate::fault::{Fault, Res};
 use crate::flags::dbi::DUPSORT;
 use crate::flags::put::*;
-use crate::txn::{Access, Txn, Writer, in_txn};
-
-/// The longest value; LMDB's lengths have 32 bits.
-const VALUE_BYTES_MAX: usize = u32::MAX as usize;
+use crate::in_txn;
+use crate::inside::{Access, Writer};
+use crate::place::Went;
+use crate::txn::Txn;
 
 /// Bytes that C may look at: they outlive the call, but no Rust reference says for how long.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown {
-    pub(crate) first: *const u8,
-    pub(crate) bytes: usize,
+pub struct Shown {
+    /// Where they are.
+    pub first: *const u8,
+    /// How many.
+    pub bytes: usize,
 }
 
 impl Shown {
-    pub(crate) fn of(bytes: &[u8]) -> Shown {
+    /// These.
+    pub fn of(bytes: &[u8]) -> Shown {
         Shown { first: bytes.as_ptr(), bytes: bytes.len() }
     }
 }
 
 /// A value that the caller writes after the call that stored it.
-pub(crate) struct Reserved {
+pub struct Reserved {
     table: Table,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -34,7 +37,7 @@ pub(crate) struct Reserved {
 
 impl Reserved {
     /// Stores what was written into the place.
-    pub(crate) fn store(self, txn: &mut WriteTxn) -> Res<()> {
+    pub fn store(self, txn: &mut WriteTxn) -> Res<()> {
         if let Table::Main(table) | Table::Plain(table) = self.table {
             table.update(txn, &self.key, &self.value)?;
         }
@@ -43,7 +46,8 @@ impl Reserved {
 }
 
 /// What came of a put.
-pub(crate) enum Outcome {
+pub enum Outcome {
+    /// It is there.
     Stored,
     /// The place for the value.
     Room(*mut u8),
@@ -51,56 +55,62 @@ pub(crate) enum Outcome {
     Exists(Shown),
 }
 
-fn check_key(key: &[u8]) -> Res<()> {
-    match key.len() {
-        1..=KEY_BYTES_MAX => Ok(()),
-        _ => Err(Code::BAD_VALSIZE),
+/// Refuses keys and values of lengths that the interface does not have.
+pub(crate) fn check_lengths(env: &Env, dbi: &Dbi, key: &[u8], value: usize) -> Res<()> {
+    let rules = env.rules()?;
+    let values = if dbi.flags & DUPSORT == 0 { &rules.values } else { &rules.set_values };
+    match rules.keys.contains(&key.len()) && values.contains(&value) {
+        true => Ok(()),
+        false => Err(Fault::Size),
     }
+}
+
+/// Refuses a key that is too short to be looked for. One that is too long is not there.
+pub(crate) fn check_wanted(env: &Env, key: &[u8]) -> Res<()> {
+    if key.len() < *env.rules()?.keys.start() { Err(Fault::Size) } else { Ok(()) }
 }
 
 /// The value of a key; the first one, where there are many.
-pub(crate) fn get(txn: &Txn, dbi: u32, key: &[u8]) -> Res<Shown> {
-    if key.is_empty() {
-        return Err(Code::BAD_VALSIZE);
-    }
-    let access = txn.access()?;
-    let table = txn.table(dbi)?;
-    look(&access, table, key)?.ok_or(Code::NOTFOUND)
-}
-
-fn look(access: &Access<'_>, table: Table, key: &[u8]) -> Res<Option<Shown>> {
-    let found = match table {
+pub fn get(txn: &Txn, dbi: u32, key: &[u8]) -> Res<Shown> {
+    let mut access = txn.access()?;
+    check_wanted(&txn.env, key)?;
+    let (known, view) = access.dbi_in(txn, dbi)?;
+    let found = match known.table {
         Table::Main(table) | Table::Plain(table) => {
-            in_txn!(access, txn => table.get(txn, key)?.map(Shown::of))
+            in_txn!(view, txn => table.get(txn, key)?.map(Shown::of))
         }
-        Table::Multi(table) => in_txn!(access, txn => table.get(txn, key)?.map(Shown::of)),
+        Table::Multi(table) => in_txn!(view, txn => table.get(txn, key)?.map(Shown::of)),
     };
-    match (found, table) {
-        (None, Table::Main(_)) => record(access, key),
-        (found, _) => Ok(found),
+    match (found, known.table) {
+        (Some(found), _) => Ok(found),
+        (None, Table::Main(_)) => record(&mut access, key)?.ok_or(Fault::NotFound),
+        (None, _) => Err(Fault::NotFound),
     }
 }
 
 /// The record of a named database.
-pub(crate) fn record(access: &Access<'_>, name: &[u8]) -> Res<Option<Shown>> {
+pub(crate) fn record(access: &mut Access<'_>, name: &[u8]) -> Res<Option<Shown>> {
     let Some(stat) = dbi::stat(access, name)? else { return Ok(None) };
     let first = access.keep_record(name, dbi::record_of(&stat));
     Ok(Some(Shown { first, bytes: 48 }))
 }
 
-pub(crate) fn put(txn: &Txn, dbi: u32, key: &[u8], value: Value<'_>, flags: u32) -> Res<Outcome> {
+/// Stores a record.
+pub fn put(txn: &Txn, dbi: u32, key: &[u8], value: Value<'_>, flags: u32) -> Res<Outcome> {
     if flags & !PLAIN != 0 {
-        return Err(Code::EINVAL);
+        return Err(Fault::Invalid);
     }
     let mut writer = txn.writer()?;
-    let known = txn.dbi(dbi)?;
+    let known = writer.dbi(txn, dbi)?;
     store(txn, &mut writer, &known, key, value, flags)
 }
 
 /// A value to be stored: its bytes, or with `RESERVE` how many there will be.
 #[derive(Clone, Copy)]
-pub(crate) enum Value<'v> {
+pub enum Value<'v> {
+    /// These bytes.
     Bytes(&'v [u8]),
+    /// So many, which the caller writes.
     Room(usize),
 }
 
@@ -130,12 +140,7 @@ pub(crate) fn store(
     value: Value<'_>,
     flags: u32,
 ) -> Res<Outcome> {
-    check_key(key)?;
-    let dup = dbi.flags & DUPSORT != 0;
-    let max = if dup { KEY_BYTES_MAX } else { VALUE_BYTES_MAX };
-    if value.len() > max || dup && value.len() == 0 {
-        return Err(Code::BAD_VALSIZE);
-    }
+    check_lengths(&txn.env, dbi, key, value.len())?;
     let engine = writer.changing(&txn.env)?;
     let mut room = Vec::new();
     let key = own(engine, key, &mut room);
@@ -144,7 +149,7 @@ pub(crate) fn store(
     }
     match (dbi.table, value) {
         (Table::Main(_) | Table::Plain(_), value) => store_plain(writer, dbi, key, value, flags),
-        (Table::Multi(_), Value::Room(_)) => Err(Code::INCOMPATIBLE),
+        (Table::Multi(_), Value::Room(_)) => Err(Fault::Incompatible),
         (Table::Multi(_), Value::Bytes(value)) => store_dup(writer, dbi, key, value, flags),
     }
 }
@@ -156,7 +161,7 @@ fn store_plain(
     value: Value<'_>,
     flags: u32,
 ) -> Res<Outcome> {
-    let (Table::Main(table) | Table::Plain(table)) = dbi.table else { return Err(Code::EINVAL) };
+    let (Table::Main(table) | Table::Plain(table)) = dbi.table else { return Err(Fault::Invalid) };
     let engine = writer.txn_mut()?;
     if flags & NOOVERWRITE != 0
         && let Some(found) = table.get(engine, key)?
@@ -167,7 +172,7 @@ fn store_plain(
     let bytes = match value {
         Value::Bytes(bytes) => own(engine, bytes, &mut room),
         Value::Room(bytes) => {
-            room.try_reserve_exact(bytes).map_err(|_| Code::ENOMEM)?;
+            room.try_reserve_exact(bytes).map_err(|_| Fault::NoMemory)?;
             room.resize(bytes, 0);
             &room
         }
@@ -185,7 +190,7 @@ fn store_plain(
 }
 
 fn store_dup(writer: &mut Writer, dbi: &Dbi, key: &[u8], value: &[u8], flags: u32) -> Res<Outcome> {
-    let Table::Multi(table) = dbi.table else { return Err(Code::EINVAL) };
+    let Table::Multi(table) = dbi.table else { return Err(Fault::Invalid) };
     let engine = writer.txn_mut()?;
     let mut room = Vec::new();
     let value = own(engine, value, &mut room);
@@ -198,30 +203,28 @@ fn store_dup(writer: &mut Writer, dbi: &Dbi, key: &[u8], value: &[u8], flags: u3
         && let Some((last, _)) = table.last(engine)?
         && dbi.compare_keys(key, last).is_le()
     {
-        return Err(Code::KEYEXIST);
+        return Err(Fault::Order);
     }
     if flags & APPENDDUP != 0
         && let Some(last) = table.values(engine, key)?.next_back().transpose()?
         && dbi.compare_values(value, last).is_le()
     {
-        return Err(Code::KEYEXIST);
+        return Err(Fault::Order);
     }
     let new = table.insert(engine, key, value)?;
     match !new && flags & NODUPDATA != 0 {
-        true => Err(Code::KEYEXIST),
+        true => Err(Fault::Exists),
         false => Ok(Outcome::Stored),
     }
 }
 
 /// Deletes a key, or one of its values, where there may be many and one is given.
-pub(crate) fn delete(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<()> {
-    if key.is_empty() {
-        return Err(Code::BAD_VALSIZE);
-    }
+pub fn delete(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<()> {
+    check_wanted(&txn.env, key)?;
     let mut writer = txn.writer()?;
-    let known = txn.dbi(dbi)?;
+    let known = writer.dbi(txn, dbi)?;
     let removed = remove(txn, &mut writer, dbi, &known, key, value);
-    if removed == Err(Code::INCOMPATIBLE) {
+    if removed == Err(Fault::Incompatible) {
         // A database's name: LMDB ends the transaction for that.
         writer.fail();
     }
@@ -252,7 +255,7 @@ pub(crate) fn remove(
         }
     };
     if !removed {
-        return Err(Code::NOTFOUND);
+        return Err(Fault::NotFound);
     }
     writer.pass_on(number, dbi, went)
 }

@@ -1,0 +1,320 @@
+//! Transactions as C holds them.
+//!
+//! X1. A nested transaction is a level of the one write transaction, which all of its family share;
+//!     only the innermost may be used.
+//! X2. A transaction is used by one thread at a time. Who comes while another one reads by it waits
+//!     for the end of that call; who comes while another one changes something, or from within a
+//!     comparator, is refused.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use try_lock::{Locked, TryLock};
+
+use crate::env::Env;
+use crate::fault::{Fault, Res};
+use crate::inside::{Access, Level, Reader, Writer};
+use crate::threads::{lock, lock_now, me};
+
+/// A transaction.
+pub struct Txn {
+    /// Its environment.
+    pub env: Arc<Env>,
+    /// The handle of that.
+    pub env_handle: usize,
+    /// Its own handle, once it has one.
+    handle: OnceLock<usize>,
+    /// The thread that may use it; 0: all may.
+    thread: AtomicUsize,
+    /// The transactions it is nested in, outermost first.
+    parents: Vec<usize>,
+    body: Body,
+}
+
+enum Body {
+    Read(Box<TryLock<Reader>>),
+    Write(Arc<TryLock<Writer>>),
+}
+
+/// How a transaction begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Begin {
+    /// It changes nothing.
+    pub read_only: bool,
+    /// Waits until others have ended their write transactions.
+    pub wait: bool,
+}
+
+impl Txn {
+    /// Begins one, in the transaction whose handle is given with it.
+    pub fn begin(
+        env: &Arc<Env>,
+        env_handle: usize,
+        parent: Option<(usize, Arc<Txn>)>,
+        how: Begin,
+    ) -> Res<Txn> {
+        let rules = env.rules()?;
+        if rules.read_only && !how.read_only {
+            return Err(Fault::ReadOnly);
+        }
+        let (parents, body) = match parent {
+            Some((handle, parent)) => {
+                let parents = parent.parents.iter().copied().chain([handle]).collect();
+                (parents, Body::Write(parent.nest(how)?))
+            }
+            None if how.read_only => {
+                if !rules.overlaps && env.writer() == me() {
+                    return Err(Fault::Overlap);
+                }
+                let reader = TryLock::new(Reader::begin(env, env_handle)?);
+                (Vec::new(), Body::Read(Box::new(reader)))
+            }
+            None => {
+                let writer = TryLock::new(Writer::begin(env, env_handle, how.wait)?);
+                (Vec::new(), Body::Write(Arc::new(writer)))
+            }
+        };
+        if parents.is_empty() {
+            env.live.fetch_add(1, Ordering::AcqRel);
+        }
+        let binds = if how.read_only { rules.binds_readers } else { rules.binds_writers };
+        let thread = AtomicUsize::new(if binds { me() } else { 0 });
+        let (env, handle) = (env.clone(), OnceLock::new());
+        Ok(Txn { env, env_handle, handle, thread, parents, body })
+    }
+
+    fn nest(&self, how: Begin) -> Res<Arc<TryLock<Writer>>> {
+        let Body::Write(shared) = &self.body else { return Err(Fault::BadTxn) };
+        if how.read_only {
+            return Err(Fault::Invalid);
+        }
+        if !self.env.rules()?.nests {
+            return Err(Fault::BadTxn);
+        }
+        let mut writer = self.writer()?;
+        let depth = self.depth() + 1;
+        writer.txn_mut()?.savepoint(depth.to_le_bytes())?;
+        let places = writer.places();
+        writer.levels.push(Level { handle: 0, places });
+        Ok(shared.clone())
+    }
+
+    /// Tells it its handle.
+    pub fn set_handle(&self, handle: usize) {
+        let _ = self.handle.set(handle);
+        if let (Body::Write(writer), true) = (&self.body, self.depth() > 0)
+            && let Ok(mut writer) = lock(writer)
+            && let Some(level) = writer.levels.get_mut(self.depth() - 1)
+        {
+            level.handle = handle;
+        }
+    }
+
+    /// Its handle, or 0.
+    #[inline]
+    pub fn handle(&self) -> usize {
+        self.handle.get().copied().unwrap_or(0)
+    }
+
+    /// How many transactions it is nested in.
+    pub fn depth(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// Whether it is the transaction of that handle, or nested in it.
+    pub(crate) fn is_within(&self, handle: usize) -> bool {
+        handle == self.handle() || self.parents.contains(&handle)
+    }
+
+    /// Whether it can change something.
+    pub fn is_write(&self) -> bool {
+        matches!(self.body, Body::Write(_))
+    }
+
+    /// The id of the snapshot that it shows, or will make.
+    pub fn id(&self) -> Res<u64> {
+        match &self.body {
+            Body::Read(reader) => Ok(lock(reader)?.txn()?.id()),
+            // Also while another is nested in it.
+            Body::Write(writer) => Ok(lock_now(writer)?.txn()?.id()),
+        }
+    }
+
+    /// Refuses who may not use it.
+    #[inline]
+    fn check(&self) -> Res<()> {
+        if self.env.is_closed() {
+            return Err(Fault::BadTxn);
+        }
+        self.check_thread()
+    }
+
+    /// Refuses a thread that it does not belong to.
+    #[inline]
+    pub fn check_thread(&self) -> Res<()> {
+        match self.thread.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            thread if thread == me() => Ok(()),
+            _ => Err(Fault::WrongThread),
+        }
+    }
+
+    /// The transaction for a look at something.
+    #[inline]
+    pub fn access(&self) -> Res<Access<'_>> {
+        match &self.body {
+            Body::Read(reader) => {
+                self.check()?;
+                lock(reader).map(Access::Read)
+            }
+            Body::Write(_) => self.writer().map(Access::Write),
+        }
+    }
+
+    /// The transaction for a change.
+    pub fn writer(&self) -> Res<Locked<'_, Writer>> {
+        let Body::Write(writer) = &self.body else { return Err(Fault::ReadOnly) };
+        self.check()?;
+        let mut writer = lock_now(writer)?;
+        let own = writer.levels.len() == self.depth()
+            && writer.levels.last().is_none_or(|level| level.handle == self.handle());
+        if !own || writer.has_failed {
+            return Err(Fault::BadTxn);
+        }
+        writer.settle()?;
+        Ok(writer)
+    }
+
+    /// The inside of a read transaction, also of one that was reset.
+    fn reader(&self) -> Res<Locked<'_, Reader>> {
+        match &self.body {
+            Body::Read(reader) => lock(reader),
+            Body::Write(_) => Err(Fault::Invalid),
+        }
+    }
+
+    /// Lets go of the snapshot, and may have another one later.
+    pub fn reset(&self) -> Res<()> {
+        let mut reader = self.reader()?;
+        if reader.txn.take().is_some() {
+            reader.is_reset = true;
+            reader.end(&self.env);
+            self.env.resting.fetch_add(1, Ordering::AcqRel);
+        }
+        Ok(())
+    }
+
+    /// Takes the newest snapshot, after [`Txn::reset`].
+    pub fn renew(&self) -> Res<()> {
+        let mut reader = self.reader()?;
+        if reader.txn.is_some() || !reader.is_reset {
+            return Err(Fault::Invalid);
+        }
+        let fresh = Reader::begin(&self.env, self.env_handle)?;
+        self.env.resting.fetch_sub(1, Ordering::AcqRel);
+        let seen = std::mem::take(&mut reader.seen);
+        *reader = Reader { seen, ..fresh };
+        if self.thread.load(Ordering::Relaxed) != 0 {
+            self.thread.store(me(), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Ends it.
+    pub fn end(&self, commit: bool) -> Ended {
+        match &self.body {
+            Body::Read(_) => Ended::alone(self.end_read(commit)),
+            Body::Write(writer) => match lock_now(writer) {
+                Ok(mut writer) if self.depth() == 0 => self.end_root(&mut writer, commit),
+                Ok(mut writer) => self.end_level(&mut writer, commit),
+                Err(fault) => Ended::alone(Err(fault)),
+            },
+        }
+    }
+
+    fn end_read(&self, commit: bool) -> Res<()> {
+        let mut reader = self.reader()?;
+        if reader.txn.take().is_some() {
+            reader.end(&self.env);
+        } else if std::mem::take(&mut reader.is_reset) {
+            self.env.resting.fetch_sub(1, Ordering::AcqRel);
+        }
+        self.env.end_of(&[self.handle()], commit.then_some(0));
+        self.env.live.fetch_sub(1, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn end_root(&self, writer: &mut Writer, commit: bool) -> Ended {
+        let txns: Vec<usize> = writer.levels.drain(..).map(|level| level.handle).collect();
+        let cursors = writer.cursors.drain(..).filter_map(|cursor| cursor.upgrade());
+        let cursors = cursors.map(|cursor| cursor.handle()).collect();
+        let settled = if commit { writer.ready() } else { Ok(()) };
+        writer.reserved = None;
+        let Some(txn) = writer.txn.take() else { return Ended::alone(Err(Fault::BadTxn)) };
+        let result = match commit {
+            true => settled.and_then(|()| Ok(txn.commit().map(drop)?)),
+            false => {
+                txn.abort();
+                Ok(())
+            }
+        };
+        let done = commit && result.is_ok();
+        self.env.end_of(&txns, done.then_some(0));
+        self.env.end_of(&[self.handle()], done.then_some(0));
+        self.env.set_writer(0);
+        self.env.live.fetch_sub(1, Ordering::AcqRel);
+        Ended { result, txns, cursors }
+    }
+
+    fn end_level(&self, writer: &mut Writer, commit: bool) -> Ended {
+        let at = self.depth() - 1;
+        if writer.levels.get(at).is_none_or(|level| level.handle != self.handle()) {
+            return Ended::alone(Err(Fault::BadTxn));
+        }
+        let name = self.depth().to_le_bytes();
+        let settled = if commit { writer.ready() } else { Ok(()) };
+        writer.reserved = None;
+        writer.has_failed = false;
+        let mut ended: Vec<Level> = writer.levels.drain(at..).collect();
+        let result = writer.end_level(name, commit, settled);
+        let done = commit && result.is_ok();
+        let txns: Vec<usize> = ended.iter().map(|level| level.handle).collect();
+        if !done {
+            writer.restore(ended.swap_remove(0).places);
+        }
+        let owner = done.then(|| self.parents.last().copied().unwrap_or(0));
+        self.env.end_of(&txns, owner);
+        let cursors = writer.cursors_of(&txns);
+        let txns = txns.into_iter().filter(|&handle| handle != self.handle()).collect();
+        Ended { result, txns, cursors }
+    }
+}
+
+/// What came of ending a transaction.
+pub struct Ended {
+    /// What the caller is told.
+    pub result: Res<()>,
+    /// Handles of transactions that were nested in it and have ended with it.
+    pub txns: Vec<usize>,
+    /// Handles of cursors that have ended with it.
+    pub cursors: Vec<usize>,
+}
+
+impl Ended {
+    fn alone(result: Res<()>) -> Ended {
+        Ended { result, txns: Vec::new(), cursors: Vec::new() }
+    }
+}
+
+impl Drop for Txn {
+    /// Only for one that never got a handle, or that closing the environment left behind.
+    fn drop(&mut self) {
+        let left = match &self.body {
+            Body::Read(reader) => lock(reader).is_ok_and(|reader| reader.txn.is_some()),
+            Body::Write(_) => false,
+        };
+        if left {
+            let _ = self.end(false);
+        }
+    }
+}
