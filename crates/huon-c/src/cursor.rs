@@ -188,7 +188,7 @@ impl Cursor {
             return in_txn!(view, engine => multiple(place, batch, engine, op));
         }
         if let Some(key) = key {
-            data::check_wanted(&txn.env, key)?;
+            data::check_wanted(txn, key)?;
         }
         let (key, value) = in_txn!(view, engine => {
             let found = look(place, engine, known, op, key, value);

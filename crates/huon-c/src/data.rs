@@ -66,14 +66,16 @@ pub(crate) fn check_lengths(env: &Env, dbi: &Dbi, key: &[u8], value: usize) -> R
 }
 
 /// Refuses a key that is too short to be looked for. One that is too long is not there.
-pub(crate) fn check_wanted(env: &Env, key: &[u8]) -> Res<()> {
-    if key.len() < *env.rules()?.keys.start() { Err(Fault::Size) } else { Ok(()) }
+#[inline]
+pub(crate) fn check_wanted(txn: &Txn, key: &[u8]) -> Res<()> {
+    if key.len() < txn.key_bytes_min { Err(Fault::Size) } else { Ok(()) }
 }
 
 /// The value of a key; the first one, where there are many.
+#[inline]
 pub fn get(txn: &Txn, dbi: u32, key: &[u8]) -> Res<Shown> {
     let mut access = txn.access()?;
-    check_wanted(&txn.env, key)?;
+    check_wanted(txn, key)?;
     let (known, view) = access.dbi_in(txn, dbi)?;
     let found = match known.table {
         Table::Main(table) | Table::Plain(table) => {
@@ -220,7 +222,7 @@ fn store_dup(writer: &mut Writer, dbi: &Dbi, key: &[u8], value: &[u8], flags: u3
 
 /// Deletes a key, or one of its values, where there may be many and one is given.
 pub fn delete(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<()> {
-    check_wanted(&txn.env, key)?;
+    check_wanted(txn, key)?;
     let mut writer = txn.writer()?;
     let known = writer.dbi(txn, dbi)?;
     let removed = remove(txn, &mut writer, dbi, &known, key, value);

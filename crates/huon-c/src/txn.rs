@@ -28,6 +28,8 @@ pub struct Txn {
     thread: AtomicUsize,
     /// The transactions it is nested in, outermost first.
     parents: Vec<usize>,
+    /// Shorter keys are not looked for.
+    pub(crate) key_bytes_min: usize,
     body: Body,
 }
 
@@ -79,8 +81,9 @@ impl Txn {
         }
         let binds = if how.read_only { rules.binds_readers } else { rules.binds_writers };
         let thread = AtomicUsize::new(if binds { me() } else { 0 });
+        let key_bytes_min = *rules.keys.start();
         let (env, handle) = (env.clone(), OnceLock::new());
-        Ok(Txn { env, env_handle, handle, thread, parents, body })
+        Ok(Txn { env, env_handle, handle, thread, parents, key_bytes_min, body })
     }
 
     fn nest(&self, how: Begin) -> Res<Arc<TryLock<Writer>>> {
@@ -172,6 +175,7 @@ impl Txn {
     }
 
     /// The transaction for a change.
+    #[inline]
     pub fn writer(&self) -> Res<Locked<'_, Writer>> {
         let Body::Write(writer) = &self.body else { return Err(Fault::ReadOnly) };
         self.check()?;
