@@ -125,9 +125,13 @@ impl Value<'_> {
     }
 }
 
+/// More bytes than this are copied only if they have to be: to find that out takes a look at each
+/// page that the transaction has written.
+const COPIED_BYTES_MAX: usize = 64 << 10;
+
 /// A copy of what may lie on a page that the change moves.
 fn own<'v>(txn: &WriteTxn, bytes: &'v [u8], room: &'v mut Vec<u8>) -> &'v [u8] {
-    if txn.is_dirty(bytes) {
+    if bytes.len() <= COPIED_BYTES_MAX || txn.is_dirty(bytes) {
         room.extend_from_slice(bytes);
         return room;
     }
