@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 use try_lock::{Locked, TryLock};
 
 use crate::data::{self, Outcome, Shown, Value};
-use crate::dbi::{Dbi, Table};
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::{DUPFIXED, DUPSORT};
 use crate::flags::put::*;
 use crate::in_txn;
 use crate::inside::Writer;
 use crate::place::{Item, Place, Stand, Went};
+use crate::table::{Dbi, Table};
 use crate::threads::{lock, lock_now};
 use crate::txn::Txn;
 

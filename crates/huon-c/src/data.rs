@@ -2,7 +2,7 @@
 
 use huon::WriteTxn;
 
-use crate::dbi::{self, Dbi, Table};
+use crate::dbi;
 use crate::env::Env;
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::DUPSORT;
@@ -10,6 +10,7 @@ use crate::flags::put::*;
 use crate::in_txn;
 use crate::inside::{Access, Writer};
 use crate::place::Went;
+use crate::table::{self, Dbi, Table};
 use crate::txn::Txn;
 
 /// Bytes that C may look at: they outlive the call, but no Rust reference says for how long.
@@ -91,7 +92,7 @@ pub fn get(txn: &Txn, dbi: u32, key: &[u8]) -> Res<Shown> {
 /// The record of a named database.
 pub(crate) fn record(access: &mut Access<'_>, name: &[u8]) -> Res<Option<Shown>> {
     let Some(stat) = dbi::stat(access, name)? else { return Ok(None) };
-    let first = access.keep_record(name, dbi::record_of(&stat));
+    let first = access.keep_record(name, table::record_of(&stat));
     Ok(Some(Shown { first, bytes: 48 }))
 }
 

@@ -10,10 +10,10 @@ use try_lock::Locked;
 
 use crate::cursor::Cursor;
 use crate::data::Reserved;
-use crate::dbi::{Dbi, TableRecord};
 use crate::env::Env;
 use crate::fault::{Fault, Res};
 use crate::place::Place;
+use crate::table::{Dbi, TableRecord};
 use crate::threads;
 use crate::txn::Txn;
 

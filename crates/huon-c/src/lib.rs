@@ -6,10 +6,10 @@
 //! [`guarded`] is the wall.
 //!
 //! LMDB's interface and libmdbx's are cousins, and so is what they need behind them: [`Txn`] with
-//! its levels and the readers and writers inside, the tables that handles of theirs stand for
-//! ([`dbi`]), records by key ([`data`]) and [`cursor`]s. Where the two differ, an interface says so
-//! in its [`Rules`], or does it itself. What goes wrong is a [`Fault`], which each interface has a
-//! number for.
+//! its levels and the readers and writers inside, the handles of tables ([`dbi`]) and what they
+//! mean ([`table`]), records by key ([`data`]) and [`cursor`]s. Where the two differ, an interface
+//! says so in its [`Rules`], or does it itself. What goes wrong is a [`Fault`], which each interface
+//! has a number for.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -23,6 +23,7 @@ pub mod flags;
 mod handles;
 mod inside;
 mod place;
+pub mod table;
 mod threads;
 mod txn;
 

@@ -15,8 +15,8 @@
 
 use huon::{Bytes, MultiScan, Scan, Txn};
 
-use crate::dbi::Table;
 use crate::fault::{Fault, Res};
+use crate::table::Table;
 
 /// A record: key, and value. `None` is the value of a name of a database.
 pub(crate) type Item<'t> = (&'t [u8], Option<&'t [u8]>);

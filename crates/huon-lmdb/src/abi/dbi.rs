@@ -10,6 +10,7 @@ use libc::{c_char, c_int, c_uint, c_void};
 use super::env::numbers;
 use super::{MDB_env, MDB_stat, MDB_txn, MDB_val, answer, code, env_of, txn_of};
 use huon_c::dbi;
+use huon_c::table::Dbi;
 use huon_c::{Fault, Res};
 
 /// A database's handle.
@@ -164,7 +165,7 @@ pub unsafe extern "C" fn mdb_cmp(
     b: *const MDB_val,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { compare(txn, dbi, a, b, dbi::Dbi::compare_keys) }
+    unsafe { compare(txn, dbi, a, b, Dbi::compare_keys) }
 }
 
 /// # Safety
@@ -177,7 +178,7 @@ pub unsafe extern "C" fn mdb_dcmp(
     b: *const MDB_val,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { compare(txn, dbi, a, b, dbi::Dbi::compare_values) }
+    unsafe { compare(txn, dbi, a, b, Dbi::compare_values) }
 }
 
 /// # Safety
@@ -187,7 +188,7 @@ unsafe fn compare(
     dbi: MDB_dbi,
     a: *const MDB_val,
     b: *const MDB_val,
-    how: impl FnOnce(&dbi::Dbi, &[u8], &[u8]) -> Ordering,
+    how: impl FnOnce(&Dbi, &[u8], &[u8]) -> Ordering,
 ) -> c_int {
     huon_c::guarded(0, || {
         let Ok(txn) = txn_of(txn) else { return 0 };
