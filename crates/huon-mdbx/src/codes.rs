@@ -1,0 +1,100 @@
+//! Results as C sees them: libmdbx's numbers, and the system's.
+
+use libc::c_int;
+
+/// A result other than success.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Code(pub(crate) c_int);
+
+pub(crate) type Res<T> = Result<T, Code>;
+
+/// One row for each of libmdbx's own codes: name, number, what it says.
+macro_rules! codes {
+    ($($name:ident = $number:literal, $text:literal;)*) => {
+        impl Code {
+            $(#[allow(dead_code)] pub(crate) const $name: Code = Code($number);)*
+        }
+
+        /// What a code means; `None`: it is not one of libmdbx's.
+        pub(crate) fn text(code: c_int) -> Option<&'static std::ffi::CStr> {
+            match code {
+                0 => Some(c"MDBX_SUCCESS: all is well"),
+                $($number => {
+                    const TEXT: &str = concat!("MDBX_", stringify!($name), ": ", $text, "\0");
+                    std::ffi::CStr::from_bytes_with_nul(TEXT.as_bytes()).ok()
+                })*
+                _ => None,
+            }
+        }
+    };
+}
+
+codes! {
+    RESULT_TRUE = -1, "no error, and the answer is yes";
+    KEYEXIST = -30799, "the key, or the key with the value, is there already";
+    NOTFOUND = -30798, "there is no such key, value or table";
+    PAGE_NOTFOUND = -30797, "a page that is referred to is missing";
+    CORRUPTED = -30796, "the file is damaged";
+    PANIC = -30795, "the environment can be used no more; close it and open it again";
+    VERSION_MISMATCH = -30794, "the file has another version of the format";
+    INVALID = -30793, "the file is not an environment of Huon's";
+    MAP_FULL = -30792, "the size that the file may have is reached";
+    DBS_FULL = -30791, "more named tables than were allowed for";
+    READERS_FULL = -30790, "more readers than were allowed for";
+    TXN_FULL = -30788, "the transaction has become too large";
+    CURSOR_FULL = -30787, "the tree is too deep";
+    PAGE_FULL = -30786, "there is no room in a page";
+    UNABLE_EXTEND_MAPSIZE = -30785, "others have made the file larger than this process can map";
+    INCOMPATIBLE = -30784, "the operation does not fit the kind of the table, or the flags in use";
+    BAD_RSLOT = -30783, "the thread has a read transaction already";
+    BAD_TXN = -30782, "the transaction was reset, has failed, or has a child";
+    BAD_VALSIZE = -30781, "a key, value or name has a length that is not allowed";
+    BAD_DBI = -30780, "there is no table of this handle";
+    PROBLEM = -30779, "something happened that should not";
+    BUSY = -30778, "others use it, or this thread writes already";
+    EMULTIVAL = -30421, "the key has many values, and it was not said which";
+    EBADSIGN = -30420, "the handle was closed, or never was one";
+    WANNA_RECOVERY = -30419, "the file was not closed cleanly; open it to write";
+    EKEYMISMATCH = -30418, "the key is another than the cursor's, or out of order";
+    TOO_LARGE = -30417, "more bytes than there can be";
+    THREAD_MISMATCH = -30416, "the transaction belongs to another thread";
+    TXN_OVERLAPPING = -30415, "the thread has another transaction that this one would disturb";
+}
+
+#[allow(dead_code)]
+impl Code {
+    pub(crate) const ENODATA: Code = Code(libc::ENODATA);
+    pub(crate) const EINVAL: Code = Code(libc::EINVAL);
+    pub(crate) const EACCESS: Code = Code(libc::EACCES);
+    pub(crate) const ENOMEM: Code = Code(libc::ENOMEM);
+    pub(crate) const EROFS: Code = Code(libc::EROFS);
+    pub(crate) const ENOSYS: Code = Code(libc::ENOSYS);
+    pub(crate) const EIO: Code = Code(libc::EIO);
+    pub(crate) const EPERM: Code = Code(libc::EPERM);
+    pub(crate) const EINTR: Code = Code(libc::EINTR);
+    pub(crate) const ENOFILE: Code = Code(libc::ENOENT);
+    pub(crate) const EREMOTE: Code = Code(libc::ENOTBLK);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_of_the_header_has_a_text_that_names_it() {
+        let of_the_header: Vec<_> = crate::numbers::of_the_header()
+            .into_iter()
+            .filter(|(name, number)| (-30799..0).contains(number) && !name.contains("_ERRCODE"))
+            .filter(|(name, _)| name != "TXN_INVALID" && !name.ends_with("_DONTCHANGE"))
+            .collect();
+        assert_eq!(of_the_header.len(), 29);
+        for (name, number) in of_the_header {
+            let said = text(number as c_int).unwrap_or_else(|| panic!("{name} says nothing"));
+            assert!(said.to_str().unwrap().starts_with(&format!("MDBX_{name}: ")), "{said:?}");
+        }
+        assert!(text(0).unwrap().to_str().unwrap().starts_with("MDBX_SUCCESS: "));
+        for foreign in [-2, -30789, -30777, -30422, -30414, libc::EINVAL] {
+            assert!(text(foreign).is_none(), "{foreign}");
+        }
+    }
+}
