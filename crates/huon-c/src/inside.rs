@@ -8,11 +8,10 @@ use std::time::Duration;
 use huon::{ReadTxn, WriteTxn};
 use try_lock::Locked;
 
-use crate::cursor::Cursor;
+use crate::cursor::{Bound, Cursor};
 use crate::data::Reserved;
 use crate::env::Env;
 use crate::fault::{Fault, Res};
-use crate::place::Place;
 use crate::table::{Dbi, TableRecord};
 use crate::threads;
 use crate::txn::Txn;
@@ -43,7 +42,7 @@ pub struct Writer {
 pub(crate) struct Level {
     pub(crate) handle: usize,
     /// Where the cursors stood when it began.
-    pub(crate) places: Vec<(Weak<Cursor>, Place)>,
+    pub(crate) places: Vec<(Weak<Cursor>, Bound)>,
 }
 
 /// What a transaction has looked up or shown.
@@ -317,17 +316,17 @@ impl Writer {
     }
 
     /// Where all cursors stand.
-    pub(crate) fn places(&mut self) -> Vec<(Weak<Cursor>, Place)> {
+    pub(crate) fn places(&mut self) -> Vec<(Weak<Cursor>, Bound)> {
         self.cursors.retain(|cursor| cursor.strong_count() > 0);
         let place =
-            |cursor: &Weak<Cursor>| Some((cursor.clone(), cursor.upgrade()?.place_now().ok()?));
+            |cursor: &Weak<Cursor>| Some((cursor.clone(), cursor.upgrade()?.bound_now().ok()?));
         self.cursors.iter().filter_map(place).collect()
     }
 
-    pub(crate) fn restore(&mut self, places: Vec<(Weak<Cursor>, Place)>) {
-        for (cursor, place) in places {
+    pub(crate) fn restore(&mut self, places: Vec<(Weak<Cursor>, Bound)>) {
+        for (cursor, bound) in places {
             if let Some(cursor) = cursor.upgrade() {
-                let _ = cursor.put_place(place);
+                let _ = cursor.put_bound(bound);
             }
         }
     }

@@ -14,6 +14,7 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+mod changes;
 pub mod cursor;
 pub mod data;
 pub mod dbi;
@@ -23,6 +24,7 @@ pub mod flags;
 mod handles;
 mod inside;
 mod place;
+pub mod steps;
 pub mod table;
 mod threads;
 mod txn;
