@@ -14,7 +14,7 @@ use crate::fault::{Fault, Res};
 use crate::flags::dbi::*;
 use crate::in_txn;
 use crate::inside::Access;
-use crate::table::{Dbi, Table, drop_named, kind, make};
+use crate::table::{self, Dbi, Table, drop_named, kind, make};
 use crate::txn::Txn;
 
 /// The handle of the main database.
@@ -110,6 +110,12 @@ impl Dbis {
         }
     }
 
+    /// Whether a handle is open, one of a named table, and everybody's.
+    pub fn is_shared(&self, dbi: u32) -> bool {
+        let found = self.list.get(dbi as usize).and_then(Option::as_ref);
+        dbi as usize >= NAMED && found.is_some_and(|dbi| dbi.owner == 0)
+    }
+
     /// Closes a handle, if it is one of a named table.
     pub fn close(&mut self, dbi: u32) {
         if dbi as usize >= NAMED
@@ -126,9 +132,37 @@ pub fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
         return Err(Fault::Invalid);
     }
     let Some(name) = name else { return open_main(txn, flags) };
-    let access = txn.access()?;
     let known = txn.env.dbis().named(name).map(|(dbi, known)| (dbi, known.owner));
     if let Some((dbi, owner)) = known {
+        return open_again(txn, name, flags, dbi, owner);
+    }
+    let index = txn.env.dbis().vacant()?;
+    let rules = txn.env.rules()?;
+    if name.is_empty() || name.len() > *rules.set_keys.end() {
+        return Err(Fault::Size);
+    }
+    let access = txn.access()?;
+    if stat(&access, STAND_IN)?.is_some() {
+        return Err(Fault::Incompatible);
+    }
+    let found = stat(&access, name)?;
+    drop(access);
+    let dbi = match found {
+        Some(stat) if rules.strict_tables => {
+            Dbi { owner: 0, ..of_wanted_kind(txn, name, flags, &stat)? }
+        }
+        Some(stat) => Dbi::found(txn, name, &stat)?,
+        None if flags & CREATE == 0 => return Err(Fault::NotFound),
+        None => Dbi::made(txn, name, kind(flags), [None, None])?,
+    };
+    txn.env.dbis_mut().set(index, dbi);
+    Ok(index as u32)
+}
+
+/// Opens a named database whose handle is open already.
+fn open_again(txn: &Txn, name: &[u8], flags: u32, dbi: u32, owner: usize) -> Res<u32> {
+    let access = txn.access()?;
+    if !txn.env.rules()?.strict_tables {
         if owner != 0 && !txn.is_within(owner) {
             // Where two have opened it, neither can close it by ending.
             stat(&access, name)?.ok_or(Fault::NotFound)?;
@@ -136,22 +170,41 @@ pub fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
         }
         return Ok(dbi);
     }
-    let index = txn.env.dbis().vacant()?;
-    if name.is_empty() || name.len() > *txn.env.rules()?.keys.end() {
-        return Err(Fault::Size);
-    }
-    if stat(&access, STAND_IN)?.is_some() {
-        return Err(Fault::Incompatible);
-    }
     let found = stat(&access, name)?;
     drop(access);
-    let dbi = match found {
-        Some(stat) => Dbi::found(txn, name, &stat)?,
+    let fresh = match found {
         None if flags & CREATE == 0 => return Err(Fault::NotFound),
         None => Dbi::made(txn, name, kind(flags), [None, None])?,
+        Some(stat) => {
+            let known = txn.env.dbis().get(dbi, txn).ok().cloned();
+            match known.filter(|known| is_wanted(flags, known.flags)) {
+                Some(_) => return Ok(dbi),
+                None => Dbi { owner, ..of_wanted_kind(txn, name, flags, &stat)? },
+            }
+        }
     };
-    txn.env.dbis_mut().set(index, dbi);
-    Ok(index as u32)
+    txn.env.dbis_mut().set(dbi as usize, fresh);
+    Ok(dbi)
+}
+
+/// Whether a kind is the one that is asked for; no flags ask for any.
+fn is_wanted(flags: u32, found: u32) -> bool {
+    flags == 0 || table::stored(kind(flags)) == table::stored(found)
+}
+
+/// A table that exists, which must be of the kind that is asked for, or become that.
+fn of_wanted_kind(txn: &Txn, name: &[u8], flags: u32, stat: &TableStat) -> Res<Dbi> {
+    let found = Dbi::found(txn, name, stat)?;
+    if is_wanted(flags, found.flags) {
+        return Ok(found);
+    }
+    if flags & CREATE == 0 || stat.entries != 0 {
+        return Err(Fault::Incompatible);
+    }
+    let mut writer = txn.writer()?;
+    drop_named(writer.changing(&txn.env)?, name, stat.values.is_some())?;
+    drop(writer);
+    Dbi::made(txn, name, kind(flags), [None, None])
 }
 
 /// Sees to it that the handle of the main database is open, as it always is.
@@ -164,8 +217,13 @@ pub fn main_is_open(txn: &Txn) -> Res<()> {
 
 fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
     let wanted = kind(flags);
+    let strict = txn.env.rules()?.strict_tables;
+    let fits = |found: u32| match strict {
+        true => is_wanted(flags, found),
+        false => wanted & !found == 0,
+    };
     let access = txn.access()?;
-    if txn.env.dbis().get(MAIN, txn).is_ok_and(|dbi| wanted & !dbi.flags == 0) {
+    if txn.env.dbis().get(MAIN, txn).is_ok_and(|dbi| fits(dbi.flags)) {
         return Ok(MAIN);
     }
     let stand_in = stat(&access, STAND_IN)?;
@@ -175,10 +233,12 @@ fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
         // It is everybody's, whoever has looked first.
         Some(stat) => Dbi { owner: 0, ..Dbi::found(txn, STAND_IN, &stat)? },
         None if wanted == 0 => Dbi::main(txn)?,
-        None if is_empty && txn.is_write() => Dbi::made(txn, STAND_IN, wanted, [None, None])?,
+        None if is_empty && txn.is_write() && (flags & CREATE != 0 || !strict) => {
+            Dbi::made(txn, STAND_IN, wanted, [None, None])?
+        }
         None => return Err(Fault::Incompatible),
     };
-    if wanted & !dbi.flags != 0 {
+    if !fits(dbi.flags) {
         return Err(Fault::Incompatible);
     }
     txn.env.dbis_mut().set(MAIN as usize, dbi);
@@ -240,6 +300,57 @@ pub fn drop_dbi(txn: &Txn, dbi: u32, delete: bool) -> Res<()> {
     if delete {
         txn.env.dbis_mut().close(dbi);
     }
+    Ok(())
+}
+
+/// Adds to the number that is stored with a database; the one that it had before. `None` if there
+/// are no more: nothing has changed then.
+pub fn take_sequence(txn: &Txn, dbi: u32, count: u64) -> Res<Option<u64>> {
+    let mut access = txn.access()?;
+    let (known, view) = access.dbi_in(txn, dbi)?;
+    let table = known.table;
+    let now = in_txn!(view, engine => match table {
+        Table::Main(table) | Table::Plain(table) => table.sequence(engine)?,
+        Table::Multi(table) => table.sequence(engine)?,
+    });
+    drop(access);
+    if count == 0 {
+        return Ok(Some(now));
+    }
+    let mut writer = txn.writer()?;
+    if now.checked_add(count).is_none() {
+        return Ok(None);
+    }
+    let engine = writer.changing(&txn.env)?;
+    match table {
+        Table::Main(table) | Table::Plain(table) => table.take_sequence(engine, count)?,
+        Table::Multi(table) => table.take_sequence(engine, count)?,
+    };
+    Ok(Some(now))
+}
+
+/// Gives a named database another name.
+pub fn rename(txn: &Txn, dbi: u32, name: &[u8]) -> Res<()> {
+    if name.is_empty() || name.len() > *txn.env.rules()?.set_keys.end() {
+        return Err(Fault::Size);
+    }
+    let mut writer = txn.writer()?;
+    let old = writer.dbi(txn, dbi)?;
+    let engine = writer.changing(&txn.env)?;
+    if *old.name == *name {
+        return Ok(());
+    }
+    if engine.table_stat(name)?.is_some() {
+        return Err(Fault::Exists);
+    }
+    match old.table {
+        Table::Plain(table) if dbi as usize >= NAMED => table.rename(engine, name)?,
+        Table::Multi(table) if dbi as usize >= NAMED => table.rename(engine, name)?,
+        _ => return Err(Fault::Invalid),
+    }
+    drop(writer);
+    let fresh = Dbi::of_kind(txn, name, old.flags, [old.keys.clone(), old.values.clone()])?;
+    txn.env.dbis_mut().set(dbi as usize, fresh);
     Ok(())
 }
 

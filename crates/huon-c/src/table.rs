@@ -50,6 +50,13 @@ pub(crate) fn kind(flags: u32) -> u32 {
     flags & KIND & !ignored
 }
 
+/// The flags that a table of this kind has when it is found again.
+pub(crate) fn stored(kind: u32) -> u32 {
+    let keys = if kind & INTEGERKEY != 0 { REVERSEKEY } else { 0 };
+    let values = if kind & INTEGERDUP != 0 { REVERSEDUP } else { 0 };
+    kind & !(keys | values)
+}
+
 /// The flags of a table that exists.
 fn flags_of(stat: &TableStat) -> u32 {
     let keys = match stat.order {
