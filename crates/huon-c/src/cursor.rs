@@ -1,5 +1,6 @@
 //! Cursors as C holds them: what they belong to, and looks at where they stand.
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock, Weak};
 
 use try_lock::{Locked, TryLock};
@@ -19,6 +20,8 @@ use crate::txn::Txn;
 pub struct Cursor {
     /// Its own handle, once it has one.
     handle: OnceLock<usize>,
+    /// A pointer of the program's.
+    pub context: AtomicUsize,
     inside: TryLock<Inside>,
 }
 
@@ -40,14 +43,17 @@ pub(crate) struct Bound {
 impl Cursor {
     /// A cursor of no table.
     pub fn new() -> Cursor {
-        let inside = Inside { bound: None, batch: Vec::new() };
-        Cursor { handle: OnceLock::new(), inside: TryLock::new(inside) }
+        Cursor::with(None)
     }
 
     /// A cursor of a table that the transaction may use, nowhere yet.
     pub fn open(txn: &Arc<Txn>, dbi: u32) -> Res<Cursor> {
-        let inside = Inside { bound: Some(Bound::new(txn, dbi)?), batch: Vec::new() };
-        Ok(Cursor { handle: OnceLock::new(), inside: TryLock::new(inside) })
+        Ok(Cursor::with(Some(Bound::new(txn, dbi)?)))
+    }
+
+    fn with(bound: Option<Bound>) -> Cursor {
+        let inside = TryLock::new(Inside { bound, batch: Vec::new() });
+        Cursor { handle: OnceLock::new(), context: AtomicUsize::new(0), inside }
     }
 
     /// Its handle, or 0.

@@ -328,12 +328,7 @@ pub fn delete(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<()> 
     check_wanted(&txn.env, &known, key)?;
     let compared = known.flags & DUPSORT != 0 || txn.env.rules()?.compares_only;
     let value = value.filter(|_| compared);
-    let removed = remove(txn, &mut writer, dbi, &known, key, value);
-    if removed == Err(Fault::Incompatible) {
-        // A database's name: LMDB ends the transaction for that.
-        writer.fail();
-    }
-    removed
+    remove(txn, &mut writer, dbi, &known, key, value)
 }
 
 pub(crate) fn remove(

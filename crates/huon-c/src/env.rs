@@ -20,6 +20,8 @@ pub struct Env {
     pub(crate) dbis_version: AtomicU64,
     /// The thread that has the write transaction; 0: none.
     writer: AtomicUsize,
+    /// The handle of that transaction, or of the innermost one in it; 0: none.
+    write_txn: AtomicUsize,
     /// Transactions that are not over yet.
     pub(crate) live: AtomicUsize,
     pub(crate) readers: AtomicU32,
@@ -41,14 +43,14 @@ pub struct Rules {
     pub read_only: bool,
     /// A thread may have one read transaction only.
     pub one_reader: bool,
-    /// A thread may read beside its own write transaction.
-    pub overlaps: bool,
     /// A read transaction is for the thread that began it.
     pub binds_readers: bool,
     /// So is a write transaction.
     pub binds_writers: bool,
     /// Write transactions may be nested.
     pub nests: bool,
+    /// Cursors of a write transaction stay when it ends.
+    pub keeps_cursors: bool,
     /// Lengths of keys, in bytes, where a key has one value.
     pub keys: RangeInclusive<usize>,
     /// Lengths of keys, in bytes, where a key may have many values.
@@ -81,6 +83,7 @@ impl Env {
             dbis: RwLock::default(),
             dbis_version: AtomicU64::new(0),
             writer: AtomicUsize::new(0),
+            write_txn: AtomicUsize::new(0),
             live: AtomicUsize::new(0),
             readers: AtomicU32::new(0),
             resting: AtomicU32::new(0),
@@ -109,17 +112,32 @@ impl Env {
         open.filter(|_| !self.is_closed()).ok_or(Fault::Invalid)
     }
 
+    /// Whether it was opened.
+    pub fn is_open(&self) -> bool {
+        self.rules.get().is_some()
+    }
+
     /// Whether it was closed.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Closes it. Transactions that are left open are of no use from now on.
-    pub fn close(&self) {
+    /// Closes it, and hands over the engine's environment, for the end that it is to come to.
+    /// Transactions that are left open are of no use from now on.
+    pub fn close(&self) -> Option<huon::Env> {
         self.closed.store(true, Ordering::Release);
-        let opened = self.opened().take();
-        // Not while it is locked: closing may flush.
-        drop(opened);
+        self.opened().take()
+    }
+
+    /// Gives back the engine's environment while `work` opens it in another way, or the same again.
+    /// Without one, it is closed.
+    pub fn reopen(&self, work: impl FnOnce(huon::Env) -> Option<huon::Env>) {
+        let mut opened = self.opened();
+        *opened = opened.take().and_then(work);
+    }
+
+    pub(crate) fn keeps_cursors(&self) -> bool {
+        self.rules.get().is_some_and(|rules| rules.keeps_cursors)
     }
 
     pub(crate) fn rules(&self) -> Res<&Rules> {
@@ -133,6 +151,15 @@ impl Env {
 
     pub(crate) fn set_writer(&self, thread: usize) {
         self.writer.store(thread, Ordering::Release);
+    }
+
+    /// The handle of the write transaction that may be used now; 0: there is none.
+    pub fn write_txn(&self) -> usize {
+        self.write_txn.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_write_txn(&self, handle: usize) {
+        self.write_txn.store(handle, Ordering::Release);
     }
 
     /// How many transactions are not over yet.

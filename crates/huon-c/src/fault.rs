@@ -24,8 +24,10 @@ pub enum Fault {
     TooLarge,
     /// The operation does not fit the kind of the table.
     Incompatible,
-    /// An argument, handle or order of calls that makes no sense.
+    /// An argument or order of calls that makes no sense.
     Invalid,
+    /// The handle was closed, or never was one of its kind.
+    Handle,
     /// The handle of a table is not open.
     Closed,
     /// The transaction does not show the table of a handle.
@@ -46,6 +48,8 @@ pub enum Fault {
     Busy,
     /// The transaction has ended, has failed, has another nested in it, or is in use elsewhere.
     BadTxn,
+    /// It had failed before, and was aborted instead of committed.
+    Failed,
     /// The transaction was reset, and not renewed.
     Reset,
     /// The transaction was parked and lost its snapshot.

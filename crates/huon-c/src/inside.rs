@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use huon::{ReadTxn, WriteTxn};
+use huon::{Durability, ReadTxn, WriteTxn};
 use try_lock::Locked;
 
 use crate::cursor::{Bound, Cursor};
@@ -14,7 +14,7 @@ use crate::env::Env;
 use crate::fault::{Fault, Res};
 use crate::table::{Dbi, TableRecord};
 use crate::threads;
-use crate::txn::Txn;
+use crate::txn::{Begin, Txn};
 
 /// Below this nothing can be stored.
 const UPPER_BYTES_MIN: u64 = 16 << 10;
@@ -23,6 +23,8 @@ const UPPER_BYTES_MIN: u64 = 16 << 10;
 pub struct Reader {
     pub(crate) txn: Option<ReadTxn>,
     pub(crate) is_reset: bool,
+    /// It is to be ended only.
+    pub(crate) has_failed: bool,
     /// Set while its thread reads, where a thread may have one read transaction only.
     pub(crate) thread: Option<Arc<AtomicBool>>,
     pub(crate) seen: Seen,
@@ -35,8 +37,10 @@ pub struct Writer {
     pub(crate) reserved: Option<Reserved>,
     pub(crate) cursors: Vec<Weak<Cursor>>,
     seen: Seen,
-    /// Whether the innermost transaction can only be aborted.
-    pub(crate) has_failed: bool,
+    /// The depth from which on transactions can only be aborted.
+    pub(crate) failed_from: Option<usize>,
+    /// What the commit waits for; `None`: as the environment has it.
+    pub(crate) durability: Option<Durability>,
 }
 
 pub(crate) struct Level {
@@ -174,7 +178,8 @@ impl Reader {
             }),
             false => Err(Fault::ReadersFull),
         };
-        let mut reader = Reader { txn: None, is_reset: false, thread, seen: Seen::default() };
+        let mut reader =
+            Reader { txn: None, is_reset: false, has_failed: false, thread, seen: Seen::default() };
         match begun {
             Ok(txn) => {
                 reader.txn = Some(txn);
@@ -209,16 +214,16 @@ impl Reader {
 }
 
 impl Writer {
-    pub(crate) fn begin(env: &Arc<Env>, env_handle: usize, wait: bool) -> Res<Writer> {
+    pub(crate) fn begin(env: &Arc<Env>, env_handle: usize, how: Begin) -> Res<Writer> {
         let me = threads::me();
         if env.writer() == me {
             return Err(Fault::ThreadWrites);
         }
-        if !env.rules()?.overlaps && threads::reads(env_handle) {
+        if !how.overlaps && threads::reads(env_handle) {
             return Err(Fault::Overlap);
         }
         let huon = env.huon()?;
-        let begun = if wait { huon.write()? } else { huon.write_within(Duration::ZERO)? };
+        let begun = if how.wait { huon.write()? } else { huon.write_within(Duration::ZERO)? };
         env.set_writer(me);
         Ok(Writer {
             txn: Some(begun),
@@ -226,7 +231,8 @@ impl Writer {
             reserved: None,
             cursors: Vec::new(),
             seen: Seen::default(),
-            has_failed: false,
+            failed_from: None,
+            durability: how.durability,
         })
     }
 
@@ -236,9 +242,14 @@ impl Writer {
         self.txn.as_ref().ok_or(Fault::BadTxn)
     }
 
-    /// Lets the innermost transaction end in an abort only.
-    pub fn fail(&mut self) {
-        self.has_failed = true;
+    /// Lets a transaction, and all nested in it, end in an abort only.
+    pub(crate) fn fail_from(&mut self, depth: usize) {
+        self.failed_from = Some(self.failed_from.map_or(depth, |failed| failed.min(depth)));
+    }
+
+    /// Whether a transaction can only be aborted.
+    pub(crate) fn has_failed(&self, depth: usize) -> bool {
+        self.failed_from.is_some_and(|failed| failed <= depth)
     }
 
     /// The engine's transaction.
@@ -284,7 +295,7 @@ impl Writer {
 
     /// The same before a commit, which is not for one that has failed.
     pub(crate) fn ready(&mut self) -> Res<()> {
-        if self.has_failed { Err(Fault::BadTxn) } else { self.settle() }
+        if self.has_failed(self.levels.len()) { Err(Fault::Failed) } else { self.settle() }
     }
 
     /// Ends a level and all above it.

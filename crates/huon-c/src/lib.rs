@@ -7,9 +7,10 @@
 //!
 //! LMDB's interface and libmdbx's are cousins, and so is what they need behind them: [`Txn`] with
 //! its levels and the readers and writers inside, the handles of tables ([`dbi`]) and what they
-//! mean ([`table`]), records by key ([`data`]) and [`cursor`]s. Where the two differ, an interface
-//! says so in its [`Rules`], or does it itself. What goes wrong is a [`Fault`], which each interface
-//! has a number for.
+//! mean ([`table`]), records by key ([`data`]) and [`cursor`]s. [`objects`] has their handles, and
+//! [`pointers`] is what may look at memory of the program's. Where the two differ, an interface
+//! says so in its [`Rules`], or does it itself. What goes wrong is a [`Fault`], which each
+//! interface has a number for.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -23,7 +24,10 @@ mod fault;
 pub mod flags;
 mod handles;
 mod inside;
+pub mod objects;
 mod place;
+#[allow(unsafe_code)]
+pub mod pointers;
 pub mod steps;
 pub mod table;
 mod threads;
@@ -35,8 +39,8 @@ pub use env::{Env, Rules};
 pub use fault::{Fault, Res};
 pub use handles::{Handles, Recent};
 pub use inside::{Access, Reader, View, Writer};
-pub use threads::{comparing, me};
-pub use txn::{Begin, Ended, Txn};
+pub use threads::{comparing, me, register, unregister};
+pub use txn::{Begin, Ended, State, Txn};
 
 /// What `work` returns, or `fallback` if it panics. What a panic left half-done has to be marked as
 /// such by those who own it, as the engine's transactions are.

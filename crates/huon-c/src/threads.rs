@@ -57,6 +57,27 @@ pub(crate) fn reading(env_handle: usize) -> Arc<AtomicBool> {
     })
 }
 
+/// Has this thread known as a reader of an environment; whether it was not before.
+pub fn register(env_handle: usize) -> bool {
+    let known = READING.with_borrow(|all| all.iter().any(|(handle, _)| *handle == env_handle));
+    if !known {
+        reading(env_handle);
+    }
+    !known
+}
+
+/// Forgets that this thread is a reader of an environment; whether it was one.
+pub fn unregister(env_handle: usize) -> Res<bool> {
+    if reads(env_handle) {
+        return Err(Fault::Busy);
+    }
+    READING.with_borrow_mut(|all| {
+        let before_count = all.len();
+        all.retain(|(handle, _)| *handle != env_handle);
+        Ok(all.len() < before_count)
+    })
+}
+
 /// Whether this thread reads an environment at this moment, where that is kept.
 pub(crate) fn reads(env_handle: usize) -> bool {
     READING.with_borrow(|all| {

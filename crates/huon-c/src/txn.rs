@@ -9,6 +9,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use huon::Durability;
 use try_lock::{Locked, TryLock};
 
 use crate::env::Env;
@@ -28,6 +29,9 @@ pub struct Txn {
     thread: AtomicUsize,
     /// The transactions it is nested in, outermost first.
     parents: Vec<usize>,
+    /// A pointer of the program's.
+    pub context: AtomicUsize,
+    overlaps: bool,
     body: Body,
 }
 
@@ -43,6 +47,25 @@ pub struct Begin {
     pub read_only: bool,
     /// Waits until others have ended their write transactions.
     pub wait: bool,
+    /// A thread may read beside its own write transaction.
+    pub overlaps: bool,
+    /// What the commit waits for; `None`: as the environment has it.
+    pub durability: Option<Durability>,
+}
+
+/// What has become of a transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// It reads nothing, until it is renewed.
+    pub is_reset: bool,
+    /// It can only be aborted.
+    pub has_failed: bool,
+    /// Another is nested in it.
+    pub has_child: bool,
+    /// It has changed something.
+    pub is_dirty: bool,
+    /// Some of the changes are in the file already.
+    pub has_spilled: bool,
 }
 
 impl Txn {
@@ -63,14 +86,12 @@ impl Txn {
                 (parents, Body::Write(parent.nest(how)?))
             }
             None if how.read_only => {
-                if !rules.overlaps && env.writer() == me() {
-                    return Err(Fault::Overlap);
-                }
+                check_overlap(env, how.overlaps)?;
                 let reader = TryLock::new(Reader::begin(env, env_handle)?);
                 (Vec::new(), Body::Read(Box::new(reader)))
             }
             None => {
-                let writer = TryLock::new(Writer::begin(env, env_handle, how.wait)?);
+                let writer = TryLock::new(Writer::begin(env, env_handle, how)?);
                 (Vec::new(), Body::Write(Arc::new(writer)))
             }
         };
@@ -79,8 +100,9 @@ impl Txn {
         }
         let binds = if how.read_only { rules.binds_readers } else { rules.binds_writers };
         let thread = AtomicUsize::new(if binds { me() } else { 0 });
-        let (env, handle) = (env.clone(), OnceLock::new());
-        Ok(Txn { env, env_handle, handle, thread, parents, body })
+        let (env, handle, context) = (env.clone(), OnceLock::new(), AtomicUsize::new(0));
+        let overlaps = how.overlaps;
+        Ok(Txn { env, env_handle, handle, thread, parents, context, overlaps, body })
     }
 
     fn nest(&self, how: Begin) -> Res<Arc<TryLock<Writer>>> {
@@ -102,6 +124,9 @@ impl Txn {
     /// Tells it its handle.
     pub fn set_handle(&self, handle: usize) {
         let _ = self.handle.set(handle);
+        if self.is_write() {
+            self.env.set_write_txn(handle);
+        }
         if let (Body::Write(writer), true) = (&self.body, self.depth() > 0)
             && let Ok(mut writer) = lock(writer)
             && let Some(level) = writer.levels.get_mut(self.depth() - 1)
@@ -165,7 +190,11 @@ impl Txn {
         match &self.body {
             Body::Read(reader) => {
                 self.check()?;
-                lock(reader).map(Access::Read)
+                let reader = lock(reader)?;
+                if reader.has_failed {
+                    return Err(Fault::BadTxn);
+                }
+                Ok(Access::Read(reader))
             }
             Body::Write(_) => self.writer().map(Access::Write),
         }
@@ -178,7 +207,7 @@ impl Txn {
         let mut writer = lock_now(writer)?;
         let own = writer.levels.len() == self.depth()
             && writer.levels.last().is_none_or(|level| level.handle == self.handle());
-        if !own || writer.has_failed {
+        if !own || writer.has_failed(self.depth()) {
             return Err(Fault::BadTxn);
         }
         writer.settle()?;
@@ -196,7 +225,9 @@ impl Txn {
     /// Lets go of the snapshot, and may have another one later.
     pub fn reset(&self) -> Res<()> {
         let mut reader = self.reader()?;
-        if reader.txn.take().is_some() {
+        if reader.txn.is_some() {
+            self.check_thread()?;
+            reader.txn = None;
             reader.is_reset = true;
             reader.end(&self.env);
             self.env.resting.fetch_add(1, Ordering::AcqRel);
@@ -210,6 +241,7 @@ impl Txn {
         if reader.txn.is_some() || !reader.is_reset {
             return Err(Fault::Invalid);
         }
+        check_overlap(&self.env, self.overlaps)?;
         let fresh = Reader::begin(&self.env, self.env_handle)?;
         self.env.resting.fetch_sub(1, Ordering::AcqRel);
         let seen = std::mem::take(&mut reader.seen);
@@ -218,6 +250,36 @@ impl Txn {
             self.thread.store(me(), Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Has it, and all nested in it, end in an abort only.
+    pub fn fail(&self) -> Res<()> {
+        self.check()?;
+        match &self.body {
+            Body::Read(reader) => lock(reader)?.has_failed = true,
+            Body::Write(writer) => lock_now(writer)?.fail_from(self.depth()),
+        }
+        Ok(())
+    }
+
+    /// What has become of it.
+    pub fn state(&self) -> Res<State> {
+        let writer = match &self.body {
+            Body::Read(reader) => {
+                let reader = lock(reader)?;
+                let (is_reset, has_failed) = (reader.txn.is_none(), reader.has_failed);
+                return Ok(State { is_reset, has_failed, ..State::default() });
+            }
+            Body::Write(writer) => lock_now(writer)?,
+        };
+        let costs = writer.txn()?.costs();
+        Ok(State {
+            is_reset: false,
+            has_failed: writer.has_failed(self.depth()),
+            has_child: writer.levels.len() > self.depth(),
+            is_dirty: costs.dirty_bytes > 0 || costs.written_bytes > 0,
+            has_spilled: costs.written_bytes > 0,
+        })
     }
 
     /// Ends it.
@@ -245,14 +307,17 @@ impl Txn {
     }
 
     fn end_root(&self, writer: &mut Writer, commit: bool) -> Ended {
+        let settled = if commit { writer.ready() } else { Ok(()) };
         let txns: Vec<usize> = writer.levels.drain(..).map(|level| level.handle).collect();
         let cursors = writer.cursors.drain(..).filter_map(|cursor| cursor.upgrade());
         let cursors = cursors.map(|cursor| cursor.handle()).collect();
-        let settled = if commit { writer.ready() } else { Ok(()) };
         writer.reserved = None;
         let Some(txn) = writer.txn.take() else { return Ended::alone(Err(Fault::BadTxn)) };
         let result = match commit {
-            true => settled.and_then(|()| Ok(txn.commit().map(drop)?)),
+            true => settled.and_then(|()| match writer.durability {
+                Some(durability) => committed(txn.commit_with(durability)),
+                None => committed(txn.commit()),
+            }),
             false => {
                 txn.abort();
                 Ok(())
@@ -261,6 +326,7 @@ impl Txn {
         let done = commit && result.is_ok();
         self.env.end_of(&txns, done.then_some(0));
         self.env.end_of(&[self.handle()], done.then_some(0));
+        self.env.set_write_txn(0);
         self.env.set_writer(0);
         self.env.live.fetch_sub(1, Ordering::AcqRel);
         Ended { result, txns, cursors }
@@ -274,11 +340,12 @@ impl Txn {
         let name = self.depth().to_le_bytes();
         let settled = if commit { writer.ready() } else { Ok(()) };
         writer.reserved = None;
-        writer.has_failed = false;
+        writer.failed_from = writer.failed_from.filter(|&depth| depth < self.depth());
         let mut ended: Vec<Level> = writer.levels.drain(at..).collect();
         let result = writer.end_level(name, commit, settled);
         let done = commit && result.is_ok();
         let txns: Vec<usize> = ended.iter().map(|level| level.handle).collect();
+        self.env.set_write_txn(self.parents.last().copied().unwrap_or(0));
         if !done {
             writer.restore(ended.swap_remove(0).places);
         }
@@ -287,6 +354,19 @@ impl Txn {
         let cursors = writer.cursors_of(&txns);
         let txns = txns.into_iter().filter(|&handle| handle != self.handle()).collect();
         Ended { result, txns, cursors }
+    }
+}
+
+/// Refuses to read in the thread that writes, where that is not allowed.
+fn check_overlap(env: &Env, overlaps: bool) -> Res<()> {
+    if !overlaps && env.writer() == me() { Err(Fault::Overlap) } else { Ok(()) }
+}
+
+/// What is to be said of a commit. One that the engine refuses had failed before.
+fn committed(result: huon::Result<u64>) -> Res<()> {
+    match result {
+        Err(huon::Error::TxnBroken) => Err(Fault::Failed),
+        result => Ok(result.map(drop)?),
     }
 }
 

@@ -52,14 +52,16 @@ pub(crate) fn number(fault: Fault) -> c_int {
         Fault::NotFound => NOTFOUND,
         Fault::Size | Fault::TooLarge => BAD_VALSIZE,
         Fault::Incompatible | Fault::ManyValues => INCOMPATIBLE,
-        Fault::Unpositioned | Fault::Invalid | Fault::Closed | Fault::Reset => libc::EINVAL,
+        Fault::Unpositioned | Fault::Invalid | Fault::Handle | Fault::Closed | Fault::Reset => {
+            libc::EINVAL
+        }
         Fault::TableMissing => BAD_DBI,
         Fault::TablesFull => DBS_FULL,
         Fault::ReadersFull => READERS_FULL,
         Fault::ThreadReads | Fault::Overlap => BAD_RSLOT,
         Fault::ThreadWrites => libc::EDEADLK,
         Fault::Busy => libc::EBUSY,
-        Fault::BadTxn | Fault::WrongThread | Fault::Ousted => BAD_TXN,
+        Fault::BadTxn | Fault::Failed | Fault::WrongThread | Fault::Ousted => BAD_TXN,
         Fault::ReadOnly => libc::EACCES,
         Fault::MapFull => MAP_FULL,
         Fault::MapTooSmall => MAP_RESIZED,

@@ -243,10 +243,10 @@ fn rules_of(flags: u32) -> Rules {
     Rules {
         read_only: flags & RDONLY != 0,
         one_reader: flags & NOTLS == 0,
-        overlaps: true,
         binds_readers: false,
         binds_writers: false,
         nests: flags & WRITEMAP == 0,
+        keeps_cursors: false,
         keys: 1..=KEY_BYTES_MAX,
         set_keys: 1..=KEY_BYTES_MAX,
         values: 0..=u32::MAX as usize,

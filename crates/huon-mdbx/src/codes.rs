@@ -1,19 +1,12 @@
 //! Results as C sees them: libmdbx's numbers, and the system's.
 
+use huon_c::Fault;
 use libc::c_int;
-
-/// A result other than success.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Code(pub(crate) c_int);
-
-pub(crate) type Res<T> = Result<T, Code>;
 
 /// One row for each of libmdbx's own codes: name, number, what it says.
 macro_rules! codes {
     ($($name:ident = $number:literal, $text:literal;)*) => {
-        impl Code {
-            $(#[allow(dead_code)] pub(crate) const $name: Code = Code($number);)*
-        }
+        $(#[allow(dead_code)] pub(crate) const $name: c_int = $number;)*
 
         /// What a code means; `None`: it is not one of libmdbx's.
         pub(crate) fn text(code: c_int) -> Option<&'static std::ffi::CStr> {
@@ -61,19 +54,38 @@ codes! {
     TXN_OVERLAPPING = -30415, "the thread has another transaction that this one would disturb";
 }
 
-#[allow(dead_code)]
-impl Code {
-    pub(crate) const ENODATA: Code = Code(libc::ENODATA);
-    pub(crate) const EINVAL: Code = Code(libc::EINVAL);
-    pub(crate) const EACCESS: Code = Code(libc::EACCES);
-    pub(crate) const ENOMEM: Code = Code(libc::ENOMEM);
-    pub(crate) const EROFS: Code = Code(libc::EROFS);
-    pub(crate) const ENOSYS: Code = Code(libc::ENOSYS);
-    pub(crate) const EIO: Code = Code(libc::EIO);
-    pub(crate) const EPERM: Code = Code(libc::EPERM);
-    pub(crate) const EINTR: Code = Code(libc::EINTR);
-    pub(crate) const ENOFILE: Code = Code(libc::ENOENT);
-    pub(crate) const EREMOTE: Code = Code(libc::ENOTBLK);
+/// The number of a fault.
+pub(crate) fn number(fault: Fault) -> c_int {
+    match fault {
+        Fault::Exists => KEYEXIST,
+        Fault::NotFound => NOTFOUND,
+        Fault::Order => EKEYMISMATCH,
+        Fault::Unpositioned => libc::ENODATA,
+        Fault::ManyValues => EMULTIVAL,
+        Fault::Size => BAD_VALSIZE,
+        Fault::TooLarge => TOO_LARGE,
+        Fault::Incompatible => INCOMPATIBLE,
+        Fault::Invalid => libc::EINVAL,
+        Fault::Handle => EBADSIGN,
+        Fault::Closed | Fault::TableMissing => BAD_DBI,
+        Fault::TablesFull => DBS_FULL,
+        Fault::ReadersFull => READERS_FULL,
+        Fault::ThreadReads => BAD_RSLOT,
+        Fault::Overlap => TXN_OVERLAPPING,
+        Fault::ThreadWrites | Fault::Busy => BUSY,
+        Fault::WrongThread => THREAD_MISMATCH,
+        Fault::BadTxn | Fault::Reset | Fault::Ousted => BAD_TXN,
+        Fault::Failed => RESULT_TRUE,
+        Fault::ReadOnly => libc::EACCES,
+        Fault::MapFull => MAP_FULL,
+        Fault::MapTooSmall => UNABLE_EXTEND_MAPSIZE,
+        Fault::Corrupt => CORRUPTED,
+        Fault::NotOurs => INVALID,
+        Fault::Version => VERSION_MISMATCH,
+        Fault::Panic => PANIC,
+        Fault::NoMemory => libc::ENOMEM,
+        Fault::System(number) => number,
+    }
 }
 
 #[cfg(test)]

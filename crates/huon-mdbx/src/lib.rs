@@ -3,7 +3,10 @@
 //! A program that was written for libmdbx runs with it unchanged; what it stores is Huon's format.
 //!
 //! The layers, highest first: `abi` has the functions that C calls, and nothing in them but checks
-//! and conversions; `codes` and `flags` are libmdbx's numbers. Only `abi` has `unsafe` code.
+//! and conversions; `env` is an environment as libmdbx sets it up, with its `files`, `options` and
+//! `geometry`, the `info` about it, `copies`, and who is asked about `slow` readers; `codes` and
+//! `flags` are libmdbx's numbers. Transactions, tables and cursors are those of `huon-c`. Only
+//! `abi` has `unsafe` code: what it hands down are slices and handles that were looked up.
 
 #![deny(unsafe_code)]
 
@@ -13,6 +16,13 @@ pub mod abi;
 
 #[allow(dead_code)]
 mod codes;
+mod copies;
+mod env;
+mod files;
 mod flags;
+mod geometry;
+mod info;
 #[cfg(test)]
 mod numbers;
+mod options;
+mod slow;

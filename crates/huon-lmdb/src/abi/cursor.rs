@@ -1,18 +1,16 @@
 //! Cursors.
 
 use std::ptr;
-use std::sync::Arc;
 
 use libc::{c_int, c_uint};
 
 use super::data::{tell, value_of};
 use super::dbi::MDB_dbi;
-use super::{
-    CURSORS, MDB_cursor, MDB_txn, MDB_val, answer, bytes_of, code, cursor_of, show, txn_of,
-    with_cursor,
-};
+use super::{MDB_cursor, MDB_txn, MDB_val, bytes_of, code, show, txn_of};
 use huon_c::cursor::Cursor;
 use huon_c::flags::put::{MULTIPLE, NODUPDATA};
+use huon_c::objects::{self, with_cursor};
+use huon_c::pointers::answer;
 use huon_c::steps::Op;
 use huon_c::{Fault, Res};
 
@@ -27,9 +25,7 @@ pub unsafe extern "C" fn mdb_cursor_open(
     code(|| {
         // SAFETY: the caller's promise.
         unsafe { answer(cursor, ptr::null_mut()) }?;
-        let opened = Arc::new(Cursor::open(&txn_of(txn)?, dbi)?);
-        let handle = CURSORS.insert(opened.clone()).ok_or(Fault::NoMemory)?;
-        Cursor::enlist(&opened, handle)?;
+        let handle = objects::add_cursor(Cursor::open(&txn_of(txn)?, dbi)?)?;
         // SAFETY: as before.
         unsafe { answer(cursor, handle as *mut MDB_cursor) }
     })
@@ -37,23 +33,23 @@ pub unsafe extern "C" fn mdb_cursor_open(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_cursor_close(cursor: *mut MDB_cursor) {
-    code(|| CURSORS.remove(cursor as usize).map(drop).ok_or(Fault::Invalid));
+    code(|| objects::close_cursor(cursor as usize));
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_cursor_renew(txn: *mut MDB_txn, cursor: *mut MDB_cursor) -> c_int {
-    code(|| cursor_of(cursor)?.renew(&txn_of(txn)?))
+    code(|| objects::cursor(cursor as usize)?.renew(&txn_of(txn)?))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_cursor_txn(cursor: *mut MDB_cursor) -> *mut MDB_txn {
-    let txn = cursor_of(cursor).ok().and_then(|cursor| cursor.txn());
+    let txn = objects::cursor(cursor as usize).ok().and_then(|cursor| cursor.txn());
     txn.map_or(ptr::null_mut(), |txn| txn.handle() as *mut MDB_txn)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_cursor_dbi(cursor: *mut MDB_cursor) -> MDB_dbi {
-    cursor_of(cursor).ok().and_then(|cursor| cursor.dbi()).unwrap_or(0)
+    objects::cursor(cursor as usize).ok().and_then(|cursor| cursor.dbi()).unwrap_or(0)
 }
 
 /// # Safety
@@ -70,7 +66,7 @@ pub unsafe extern "C" fn mdb_cursor_get(
         let op = Op::of(op).filter(|op| *op <= Op::PrevMultiple).ok_or(Fault::Invalid)?;
         // SAFETY: the caller's promise.
         let (wanted, value) = unsafe { wanted(op, key, data) }?;
-        let given = with_cursor(cursor, |cursor| cursor.get(op, wanted, value))?;
+        let given = with_cursor(cursor as usize, |cursor| cursor.get(op, wanted, value))?;
         if let Some(shown) = given.key {
             // SAFETY: the caller's promise.
             unsafe { show(key, shown) };
@@ -115,7 +111,7 @@ pub unsafe extern "C" fn mdb_cursor_put(
     code(|| {
         // SAFETY: the caller's promise.
         let key = unsafe { bytes_of(key) }?.ok_or(Fault::Invalid)?;
-        let cursor = cursor_of(cursor)?;
+        let cursor = objects::cursor(cursor as usize)?;
         if flags & MULTIPLE != 0 && !data.is_null() {
             // SAFETY: the caller's promise.
             return unsafe { put_many(&cursor, key, data, flags) };
@@ -149,7 +145,7 @@ pub extern "C" fn mdb_cursor_del(cursor: *mut MDB_cursor, flags: c_uint) -> c_in
         if flags & !NODUPDATA != 0 {
             return Err(Fault::Invalid);
         }
-        let cursor = cursor_of(cursor)?;
+        let cursor = objects::cursor(cursor as usize)?;
         if flags != 0 && !cursor.has_many()? {
             return Err(Fault::Incompatible);
         }
@@ -162,7 +158,7 @@ pub extern "C" fn mdb_cursor_del(cursor: *mut MDB_cursor, flags: c_uint) -> c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mdb_cursor_count(cursor: *mut MDB_cursor, count: *mut usize) -> c_int {
     code(|| {
-        let cursor = cursor_of(cursor)?;
+        let cursor = objects::cursor(cursor as usize)?;
         if !cursor.has_many()? {
             return Err(Fault::Incompatible);
         }

@@ -3,9 +3,10 @@
 use libc::{c_int, c_uint};
 
 use super::dbi::MDB_dbi;
-use super::{MDB_txn, MDB_val, bytes_of, code, show, with_txn};
+use super::{MDB_txn, MDB_val, bytes_of, code, show};
 use huon_c::data::{self, Outcome, Value};
 use huon_c::flags::put::RESERVE;
+use huon_c::objects::with_txn;
 use huon_c::{Fault, Res};
 
 /// # Safety
@@ -23,7 +24,7 @@ pub unsafe extern "C" fn mdb_get(
         if data.is_null() {
             return Err(Fault::Invalid);
         }
-        let found = with_txn(txn, |txn| data::get(txn, dbi, key))?;
+        let found = with_txn(txn as usize, |txn| data::get(txn, dbi, key))?;
         // SAFETY: the caller's promise.
         unsafe { show(data, found) };
         Ok(())
@@ -45,7 +46,7 @@ pub unsafe extern "C" fn mdb_put(
         let key = unsafe { bytes_of(key) }?.ok_or(Fault::Invalid)?;
         // SAFETY: the caller's promise.
         let value = unsafe { value_of(data, flags) }?;
-        let outcome = with_txn(txn, |txn| data::put(txn, dbi, key, value, flags))?;
+        let outcome = with_txn(txn as usize, |txn| data::put(txn, dbi, key, value, flags))?;
         // SAFETY: the caller's promise.
         unsafe { tell(data, outcome) }
     })
@@ -63,7 +64,14 @@ pub unsafe extern "C" fn mdb_del(
     code(|| {
         // SAFETY: the caller's promise.
         let (key, value) = unsafe { (bytes_of(key)?, bytes_of(data)?) };
-        with_txn(txn, |txn| data::delete(txn, dbi, key.ok_or(Fault::Invalid)?, value))
+        with_txn(txn as usize, |txn| {
+            let deleted = data::delete(txn, dbi, key.ok_or(Fault::Invalid)?, value);
+            if deleted == Err(Fault::Incompatible) {
+                // A database's name: LMDB ends the transaction for that.
+                txn.fail()?;
+            }
+            deleted
+        })
     })
 }
 

@@ -8,8 +8,9 @@ use huon::Compare;
 use libc::{c_char, c_int, c_uint, c_void};
 
 use super::env::numbers;
-use super::{MDB_env, MDB_stat, MDB_txn, MDB_val, answer, code, env_of, txn_of};
+use super::{MDB_env, MDB_stat, MDB_txn, MDB_val, code, env_of, txn_of};
 use huon_c::dbi;
+use huon_c::pointers::answer;
 use huon_c::table::Dbi;
 use huon_c::{Fault, Res};
 

@@ -1,6 +1,5 @@
 //! Environments.
 
-use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::sync::Arc;
@@ -8,10 +7,10 @@ use std::sync::atomic::Ordering;
 
 use libc::{c_char, c_int, c_uint, c_void};
 
-use super::{ENVS, MDB_env, MDB_envinfo, MDB_stat, answer, code, env_of};
+use super::{ENVS, MDB_env, MDB_envinfo, MDB_stat, code, env_of};
 use crate::env::{Env, KEY_BYTES_MAX};
-use huon_c::dbi;
-use huon_c::{Fault, Res};
+use huon_c::pointers::{answer, tell, text};
+use huon_c::{Fault, Res, dbi, objects};
 
 /// # Safety
 /// `env` is null, or good for writing.
@@ -42,7 +41,8 @@ pub unsafe extern "C" fn mdb_env_open(
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_env_close(env: *mut MDB_env) {
     code(|| {
-        ENVS.remove(env as usize).ok_or(Fault::Invalid)?.shared.close();
+        let closing = ENVS.remove(env as usize).ok_or_else(|| objects::missing(env as usize))?;
+        drop(closing.shared.close());
         Ok(())
     });
 }
@@ -261,20 +261,8 @@ pub unsafe extern "C" fn mdb_reader_list(
 pub unsafe extern "C" fn mdb_reader_check(env: *mut MDB_env, dead: *mut c_int) -> c_int {
     code(|| {
         let freed = env_of(env)?.check_readers()?;
-        match dead.is_null() {
-            true => Ok(()),
-            // SAFETY: the caller's promise.
-            false => unsafe { answer(dead, freed as c_int) },
-        }
-    })
-}
-
-/// # Safety
-/// As [`mdb_env_open`].
-unsafe fn text<'t>(path: *const c_char) -> Res<&'t CStr> {
-    match path.is_null() {
-        true => Err(Fault::Invalid),
         // SAFETY: the caller's promise.
-        false => Ok(unsafe { CStr::from_ptr(path) }),
-    }
+        unsafe { tell(dead, freed as c_int) };
+        Ok(())
+    })
 }

@@ -9,6 +9,70 @@
 //! A4. Bytes are read before the call that was given them returns, and written in two cases: what a
 //!     pointer for an answer points to, and nothing else.
 
+mod env;
+mod info;
+mod readers;
+mod txn;
 mod types;
 
+use std::sync::Arc;
+
+use huon_c::data::Shown;
+use huon_c::{Handles, Res, guarded, objects, pointers};
+use libc::{c_int, c_void};
+
+use crate::codes;
+use crate::env::Env;
+
+pub use env::*;
+pub use info::*;
+pub use readers::*;
+pub use txn::*;
 pub use types::*;
+
+static ENVS: Handles<Env> = Handles::new(1);
+
+/// The environment of a handle.
+fn env_of(env: *const MDBX_env) -> Res<Arc<Env>> {
+    ENVS.get(env as usize).ok_or_else(|| objects::missing(env as usize))
+}
+
+/// The transaction of a handle.
+fn txn_of(txn: *const MDBX_txn) -> Res<Arc<huon_c::Txn>> {
+    objects::txn(txn as usize)
+}
+
+/// Does the work of a function that answers with a code.
+fn code(work: impl FnOnce() -> Res<()>) -> c_int {
+    guarded(codes::PANIC, || work().map_or_else(codes::number, |()| 0))
+}
+
+/// Does the work of a function that answers yes (`RESULT_TRUE`), no, or with a code.
+fn verdict(work: impl FnOnce() -> Res<bool>) -> c_int {
+    let number = |yes| if yes { codes::RESULT_TRUE } else { 0 };
+    guarded(codes::PANIC, || work().map_or_else(codes::number, number))
+}
+
+/// The bytes that a value of the caller's names; `None` for a null pointer.
+///
+/// # Safety
+/// `val` is null, or points to a value, whose pointer is good for reading its length until the
+/// function that was given it returns.
+#[allow(dead_code)]
+unsafe fn bytes_of<'v>(val: *const MDBX_val) -> Res<Option<&'v [u8]>> {
+    // SAFETY: the caller's promise.
+    let Some(val) = (unsafe { val.as_ref() }) else { return Ok(None) };
+    // SAFETY: the caller's promise.
+    unsafe { pointers::slice(val.iov_base, val.iov_len) }.map(Some)
+}
+
+/// Tells the caller where bytes are; not where he does not ask.
+///
+/// # Safety
+/// `val` is null, or good for writing.
+#[allow(dead_code)]
+unsafe fn show(val: *mut MDBX_val, shown: Shown) {
+    let Shown { first, bytes } = shown;
+    // SAFETY: the caller's promise.
+    unsafe { pointers::tell(val, MDBX_val { iov_base: first as *mut c_void, iov_len: bytes }) };
+}
