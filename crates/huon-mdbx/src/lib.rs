@@ -3,7 +3,8 @@
 //! A program that was written for libmdbx runs with it unchanged; what it stores is Huon's format.
 //!
 //! The layers, highest first: `abi` has the functions that C calls, and nothing in them but checks
-//! and conversions; `codes` and `flags` are libmdbx's numbers. Only `abi` has `unsafe` code.
+//! and conversions; `keys`, `limits` and `orders` need no environment; `codes` and `flags` are
+//! libmdbx's numbers. Only `abi` has `unsafe` code.
 
 #![deny(unsafe_code)]
 
@@ -14,5 +15,9 @@ pub mod abi;
 #[allow(dead_code)]
 mod codes;
 mod flags;
+mod keys;
+#[allow(dead_code)]
+mod limits;
 #[cfg(test)]
 mod numbers;
+mod orders;
