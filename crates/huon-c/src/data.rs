@@ -59,12 +59,9 @@ pub enum Outcome {
 /// Refuses keys and values of lengths that the interface does not have.
 pub(crate) fn check_lengths(env: &Env, dbi: &Dbi, key: &[u8], value: usize) -> Res<()> {
     let rules = env.rules()?;
-    let (keys, values) = match dbi.flags & DUPSORT != 0 {
-        false => (&rules.keys, &rules.values),
-        true => (&rules.set_keys, &rules.set_values),
-    };
+    let values = if dbi.flags & DUPSORT == 0 { &rules.values } else { &rules.set_values };
     let none = value == 0 && dbi.flags & DUPFIXED != 0;
-    match keys.contains(&key.len()) && values.contains(&value) && !none {
+    match rules.keys.contains(&key.len()) && values.contains(&value) && !none {
         true => Ok(()),
         false => Err(Fault::Size),
     }
@@ -74,14 +71,12 @@ pub(crate) fn check_lengths(env: &Env, dbi: &Dbi, key: &[u8], value: usize) -> R
 /// only where the interface does that.
 pub(crate) fn check_wanted(env: &Env, dbi: &Dbi, key: &[u8]) -> Res<()> {
     let rules = env.rules()?;
-    let keys = if dbi.flags & DUPSORT != 0 { &rules.set_keys } else { &rules.keys };
     let integer = dbi.flags & INTEGERKEY == 0 || matches!(key.len(), 4 | 8);
-    match key.len() >= *keys.start()
-        && (!rules.checks_wanted || keys.contains(&key.len()) && integer)
-    {
-        true => Ok(()),
-        false => Err(Fault::Size),
-    }
+    let fits = match rules.checks_wanted {
+        true => rules.keys.contains(&key.len()) && integer,
+        false => key.len() >= *rules.keys.start(),
+    };
+    if fits { Ok(()) } else { Err(Fault::Size) }
 }
 
 /// The value of a key; the first one, where there are many.

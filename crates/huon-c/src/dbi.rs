@@ -138,7 +138,7 @@ pub fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
     }
     let index = txn.env.dbis().vacant()?;
     let rules = txn.env.rules()?;
-    if name.is_empty() || name.len() > *rules.set_keys.end() {
+    if name.is_empty() || name.len() > *rules.keys.end() {
         return Err(Fault::Size);
     }
     let access = txn.access()?;
@@ -331,7 +331,7 @@ pub fn take_sequence(txn: &Txn, dbi: u32, count: u64) -> Res<Option<u64>> {
 
 /// Gives a named database another name.
 pub fn rename(txn: &Txn, dbi: u32, name: &[u8]) -> Res<()> {
-    if name.is_empty() || name.len() > *txn.env.rules()?.set_keys.end() {
+    if name.is_empty() || name.len() > *txn.env.rules()?.keys.end() {
         return Err(Fault::Size);
     }
     let mut writer = txn.writer()?;

@@ -51,10 +51,8 @@ pub struct Rules {
     pub nests: bool,
     /// Cursors of a write transaction stay when it ends.
     pub keeps_cursors: bool,
-    /// Lengths of keys, in bytes, where a key has one value.
+    /// Lengths of keys, in bytes.
     pub keys: RangeInclusive<usize>,
-    /// Lengths of keys, in bytes, where a key may have many values.
-    pub set_keys: RangeInclusive<usize>,
     /// Lengths of values, in bytes, where a key has one.
     pub values: RangeInclusive<usize>,
     /// Lengths of values, in bytes, where a key may have many.

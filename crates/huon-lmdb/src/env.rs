@@ -248,7 +248,6 @@ fn rules_of(flags: u32) -> Rules {
         nests: flags & WRITEMAP == 0,
         keeps_cursors: false,
         keys: 1..=KEY_BYTES_MAX,
-        set_keys: 1..=KEY_BYTES_MAX,
         values: 0..=u32::MAX as usize,
         set_values: 1..=KEY_BYTES_MAX,
         checks_wanted: false,

@@ -277,8 +277,6 @@ fn flags_of(durability: Durability) -> u32 {
 /// What libmdbx allows.
 fn rules_of(flags: u32, page_bytes: u32) -> Res<Rules> {
     let key_bytes_max = huon::limits::key_bytes_max(page_bytes as usize)?;
-    // A key with many values shares half a page with the record of their tree.
-    let set_key_bytes_max = key_bytes_max.min(((page_bytes as usize - 20) / 2 - 2 & !1) - 56);
     Ok(Rules {
         read_only: flags & RDONLY != 0,
         one_reader: flags & NOTLS == 0,
@@ -288,7 +286,6 @@ fn rules_of(flags: u32, page_bytes: u32) -> Res<Rules> {
         keeps_cursors: true,
         keys: 0..=key_bytes_max,
         values: 0..=huon::limits::VALUE_BYTES_MAX,
-        set_keys: 0..=set_key_bytes_max,
         set_values: 0..=key_bytes_max,
         checks_wanted: true,
         puts: PLAIN | CURRENT | ALLDUPS,
