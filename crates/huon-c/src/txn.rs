@@ -29,8 +29,6 @@ pub struct Txn {
     thread: AtomicUsize,
     /// The transactions it is nested in, outermost first.
     parents: Vec<usize>,
-    /// Shorter keys are not looked for.
-    pub(crate) key_bytes_min: usize,
     /// A pointer of the program's.
     pub context: AtomicUsize,
     overlaps: bool,
@@ -102,10 +100,9 @@ impl Txn {
         }
         let binds = if how.read_only { rules.binds_readers } else { rules.binds_writers };
         let thread = AtomicUsize::new(if binds { me() } else { 0 });
-        let key_bytes_min = *rules.keys.start();
         let (env, handle, context) = (env.clone(), OnceLock::new(), AtomicUsize::new(0));
         let overlaps = how.overlaps;
-        Ok(Txn { env, env_handle, handle, thread, parents, key_bytes_min, context, overlaps, body })
+        Ok(Txn { env, env_handle, handle, thread, parents, context, overlaps, body })
     }
 
     fn nest(&self, how: Begin) -> Res<Arc<TryLock<Writer>>> {

@@ -11,6 +11,10 @@
 
 mod env;
 mod info;
+mod keys;
+mod library;
+mod limits;
+mod orders;
 mod readers;
 mod txn;
 mod types;
@@ -26,6 +30,10 @@ use crate::env::Env;
 
 pub use env::*;
 pub use info::*;
+pub use keys::*;
+pub use library::*;
+pub use limits::*;
+pub use orders::*;
 pub use readers::*;
 pub use txn::*;
 pub use types::*;
@@ -75,4 +83,19 @@ unsafe fn show(val: *mut MDBX_val, shown: Shown) {
     let Shown { first, bytes } = shown;
     // SAFETY: the caller's promise.
     unsafe { pointers::tell(val, MDBX_val { iov_base: first as *mut c_void, iov_len: bytes }) };
+}
+
+/// The bytes of a value, none for a null pointer.
+///
+/// # Safety
+/// `val` is null, or points to a value whose pointer is null or good for reading its length, until
+/// the function that was given it returns.
+unsafe fn bytes_or_none<'v>(val: *const MDBX_val) -> &'v [u8] {
+    // SAFETY: the caller's promise.
+    let Some(val) = (unsafe { val.as_ref() }) else { return &[] };
+    if val.iov_base.is_null() || val.iov_len == 0 || val.iov_len > isize::MAX as usize {
+        return &[];
+    }
+    // SAFETY: the caller's promise; the length is one that a slice may have.
+    unsafe { std::slice::from_raw_parts(val.iov_base.cast::<u8>(), val.iov_len) }
 }
