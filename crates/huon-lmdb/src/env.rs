@@ -72,6 +72,7 @@ struct Setup {
 pub(crate) struct Opened {
     pub(crate) huon: huon::Env,
     pub(crate) path: Arc<CString>,
+    /// What the program sees as the descriptor of the data file.
     data: Arc<File>,
 }
 
@@ -139,7 +140,8 @@ impl Env {
             false => map_of(info.upper_bytes),
         };
         self.map_bytes.store(bytes, Ordering::Release);
-        let data = File::open(&file).map_err(|e| Code(e.raw_os_error().unwrap_or(libc::EIO)))?;
+        let data =
+            descriptor(&file, all).map_err(|e| Code(e.raw_os_error().unwrap_or(libc::EIO)))?;
         setup.flags = all;
         setup.opened =
             Some(Opened { huon: opened, path: Arc::new(path.to_owned()), data: Arc::new(data) });
@@ -239,7 +241,7 @@ impl Env {
         Ok(())
     }
 
-    /// A descriptor of the data file.
+    /// The descriptor for the program.
     pub(crate) fn data(&self) -> Res<Arc<File>> {
         Ok(self.opened()?.data)
     }
@@ -291,6 +293,26 @@ fn data_file(path: &CStr, flags: u32) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     let path = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
     if flags & NOSUBDIR != 0 { path.to_owned() } else { path.join("data.mdb") }
+}
+
+/// Opens what the program gets as the descriptor of the data file.
+///
+/// Whoever has `MDB_NOLOCK` may lock the whole of it before he writes, as Postfix does, and would
+/// wait for Huon's own lock on the data file for ever. He gets a file of his own, that has no name
+/// any more; who only reads locks for reading, which is in nobody's way.
+fn descriptor(data: &Path, flags: u32) -> std::io::Result<File> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    if flags & (NOLOCK | RDONLY) == NOLOCK {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mut name = data.as_os_str().to_owned();
+        name.push(format!("-{}-{count}", std::process::id()));
+        let made = File::options().read(true).write(true).create_new(true).open(&name);
+        if let Ok(own) = made {
+            std::fs::remove_file(&name)?;
+            return Ok(own);
+        }
+    }
+    File::open(data)
 }
 
 fn durability_of(flags: u32) -> Durability {
