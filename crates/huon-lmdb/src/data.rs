@@ -113,9 +113,13 @@ impl Value<'_> {
     }
 }
 
+/// So much is copied without a look at whether it must be, which takes the longer the more pages
+/// the transaction has changed.
+const COPIED_BYTES_MAX: usize = 4096;
+
 /// A copy of what may lie on a page that the change moves.
 fn own<'v>(txn: &WriteTxn, bytes: &'v [u8], room: &'v mut Vec<u8>) -> &'v [u8] {
-    if txn.is_dirty(bytes) {
+    if bytes.len() <= COPIED_BYTES_MAX || txn.is_dirty(bytes) {
         room.extend_from_slice(bytes);
         return room;
     }
