@@ -125,10 +125,11 @@ impl Store {
         let mut store = Store { functions, env, dbi: 0 };
         let dir = CString::new(dir.as_os_str().as_bytes())?;
         // SAFETY: made above and not open yet; `dir` ends with a zero byte.
-        store.check(unsafe { (store.functions.mdb_env_set_mapsize)(env, MAP_BYTES) })?;
-        store.check(unsafe {
+        let opened = unsafe {
+            store.check((store.functions.mdb_env_set_mapsize)(env, MAP_BYTES))?;
             (store.functions.mdb_env_open)(env, dir.as_ptr(), NOSYNC | NOTLS, 0o600)
-        })?;
+        };
+        store.check(opened)?;
         let txn = store.begin(RDONLY)?;
         let mut dbi = 0;
         // SAFETY: the transaction is live; no name is the main database.
@@ -197,9 +198,9 @@ impl Txn<'_> {
     #[inline]
     fn get(&self, key: &[u8]) -> Result<&[u8]> {
         let (key, mut value) = (Val::of(key), Val::NONE);
+        let get = self.1.functions.mdb_get;
         // SAFETY: the transaction is live; the library only reads what `key` points to.
-        self.1
-            .check(unsafe { (self.1.functions.mdb_get)(self.0, self.1.dbi, &key, &mut value) })?;
+        self.1.check(unsafe { get(self.0, self.1.dbi, &key, &mut value) })?;
         // SAFETY: filled just now; what would change it needs the borrow's end.
         Ok(unsafe { value.bytes() })
     }
