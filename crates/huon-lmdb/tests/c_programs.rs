@@ -13,7 +13,8 @@ use std::process::{Command, Output};
 
 use built::{Built, installed, library, root, text};
 
-/// What is in `tests/c`, without the harness and `layout.c`, which has a test of its own.
+/// What is in `tests/c`, without the harness and what has tests of its own: `layout.c`, and
+/// `mixed.c` in `mixed.rs`.
 const PROGRAMS: [&str; 9] = [
     "environment",
     "transactions",
