@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -57,6 +57,7 @@ struct Setup {
 #[derive(Clone)]
 pub(crate) struct Opened {
     pub(crate) path: Arc<CString>,
+    /// What the program sees as the descriptor of the data file.
     pub(crate) data: Arc<File>,
 }
 
@@ -112,7 +113,7 @@ impl Env {
             true => self.map_bytes.load(Ordering::Acquire).max(info.used_bytes),
             false => map_of(info.upper_bytes),
         };
-        let data = File::open(&file)?;
+        let data = descriptor(&file, all)?;
         self.shared.set_opened(opened, rules_of(all))?;
         self.store_map_bytes(bytes);
         setup.flags = all;
@@ -264,6 +265,26 @@ fn data_file(path: &CStr, flags: u32) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     let path = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
     if flags & NOSUBDIR != 0 { path.to_owned() } else { path.join("data.mdb") }
+}
+
+/// Opens what the program gets as the descriptor of the data file.
+///
+/// Whoever has `MDB_NOLOCK` may lock the whole of it before he writes, as Postfix does, and would
+/// wait for Huon's own lock on the data file for ever. He gets a file of his own, that has no name
+/// any more; who only reads locks for reading, which is in nobody's way.
+fn descriptor(data: &Path, flags: u32) -> std::io::Result<File> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    if flags & (NOLOCK | RDONLY) == NOLOCK {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mut name = data.as_os_str().to_owned();
+        name.push(format!("-{}-{count}", std::process::id()));
+        let made = File::options().read(true).write(true).create_new(true).open(&name);
+        if let Ok(own) = made {
+            std::fs::remove_file(&name)?;
+            return Ok(own);
+        }
+    }
+    File::open(data)
 }
 
 fn durability_of(flags: u32) -> Durability {
