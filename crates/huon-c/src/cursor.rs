@@ -164,37 +164,28 @@ impl Cursor {
     }
 
     /// Moves it, and shows the record that it stands on then.
+    #[inline]
     pub fn get(&self, op: Op, key: Option<&[u8]>, value: Option<&[u8]>) -> Res<Given> {
         let mut inside = self.inside()?;
-        let Inside { bound, batch } = &mut *inside;
-        let Bound { txn, dbi, place } = bound.as_mut().ok_or(Fault::Invalid)?;
-        let mut access = txn.access()?;
-        let (known, view) = access.dbi_in(txn, *dbi)?;
-        steps::check(op, known)?;
-        if matches!(op, Op::GetMultiple | Op::NextMultiple | Op::PrevMultiple) {
-            return in_txn!(view, engine => steps::multiple(place, batch, engine, op));
-        }
-        if let Some(key) = key {
-            data::check_wanted(&txn.env, known, key)?;
-        }
-        let wanted = (key, value);
-        let (key, value) = in_txn!(view, engine => {
-            let found = steps::look(place, engine, known, op, wanted);
-            if found.is_err() {
-                place.unmark(engine)?;
+        let Bound { txn, dbi, place } = inside.bound.as_mut().ok_or(Fault::Invalid)?;
+        if let Op::Next | Op::Prev = op {
+            // What programs do most. The rest is for the ends of the table, marks and names.
+            let mut access = txn.access()?;
+            let (_, view) = access.dbi_in(txn, *dbi)?;
+            let found = in_txn!(view, engine => place.straight_on(engine, op == Op::Next))?;
+            if let Some((key, value)) = found {
+                let shown = Some(Shown::of(key));
+                let value = match value {
+                    Some(value) => Some(Shown::of(value)),
+                    None => {
+                        let name = key.to_vec();
+                        data::record(&mut access, &name)?
+                    }
+                };
+                return Ok(Given { key: shown, value, is_other: false });
             }
-            found?
-        });
-        let is_other = steps::is_other(op, known, (key, value), wanted);
-        let shown = (op != Op::Set).then(|| Shown::of(key));
-        let value = match value {
-            Some(value) => Some(Shown::of(value)),
-            None => {
-                let name = key.to_vec();
-                data::record(&mut access, &name)?
-            }
-        };
-        Ok(Given { key: shown, value, is_other })
+        }
+        inside.get(op, key, value)
     }
 
     /// How many values the cursor's key has.
@@ -239,6 +230,40 @@ impl Cursor {
 impl Default for Cursor {
     fn default() -> Cursor {
         Cursor::new()
+    }
+}
+
+impl Inside {
+    fn get(&mut self, op: Op, key: Option<&[u8]>, value: Option<&[u8]>) -> Res<Given> {
+        let Inside { bound, batch } = self;
+        let Bound { txn, dbi, place } = bound.as_mut().ok_or(Fault::Invalid)?;
+        let mut access = txn.access()?;
+        let (known, view) = access.dbi_in(txn, *dbi)?;
+        steps::check(op, known)?;
+        if matches!(op, Op::GetMultiple | Op::NextMultiple | Op::PrevMultiple) {
+            return in_txn!(view, engine => steps::multiple(place, batch, engine, op));
+        }
+        if let Some(key) = key {
+            data::check_wanted(&txn.env, known, key)?;
+        }
+        let wanted = (key, value);
+        let (key, value) = in_txn!(view, engine => {
+            let found = steps::look(place, engine, known, op, wanted);
+            if found.is_err() {
+                place.unmark(engine)?;
+            }
+            found?
+        });
+        let is_other = steps::is_other(op, known, (key, value), wanted);
+        let shown = (op != Op::Set).then(|| Shown::of(key));
+        let value = match value {
+            Some(value) => Some(Shown::of(value)),
+            None => {
+                let name = key.to_vec();
+                data::record(&mut access, &name)?
+            }
+        };
+        Ok(Given { key: shown, value, is_other })
     }
 }
 

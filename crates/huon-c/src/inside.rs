@@ -61,7 +61,7 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// An open table that the transaction may use.
-    #[inline]
+    #[inline(always)]
     fn dbi(&mut self, txn: &Txn, number: u32) -> Res<&Arc<Dbi>> {
         let version = txn.env.dbis_version.load(Ordering::Acquire);
         let index = number as usize;
@@ -139,7 +139,7 @@ impl Access<'_> {
     }
 
     /// The same, and the engine's transaction beside it.
-    #[inline]
+    #[inline(always)]
     pub fn dbi_in(&mut self, txn: &Txn, number: u32) -> Res<(&Dbi, View<'_>)> {
         match self {
             Access::Read(reader) => {

@@ -182,6 +182,19 @@ impl Place {
         self.go(txn, forward)?.ok_or(Fault::NotFound)
     }
 
+    /// The same where a step is one of the gap's; `None`, and nothing has moved, where it is not.
+    #[inline]
+    pub(crate) fn straight_on<'t>(
+        &mut self,
+        txn: &'t impl Txn,
+        forward: bool,
+    ) -> Res<Option<Item<'t>>> {
+        match (self.stand, forward) {
+            (Stand::Before, true) | (Stand::Behind, false) => self.go(txn, forward),
+            _ => Ok(None),
+        }
+    }
+
     /// As [`Place::beside`], to another key.
     pub(crate) fn beside_key<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Item<'t>> {
         if !self.is_multi() || self.stand == Stand::Unset {

@@ -185,7 +185,7 @@ impl Txn {
     }
 
     /// The transaction for a look at something.
-    #[inline]
+    #[inline(always)]
     pub fn access(&self) -> Res<Access<'_>> {
         match &self.body {
             Body::Read(reader) => {
