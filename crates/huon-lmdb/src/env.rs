@@ -267,24 +267,26 @@ fn data_file(path: &CStr, flags: u32) -> PathBuf {
     if flags & NOSUBDIR != 0 { path.to_owned() } else { path.join("data.mdb") }
 }
 
-/// Opens what the program gets as the descriptor of the data file.
+/// Opens what the program gets as the descriptor of the data file, to be written to unless it only
+/// reads: some have the system find blocks for the whole map by it.
 ///
 /// Whoever has `MDB_NOLOCK` may lock the whole of it before he writes, as Postfix does, and would
 /// wait for Huon's own lock on the data file for ever. He gets a file of his own, that has no name
 /// any more; who only reads locks for reading, which is in nobody's way.
 fn descriptor(data: &Path, flags: u32) -> std::io::Result<File> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
+    let mut options = File::options();
+    options.read(true).write(flags & RDONLY == 0);
     if flags & (NOLOCK | RDONLY) == NOLOCK {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let mut name = data.as_os_str().to_owned();
         name.push(format!("-{}-{count}", std::process::id()));
-        let made = File::options().read(true).write(true).create_new(true).open(&name);
-        if let Ok(own) = made {
+        if let Ok(own) = options.clone().create_new(true).open(&name) {
             std::fs::remove_file(&name)?;
             return Ok(own);
         }
     }
-    File::open(data)
+    options.open(data)
 }
 
 fn durability_of(flags: u32) -> Durability {

@@ -13,8 +13,8 @@ use std::process::{Command, Output};
 
 use built::{Built, installed, library, root, text};
 
-/// What is in `tests/c`, without the harness and what has tests of its own: `layout.c`, and
-/// `mixed.c` in `mixed.rs`.
+/// What is in `tests/c`, without the harness and what has tests of its own: `layout.c`,
+/// `growth.c`, and `mixed.c` in `mixed.rs`.
 const PROGRAMS: [&str; 9] = [
     "environment",
     "transactions",
@@ -80,6 +80,32 @@ fn programs_in_c_are_clean_under_valgrind() {
     for (name, run) in runs.collect::<Vec<_>>() {
         cases_passed(name, &run.wait_with_output().expect("valgrind"));
     }
+}
+
+/// How many instructions a program takes to put so many records in one transaction.
+fn instructions(built: &Built, program: &Path, count: u32) -> u64 {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut valgrind = built.command(Path::new("valgrind"));
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).current_dir(dir.path());
+    let output = valgrind.arg(program).arg(count.to_string()).output().expect("valgrind");
+    let said = text(&output);
+    assert!(output.status.success(), "{said}");
+    let collected = said.lines().find_map(|line| line.split_once("Collected :"));
+    collected.and_then(|(_, n)| n.trim().parse().ok()).unwrap_or_else(|| panic!("{said}"))
+}
+
+/// It is 1.6 times as much, and 2.9 times where each put looks at all pages that have changed.
+#[test]
+fn twice_as_many_puts_in_a_transaction_cost_about_twice_as_much() {
+    const NAME: &str = "twice_as_many_puts_in_a_transaction_cost_about_twice_as_much";
+    if !installed("cc", NAME) || !installed("valgrind", NAME) {
+        return;
+    }
+    let built = Built::new();
+    let program = built.shared("growth");
+    let [start, once, twice] = [0, 5000, 10_000].map(|n| instructions(&built, &program, n));
+    let ratio = (twice - start) as f64 / (once - start) as f64;
+    assert!(ratio < 2.2, "{ratio:.2} times as much: {start}, {once}, {twice} instructions");
 }
 
 #[test]

@@ -422,3 +422,91 @@ fn zones_that_were_added_to_named() {
     env.close().expect("a close");
     assert_eq!(debian.records_of("_default.nzd"), 40);
 }
+
+#[test]
+fn pdnsutil_of_powerdns() {
+    const NAME: &str = "pdnsutil_of_powerdns";
+    let debian = Debian::new();
+    let Some(util) = debian.program("pdnsutil") else { return skip(NAME, "pdnsutil") };
+    let modules = debian.lib("pdns");
+    if !modules.join("liblmdbbackend.so").exists() {
+        return skip(NAME, "pdns-backend-lmdb");
+    }
+    let dir = debian.dir.path().display();
+    let modules = modules.display();
+    let config = format!(
+        "launch=lmdb\nlmdb-filename={dir}/pdns.lmdb\nlmdb-shards=2\nmodule-dir={modules}\n"
+    );
+    debian.write("pdns.conf", config);
+    let on = |args: &[&str]| debian.run(&util, &[&["--config-dir=."], args].concat(), "");
+    on(&["create-zone", "example.com", "ns1.example.com"]).has("");
+    for n in 1..30 {
+        on(&["add-record", "example.com", &format!("h{n}"), "A", &format!("10.0.0.{n}")]).has("");
+    }
+    on(&["create-zone", "other.org"]).has("");
+    on(&["list-zone", "example.com"]).has("h7.example.com\t3600\tIN\tA\t10.0.0.7\n");
+    on(&["secure-zone", "example.com"]).has("");
+    on(&["delete-rrset", "example.com", "h7", "A"]).has("");
+    let listed = on(&["list-zone", "example.com"]);
+    assert_eq!(listed.out.lines().count(), 31, "{listed:?}");
+    on(&["list-all-zones"]).is("example.com\nother.org\n");
+    on(&["delete-zone", "other.org"]).has("");
+    on(&["list-all-zones"]).is("example.com\n");
+    let names = ["pdns.lmdb", "pdns.lmdb-0", "pdns.lmdb-1"];
+    let made = names.into_iter().filter(|name| debian.path(name).exists());
+    assert!(made.map(|name| debian.records_of(name)).count() > 1, "its data, and a shard");
+}
+
+const PERL: &str = r#"
+use LMDB_File qw(:all);
+my $env = LMDB::Env->new(".", { mapsize => 10 << 20, maxdbs => 20, mode => 0600 });
+my $txn = $env->BeginTxn();
+my $db = $txn->OpenDB({ dbname => "t", flags => MDB_CREATE });
+$db->put("key$_", "value$_") for 1 .. 500;
+$txn->commit;
+
+$txn = $env->BeginTxn(MDB_RDONLY);
+$db = $txn->OpenDB("t");
+print $db->get("key77"), " ", $db->stat->{entries}, "\n";
+$txn->abort;
+
+$txn = $env->BeginTxn();
+$db = $txn->OpenDB({ dbname => "many", flags => MDB_CREATE | MDB_DUPSORT });
+for my $k (1 .. 20) { $db->put("k$k", "v$_") for 1 .. $k }
+my $cursor = $db->Cursor;
+my ($k, $v, $count, $seen) = ("k7", "", 0, 1);
+$cursor->get($k, $v, MDB_SET_KEY);
+$cursor->count($count);
+$seen++ while eval { $cursor->get($k, $v, MDB_NEXT_DUP); 1 };
+print "$count $seen\n";
+undef $cursor;
+$txn->commit;
+
+$txn = $env->BeginTxn();
+$db = $txn->OpenDB({ dbname => "backwards", flags => MDB_CREATE });
+$db->set_compare(sub { $b <=> $a });
+$db->put($_, "n$_") for (5, 100, 20, 3);
+$cursor = $db->Cursor;
+my ($op, @keys) = MDB_FIRST;
+while (eval { $cursor->get($k, $v, $op); 1 }) { push @keys, $k; $op = MDB_NEXT }
+print "@keys\n";
+undef $cursor;
+$txn->commit;
+"#;
+
+#[test]
+fn lmdb_file_of_perl() {
+    const NAME: &str = "lmdb_file_of_perl";
+    let debian = Debian::new();
+    // What is unpacked is used by the system's own.
+    let perl = debian.program("perl").unwrap_or("/usr/bin/perl".into());
+    let dirs = fs::read_dir(debian.lib("perl5")).into_iter().flatten().flatten();
+    let found = dirs.map(|dir| dir.path()).find(|dir| dir.join("LMDB_File.pm").exists());
+    let Some(dir) = found.filter(|_| perl.exists()) else {
+        return skip(NAME, "liblmdb-file-perl");
+    };
+    debian.write("t.pl", PERL);
+    let modules = format!("-I{}", dir.display());
+    debian.run(&perl, &[&modules, "t.pl"], "").is("value77 500\n7 7\n100 20 5 3\n");
+    assert_eq!(debian.records_of("data.mdb"), 3, "names of databases");
+}

@@ -422,10 +422,40 @@ static void locks_of_the_program_itself(void)
     mdb_env_close(env);
 }
 
+/* As Knot Resolver does, so that its cache never finds the disk full. */
+static void blocks_for_the_whole_map(void)
+{
+    MDB_env *env = env_with(0);
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    unsigned i;
+    int fd, round;
+    OK(mdb_env_get_fd(env, &fd));
+    OK(posix_fallocate(fd, 0, 4 << 20));
+    for (round = 0; round < 3; round++) {
+        txn = WRITE(env);
+        dbi = table(txn, "t", MDB_CREATE);
+        for (i = 0; i < 1000; i++) {
+            MDB_val key = numbered("k", i), data = filled(2000 + round, i);
+            OK(mdb_put(txn, dbi, &key, &data, 0));
+        }
+        OK(mdb_txn_commit(txn));
+        if (round == 1) {
+            mdb_env_close(env);
+            env = env_with(0);
+        }
+    }
+    txn = READ(env);
+    EXPECT_NUM(entries(txn, table(txn, "t", 0)), 1000);
+    mdb_txn_abort(txn);
+    mdb_env_close(env);
+}
+
 CASES(CASE(versions), CASE(texts_of_errors), CASE(files_of_a_directory),
       CASE(one_file_and_its_lock), CASE(no_lock_file_without_locks), CASE(what_cannot_be_opened),
       CASE(a_file_of_something_else), CASE(opened_once), CASE(a_fresh_environment),
       CASE(numbers_of_transactions), CASE(flags_that_change), CASE(every_mode_of_writing),
       CASE(for_reading_only), CASE(limits_are_set_before), CASE(a_pointer_of_the_caller),
       CASE(a_full_map_and_a_larger_one), CASE(another_process_grows_the_file),
-      CASE(data_outlives_the_environment), CASE(locks_of_the_program_itself))
+      CASE(data_outlives_the_environment), CASE(locks_of_the_program_itself),
+      CASE(blocks_for_the_whole_map))
