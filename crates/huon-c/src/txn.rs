@@ -6,7 +6,7 @@
 //!     for the end of that call; who comes while another one changes something, or from within a
 //!     comparator, is refused.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use huon::Durability;
@@ -31,6 +31,8 @@ pub struct Txn {
     parents: Vec<usize>,
     /// A pointer of the program's.
     pub context: AtomicUsize,
+    /// What the interface keeps of the flags that it began with.
+    pub begun_with: AtomicU32,
     overlaps: bool,
     body: Body,
 }
@@ -100,9 +102,17 @@ impl Txn {
         }
         let binds = if how.read_only { rules.binds_readers } else { rules.binds_writers };
         let thread = AtomicUsize::new(if binds { me() } else { 0 });
-        let (env, handle, context) = (env.clone(), OnceLock::new(), AtomicUsize::new(0));
-        let overlaps = how.overlaps;
-        Ok(Txn { env, env_handle, handle, thread, parents, context, overlaps, body })
+        Ok(Txn {
+            env: env.clone(),
+            env_handle,
+            handle: OnceLock::new(),
+            thread,
+            parents,
+            context: AtomicUsize::new(0),
+            begun_with: AtomicU32::new(0),
+            overlaps: how.overlaps,
+            body,
+        })
     }
 
     fn nest(&self, how: Begin) -> Res<Arc<TryLock<Writer>>> {
@@ -238,6 +248,9 @@ impl Txn {
     /// Takes the newest snapshot, after [`Txn::reset`].
     pub fn renew(&self) -> Res<()> {
         let mut reader = self.reader()?;
+        if self.env.is_closed() {
+            return Err(Fault::BadTxn);
+        }
         if reader.txn.is_some() || !reader.is_reset {
             return Err(Fault::Invalid);
         }
@@ -272,12 +285,14 @@ impl Txn {
             }
             Body::Write(writer) => lock_now(writer)?,
         };
-        let costs = writer.txn()?.costs();
+        let engine = writer.txn()?;
+        let costs = engine.costs();
+        let has_noted = engine.markers().txnid == costs.id;
         Ok(State {
             is_reset: false,
             has_failed: writer.has_failed(self.depth()),
             has_child: writer.levels.len() > self.depth(),
-            is_dirty: costs.dirty_bytes > 0 || costs.written_bytes > 0,
+            is_dirty: costs.dirty_bytes > 0 || costs.written_bytes > 0 || has_noted,
             has_spilled: costs.written_bytes > 0,
         })
     }

@@ -57,7 +57,8 @@ impl Built {
         let program = self.path().join(format!("{source}-{compiler}"));
         let mut command = Command::new(compiler);
         command.args(["-g", "-O1", "-Wall", "-Wextra", "-Werror"]).args(flags);
-        command.arg("-I").arg(root().join("include")).arg("-o").arg(&program);
+        command.arg("-I").arg(root().join("include")).arg("-I").arg(root().join("../huon-c/c"));
+        command.arg("-o").arg(&program);
         command.arg(root().join("tests/c").join(source)).args(link).arg("-pthread");
         let output = command.output().expect("the compiler runs");
         assert!(output.status.success(), "{source}:\n{}", text(&output));

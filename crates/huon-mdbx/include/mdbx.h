@@ -635,7 +635,7 @@ int mdbx_setup_debug_nofmt(MDBX_log_level_t level, MDBX_debug_flags_t flags,
  */
 const char *mdbx_dump_val(const MDBX_val *key, char *const buf, const size_t bufsize);
 
-/* Logs a text, made as printf does; then ends the process. */
+/* Logs `fmt` as it is, without what follows it; then ends the process. */
 void mdbx_panic(const char *fmt, ...);
 
 /* Ends the process for a broken rule. The function of mdbx_env_set_assert is called before. */
@@ -681,7 +681,7 @@ MDBX_cmp_func *mdbx_get_datacmp(MDBX_db_flags_t flags);
  * Numbers as keys for MDBX_INTEGERKEY that are in the order of the numbers, and back. Integers of
  * JSON become the key of the double of that value, so that both can be mixed; beyond 2^53 they lose
  * their last bits. -0.0 comes before 0.0, and what is not a number has a place of its own at an
- * end. A key of the wrong length gives the number for 0, or what the first bytes of it say.
+ * end. A key of another length gives 0.
  */
 uint64_t mdbx_key_from_jsonInteger(const int64_t json_integer);
 uint64_t mdbx_key_from_double(const double ieee754_64bit);
@@ -1162,8 +1162,10 @@ int mdbx_cursor_get(MDBX_cursor *cursor, MDBX_val *key, MDBX_val *data, MDBX_cur
 /*
  * Gives up to `limit` / 2 records, as key, value, key, value, from where MDBX_FIRST, MDBX_NEXT or
  * MDBX_GET_CURRENT leads, as many as lie together in a page. `count`: how many of `pairs` were
- * filled. MDBX_RESULT_TRUE: there was more of the page. MDBX_INCOMPATIBLE: a table with
- * MDBX_DUPSORT. Of 0.11.3.
+ * filled. MDBX_RESULT_TRUE: there was more of the page, and the cursor stands on the first record
+ * that was left, so that MDBX_GET_CURRENT goes on; after MDBX_SUCCESS MDBX_NEXT does.
+ * MDBX_INCOMPATIBLE: a table with MDBX_DUPSORT. MDBX_EINVAL: another `op`, or a limit below 4. Of
+ * 0.11.3.
  */
 int mdbx_cursor_get_batch(MDBX_cursor *cursor, size_t *count, MDBX_val *pairs, size_t limit,
                           MDBX_cursor_op op);

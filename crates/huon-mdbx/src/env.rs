@@ -154,6 +154,11 @@ impl Env {
         }
     }
 
+    /// What is wrong, for who may be in a child of fork: there that is what is wrong.
+    pub(crate) fn fault(&self, fault: Fault) -> Fault {
+        if self.is_forked() { Fault::Panic } else { fault }
+    }
+
     /// Whether this process is a child of the one that made it.
     fn is_forked(&self) -> bool {
         std::process::id() != self.pid

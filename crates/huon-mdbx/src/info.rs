@@ -11,6 +11,7 @@ use crate::abi::{
 };
 use crate::env::Env;
 use crate::geometry::Wanted;
+use crate::limits;
 
 /// How libmdbx marks a meta that was flushed.
 const FLUSHED: u64 = 2;
@@ -59,7 +60,6 @@ impl Env {
                     told.mi_geo.lower = geometry.lower_bytes;
                     told.mi_geo.upper = geometry.upper_bytes;
                     told.mi_geo.shrink = geometry.shrink_bytes;
-                    told.mi_geo.grow = geometry.grow_bytes;
                 }
             }
         }
@@ -80,14 +80,24 @@ impl Env {
         Ok(told)
     }
 
+    /// The page size that it has, or will have.
+    pub(crate) fn page_bytes(&self) -> Res<usize> {
+        let setup = self.setup();
+        if let Some(bytes) = setup.page_bytes() {
+            return Ok(bytes as usize);
+        }
+        let wanted = setup.geometry.and_then(|wanted| wanted.page_bytes().transpose());
+        wanted.unwrap_or(Ok(limits::PAGE_BYTES))
+    }
+
     /// What is known of it before it is open.
     fn info_of_options(&self) -> MDBX_envinfo {
+        let page_bytes = self.page_bytes().unwrap_or(limits::PAGE_BYTES);
         let setup = self.setup();
-        let page_bytes = setup.geometry.as_ref().and_then(|wanted| wanted.page_bytes().ok());
         MDBX_envinfo {
             mi_geo: setup.geometry.as_ref().map(geo_wanted).unwrap_or_default(),
             mi_maxreaders: setup.options.readers_max(),
-            mi_dxb_pagesize: page_bytes.flatten().unwrap_or(4096) as u32,
+            mi_dxb_pagesize: page_bytes as u32,
             mi_sys_pagesize: 4096,
             mi_bootid: boots(),
             mi_autosync_threshold: setup.options.sync_bytes(),
@@ -184,12 +194,17 @@ pub(crate) fn stat_of(table: &TableStat, page_bytes: u32) -> MDBX_stat {
 }
 
 fn geo_of(info: &EnvInfo) -> MDBX_envinfo_geo {
+    let grow = match info.geometry.grow_bytes {
+        // What the engine chooses by itself.
+        0 => (info.file_bytes / 8).clamp(1 << 20, 64 << 20),
+        bytes => bytes,
+    };
     MDBX_envinfo_geo {
         lower: info.geometry.lower_bytes,
         upper: info.geometry.upper_bytes,
         current: info.file_bytes,
         shrink: info.geometry.shrink_bytes,
-        grow: info.geometry.grow_bytes,
+        grow,
     }
 }
 

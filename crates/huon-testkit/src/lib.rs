@@ -10,6 +10,7 @@ pub mod fuzz;
 mod handle;
 pub mod history;
 pub mod hostile;
+pub mod install;
 mod looks;
 mod maker;
 pub mod model;

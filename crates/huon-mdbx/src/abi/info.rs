@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use huon_c::pointers::{answer, tell};
 use huon_c::{Fault, Res, Txn, guarded};
-use libc::c_int;
+use libc::{c_int, c_uint};
 
 use super::{MDBX_env, MDBX_envinfo, MDBX_stat, MDBX_txn, MDBX_txn_info, code, env_of, txn_of};
-use crate::codes;
 use crate::env::Env;
+use crate::flags::dbi::DUPSORT;
+use crate::{codes, limits};
 
 /// The sizes of `MDBX_stat` that programs may have been built with.
 const STAT_BYTES: [usize; 2] = [size_of::<MDBX_stat>(), offset_of!(MDBX_stat, ms_mod_txnid)];
@@ -137,4 +138,37 @@ fn check_size<T>(to: *const T, bytes: usize, known: &[usize]) -> Res<()> {
 unsafe fn give<T>(from: &T, to: *mut T, bytes: usize) {
     // SAFETY: the caller's promise; the structures have no gaps.
     unsafe { ptr::copy_nonoverlapping(ptr::from_ref(from).cast::<u8>(), to.cast::<u8>(), bytes) };
+}
+
+/// What a limit is for the pages of an environment; -1 if there is no answer.
+fn of_env(env: *const MDBX_env, answer: impl FnOnce(usize) -> usize) -> c_int {
+    guarded(-1, || {
+        let page_bytes = env_of(env).and_then(|env| env.page_bytes());
+        page_bytes.map_or(-1, |bytes| c_int::try_from(answer(bytes)).unwrap_or(c_int::MAX))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_env_get_maxkeysize_ex(env: *const MDBX_env, flags: c_uint) -> c_int {
+    of_env(env, |bytes| limits::key_bytes_max(bytes, flags))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_env_get_maxkeysize(env: *const MDBX_env) -> c_int {
+    mdbx_env_get_maxkeysize_ex(env, DUPSORT)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_env_get_maxvalsize_ex(env: *const MDBX_env, flags: c_uint) -> c_int {
+    of_env(env, |bytes| limits::value_bytes_max(bytes, flags))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_env_get_pairsize4page_max(env: *const MDBX_env, flags: c_uint) -> c_int {
+    of_env(env, |bytes| limits::pair_in_page_bytes_max(bytes, flags))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_env_get_valsize4page_max(env: *const MDBX_env, flags: c_uint) -> c_int {
+    of_env(env, |bytes| limits::value_in_page_bytes_max(bytes, flags))
 }

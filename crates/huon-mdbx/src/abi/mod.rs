@@ -11,6 +11,10 @@
 
 mod env;
 mod info;
+mod keys;
+mod library;
+mod limits;
+mod orders;
 mod readers;
 mod txn;
 mod types;
@@ -26,6 +30,10 @@ use crate::env::Env;
 
 pub use env::*;
 pub use info::*;
+pub use keys::*;
+pub use library::*;
+pub use limits::*;
+pub use orders::*;
 pub use readers::*;
 pub use txn::*;
 pub use types::*;
@@ -58,7 +66,6 @@ fn verdict(work: impl FnOnce() -> Res<bool>) -> c_int {
 /// # Safety
 /// `val` is null, or points to a value, whose pointer is good for reading its length until the
 /// function that was given it returns.
-#[allow(dead_code)]
 unsafe fn bytes_of<'v>(val: *const MDBX_val) -> Res<Option<&'v [u8]>> {
     // SAFETY: the caller's promise.
     let Some(val) = (unsafe { val.as_ref() }) else { return Ok(None) };
@@ -75,4 +82,13 @@ unsafe fn show(val: *mut MDBX_val, shown: Shown) {
     let Shown { first, bytes } = shown;
     // SAFETY: the caller's promise.
     unsafe { pointers::tell(val, MDBX_val { iov_base: first as *mut c_void, iov_len: bytes }) };
+}
+
+/// The same for who takes nothing for a value that is none.
+///
+/// # Safety
+/// As [`bytes_of`].
+unsafe fn bytes_or_none<'v>(val: *const MDBX_val) -> &'v [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { bytes_of(val) }.ok().flatten().unwrap_or_default()
 }
