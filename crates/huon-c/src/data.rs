@@ -1,15 +1,16 @@
 //! Getting, putting and deleting by key.
 
-use huon::WriteTxn;
+use huon::{RawMulti, RawTable, WriteTxn};
 
-use crate::dbi::{self, Dbi, Table};
+use crate::dbi;
 use crate::env::Env;
 use crate::fault::{Fault, Res};
-use crate::flags::dbi::DUPSORT;
+use crate::flags::dbi::{DUPFIXED, DUPSORT, INTEGERKEY};
 use crate::flags::put::*;
 use crate::in_txn;
 use crate::inside::{Access, Writer};
 use crate::place::Went;
+use crate::table::{self, Dbi, Table};
 use crate::txn::Txn;
 
 /// Bytes that C may look at: they outlive the call, but no Rust reference says for how long.
@@ -59,22 +60,30 @@ pub enum Outcome {
 pub(crate) fn check_lengths(env: &Env, dbi: &Dbi, key: &[u8], value: usize) -> Res<()> {
     let rules = env.rules()?;
     let values = if dbi.flags & DUPSORT == 0 { &rules.values } else { &rules.set_values };
-    match rules.keys.contains(&key.len()) && values.contains(&value) {
+    let none = value == 0 && dbi.flags & DUPFIXED != 0;
+    match rules.keys.contains(&key.len()) && values.contains(&value) && !none {
         true => Ok(()),
         false => Err(Fault::Size),
     }
 }
 
-/// Refuses a key that is too short to be looked for. One that is too long is not there.
-pub(crate) fn check_wanted(env: &Env, key: &[u8]) -> Res<()> {
-    if key.len() < *env.rules()?.keys.start() { Err(Fault::Size) } else { Ok(()) }
+/// Refuses a key that is too short to be looked for. One that is too long is not there, and refused
+/// only where the interface does that.
+pub(crate) fn check_wanted(env: &Env, dbi: &Dbi, key: &[u8]) -> Res<()> {
+    let rules = env.rules()?;
+    let integer = dbi.flags & INTEGERKEY == 0 || matches!(key.len(), 4 | 8);
+    let fits = match rules.checks_wanted {
+        true => rules.keys.contains(&key.len()) && integer,
+        false => key.len() >= *rules.keys.start(),
+    };
+    if fits { Ok(()) } else { Err(Fault::Size) }
 }
 
 /// The value of a key; the first one, where there are many.
 pub fn get(txn: &Txn, dbi: u32, key: &[u8]) -> Res<Shown> {
     let mut access = txn.access()?;
-    check_wanted(&txn.env, key)?;
     let (known, view) = access.dbi_in(txn, dbi)?;
+    check_wanted(&txn.env, known, key)?;
     let found = match known.table {
         Table::Main(table) | Table::Plain(table) => {
             in_txn!(view, txn => table.get(txn, key)?.map(Shown::of))
@@ -91,18 +100,65 @@ pub fn get(txn: &Txn, dbi: u32, key: &[u8]) -> Res<Shown> {
 /// The record of a named database.
 pub(crate) fn record(access: &mut Access<'_>, name: &[u8]) -> Res<Option<Shown>> {
     let Some(stat) = dbi::stat(access, name)? else { return Ok(None) };
-    let first = access.keep_record(name, dbi::record_of(&stat));
+    let first = access.keep_record(name, table::record_of(&stat));
     Ok(Some(Shown { first, bytes: 48 }))
 }
 
 /// Stores a record.
 pub fn put(txn: &Txn, dbi: u32, key: &[u8], value: Value<'_>, flags: u32) -> Res<Outcome> {
-    if flags & !PLAIN != 0 {
+    if flags & !txn.env.rules()?.puts != 0 {
         return Err(Fault::Invalid);
     }
     let mut writer = txn.writer()?;
     let known = writer.dbi(txn, dbi)?;
-    store(txn, &mut writer, &known, key, value, flags)
+    store(txn, &mut writer, (dbi, &known), key, value, flags)
+}
+
+/// Stores several values of one length; how many were stored before one was refused.
+pub fn put_many(
+    txn: &Txn,
+    dbi: u32,
+    key: &[u8],
+    values: &[u8],
+    bytes: usize,
+    flags: u32,
+) -> (usize, Res<()>) {
+    let known = txn.writer().and_then(|mut writer| writer.dbi(txn, dbi));
+    match known.and_then(|known| check_many(&known, bytes)) {
+        Ok(()) => each(values.chunks_exact(bytes), flags, |value, flags| {
+            put(txn, dbi, key, Value::Bytes(value), flags)
+        }),
+        Err(fault) => (0, Err(fault)),
+    }
+}
+
+/// Refuses several values at once where they do not have one length.
+pub(crate) fn check_many(dbi: &Dbi, bytes: usize) -> Res<()> {
+    match (dbi.flags & DUPFIXED != 0, bytes) {
+        (false, _) => Err(Fault::Incompatible),
+        (true, 0) => Err(Fault::Size),
+        (true, _) => Ok(()),
+    }
+}
+
+/// Puts one value after another, up to the first that is refused. What a flag says of the values
+/// that the key had is for the first one alone.
+pub(crate) fn each<'v>(
+    values: impl Iterator<Item = &'v [u8]>,
+    flags: u32,
+    mut put: impl FnMut(&'v [u8], u32) -> Res<Outcome>,
+) -> (usize, Res<()>) {
+    let mut flags = flags & !MULTIPLE;
+    let mut done = 0;
+    for value in values {
+        match put(value, flags) {
+            Ok(Outcome::Stored) => done += 1,
+            Ok(_) => return (done, Err(Fault::Exists)),
+            Err(fault) => return (done, Err(fault)),
+        }
+        flags &= !(NOOVERWRITE | CURRENT | ALLDUPS);
+    }
+    (done, Ok(()))
 }
 
 /// A value to be stored: its bytes, or with `RESERVE` how many there will be.
@@ -135,7 +191,7 @@ fn own<'v>(txn: &WriteTxn, bytes: &'v [u8], room: &'v mut Vec<u8>) -> &'v [u8] {
 pub(crate) fn store(
     txn: &Txn,
     writer: &mut Writer,
-    dbi: &Dbi,
+    (number, dbi): (u32, &Dbi),
     key: &[u8],
     value: Value<'_>,
     flags: u32,
@@ -147,26 +203,48 @@ pub(crate) fn store(
     if dbi.is_fitted() {
         dbi.fit(engine, [key.len(), value.len()])?;
     }
+    let flags = append_flags(txn, engine, dbi, key, flags)?;
     match (dbi.table, value) {
-        (Table::Main(_) | Table::Plain(_), value) => store_plain(writer, dbi, key, value, flags),
+        (Table::Main(table) | Table::Plain(table), value) => {
+            store_plain(writer, table, dbi.table, key, value, flags)
+        }
         (Table::Multi(_), Value::Room(_)) => Err(Fault::Incompatible),
-        (Table::Multi(_), Value::Bytes(value)) => store_dup(writer, dbi, key, value, flags),
+        (Table::Multi(table), Value::Bytes(value)) => {
+            store_dup(writer, table, (number, dbi), key, value, flags)
+        }
     }
+}
+
+/// Where the interface takes the last key again to append to its values, that is no key to be
+/// appended.
+fn append_flags(txn: &Txn, engine: &WriteTxn, dbi: &Dbi, key: &[u8], flags: u32) -> Res<u32> {
+    const BOTH: u32 = APPEND | APPENDDUP;
+    if flags & BOTH != BOTH || !txn.env.rules()?.appends_to_last {
+        return Ok(flags);
+    }
+    let last = match dbi.table {
+        Table::Main(table) | Table::Plain(table) => table.last(engine)?.map(|(key, _)| key),
+        Table::Multi(table) => table.last(engine)?.map(|(key, _)| key),
+    };
+    let again = last.is_some_and(|last| dbi.compare_keys(key, last).is_eq());
+    Ok(if again { flags & !APPEND } else { flags })
 }
 
 fn store_plain(
     writer: &mut Writer,
-    dbi: &Dbi,
+    table: RawTable,
+    behind: Table,
     key: &[u8],
     value: Value<'_>,
     flags: u32,
 ) -> Res<Outcome> {
-    let (Table::Main(table) | Table::Plain(table)) = dbi.table else { return Err(Fault::Invalid) };
     let engine = writer.txn_mut()?;
-    if flags & NOOVERWRITE != 0
-        && let Some(found) = table.get(engine, key)?
-    {
-        return Ok(Outcome::Exists(Shown::of(found)));
+    if flags & (NOOVERWRITE | CURRENT) != 0 {
+        match table.get(engine, key)? {
+            Some(found) if flags & CURRENT == 0 => return Ok(Outcome::Exists(Shown::of(found))),
+            None if flags & CURRENT != 0 => return Err(Fault::NotFound),
+            _ => {}
+        }
     }
     let mut room = Vec::new();
     let bytes = match value {
@@ -184,20 +262,33 @@ fn store_plain(
     if let Value::Bytes(_) = value {
         return Ok(Outcome::Stored);
     }
-    let reserved = Reserved { table: dbi.table, key: key.to_vec(), value: room };
+    let reserved = Reserved { table: behind, key: key.to_vec(), value: room };
     let reserved = writer.reserved.insert(reserved);
     Ok(Outcome::Room(reserved.value.as_mut_ptr()))
 }
 
-fn store_dup(writer: &mut Writer, dbi: &Dbi, key: &[u8], value: &[u8], flags: u32) -> Res<Outcome> {
-    let Table::Multi(table) = dbi.table else { return Err(Fault::Invalid) };
+fn store_dup(
+    writer: &mut Writer,
+    table: RawMulti,
+    (number, dbi): (u32, &Dbi),
+    key: &[u8],
+    value: &[u8],
+    flags: u32,
+) -> Res<Outcome> {
     let engine = writer.txn_mut()?;
     let mut room = Vec::new();
     let value = own(engine, value, &mut room);
-    if flags & NOOVERWRITE != 0
-        && let Some(found) = table.get(engine, key)?
-    {
-        return Ok(Outcome::Exists(Shown::of(found)));
+    if flags & (NOOVERWRITE | CURRENT) != 0 {
+        match table.get(engine, key)? {
+            Some(found) if flags & NOOVERWRITE != 0 => {
+                return Ok(Outcome::Exists(Shown::of(found)));
+            }
+            None if flags & CURRENT != 0 => return Err(Fault::NotFound),
+            _ => {}
+        }
+    }
+    if flags & (CURRENT | ALLDUPS) == CURRENT && table.count_of(engine, key)? > 1 {
+        return Err(Fault::ManyValues);
     }
     if flags & APPEND != 0
         && let Some((last, _)) = table.last(engine)?
@@ -211,6 +302,12 @@ fn store_dup(writer: &mut Writer, dbi: &Dbi, key: &[u8], value: &[u8], flags: u3
     {
         return Err(Fault::Order);
     }
+    if flags & (CURRENT | ALLDUPS) != 0 {
+        if table.set(engine, key, value)? > 0 {
+            writer.pass_on(number, dbi, Went::Key(key))?;
+        }
+        return Ok(Outcome::Stored);
+    }
     let new = table.insert(engine, key, value)?;
     match !new && flags & NODUPDATA != 0 {
         true => Err(Fault::Exists),
@@ -218,17 +315,15 @@ fn store_dup(writer: &mut Writer, dbi: &Dbi, key: &[u8], value: &[u8], flags: u3
     }
 }
 
-/// Deletes a key, or one of its values, where there may be many and one is given.
+/// Deletes a key, or one of its values, where there may be many and one is given; where there is
+/// only one, as the interface has it.
 pub fn delete(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<()> {
-    check_wanted(&txn.env, key)?;
     let mut writer = txn.writer()?;
     let known = writer.dbi(txn, dbi)?;
-    let removed = remove(txn, &mut writer, dbi, &known, key, value);
-    if removed == Err(Fault::Incompatible) {
-        // A database's name: LMDB ends the transaction for that.
-        writer.fail();
-    }
-    removed
+    check_wanted(&txn.env, &known, key)?;
+    let compared = known.flags & DUPSORT != 0 || txn.env.rules()?.compares_only;
+    let value = value.filter(|_| compared);
+    remove(txn, &mut writer, dbi, &known, key, value)
 }
 
 pub(crate) fn remove(
@@ -244,8 +339,11 @@ pub(crate) fn remove(
     let key = key.to_vec();
     let value = value.map(<[u8]>::to_vec);
     let (removed, went) = match (dbi.table, &value) {
-        (Table::Main(table) | Table::Plain(table), _) => {
+        (Table::Main(table) | Table::Plain(table), None) => {
             (table.delete(engine, &key)?, Went::Key(&key))
+        }
+        (Table::Main(table) | Table::Plain(table), Some(value)) => {
+            (table.delete_if(engine, &key, value)?, Went::Key(&key))
         }
         (Table::Multi(table), None) => (table.remove_all(engine, &key)? > 0, Went::Key(&key)),
         (Table::Multi(table), Some(value)) => {

@@ -3,21 +3,18 @@
 //! The main database is Huon's main table, and named ones are named tables. What the main table
 //! cannot be (sorted by another order than bytes, or with many values for a key) is a hidden named
 //! table instead, [`STAND_IN`], as long as the main table is empty when that is asked for.
-//!
-//! Some of what LMDB is told late, Huon has to know when a table is made: a comparator, and whether
-//! integers have 4 or 8 bytes. A table that is still empty is made anew then ([`Dbi::fit`]).
 
-use std::cmp::Ordering;
 use std::sync::atomic::Ordering as Atomic;
 use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
-use huon::{Bytes, Compare, MultiDef, Order, RawMulti, RawTable, TableDef, TableStat, WriteTxn};
+use huon::{Compare, TableStat};
 
 use crate::env::Env;
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::*;
 use crate::in_txn;
 use crate::inside::Access;
+use crate::table::{self, Dbi, Table, drop_named, kind, make};
 use crate::txn::Txn;
 
 /// The handle of the main database.
@@ -26,36 +23,6 @@ pub const MAIN: u32 = 1;
 const NAMED: usize = 2;
 /// The table that stands for a main database of another kind than the main table can be.
 const STAND_IN: &[u8] = b"\0huon:main";
-
-/// What programs see as the value of a named table's name.
-pub type TableRecord = [u8; 48];
-
-/// The table behind a handle.
-#[derive(Clone, Copy)]
-pub enum Table {
-    /// The main table, in which names of tables are records, too.
-    Main(RawTable),
-    /// A named one, with one value for a key.
-    Plain(RawTable),
-    /// A named one, with many values for a key.
-    Multi(RawMulti),
-}
-
-/// An open database.
-#[derive(Clone)]
-pub struct Dbi {
-    /// The table's name; empty for the main table.
-    pub name: Arc<[u8]>,
-    /// The table itself.
-    pub table: Table,
-    /// Of which kind it is, as [`flags::dbi`](crate::flags::dbi) has it.
-    pub flags: u32,
-    /// Comparators of the program.
-    keys: Option<Arc<Compare>>,
-    values: Option<Arc<Compare>>,
-    /// The transaction that opened it and is not over yet; 0: none.
-    owner: usize,
-}
 
 /// The databases of an environment by handle.
 #[derive(Default)]
@@ -143,6 +110,12 @@ impl Dbis {
         }
     }
 
+    /// Whether a handle is open, one of a named table, and everybody's.
+    pub fn is_shared(&self, dbi: u32) -> bool {
+        let found = self.list.get(dbi as usize).and_then(Option::as_ref);
+        dbi as usize >= NAMED && found.is_some_and(|dbi| dbi.owner == 0)
+    }
+
     /// Closes a handle, if it is one of a named table.
     pub fn close(&mut self, dbi: u32) {
         if dbi as usize >= NAMED
@@ -159,9 +132,37 @@ pub fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
         return Err(Fault::Invalid);
     }
     let Some(name) = name else { return open_main(txn, flags) };
-    let access = txn.access()?;
     let known = txn.env.dbis().named(name).map(|(dbi, known)| (dbi, known.owner));
     if let Some((dbi, owner)) = known {
+        return open_again(txn, name, flags, dbi, owner);
+    }
+    let index = txn.env.dbis().vacant()?;
+    let rules = txn.env.rules()?;
+    if name.is_empty() || name.len() > *rules.keys.end() {
+        return Err(Fault::Size);
+    }
+    let access = txn.access()?;
+    if stat(&access, STAND_IN)?.is_some() {
+        return Err(Fault::Incompatible);
+    }
+    let found = stat(&access, name)?;
+    drop(access);
+    let dbi = match found {
+        Some(stat) if rules.strict_tables => {
+            Dbi { owner: 0, ..of_wanted_kind(txn, name, flags, &stat)? }
+        }
+        Some(stat) => Dbi::found(txn, name, &stat)?,
+        None if flags & CREATE == 0 => return Err(Fault::NotFound),
+        None => Dbi::made(txn, name, kind(flags), [None, None])?,
+    };
+    txn.env.dbis_mut().set(index, dbi);
+    Ok(index as u32)
+}
+
+/// Opens a named database whose handle is open already.
+fn open_again(txn: &Txn, name: &[u8], flags: u32, dbi: u32, owner: usize) -> Res<u32> {
+    let access = txn.access()?;
+    if !txn.env.rules()?.strict_tables {
         if owner != 0 && !txn.is_within(owner) {
             // Where two have opened it, neither can close it by ending.
             stat(&access, name)?.ok_or(Fault::NotFound)?;
@@ -169,22 +170,41 @@ pub fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
         }
         return Ok(dbi);
     }
-    let index = txn.env.dbis().vacant()?;
-    if name.is_empty() || name.len() > *txn.env.rules()?.keys.end() {
-        return Err(Fault::Size);
-    }
-    if stat(&access, STAND_IN)?.is_some() {
-        return Err(Fault::Incompatible);
-    }
     let found = stat(&access, name)?;
     drop(access);
-    let dbi = match found {
-        Some(stat) => Dbi::found(txn, name, &stat)?,
+    let fresh = match found {
         None if flags & CREATE == 0 => return Err(Fault::NotFound),
         None => Dbi::made(txn, name, kind(flags), [None, None])?,
+        Some(stat) => {
+            let known = txn.env.dbis().get(dbi, txn).ok().cloned();
+            match known.filter(|known| is_wanted(flags, known.flags)) {
+                Some(_) => return Ok(dbi),
+                None => Dbi { owner, ..of_wanted_kind(txn, name, flags, &stat)? },
+            }
+        }
     };
-    txn.env.dbis_mut().set(index, dbi);
-    Ok(index as u32)
+    txn.env.dbis_mut().set(dbi as usize, fresh);
+    Ok(dbi)
+}
+
+/// Whether a kind is the one that is asked for; no flags ask for any.
+fn is_wanted(flags: u32, found: u32) -> bool {
+    flags == 0 || table::stored(kind(flags)) == table::stored(found)
+}
+
+/// A table that exists, which must be of the kind that is asked for, or become that.
+fn of_wanted_kind(txn: &Txn, name: &[u8], flags: u32, stat: &TableStat) -> Res<Dbi> {
+    let found = Dbi::found(txn, name, stat)?;
+    if is_wanted(flags, found.flags) {
+        return Ok(found);
+    }
+    if flags & CREATE == 0 || stat.entries != 0 {
+        return Err(Fault::Incompatible);
+    }
+    let mut writer = txn.writer()?;
+    drop_named(writer.changing(&txn.env)?, name, stat.values.is_some())?;
+    drop(writer);
+    Dbi::made(txn, name, kind(flags), [None, None])
 }
 
 /// Sees to it that the handle of the main database is open, as it always is.
@@ -197,8 +217,13 @@ pub fn main_is_open(txn: &Txn) -> Res<()> {
 
 fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
     let wanted = kind(flags);
+    let strict = txn.env.rules()?.strict_tables;
+    let fits = |found: u32| match strict {
+        true => is_wanted(flags, found),
+        false => wanted & !found == 0,
+    };
     let access = txn.access()?;
-    if txn.env.dbis().get(MAIN, txn).is_ok_and(|dbi| wanted & !dbi.flags == 0) {
+    if txn.env.dbis().get(MAIN, txn).is_ok_and(|dbi| fits(dbi.flags)) {
         return Ok(MAIN);
     }
     let stand_in = stat(&access, STAND_IN)?;
@@ -208,207 +233,21 @@ fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
         // It is everybody's, whoever has looked first.
         Some(stat) => Dbi { owner: 0, ..Dbi::found(txn, STAND_IN, &stat)? },
         None if wanted == 0 => Dbi::main(txn)?,
-        None if is_empty && txn.is_write() => Dbi::made(txn, STAND_IN, wanted, [None, None])?,
+        None if is_empty && txn.is_write() && (flags & CREATE != 0 || !strict) => {
+            Dbi::made(txn, STAND_IN, wanted, [None, None])?
+        }
         None => return Err(Fault::Incompatible),
     };
-    if wanted & !dbi.flags != 0 {
+    if !fits(dbi.flags) {
         return Err(Fault::Incompatible);
     }
     txn.env.dbis_mut().set(MAIN as usize, dbi);
     Ok(MAIN)
 }
 
-/// The flags that say something, of those that say of which kind a database is to be.
-fn kind(flags: u32) -> u32 {
-    let ignored = if flags & DUPSORT == 0 { DUPFIXED | INTEGERDUP | REVERSEDUP } else { 0 };
-    flags & KIND & !ignored
-}
-
 /// What the transaction shows of a table.
 pub fn stat(access: &Access<'_>, name: &[u8]) -> Res<Option<TableStat>> {
     Ok(in_txn!(access.view()?, txn => txn.table_stat(name))?)
-}
-
-/// The flags of a table that exists.
-fn flags_of(stat: &TableStat) -> u32 {
-    let keys = match stat.order {
-        "reversed" => REVERSEKEY,
-        "native-u32" | "native-u64" => INTEGERKEY,
-        _ => 0,
-    };
-    let values = match stat.values {
-        Some("reversed") => DUPSORT | REVERSEDUP,
-        Some("native-u32" | "native-u64") => DUPSORT | INTEGERDUP,
-        Some(_) => DUPSORT,
-        None => 0,
-    };
-    let fixed = if stat.value_bytes.is_some() { DUPFIXED } else { 0 };
-    keys | values | fixed
-}
-
-/// The order of integers, of as many bytes as a new one has.
-fn integers(bytes: usize) -> Order {
-    if bytes == 4 { Order::NativeU32 } else { Order::NativeU64 }
-}
-
-impl Dbi {
-    fn main(txn: &Txn) -> Res<Dbi> {
-        let access = txn.access()?;
-        let table = in_txn!(access.view()?, txn => txn.open(&TableDef::<Bytes, Bytes>::main()))?;
-        Ok(Dbi {
-            name: Arc::from(&b""[..]),
-            table: Table::Main(table.ok_or(Fault::TableMissing)?),
-            flags: 0,
-            keys: None,
-            values: None,
-            owner: 0,
-        })
-    }
-
-    /// A table that exists.
-    fn found(txn: &Txn, name: &[u8], stat: &TableStat) -> Res<Dbi> {
-        Dbi::of_kind(txn, name, flags_of(stat), [None, None])
-    }
-
-    fn of_kind(
-        txn: &Txn,
-        name: &[u8],
-        flags: u32,
-        [keys, values]: [Option<Arc<Compare>>; 2],
-    ) -> Res<Dbi> {
-        let access = txn.access()?;
-        let order = |custom: &Option<Arc<Compare>>| match custom {
-            Some(compare) => Order::Custom(compare.clone()),
-            None => Order::Stored,
-        };
-        let table = match flags & DUPSORT != 0 {
-            false => {
-                let def = TableDef::<Bytes, Bytes>::named(name).ordered(order(&keys));
-                in_txn!(access.view()?, txn => txn.open(&def))?.map(Table::Plain)
-            }
-            true => {
-                let mut def = MultiDef::<Bytes, Bytes>::named(name).ordered(order(&keys));
-                if values.is_some() && flags & DUPFIXED != 0 {
-                    def = def.values_of_bytes(0);
-                }
-                def = def.values_ordered(order(&values));
-                in_txn!(access.view()?, txn => txn.open_multi(&def))?.map(Table::Multi)
-            }
-        };
-        Ok(Dbi {
-            name: Arc::from(name),
-            table: table.ok_or(Fault::TableMissing)?,
-            flags,
-            keys,
-            values,
-            owner: txn.handle(),
-        })
-    }
-
-    /// A table that is made now.
-    fn made(txn: &Txn, name: &[u8], flags: u32, custom: [Option<Arc<Compare>>; 2]) -> Res<Dbi> {
-        let mut writer = txn.writer()?;
-        let engine = writer.changing(&txn.env)?;
-        make(engine, name, flags, &custom, [8, 8])?;
-        drop(writer);
-        Dbi::of_kind(txn, name, flags, custom)
-    }
-
-    /// Whether the table may have to be made anew while it is empty.
-    pub fn is_fitted(&self) -> bool {
-        self.flags & (INTEGERKEY | INTEGERDUP) != 0 || self.keys.is_some() || self.values.is_some()
-    }
-
-    /// Makes an empty table such as the first record needs it, unless it is.
-    pub fn fit(&self, txn: &mut WriteTxn, bytes: [usize; 2]) -> Res<()> {
-        let Some(stat) = txn.table_stat(&self.name)? else { return Ok(()) };
-        if stat.entries != 0 {
-            return Ok(());
-        }
-        let custom = [self.keys.clone(), self.values.clone()];
-        let [keys, values] = orders(self.flags, &custom, bytes);
-        let same_values = stat.values.is_none_or(|stored| stored == order_name(&values));
-        if stat.order == order_name(&keys) && same_values {
-            return Ok(());
-        }
-        drop_named(txn, &self.name, stat.values.is_some())?;
-        make(txn, &self.name, self.flags, &custom, bytes)
-    }
-
-    /// Compares two keys, as the table orders them.
-    pub fn compare_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
-        let reversed = self.flags & (REVERSEKEY | INTEGERKEY) != 0;
-        compare(self.keys.as_ref(), reversed, a, b)
-    }
-
-    /// Compares two values of a key, as the table orders them.
-    pub fn compare_values(&self, a: &[u8], b: &[u8]) -> Ordering {
-        let reversed = self.flags & (REVERSEDUP | INTEGERDUP) != 0;
-        compare(self.values.as_ref(), reversed, a, b)
-    }
-}
-
-fn compare(custom: Option<&Arc<Compare>>, reversed: bool, a: &[u8], b: &[u8]) -> Ordering {
-    match custom {
-        Some(custom) => custom(a, b),
-        None if reversed => a.iter().rev().cmp(b.iter().rev()),
-        None => a.cmp(b),
-    }
-}
-
-fn order_name(order: &Order) -> &'static str {
-    match order {
-        Order::Reversed => "reversed",
-        Order::NativeU32 => "native-u32",
-        Order::NativeU64 => "native-u64",
-        Order::Custom(_) => "custom",
-        _ => "bytes",
-    }
-}
-
-/// How keys and values of a table are ordered whose first record has these lengths.
-fn orders(flags: u32, custom: &[Option<Arc<Compare>>; 2], bytes: [usize; 2]) -> [Order; 2] {
-    let order = |at: usize, integer: u32, reverse: u32| match &custom[at] {
-        Some(compare) => Order::Custom(compare.clone()),
-        None if flags & integer != 0 => integers(bytes[at]),
-        None if flags & reverse != 0 => Order::Reversed,
-        None => Order::Bytes,
-    };
-    [order(0, INTEGERKEY, REVERSEKEY), order(1, INTEGERDUP, REVERSEDUP)]
-}
-
-fn make(
-    txn: &mut WriteTxn,
-    name: &[u8],
-    flags: u32,
-    custom: &[Option<Arc<Compare>>; 2],
-    bytes: [usize; 2],
-) -> Res<()> {
-    let [keys, values] = orders(flags, custom, bytes);
-    if flags & DUPSORT == 0 {
-        txn.create(&TableDef::<Bytes, Bytes>::named(name).ordered(keys))?;
-        return Ok(());
-    }
-    let mut def = MultiDef::<Bytes, Bytes>::named(name).ordered(keys).values_ordered(values);
-    if flags & DUPFIXED != 0 {
-        def = def.values_of_bytes(0);
-    }
-    txn.create_multi(&def)?;
-    Ok(())
-}
-
-/// Deletes a table, whatever its orders.
-fn drop_named(txn: &mut WriteTxn, name: &[u8], is_multi: bool) -> Res<()> {
-    let stored = Order::Stored;
-    if is_multi {
-        let def = MultiDef::<Bytes, Bytes>::named(name).ordered(stored.clone());
-        if let Some(table) = txn.open_multi(&def.values_ordered(stored))? {
-            table.drop_table(txn)?;
-        }
-    } else if let Some(table) = txn.open(&TableDef::<Bytes, Bytes>::named(name).ordered(stored))? {
-        table.drop_table(txn)?;
-    }
-    Ok(())
 }
 
 /// Has the program compare keys, or values, of a database.
@@ -464,6 +303,57 @@ pub fn drop_dbi(txn: &Txn, dbi: u32, delete: bool) -> Res<()> {
     Ok(())
 }
 
+/// Adds to the number that is stored with a database; the one that it had before. `None` if there
+/// are no more: nothing has changed then.
+pub fn take_sequence(txn: &Txn, dbi: u32, count: u64) -> Res<Option<u64>> {
+    let mut access = txn.access()?;
+    let (known, view) = access.dbi_in(txn, dbi)?;
+    let table = known.table;
+    let now = in_txn!(view, engine => match table {
+        Table::Main(table) | Table::Plain(table) => table.sequence(engine)?,
+        Table::Multi(table) => table.sequence(engine)?,
+    });
+    drop(access);
+    if count == 0 {
+        return Ok(Some(now));
+    }
+    let mut writer = txn.writer()?;
+    if now.checked_add(count).is_none() {
+        return Ok(None);
+    }
+    let engine = writer.changing(&txn.env)?;
+    match table {
+        Table::Main(table) | Table::Plain(table) => table.take_sequence(engine, count)?,
+        Table::Multi(table) => table.take_sequence(engine, count)?,
+    };
+    Ok(Some(now))
+}
+
+/// Gives a named database another name.
+pub fn rename(txn: &Txn, dbi: u32, name: &[u8]) -> Res<()> {
+    if name.is_empty() || name.len() > *txn.env.rules()?.keys.end() {
+        return Err(Fault::Size);
+    }
+    let mut writer = txn.writer()?;
+    let old = writer.dbi(txn, dbi)?;
+    let engine = writer.changing(&txn.env)?;
+    if *old.name == *name {
+        return Ok(());
+    }
+    if engine.table_stat(name)?.is_some() {
+        return Err(Fault::Exists);
+    }
+    match old.table {
+        Table::Plain(table) if dbi as usize >= NAMED => table.rename(engine, name)?,
+        Table::Multi(table) if dbi as usize >= NAMED => table.rename(engine, name)?,
+        _ => return Err(Fault::Invalid),
+    }
+    drop(writer);
+    let fresh = Dbi::of_kind(txn, name, old.flags, [old.keys.clone(), old.values.clone()])?;
+    txn.env.dbis_mut().set(dbi as usize, fresh);
+    Ok(())
+}
+
 /// What a transaction shows of a database.
 pub fn stat_of(txn: &Txn, dbi: u32) -> Res<TableStat> {
     let access = txn.access()?;
@@ -478,16 +368,4 @@ pub fn stat_of_main(env: &Env) -> Res<TableStat> {
         Some(stat) => Ok(stat),
         None => txn.table_stat(b"")?.ok_or(Fault::TableMissing),
     }
-}
-
-/// The record that stands for a named database in the main one.
-pub fn record_of(stat: &TableStat) -> TableRecord {
-    let mut record = [0; 48];
-    record[4..6].copy_from_slice(&(flags_of(stat) as u16).to_le_bytes());
-    record[6..8].copy_from_slice(&u16::from(stat.depth).to_le_bytes());
-    let pages = [stat.branch_pages, stat.leaf_pages, stat.run_pages].map(u64::from);
-    for (i, count) in pages.into_iter().chain([stat.entries, u64::MAX]).enumerate() {
-        record[8 + 8 * i..16 + 8 * i].copy_from_slice(&count.to_le_bytes());
-    }
-    record
 }

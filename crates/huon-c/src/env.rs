@@ -57,6 +57,19 @@ pub struct Rules {
     pub values: RangeInclusive<usize>,
     /// Lengths of values, in bytes, where a key may have many.
     pub set_values: RangeInclusive<usize>,
+    /// A key that is looked for must have a length that could be stored, too.
+    pub checks_wanted: bool,
+    /// What may be asked of a put, as [`flags::put`](crate::flags::put) has it.
+    pub puts: u32,
+    /// Appending to the last key's values is no appending of a key.
+    pub appends_to_last: bool,
+    /// Where a key has one value, a value that is to be deleted is compared, too.
+    pub compares_only: bool,
+    /// A cursor's record is overwritten only where its key is given.
+    pub names_current: bool,
+    /// A table that was found is everybody's at once, and one that is opened again must be of the
+    /// kind that is asked for.
+    pub strict_tables: bool,
 }
 
 impl Env {

@@ -35,6 +35,8 @@ pub mod put {
     pub const NODUPDATA: u32 = 0x20;
     /// The record that the cursor stands on.
     pub const CURRENT: u32 = 0x40;
+    /// All values of the key.
+    pub const ALLDUPS: u32 = 0x80;
     /// Only makes room; the caller writes the value.
     pub const RESERVE: u32 = 0x1_0000;
     /// The key comes behind all others.

@@ -8,12 +8,11 @@ use std::time::Duration;
 use huon::{Durability, ReadTxn, WriteTxn};
 use try_lock::Locked;
 
-use crate::cursor::Cursor;
+use crate::cursor::{Bound, Cursor};
 use crate::data::Reserved;
-use crate::dbi::{Dbi, TableRecord};
 use crate::env::Env;
 use crate::fault::{Fault, Res};
-use crate::place::Place;
+use crate::table::{Dbi, TableRecord};
 use crate::threads;
 use crate::txn::{Begin, Txn};
 
@@ -47,7 +46,7 @@ pub struct Writer {
 pub(crate) struct Level {
     pub(crate) handle: usize,
     /// Where the cursors stood when it began.
-    pub(crate) places: Vec<(Weak<Cursor>, Place)>,
+    pub(crate) places: Vec<(Weak<Cursor>, Bound)>,
 }
 
 /// What a transaction has looked up or shown.
@@ -243,11 +242,6 @@ impl Writer {
         self.txn.as_ref().ok_or(Fault::BadTxn)
     }
 
-    /// Lets the innermost transaction end in an abort only.
-    pub fn fail(&mut self) {
-        self.fail_from(self.levels.len());
-    }
-
     /// Lets a transaction, and all nested in it, end in an abort only.
     pub(crate) fn fail_from(&mut self, depth: usize) {
         self.failed_from = Some(self.failed_from.map_or(depth, |failed| failed.min(depth)));
@@ -333,17 +327,17 @@ impl Writer {
     }
 
     /// Where all cursors stand.
-    pub(crate) fn places(&mut self) -> Vec<(Weak<Cursor>, Place)> {
+    pub(crate) fn places(&mut self) -> Vec<(Weak<Cursor>, Bound)> {
         self.cursors.retain(|cursor| cursor.strong_count() > 0);
         let place =
-            |cursor: &Weak<Cursor>| Some((cursor.clone(), cursor.upgrade()?.place_now().ok()?));
+            |cursor: &Weak<Cursor>| Some((cursor.clone(), cursor.upgrade()?.bound_now().ok()?));
         self.cursors.iter().filter_map(place).collect()
     }
 
-    pub(crate) fn restore(&mut self, places: Vec<(Weak<Cursor>, Place)>) {
-        for (cursor, place) in places {
+    pub(crate) fn restore(&mut self, places: Vec<(Weak<Cursor>, Bound)>) {
+        for (cursor, bound) in places {
             if let Some(cursor) = cursor.upgrade() {
-                let _ = cursor.put_place(place);
+                let _ = cursor.put_bound(bound);
             }
         }
     }

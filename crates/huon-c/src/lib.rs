@@ -6,8 +6,8 @@
 //! [`guarded`] is the wall.
 //!
 //! LMDB's interface and libmdbx's are cousins, and so is what they need behind them: [`Txn`] with
-//! its levels and the readers and writers inside, the tables that handles of theirs stand for
-//! ([`dbi`]), records by key ([`data`]) and [`cursor`]s. [`objects`] has their handles, and
+//! its levels and the readers and writers inside, the handles of tables ([`dbi`]) and what they
+//! mean ([`table`]), records by key ([`data`]) and [`cursor`]s. [`objects`] has their handles, and
 //! [`pointers`] is what may look at memory of the program's. Where the two differ, an interface
 //! says so in its [`Rules`], or does it itself. What goes wrong is a [`Fault`], which each
 //! interface has a number for.
@@ -15,6 +15,7 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+mod changes;
 pub mod cursor;
 pub mod data;
 pub mod dbi;
@@ -27,6 +28,8 @@ pub mod objects;
 mod place;
 #[allow(unsafe_code)]
 pub mod pointers;
+pub mod steps;
+pub mod table;
 mod threads;
 mod txn;
 

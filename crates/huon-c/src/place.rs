@@ -15,8 +15,8 @@
 
 use huon::{Bytes, MultiScan, Scan, Txn};
 
-use crate::dbi::Table;
 use crate::fault::{Fault, Res};
+use crate::table::Table;
 
 /// A record: key, and value. `None` is the value of a name of a database.
 pub(crate) type Item<'t> = (&'t [u8], Option<&'t [u8]>);
@@ -25,6 +25,8 @@ pub(crate) type Item<'t> = (&'t [u8], Option<&'t [u8]>);
 pub(crate) struct Place {
     scan: Gap,
     pub(crate) stand: Stand,
+    /// The last thing asked for was the end of the table, or lay behind it.
+    pub(crate) at_end: bool,
 }
 
 #[derive(Clone)]
@@ -63,7 +65,7 @@ impl Place {
             Table::Main(table) | Table::Plain(table) => Gap::Plain(table.scan()),
             Table::Multi(table) => Gap::Multi(table.scan()),
         };
-        Place { scan, stand: Stand::Unset }
+        Place { scan, stand: Stand::Unset, at_end: false }
     }
 
     pub(crate) fn is_multi(&self) -> bool {
@@ -87,6 +89,7 @@ impl Place {
         if found.is_some() {
             self.stand = if forward { Stand::Before } else { Stand::Behind };
         }
+        self.at_end = found.is_none() && forward;
         Ok(found)
     }
 
@@ -134,23 +137,37 @@ impl Place {
     /// On a record that was just stored.
     pub(crate) fn set_on(&mut self, key: &[u8], value: &[u8]) {
         self.seek_pair(key, value, true);
-        self.stand = Stand::Before;
+        (self.stand, self.at_end) = (Stand::Before, false);
     }
 
     /// The first record or the last.
     pub(crate) fn edge<'t>(&mut self, txn: &'t impl Txn, last: bool) -> Res<Item<'t>> {
         self.move_to_edge(last);
         self.stand = Stand::Unset;
-        self.go(txn, !last)?.ok_or(Fault::NotFound)
+        let found = self.go(txn, !last)?;
+        self.at_end = last;
+        found.ok_or(Fault::NotFound)
     }
 
     /// The cursor's record. Takes the mark away.
     pub(crate) fn current<'t>(&mut self, txn: &'t impl Txn) -> Res<Item<'t>> {
+        let at_end = self.at_end;
+        let found = match self.stand {
+            Stand::Unset => return Err(Fault::Unpositioned),
+            Stand::Before => self.go(txn, false)?,
+            Stand::Behind | Stand::Gone { .. } => self.go(txn, true)?,
+            Stand::DupsEnd => None,
+        };
+        self.at_end = at_end;
+        found.ok_or(Fault::NotFound)
+    }
+
+    /// Whether there is nothing behind the cursor, as far as it was asked for.
+    pub(crate) fn is_at_end(&self, txn: &impl Txn) -> Res<bool> {
         match self.stand {
-            Stand::Unset => Err(Fault::Unpositioned),
-            Stand::Before => self.go(txn, false)?.ok_or(Fault::NotFound),
-            Stand::Behind | Stand::Gone { .. } => self.go(txn, true)?.ok_or(Fault::NotFound),
-            Stand::DupsEnd => Err(Fault::NotFound),
+            Stand::Unset => Ok(true),
+            Stand::Gone { .. } if !self.at_end => Ok(self.clone().step(txn, true)?.is_none()),
+            _ => Ok(self.at_end),
         }
     }
 
@@ -263,6 +280,57 @@ impl Place {
     ) -> Res<Item<'t>> {
         self.seek_pair(key, value, false);
         self.find(txn)
+    }
+
+    /// The first record whose key is above `key`, or with a value the first that is above the pair.
+    /// Behind the last record the cursor stays on that.
+    pub(crate) fn above<'t>(
+        &mut self,
+        txn: &'t impl Txn,
+        key: &[u8],
+        value: Option<&[u8]>,
+    ) -> Res<Item<'t>> {
+        match value {
+            Some(value) => self.seek_pair(key, value, true),
+            None => self.seek(key, true),
+        }
+        if let Some(found) = self.go(txn, true)? {
+            return Ok(found);
+        }
+        self.edge(txn, true)?;
+        Err(Fault::NotFound)
+    }
+
+    /// Behind the last value of `key`, if it has any: all are below what was looked for.
+    pub(crate) fn behind_values(
+        &mut self,
+        txn: &impl Txn,
+        key: &[u8],
+        same: impl Fn(&[u8]) -> bool,
+    ) -> Res<()> {
+        let mut looking = self.clone();
+        looking.seek(key, true);
+        if looking.step(txn, false)?.is_some_and(|(found, _)| same(found)) {
+            looking.step(txn, true)?;
+            looking.stand = Stand::DupsEnd;
+            *self = looking;
+        }
+        Ok(())
+    }
+
+    /// Whether the cursor's key is the first one or the last; so is one that is not there.
+    pub(crate) fn at_edge(&self, txn: &impl Txn, last: bool) -> Res<bool> {
+        let mut looking = self.clone();
+        looking.unmark(txn)?;
+        let beside = match self.stand {
+            Stand::Unset => looking.edge(txn, last),
+            _ => looking.beside_key(txn, last),
+        };
+        match beside {
+            Ok(_) => Ok(false),
+            Err(Fault::NotFound) => Ok(true),
+            Err(fault) => Err(fault),
+        }
     }
 
     /// The record behind a gap that was sought; behind the last record the cursor stands as if that

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use huon::{CopyOptions, Durability};
+use huon_c::flags::put::PLAIN;
 use huon_c::{Fault, Res, Rules};
 use libc::c_void;
 
@@ -249,6 +250,12 @@ fn rules_of(flags: u32) -> Rules {
         keys: 1..=KEY_BYTES_MAX,
         values: 0..=u32::MAX as usize,
         set_values: 1..=KEY_BYTES_MAX,
+        checks_wanted: false,
+        puts: PLAIN,
+        appends_to_last: false,
+        compares_only: false,
+        names_current: false,
+        strict_tables: false,
     }
 }
 

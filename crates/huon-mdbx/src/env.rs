@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use huon::{Durability, Error};
+use huon_c::flags::put::{ALLDUPS, CURRENT, PLAIN};
 use huon_c::{Fault, Res, Rules, me};
 use libc::c_void;
 
@@ -291,5 +292,11 @@ fn rules_of(flags: u32, page_bytes: u32) -> Res<Rules> {
         keys: 0..=key_bytes_max,
         values: 0..=huon::limits::VALUE_BYTES_MAX,
         set_values: 0..=key_bytes_max,
+        checks_wanted: true,
+        puts: PLAIN | CURRENT | ALLDUPS,
+        appends_to_last: true,
+        compares_only: true,
+        names_current: true,
+        strict_tables: true,
     })
 }

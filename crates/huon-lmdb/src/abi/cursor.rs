@@ -7,10 +7,11 @@ use libc::{c_int, c_uint};
 use super::data::{tell, value_of};
 use super::dbi::MDB_dbi;
 use super::{MDB_cursor, MDB_txn, MDB_val, bytes_of, code, show, txn_of};
-use huon_c::cursor::{Cursor, Op};
-use huon_c::flags::put::MULTIPLE;
+use huon_c::cursor::Cursor;
+use huon_c::flags::put::{MULTIPLE, NODUPDATA};
 use huon_c::objects::{self, with_cursor};
 use huon_c::pointers::answer;
+use huon_c::steps::Op;
 use huon_c::{Fault, Res};
 
 /// # Safety
@@ -62,7 +63,7 @@ pub unsafe extern "C" fn mdb_cursor_get(
     op: c_uint,
 ) -> c_int {
     code(|| {
-        let op = Op::of(op).ok_or(Fault::Invalid)?;
+        let op = Op::of(op).filter(|op| *op <= Op::PrevMultiple).ok_or(Fault::Invalid)?;
         // SAFETY: the caller's promise.
         let (wanted, value) = unsafe { wanted(op, key, data) }?;
         let given = with_cursor(cursor as usize, |cursor| cursor.get(op, wanted, value))?;
@@ -140,13 +141,28 @@ unsafe fn put_many(cursor: &Cursor, key: &[u8], data: *mut MDB_val, flags: c_uin
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_cursor_del(cursor: *mut MDB_cursor, flags: c_uint) -> c_int {
-    code(|| objects::cursor(cursor as usize)?.delete(flags))
+    code(|| {
+        if flags & !NODUPDATA != 0 {
+            return Err(Fault::Invalid);
+        }
+        let cursor = objects::cursor(cursor as usize)?;
+        if flags != 0 && !cursor.has_many()? {
+            return Err(Fault::Incompatible);
+        }
+        cursor.delete(flags != 0)
+    })
 }
 
 /// # Safety
 /// `count` is null, or good for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mdb_cursor_count(cursor: *mut MDB_cursor, count: *mut usize) -> c_int {
-    // SAFETY: the caller's promise.
-    code(|| unsafe { answer(count, objects::cursor(cursor as usize)?.count()? as usize) })
+    code(|| {
+        let cursor = objects::cursor(cursor as usize)?;
+        if !cursor.has_many()? {
+            return Err(Fault::Incompatible);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { answer(count, cursor.count()? as usize) }
+    })
 }

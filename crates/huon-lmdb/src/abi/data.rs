@@ -64,7 +64,14 @@ pub unsafe extern "C" fn mdb_del(
     code(|| {
         // SAFETY: the caller's promise.
         let (key, value) = unsafe { (bytes_of(key)?, bytes_of(data)?) };
-        with_txn(txn as usize, |txn| data::delete(txn, dbi, key.ok_or(Fault::Invalid)?, value))
+        with_txn(txn as usize, |txn| {
+            let deleted = data::delete(txn, dbi, key.ok_or(Fault::Invalid)?, value);
+            if deleted == Err(Fault::Incompatible) {
+                // A database's name: LMDB ends the transaction for that.
+                txn.fail()?;
+            }
+            deleted
+        })
     })
 }
 

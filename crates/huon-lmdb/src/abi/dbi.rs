@@ -11,6 +11,7 @@ use super::env::numbers;
 use super::{MDB_env, MDB_stat, MDB_txn, MDB_val, code, env_of, txn_of};
 use huon_c::dbi;
 use huon_c::pointers::answer;
+use huon_c::table::Dbi;
 use huon_c::{Fault, Res};
 
 /// A database's handle.
@@ -165,7 +166,7 @@ pub unsafe extern "C" fn mdb_cmp(
     b: *const MDB_val,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { compare(txn, dbi, a, b, dbi::Dbi::compare_keys) }
+    unsafe { compare(txn, dbi, a, b, Dbi::compare_keys) }
 }
 
 /// # Safety
@@ -178,7 +179,7 @@ pub unsafe extern "C" fn mdb_dcmp(
     b: *const MDB_val,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { compare(txn, dbi, a, b, dbi::Dbi::compare_values) }
+    unsafe { compare(txn, dbi, a, b, Dbi::compare_values) }
 }
 
 /// # Safety
@@ -188,7 +189,7 @@ unsafe fn compare(
     dbi: MDB_dbi,
     a: *const MDB_val,
     b: *const MDB_val,
-    how: impl FnOnce(&dbi::Dbi, &[u8], &[u8]) -> Ordering,
+    how: impl FnOnce(&Dbi, &[u8], &[u8]) -> Ordering,
 ) -> c_int {
     huon_c::guarded(0, || {
         let Ok(txn) = txn_of(txn) else { return 0 };
