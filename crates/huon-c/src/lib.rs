@@ -28,6 +28,7 @@ pub mod objects;
 mod place;
 #[allow(unsafe_code)]
 pub mod pointers;
+mod rest;
 pub mod steps;
 pub mod table;
 mod threads;

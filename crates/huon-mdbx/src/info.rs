@@ -1,5 +1,6 @@
 //! What an environment and a transaction say about themselves.
 
+use std::ffi::CStr;
 use std::fs;
 use std::sync::Arc;
 
@@ -8,8 +9,10 @@ use huon_c::{Fault, Res, Txn, View, in_txn};
 
 use crate::abi::{
     MDBX_bootid, MDBX_envinfo, MDBX_envinfo_geo, MDBX_pgop_stat, MDBX_stat, MDBX_txn_info,
+    system_page_bytes,
 };
 use crate::env::Env;
+use crate::files::Place;
 use crate::geometry::Wanted;
 use crate::limits;
 
@@ -98,7 +101,7 @@ impl Env {
             mi_geo: setup.geometry.as_ref().map(geo_wanted).unwrap_or_default(),
             mi_maxreaders: setup.options.readers_max(),
             mi_dxb_pagesize: page_bytes as u32,
-            mi_sys_pagesize: 4096,
+            mi_sys_pagesize: system_page_bytes(),
             mi_bootid: boots(),
             mi_autosync_threshold: setup.options.sync_bytes(),
             mi_autosync_period_seconds16dot16: setup.options.sync_period() as u32,
@@ -167,6 +170,28 @@ impl Env {
         };
         Ok(huon.holders()?.into_iter().find(is_own))
     }
+}
+
+/// What is known of a file that is not opened.
+pub(crate) fn of_file(path: &CStr) -> Res<MDBX_envinfo> {
+    let place = Place::find(path, false);
+    let metas = huon::Env::metas_of(&place.file)?;
+    let file_bytes = place.file.metadata()?.len();
+    let mut told = MDBX_envinfo { mi_sys_pagesize: system_page_bytes(), ..MDBX_envinfo::default() };
+    told.mi_geo.current = file_bytes;
+    told.mi_bootid = boots();
+    for (to, meta) in told.mi_meta_txnid_sign.iter_mut().zip(&metas) {
+        *to = meta_of(meta);
+    }
+    if let Some(newest) = metas.iter().filter_map(MetaInfo::snapshot).find(|meta| meta.is_newest) {
+        let pages = newest.used_bytes / u64::from(newest.page_bytes);
+        told.mi_last_pgno = pages.saturating_sub(1);
+        told.mi_recent_txnid = newest.txnid;
+        told.mi_latter_reader_txnid = newest.txnid;
+        told.mi_self_latter_reader_txnid = newest.txnid;
+        told.mi_dxb_pagesize = newest.page_bytes;
+    }
+    Ok(told)
 }
 
 /// The main table and the named ones.

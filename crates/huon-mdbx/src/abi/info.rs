@@ -4,14 +4,14 @@ use std::mem::{offset_of, size_of};
 use std::ptr;
 use std::sync::Arc;
 
-use huon_c::pointers::{answer, tell};
+use huon_c::pointers::{answer, tell, text};
 use huon_c::{Fault, Res, Txn, guarded};
-use libc::{c_int, c_uint};
+use libc::{c_char, c_int, c_uint};
 
 use super::{MDBX_env, MDBX_envinfo, MDBX_stat, MDBX_txn, MDBX_txn_info, code, env_of, txn_of};
 use crate::env::Env;
 use crate::flags::dbi::DUPSORT;
-use crate::{codes, limits};
+use crate::{codes, info, limits};
 
 /// The sizes of `MDBX_stat` that programs may have been built with.
 const STAT_BYTES: [usize; 2] = [size_of::<MDBX_stat>(), offset_of!(MDBX_stat, ms_mod_txnid)];
@@ -82,6 +82,24 @@ pub unsafe extern "C" fn mdbx_env_info(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { mdbx_env_info_ex(env, ptr::null(), info, bytes) }
+}
+
+/// # Safety
+/// `path` is null, or a text that ends with a zero byte; `info` as [`mdbx_env_info_ex`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdbx_preopen_snapinfo(
+    path: *const c_char,
+    info: *mut MDBX_envinfo,
+    bytes: usize,
+) -> c_int {
+    code(|| {
+        check_size(info, bytes, &INFO_BYTES)?;
+        // SAFETY: the caller's promise.
+        let found = info::of_file(unsafe { text(path) }?)?;
+        // SAFETY: the caller's promise, and the size is one of those.
+        unsafe { give(&found, info, bytes) };
+        Ok(())
+    })
 }
 
 /// # Safety

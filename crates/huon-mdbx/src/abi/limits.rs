@@ -95,6 +95,11 @@ pub unsafe extern "C" fn mdbx_get_sysraminfo(
     0
 }
 
+/// The bytes of a page of memory.
+pub(crate) fn system_page_bytes() -> u32 {
+    of_system(libc::_SC_PAGESIZE).map_or(4096, |bytes| bytes as u32)
+}
+
 /// A number that the system knows about itself.
 fn of_system(what: c_int) -> Option<isize> {
     // SAFETY: the system answers any question, or -1.

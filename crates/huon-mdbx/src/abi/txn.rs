@@ -140,6 +140,38 @@ pub extern "C" fn mdbx_txn_renew(txn: *mut MDBX_txn) -> c_int {
 }
 
 #[unsafe(no_mangle)]
+pub extern "C" fn mdbx_txn_park(txn: *mut MDBX_txn, autounpark: bool) -> c_int {
+    code(|| txn_of(txn)?.park(autounpark))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_txn_unpark(txn: *mut MDBX_txn, restart_if_ousted: bool) -> c_int {
+    verdict(|| txn_of(txn)?.unpark(restart_if_ousted))
+}
+
+/// # Safety
+/// `count` is null, or good for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdbx_txn_release_all_cursors_ex(
+    txn: *const MDBX_txn,
+    unbind: bool,
+    count: *mut usize,
+) -> c_int {
+    code(|| {
+        let released_count = objects::release_cursors(&*txn_of(txn)?, unbind)?;
+        // SAFETY: the caller's promise.
+        unsafe { tell(count, released_count) };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_txn_release_all_cursors(txn: *const MDBX_txn, unbind: bool) -> c_int {
+    // SAFETY: an answer is not wanted.
+    unsafe { mdbx_txn_release_all_cursors_ex(txn, unbind, ptr::null_mut()) }
+}
+
+#[unsafe(no_mangle)]
 pub extern "C" fn mdbx_txn_env(txn: *const MDBX_txn) -> *mut MDBX_env {
     let env = guarded(0, || txn_of(txn).map_or(0, |txn| txn.env_handle));
     env as *mut MDBX_env
