@@ -29,4 +29,6 @@ mod limits;
 mod numbers;
 mod options;
 mod orders;
+mod replace;
 mod slow;
+mod tables;
