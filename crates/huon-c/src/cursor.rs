@@ -223,6 +223,11 @@ impl Cursor {
         self.look(|place, _, view| in_txn!(view, txn => place.at_edge(txn, last)))
     }
 
+    /// Whether it stands on the first value of its key, or the last one.
+    pub fn at_edge_value(&self, last: bool) -> Res<bool> {
+        self.look(|place, _, view| in_txn!(view, txn => place.at_edge_value(txn, last)))
+    }
+
     /// Does something with its place, its table and its transaction.
     pub(crate) fn look<R>(
         &self,

@@ -9,7 +9,8 @@ use crate::flags::dbi::{DUPFIXED, DUPSORT, INTEGERKEY};
 use crate::flags::put::*;
 use crate::in_txn;
 use crate::inside::{Access, Writer};
-use crate::place::Went;
+use crate::place::{Place, Went};
+use crate::steps::{self, Op};
 use crate::table::{self, Dbi, Table};
 use crate::txn::Txn;
 
@@ -79,6 +80,11 @@ pub(crate) fn check_wanted(env: &Env, dbi: &Dbi, key: &[u8]) -> Res<()> {
     if fits { Ok(()) } else { Err(Fault::Size) }
 }
 
+/// The same for whoever looks for it by himself.
+pub fn check_key(txn: &Txn, dbi: u32, key: &[u8]) -> Res<()> {
+    check_wanted(&txn.env, txn.env.dbis().get(dbi, txn)?, key)
+}
+
 /// The value of a key; the first one, where there are many.
 pub fn get(txn: &Txn, dbi: u32, key: &[u8]) -> Res<Shown> {
     let mut access = txn.access()?;
@@ -95,6 +101,47 @@ pub fn get(txn: &Txn, dbi: u32, key: &[u8]) -> Res<Shown> {
         (None, Table::Main(_)) => record(&mut access, key)?.ok_or(Fault::NotFound),
         (None, _) => Err(Fault::NotFound),
     }
+}
+
+/// A record as it is stored.
+pub struct Found {
+    /// Its key.
+    pub key: Shown,
+    /// Its value.
+    pub value: Shown,
+    /// How many values its key has.
+    pub count: u64,
+    /// It is not what was looked for, but what comes next.
+    pub is_other: bool,
+}
+
+/// The first record that is not below a key, or among the values of keys, a key and a value.
+pub fn at_or_above(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<Found> {
+    let mut access = txn.access()?;
+    let (known, view) = access.dbi_in(txn, dbi)?;
+    check_wanted(&txn.env, known, key)?;
+    let mut place = Place::new(known.table);
+    let wanted = (Some(key), value);
+    let (found, count, is_other) = in_txn!(view, engine => {
+        let found = match value {
+            Some(_) => steps::look(&mut place, engine, known, Op::SetLowerbound, wanted)?,
+            None => steps::look(&mut place, engine, known, Op::SetRange, wanted)?,
+        };
+        let count = match known.table {
+            Table::Multi(table) => table.count_of(engine, found.0)?,
+            _ => 1,
+        };
+        (found, count, steps::is_other(Op::SetLowerbound, known, found, wanted))
+    });
+    let (key, value) = (Shown::of(found.0), found.1.map(Shown::of));
+    let value = match value {
+        Some(value) => value,
+        None => {
+            let name = found.0.to_vec();
+            record(&mut access, &name)?.ok_or(Fault::NotFound)?
+        }
+    };
+    Ok(Found { key, value, count, is_other })
 }
 
 /// The record of a named database.

@@ -20,6 +20,7 @@ pub mod cursor;
 pub mod data;
 pub mod dbi;
 mod env;
+pub mod estimate;
 mod fault;
 pub mod flags;
 mod handles;

@@ -333,6 +333,20 @@ impl Place {
         }
     }
 
+    /// Whether the cursor's value is the first of its key or the last.
+    pub(crate) fn at_edge_value(&self, txn: &impl Txn, last: bool) -> Res<bool> {
+        let mut looking = self.clone();
+        looking.current(txn)?;
+        if !self.is_multi() {
+            return Ok(true);
+        }
+        match looking.beside_value(txn, last) {
+            Ok(_) => Ok(false),
+            Err(Fault::NotFound) => Ok(true),
+            Err(fault) => Err(fault),
+        }
+    }
+
     /// The record behind a gap that was sought; behind the last record the cursor stands as if that
     /// had a next one, which is gone.
     fn find<'t>(&mut self, txn: &'t impl Txn) -> Res<Item<'t>> {

@@ -30,4 +30,6 @@ mod limits;
 mod numbers;
 mod options;
 mod orders;
+mod replace;
 mod slow;
+mod tables;

@@ -14,7 +14,8 @@ use crate::flags::dbi::DUPSORT;
 use crate::{codes, info, limits};
 
 /// The sizes of `MDBX_stat` that programs may have been built with.
-const STAT_BYTES: [usize; 2] = [size_of::<MDBX_stat>(), offset_of!(MDBX_stat, ms_mod_txnid)];
+pub(super) const STAT_BYTES: [usize; 2] =
+    [size_of::<MDBX_stat>(), offset_of!(MDBX_stat, ms_mod_txnid)];
 /// Those of `MDBX_envinfo`.
 const INFO_BYTES: [usize; 3] = [
     size_of::<MDBX_envinfo>(),
@@ -145,7 +146,7 @@ fn asked(env: *const MDBX_env, txn: *const MDBX_txn) -> Res<(Arc<Env>, Option<Ar
     }
 }
 
-fn check_size<T>(to: *const T, bytes: usize, known: &[usize]) -> Res<()> {
+pub(super) fn check_size<T>(to: *const T, bytes: usize, known: &[usize]) -> Res<()> {
     if !to.is_null() && known.contains(&bytes) { Ok(()) } else { Err(Fault::Invalid) }
 }
 
@@ -153,7 +154,7 @@ fn check_size<T>(to: *const T, bytes: usize, known: &[usize]) -> Res<()> {
 ///
 /// # Safety
 /// `to` is good for writing so many bytes, which are not more than a `T` has.
-unsafe fn give<T>(from: &T, to: *mut T, bytes: usize) {
+pub(super) unsafe fn give<T>(from: &T, to: *mut T, bytes: usize) {
     // SAFETY: the caller's promise; the structures have no gaps.
     unsafe { ptr::copy_nonoverlapping(ptr::from_ref(from).cast::<u8>(), to.cast::<u8>(), bytes) };
 }

@@ -9,7 +9,11 @@
 //! A4. Bytes are read before the call that was given them returns, and written in two cases: what a
 //!     pointer for an answer points to, and nothing else.
 
+mod cursor;
+mod data;
+mod dbi;
 mod env;
+mod estimate;
 mod info;
 mod keys;
 mod library;
@@ -28,7 +32,11 @@ use libc::{c_int, c_void};
 use crate::codes;
 use crate::env::Env;
 
+pub use cursor::*;
+pub use data::*;
+pub use dbi::*;
 pub use env::*;
+pub use estimate::*;
 pub use info::*;
 pub use keys::*;
 pub use library::*;
