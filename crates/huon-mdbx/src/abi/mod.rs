@@ -85,8 +85,6 @@ unsafe fn bytes_of<'v>(val: *const MDBX_val) -> Res<Option<&'v [u8]>> {
 ///
 /// # Safety
 /// `val` is null, or good for writing.
-
-#[allow(dead_code)]
 unsafe fn show(val: *mut MDBX_val, shown: Shown) {
     let Shown { first, bytes } = shown;
     // SAFETY: the caller's promise.

@@ -167,8 +167,7 @@ pub unsafe extern "C" fn mdbx_txn_release_all_cursors_ex(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdbx_txn_release_all_cursors(txn: *const MDBX_txn, unbind: bool) -> c_int {
-    // SAFETY: an answer is not wanted.
-    unsafe { mdbx_txn_release_all_cursors_ex(txn, unbind, ptr::null_mut()) }
+    code(|| objects::release_cursors(&*txn_of(txn)?, unbind).map(drop))
 }
 
 #[unsafe(no_mangle)]
