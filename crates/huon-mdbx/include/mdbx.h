@@ -777,12 +777,10 @@ int mdbx_env_delete(const char *pathname, MDBX_env_delete_mode_t mode);
 /*
  * Copies what is committed now, while others read and write: to a file that is not there (EEXIST
  * if it is), or to `fd`, which may be a pipe. As long as it takes, this counts as a read
- * transaction. The two of a transaction copy its snapshot, and are later additions (0.13).
+ * transaction.
  */
 int mdbx_env_copy(MDBX_env *env, const char *dest, MDBX_copy_flags_t flags);
 int mdbx_env_copy2fd(MDBX_env *env, mdbx_filehandle_t fd, MDBX_copy_flags_t flags);
-int mdbx_txn_copy2pathname(MDBX_txn *txn, const char *dest, MDBX_copy_flags_t flags);
-int mdbx_txn_copy2fd(MDBX_txn *txn, mdbx_filehandle_t fd, MDBX_copy_flags_t flags);
 
 /*
  * All tables together, as `txn` sees them, or as last committed. `bytes` is the size of the struct:
@@ -943,13 +941,6 @@ int mdbx_txn_renew(MDBX_txn *txn);
  */
 int mdbx_txn_park(MDBX_txn *txn, bool autounpark);
 int mdbx_txn_unpark(MDBX_txn *txn, bool restart_if_ousted);
-
-/*
- * Takes and gives back the right to write without a transaction, which this thread can begin
- * meanwhile. MDBX_BUSY: with `dont_wait`, another writes; or this thread has it already.
- */
-int mdbx_txn_lock(MDBX_env *env, bool dont_wait);
-int mdbx_txn_unlock(MDBX_env *env);
 
 /*
  * What is known of the transaction. `scan_rlt` asks for what takes a look at all readers.
