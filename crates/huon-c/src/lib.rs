@@ -29,6 +29,7 @@ pub mod objects;
 mod place;
 #[allow(unsafe_code)]
 pub mod pointers;
+mod rest;
 pub mod steps;
 pub mod table;
 mod threads;

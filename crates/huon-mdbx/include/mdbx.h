@@ -25,9 +25,9 @@
  *
  * Threads. Any number of threads may use one environment. A transaction and its cursors belong to
  * the thread that began it, unless MDBX_NOTLS is set: then a read transaction belongs to whoever
- * uses it, one at a time. A thread has one transaction at most, unless MDBX_NOTLS is set; see
- * MDBX_DBG_LEGACY_OVERLAP. One write transaction exists at a time among all processes; who begins
- * another waits.
+ * uses it, one at a time. A thread has one transaction at most; with MDBX_NOTLS it may read as
+ * often as it likes, but not begin to while it writes (see MDBX_DBG_LEGACY_OVERLAP). One write
+ * transaction exists at a time among all processes; who begins another waits.
  *
  * Processes. A child of fork must not use what its parent opened: all of it is MDBX_PANIC there.
  */
@@ -916,7 +916,7 @@ int mdbx_txn_begin(MDBX_env *env, MDBX_txn *parent, MDBX_txn_flags_t flags, MDBX
 /*
  * Makes the changes those of the environment, or of the parent, and frees the transaction, also if
  * that fails, but not for MDBX_THREAD_MISMATCH. Living children are committed first.
- * MDBX_RESULT_TRUE: it had failed before, and was aborted. `latency`, which may be NULL: what the
+ * MDBX_RESULT_TRUE: it had failed, or was reset, and was aborted. `latency`, which may be NULL: what the
  * time went to.
  */
 int mdbx_txn_commit_ex(MDBX_txn *txn, MDBX_commit_latency *latency);
@@ -930,7 +930,7 @@ int mdbx_txn_break(MDBX_txn *txn);
 
 /*
  * Ends reading and keeps the handle and its slot, and begins to read anew what is newest then. Both
- * are for read transactions alone (MDBX_EINVAL); to reset twice is fine.
+ * are for read transactions alone (MDBX_EINVAL); to do either twice changes nothing.
  */
 int mdbx_txn_reset(MDBX_txn *txn);
 int mdbx_txn_renew(MDBX_txn *txn);

@@ -12,6 +12,7 @@ use huon_c::flags::put::{ALLDUPS, CURRENT, PLAIN};
 use huon_c::{Fault, Res, Rules, me};
 use libc::c_void;
 
+use crate::abi::MDBX_assert_func;
 use crate::files::Place;
 use crate::flags::env::*;
 use crate::geometry::{self, Wanted};
@@ -38,6 +39,8 @@ pub(crate) struct Env {
     pub(crate) shared: Arc<huon_c::Env>,
     setup: Mutex<Setup>,
     pub(crate) context: AtomicPtr<c_void>,
+    /// Is told of a broken rule.
+    pub(crate) assert: Mutex<MDBX_assert_func>,
     /// The process that made it.
     pid: u32,
 }
@@ -71,6 +74,7 @@ impl Env {
             shared: Arc::new(shared),
             setup: Mutex::new(setup),
             context: AtomicPtr::new(std::ptr::null_mut()),
+            assert: Mutex::default(),
             pid: std::process::id(),
         }
     }
@@ -153,6 +157,11 @@ impl Env {
             writer if writer == me() || self.is_forked() => Ok(()),
             _ => Err(Fault::Busy),
         }
+    }
+
+    /// What is wrong, for who may be in a child of fork: there that is what is wrong.
+    pub(crate) fn fault(&self, fault: Fault) -> Fault {
+        if self.is_forked() { Fault::Panic } else { fault }
     }
 
     /// Whether this process is a child of the one that made it.

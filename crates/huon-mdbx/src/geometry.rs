@@ -1,15 +1,11 @@
 //! How large the file may become, and in which steps.
 
-use huon::{EnvInfo, Error, Geometry, limits};
+use huon::{EnvInfo, Error, Geometry};
 use huon_c::{Fault, Res, me, objects};
 
 use crate::env::{Env, RESERVE_BYTES_MIN};
 use crate::flags::env::RDONLY;
-
-/// More than any process has addresses for.
-const FILE_BYTES_MAX: u64 = 1 << 46;
-/// The page size of a new file.
-const PAGE_BYTES_DEFAULT: usize = 4096;
+use crate::limits;
 
 /// What `mdbx_env_set_geometry` is given: -1 leaves each as it is, or as it is by itself; 0 is the
 /// least, and `isize::MAX` the most.
@@ -38,18 +34,17 @@ impl Wanted {
     pub(crate) fn page_bytes(&self) -> Res<Option<usize>> {
         let bytes = match self.page {
             ..0 => return Ok(None),
-            0 => limits::PAGE_BYTES_MIN,
-            isize::MAX => limits::PAGE_BYTES_MAX,
-            bytes => bytes as usize,
+            0 => huon::limits::PAGE_BYTES_MIN,
+            isize::MAX => huon::limits::PAGE_BYTES_MAX,
+            bytes => limits::page_bytes(bytes).ok_or(Fault::Invalid)?,
         };
-        limits::key_bytes_max(bytes)?;
         Ok(Some(bytes))
     }
 
     /// The sizes that are asked for, of a file with such pages.
     pub(crate) fn sizes(&self, page_bytes: usize) -> Res<Sizes> {
-        let most = limits::file_bytes_max(page_bytes)?.min(FILE_BYTES_MAX);
-        let least = limits::file_bytes_min(page_bytes)?;
+        let most = limits::file_bytes_max(page_bytes);
+        let least = limits::file_bytes_min(page_bytes);
         let size = |wanted: isize, least: u64| match wanted {
             ..0 => Ok(None),
             isize::MAX => Ok(Some(most)),
@@ -63,11 +58,7 @@ impl Wanted {
             grow: size(self.grow, page_bytes as u64)?,
             shrink: size(self.shrink, 0)?,
         };
-        let now = size(self.now, least)?;
-        let contradicts = |above: Option<u64>, below: Option<u64>| {
-            above.zip(below).is_some_and(|(above, below)| above < below)
-        };
-        match contradicts(sizes.upper, sizes.lower) || contradicts(sizes.upper, now) {
+        match sizes.upper.zip(sizes.lower).is_some_and(|(upper, lower)| upper < lower) {
             true => Err(Fault::Invalid),
             false => Ok(sizes),
         }
@@ -75,7 +66,7 @@ impl Wanted {
 
     /// Refuses what contradicts itself.
     fn check(&self) -> Res<()> {
-        self.sizes(self.page_bytes()?.unwrap_or(PAGE_BYTES_DEFAULT)).map(drop)
+        self.sizes(self.page_bytes()?.unwrap_or(limits::PAGE_BYTES)).map(drop)
     }
 
     /// Has a file made in this way, if there is none.
@@ -84,7 +75,7 @@ impl Wanted {
         if let Some(bytes) = page_bytes.filter(|_| flags & RDONLY == 0) {
             options.page_bytes(bytes);
         }
-        let sizes = self.sizes(page_bytes.unwrap_or(PAGE_BYTES_DEFAULT))?;
+        let sizes = self.sizes(page_bytes.unwrap_or(limits::PAGE_BYTES))?;
         sizes.lower.map(|bytes| options.lower_bytes(bytes));
         if let Some(upper) = sizes.upper {
             options.upper_bytes(upper).map_bytes(upper.saturating_mul(2).max(RESERVE_BYTES_MIN));

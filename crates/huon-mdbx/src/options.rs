@@ -90,7 +90,11 @@ impl Options {
 impl Env {
     pub(crate) fn option(&self, option: u32) -> Res<u64> {
         let setup = self.setup();
-        setup.options.0.get(option as usize).copied().ok_or(Fault::Invalid)
+        let value = setup.options.0.get(option as usize).ok_or(Fault::Invalid)?;
+        match option {
+            OPT_SYNC_BYTES | OPT_SYNC_PERIOD if !setup.is_open() => Err(NOT_NOW),
+            _ => Ok(*value),
+        }
     }
 
     pub(crate) fn set_option(&self, option: u32, value: u64) -> Res<()> {

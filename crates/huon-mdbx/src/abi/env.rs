@@ -2,14 +2,14 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use huon_c::pointers::{answer, text};
 use huon_c::{Fault, guarded, objects};
 use libc::{c_char, c_int, c_uint, c_void, intptr_t};
 
-use super::{ENVS, MDBX_dbi, MDBX_env, code, env_of, verdict};
+use super::{ENVS, MDBX_assert_func, MDBX_dbi, MDBX_env, code, env_of, verdict};
 use crate::env::Env;
 use crate::files;
 use crate::flags::option::*;
@@ -216,6 +216,28 @@ pub unsafe extern "C" fn mdbx_env_get_path(
 pub unsafe extern "C" fn mdbx_env_get_fd(env: *const MDBX_env, fd: *mut c_int) -> c_int {
     // SAFETY: the caller's promise.
     code(|| unsafe { answer(fd, env_of(env)?.opened()?.data.as_raw_fd()) })
+}
+
+/// # Safety
+/// `function` may be called with this environment and texts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdbx_env_set_assert(
+    env: *mut MDBX_env,
+    function: MDBX_assert_func,
+) -> c_int {
+    code(|| {
+        *lock(&env_of(env)?.assert) = function;
+        Ok(())
+    })
+}
+
+/// What [`mdbx_env_set_assert`] was given.
+pub(super) fn assert_function(env: *const MDBX_env) -> MDBX_assert_func {
+    env_of(env).ok().and_then(|env| *lock(&env.assert))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[unsafe(no_mangle)]
