@@ -10,7 +10,7 @@ use crate::fault::{Fault, Res};
 use crate::flags::dbi::DUPSORT;
 use crate::in_txn;
 use crate::inside::View;
-use crate::place::Place;
+use crate::place::{Place, Stand};
 use crate::steps::{self, Given, Op};
 use crate::table::{Dbi, Table};
 use crate::threads::{lock, lock_now};
@@ -103,7 +103,7 @@ impl Cursor {
         let bound = from.bound_now()?;
         let txn = bound.txn.clone();
         // Refuses what cannot be used now.
-        drop(txn.access()?);
+        txn.access()?.view()?;
         to.inside()?.bound = Some(bound);
         Cursor::join(to, &txn)
     }
@@ -205,6 +205,11 @@ impl Cursor {
                 _ => place.current(txn).map(|_| 1),
             })
         })
+    }
+
+    /// Whether it stands nowhere.
+    pub fn is_unset(&self) -> Res<bool> {
+        self.look(|place, _, _| Ok(place.stand == Stand::Unset))
     }
 
     /// Whether its table may have many values for a key.

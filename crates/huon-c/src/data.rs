@@ -188,8 +188,8 @@ pub(crate) fn check_many(dbi: &Dbi, bytes: usize) -> Res<()> {
     }
 }
 
-/// Puts one value after another, up to the first that is refused. What a flag says of the values
-/// that the key had is for the first one alone.
+/// Puts one value after another, up to the first that is refused. What a flag says of the key,
+/// or of the values that it had, is for the first one alone.
 pub(crate) fn each<'v>(
     values: impl Iterator<Item = &'v [u8]>,
     flags: u32,
@@ -203,7 +203,7 @@ pub(crate) fn each<'v>(
             Ok(_) => return (done, Err(Fault::Exists)),
             Err(fault) => return (done, Err(fault)),
         }
-        flags &= !(NOOVERWRITE | CURRENT | ALLDUPS);
+        flags &= !(NOOVERWRITE | CURRENT | ALLDUPS | APPEND);
     }
     (done, Ok(()))
 }

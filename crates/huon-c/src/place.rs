@@ -310,11 +310,14 @@ impl Place {
     ) -> Res<()> {
         let mut looking = self.clone();
         looking.seek(key, true);
-        if looking.step(txn, false)?.is_some_and(|(found, _)| same(found)) {
-            looking.step(txn, true)?;
-            looking.stand = Stand::DupsEnd;
-            *self = looking;
+        if !looking.step(txn, false)?.is_some_and(|(found, _)| same(found)) {
+            return Ok(());
         }
+        let mut before = looking.clone();
+        let is_only = !before.step(txn, false)?.is_some_and(|(found, _)| same(found));
+        looking.step(txn, true)?;
+        looking.stand = if is_only { Stand::Before } else { Stand::DupsEnd };
+        *self = looking;
         Ok(())
     }
 

@@ -164,8 +164,11 @@ pub unsafe extern "C" fn mdbx_cursor_get(
         let op = Op::of(op).ok_or(Fault::Invalid)?;
         // SAFETY: the caller's promise.
         let (wanted, value) = unsafe { wanted(op, key, data) }?;
-        let given = with(cursor, |cursor| cursor.get(op, wanted, value));
-        let given = given.map_err(|fault| fault_of(op, fault))?;
+        let given = with(cursor, |cursor| {
+            // From nowhere any step back leads to the last record.
+            let op = if op == Op::PrevDup && cursor.is_unset()? { Op::Prev } else { op };
+            cursor.get(op, wanted, value).map_err(|fault| fault_of(op, fault))
+        })?;
         if let Some(shown) = given.key {
             // SAFETY: the caller's promise.
             unsafe { show(key, shown) };
