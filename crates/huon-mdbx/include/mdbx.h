@@ -750,8 +750,8 @@ int mdbx_env_get_syncperiod(const MDBX_env *env, unsigned *period_seconds_16dot1
  * MDBX_ENOFILE: it is not there, and `mode` is 0 or MDBX_RDONLY is set. MDBX_EINVAL: unknown flags.
  * MDBX_EPERM: the handle is open already. MDBX_INVALID, MDBX_VERSION_MISMATCH: a file of something
  * else, or of another version. MDBX_BUSY: in use by somebody who excludes others, or to be used so.
- * MDBX_INCOMPATIBLE: others use it with another durability, and MDBX_ACCEDE is not set; or the page
- * size asked for is not that of the file. MDBX_WANNA_RECOVERY: see there.
+ * MDBX_INCOMPATIBLE: others use it with another durability, and MDBX_ACCEDE is not set.
+ * MDBX_WANNA_RECOVERY: see there.
  */
 int mdbx_env_open(MDBX_env *env, const char *pathname, MDBX_env_flags_t flags, mdbx_mode_t mode);
 
@@ -803,9 +803,9 @@ int mdbx_preopen_snapinfo(const char *pathname, MDBX_envinfo *info, size_t bytes
 
 /*
  * Flushes what is committed: all of it with `force`, else if one of the limits sync_bytes and
- * sync_period is passed. MDBX_RESULT_TRUE: there was nothing to flush. With `nonblock` it gives
- * MDBX_BUSY where it would wait for a writer. MDBX_EACCESS: opened with MDBX_RDONLY. The second
- * forces and waits, the third neither.
+ * sync_period is passed, or not at all. MDBX_RESULT_TRUE: nothing was left to flush. With
+ * `nonblock` it gives MDBX_BUSY where it would wait for a writer. MDBX_EACCESS: opened with
+ * MDBX_RDONLY. The second forces and waits, the third neither.
  */
 int mdbx_env_sync_ex(MDBX_env *env, bool force, bool nonblock);
 int mdbx_env_sync(MDBX_env *env);
@@ -815,7 +815,7 @@ int mdbx_env_sync_poll(MDBX_env *env);
  * Sets (`onoff`) or clears flags: before the environment is open any of them, afterwards
  * MDBX_SAFE_NOSYNC, MDBX_UTTERLY_NOSYNC as a whole, MDBX_NOMETASYNC, MDBX_NOMEMINIT,
  * MDBX_COALESCE, MDBX_PAGEPERTURB and MDBX_ACCEDE; it waits for a writer then. MDBX_EPERM: another
- * one. MDBX_EACCESS: opened with MDBX_RDONLY. MDBX_EINVAL: unknown flags.
+ * one, or none at all. MDBX_EACCESS: opened with MDBX_RDONLY.
  */
 int mdbx_env_set_flags(MDBX_env *env, MDBX_env_flags_t flags, bool onoff);
 
@@ -830,9 +830,9 @@ int mdbx_env_get_fd(const MDBX_env *env, mdbx_filehandle_t *fd);
 
 /*
  * Sets how large the file may become, how it grows and shrinks, and, before it is made, its page
- * size. -1 leaves each as it is, or as it is by itself; 0 is the least, INTPTR_MAX the most. Before
- * the environment is open this is for mdbx_env_open, in a write transaction of this thread a part
- * of it, else a commit of its own.
+ * size, which a file that is there keeps. -1 leaves each as it is, or as it is by itself; 0 is the
+ * least, INTPTR_MAX the most. Before the environment is open this is for mdbx_env_open, in a write
+ * transaction of this thread a part of it, else a commit of its own.
  *
  * MDBX_EINVAL: the bounds contradict each other, or another page size while it is open.
  * MDBX_EACCESS: opened with MDBX_RDONLY. MDBX_MAP_FULL: an upper bound below what is in use.
@@ -872,13 +872,14 @@ int mdbx_reader_list(const MDBX_env *env, MDBX_reader_list_func *func, void *ctx
 
 /*
  * Frees what readers had whose process is gone; `dead`, which may be NULL: how many.
- * MDBX_RESULT_TRUE if there were any, or another thread does the same now.
+ * MDBX_RESULT_TRUE: another thread does the same now.
  */
 int mdbx_reader_check(MDBX_env *env, int *dead);
 
 /*
  * Takes and gives back a slot for this thread's read transactions ahead of time; MDBX_RESULT_TRUE
- * if it has one, or has none. MDBX_EINVAL with MDBX_NOTLS; MDBX_BUSY to give back one in use.
+ * if it has one, or has none. MDBX_EINVAL: to take one with MDBX_NOTLS. MDBX_BUSY: to give back one
+ * that is in use.
  */
 int mdbx_thread_register(const MDBX_env *env);
 int mdbx_thread_unregister(const MDBX_env *env);
@@ -916,8 +917,8 @@ int mdbx_txn_begin(MDBX_env *env, MDBX_txn *parent, MDBX_txn_flags_t flags, MDBX
 /*
  * Makes the changes those of the environment, or of the parent, and frees the transaction, also if
  * that fails, but not for MDBX_THREAD_MISMATCH. Living children are committed first.
- * MDBX_RESULT_TRUE: it had failed, or was reset, and was aborted. `latency`, which may be NULL: what the
- * time went to.
+ * MDBX_RESULT_TRUE: it had failed, or was reset, and was aborted. `latency`, which may be NULL:
+ * what the time went to.
  */
 int mdbx_txn_commit_ex(MDBX_txn *txn, MDBX_commit_latency *latency);
 int mdbx_txn_commit(MDBX_txn *txn);
