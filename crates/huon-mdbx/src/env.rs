@@ -131,6 +131,10 @@ impl Env {
         let create = creates.then_some(mode & 0o777);
         let huon = open_engine(&place.file, flags, setup.geometry.as_ref(), create, meta)?;
         let info = huon.info()?;
+        if meta.is_some() {
+            // Pages of an old snapshot may have been used again.
+            huon.read()?.table_names()?;
+        }
         if let Some(wanted) = setup.geometry.filter(|_| flags & RDONLY == 0 && meta.is_none()) {
             geometry::apply_at_open(&huon, &info, &wanted, is_new)?;
         }

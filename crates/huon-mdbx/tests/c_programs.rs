@@ -10,13 +10,14 @@ const MDBX: Interface = Interface {
     header: "mdbx.h",
 };
 
-/// Those that do not spend their time in filling files, without `layout.c`, which has a test of its
-/// own.
-const SHORT: [&str; 2] = ["transactions", "data"];
+/// Those that spend their time in filling files.
+const LONG: [&str; 3] = ["environment", "copies", "readers"];
+/// The others, without `layout.c`, which has a test of its own.
+const SHORT: [&str; 3] = ["library", "transactions", "data"];
 
 #[test]
 fn programs_in_c_pass() {
-    MDBX.programs_pass("programs_in_c_pass", &SHORT);
+    MDBX.programs_pass("programs_in_c_pass", &[&LONG[..], &SHORT[..]].concat());
 }
 
 #[test]

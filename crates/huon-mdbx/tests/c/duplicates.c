@@ -489,8 +489,8 @@ static void values_backwards_and_as_numbers(void)
     done(in);
 }
 
-/* Values of this length, two of which are there and the cursor on one of them: libmdbx 0.11.8 cannot
- * put many at once otherwise. */
+/* Values of this length, two of which are there and the cursor on one of them: libmdbx 0.11.8
+ * cannot put many at once otherwise. */
 static struct place fixed(unsigned flags, size_t length)
 {
     struct place in = multi(MDBX_DUPFIXED | flags);
