@@ -202,7 +202,8 @@ impl Cursor {
         self.look(|place, known, view| {
             in_txn!(view, txn => match known.table {
                 Table::Multi(table) => Ok(table.count_of(txn, &place.key(txn)?)?),
-                _ => place.current(txn).map(|_| 1),
+                // Only looks: a mark stays.
+                _ => place.clone().current(txn).map(|_| 1),
             })
         })
     }
