@@ -75,6 +75,9 @@ impl Txn {
     /// Lets a writer that needs its pages take them, until somebody comes back to it: any use of
     /// it does if it comes `back_by_itself`, else only [`Txn::unpark`].
     pub fn park(&self, back_by_itself: bool) -> Res<()> {
+        if self.is_write() {
+            return Err(Fault::BadTxn);
+        }
         let mut reader = self.reader()?;
         self.check()?;
         if reader.has_failed {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use huon::{CheckOptions, CopyOptions};
 use huon_c::{Fault, Res};
 
-use crate::env::{Env, NOT_NOW};
+use crate::env::{Env, NOT_NOW, open_engine};
 use crate::files::path_of;
 use crate::flags::copy::*;
 use crate::flags::env::{EXCLUSIVE, RDONLY};
@@ -16,17 +16,20 @@ use crate::flags::env::{EXCLUSIVE, RDONLY};
 const METAS: u32 = 3;
 
 impl Env {
-    /// Flushes what is committed, or with `force` off what is due; whether there was nothing.
+    /// Flushes what is committed, without `force` if that is due; whether there was nothing.
     pub(crate) fn sync(&self, force: bool) -> Res<bool> {
         let huon = self.huon()?;
         if self.flags() & RDONLY != 0 {
             return Err(Fault::ReadOnly);
         }
-        if !force {
-            return Ok(!huon.flush_if_due()?);
+        if huon.info()?.newest == huon.durable_id() {
+            return Ok(true);
         }
-        let before = huon.durable_id();
-        Ok(huon.sync()? == before)
+        match force {
+            true => drop(huon.sync()?),
+            false => drop(huon.flush_if_due()?),
+        }
+        Ok(false)
     }
 
     pub(crate) fn copy(&self, path: &CStr, flags: u32) -> Res<()> {
@@ -66,9 +69,7 @@ impl Env {
             huon.close_dirty();
             let file = Arc::clone(&opened.file);
             let switched = huon::Env::switch_to_meta(&*file, meta as u8, &mut CheckOptions::new());
-            let opened = setup
-                .engine_options(setup.flags)
-                .and_then(|mut engine| Ok(engine.create(false).open(&*file)?));
+            let opened = open_engine(&file, setup.flags, None, None, None);
             turned = switched.map(drop).map_err(Fault::from);
             opened.map_err(|fault| turned = turned.and(Err(fault))).ok()
         });

@@ -127,18 +127,19 @@ impl Env {
         if place.is_file {
             flags |= NOSUBDIR;
         }
-        let mut engine = setup.engine_options(flags)?;
-        engine.create(creates).mode(mode & 0o777);
-        if let Some(slot) = meta {
-            engine.meta_slot(slot);
-        }
-        let huon = open_file(&mut engine, &place.file)?;
+        let is_new = !place.file.exists();
+        let create = creates.then_some(mode & 0o777);
+        let huon = open_engine(&place.file, flags, setup.geometry.as_ref(), create, meta)?;
         let info = huon.info()?;
         if let Some(wanted) = setup.geometry.filter(|_| flags & RDONLY == 0 && meta.is_none()) {
-            geometry::apply_at_open(&huon, &info, &wanted)?;
+            geometry::apply_at_open(&huon, &info, &wanted, is_new)?;
         }
         let data = File::open(&place.file)?;
-        setup.flags = flags & !SYNC | flags_of(huon.durability());
+        if flags & ACCEDE != 0 {
+            flags = flags & !SYNC | flags_of(huon.durability());
+            setup.options.take_over(&huon.settings());
+        }
+        setup.flags = flags;
         self.shared.set_opened(huon, rules_of(flags, info.page_bytes)?)?;
         setup.opened = Some(Opened {
             path: Arc::new(path.to_owned()),
@@ -189,7 +190,7 @@ impl Env {
     pub(crate) fn set_flags(&self, changed: u32, on: bool) -> Res<()> {
         let mut setup = self.setup();
         if changed & !ALL != 0 {
-            return Err(Fault::Invalid);
+            return Err(NOT_NOW);
         }
         if setup.opened.is_some() {
             if setup.flags & RDONLY != 0 {
@@ -232,26 +233,33 @@ impl Setup {
     pub(crate) fn page_bytes(&self) -> Option<u32> {
         self.opened.as_ref().map(|opened| opened.page_bytes)
     }
-
-    pub(crate) fn engine_options(&self, flags: u32) -> Res<huon::Options> {
-        let mut engine = huon::Env::options();
-        engine
-            .map_bytes(RESERVE_BYTES_MIN)
-            .read_only(flags & RDONLY != 0)
-            .exclusive(flags & EXCLUSIVE != 0)
-            .accede(flags & ACCEDE != 0)
-            .durability(durability_of(flags))
-            .lock_timeout(FOR_EVER);
-        if let Some(geometry) = &self.geometry {
-            geometry.of_a_new_file(&mut engine, flags)?;
-        }
-        Ok(engine)
-    }
 }
 
-fn open_file(options: &mut huon::Options, file: &Path) -> Res<huon::Env> {
-    match options.open(file) {
-        Err(Error::PageSize { .. }) => Err(Fault::Incompatible),
+/// Has the engine open a file, or make it with such a mode, or look at what a meta of it shows.
+pub(crate) fn open_engine(
+    file: &Path,
+    flags: u32,
+    geometry: Option<&Wanted>,
+    mode: Option<u32>,
+    meta: Option<u8>,
+) -> Res<huon::Env> {
+    let mut engine = huon::Env::options();
+    engine
+        .map_bytes(RESERVE_BYTES_MIN)
+        .read_only(flags & RDONLY != 0)
+        .exclusive(flags & EXCLUSIVE != 0)
+        .accede(flags & ACCEDE != 0)
+        .durability(durability_of(flags))
+        .lock_timeout(FOR_EVER)
+        .create(mode.is_some());
+    mode.map(|mode| engine.mode(mode));
+    meta.map(|slot| engine.meta_slot(slot));
+    if let Some(geometry) = geometry.filter(|_| flags & RDONLY == 0) {
+        geometry.of_a_new_file(&mut engine)?;
+    }
+    match engine.open(file) {
+        // A file that is there keeps its pages.
+        Err(Error::PageSize { .. }) => open_engine(file, flags, None, mode, meta),
         opened => Ok(opened?),
     }
 }

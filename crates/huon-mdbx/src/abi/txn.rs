@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use huon_c::pointers::{answer, tell};
-use huon_c::{Begin, Fault, Res, View, guarded, in_txn, objects};
+use huon_c::{Begin, Fault, Res, State, View, guarded, in_txn, objects};
 use libc::{c_int, c_uint, c_void};
 
 use super::{
@@ -86,12 +86,15 @@ fn begin(env: *mut MDBX_env, parent: *mut MDBX_txn, flags: u32) -> Res<*mut MDBX
 }
 
 fn end(txn: *mut MDBX_txn, commit: bool) -> Res<()> {
-    let env = txn_of(txn)?.env_handle;
+    let ending = txn_of(txn)?;
+    let is_useless = |state: State| state.is_reset || state.has_failed;
+    let was_useless = !ending.is_write() && ending.state().is_ok_and(is_useless);
     let ended = objects::end(txn as usize, commit);
-    if let Some(asked) = env_of(env as *const MDBX_env).ok().and_then(|env| env.slow_reader()) {
+    if let Some(asked) = env_of(ending.env_handle as *const _).ok().and_then(|e| e.slow_reader()) {
         asked.end();
     }
-    ended
+    // There was nothing to commit.
+    if commit && was_useless { ended.and(Err(Fault::Failed)) } else { ended }
 }
 
 /// # Safety

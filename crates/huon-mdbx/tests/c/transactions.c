@@ -628,32 +628,8 @@ static void parked_readers(void)
     OK(mdbx_txn_abort(txn));
     done(in);
 }
-
-static void the_right_to_write(void)
-{
-    struct place in = in_table(0);
-    MDBX_txn *txn;
-    struct other other = {in.env, NULL, in.dbi, {0}};
-    OK(mdbx_txn_lock(in.env, true));
-    EXPECT_RC(mdbx_txn_lock(in.env, true), MDBX_BUSY);
-    in_a_thread(tries_to_write, &other);
-    EXPECT_RC(other.rcs[0], MDBX_BUSY);
-    txn = WRITE(in.env);
-    OK(put(txn, in.dbi, "k", "2", 0));
-    OK(mdbx_txn_commit(txn));
-    in_a_thread(tries_to_write, &other);
-    EXPECT_RC(other.rcs[0], MDBX_BUSY);
-    OK(mdbx_txn_unlock(in.env));
-    OK(try_begin(in.env, NULL, MDBX_TXN_TRY));
-    done(in);
-}
 #else
 static void parked_readers(void)
-{
-    ours_alone();
-}
-
-static void the_right_to_write(void)
 {
     ours_alone();
 }
@@ -669,5 +645,4 @@ CASES(CASE(commit_and_abort), CASE(numbers_of_transactions), CASE(flags_tell_the
       CASE(a_childs_tables), CASE(a_parents_cursor_in_its_child), CASE(broken_on_purpose),
       CASE(what_a_reader_is_told), CASE(what_a_writer_is_told), CASE(what_a_commit_took),
       CASE(three_numbers_of_the_programs), CASE(a_pointer_of_the_programs),
-      CASE(flags_of_a_beginning), CASE(nothing_is_left_after_an_abort), CASE(parked_readers),
-      CASE(the_right_to_write))
+      CASE(flags_of_a_beginning), CASE(nothing_is_left_after_an_abort), CASE(parked_readers))
