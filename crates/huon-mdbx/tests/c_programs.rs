@@ -12,7 +12,8 @@ const MDBX: Interface = Interface {
 
 /// Those that do not spend their time in filling files, without `layout.c`, which has a test of its
 /// own.
-const SHORT: [&str; 2] = ["transactions", "data"];
+const SHORT: [&str; 7] =
+    ["transactions", "tables", "data", "cursors", "duplicates", "estimates", "library"];
 
 #[test]
 fn programs_in_c_pass() {

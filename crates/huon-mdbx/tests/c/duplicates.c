@@ -489,8 +489,8 @@ static void values_backwards_and_as_numbers(void)
     done(in);
 }
 
-/* Values of this length, two of which are there and the cursor on one of them: libmdbx 0.11.8 cannot
- * put many at once otherwise. */
+/* Values of this length, two of which are there and the cursor on one of them: libmdbx 0.11.8
+ * cannot put many at once otherwise. */
 static struct place fixed(unsigned flags, size_t length)
 {
     struct place in = multi(MDBX_DUPFIXED | flags);
@@ -596,7 +596,10 @@ static void few_come_all_at_once(void)
     EXPECT_STEP(in.cur, MDBX_NEXT_MULTIPLE, MDBX_NOTFOUND);
     EXPECT_AT(in.cur, MDBX_GET_CURRENT, "k", "33");
     OK(seek(in.cur, MDBX_GET_BOTH, "k", "22"));
-    EXPECT_STEP(in.cur, MDBX_PREV_MULTIPLE, MDBX_NOTFOUND);
+    if (OURS) /* whose batches begin and end beside the cursor */
+        EXPECT_AT(in.cur, MDBX_PREV_MULTIPLE, "k", "11");
+    else
+        EXPECT_STEP(in.cur, MDBX_PREV_MULTIPLE, MDBX_NOTFOUND);
     done(in);
 }
 
