@@ -104,6 +104,9 @@ impl Cursor {
         let txn = bound.txn.clone();
         // Refuses what cannot be used now.
         txn.access()?.view()?;
+        if to.txn().is_some_and(|own| !Arc::ptr_eq(&own.env, &txn.env)) {
+            return Err(Fault::Invalid);
+        }
         to.inside()?.bound = Some(bound);
         Cursor::join(to, &txn)
     }
@@ -202,7 +205,8 @@ impl Cursor {
         self.look(|place, known, view| {
             in_txn!(view, txn => match known.table {
                 Table::Multi(table) => Ok(table.count_of(txn, &place.key(txn)?)?),
-                _ => place.current(txn).map(|_| 1),
+                // Only looks: a mark stays.
+                _ => place.clone().current(txn).map(|_| 1),
             })
         })
     }

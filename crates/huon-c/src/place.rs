@@ -174,7 +174,11 @@ impl Place {
     /// The record after the cursor's, or before it. At the end of the table it stays.
     pub(crate) fn beside<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Item<'t>> {
         match (self.stand, forward) {
-            (Stand::Unset, _) => return self.edge(txn, !forward),
+            (Stand::Unset, _) => {
+                let found = self.edge(txn, !forward);
+                self.at_end = found.is_err();
+                return found;
+            }
             // The gap is on the other side of the cursor's record.
             (Stand::Before, false) | (Stand::Behind, true) => drop(self.go(txn, forward)?),
             _ => {}
@@ -283,7 +287,7 @@ impl Place {
     }
 
     /// The first record whose key is above `key`, or with a value the first that is above the pair.
-    /// Behind the last record the cursor stays on that.
+    /// If the last key is the one itself, the cursor stays on that.
     pub(crate) fn above<'t>(
         &mut self,
         txn: &'t impl Txn,
@@ -294,11 +298,16 @@ impl Place {
             Some(value) => self.seek_pair(key, value, true),
             None => self.seek(key, true),
         }
-        if let Some(found) = self.go(txn, true)? {
-            return Ok(found);
+        let mut before = self.clone();
+        if let Err(fault) = self.find(txn).map(drop) {
+            let same = before.go(txn, false)?.is_some_and(|last| last.0 == key);
+            if fault == Fault::NotFound && same {
+                before.at_end = true;
+                *self = before;
+            }
+            return Err(fault);
         }
-        self.edge(txn, true)?;
-        Err(Fault::NotFound)
+        self.current(txn)
     }
 
     /// Behind the last value of `key`, if it has any: all are below what was looked for.
@@ -317,6 +326,7 @@ impl Place {
         let is_only = !before.step(txn, false)?.is_some_and(|(found, _)| same(found));
         looking.step(txn, true)?;
         looking.stand = if is_only { Stand::Before } else { Stand::DupsEnd };
+        looking.at_end = false;
         *self = looking;
         Ok(())
     }

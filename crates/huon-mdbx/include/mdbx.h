@@ -832,9 +832,9 @@ int mdbx_env_get_fd(const MDBX_env *env, mdbx_filehandle_t *fd);
 
 /*
  * Sets how large the file may become, how it grows and shrinks, and, before it is made, its page
- * size, which a file that is there keeps. -1 leaves each as it is, or as it is by itself; 0 is the
- * least, INTPTR_MAX the most. Before the environment is open this is for mdbx_env_open, in a write
- * transaction of this thread a part of it, else a commit of its own.
+ * size. -1 leaves each as it is, or as it is by itself; 0 is the least, INTPTR_MAX the most. Before
+ * the environment is open this is for mdbx_env_open, in a write transaction of this thread a part
+ * of it, else a commit of its own.
  *
  * MDBX_EINVAL: the bounds contradict each other, or another page size while it is open.
  * MDBX_EACCESS: opened with MDBX_RDONLY. MDBX_MAP_FULL: an upper bound below what is in use.
@@ -879,8 +879,7 @@ int mdbx_reader_check(MDBX_env *env, int *dead);
 
 /*
  * Takes and gives back a slot for this thread's read transactions ahead of time; MDBX_RESULT_TRUE
- * if it has one, or has none. MDBX_EINVAL: to take one with MDBX_NOTLS. MDBX_BUSY: to give back one
- * that is in use.
+ * if it has one, or has none. MDBX_EINVAL with MDBX_NOTLS; MDBX_BUSY to give back one in use.
  */
 int mdbx_thread_register(const MDBX_env *env);
 int mdbx_thread_unregister(const MDBX_env *env);
@@ -918,8 +917,8 @@ int mdbx_txn_begin(MDBX_env *env, MDBX_txn *parent, MDBX_txn_flags_t flags, MDBX
 /*
  * Makes the changes those of the environment, or of the parent, and frees the transaction, also if
  * that fails, but not for MDBX_THREAD_MISMATCH. Living children are committed first.
- * MDBX_RESULT_TRUE: it had failed, or was reset, and was aborted. `latency`, which may be NULL:
- * what the time went to.
+ * MDBX_RESULT_TRUE: it had failed, or was reset, and was aborted. `latency`, which may be NULL: what the
+ * time went to.
  */
 int mdbx_txn_commit_ex(MDBX_txn *txn, MDBX_commit_latency *latency);
 int mdbx_txn_commit(MDBX_txn *txn);

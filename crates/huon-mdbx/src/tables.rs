@@ -32,13 +32,20 @@ pub(crate) fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
     }
 }
 
-/// Has the program order the keys of a table, or the values of a key: always in the same way.
-pub(crate) fn set_order(txn: &Txn, dbi: u32, order: Arc<Compare>, of_values: bool) -> Res<()> {
+/// Has the program order the keys of a table, or the values of a key, or leaves that to the flags
+/// (`None`): always the same.
+pub(crate) fn set_order(
+    txn: &Txn,
+    dbi: u32,
+    order: Option<Arc<Compare>>,
+    of_values: bool,
+) -> Res<()> {
     let known = txn.env.dbis().get(dbi, txn)?.clone();
-    match known.comparator(of_values) {
-        Some(other) if Arc::ptr_eq(other, &order) => Ok(()),
-        Some(_) => Err(Fault::Invalid),
-        None => dbi::set_comparator(txn, dbi, order, of_values),
+    match (known.comparator(of_values), order) {
+        (None, None) => Ok(()),
+        (None, Some(order)) => dbi::set_comparator(txn, dbi, order, of_values),
+        (Some(known), Some(order)) if Arc::ptr_eq(known, &order) => Ok(()),
+        (Some(_), _) => Err(Fault::Invalid),
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) fn with<R>(
     with_cursor(cursor as usize, |cursor| {
         work(cursor).map_err(|fault| match fault {
             Fault::BadTxn if is_left(cursor) => Fault::Invalid,
+            Fault::Reset => Fault::Invalid,
             fault => fault,
         })
     })
@@ -91,7 +92,7 @@ pub extern "C" fn mdbx_cursor_bind(
 pub extern "C" fn mdbx_cursor_renew(txn: *mut MDBX_txn, cursor: *mut MDBX_cursor) -> c_int {
     code(|| {
         let (txn, cursor) = (txn_of(txn)?, objects::cursor(cursor as usize)?);
-        let dbi = cursor.dbi().ok_or(Fault::Invalid)?;
+        let dbi = cursor.dbi().ok_or(Fault::Closed)?;
         tables::check_cursor(&txn, dbi)?;
         Cursor::bind(&cursor, &txn, dbi)
     })
@@ -289,7 +290,11 @@ pub unsafe extern "C" fn mdbx_cursor_put(
         }
         // SAFETY: the caller's promise.
         let value = unsafe { value_of(data, flags) }?;
-        let outcome = with(cursor, |cursor| cursor.put(key, value, flags))?;
+        let outcome = with(cursor, |cursor| cursor.put(key, value, flags));
+        let outcome = outcome.map_err(|fault| match fault {
+            Fault::NotFound => Fault::Unpositioned,
+            fault => fault,
+        })?;
         // SAFETY: the caller's promise.
         unsafe { told(data, outcome) }
     })

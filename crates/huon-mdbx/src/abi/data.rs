@@ -186,9 +186,6 @@ pub(super) unsafe fn many<'v>(
     // SAFETY: the caller's promise.
     let values = unsafe { slice(first.iov_base, bytes.ok_or(Fault::TooLarge)?) }?;
     let (done, result) = put(values, first.iov_len)?;
-    if count == 0 {
-        return result.and(Err(Fault::Size));
-    }
     // SAFETY: the caller's promise.
     unsafe { (*data.add(1)).iov_len = done };
     result

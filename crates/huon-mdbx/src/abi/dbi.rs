@@ -155,10 +155,8 @@ fn set_comparator(txn: &Txn, dbi: MDBX_dbi, compare: MDBX_cmp_func, of_values: b
     let kind = txn.env.dbis().get(dbi, txn)?.flags;
     let own = if of_values { mdbx_get_datacmp(kind) } else { mdbx_get_keycmp(kind) };
     let compare = compare.ok_or(Fault::Invalid)?;
-    match own.is_some_and(|own| std::ptr::fn_addr_eq(own, compare)) {
-        true => Ok(()),
-        false => tables::set_order(txn, dbi, comparator(txn, compare), of_values),
-    }
+    let is_own = own.is_some_and(|own| std::ptr::fn_addr_eq(own, compare));
+    tables::set_order(txn, dbi, (!is_own).then(|| comparator(txn, compare)), of_values)
 }
 
 #[unsafe(no_mangle)]

@@ -596,7 +596,10 @@ static void few_come_all_at_once(void)
     EXPECT_STEP(in.cur, MDBX_NEXT_MULTIPLE, MDBX_NOTFOUND);
     EXPECT_AT(in.cur, MDBX_GET_CURRENT, "k", "33");
     OK(seek(in.cur, MDBX_GET_BOTH, "k", "22"));
-    EXPECT_STEP(in.cur, MDBX_PREV_MULTIPLE, MDBX_NOTFOUND);
+    if (OURS) /* whose batches begin and end beside the cursor */
+        EXPECT_AT(in.cur, MDBX_PREV_MULTIPLE, "k", "11");
+    else
+        EXPECT_STEP(in.cur, MDBX_PREV_MULTIPLE, MDBX_NOTFOUND);
     done(in);
 }
 
