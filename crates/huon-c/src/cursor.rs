@@ -10,7 +10,7 @@ use crate::fault::{Fault, Res};
 use crate::flags::dbi::DUPSORT;
 use crate::in_txn;
 use crate::inside::View;
-use crate::place::Place;
+use crate::place::{Place, Stand};
 use crate::steps::{self, Given, Op};
 use crate::table::{Dbi, Table};
 use crate::threads::{lock, lock_now};
@@ -103,7 +103,10 @@ impl Cursor {
         let bound = from.bound_now()?;
         let txn = bound.txn.clone();
         // Refuses what cannot be used now.
-        drop(txn.access()?);
+        txn.access()?.view()?;
+        if to.txn().is_some_and(|own| !Arc::ptr_eq(&own.env, &txn.env)) {
+            return Err(Fault::Invalid);
+        }
         to.inside()?.bound = Some(bound);
         Cursor::join(to, &txn)
     }
@@ -193,9 +196,15 @@ impl Cursor {
         self.look(|place, known, view| {
             in_txn!(view, txn => match known.table {
                 Table::Multi(table) => Ok(table.count_of(txn, &place.key(txn)?)?),
-                _ => place.current(txn).map(|_| 1),
+                // Only looks: a mark stays.
+                _ => place.clone().current(txn).map(|_| 1),
             })
         })
+    }
+
+    /// Whether it stands nowhere.
+    pub fn is_unset(&self) -> Res<bool> {
+        self.look(|place, _, _| Ok(place.stand == Stand::Unset))
     }
 
     /// Whether its table may have many values for a key.
@@ -212,6 +221,11 @@ impl Cursor {
     /// Whether it stands on the first key, or the last one, or there is none.
     pub fn at_edge(&self, last: bool) -> Res<bool> {
         self.look(|place, _, view| in_txn!(view, txn => place.at_edge(txn, last)))
+    }
+
+    /// Whether it stands on the first value of its key, or the last one.
+    pub fn at_edge_value(&self, last: bool) -> Res<bool> {
+        self.look(|place, _, view| in_txn!(view, txn => place.at_edge_value(txn, last)))
     }
 
     /// Does something with its place, its table and its transaction.

@@ -9,7 +9,8 @@ use crate::flags::dbi::{DUPFIXED, DUPSORT, INTEGERKEY};
 use crate::flags::put::*;
 use crate::in_txn;
 use crate::inside::{Access, Writer};
-use crate::place::Went;
+use crate::place::{Place, Went};
+use crate::steps::{self, Op};
 use crate::table::{self, Dbi, Table};
 use crate::txn::Txn;
 
@@ -80,6 +81,11 @@ pub(crate) fn check_wanted(env: &Env, dbi: &Dbi, key: &[u8]) -> Res<()> {
     if fits { Ok(()) } else { Err(Fault::Size) }
 }
 
+/// The same for whoever looks for it by himself.
+pub fn check_key(txn: &Txn, dbi: u32, key: &[u8]) -> Res<()> {
+    check_wanted(&txn.env, txn.env.dbis().get(dbi, txn)?, key)
+}
+
 /// The value of a key; the first one, where there are many.
 #[inline]
 pub fn get(txn: &Txn, dbi: u32, key: &[u8]) -> Res<Shown> {
@@ -97,6 +103,47 @@ pub fn get(txn: &Txn, dbi: u32, key: &[u8]) -> Res<Shown> {
         (None, Table::Main(_)) => record(&mut access, key)?.ok_or(Fault::NotFound),
         (None, _) => Err(Fault::NotFound),
     }
+}
+
+/// A record as it is stored.
+pub struct Found {
+    /// Its key.
+    pub key: Shown,
+    /// Its value.
+    pub value: Shown,
+    /// How many values its key has.
+    pub count: u64,
+    /// It is not what was looked for, but what comes next.
+    pub is_other: bool,
+}
+
+/// The first record that is not below a key, or among the values of keys, a key and a value.
+pub fn at_or_above(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<Found> {
+    let mut access = txn.access()?;
+    let (known, view) = access.dbi_in(txn, dbi)?;
+    check_wanted(&txn.env, known, key)?;
+    let mut place = Place::new(known.table);
+    let wanted = (Some(key), value);
+    let (found, count, is_other) = in_txn!(view, engine => {
+        let found = match value {
+            Some(_) => steps::look(&mut place, engine, known, Op::SetLowerbound, wanted)?,
+            None => steps::look(&mut place, engine, known, Op::SetRange, wanted)?,
+        };
+        let count = match known.table {
+            Table::Multi(table) => table.count_of(engine, found.0)?,
+            _ => 1,
+        };
+        (found, count, steps::is_other(Op::SetLowerbound, known, found, wanted))
+    });
+    let (key, value) = (Shown::of(found.0), found.1.map(Shown::of));
+    let value = match value {
+        Some(value) => value,
+        None => {
+            let name = found.0.to_vec();
+            record(&mut access, &name)?.ok_or(Fault::NotFound)?
+        }
+    };
+    Ok(Found { key, value, count, is_other })
 }
 
 /// The record of a named database.
@@ -143,8 +190,8 @@ pub(crate) fn check_many(dbi: &Dbi, bytes: usize) -> Res<()> {
     }
 }
 
-/// Puts one value after another, up to the first that is refused. What a flag says of the values
-/// that the key had is for the first one alone.
+/// Puts one value after another, up to the first that is refused. What a flag says of the key,
+/// or of the values that it had, is for the first one alone.
 pub(crate) fn each<'v>(
     values: impl Iterator<Item = &'v [u8]>,
     flags: u32,
@@ -158,7 +205,7 @@ pub(crate) fn each<'v>(
             Ok(_) => return (done, Err(Fault::Exists)),
             Err(fault) => return (done, Err(fault)),
         }
-        flags &= !(NOOVERWRITE | CURRENT | ALLDUPS);
+        flags &= !(NOOVERWRITE | CURRENT | ALLDUPS | APPEND);
     }
     (done, Ok(()))
 }

@@ -13,7 +13,7 @@ use crate::env::Env;
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::*;
 use crate::in_txn;
-use crate::inside::Access;
+use crate::inside::{Access, View};
 use crate::table::{self, Dbi, Table, drop_named, kind, make};
 use crate::txn::Txn;
 
@@ -71,6 +71,11 @@ impl Dbis {
         Some((index as u32, self.list[index].as_ref()?))
     }
 
+    /// The handle of a named one, if it is open.
+    pub fn handle_of(&self, name: &[u8]) -> Option<u32> {
+        self.named(name).map(|(dbi, _)| dbi)
+    }
+
     /// A handle that is free.
     fn vacant(&self) -> Res<usize> {
         let named = self.list.get(NAMED..).unwrap_or_default();
@@ -124,6 +129,11 @@ impl Dbis {
             *place = None;
         }
     }
+}
+
+/// Whether a named table is none of the program's.
+pub fn is_hidden(name: &[u8]) -> bool {
+    name == STAND_IN
 }
 
 /// Opens the main database (no name) or a named one, and says its handle.
@@ -352,6 +362,29 @@ pub fn rename(txn: &Txn, dbi: u32, name: &[u8]) -> Res<()> {
     let fresh = Dbi::of_kind(txn, name, old.flags, [old.keys.clone(), old.values.clone()])?;
     txn.env.dbis_mut().set(dbi as usize, fresh);
     Ok(())
+}
+
+/// What a database is to a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The flags of its kind.
+    pub flags: u32,
+    /// The transaction has made it, or one that it is nested in.
+    pub is_new: bool,
+    /// The transaction has changed it.
+    pub is_dirty: bool,
+}
+
+/// What a database is to a transaction.
+pub fn state_of(txn: &Txn, dbi: u32) -> Res<State> {
+    let known = txn.env.dbis().get(dbi, txn)?.clone();
+    let access = txn.access()?;
+    let found = stat(&access, &known.name)?.ok_or(Fault::TableMissing)?;
+    let is_dirty = match access.view()? {
+        View::Read(_) => false,
+        View::Write(engine) => found.changed == engine.id(),
+    };
+    Ok(State { flags: known.flags, is_new: known.owner != 0, is_dirty })
 }
 
 /// What a transaction shows of a database.

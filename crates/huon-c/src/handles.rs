@@ -73,6 +73,12 @@ impl<T> Handles<T> {
         Some(Used { handle, place, object: self.get(handle)? })
     }
 
+    /// The objects that `is` wanted. Looks at all there are.
+    pub fn all(&self, is: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
+        let places = self.blocks.iter().filter_map(OnceLock::get).flat_map(|block| block.iter());
+        places.filter_map(|place| place.lock().clone()).filter(|object| is(object)).collect()
+    }
+
     /// Closes a handle, and returns its object.
     pub fn remove(&self, handle: usize) -> Option<Arc<T>> {
         let (place, generation) = self.place(handle)?;

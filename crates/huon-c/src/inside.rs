@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use huon::{Durability, ReadTxn, WriteTxn};
+use huon::{Durability, Parked, ReadTxn, WriteTxn};
 use try_lock::Locked;
 
 use crate::cursor::{Bound, Cursor};
@@ -22,6 +22,8 @@ const UPPER_BYTES_MIN: u64 = 16 << 10;
 /// The inside of a read transaction.
 pub struct Reader {
     pub(crate) txn: Option<ReadTxn>,
+    /// In its place, while it is parked; and whether it comes back by itself.
+    pub(crate) parked: Option<(Parked, bool)>,
     pub(crate) is_reset: bool,
     /// It is to be ended only.
     pub(crate) has_failed: bool,
@@ -178,8 +180,14 @@ impl Reader {
             }),
             false => Err(Fault::ReadersFull),
         };
-        let mut reader =
-            Reader { txn: None, is_reset: false, has_failed: false, thread, seen: Seen::default() };
+        let mut reader = Reader {
+            txn: None,
+            parked: None,
+            is_reset: false,
+            has_failed: false,
+            thread,
+            seen: Seen::default(),
+        };
         match begun {
             Ok(txn) => {
                 reader.txn = Some(txn);

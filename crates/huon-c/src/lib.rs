@@ -20,6 +20,7 @@ pub mod cursor;
 pub mod data;
 pub mod dbi;
 mod env;
+pub mod estimate;
 mod fault;
 pub mod flags;
 mod handles;
@@ -28,6 +29,7 @@ pub mod objects;
 mod place;
 #[allow(unsafe_code)]
 pub mod pointers;
+mod rest;
 pub mod steps;
 pub mod table;
 mod threads;

@@ -88,6 +88,20 @@ pub fn add_cursor(cursor: Cursor) -> Res<usize> {
     Ok(handle)
 }
 
+/// Takes all cursors of a transaction out of it, or closes them; how many there were.
+pub fn release_cursors(txn: &Txn, unbind: bool) -> Res<usize> {
+    txn.check_thread()?;
+    let is_own = |cursor: &Cursor| cursor.txn().is_some_and(|own| std::ptr::eq(&*own, txn));
+    let cursors = CURSORS.all(is_own);
+    for cursor in &cursors {
+        match unbind {
+            true => cursor.unbind()?,
+            false => close_cursor(cursor.handle())?,
+        }
+    }
+    Ok(cursors.len())
+}
+
 /// Closes a cursor.
 pub fn close_cursor(handle: usize) -> Res<()> {
     CURSORS.remove(handle).map(drop).ok_or_else(|| missing(handle))

@@ -174,7 +174,11 @@ impl Place {
     /// The record after the cursor's, or before it. At the end of the table it stays.
     pub(crate) fn beside<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Item<'t>> {
         match (self.stand, forward) {
-            (Stand::Unset, _) => return self.edge(txn, !forward),
+            (Stand::Unset, _) => {
+                let found = self.edge(txn, !forward);
+                self.at_end = found.is_err();
+                return found;
+            }
             // The gap is on the other side of the cursor's record.
             (Stand::Before, false) | (Stand::Behind, true) => drop(self.go(txn, forward)?),
             _ => {}
@@ -296,7 +300,7 @@ impl Place {
     }
 
     /// The first record whose key is above `key`, or with a value the first that is above the pair.
-    /// Behind the last record the cursor stays on that.
+    /// If the last key is the one itself, the cursor stays on that.
     pub(crate) fn above<'t>(
         &mut self,
         txn: &'t impl Txn,
@@ -307,11 +311,16 @@ impl Place {
             Some(value) => self.seek_pair(key, value, true),
             None => self.seek(key, true),
         }
-        if let Some(found) = self.go(txn, true)? {
-            return Ok(found);
+        let mut before = self.clone();
+        if let Err(fault) = self.find(txn).map(drop) {
+            let same = before.go(txn, false)?.is_some_and(|last| last.0 == key);
+            if fault == Fault::NotFound && same {
+                before.at_end = true;
+                *self = before;
+            }
+            return Err(fault);
         }
-        self.edge(txn, true)?;
-        Err(Fault::NotFound)
+        self.current(txn)
     }
 
     /// Behind the last value of `key`, if it has any: all are below what was looked for.
@@ -323,11 +332,15 @@ impl Place {
     ) -> Res<()> {
         let mut looking = self.clone();
         looking.seek(key, true);
-        if looking.step(txn, false)?.is_some_and(|(found, _)| same(found)) {
-            looking.step(txn, true)?;
-            looking.stand = Stand::DupsEnd;
-            *self = looking;
+        if !looking.step(txn, false)?.is_some_and(|(found, _)| same(found)) {
+            return Ok(());
         }
+        let mut before = looking.clone();
+        let is_only = !before.step(txn, false)?.is_some_and(|(found, _)| same(found));
+        looking.step(txn, true)?;
+        looking.stand = if is_only { Stand::Before } else { Stand::DupsEnd };
+        looking.at_end = false;
+        *self = looking;
         Ok(())
     }
 
@@ -340,6 +353,20 @@ impl Place {
             _ => looking.beside_key(txn, last),
         };
         match beside {
+            Ok(_) => Ok(false),
+            Err(Fault::NotFound) => Ok(true),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Whether the cursor's value is the first of its key or the last.
+    pub(crate) fn at_edge_value(&self, txn: &impl Txn, last: bool) -> Res<bool> {
+        let mut looking = self.clone();
+        looking.current(txn)?;
+        if !self.is_multi() {
+            return Ok(true);
+        }
+        match looking.beside_value(txn, last) {
             Ok(_) => Ok(false),
             Err(Fault::NotFound) => Ok(true),
             Err(fault) => Err(fault),

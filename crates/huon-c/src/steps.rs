@@ -131,7 +131,15 @@ pub(crate) fn look<'t>(
             }
         }
         Op::SetLowerbound => match value.filter(|_| place.is_multi()) {
-            Some(value) => place.pair_at_or_above(txn, key_of(key)?, value),
+            Some(value) => {
+                let found = place.pair_at_or_above(txn, key_of(key)?, value);
+                if found == Err(Fault::NotFound) {
+                    let same =
+                        |found: &[u8]| key.is_some_and(|key| dbi.compare_keys(key, found).is_eq());
+                    place.behind_values(txn, key_of(key)?, same)?;
+                }
+                found
+            }
             None => place.at_or_above(txn, key_of(key)?),
         },
         Op::SetUpperbound => {

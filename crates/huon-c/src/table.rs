@@ -58,7 +58,7 @@ pub(crate) fn stored(kind: u32) -> u32 {
 }
 
 /// The flags of a table that exists.
-fn flags_of(stat: &TableStat) -> u32 {
+pub fn flags_of(stat: &TableStat) -> u32 {
     let keys = match stat.order {
         "reversed" => REVERSEKEY,
         "native-u32" | "native-u64" => INTEGERKEY,
@@ -166,6 +166,16 @@ impl Dbi {
         }
         drop_named(txn, &self.name, stat.values.is_some())?;
         make(txn, &self.name, self.flags, &custom, bytes)
+    }
+
+    /// Whether a key may have many values.
+    pub fn is_multi(&self) -> bool {
+        matches!(self.table, Table::Multi(_))
+    }
+
+    /// The function of the program's that orders its keys, or the values of a key.
+    pub fn comparator(&self, of_values: bool) -> Option<&Arc<Compare>> {
+        if of_values { self.values.as_ref() } else { self.keys.as_ref() }
     }
 
     /// Compares two keys, as the table orders them.

@@ -6,7 +6,7 @@
 //!     for the end of that call; who comes while another one changes something, or from within a
 //!     comparator, is refused.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use huon::Durability;
@@ -26,12 +26,14 @@ pub struct Txn {
     /// Its own handle, once it has one.
     handle: OnceLock<usize>,
     /// The thread that may use it; 0: all may.
-    thread: AtomicUsize,
+    pub(crate) thread: AtomicUsize,
     /// The transactions it is nested in, outermost first.
     parents: Vec<usize>,
     /// A pointer of the program's.
     pub context: AtomicUsize,
-    overlaps: bool,
+    /// What the interface keeps of the flags that it began with.
+    pub begun_with: AtomicU32,
+    pub(crate) overlaps: bool,
     body: Body,
 }
 
@@ -100,9 +102,17 @@ impl Txn {
         }
         let binds = if how.read_only { rules.binds_readers } else { rules.binds_writers };
         let thread = AtomicUsize::new(if binds { me() } else { 0 });
-        let (env, handle, context) = (env.clone(), OnceLock::new(), AtomicUsize::new(0));
-        let overlaps = how.overlaps;
-        Ok(Txn { env, env_handle, handle, thread, parents, context, overlaps, body })
+        Ok(Txn {
+            env: env.clone(),
+            env_handle,
+            handle: OnceLock::new(),
+            thread,
+            parents,
+            context: AtomicUsize::new(0),
+            begun_with: AtomicU32::new(0),
+            overlaps: how.overlaps,
+            body,
+        })
     }
 
     fn nest(&self, how: Begin) -> Res<Arc<TryLock<Writer>>> {
@@ -159,7 +169,7 @@ impl Txn {
     /// The id of the snapshot that it shows, or will make.
     pub fn id(&self) -> Res<u64> {
         match &self.body {
-            Body::Read(reader) => Ok(lock(reader)?.txn()?.id()),
+            Body::Read(reader) => lock(reader)?.id(),
             // Also while another is nested in it.
             Body::Write(writer) => Ok(lock_now(writer)?.txn()?.id()),
         }
@@ -167,7 +177,7 @@ impl Txn {
 
     /// Refuses who may not use it.
     #[inline]
-    fn check(&self) -> Res<()> {
+    pub(crate) fn check(&self) -> Res<()> {
         if self.env.is_closed() {
             return Err(Fault::BadTxn);
         }
@@ -190,10 +200,8 @@ impl Txn {
         match &self.body {
             Body::Read(reader) => {
                 self.check()?;
-                let reader = lock(reader)?;
-                if reader.has_failed {
-                    return Err(Fault::BadTxn);
-                }
+                let mut reader = lock(reader)?;
+                self.wake(&mut reader)?;
                 Ok(Access::Read(reader))
             }
             Body::Write(_) => self.writer().map(Access::Write),
@@ -216,41 +224,11 @@ impl Txn {
     }
 
     /// The inside of a read transaction, also of one that was reset.
-    fn reader(&self) -> Res<Locked<'_, Reader>> {
+    pub(crate) fn reader(&self) -> Res<Locked<'_, Reader>> {
         match &self.body {
             Body::Read(reader) => lock(reader),
             Body::Write(_) => Err(Fault::Invalid),
         }
-    }
-
-    /// Lets go of the snapshot, and may have another one later.
-    pub fn reset(&self) -> Res<()> {
-        let mut reader = self.reader()?;
-        if reader.txn.is_some() {
-            self.check_thread()?;
-            reader.txn = None;
-            reader.is_reset = true;
-            reader.end(&self.env);
-            self.env.resting.fetch_add(1, Ordering::AcqRel);
-        }
-        Ok(())
-    }
-
-    /// Takes the newest snapshot, after [`Txn::reset`].
-    pub fn renew(&self) -> Res<()> {
-        let mut reader = self.reader()?;
-        if reader.txn.is_some() || !reader.is_reset {
-            return Err(Fault::Invalid);
-        }
-        check_overlap(&self.env, self.overlaps)?;
-        let fresh = Reader::begin(&self.env, self.env_handle)?;
-        self.env.resting.fetch_sub(1, Ordering::AcqRel);
-        let seen = std::mem::take(&mut reader.seen);
-        *reader = Reader { seen, ..fresh };
-        if self.thread.load(Ordering::Relaxed) != 0 {
-            self.thread.store(me(), Ordering::Relaxed);
-        }
-        Ok(())
     }
 
     /// Has it, and all nested in it, end in an abort only.
@@ -268,17 +246,19 @@ impl Txn {
         let writer = match &self.body {
             Body::Read(reader) => {
                 let reader = lock(reader)?;
-                let (is_reset, has_failed) = (reader.txn.is_none(), reader.has_failed);
+                let (is_reset, has_failed) = (reader.is_reset, reader.has_failed);
                 return Ok(State { is_reset, has_failed, ..State::default() });
             }
             Body::Write(writer) => lock_now(writer)?,
         };
-        let costs = writer.txn()?.costs();
+        let engine = writer.txn()?;
+        let costs = engine.costs();
+        let has_noted = engine.markers().txnid == costs.id;
         Ok(State {
             is_reset: false,
             has_failed: writer.has_failed(self.depth()),
             has_child: writer.levels.len() > self.depth(),
-            is_dirty: costs.dirty_bytes > 0 || costs.written_bytes > 0,
+            is_dirty: costs.dirty_bytes > 0 || costs.written_bytes > 0 || has_noted,
             has_spilled: costs.written_bytes > 0,
         })
     }
@@ -297,7 +277,7 @@ impl Txn {
 
     fn end_read(&self, commit: bool) -> Res<()> {
         let mut reader = self.reader()?;
-        if reader.txn.take().is_some() {
+        if reader.let_go() {
             reader.end(&self.env);
         } else if std::mem::take(&mut reader.is_reset) {
             self.env.resting.fetch_sub(1, Ordering::AcqRel);
@@ -359,7 +339,7 @@ impl Txn {
 }
 
 /// Refuses to read in the thread that writes, where that is not allowed.
-fn check_overlap(env: &Env, overlaps: bool) -> Res<()> {
+pub(crate) fn check_overlap(env: &Env, overlaps: bool) -> Res<()> {
     if !overlaps && env.writer() == me() { Err(Fault::Overlap) } else { Ok(()) }
 }
 
@@ -391,7 +371,7 @@ impl Drop for Txn {
     /// Only for one that never got a handle, or that closing the environment left behind.
     fn drop(&mut self) {
         let left = match &self.body {
-            Body::Read(reader) => lock(reader).is_ok_and(|reader| reader.txn.is_some()),
+            Body::Read(reader) => lock(reader).is_ok_and(|reader| reader.is_live()),
             Body::Write(_) => false,
         };
         if left {

@@ -7,24 +7,25 @@
 //!    for in `PATH` and where Debian has them, or below `HUON_DEBIAN_ROOT`, where packages (with
 //!    the libraries that they need) were unpacked by `dpkg -x`.
 
-#[path = "common/built.rs"]
-mod built;
+#[path = "common/library.rs"]
+mod library;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use built::{Built, text};
 use huon::{Bytes, TableDef};
 use huon_testkit::figures;
+use huon_testkit::interface::{Built, text};
+use library::LMDB;
 use tempfile::TempDir;
 
 /// Where the programs are, and a directory for one test's files.
 struct Debian {
     /// What they were unpacked to; else they are installed.
     root: Option<PathBuf>,
-    built: Built,
+    built: Built<'static>,
     dir: TempDir,
 }
 
@@ -58,7 +59,7 @@ impl Said {
 impl Debian {
     fn new() -> Debian {
         let root = std::env::var_os("HUON_DEBIAN_ROOT").map(PathBuf::from);
-        Debian { root, built: Built::new(), dir: tempfile::tempdir().expect("a directory") }
+        Debian { root, built: Built::new(&LMDB), dir: tempfile::tempdir().expect("a directory") }
     }
 
     /// A path in the test's directory.

@@ -6,8 +6,8 @@
 //! 2. Nobody is told before that one of the programs is killed now and then.
 //! 3. Checks open the environment anew, as the `huon` command does, and find nothing.
 
-#[path = "common/built.rs"]
-mod built;
+#[path = "common/library.rs"]
+mod library;
 
 use std::fs;
 use std::io::Read;
@@ -17,11 +17,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use built::{Built, installed};
 use huon::{Bytes, Durability, Env, MultiDef, TableDef, WriteTxn};
 use huon_testkit::audit::audit;
+use huon_testkit::interface::{Built, installed};
 use huon_testkit::random::Random;
 use huon_testkit::{figures, scale};
+use library::LMDB;
 
 /// A program in C, for one interface.
 struct Interface {
@@ -61,7 +62,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(built: &Built, program: &Path, role: &'static str, dir: &Path) -> Worker {
+    fn start(built: &Built<'_>, program: &Path, role: &'static str, dir: &Path) -> Worker {
         let mut command: Command = built.command(program);
         command.arg(role).arg(dir).stdin(Stdio::piped()).stdout(Stdio::piped());
         Worker { role, child: command.spawn().expect("a program that starts") }
@@ -188,7 +189,10 @@ impl Drop for Stop<'_> {
 }
 
 /// Lets the programs work for a while; how many rounds each role made.
-fn run_programs(built: &Built, programs: &[(PathBuf, PathBuf, &Interface)]) -> Vec<(String, u64)> {
+fn run_programs(
+    built: &Built<'_>,
+    programs: &[(PathBuf, PathBuf, &Interface)],
+) -> Vec<(String, u64)> {
     let start = |program: &PathBuf, dir: &PathBuf, role| Worker::start(built, program, role, dir);
     let mut steady = Vec::new();
     for (program, dir, interface) in programs {
@@ -212,7 +216,7 @@ fn programs_in_c_and_rust_work_beside_each_other() {
     if !installed("cc", "programs_in_c_and_rust_work_beside_each_other") {
         return;
     }
-    let built = Built::new();
+    let built = Built::new(&LMDB);
     let own = built.path().join("own.huon");
     fill(&open(&own));
     let programs = INTERFACES.each_ref().map(|interface| {

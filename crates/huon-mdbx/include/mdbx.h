@@ -25,9 +25,9 @@
  *
  * Threads. Any number of threads may use one environment. A transaction and its cursors belong to
  * the thread that began it, unless MDBX_NOTLS is set: then a read transaction belongs to whoever
- * uses it, one at a time. A thread has one transaction at most, unless MDBX_NOTLS is set; see
- * MDBX_DBG_LEGACY_OVERLAP. One write transaction exists at a time among all processes; who begins
- * another waits.
+ * uses it, one at a time. A thread has one transaction at most; with MDBX_NOTLS it may read as
+ * often as it likes, but not begin to while it writes (see MDBX_DBG_LEGACY_OVERLAP). One write
+ * transaction exists at a time among all processes; who begins another waits.
  *
  * Processes. A child of fork must not use what its parent opened: all of it is MDBX_PANIC there.
  */
@@ -135,8 +135,9 @@ enum MDBX_constants {
 /* The names of the files in an environment's directory. */
 #define MDBX_DATANAME "/mdbx.dat"
 #define MDBX_LOCKNAME "/mdbx.lck"
-/* With MDBX_NOSUBDIR: what the lock file's name has after that of the data file. */
-#define MDBX_LOCK_SUFFIX "-lck"
+/* With MDBX_NOSUBDIR: what the lock file's name has after that of the data file. libmdbx says
+ * "-lck". */
+#define MDBX_LOCK_SUFFIX "-lock"
 
 /* ---- Flags of an environment: mdbx_env_open, mdbx_env_set_flags, mdbx_env_get_flags ---- */
 
@@ -148,7 +149,7 @@ enum MDBX_env_flags_t {
     MDBX_RDONLY = 0x20000,
     /* No other process may have it open, and none may open it meanwhile: MDBX_BUSY. */
     MDBX_EXCLUSIVE = 0x400000,
-    /* Take on the durability that others use already, instead of MDBX_INCOMPATIBLE. */
+    /* Take on the durability that others use already, whatever is asked for. */
     MDBX_ACCEDE = 0x40000000,
     /* Change pages in a writable map instead of memory. Transactions cannot be nested then. */
     MDBX_WRITEMAP = 0x80000,
@@ -750,8 +751,8 @@ int mdbx_env_get_syncperiod(const MDBX_env *env, unsigned *period_seconds_16dot1
  * MDBX_ENOFILE: it is not there, and `mode` is 0 or MDBX_RDONLY is set. MDBX_EINVAL: unknown flags.
  * MDBX_EPERM: the handle is open already. MDBX_INVALID, MDBX_VERSION_MISMATCH: a file of something
  * else, or of another version. MDBX_BUSY: in use by somebody who excludes others, or to be used so.
- * MDBX_INCOMPATIBLE: others use it with another durability, and MDBX_ACCEDE is not set; or the page
- * size asked for is not that of the file. MDBX_WANNA_RECOVERY: see there.
+ * Another durability than that of others is fine, and a page size that is not the file's is left out
+ * of account.
  */
 int mdbx_env_open(MDBX_env *env, const char *pathname, MDBX_env_flags_t flags, mdbx_mode_t mode);
 
@@ -777,7 +778,8 @@ int mdbx_env_delete(const char *pathname, MDBX_env_delete_mode_t mode);
 /*
  * Copies what is committed now, while others read and write: to a file that is not there (EEXIST
  * if it is), or to `fd`, which may be a pipe. As long as it takes, this counts as a read
- * transaction. The two of a transaction copy its snapshot, and are later additions (0.13).
+ * transaction. The two of a transaction copy what it sees, which has to be a reader (MDBX_BAD_TXN),
+ * and are later additions (0.13).
  */
 int mdbx_env_copy(MDBX_env *env, const char *dest, MDBX_copy_flags_t flags);
 int mdbx_env_copy2fd(MDBX_env *env, mdbx_filehandle_t fd, MDBX_copy_flags_t flags);
@@ -803,9 +805,9 @@ int mdbx_preopen_snapinfo(const char *pathname, MDBX_envinfo *info, size_t bytes
 
 /*
  * Flushes what is committed: all of it with `force`, else if one of the limits sync_bytes and
- * sync_period is passed. MDBX_RESULT_TRUE: there was nothing to flush. With `nonblock` it gives
- * MDBX_BUSY where it would wait for a writer. MDBX_EACCESS: opened with MDBX_RDONLY. The second
- * forces and waits, the third neither.
+ * sync_period is passed. MDBX_RESULT_TRUE: there was nothing to flush. No writer is waited for, so
+ * that `nonblock` is without an effect. MDBX_EACCESS: opened with MDBX_RDONLY. The second forces,
+ * the third does not.
  */
 int mdbx_env_sync_ex(MDBX_env *env, bool force, bool nonblock);
 int mdbx_env_sync(MDBX_env *env);
@@ -815,7 +817,7 @@ int mdbx_env_sync_poll(MDBX_env *env);
  * Sets (`onoff`) or clears flags: before the environment is open any of them, afterwards
  * MDBX_SAFE_NOSYNC, MDBX_UTTERLY_NOSYNC as a whole, MDBX_NOMETASYNC, MDBX_NOMEMINIT,
  * MDBX_COALESCE, MDBX_PAGEPERTURB and MDBX_ACCEDE; it waits for a writer then. MDBX_EPERM: another
- * one. MDBX_EACCESS: opened with MDBX_RDONLY. MDBX_EINVAL: unknown flags.
+ * one, or an unknown one. MDBX_EACCESS: opened with MDBX_RDONLY.
  */
 int mdbx_env_set_flags(MDBX_env *env, MDBX_env_flags_t flags, bool onoff);
 
@@ -872,7 +874,6 @@ int mdbx_reader_list(const MDBX_env *env, MDBX_reader_list_func *func, void *ctx
 
 /*
  * Frees what readers had whose process is gone; `dead`, which may be NULL: how many.
- * MDBX_RESULT_TRUE if there were any, or another thread does the same now.
  */
 int mdbx_reader_check(MDBX_env *env, int *dead);
 
@@ -916,7 +917,7 @@ int mdbx_txn_begin(MDBX_env *env, MDBX_txn *parent, MDBX_txn_flags_t flags, MDBX
 /*
  * Makes the changes those of the environment, or of the parent, and frees the transaction, also if
  * that fails, but not for MDBX_THREAD_MISMATCH. Living children are committed first.
- * MDBX_RESULT_TRUE: it had failed before, and was aborted. `latency`, which may be NULL: what the
+ * MDBX_RESULT_TRUE: it had failed, or was reset, and was aborted. `latency`, which may be NULL: what the
  * time went to.
  */
 int mdbx_txn_commit_ex(MDBX_txn *txn, MDBX_commit_latency *latency);
@@ -930,7 +931,7 @@ int mdbx_txn_break(MDBX_txn *txn);
 
 /*
  * Ends reading and keeps the handle and its slot, and begins to read anew what is newest then. Both
- * are for read transactions alone (MDBX_EINVAL); to reset twice is fine.
+ * are for read transactions alone (MDBX_EINVAL); to do either twice changes nothing.
  */
 int mdbx_txn_reset(MDBX_txn *txn);
 int mdbx_txn_renew(MDBX_txn *txn);
@@ -943,13 +944,6 @@ int mdbx_txn_renew(MDBX_txn *txn);
  */
 int mdbx_txn_park(MDBX_txn *txn, bool autounpark);
 int mdbx_txn_unpark(MDBX_txn *txn, bool restart_if_ousted);
-
-/*
- * Takes and gives back the right to write without a transaction, which this thread can begin
- * meanwhile. MDBX_BUSY: with `dont_wait`, another writes; or this thread has it already.
- */
-int mdbx_txn_lock(MDBX_env *env, bool dont_wait);
-int mdbx_txn_unlock(MDBX_env *env);
 
 /*
  * What is known of the transaction. `scan_rlt` asks for what takes a look at all readers.

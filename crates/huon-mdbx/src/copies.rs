@@ -4,10 +4,10 @@ use std::ffi::CStr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use huon::{CheckOptions, CopyOptions};
-use huon_c::{Fault, Res};
+use huon::{CheckOptions, CopyOptions, ReadTxn};
+use huon_c::{Fault, Res, Txn, View};
 
-use crate::env::{Env, NOT_NOW};
+use crate::env::{Env, NOT_NOW, open_engine};
 use crate::files::path_of;
 use crate::flags::copy::*;
 use crate::flags::env::{EXCLUSIVE, RDONLY};
@@ -16,17 +16,20 @@ use crate::flags::env::{EXCLUSIVE, RDONLY};
 const METAS: u32 = 3;
 
 impl Env {
-    /// Flushes what is committed, or with `force` off what is due; whether there was nothing.
+    /// Flushes what is committed, without `force` if that is due; whether there was nothing.
     pub(crate) fn sync(&self, force: bool) -> Res<bool> {
         let huon = self.huon()?;
         if self.flags() & RDONLY != 0 {
             return Err(Fault::ReadOnly);
         }
-        if !force {
-            return Ok(!huon.flush_if_due()?);
+        if huon.info()?.newest == huon.durable_id() {
+            return Ok(true);
         }
-        let before = huon.durable_id();
-        Ok(huon.sync()? == before)
+        match force {
+            true => drop(huon.sync()?),
+            false => drop(huon.flush_if_due()?),
+        }
+        Ok(false)
     }
 
     pub(crate) fn copy(&self, path: &CStr, flags: u32) -> Res<()> {
@@ -37,6 +40,22 @@ impl Env {
 
     pub(crate) fn copy_to(&self, out: impl AsFd, flags: u32) -> Res<()> {
         self.huon()?.copy_to_fd(out, &mut copy_options(flags)?)?;
+        Ok(())
+    }
+
+    /// Copies what a read transaction sees.
+    pub(crate) fn copy_of(&self, txn: &Txn, path: &CStr, flags: u32) -> Res<()> {
+        let access = txn.access()?;
+        let mut options = copy_options(flags)?.mode(0o640).snapshot(reader(access.view()?)?);
+        self.huon()?.copy_to(path_of(path), &mut options)?;
+        Ok(())
+    }
+
+    /// The same to a descriptor.
+    pub(crate) fn copy_of_to(&self, txn: &Txn, out: impl AsFd, flags: u32) -> Res<()> {
+        let access = txn.access()?;
+        let mut options = copy_options(flags)?.snapshot(reader(access.view()?)?);
+        self.huon()?.copy_to_fd(out, &mut options)?;
         Ok(())
     }
 
@@ -66,15 +85,20 @@ impl Env {
             huon.close_dirty();
             let file = Arc::clone(&opened.file);
             let switched = huon::Env::switch_to_meta(&*file, meta as u8, &mut CheckOptions::new());
-            let opened = setup
-                .engine_options(setup.flags)
-                .and_then(|mut engine| Ok(engine.create(false).open(&*file)?));
+            let opened = open_engine(&file, setup.flags, None, None, None);
             turned = switched.map(drop).map_err(Fault::from);
             opened.map_err(|fault| turned = turned.and(Err(fault))).ok()
         });
         drop(setup);
         turned?;
         self.settings_changed()
+    }
+}
+
+fn reader(view: View<'_>) -> Res<&ReadTxn> {
+    match view {
+        View::Read(txn) => Ok(txn),
+        View::Write(_) => Err(Fault::BadTxn),
     }
 }
 

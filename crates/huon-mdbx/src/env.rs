@@ -12,6 +12,7 @@ use huon_c::flags::put::{ALLDUPS, CURRENT, PLAIN};
 use huon_c::{Fault, Res, Rules, me};
 use libc::c_void;
 
+use crate::abi::MDBX_assert_func;
 use crate::files::Place;
 use crate::flags::env::*;
 use crate::geometry::{self, Wanted};
@@ -38,6 +39,8 @@ pub(crate) struct Env {
     pub(crate) shared: Arc<huon_c::Env>,
     setup: Mutex<Setup>,
     pub(crate) context: AtomicPtr<c_void>,
+    /// Is told of a broken rule.
+    pub(crate) assert: Mutex<MDBX_assert_func>,
     /// The process that made it.
     pid: u32,
 }
@@ -71,6 +74,7 @@ impl Env {
             shared: Arc::new(shared),
             setup: Mutex::new(setup),
             context: AtomicPtr::new(std::ptr::null_mut()),
+            assert: Mutex::default(),
             pid: std::process::id(),
         }
     }
@@ -123,18 +127,23 @@ impl Env {
         if place.is_file {
             flags |= NOSUBDIR;
         }
-        let mut engine = setup.engine_options(flags)?;
-        engine.create(creates).mode(mode & 0o777);
-        if let Some(slot) = meta {
-            engine.meta_slot(slot);
-        }
-        let huon = open_file(&mut engine, &place.file)?;
+        let is_new = !place.file.exists();
+        let create = creates.then_some(mode & 0o777);
+        let huon = open_engine(&place.file, flags, setup.geometry.as_ref(), create, meta)?;
         let info = huon.info()?;
+        if meta.is_some() {
+            // Pages of an old snapshot may have been used again.
+            huon.read()?.table_names()?;
+        }
         if let Some(wanted) = setup.geometry.filter(|_| flags & RDONLY == 0 && meta.is_none()) {
-            geometry::apply_at_open(&huon, &info, &wanted)?;
+            geometry::apply_at_open(&huon, &info, &wanted, is_new)?;
         }
         let data = File::open(&place.file)?;
-        setup.flags = flags & !SYNC | flags_of(huon.durability());
+        if flags & ACCEDE != 0 {
+            flags = flags & !SYNC | flags_of(huon.durability());
+            setup.options.take_over(&huon.settings());
+        }
+        setup.flags = flags;
         self.shared.set_opened(huon, rules_of(flags, info.page_bytes)?)?;
         setup.opened = Some(Opened {
             path: Arc::new(path.to_owned()),
@@ -153,6 +162,11 @@ impl Env {
             writer if writer == me() || self.is_forked() => Ok(()),
             _ => Err(Fault::Busy),
         }
+    }
+
+    /// What is wrong, for who may be in a child of fork: there that is what is wrong.
+    pub(crate) fn fault(&self, fault: Fault) -> Fault {
+        if self.is_forked() { Fault::Panic } else { fault }
     }
 
     /// Whether this process is a child of the one that made it.
@@ -180,7 +194,7 @@ impl Env {
     pub(crate) fn set_flags(&self, changed: u32, on: bool) -> Res<()> {
         let mut setup = self.setup();
         if changed & !ALL != 0 {
-            return Err(Fault::Invalid);
+            return Err(NOT_NOW);
         }
         if setup.opened.is_some() {
             if setup.flags & RDONLY != 0 {
@@ -223,26 +237,33 @@ impl Setup {
     pub(crate) fn page_bytes(&self) -> Option<u32> {
         self.opened.as_ref().map(|opened| opened.page_bytes)
     }
-
-    pub(crate) fn engine_options(&self, flags: u32) -> Res<huon::Options> {
-        let mut engine = huon::Env::options();
-        engine
-            .map_bytes(RESERVE_BYTES_MIN)
-            .read_only(flags & RDONLY != 0)
-            .exclusive(flags & EXCLUSIVE != 0)
-            .accede(flags & ACCEDE != 0)
-            .durability(durability_of(flags))
-            .lock_timeout(FOR_EVER);
-        if let Some(geometry) = &self.geometry {
-            geometry.of_a_new_file(&mut engine, flags)?;
-        }
-        Ok(engine)
-    }
 }
 
-fn open_file(options: &mut huon::Options, file: &Path) -> Res<huon::Env> {
-    match options.open(file) {
-        Err(Error::PageSize { .. }) => Err(Fault::Incompatible),
+/// Has the engine open a file, or make it with such a mode, or look at what a meta of it shows.
+pub(crate) fn open_engine(
+    file: &Path,
+    flags: u32,
+    geometry: Option<&Wanted>,
+    mode: Option<u32>,
+    meta: Option<u8>,
+) -> Res<huon::Env> {
+    let mut engine = huon::Env::options();
+    engine
+        .map_bytes(RESERVE_BYTES_MIN)
+        .read_only(flags & RDONLY != 0)
+        .exclusive(flags & EXCLUSIVE != 0)
+        .accede(flags & ACCEDE != 0)
+        .durability(durability_of(flags))
+        .lock_timeout(FOR_EVER)
+        .create(mode.is_some());
+    mode.map(|mode| engine.mode(mode));
+    meta.map(|slot| engine.meta_slot(slot));
+    if let Some(geometry) = geometry.filter(|_| flags & RDONLY == 0) {
+        geometry.of_a_new_file(&mut engine)?;
+    }
+    match engine.open(file) {
+        // A file that is there keeps its pages.
+        Err(Error::PageSize { .. }) => open_engine(file, flags, None, mode, meta),
         opened => Ok(opened?),
     }
 }

@@ -1,22 +1,18 @@
 //! How large the file may become, and in which steps.
 
-use huon::{EnvInfo, Error, Geometry, limits};
+use huon::{EnvInfo, Error, Geometry, WriteTxn};
 use huon_c::{Fault, Res, me, objects};
 
 use crate::env::{Env, RESERVE_BYTES_MIN};
 use crate::flags::env::RDONLY;
-
-/// More than any process has addresses for.
-const FILE_BYTES_MAX: u64 = 1 << 46;
-/// The page size of a new file.
-const PAGE_BYTES_DEFAULT: usize = 4096;
+use crate::limits;
 
 /// What `mdbx_env_set_geometry` is given: -1 leaves each as it is, or as it is by itself; 0 is the
 /// least, and `isize::MAX` the most.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) lower: isize,
-    /// Not carried out: the file has the length that its content and its lower size need.
+    /// The file is made so long, and stays so until it shrinks.
     pub(crate) now: isize,
     pub(crate) upper: isize,
     pub(crate) grow: isize,
@@ -28,6 +24,7 @@ pub(crate) struct Wanted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) lower: Option<u64>,
+    pub(crate) now: Option<u64>,
     pub(crate) upper: Option<u64>,
     pub(crate) grow: Option<u64>,
     pub(crate) shrink: Option<u64>,
@@ -38,18 +35,17 @@ impl Wanted {
     pub(crate) fn page_bytes(&self) -> Res<Option<usize>> {
         let bytes = match self.page {
             ..0 => return Ok(None),
-            0 => limits::PAGE_BYTES_MIN,
-            isize::MAX => limits::PAGE_BYTES_MAX,
-            bytes => bytes as usize,
+            0 => huon::limits::PAGE_BYTES_MIN,
+            isize::MAX => huon::limits::PAGE_BYTES_MAX,
+            bytes => limits::page_bytes(bytes).ok_or(Fault::Invalid)?,
         };
-        limits::key_bytes_max(bytes)?;
         Ok(Some(bytes))
     }
 
     /// The sizes that are asked for, of a file with such pages.
     pub(crate) fn sizes(&self, page_bytes: usize) -> Res<Sizes> {
-        let most = limits::file_bytes_max(page_bytes)?.min(FILE_BYTES_MAX);
-        let least = limits::file_bytes_min(page_bytes)?;
+        let most = limits::file_bytes_max(page_bytes);
+        let least = limits::file_bytes_min(page_bytes);
         let size = |wanted: isize, least: u64| match wanted {
             ..0 => Ok(None),
             isize::MAX => Ok(Some(most)),
@@ -58,16 +54,13 @@ impl Wanted {
         };
         let sizes = Sizes {
             lower: size(self.lower, least)?,
+            now: size(self.now, least)?,
             upper: size(self.upper, least)?,
             // 0 is for the engine to choose.
             grow: size(self.grow, page_bytes as u64)?,
             shrink: size(self.shrink, 0)?,
         };
-        let now = size(self.now, least)?;
-        let contradicts = |above: Option<u64>, below: Option<u64>| {
-            above.zip(below).is_some_and(|(above, below)| above < below)
-        };
-        match contradicts(sizes.upper, sizes.lower) || contradicts(sizes.upper, now) {
+        match sizes.upper.zip(sizes.lower).is_some_and(|(upper, lower)| upper < lower) {
             true => Err(Fault::Invalid),
             false => Ok(sizes),
         }
@@ -75,16 +68,14 @@ impl Wanted {
 
     /// Refuses what contradicts itself.
     fn check(&self) -> Res<()> {
-        self.sizes(self.page_bytes()?.unwrap_or(PAGE_BYTES_DEFAULT)).map(drop)
+        self.sizes(self.page_bytes()?.unwrap_or(limits::PAGE_BYTES)).map(drop)
     }
 
     /// Has a file made in this way, if there is none.
-    pub(crate) fn of_a_new_file(&self, options: &mut huon::Options, flags: u32) -> Res<()> {
+    pub(crate) fn of_a_new_file(&self, options: &mut huon::Options) -> Res<()> {
         let page_bytes = self.page_bytes()?;
-        if let Some(bytes) = page_bytes.filter(|_| flags & RDONLY == 0) {
-            options.page_bytes(bytes);
-        }
-        let sizes = self.sizes(page_bytes.unwrap_or(PAGE_BYTES_DEFAULT))?;
+        page_bytes.map(|bytes| options.page_bytes(bytes));
+        let sizes = self.sizes(page_bytes.unwrap_or(limits::PAGE_BYTES))?;
         sizes.lower.map(|bytes| options.lower_bytes(bytes));
         if let Some(upper) = sizes.upper {
             options.upper_bytes(upper).map_bytes(upper.saturating_mul(2).max(RESERVE_BYTES_MIN));
@@ -96,6 +87,18 @@ impl Wanted {
 }
 
 impl Sizes {
+    /// Carries them out in a transaction.
+    fn apply(&self, txn: &mut WriteTxn) -> huon::Result<()> {
+        let geometry = self.over(txn.geometry());
+        if let Some(now) = self.now {
+            // A file shorter than its lower size grows, and no other.
+            let mut long = geometry;
+            long.lower_bytes = now.clamp(geometry.lower_bytes, geometry.upper_bytes);
+            txn.set_geometry(long)?;
+        }
+        txn.set_geometry(geometry)
+    }
+
     /// What a file has, with these in place of some.
     fn over(&self, mut geometry: Geometry) -> Geometry {
         geometry.lower_bytes = self.lower.unwrap_or(geometry.lower_bytes);
@@ -113,18 +116,26 @@ impl Sizes {
     }
 }
 
-/// Carries out what was set before the environment was open, if nobody else has it open.
-pub(crate) fn apply_at_open(huon: &huon::Env, info: &EnvInfo, wanted: &Wanted) -> Res<()> {
-    let sizes = wanted.sizes(info.page_bytes as usize)?;
-    let mut geometry = sizes.over(info.geometry);
-    if info.clients > 1 || geometry == info.geometry {
+/// Carries out what was set before the environment was open, if nobody else has it open. An old
+/// file keeps its length.
+pub(crate) fn apply_at_open(
+    huon: &huon::Env,
+    info: &EnvInfo,
+    wanted: &Wanted,
+    is_new: bool,
+) -> Res<()> {
+    if info.clients > 1 {
         return Ok(());
     }
-    match huon.set_geometry(geometry) {
+    let mut sizes = wanted.sizes(info.page_bytes as usize)?;
+    if !is_new {
+        sizes.now = None;
+    }
+    match huon.update(|txn| sizes.apply(txn)) {
         // More is in use already; then that is the limit.
         Err(Error::MapFull(_)) => {
-            geometry.upper_bytes = info.geometry.upper_bytes;
-            Ok(huon.set_geometry(geometry)?)
+            sizes.upper = None;
+            Ok(huon.update(|txn| sizes.apply(txn))?)
         }
         result => Ok(result?),
     }
@@ -150,11 +161,8 @@ impl Env {
         if self.shared.writer() == me() {
             let txn = objects::txn(self.shared.write_txn())?;
             let mut writer = txn.writer()?;
-            let geometry = sizes.over(writer.txn()?.geometry());
-            return Ok(writer.txn_mut()?.set_geometry(geometry)?);
+            return Ok(sizes.apply(writer.txn_mut()?)?);
         }
-        let huon = self.huon()?;
-        let geometry = sizes.over(huon.info()?.geometry);
-        Ok(huon.set_geometry(geometry)?)
+        Ok(self.huon()?.update(|txn| sizes.apply(txn))?)
     }
 }

@@ -1,5 +1,6 @@
 //! What an environment and a transaction say about themselves.
 
+use std::ffi::CStr;
 use std::fs;
 use std::sync::Arc;
 
@@ -8,9 +9,12 @@ use huon_c::{Fault, Res, Txn, View, in_txn};
 
 use crate::abi::{
     MDBX_bootid, MDBX_envinfo, MDBX_envinfo_geo, MDBX_pgop_stat, MDBX_stat, MDBX_txn_info,
+    system_page_bytes,
 };
 use crate::env::Env;
+use crate::files::Place;
 use crate::geometry::Wanted;
+use crate::limits;
 
 /// How libmdbx marks a meta that was flushed.
 const FLUSHED: u64 = 2;
@@ -59,7 +63,6 @@ impl Env {
                     told.mi_geo.lower = geometry.lower_bytes;
                     told.mi_geo.upper = geometry.upper_bytes;
                     told.mi_geo.shrink = geometry.shrink_bytes;
-                    told.mi_geo.grow = geometry.grow_bytes;
                 }
             }
         }
@@ -80,15 +83,25 @@ impl Env {
         Ok(told)
     }
 
+    /// The page size that it has, or will have.
+    pub(crate) fn page_bytes(&self) -> Res<usize> {
+        let setup = self.setup();
+        if let Some(bytes) = setup.page_bytes() {
+            return Ok(bytes as usize);
+        }
+        let wanted = setup.geometry.and_then(|wanted| wanted.page_bytes().transpose());
+        wanted.unwrap_or(Ok(limits::PAGE_BYTES))
+    }
+
     /// What is known of it before it is open.
     fn info_of_options(&self) -> MDBX_envinfo {
+        let page_bytes = self.page_bytes().unwrap_or(limits::PAGE_BYTES);
         let setup = self.setup();
-        let page_bytes = setup.geometry.as_ref().and_then(|wanted| wanted.page_bytes().ok());
         MDBX_envinfo {
             mi_geo: setup.geometry.as_ref().map(geo_wanted).unwrap_or_default(),
             mi_maxreaders: setup.options.readers_max(),
-            mi_dxb_pagesize: page_bytes.flatten().unwrap_or(4096) as u32,
-            mi_sys_pagesize: 4096,
+            mi_dxb_pagesize: page_bytes as u32,
+            mi_sys_pagesize: system_page_bytes(),
             mi_bootid: boots(),
             mi_autosync_threshold: setup.options.sync_bytes(),
             mi_autosync_period_seconds16dot16: setup.options.sync_period() as u32,
@@ -159,6 +172,28 @@ impl Env {
     }
 }
 
+/// What is known of a file that is not opened.
+pub(crate) fn of_file(path: &CStr) -> Res<MDBX_envinfo> {
+    let place = Place::find(path, false);
+    let metas = huon::Env::metas_of(&place.file)?;
+    let file_bytes = place.file.metadata()?.len();
+    let mut told = MDBX_envinfo { mi_sys_pagesize: system_page_bytes(), ..MDBX_envinfo::default() };
+    told.mi_geo.current = file_bytes;
+    told.mi_bootid = boots();
+    for (to, meta) in told.mi_meta_txnid_sign.iter_mut().zip(&metas) {
+        *to = meta_of(meta);
+    }
+    if let Some(newest) = metas.iter().filter_map(MetaInfo::snapshot).find(|meta| meta.is_newest) {
+        let pages = newest.used_bytes / u64::from(newest.page_bytes);
+        told.mi_last_pgno = pages.saturating_sub(1);
+        told.mi_recent_txnid = newest.txnid;
+        told.mi_latter_reader_txnid = newest.txnid;
+        told.mi_self_latter_reader_txnid = newest.txnid;
+        told.mi_dxb_pagesize = newest.page_bytes;
+    }
+    Ok(told)
+}
+
 /// The main table and the named ones.
 fn tables_of(view: View<'_>) -> Res<Vec<TableStat>> {
     in_txn!(view, txn => {
@@ -184,12 +219,17 @@ pub(crate) fn stat_of(table: &TableStat, page_bytes: u32) -> MDBX_stat {
 }
 
 fn geo_of(info: &EnvInfo) -> MDBX_envinfo_geo {
+    let grow = match info.geometry.grow_bytes {
+        // What the engine chooses by itself.
+        0 => (info.file_bytes / 8).clamp(1 << 20, 64 << 20),
+        bytes => bytes,
+    };
     MDBX_envinfo_geo {
         lower: info.geometry.lower_bytes,
         upper: info.geometry.upper_bytes,
         current: info.file_bytes,
         shrink: info.geometry.shrink_bytes,
-        grow: info.geometry.grow_bytes,
+        grow,
     }
 }
 

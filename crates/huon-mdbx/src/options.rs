@@ -72,6 +72,15 @@ impl Options {
         self.get(OPT_SYNC_PERIOD)
     }
 
+    /// Sets those that others use, which the engine has taken over.
+    pub(crate) fn take_over(&mut self, settings: &Settings) {
+        let kept = |value: u64, never: u64| if value >= never { 0 } else { value };
+        let period = (settings.flush_after.as_micros() << 16) / 1_000_000;
+        let period = u64::try_from(period).unwrap_or(u64::MAX);
+        self.0[OPT_SYNC_BYTES as usize] = kept(settings.flush_after_bytes, u64::MAX);
+        self.0[OPT_SYNC_PERIOD as usize] = kept(period, u32::MAX.into());
+    }
+
     /// Has the engine do what it can of them.
     pub(crate) fn carry_out(&self, settings: &mut Settings, page_bytes: u32) {
         settings.flush_after_bytes = match self.sync_bytes() {
@@ -90,7 +99,11 @@ impl Options {
 impl Env {
     pub(crate) fn option(&self, option: u32) -> Res<u64> {
         let setup = self.setup();
-        setup.options.0.get(option as usize).copied().ok_or(Fault::Invalid)
+        let value = setup.options.0.get(option as usize).ok_or(Fault::Invalid)?;
+        match option {
+            OPT_SYNC_BYTES | OPT_SYNC_PERIOD if !setup.is_open() => Err(NOT_NOW),
+            _ => Ok(*value),
+        }
     }
 
     pub(crate) fn set_option(&self, option: u32, value: u64) -> Res<()> {

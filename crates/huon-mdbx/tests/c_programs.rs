@@ -1,44 +1,47 @@
-//! The C programs of `tests/c`, built with our header.
+//! The C programs of `tests/c`, built with our header, linked to our library, and run.
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use huon_testkit::interface::Interface;
 
-use huon_testkit::figures;
+const MDBX: Interface = Interface {
+    name: "huon_mdbx",
+    soname: "libhuon_mdbx.so.0",
+    prefix: "mdbx_",
+    package_dir: env!("CARGO_MANIFEST_DIR"),
+    header: "mdbx.h",
+};
 
-/// This package's directory.
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+/// Those that spend their time in filling files.
+const LONG: [&str; 3] = ["environment", "copies", "readers"];
+/// The others, without `layout.c`, which has a test of its own.
+const SHORT: [&str; 8] =
+    ["transactions", "tables", "data", "cursors", "duplicates", "estimates", "library", "misuse"];
+
+#[test]
+fn programs_in_c_pass() {
+    MDBX.programs_pass("programs_in_c_pass", &[&LONG[..], &SHORT[..]].concat());
 }
 
-fn text(output: &Output) -> String {
-    let lossy = String::from_utf8_lossy;
-    format!("{}{}", lossy(&output.stdout), lossy(&output.stderr))
-}
-
-/// Whether a program is installed; if not, `test` is skipped.
-fn installed(program: &str, test: &str) -> bool {
-    let there = Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success());
-    if !there {
-        figures::skip(test, &format!("{program} is not installed"));
-    }
-    there
+#[test]
+fn programs_in_c_are_clean_under_valgrind() {
+    MDBX.programs_are_clean_under_valgrind("programs_in_c_are_clean_under_valgrind", &SHORT);
 }
 
 #[test]
 fn numbers_layouts_and_prototypes_in_c_and_cpp() {
-    const NAME: &str = "numbers_layouts_and_prototypes_in_c_and_cpp";
-    let dir = tempfile::tempdir().expect("a directory");
-    let ways = [
-        ("cc", ["-std=c99", "-pedantic", "-xc"]),
-        ("c++", ["-std=c++11", "-pedantic", "-xc++"]),
-        ("c++", ["-std=c++17", "-pedantic", "-xc++"]),
+    let ways: [(&str, &[&str]); 3] = [
+        ("cc", &["-std=c99", "-pedantic", "-xc"]),
+        ("c++", &["-std=c++11", "-pedantic", "-xc++"]),
+        ("c++", &["-std=c++17", "-pedantic", "-xc++"]),
     ];
-    for (compiler, flags) in ways.into_iter().filter(|(compiler, _)| installed(compiler, NAME)) {
-        let mut command = Command::new(compiler);
-        command.args(["-Wall", "-Wextra", "-Werror"]).args(flags).arg("-I");
-        command.arg(root().join("include")).arg("-c").arg(root().join("tests/c/layout.c"));
-        let output = command.arg("-o").arg(dir.path().join("layout.o")).output();
-        let output = output.expect("the compiler runs");
-        assert!(output.status.success(), "{compiler} {flags:?}:\n{}", text(&output));
-    }
+    MDBX.program_passes_in("numbers_layouts_and_prototypes_in_c_and_cpp", "layout", &ways);
+}
+
+#[test]
+fn the_static_library_is_whole() {
+    MDBX.static_library_is_whole("the_static_library_is_whole", "data");
+}
+
+#[test]
+fn the_library_exports_the_interface_and_nothing_else() {
+    MDBX.exports_what_the_header_declares("the_library_exports_the_interface_and_nothing_else");
 }

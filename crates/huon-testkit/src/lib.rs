@@ -11,6 +11,7 @@ mod handle;
 pub mod history;
 pub mod hostile;
 pub mod install;
+pub mod interface;
 mod looks;
 mod maker;
 pub mod model;

@@ -4,16 +4,18 @@ use std::mem::{offset_of, size_of};
 use std::ptr;
 use std::sync::Arc;
 
-use huon_c::pointers::{answer, tell};
+use huon_c::pointers::{answer, tell, text};
 use huon_c::{Fault, Res, Txn, guarded};
-use libc::c_int;
+use libc::{c_char, c_int, c_uint};
 
 use super::{MDBX_env, MDBX_envinfo, MDBX_stat, MDBX_txn, MDBX_txn_info, code, env_of, txn_of};
-use crate::codes;
 use crate::env::Env;
+use crate::flags::dbi::DUPSORT;
+use crate::{codes, info, limits};
 
 /// The sizes of `MDBX_stat` that programs may have been built with.
-const STAT_BYTES: [usize; 2] = [size_of::<MDBX_stat>(), offset_of!(MDBX_stat, ms_mod_txnid)];
+pub(super) const STAT_BYTES: [usize; 2] =
+    [size_of::<MDBX_stat>(), offset_of!(MDBX_stat, ms_mod_txnid)];
 /// Those of `MDBX_envinfo`.
 const INFO_BYTES: [usize; 3] = [
     size_of::<MDBX_envinfo>(),
@@ -84,6 +86,24 @@ pub unsafe extern "C" fn mdbx_env_info(
 }
 
 /// # Safety
+/// `path` is null, or a text that ends with a zero byte; `info` as [`mdbx_env_info_ex`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdbx_preopen_snapinfo(
+    path: *const c_char,
+    info: *mut MDBX_envinfo,
+    bytes: usize,
+) -> c_int {
+    code(|| {
+        check_size(info, bytes, &INFO_BYTES)?;
+        // SAFETY: the caller's promise.
+        let found = info::of_file(unsafe { text(path) }?)?;
+        // SAFETY: the caller's promise, and the size is one of those.
+        unsafe { give(&found, info, bytes) };
+        Ok(())
+    })
+}
+
+/// # Safety
 /// `info` is null, or good for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mdbx_txn_info(
@@ -126,7 +146,7 @@ fn asked(env: *const MDBX_env, txn: *const MDBX_txn) -> Res<(Arc<Env>, Option<Ar
     }
 }
 
-fn check_size<T>(to: *const T, bytes: usize, known: &[usize]) -> Res<()> {
+pub(super) fn check_size<T>(to: *const T, bytes: usize, known: &[usize]) -> Res<()> {
     if !to.is_null() && known.contains(&bytes) { Ok(()) } else { Err(Fault::Invalid) }
 }
 
@@ -134,7 +154,40 @@ fn check_size<T>(to: *const T, bytes: usize, known: &[usize]) -> Res<()> {
 ///
 /// # Safety
 /// `to` is good for writing so many bytes, which are not more than a `T` has.
-unsafe fn give<T>(from: &T, to: *mut T, bytes: usize) {
+pub(super) unsafe fn give<T>(from: &T, to: *mut T, bytes: usize) {
     // SAFETY: the caller's promise; the structures have no gaps.
     unsafe { ptr::copy_nonoverlapping(ptr::from_ref(from).cast::<u8>(), to.cast::<u8>(), bytes) };
+}
+
+/// What a limit is for the pages of an environment; -1 if there is no answer.
+fn of_env(env: *const MDBX_env, answer: impl FnOnce(usize) -> usize) -> c_int {
+    guarded(-1, || {
+        let page_bytes = env_of(env).and_then(|env| env.page_bytes());
+        page_bytes.map_or(-1, |bytes| c_int::try_from(answer(bytes)).unwrap_or(c_int::MAX))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_env_get_maxkeysize_ex(env: *const MDBX_env, flags: c_uint) -> c_int {
+    of_env(env, |bytes| limits::key_bytes_max(bytes, flags))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_env_get_maxkeysize(env: *const MDBX_env) -> c_int {
+    mdbx_env_get_maxkeysize_ex(env, DUPSORT)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_env_get_maxvalsize_ex(env: *const MDBX_env, flags: c_uint) -> c_int {
+    of_env(env, |bytes| limits::value_bytes_max(bytes, flags))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_env_get_pairsize4page_max(env: *const MDBX_env, flags: c_uint) -> c_int {
+    of_env(env, |bytes| limits::pair_in_page_bytes_max(bytes, flags))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_env_get_valsize4page_max(env: *const MDBX_env, flags: c_uint) -> c_int {
+    of_env(env, |bytes| limits::value_in_page_bytes_max(bytes, flags))
 }

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use huon_c::guarded;
 use libc::{c_char, c_int, c_uint, c_void, size_t};
 
+use super::env::assert_function;
 use super::{
     MDBX_build_info, MDBX_debug_func, MDBX_debug_func_nofmt, MDBX_env, MDBX_val, MDBX_version_git,
     MDBX_version_info, bytes_or_none,
@@ -269,13 +270,17 @@ pub unsafe extern "C" fn mdbx_panic(text: *const c_char) {
 /// The pointers are null, or texts of C's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mdbx_assert_fail(
-    _: *const MDBX_env,
+    env: *const MDBX_env,
     text: *const c_char,
     function: *const c_char,
     line: c_uint,
 ) {
     // SAFETY: the caller's promise.
     let (text, function) = unsafe { (text_of(text), text_of(function)) };
+    if let Some(told) = guarded(None, || assert_function(env)) {
+        // SAFETY: what was promised when it was set.
+        unsafe { told(env, text.as_ptr(), function.as_ptr(), line) };
+    }
     guarded((), || log_fatal(function, line, text.to_bytes()));
     std::process::abort();
 }

@@ -2,8 +2,7 @@
 
 use libc::{c_int, c_uint};
 
-use crate::codes::RESULT_TRUE;
-use crate::limits;
+use crate::{codes, limits};
 
 /// What `answer` says for the page size that a caller means; -1 if there is none such.
 fn of_pages(page_bytes: isize, answer: impl FnOnce(usize) -> u64) -> isize {
@@ -96,6 +95,11 @@ pub unsafe extern "C" fn mdbx_get_sysraminfo(
     0
 }
 
+/// The bytes of a page of memory.
+pub(crate) fn system_page_bytes() -> u32 {
+    of_system(libc::_SC_PAGESIZE).map_or(4096, |bytes| bytes as u32)
+}
+
 /// A number that the system knows about itself.
 fn of_system(what: c_int) -> Option<isize> {
     // SAFETY: the system answers any question, or -1.
@@ -108,7 +112,7 @@ pub extern "C" fn mdbx_is_readahead_reasonable(volume: usize, redundancy: isize)
     let pages = of_system(libc::_SC_PHYS_PAGES).zip(of_system(libc::_SC_PAGESIZE));
     let Some((pages, page_bytes)) = pages else { return libc::ENOSYS };
     let memory = pages as i128 * page_bytes as i128;
-    if volume as i128 + redundancy as i128 <= memory { RESULT_TRUE } else { 0 }
+    if volume as i128 + redundancy as i128 <= memory { codes::RESULT_TRUE } else { 0 }
 }
 
 #[cfg(test)]

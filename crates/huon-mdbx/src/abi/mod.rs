@@ -9,12 +9,17 @@
 //! A4. Bytes are read before the call that was given them returns, and written in two cases: what a
 //!     pointer for an answer points to, and nothing else.
 
+mod cursor;
+mod data;
+mod dbi;
 mod env;
+mod estimate;
 mod info;
 mod keys;
 mod library;
 mod limits;
 mod orders;
+mod pages;
 mod readers;
 mod txn;
 mod types;
@@ -28,12 +33,17 @@ use libc::{c_int, c_void};
 use crate::codes;
 use crate::env::Env;
 
+pub use cursor::*;
+pub use data::*;
+pub use dbi::*;
 pub use env::*;
+pub use estimate::*;
 pub use info::*;
 pub use keys::*;
 pub use library::*;
 pub use limits::*;
 pub use orders::*;
+pub use pages::*;
 pub use readers::*;
 pub use txn::*;
 pub use types::*;
@@ -66,7 +76,6 @@ fn verdict(work: impl FnOnce() -> Res<bool>) -> c_int {
 /// # Safety
 /// `val` is null, or points to a value, whose pointer is good for reading its length until the
 /// function that was given it returns.
-#[allow(dead_code)]
 unsafe fn bytes_of<'v>(val: *const MDBX_val) -> Res<Option<&'v [u8]>> {
     // SAFETY: the caller's promise.
     let Some(val) = (unsafe { val.as_ref() }) else { return Ok(None) };
@@ -78,24 +87,17 @@ unsafe fn bytes_of<'v>(val: *const MDBX_val) -> Res<Option<&'v [u8]>> {
 ///
 /// # Safety
 /// `val` is null, or good for writing.
-#[allow(dead_code)]
 unsafe fn show(val: *mut MDBX_val, shown: Shown) {
     let Shown { first, bytes } = shown;
     // SAFETY: the caller's promise.
     unsafe { pointers::tell(val, MDBX_val { iov_base: first as *mut c_void, iov_len: bytes }) };
 }
 
-/// The bytes of a value, none for a null pointer.
+/// The same for who takes nothing for a value that is none.
 ///
 /// # Safety
-/// `val` is null, or points to a value whose pointer is null or good for reading its length, until
-/// the function that was given it returns.
+/// As [`bytes_of`].
 unsafe fn bytes_or_none<'v>(val: *const MDBX_val) -> &'v [u8] {
     // SAFETY: the caller's promise.
-    let Some(val) = (unsafe { val.as_ref() }) else { return &[] };
-    if val.iov_base.is_null() || val.iov_len == 0 || val.iov_len > isize::MAX as usize {
-        return &[];
-    }
-    // SAFETY: the caller's promise; the length is one that a slice may have.
-    unsafe { std::slice::from_raw_parts(val.iov_base.cast::<u8>(), val.iov_len) }
+    unsafe { bytes_of(val) }.ok().flatten().unwrap_or_default()
 }

@@ -46,19 +46,23 @@ pub unsafe extern "C" fn mdbx_reader_list(
 /// `dead` is null, or good for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mdbx_reader_check(env: *mut MDBX_env, dead: *mut c_int) -> c_int {
-    verdict(|| {
+    code(|| {
         let freed = env_of(env)?.huon()?.clear_dead_readers()?;
         // SAFETY: the caller's promise.
         unsafe { tell(dead, freed as c_int) };
-        Ok(freed > 0)
+        Ok(())
     })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdbx_thread_register(env: *const MDBX_env) -> c_int {
     verdict(|| {
-        check_bound(env)?;
-        if env_of(env)?.shared.writer() == huon_c::me() {
+        let inside = env_of(env)?;
+        inside.check_opened()?;
+        if inside.flags() & NOTLS != 0 {
+            return Err(Fault::Invalid);
+        }
+        if inside.shared.writer() == huon_c::me() {
             return Err(Fault::Overlap);
         }
         Ok(!huon_c::register(env as usize))
@@ -68,16 +72,9 @@ pub extern "C" fn mdbx_thread_register(env: *const MDBX_env) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn mdbx_thread_unregister(env: *const MDBX_env) -> c_int {
     verdict(|| {
-        check_bound(env)?;
+        env_of(env)?.check_opened()?;
         Ok(!huon_c::unregister(env as usize)?)
     })
-}
-
-/// Refuses an environment whose readers are not those of threads.
-fn check_bound(env: *const MDBX_env) -> huon_c::Res<()> {
-    let env = env_of(env)?;
-    env.check_opened()?;
-    if env.flags() & NOTLS == 0 { Ok(()) } else { Err(Fault::Invalid) }
 }
 
 /// # Safety

@@ -5,11 +5,15 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use huon_c::pointers::{answer, tell};
-use huon_c::{Begin, Fault, Res, View, guarded, in_txn, objects};
+use huon_c::{Begin, Fault, Res, State, View, guarded, in_txn, objects};
 use libc::{c_int, c_uint, c_void};
 
-use super::{MDBX_canary, MDBX_commit_latency, MDBX_env, MDBX_txn, code, env_of, txn_of, verdict};
+use super::{
+    MDBX_canary, MDBX_commit_latency, MDBX_env, MDBX_txn, code, debug_flags, env_of, txn_of,
+    verdict,
+};
 use crate::env::durability_of;
+use crate::flags::debug::DBG_LEGACY_OVERLAP;
 use crate::flags::txn::*;
 
 /// What a transaction may begin with.
@@ -58,7 +62,9 @@ fn begin(env: *mut MDBX_env, parent: *mut MDBX_txn, flags: u32) -> Res<*mut MDBX
     inside.check_opened()?;
     let read_only = flags & TXN_RDONLY != 0;
     let is_prepared = flags & TXN_RDONLY_PREPARE == TXN_RDONLY_PREPARE;
-    if flags & TXN_RDONLY_PREPARE != 0 && !read_only {
+    let of_writers = TXN_TRY | SYNC;
+    let of_readers = TXN_RDONLY_PREPARE;
+    if flags & (if read_only { of_writers } else { of_readers }) != 0 {
         return Err(Fault::Invalid);
     }
     if !parent.is_null() && txn_of(parent)?.env_handle != env as usize {
@@ -67,21 +73,28 @@ fn begin(env: *mut MDBX_env, parent: *mut MDBX_txn, flags: u32) -> Res<*mut MDBX
     // A commit may wait for less than the environment says, and not for more.
     let weaker = flags & SYNC;
     let durability = (weaker != 0).then(|| durability_of(inside.flags() | weaker));
-    let how = Begin { read_only, wait: flags & TXN_TRY == 0, overlaps: false, durability };
-    let begun = objects::begin(&inside.shared, env as usize, parent as usize, how)?;
+    let overlaps = debug_flags() & DBG_LEGACY_OVERLAP != 0;
+    let how = Begin { read_only, wait: flags & TXN_TRY == 0, overlaps, durability };
+    let begun = objects::begin(&inside.shared, env as usize, parent as usize, how)
+        .map_err(|fault| inside.fault(fault))?;
+    let txn = objects::txn(begun)?;
+    txn.begun_with.store(weaker, Ordering::Relaxed);
     if is_prepared {
-        objects::txn(begun)?.reset()?;
+        txn.reset()?;
     }
     Ok(begun as *mut MDBX_txn)
 }
 
 fn end(txn: *mut MDBX_txn, commit: bool) -> Res<()> {
-    let env = txn_of(txn)?.env_handle;
+    let ending = txn_of(txn)?;
+    let is_useless = |state: State| state.is_reset || state.has_failed;
+    let was_useless = !ending.is_write() && ending.state().is_ok_and(is_useless);
     let ended = objects::end(txn as usize, commit);
-    if let Some(asked) = env_of(env as *const MDBX_env).ok().and_then(|env| env.slow_reader()) {
+    if let Some(asked) = env_of(ending.env_handle as *const _).ok().and_then(|e| e.slow_reader()) {
         asked.end();
     }
-    ended
+    // There was nothing to commit.
+    if commit && was_useless { ended.and(Err(Fault::Failed)) } else { ended }
 }
 
 /// # Safety
@@ -130,6 +143,37 @@ pub extern "C" fn mdbx_txn_renew(txn: *mut MDBX_txn) -> c_int {
 }
 
 #[unsafe(no_mangle)]
+pub extern "C" fn mdbx_txn_park(txn: *mut MDBX_txn, autounpark: bool) -> c_int {
+    code(|| txn_of(txn)?.park(autounpark))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_txn_unpark(txn: *mut MDBX_txn, restart_if_ousted: bool) -> c_int {
+    verdict(|| txn_of(txn)?.unpark(restart_if_ousted))
+}
+
+/// # Safety
+/// `count` is null, or good for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdbx_txn_release_all_cursors_ex(
+    txn: *const MDBX_txn,
+    unbind: bool,
+    count: *mut usize,
+) -> c_int {
+    code(|| {
+        let released_count = objects::release_cursors(&*txn_of(txn)?, unbind)?;
+        // SAFETY: the caller's promise.
+        unsafe { tell(count, released_count) };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_txn_release_all_cursors(txn: *const MDBX_txn, unbind: bool) -> c_int {
+    code(|| objects::release_cursors(&*txn_of(txn)?, unbind).map(drop))
+}
+
+#[unsafe(no_mangle)]
 pub extern "C" fn mdbx_txn_env(txn: *const MDBX_txn) -> *mut MDBX_env {
     let env = guarded(0, || txn_of(txn).map_or(0, |txn| txn.env_handle));
     env as *mut MDBX_env
@@ -145,6 +189,7 @@ pub extern "C" fn mdbx_txn_flags(txn: *const MDBX_txn) -> c_int {
     let flags = guarded(Err(Fault::Panic), || {
         let txn = txn_of(txn)?;
         let state = txn.state()?;
+        let begun_with = txn.begun_with.load(Ordering::Relaxed);
         let bits = [
             (!txn.is_write(), TXN_RDONLY),
             (state.is_reset, TXN_FINISHED),
@@ -153,7 +198,7 @@ pub extern "C" fn mdbx_txn_flags(txn: *const MDBX_txn) -> c_int {
             (state.has_spilled, TXN_SPILLS),
             (state.has_child, TXN_HAS_CHILD),
         ];
-        Ok(bits.into_iter().filter(|(is, _)| *is).fold(0, |all, (_, bit)| all | bit))
+        Ok(bits.into_iter().filter(|(is, _)| *is).fold(begun_with, |all, (_, bit)| all | bit))
     });
     flags.unwrap_or(TXN_INVALID) as c_int
 }

@@ -131,7 +131,8 @@ impl Env {
     }
 
     /// Where the lock file of the environment at `path` lies: beside it, with `-lock` appended; for
-    /// a file that is called `data.mdb`, as LMDB's users call it, `lock.mdb`.
+    /// a file that is called `data.mdb`, as LMDB's users call it, `lock.mdb`, and for libmdbx's
+    /// `mdbx.dat` it is `mdbx.lck`.
     ///
     /// ```
     /// use huon::Env;

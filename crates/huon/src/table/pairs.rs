@@ -198,6 +198,14 @@ impl<'t, K: Codec, V: Codec> Pairs<'t, K, V> {
         pair.map(|(key, value)| Ok((K::decode(key)?, V::decode(value)?))).transpose()
     }
 
+    /// How many levels the values of the next key have: 0 for a single one.
+    pub(super) fn next_depth(&mut self) -> Result<Option<u32>> {
+        match &mut self.pairs {
+            AnyPairs::Read(pairs) => pairs.next_depth(),
+            AnyPairs::Write(pairs) => pairs.next_depth(),
+        }
+    }
+
     fn step_key(&mut self, forward: bool) -> Result<Option<(K::Out<'t>, u64)>> {
         let key = match (&mut self.pairs, forward) {
             (AnyPairs::Read(pairs), true) => pairs.next_key()?,
