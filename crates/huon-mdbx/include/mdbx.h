@@ -1184,8 +1184,8 @@ int mdbx_cursor_del(MDBX_cursor *cursor, MDBX_put_flags_t flags);
 int mdbx_cursor_count(const MDBX_cursor *cursor, size_t *pcount);
 
 /*
- * Whether the cursor is at the end (also if it stands nowhere), on the first record, on the last,
- * on the first or last of its key's values: MDBX_RESULT_TRUE or MDBX_RESULT_FALSE. The last two are
+ * Whether the cursor is at the end (also if it stands nowhere), on the first key, on the last, on
+ * the first or last of its key's values: MDBX_RESULT_TRUE or MDBX_RESULT_FALSE. The last two are
  * later additions (0.13).
  */
 int mdbx_cursor_eof(const MDBX_cursor *cursor);
