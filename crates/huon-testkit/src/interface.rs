@@ -115,6 +115,9 @@ impl Interface {
         for (at, part) in header.split("/*").enumerate() {
             code += if at == 0 { part } else { part.split_once("*/").expect("an end").1 };
         }
+        // Old names are macros.
+        let code: String =
+            code.split_inclusive('\n').filter(|line| !line.starts_with('#')).collect();
         let words = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         let named = |word: &&str| word.starts_with(self.prefix) && !word.ends_with("_t");
         let declared: BTreeSet<String> = words.filter(named).map(str::to_owned).collect();
