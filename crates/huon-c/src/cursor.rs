@@ -104,10 +104,12 @@ impl Cursor {
         let txn = bound.txn.clone();
         // Refuses what cannot be used now.
         txn.access()?.view()?;
-        if to.txn().is_some_and(|own| !Arc::ptr_eq(&own.env, &txn.env)) {
+        let mut inside = to.inside()?;
+        if inside.bound.as_ref().is_some_and(|own| own.txn.env_handle != txn.env_handle) {
             return Err(Fault::Invalid);
         }
-        to.inside()?.bound = Some(bound);
+        inside.bound = Some(bound);
+        drop(inside);
         Cursor::join(to, &txn)
     }
 

@@ -6,6 +6,8 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use huon::RawMulti;
+
 use crate::cursor::Cursor;
 use crate::fault::{Fault, Res};
 use crate::in_txn;
@@ -124,21 +126,68 @@ fn upwards(dbi: &Dbi, view: View<'_>, from: Option<&Spot>, to: &Spot) -> Res<i64
     }
     let (first, end) = (from.and_then(key), key(to));
     in_txn!(view, txn => {
-        if dbi.is_multi() && let Some(count) = counted(dbi, txn, from, to)? {
-            return Ok(count as i64);
-        }
-        let all = first.is_none() && end.is_none();
-        let range = (
-            first.map_or(Bound::Unbounded, Bound::Included),
-            end.map_or(Bound::Unbounded, Bound::Excluded),
-        );
-        Ok(match dbi.table {
-            Table::Main(table) | Table::Plain(table) if all => table.count(txn)?,
-            Table::Multi(table) if all => table.count(txn)?,
-            Table::Main(table) | Table::Plain(table) => table.estimate(txn, range)?,
-            Table::Multi(table) => table.estimate(txn, range)?.max(COUNTED_MAX),
-        } as i64)
+        let count = match dbi.table {
+            Table::Multi(table) => match counted(dbi, txn, from, to)? {
+                Some(count) => count,
+                None => pairs(table, dbi, txn, from, to)?.max(COUNTED_MAX),
+            },
+            Table::Main(table) | Table::Plain(table) => match (first, end) {
+                (None, None) => table.count(txn)?,
+                (first, end) => table.estimate(txn, between_keys(first, end, Bound::Included))?,
+            },
+        };
+        Ok(count as i64)
     })
+}
+
+type Keys = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// The keys from one on, in a way, up to another one.
+fn between_keys(
+    first: Option<Vec<u8>>,
+    end: Option<Vec<u8>>,
+    from: impl FnOnce(Vec<u8>) -> Bound<Vec<u8>>,
+) -> Keys {
+    (first.map_or(Bound::Unbounded, from), end.map_or(Bound::Unbounded, Bound::Excluded))
+}
+
+/// About how many pairs there are: of the first key, of the keys between, and of the last key.
+fn pairs(
+    table: RawMulti,
+    dbi: &Dbi,
+    txn: &impl huon::Txn,
+    from: Option<&Spot>,
+    to: &Spot,
+) -> Res<u64> {
+    let parts = |spot: &Spot| match spot {
+        Spot::Before(key, value) => Some((key.clone(), value.clone())),
+        Spot::End => None,
+    };
+    let (first, end) = (from.and_then(parts), parts(to));
+    let lower = |value: Option<Vec<u8>>| value.map_or(Bound::Unbounded, Bound::Included);
+    let upper = |value: Vec<u8>| (Bound::Unbounded, Bound::Excluded(value));
+    match (first, end) {
+        (None, None) => Ok(table.count(txn)?),
+        (Some((key, value)), Some((last, of))) if dbi.compare_keys(&key, &last).is_eq() => {
+            let Some(of) = of else { return Ok(0) };
+            Ok(table.estimate_values(txn, &key, (lower(value), Bound::Excluded(of)))?)
+        }
+        (first, end) => {
+            let keys = between_keys(
+                first.as_ref().map(|first| first.0.clone()),
+                end.as_ref().map(|end| end.0.clone()),
+                Bound::Excluded,
+            );
+            let mut count = table.estimate(txn, keys)?;
+            if let Some((key, value)) = first {
+                count += table.estimate_values(txn, &key, (lower(value), Bound::Unbounded))?;
+            }
+            if let Some((key, Some(value))) = end {
+                count += table.estimate_values(txn, &key, upper(value))?;
+            }
+            Ok(count)
+        }
+    }
 }
 
 /// How many there are, unless they are many.
