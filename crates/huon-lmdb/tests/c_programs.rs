@@ -5,24 +5,35 @@ mod library;
 
 use std::path::Path;
 
-use huon_testkit::interface::{Built, installed, text};
-use library::LMDB;
+use huon_testkit::c_programs::{Built, are_installed, text};
+use library::LIBRARY;
 
-/// Those that spend their time in filling files.
-const LONG: [&str; 2] = ["environment", "copies"];
-/// The others, without what has tests of its own: `layout.c`, `growth.c`, and `mixed.c` in
+/// What is in `tests/c`, without what has tests of its own: `layout.c`, `growth.c`, and `mixed.c` in
 /// `mixed.rs`.
-const SHORT: [&str; 7] =
+const PROGRAMS: [&str; 9] = [
+    "environment",
+    "transactions",
+    "tables",
+    "data",
+    "cursors",
+    "duplicates",
+    "copies",
+    "readers",
+    "misuse",
+];
+
+/// Those that valgrind watches: not the two that spend their time in filling files.
+const WATCHED: [&str; 7] =
     ["transactions", "tables", "data", "cursors", "duplicates", "readers", "misuse"];
 
 #[test]
 fn programs_in_c_pass() {
-    LMDB.programs_pass("programs_in_c_pass", &[&LONG[..], &SHORT[..]].concat());
+    LIBRARY.programs_pass(&PROGRAMS, "programs_in_c_pass");
 }
 
 #[test]
 fn programs_in_c_are_clean_under_valgrind() {
-    LMDB.programs_are_clean_under_valgrind("programs_in_c_are_clean_under_valgrind", &SHORT);
+    LIBRARY.programs_are_clean(&WATCHED, "programs_in_c_are_clean_under_valgrind");
 }
 
 /// How many instructions a program takes to put so many records in one transaction.
@@ -41,10 +52,10 @@ fn instructions(built: &Built<'_>, program: &Path, count: u32) -> u64 {
 #[test]
 fn twice_as_many_puts_in_a_transaction_cost_about_twice_as_much() {
     const NAME: &str = "twice_as_many_puts_in_a_transaction_cost_about_twice_as_much";
-    if !installed("cc", NAME) || !installed("valgrind", NAME) {
+    if !are_installed(&["cc", "valgrind"], NAME) {
         return;
     }
-    let built = Built::new(&LMDB);
+    let built = LIBRARY.built();
     let program = built.shared("growth");
     let [start, once, twice] = [0, 5000, 10_000].map(|n| instructions(&built, &program, n));
     let ratio = (twice - start) as f64 / (once - start) as f64;
@@ -53,17 +64,15 @@ fn twice_as_many_puts_in_a_transaction_cost_about_twice_as_much() {
 
 #[test]
 fn numbers_and_layouts_in_c_and_cpp() {
-    let ways: [(&str, &[&str]); 2] =
-        [("cc", &["-std=c99", "-pedantic"]), ("c++", &["-std=c++11", "-xc++"])];
-    LMDB.program_passes_in("numbers_and_layouts_in_c_and_cpp", "layout", &ways);
+    LIBRARY.layout_holds("numbers_and_layouts_in_c_and_cpp");
 }
 
 #[test]
 fn the_static_library_is_whole() {
-    LMDB.static_library_is_whole("the_static_library_is_whole", "data");
+    LIBRARY.archive_is_whole("data", "the_static_library_is_whole");
 }
 
 #[test]
 fn the_library_exports_the_interface_and_nothing_else() {
-    LMDB.exports_what_the_header_declares("the_library_exports_the_interface_and_nothing_else");
+    LIBRARY.exports_what_is_declared("the_library_exports_the_interface_and_nothing_else");
 }

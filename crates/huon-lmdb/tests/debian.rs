@@ -16,9 +16,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use huon::{Bytes, TableDef};
+use huon_testkit::c_programs::{Built, text};
 use huon_testkit::figures;
-use huon_testkit::interface::{Built, text};
-use library::LMDB;
+use library::LIBRARY;
 use tempfile::TempDir;
 
 /// Where the programs are, and a directory for one test's files.
@@ -59,7 +59,7 @@ impl Said {
 impl Debian {
     fn new() -> Debian {
         let root = std::env::var_os("HUON_DEBIAN_ROOT").map(PathBuf::from);
-        Debian { root, built: Built::new(&LMDB), dir: tempfile::tempdir().expect("a directory") }
+        Debian { root, built: LIBRARY.built(), dir: tempfile::tempdir().expect("a directory") }
     }
 
     /// A path in the test's directory.

@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 
 use huon::{Bytes, Durability, Env, MultiDef, TableDef, WriteTxn};
 use huon_testkit::audit::audit;
-use huon_testkit::interface::{Built, installed};
+use huon_testkit::c_programs::{Built, are_installed};
 use huon_testkit::random::Random;
 use huon_testkit::{figures, scale};
-use library::LMDB;
+use library::LIBRARY;
 
 /// A program in C, for one interface.
 struct Interface {
@@ -213,10 +213,10 @@ fn run_programs(
 
 #[test]
 fn programs_in_c_and_rust_work_beside_each_other() {
-    if !installed("cc", "programs_in_c_and_rust_work_beside_each_other") {
+    if !are_installed(&["cc"], "programs_in_c_and_rust_work_beside_each_other") {
         return;
     }
-    let built = Built::new(&LMDB);
+    let built = LIBRARY.built();
     let own = built.path().join("own.huon");
     fill(&open(&own));
     let programs = INTERFACES.each_ref().map(|interface| {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::interface::installed;
+use crate::c_programs::are_installed;
 
 /// A library, and a program that shows it is the one.
 pub struct Package {
@@ -22,7 +22,7 @@ pub struct Package {
 impl Package {
     /// A program is built with what pkg-config says, and run.
     pub fn is_found_by_pkg_config(&self, test: &str) {
-        if !(installed("cc", test) && installed("pkg-config", test)) {
+        if !are_installed(&["cc", "pkg-config"], test) {
             return;
         }
         let dir = tempfile::tempdir().expect("a directory");
@@ -40,7 +40,7 @@ impl Package {
 
     /// Programs are built with the targets of CMake's package, and run.
     pub fn is_found_by_cmake(&self, test: &str) {
-        if !(installed("cc", test) && installed("cmake", test)) {
+        if !are_installed(&["cc", "cmake"], test) {
             return;
         }
         let dir = tempfile::tempdir().expect("a directory");

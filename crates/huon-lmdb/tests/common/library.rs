@@ -1,11 +1,6 @@
 //! The library that tests hand to programs.
 
-use huon_testkit::interface::Interface;
+use huon_testkit::c_programs::Library;
 
-pub(crate) const LMDB: Interface = Interface {
-    name: "lmdb",
-    soname: "liblmdb.so.0",
-    prefix: "mdb_",
-    package_dir: env!("CARGO_MANIFEST_DIR"),
-    header: "lmdb.h",
-};
+pub(crate) const LIBRARY: Library =
+    Library { name: "lmdb", crate_dir: env!("CARGO_MANIFEST_DIR"), header: "lmdb.h" };

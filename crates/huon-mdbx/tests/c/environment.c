@@ -100,9 +100,11 @@ static void not_open_yet(void)
     MDBX_env *env = new_env();
     MDBX_txn *txn = NULL;
     mdbx_filehandle_t fd;
+    const char *path = NULL;
     MDBX_stat stat;
     EXPECT_RC(mdbx_txn_begin(env, NULL, MDBX_TXN_RDONLY, &txn), MDBX_EPERM);
     EXPECT_RC(mdbx_env_get_fd(env, &fd), MDBX_EPERM);
+    EXPECT_RC(mdbx_env_get_path(env, &path), MDBX_EPERM);
     EXPECT_RC(mdbx_env_sync(env), MDBX_EPERM);
     EXPECT_RC(mdbx_env_stat(env, &stat, sizeof stat), MDBX_EPERM);
     OK(mdbx_env_close(env));

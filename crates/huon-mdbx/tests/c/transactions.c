@@ -359,9 +359,12 @@ static void a_parent_waits_for_its_child(void)
 {
     struct place in = nesting();
     MDBX_txn *txn = WRITE(in.env), *child = begin(in.env, txn, 0);
+    MDBX_cursor *cur = NULL;
     EXPECT_RC(get(txn, in.dbi, "k"), MDBX_BAD_TXN);
     EXPECT_RC(put(txn, in.dbi, "k", "x", 0), MDBX_BAD_TXN);
     EXPECT_RC(try_begin(in.env, txn, 0), MDBX_BAD_TXN); /* one child at a time */
+    EXPECT_RC(mdbx_cursor_open(txn, in.dbi, &cur), MDBX_BAD_TXN);
+    EXPECT_RC(mdbx_canary_put(txn, NULL), MDBX_BAD_TXN);
     OK(mdbx_txn_abort(child));
     OK(put(txn, in.dbi, "k", "x", 0));
     OK(mdbx_txn_abort(txn));
@@ -454,6 +457,8 @@ static void broken_on_purpose(void)
     OK(mdbx_txn_break(txn));
     EXPECT_RC(get(txn, in.dbi, "k"), MDBX_BAD_TXN);
     EXPECT_RC(put(txn, in.dbi, "k", "y", 0), MDBX_BAD_TXN);
+    EXPECT_RC(try_begin(in.env, txn, 0), MDBX_BAD_TXN);
+    EXPECT(mdbx_txn_id(txn) > 0);
     YES(mdbx_txn_commit(txn)); /* it was aborted instead */
     txn = READ(in.env);
     EXPECT_GET(txn, in.dbi, "k", "v");
