@@ -265,8 +265,11 @@ static void one_of_many_is_replaced(void)
     EXPECT_RC(replace(&in, "b", "6", "7", 0, MDBX_CURRENT | MDBX_NOOVERWRITE, &old),
               MDBX_NOTFOUND);
     OK(del(in.txn, in.dbi, "b", "5"));
-    OK(replace(&in, "b", "7", NULL, 100, MDBX_ALLDUPS, &old));
+    OK(replace(&in, "b", "0", NULL, 100, MDBX_UPSERT, &old));
     EXPECT_TEXT(old, "1"); /* the first of them */
+    EXPECT_NUM(entries(in.txn, in.dbi), 3);
+    OK(replace(&in, "b", "7", NULL, 100, MDBX_ALLDUPS, &old));
+    EXPECT_TEXT(old, "0");
     EXPECT_NUM(entries(in.txn, in.dbi), 2);
     EXPECT_GET(in.txn, in.dbi, "b", "7");
     done(in);
