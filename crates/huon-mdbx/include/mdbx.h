@@ -149,7 +149,7 @@ enum MDBX_env_flags_t {
     MDBX_RDONLY = 0x20000,
     /* No other process may have it open, and none may open it meanwhile: MDBX_BUSY. */
     MDBX_EXCLUSIVE = 0x400000,
-    /* Take on the durability that others use already, whatever is asked for. */
+    /* Take on the durability that others use already, instead of MDBX_INCOMPATIBLE. */
     MDBX_ACCEDE = 0x40000000,
     /* Change pages in a writable map instead of memory. Transactions cannot be nested then. */
     MDBX_WRITEMAP = 0x80000,
@@ -753,8 +753,7 @@ int mdbx_env_get_syncperiod(const MDBX_env *env, unsigned *period_seconds_16dot1
  * MDBX_ENOFILE: it is not there, and `mode` is 0 or MDBX_RDONLY is set. MDBX_EINVAL: unknown flags.
  * MDBX_EPERM: the handle is open already. MDBX_INVALID, MDBX_VERSION_MISMATCH: a file of something
  * else, or of another version. MDBX_BUSY: in use by somebody who excludes others, or to be used so.
- * Another durability than that of others is fine, and a page size that is not the file's is left out
- * of account.
+ * MDBX_INCOMPATIBLE: others use it with another durability, and MDBX_ACCEDE is not set.
  */
 int mdbx_env_open(MDBX_env *env, const char *pathname, MDBX_env_flags_t flags, mdbx_mode_t mode);
 
@@ -922,8 +921,8 @@ int mdbx_txn_begin(MDBX_env *env, MDBX_txn *parent, MDBX_txn_flags_t flags, MDBX
 /*
  * Makes the changes those of the environment, or of the parent, and frees the transaction, also if
  * that fails, but not for MDBX_THREAD_MISMATCH. Living children are committed first.
- * MDBX_RESULT_TRUE: it had failed, or was reset, and was aborted. `latency`, which may be NULL: what the
- * time went to.
+ * MDBX_RESULT_TRUE: it had failed, or was reset, and was aborted. `latency`, which may be NULL:
+ * what the time went to.
  */
 int mdbx_txn_commit_ex(MDBX_txn *txn, MDBX_commit_latency *latency);
 int mdbx_txn_commit(MDBX_txn *txn);
