@@ -149,7 +149,7 @@ enum MDBX_env_flags_t {
     MDBX_RDONLY = 0x20000,
     /* No other process may have it open, and none may open it meanwhile: MDBX_BUSY. */
     MDBX_EXCLUSIVE = 0x400000,
-    /* Take on the durability that others use already, whatever is asked for. */
+    /* Take on the durability that others use already, instead of MDBX_INCOMPATIBLE. */
     MDBX_ACCEDE = 0x40000000,
     /* Change pages in a writable map instead of memory. Transactions cannot be nested then. */
     MDBX_WRITEMAP = 0x80000,
@@ -280,9 +280,11 @@ HUON_MDBX_FLAGS(MDBX_copy_flags_t)
 
 /*
  * Where mdbx_cursor_get goes. "The key's values" are all values of the key that the cursor stands
- * on; only tables with MDBX_DUPSORT have more than one. Nothing there is MDBX_NOTFOUND, and a place
- * to start from that is not there is MDBX_ENODATA. To look for values needs MDBX_DUPSORT, and to
- * take many at once (_MULTIPLE) MDBX_DUPFIXED, else it is MDBX_INCOMPATIBLE.
+ * on; only tables with MDBX_DUPSORT have more than one. Nothing there is MDBX_NOTFOUND; after a key
+ * that was not found, the cursor stands where it would be. A place to start from that is not there
+ * is MDBX_ENODATA, or for MDBX_FIRST_DUP and MDBX_LAST_DUP MDBX_EINVAL. To look for values needs
+ * MDBX_DUPSORT, and to take many at once (_MULTIPLE) MDBX_DUPFIXED, else it is MDBX_INCOMPATIBLE;
+ * but without it MDBX_NEXT_DUP and MDBX_PREV_DUP go as MDBX_NEXT and MDBX_PREV do.
  */
 enum MDBX_cursor_op {
     MDBX_FIRST,          /* the first record */
@@ -751,8 +753,7 @@ int mdbx_env_get_syncperiod(const MDBX_env *env, unsigned *period_seconds_16dot1
  * MDBX_ENOFILE: it is not there, and `mode` is 0 or MDBX_RDONLY is set. MDBX_EINVAL: unknown flags.
  * MDBX_EPERM: the handle is open already. MDBX_INVALID, MDBX_VERSION_MISMATCH: a file of something
  * else, or of another version. MDBX_BUSY: in use by somebody who excludes others, or to be used so.
- * Another durability than that of others is fine, and a page size that is not the file's is left out
- * of account.
+ * MDBX_INCOMPATIBLE: others use it with another durability, and MDBX_ACCEDE is not set.
  */
 int mdbx_env_open(MDBX_env *env, const char *pathname, MDBX_env_flags_t flags, mdbx_mode_t mode);
 
@@ -778,10 +779,13 @@ int mdbx_env_delete(const char *pathname, MDBX_env_delete_mode_t mode);
 /*
  * Copies what is committed now, while others read and write: to a file that is not there (EEXIST
  * if it is), or to `fd`, which may be a pipe. As long as it takes, this counts as a read
- * transaction.
+ * transaction. The two of a transaction copy what it sees, which has to be a reader (MDBX_BAD_TXN),
+ * and are later additions (0.13).
  */
 int mdbx_env_copy(MDBX_env *env, const char *dest, MDBX_copy_flags_t flags);
 int mdbx_env_copy2fd(MDBX_env *env, mdbx_filehandle_t fd, MDBX_copy_flags_t flags);
+int mdbx_txn_copy2pathname(MDBX_txn *txn, const char *dest, MDBX_copy_flags_t flags);
+int mdbx_txn_copy2fd(MDBX_txn *txn, mdbx_filehandle_t fd, MDBX_copy_flags_t flags);
 
 /*
  * All tables together, as `txn` sees them, or as last committed. `bytes` is the size of the struct:
@@ -821,7 +825,10 @@ int mdbx_env_set_flags(MDBX_env *env, MDBX_env_flags_t flags, bool onoff);
 /* The flags in force. */
 int mdbx_env_get_flags(const MDBX_env *env, unsigned *flags);
 
-/* The path that was given to mdbx_env_open; it lives as long as the environment is open. */
+/*
+ * The path that was given to mdbx_env_open; it lives as long as the environment is open.
+ * MDBX_EPERM: it is not open.
+ */
 int mdbx_env_get_path(const MDBX_env *env, const char **dest);
 
 /* The descriptor of the data file, which stays the library's. MDBX_EPERM: it is not open. */
@@ -914,8 +921,8 @@ int mdbx_txn_begin(MDBX_env *env, MDBX_txn *parent, MDBX_txn_flags_t flags, MDBX
 /*
  * Makes the changes those of the environment, or of the parent, and frees the transaction, also if
  * that fails, but not for MDBX_THREAD_MISMATCH. Living children are committed first.
- * MDBX_RESULT_TRUE: it had failed, or was reset, and was aborted. `latency`, which may be NULL: what the
- * time went to.
+ * MDBX_RESULT_TRUE: it had failed, or was reset, and was aborted. `latency`, which may be NULL:
+ * what the time went to.
  */
 int mdbx_txn_commit_ex(MDBX_txn *txn, MDBX_commit_latency *latency);
 int mdbx_txn_commit(MDBX_txn *txn);
@@ -994,8 +1001,8 @@ int mdbx_canary_get(const MDBX_txn *txn, MDBX_canary *canary);
  *
  * MDBX_NOTFOUND: no such table, and no MDBX_CREATE. MDBX_INCOMPATIBLE: the flags are others, or the
  * name is a plain key, or the main table is of a kind that cannot have named ones. MDBX_DBS_FULL:
- * see MDBX_opt_max_db. MDBX_EINVAL: unknown flags, or another comparator than was given before.
- * MDBX_EACCESS: to make one while reading.
+ * see MDBX_opt_max_db. MDBX_EINVAL: unknown flags, a name that is too long, or another comparator
+ * than was given before. MDBX_EACCESS: to make one while reading.
  */
 int mdbx_dbi_open(MDBX_txn *txn, const char *name, MDBX_db_flags_t flags, MDBX_dbi *dbi);
 int mdbx_dbi_open_ex(MDBX_txn *txn, const char *name, MDBX_db_flags_t flags, MDBX_dbi *dbi,
@@ -1026,8 +1033,8 @@ int mdbx_dbi_flags_ex(MDBX_txn *txn, MDBX_dbi dbi, unsigned *flags, unsigned *st
 int mdbx_dbi_flags(MDBX_txn *txn, MDBX_dbi dbi, unsigned *flags);
 
 /*
- * Empties a table; with `del` it removes it too and closes the handle (the main table is only
- * emptied). MDBX_EACCESS: reading.
+ * Empties a table; with `del` it removes it too and closes the handle, for good (the main table is
+ * only emptied). MDBX_EACCESS: reading.
  */
 int mdbx_drop(MDBX_txn *txn, MDBX_dbi dbi, bool del);
 
@@ -1054,7 +1061,8 @@ int mdbx_dcmp(const MDBX_txn *txn, MDBX_dbi dbi, const MDBX_val *a, const MDBX_v
 
 /*
  * The value of a key, the first one with MDBX_DUPSORT. The second tells also how many the key has
- * (`values_count` may be NULL), and `key` gets the one in the map.
+ * (`values_count` may be NULL), and `key` gets the one in the map. MDBX_NOTFOUND; MDBX_BAD_VALSIZE:
+ * no key can be so long.
  */
 int mdbx_get(MDBX_txn *txn, MDBX_dbi dbi, const MDBX_val *key, MDBX_val *data);
 int mdbx_get_ex(MDBX_txn *txn, MDBX_dbi dbi, MDBX_val *key, MDBX_val *data, size_t *values_count);
@@ -1085,8 +1093,8 @@ int mdbx_put(MDBX_txn *txn, MDBX_dbi dbi, const MDBX_val *key, MDBX_val *data,
  * not, and `old_data` gets what is), and MDBX_RESERVE, MDBX_ALLDUPS, MDBX_APPEND and
  * MDBX_APPENDDUP. With MDBX_CURRENT and MDBX_NOOVERWRITE, `old_data` says which of many values is
  * meant. MDBX_RESULT_TRUE: there is too little room; old_data->iov_len is what it takes, and
- * nothing was changed. MDBX_EMULTIVAL: the key has many values. The second has a function keep the
- * old value.
+ * nothing was changed. MDBX_EMULTIVAL: MDBX_CURRENT, and the key has many values; MDBX_UPSERT takes
+ * the first of them. The second has a function keep the old value.
  */
 int mdbx_replace(MDBX_txn *txn, MDBX_dbi dbi, const MDBX_val *key, MDBX_val *new_data,
                  MDBX_val *old_data, MDBX_put_flags_t flags);
@@ -1103,6 +1111,7 @@ int mdbx_del(MDBX_txn *txn, MDBX_dbi dbi, const MDBX_val *key, const MDBX_val *d
 /*
  * Whether what `ptr` points to, a value that was read, may be gone after the transaction's next
  * change: MDBX_RESULT_TRUE if so, MDBX_RESULT_FALSE if it stays until the transaction ends.
+ * MDBX_EINVAL: a reader has no such value.
  */
 int mdbx_is_dirty(const MDBX_txn *txn, const void *ptr);
 
@@ -1177,12 +1186,15 @@ int mdbx_cursor_put(MDBX_cursor *cursor, const MDBX_val *key, MDBX_val *data,
  */
 int mdbx_cursor_del(MDBX_cursor *cursor, MDBX_put_flags_t flags);
 
-/* How many values the key has that the cursor stands on; 1 without MDBX_DUPSORT. */
+/*
+ * How many values the key has that the cursor stands on; 1 without MDBX_DUPSORT. MDBX_EINVAL: it
+ * stands nowhere. MDBX_NOTFOUND, and 0: it is behind the end.
+ */
 int mdbx_cursor_count(const MDBX_cursor *cursor, size_t *pcount);
 
 /*
- * Whether the cursor is at the end (also if it stands nowhere), on the first record, on the last,
- * on the first or last of its key's values: MDBX_RESULT_TRUE or MDBX_RESULT_FALSE. The last two are
+ * Whether the cursor is at the end (also if it stands nowhere), on the first key, on the last, on
+ * the first or last of its key's values: MDBX_RESULT_TRUE or MDBX_RESULT_FALSE. The last two are
  * later additions (0.13).
  */
 int mdbx_cursor_eof(const MDBX_cursor *cursor);
@@ -1200,6 +1212,7 @@ int mdbx_cursor_on_last_dup(const MDBX_cursor *cursor);
  * From one cursor to another of the same table and transaction; from a cursor to where a step would
  * lead, without going there; and from one record to another, a key of NULL standing for the first
  * or behind the last. Negative if the second is before the first. Costs a descent for each.
+ * MDBX_ENODATA: a cursor stands nowhere.
  */
 int mdbx_estimate_distance(const MDBX_cursor *first, const MDBX_cursor *last,
                            ptrdiff_t *distance_items);

@@ -4,8 +4,8 @@ use std::ffi::CStr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use huon::{CheckOptions, CopyOptions};
-use huon_c::{Fault, Res};
+use huon::{CheckOptions, CopyOptions, ReadTxn};
+use huon_c::{Fault, Res, Txn, View};
 
 use crate::env::{Env, NOT_NOW, open_engine};
 use crate::files::path_of;
@@ -43,6 +43,22 @@ impl Env {
         Ok(())
     }
 
+    /// Copies what a read transaction sees.
+    pub(crate) fn copy_of(&self, txn: &Txn, path: &CStr, flags: u32) -> Res<()> {
+        let access = txn.access()?;
+        let mut options = copy_options(flags)?.mode(0o640).snapshot(reader(access.view()?)?);
+        self.huon()?.copy_to(path_of(path), &mut options)?;
+        Ok(())
+    }
+
+    /// The same to a descriptor.
+    pub(crate) fn copy_of_to(&self, txn: &Txn, out: impl AsFd, flags: u32) -> Res<()> {
+        let access = txn.access()?;
+        let mut options = copy_options(flags)?.snapshot(reader(access.view()?)?);
+        self.huon()?.copy_to_fd(out, &mut options)?;
+        Ok(())
+    }
+
     /// Opens what one of the metas shows.
     pub(crate) fn open_for_recovery(&self, path: &CStr, meta: u32, writable: bool) -> Res<()> {
         if meta >= METAS {
@@ -76,6 +92,13 @@ impl Env {
         drop(setup);
         turned?;
         self.settings_changed()
+    }
+}
+
+fn reader(view: View<'_>) -> Res<&ReadTxn> {
+    match view {
+        View::Read(txn) => Ok(txn),
+        View::Write(_) => Err(Fault::BadTxn),
     }
 }
 

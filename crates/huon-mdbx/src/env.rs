@@ -131,15 +131,16 @@ impl Env {
         let create = creates.then_some(mode & 0o777);
         let huon = open_engine(&place.file, flags, setup.geometry.as_ref(), create, meta)?;
         let info = huon.info()?;
+        if meta.is_some() {
+            // Pages of an old snapshot may have been used again.
+            huon.read()?.table_names()?;
+        }
         if let Some(wanted) = setup.geometry.filter(|_| flags & RDONLY == 0 && meta.is_none()) {
             geometry::apply_at_open(&huon, &info, &wanted, is_new)?;
         }
         let data = File::open(&place.file)?;
-        if flags & ACCEDE != 0 {
-            flags = flags & !SYNC | flags_of(huon.durability());
-            setup.options.take_over(&huon.settings());
-        }
-        setup.flags = flags;
+        setup.flags = agreed(flags, huon.durability())?;
+        setup.options.take_over(&huon.settings());
         self.shared.set_opened(huon, rules_of(flags, info.page_bytes)?)?;
         setup.opened = Some(Opened {
             path: Arc::new(path.to_owned()),
@@ -248,7 +249,8 @@ pub(crate) fn open_engine(
         .map_bytes(RESERVE_BYTES_MIN)
         .read_only(flags & RDONLY != 0)
         .exclusive(flags & EXCLUSIVE != 0)
-        .accede(flags & ACCEDE != 0)
+        // To see what others use.
+        .accede(true)
         .durability(durability_of(flags))
         .lock_timeout(FOR_EVER)
         .create(mode.is_some());
@@ -269,6 +271,16 @@ fn merged(flags: u32, more: u32) -> u32 {
     let all = flags | more;
     let utterly = |flags: u32| flags & UTTERLY_NOSYNC == UTTERLY_NOSYNC;
     if utterly(flags) || utterly(more) { all } else { all & !(UTTERLY_NOSYNC & !SAFE_NOSYNC) }
+}
+
+/// The flags beside others, whose commits wait as that says.
+fn agreed(flags: u32, found: Durability) -> Res<u32> {
+    let others = flags_of(found);
+    match flags & (ACCEDE | RDONLY) {
+        ACCEDE => Ok(flags & !SYNC | others),
+        0 if (flags ^ others) & UTTERLY_NOSYNC != 0 => Err(Fault::Incompatible),
+        _ => Ok(flags),
+    }
 }
 
 /// What commits wait for.

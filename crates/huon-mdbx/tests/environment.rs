@@ -122,12 +122,20 @@ fn flags_are_kept_and_few_can_be_changed() {
 }
 
 #[test]
-fn durability_is_taken_over_where_that_is_asked_for() {
+fn durability_is_agreed_upon() {
     let env = Env::with(SAFE_NOSYNC);
-    let plain = Env::at(env.path(), 0);
-    assert_eq!(plain.flags(), 0, "each commits as it likes");
-    let acceding = Env::at(env.path(), ACCEDE);
-    assert_eq!(acceding.flags(), ACCEDE | SAFE_NOSYNC);
+    assert_eq!(mdbx_env_set_syncbytes(env.env, 5000), 0);
+    let other = create();
+    for flags in [0, UTTERLY_NOSYNC] {
+        assert_eq!(open_at(other, env.path(), flags, 0), INCOMPATIBLE);
+    }
+    assert_eq!(open_at(other, env.path(), ACCEDE, 0), 0);
+    let other = Env { env: other, dir: None };
+    assert_eq!(other.flags(), ACCEDE | SAFE_NOSYNC);
+    assert_eq!(Env::at(env.path(), RDONLY).flags(), RDONLY, "who only reads need not agree");
+    let path = env.path().to_owned();
+    assert_eq!([mdbx_env_close(env.env), mdbx_env_close(other.env)], [0, 0]);
+    assert_eq!(Env::at(&path, 0).flags(), 0, "nobody has it open");
 }
 
 #[test]

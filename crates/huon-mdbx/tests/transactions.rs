@@ -343,3 +343,80 @@ fn readers_are_listed() {
     // SAFETY: an answer is not wanted.
     assert_eq!(unsafe { mdbx_reader_check(env.env, ptr::null_mut()) }, 0);
 }
+
+/// The main table.
+const MAIN: u32 = 1;
+
+fn put(txn: Txn, key: &[u8], value: &[u8]) -> i32 {
+    let val = |bytes: &[u8]| MDBX_val {
+        iov_base: bytes.as_ptr() as *mut std::ffi::c_void,
+        iov_len: bytes.len(),
+    };
+    // SAFETY: the values live.
+    unsafe { mdbx_put(txn, MAIN, &val(key), &mut val(value), 0) }
+}
+
+/// Fills more than a third of the file, in place of what was there: there is room for two of them,
+/// and not for what a reader sees besides.
+fn change_much(env: &Env) -> i32 {
+    let txn = env.write();
+    let put = put(txn, b"k", &vec![mdbx_txn_id(txn) as u8; 6 << 20]);
+    match put {
+        0 => mdbx_txn_commit(txn),
+        _ => {
+            assert_eq!(mdbx_txn_abort(txn), 0);
+            put
+        }
+    }
+}
+
+#[test]
+fn a_parked_reader_makes_way_and_a_live_one_does_not() {
+    let env = Env::with(NOTLS);
+    assert_eq!(change_much(&env), 0);
+    let reader = env.read();
+    let id = mdbx_txn_id(reader);
+    assert_eq!(mdbx_txn_unpark(reader, false), 0, "it was not parked");
+    assert_eq!(mdbx_txn_park(reader, false), 0);
+    assert_eq!(mdbx_txn_park(reader, false), 0, "twice is fine");
+    assert_eq!((noted(reader), mdbx_txn_id(reader)), (Err(BAD_TXN), id));
+    assert_eq!(mdbx_txn_unpark(reader, true), 0, "nobody has taken anything");
+    assert!(noted(reader).is_ok());
+    assert_eq!(change_much(&env), 0);
+    assert_eq!(change_much(&env), MAP_FULL, "it reads");
+    assert_eq!(mdbx_txn_park(reader, true), 0);
+    assert_eq!(change_much(&env), 0);
+    assert_eq!(noted(reader), Err(BAD_TXN), "its snapshot is gone");
+    assert_eq!(mdbx_txn_unpark(reader, true), BAD_TXN, "and was said to be");
+    assert_eq!(mdbx_txn_renew(reader), 0);
+    assert_eq!(mdbx_txn_park(reader, false), 0);
+    assert_eq!([change_much(&env), change_much(&env)], [0, 0]);
+    assert_eq!(mdbx_txn_unpark(reader, true), RESULT_TRUE, "it sees the newest");
+    assert!(mdbx_txn_id(reader) > id);
+    assert_eq!(mdbx_txn_abort(reader), 0);
+}
+
+#[test]
+fn cursors_of_a_transaction_are_released_at_once() {
+    let env = Env::new();
+    let (reader, other) = (env.read(), env.read());
+    let open = |txn| {
+        let mut cursor = ptr::null_mut();
+        // SAFETY: the pointer is good for writing.
+        assert_eq!(unsafe { mdbx_cursor_open(txn, MAIN, &mut cursor) }, 0);
+        cursor
+    };
+    let (kept, own) = (open(other), [open(reader), open(reader)]);
+    let mut count = 0;
+    // SAFETY: the pointer is good for writing.
+    assert_eq!(unsafe { mdbx_txn_release_all_cursors_ex(reader, true, &mut count) }, 0);
+    assert_eq!(count, 2);
+    assert!(mdbx_cursor_txn(own[0]).is_null(), "it is of nothing");
+    assert_eq!(mdbx_cursor_bind(reader, own[0], MAIN), 0);
+    assert_eq!(mdbx_txn_release_all_cursors(reader, false), 0);
+    assert_eq!(mdbx_cursor_bind(reader, own[0], MAIN), EBADSIGN, "it was closed");
+    assert_eq!(mdbx_cursor_bind(reader, own[1], MAIN), 0, "it was not bound");
+    assert_eq!(mdbx_cursor_txn(kept), other);
+    [own[1], kept].into_iter().for_each(|cursor| mdbx_cursor_close(cursor));
+    assert_eq!([reader, other].map(|txn| mdbx_txn_abort(txn)), [0, 0]);
+}

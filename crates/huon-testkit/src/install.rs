@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::figures;
+use crate::c_programs::are_installed;
 
 /// A library, and a program that shows it is the one.
 pub struct Package {
@@ -22,8 +22,8 @@ pub struct Package {
 impl Package {
     /// A program is built with what pkg-config says, and run.
     pub fn is_found_by_pkg_config(&self, test: &str) {
-        if let Some(program) = ["cc", "pkg-config"].iter().find(|program| !installed(program)) {
-            return figures::skip(test, &format!("{program} is not installed"));
+        if !are_installed(&["cc", "pkg-config"], test) {
+            return;
         }
         let dir = tempfile::tempdir().expect("a directory");
         let tree = self.install(dir.path());
@@ -40,8 +40,8 @@ impl Package {
 
     /// Programs are built with the targets of CMake's package, and run.
     pub fn is_found_by_cmake(&self, test: &str) {
-        if let Some(program) = ["cc", "cmake"].iter().find(|program| !installed(program)) {
-            return figures::skip(test, &format!("{program} is not installed"));
+        if !are_installed(&["cc", "cmake"], test) {
+            return;
         }
         let dir = tempfile::tempdir().expect("a directory");
         let tree = self.install(dir.path());
@@ -99,9 +99,4 @@ fn run(command: &mut Command) -> String {
 fn built() -> PathBuf {
     let test = std::env::current_exe().expect("a path of this test");
     test.parent().expect("a directory of tests").to_owned()
-}
-
-/// Whether a program is installed.
-fn installed(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success())
 }

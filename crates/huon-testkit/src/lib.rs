@@ -1,6 +1,7 @@
 //! Models, random histories and crash images for testing Huon.
 
 pub mod audit;
+pub mod c_programs;
 mod changes;
 mod clients;
 pub mod crash;
@@ -11,7 +12,6 @@ mod handle;
 pub mod history;
 pub mod hostile;
 pub mod install;
-pub mod interface;
 mod looks;
 mod maker;
 pub mod model;

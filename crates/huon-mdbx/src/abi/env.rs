@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use huon_c::pointers::{answer, text};
-use huon_c::{Fault, guarded, objects};
+use huon_c::{Fault, Res, guarded, objects};
 use libc::{c_char, c_int, c_uint, c_void, intptr_t};
 
-use super::{ENVS, MDBX_assert_func, MDBX_dbi, MDBX_env, code, env_of, verdict};
+use super::{ENVS, MDBX_assert_func, MDBX_dbi, MDBX_env, MDBX_txn, code, env_of, txn_of, verdict};
 use crate::env::Env;
 use crate::files;
 use crate::flags::option::*;
@@ -148,14 +148,40 @@ pub unsafe extern "C" fn mdbx_env_copy(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdbx_env_copy2fd(env: *mut MDBX_env, fd: c_int, flags: c_uint) -> c_int {
+    code(|| env_of(env)?.copy_to(descriptor(fd)?, flags))
+}
+
+/// # Safety
+/// As [`mdbx_env_open`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mdbx_txn_copy2pathname(
+    txn: *mut MDBX_txn,
+    path: *const c_char,
+    flags: c_uint,
+) -> c_int {
     code(|| {
-        // SAFETY: any number may be asked about.
-        if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
-            return Err(Fault::System(libc::EBADF));
-        }
-        // SAFETY: it is open, and stays so as long as the caller keeps to the interface.
-        env_of(env)?.copy_to(unsafe { BorrowedFd::borrow_raw(fd) }, flags)
+        let txn = txn_of(txn)?;
+        // SAFETY: the caller's promise.
+        env_of(txn.env_handle as *const _)?.copy_of(&txn, unsafe { text(path) }?, flags)
     })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mdbx_txn_copy2fd(txn: *mut MDBX_txn, fd: c_int, flags: c_uint) -> c_int {
+    code(|| {
+        let txn = txn_of(txn)?;
+        env_of(txn.env_handle as *const _)?.copy_of_to(&txn, descriptor(fd)?, flags)
+    })
+}
+
+/// A descriptor of the caller's, which must be open.
+fn descriptor<'f>(fd: c_int) -> Res<BorrowedFd<'f>> {
+    // SAFETY: any number may be asked about.
+    if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
+        return Err(Fault::System(libc::EBADF));
+    }
+    // SAFETY: it is open, and stays so as long as the caller keeps to the interface.
+    Ok(unsafe { BorrowedFd::borrow_raw(fd) })
 }
 
 /// # Safety

@@ -154,6 +154,7 @@ struct Setup {
     logger: Logger,
 }
 
+#[derive(Clone, Copy)]
 enum Logger {
     Formats(MDBX_debug_func),
     Takes(MDBX_debug_func_nofmt, usize, usize),
@@ -212,13 +213,15 @@ pub unsafe extern "C" fn mdbx_setup_debug_nofmt(
     size: size_t,
 ) -> c_int {
     let usable = if buffer.is_null() || size == 0 { None } else { logger };
-    let logger = Logger::Takes(usable, buffer as usize, size);
-    change(level, flags, (!stays(usable)).then_some(logger))
+    let takes = Logger::Takes(usable, buffer as usize, size);
+    change(level, flags, (!stays(logger)).then_some(takes))
 }
 
 /// Tells the logger, or all the world, why the process ends.
 fn log_fatal(function: &CStr, line: c_uint, text: &[u8]) {
-    match setup().logger {
+    // It may ask for another one.
+    let logger = setup().logger;
+    match logger {
         Logger::Formats(Some(logger)) => {
             // What looks like a mark for an argument is none, so no argument is taken.
             let mut format: Vec<u8> = Vec::new();

@@ -59,6 +59,9 @@ static void lengths_of_keys(void)
     OK(mdbx_put(in.txn, in.dbi, &longest, &data, MDBX_UPSERT));
     OK(mdbx_get(in.txn, in.dbi, &longest, &found));
     EXPECT_TEXT(found, "v");
+    EXPECT_RC(mdbx_get(in.txn, in.dbi, &longer, &found), MDBX_BAD_VALSIZE);
+    EXPECT_RC(mdbx_del(in.txn, in.dbi, &longer, NULL), MDBX_BAD_VALSIZE);
+    EXPECT_RC(mdbx_cursor_get(cur, &longer, &found, MDBX_SET), MDBX_BAD_VALSIZE);
     EXPECT_RC(mdbx_get(in.txn, in.dbi, &none, &found), MDBX_NOTFOUND);
     OK(mdbx_put(in.txn, in.dbi, &none, &data, MDBX_UPSERT)); /* a key as any other */
     OK(mdbx_get(in.txn, in.dbi, &none, &found));
@@ -262,8 +265,11 @@ static void one_of_many_is_replaced(void)
     EXPECT_RC(replace(&in, "b", "6", "7", 0, MDBX_CURRENT | MDBX_NOOVERWRITE, &old),
               MDBX_NOTFOUND);
     OK(del(in.txn, in.dbi, "b", "5"));
-    OK(replace(&in, "b", "7", NULL, 100, MDBX_ALLDUPS, &old));
+    OK(replace(&in, "b", "0", NULL, 100, MDBX_UPSERT, &old));
     EXPECT_TEXT(old, "1"); /* the first of them */
+    EXPECT_NUM(entries(in.txn, in.dbi), 3);
+    OK(replace(&in, "b", "7", NULL, 100, MDBX_ALLDUPS, &old));
+    EXPECT_TEXT(old, "0");
     EXPECT_NUM(entries(in.txn, in.dbi), 2);
     EXPECT_GET(in.txn, in.dbi, "b", "7");
     done(in);
@@ -342,6 +348,24 @@ static void whether_a_value_may_be_gone(void)
     done(in);
 }
 
+/* Where nothing changes, there is nothing to be committed. */
+static void what_is_there_already(void)
+{
+    struct place in = in_table(0);
+    uint64_t id;
+    OK(put(in.txn, in.dbi, "k", "v", 0));
+    commit_and_go_on(&in);
+    id = mdbx_txn_id(in.txn);
+    OK(put(in.txn, in.dbi, "k", "v", 0));
+    EXPECT_NUM(mdbx_txn_flags(in.txn) & MDBX_TXN_DIRTY, 0);
+    commit_and_go_on(&in);
+    EXPECT_NUM(mdbx_txn_id(in.txn), id);
+    OK(put(in.txn, in.dbi, "k", "w", 0));
+    commit_and_go_on(&in);
+    EXPECT_NUM(mdbx_txn_id(in.txn), id + 1);
+    done(in);
+}
+
 static void values_stay_where_they_are_while_reading(void)
 {
     struct place in = in_table(0);
@@ -381,6 +405,8 @@ static void keys_as_numbers(void)
         OK(mdbx_cursor_get(cur, &key, &data, MDBX_NEXT));
         EXPECT_NUM(mdbx_int64_from_key(key), (int64_t)i - count / 2);
     }
+    EXPECT_RC(mdbx_put(in.txn, in.dbi, &odd, &data, MDBX_UPSERT), MDBX_BAD_VALSIZE);
+    odd = bytes("abcd", 4); /* the others have 8 bytes */
     EXPECT_RC(mdbx_put(in.txn, in.dbi, &odd, &data, MDBX_UPSERT), MDBX_BAD_VALSIZE);
     mdbx_cursor_close(cur);
     done(in);
@@ -430,6 +456,6 @@ CASES(CASE(put_get_and_delete), CASE(lengths_of_keys), CASE(values_of_every_size
       CASE(appended_in_order), CASE(deleted_with_its_value), CASE(the_next_greater_one),
       CASE(replaced_and_the_old_value_told), CASE(one_of_many_is_replaced),
       CASE(a_function_keeps_the_old_value), CASE(what_is_handed_in_is_copied),
-      CASE(whether_a_value_may_be_gone), CASE(values_stay_where_they_are_while_reading),
-      CASE(keys_as_numbers), CASE(keys_backwards), CASE(reading_changes_nothing),
-      CASE(what_is_no_table))
+      CASE(whether_a_value_may_be_gone), CASE(what_is_there_already),
+      CASE(values_stay_where_they_are_while_reading), CASE(keys_as_numbers), CASE(keys_backwards),
+      CASE(reading_changes_nothing), CASE(what_is_no_table))

@@ -143,25 +143,27 @@ static void steps_between_keys(void)
     done(in);
 }
 
-/* The first and the last record are those of all values. */
+/* On the first and the last key, with whichever of its values. */
 static void on_the_first_and_the_last(void)
 {
     struct place in = multi(0);
     OK(put(in.txn, in.dbi, "a", "1", 0));
     OK(put(in.txn, in.dbi, "a", "2", 0));
     OK(put(in.txn, in.dbi, "b", "1", 0));
+    OK(put(in.txn, in.dbi, "b", "2", 0));
     EXPECT_AT(in.cur, MDBX_FIRST, "a", "1");
     YES(mdbx_cursor_on_first(in.cur));
     NO(mdbx_cursor_on_last(in.cur));
     EXPECT_AT(in.cur, MDBX_NEXT, "a", "2");
+    YES(mdbx_cursor_on_first(in.cur));
     NO(mdbx_cursor_on_last(in.cur));
     EXPECT_AT(in.cur, MDBX_NEXT, "b", "1");
     NO(mdbx_cursor_on_first(in.cur));
     YES(mdbx_cursor_on_last(in.cur));
 #if OURS
     YES(mdbx_cursor_on_first_dup(in.cur));
-    YES(mdbx_cursor_on_last_dup(in.cur));
-    EXPECT_AT(in.cur, MDBX_PREV, "a", "2");
+    NO(mdbx_cursor_on_last_dup(in.cur));
+    EXPECT_AT(in.cur, MDBX_NEXT, "b", "2");
     NO(mdbx_cursor_on_first_dup(in.cur));
     YES(mdbx_cursor_on_last_dup(in.cur));
 #endif

@@ -49,7 +49,7 @@ static void in_a_file(void)
 {
     MDBX_env *env = new_env();
     OK(mdbx_env_open(env, "./file", MDBX_NOSUBDIR, 0644));
-    EXPECT(exists("file") && exists("file-lck"));
+    EXPECT(exists("file") && exists(OURS ? "file-lock" : "file-lck"));
     OK(fill_one(env, 1, 10));
     OK(mdbx_env_close(env));
 }
@@ -100,9 +100,11 @@ static void not_open_yet(void)
     MDBX_env *env = new_env();
     MDBX_txn *txn = NULL;
     mdbx_filehandle_t fd;
+    const char *path = NULL;
     MDBX_stat stat;
     EXPECT_RC(mdbx_txn_begin(env, NULL, MDBX_TXN_RDONLY, &txn), MDBX_EPERM);
     EXPECT_RC(mdbx_env_get_fd(env, &fd), MDBX_EPERM);
+    EXPECT_RC(mdbx_env_get_path(env, &path), MDBX_EPERM);
     EXPECT_RC(mdbx_env_sync(env), MDBX_EPERM);
     EXPECT_RC(mdbx_env_stat(env, &stat, sizeof stat), MDBX_EPERM);
     OK(mdbx_env_close(env));
@@ -444,6 +446,39 @@ static void not_closed_while_another_writes(void)
     OK(mdbx_env_close(other.env));
 }
 
+static void tells(const MDBX_env *env, const char *msg, const char *function, unsigned line)
+{
+    FILE *log = fopen("told", "w");
+    fprintf(log, "%s %s %u %d", msg, function, line, env != NULL);
+    fclose(log);
+}
+
+static void told_of_a_broken_rule(void)
+{
+    MDBX_env *env = env_with(0);
+    char told[100];
+    int status = 0;
+    FILE *log;
+    pid_t child;
+    ours_alone(); /* libmdbx has this where it was built for it */
+    OK(mdbx_env_set_assert(env, tells));
+    OK(mdbx_env_close(env));
+    child = fork();
+    if (child == 0) {
+        env = env_with(0);
+        OK(mdbx_env_set_assert(env, tells));
+        mdbx_assert_fail(env, "1 < 0", "somewhere", 42);
+        _exit(0);
+    }
+    EXPECT(waitpid(child, &status, 0) == child);
+    EXPECT(WIFSIGNALED(status));
+    log = fopen("told", "r");
+    EXPECT(log != NULL);
+    told[fread(told, 1, sizeof told - 1, log)] = 0;
+    fclose(log);
+    EXPECT(strcmp(told, "1 < 0 somewhere 42 1") == 0);
+}
+
 static void the_lengths_that_fit(void)
 {
     MDBX_env *env = env_with(0);
@@ -468,4 +503,5 @@ CASES(CASE(in_a_directory), CASE(in_a_file), CASE(what_is_not_there),
       CASE(a_geometry_that_contradicts_itself), CASE(the_upper_bound),
       CASE(a_geometry_within_a_transaction), CASE(the_geometry_of_an_old_file),
       CASE(a_size_that_stays), CASE(what_is_known), CASE(information_of_older_sizes),
-      CASE(flushed), CASE(not_closed_while_another_writes), CASE(the_lengths_that_fit))
+      CASE(flushed), CASE(not_closed_while_another_writes),
+      CASE(told_of_a_broken_rule), CASE(the_lengths_that_fit))

@@ -493,6 +493,9 @@ static int (*env_get_pairsize4page_max_)(const MDBX_env *,
     MDBX_db_flags_t) = mdbx_env_get_pairsize4page_max;
 static int (*env_get_valsize4page_max_)(const MDBX_env *,
     MDBX_db_flags_t) = mdbx_env_get_valsize4page_max;
+static int (*txn_copy2pathname_)(MDBX_txn *, const char *,
+    MDBX_copy_flags_t) = mdbx_txn_copy2pathname;
+static int (*txn_copy2fd_)(MDBX_txn *, mdbx_filehandle_t, MDBX_copy_flags_t) = mdbx_txn_copy2fd;
 static int (*txn_park_)(MDBX_txn *, bool) = mdbx_txn_park;
 static int (*txn_unpark_)(MDBX_txn *, bool) = mdbx_txn_unpark;
 static int (*txn_release_all_cursors_ex_)(const MDBX_txn *, bool,
@@ -565,7 +568,8 @@ int main(void)
         &estimate_distance_, &estimate_move_, &estimate_range_,
 #ifdef HUON_MDBX_H
         &setup_debug_nofmt_, &limits_keysize_min_, &limits_valsize_min_,
-        &limits_pairsize4page_max_, &limits_valsize4page_max_, &preopen_snapinfo_, &env_get_pairsize4page_max_,
+        &limits_pairsize4page_max_, &limits_valsize4page_max_, &txn_copy2pathname_,
+        &txn_copy2fd_, &preopen_snapinfo_, &env_get_pairsize4page_max_,
         &env_get_valsize4page_max_, &txn_park_, &txn_unpark_,
         &txn_release_all_cursors_ex_, &txn_release_all_cursors_, &dbi_open2_,
         &dbi_open_ex2_, &set_compare_, &set_dupsort_, &dbi_rename_, &dbi_rename2_,
@@ -575,7 +579,7 @@ int main(void)
     };
     int good = sizeof all / sizeof all[0] == 133
 #ifdef HUON_MDBX_H
-                                                 + 23
+                                                 + 25
 #endif
         ;
     good = good && mdbx_version.major == MDBX_VERSION_MAJOR;

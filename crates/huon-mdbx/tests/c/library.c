@@ -206,6 +206,39 @@ static void asserts(void)
     mdbx_assert_fail(NULL, "1 < 0 at 100%", "asserts", 42);
 }
 
+#if OURS
+static char line_of_text[16];
+
+static void takes(MDBX_log_level_t level, const char *function, int line, const char *msg,
+                  unsigned length)
+{
+    FILE *log = fopen("log", "w");
+    (void)function, (void)line;
+    fprintf(log, "%d %u %s %d", level, length, msg, msg == line_of_text);
+    fclose(log);
+}
+
+static void panics_in_few_words(void)
+{
+    mdbx_setup_debug_nofmt(MDBX_LOG_FATAL, MDBX_DBG_NONE, takes, line_of_text,
+                           sizeof line_of_text);
+    mdbx_setup_debug_nofmt(MDBX_LOG_DONTCHANGE, MDBX_DBG_DONTCHANGE, MDBX_LOGGER_NOFMT_DONTCHANGE,
+                           NULL, 0);
+    mdbx_panic("too long for the memory of the program");
+}
+
+/* Of what came to the interface later. */
+static void logged_as_one_text(void)
+{
+    ends_the_process(panics_in_few_words, "0 15 too long for th 1");
+}
+#else
+static void logged_as_one_text(void)
+{
+    ours_alone();
+}
+#endif
+
 static void the_end_of_the_process(void)
 {
     ends_the_process(panics, OURS ? "the sky is at 100" : NULL);
@@ -214,4 +247,4 @@ static void the_end_of_the_process(void)
 
 CASES(CASE(results_have_texts), CASE(limits), CASE(memory), CASE(numbers_as_keys),
       CASE(numbers_of_json), CASE(orders), CASE(values_are_shown), CASE(how_it_behaves),
-      CASE(which_it_is), CASE(the_end_of_the_process))
+      CASE(which_it_is), CASE(the_end_of_the_process), CASE(logged_as_one_text))

@@ -100,6 +100,44 @@ static void a_main_table_of_another_kind(void)
     done(in);
 }
 
+static void the_kind_of_an_empty_main_table(void)
+{
+    struct place in = writer();
+    MDBX_dbi main_table;
+    uint64_t number = 7;
+    MDBX_val key = bytes(&number, sizeof number), data = text("seven");
+    EXPECT_RC(open_table(in.txn, NULL, MDBX_REVERSEKEY), MDBX_INCOMPATIBLE);
+    main_table = table(in.txn, NULL, MDBX_CREATE | MDBX_INTEGERKEY);
+    EXPECT_NUM(flags_of(in.txn, main_table), MDBX_INTEGERKEY);
+    EXPECT_RC(open_table(in.txn, "named", MDBX_CREATE), MDBX_INCOMPATIBLE);
+    OK(mdbx_put(in.txn, main_table, &key, &data, MDBX_UPSERT));
+    OK(mdbx_txn_commit(in.txn));
+    OK(mdbx_env_close(in.env));
+    in = writer();
+    main_table = table(in.txn, NULL, 0);
+    EXPECT_NUM(flags_of(in.txn, main_table), MDBX_INTEGERKEY); /* which is kept */
+    OK(mdbx_get(in.txn, main_table, &key, &data));
+    EXPECT_TEXT(data, "seven");
+    EXPECT_RC(open_table(in.txn, NULL, MDBX_DUPSORT), MDBX_INCOMPATIBLE);
+    done(in);
+}
+
+static void names_of_all_lengths(void)
+{
+    struct place in = writer();
+    char name[5001];
+    memset(name, 'n', 5000);
+    name[5000] = 0;
+    EXPECT_RC(open_table(in.txn, name, MDBX_CREATE), MDBX_EINVAL);
+    name[1980] = 0;
+    OK(put(in.txn, table(in.txn, name, MDBX_CREATE), "k", "long", 0));
+    OK(put(in.txn, table(in.txn, "", MDBX_CREATE), "k", "empty", 0));
+    commit_and_go_on(&in);
+    EXPECT_GET(in.txn, table(in.txn, name, 0), "k", "long");
+    EXPECT_GET(in.txn, table(in.txn, "", 0), "k", "empty");
+    done(in);
+}
+
 /* Handles of what was made in a transaction that ends in nothing. */
 static void handles_of_an_abort(void)
 {
@@ -283,6 +321,7 @@ static void a_drop_that_is_aborted(void)
     OK(mdbx_drop(in.txn, dbi, true));
     OK(mdbx_txn_abort(in.txn));
     in.txn = WRITE(in.env);
+    EXPECT_RC(get(in.txn, dbi, "k"), MDBX_BAD_DBI); /* the handle is closed all the same */
     dbi = table(in.txn, "t", 0);
     EXPECT_GET(in.txn, dbi, "k", "v");
     OK(mdbx_drop(in.txn, dbi, true));
@@ -529,7 +568,8 @@ static void given_another_name(void)
 #endif
 
 CASES(CASE(made_and_opened), CASE(the_main_table), CASE(a_name_is_not_deleted_as_a_key),
-      CASE(a_main_table_of_another_kind), CASE(handles_of_an_abort), CASE(opened_while_reading),
+      CASE(a_main_table_of_another_kind), CASE(the_kind_of_an_empty_main_table),
+      CASE(names_of_all_lengths), CASE(handles_of_an_abort), CASE(opened_while_reading),
       CASE(flags_are_those_it_was_made_with), CASE(an_empty_table_takes_on_others),
       CASE(flags_that_are_none), CASE(states), CASE(as_many_as_were_allowed_for),
       CASE(closed_and_opened_again), CASE(emptied_and_removed), CASE(a_drop_that_is_aborted),

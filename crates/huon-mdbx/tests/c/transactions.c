@@ -359,9 +359,12 @@ static void a_parent_waits_for_its_child(void)
 {
     struct place in = nesting();
     MDBX_txn *txn = WRITE(in.env), *child = begin(in.env, txn, 0);
+    MDBX_cursor *cur = NULL;
     EXPECT_RC(get(txn, in.dbi, "k"), MDBX_BAD_TXN);
     EXPECT_RC(put(txn, in.dbi, "k", "x", 0), MDBX_BAD_TXN);
     EXPECT_RC(try_begin(in.env, txn, 0), MDBX_BAD_TXN); /* one child at a time */
+    EXPECT_RC(mdbx_cursor_open(txn, in.dbi, &cur), MDBX_BAD_TXN);
+    EXPECT_RC(mdbx_canary_put(txn, NULL), MDBX_BAD_TXN);
     OK(mdbx_txn_abort(child));
     OK(put(txn, in.dbi, "k", "x", 0));
     OK(mdbx_txn_abort(txn));
@@ -446,6 +449,86 @@ static void a_parents_cursor_in_its_child(void)
     done(in);
 }
 
+static void a_childs_cursor_is_taken_out_at_its_end(void)
+{
+    struct place in = nesting();
+    MDBX_txn *txn = WRITE(in.env), *child = begin(in.env, txn, 0);
+    MDBX_cursor *cur = cursor(child, in.dbi);
+    GO(cur, "k");
+    OK(mdbx_txn_commit(child));
+    EXPECT(mdbx_cursor_txn(cur) == NULL);
+    EXPECT_STEP(cur, MDBX_GET_CURRENT, MDBX_EINVAL);
+    OK(mdbx_cursor_bind(txn, cur, in.dbi));
+    EXPECT_AT(cur, MDBX_FIRST, "k", "v");
+    mdbx_cursor_close(cur);
+    OK(mdbx_txn_commit(txn));
+    done(in);
+}
+
+/* libmdbx 0.11.8 ends the process. */
+static void a_parents_cursor_is_closed_in_its_child(void)
+{
+    struct place in = nesting();
+    MDBX_txn *txn = WRITE(in.env), *child;
+    MDBX_cursor *cur = cursor(txn, in.dbi);
+    ours_alone();
+    GO(cur, "k");
+    child = begin(in.env, txn, 0);
+    mdbx_cursor_close(cur);
+    OK(put(child, in.dbi, "k", "child's", 0));
+    OK(mdbx_txn_commit(child));
+    EXPECT_GET(txn, in.dbi, "k", "child's");
+    OK(mdbx_txn_commit(txn));
+    done(in);
+}
+
+static void no_room_breaks_it(void)
+{
+    MDBX_env *env = NULL;
+    MDBX_txn *txn;
+    MDBX_dbi dbi;
+    unsigned i;
+    int rc = 0;
+    OK(mdbx_env_create(&env));
+    OK(mdbx_env_set_geometry(env, -1, -1, 1 << 20, -1, -1, 4096));
+    OK(mdbx_env_open(env, "./db", MDBX_UTTERLY_NOSYNC, 0644));
+    txn = WRITE(env);
+    dbi = table(txn, NULL, 0);
+    for (i = 0; rc == 0 && i < 1000; i++) {
+        MDBX_val key = numbered("k", i), data = filled(5000, 'x');
+        rc = mdbx_put(txn, dbi, &key, &data, MDBX_UPSERT);
+    }
+    EXPECT_RC(rc, MDBX_MAP_FULL);
+    EXPECT_RC(get(txn, dbi, "k00001"), MDBX_BAD_TXN);
+    EXPECT_RC(put(txn, dbi, "a", "b", 0), MDBX_BAD_TXN);
+    YES(mdbx_txn_commit(txn)); /* it was aborted instead */
+    txn = WRITE(env);
+    EXPECT_NUM(entries(txn, dbi), 0);
+    OK(put(txn, dbi, "a", "b", 0));
+    OK(mdbx_txn_commit(txn));
+    OK(mdbx_env_close(env));
+}
+
+/* What is refused for what it is, is not. */
+static void what_is_refused_breaks_nothing(void)
+{
+    struct place in = in_table(0);
+    MDBX_txn *txn = WRITE(in.env);
+    MDBX_dbi many = table(txn, "many", MDBX_CREATE | MDBX_DUPSORT);
+    MDBX_val key = text("k"), longer = filled(5000, 'x');
+    EXPECT_RC(mdbx_put(txn, many, &key, &longer, MDBX_UPSERT), MDBX_BAD_VALSIZE);
+    EXPECT_RC(mdbx_put(txn, in.dbi, &longer, &key, MDBX_UPSERT), MDBX_BAD_VALSIZE);
+    EXPECT_RC(put(txn, in.dbi, "k", "x", MDBX_NOOVERWRITE), MDBX_KEYEXIST);
+    EXPECT_RC(put(txn, in.dbi, "a", "x", MDBX_APPEND), MDBX_EKEYMISMATCH);
+    EXPECT_RC(put(txn, in.dbi, "none", "x", MDBX_CURRENT), MDBX_NOTFOUND);
+    EXPECT_RC(put(txn, many, "k", "x", MDBX_RESERVE), MDBX_INCOMPATIBLE);
+    EXPECT_RC(del(txn, in.dbi, "none", NULL), MDBX_NOTFOUND);
+    EXPECT_NUM(mdbx_txn_flags(txn) & MDBX_TXN_ERROR, 0);
+    OK(put(txn, many, "k", "v", 0));
+    OK(mdbx_txn_commit(txn));
+    done(in);
+}
+
 static void broken_on_purpose(void)
 {
     struct place in = in_table(0);
@@ -454,6 +537,8 @@ static void broken_on_purpose(void)
     OK(mdbx_txn_break(txn));
     EXPECT_RC(get(txn, in.dbi, "k"), MDBX_BAD_TXN);
     EXPECT_RC(put(txn, in.dbi, "k", "y", 0), MDBX_BAD_TXN);
+    EXPECT_RC(try_begin(in.env, txn, 0), MDBX_BAD_TXN);
+    EXPECT(mdbx_txn_id(txn) > 0);
     YES(mdbx_txn_commit(txn)); /* it was aborted instead */
     txn = READ(in.env);
     EXPECT_GET(txn, in.dbi, "k", "v");
@@ -636,13 +721,15 @@ static void parked_readers(void)
 #endif
 
 CASES(CASE(commit_and_abort), CASE(numbers_of_transactions), CASE(flags_tell_the_state),
-      CASE(a_reader_sees_one_snapshot), CASE(reset_and_renewed),
-      CASE(the_end_of_what_was_reset), CASE(prepared_to_read),
-      CASE(one_of_a_thread), CASE(as_many_as_one_likes), CASE(overlapping_as_of_old),
-      CASE(one_writer_among_threads), CASE(a_transaction_is_of_its_thread),
-      CASE(a_reader_of_nobody), CASE(children), CASE(a_parent_waits_for_its_child),
-      CASE(the_end_of_a_parent_is_that_of_its_child), CASE(who_can_have_no_child),
-      CASE(a_childs_tables), CASE(a_parents_cursor_in_its_child), CASE(broken_on_purpose),
-      CASE(what_a_reader_is_told), CASE(what_a_writer_is_told), CASE(what_a_commit_took),
-      CASE(three_numbers_of_the_programs), CASE(a_pointer_of_the_programs),
-      CASE(flags_of_a_beginning), CASE(nothing_is_left_after_an_abort), CASE(parked_readers))
+      CASE(a_reader_sees_one_snapshot), CASE(reset_and_renewed), CASE(the_end_of_what_was_reset),
+      CASE(prepared_to_read), CASE(one_of_a_thread), CASE(as_many_as_one_likes),
+      CASE(overlapping_as_of_old), CASE(one_writer_among_threads),
+      CASE(a_transaction_is_of_its_thread), CASE(a_reader_of_nobody), CASE(children),
+      CASE(a_parent_waits_for_its_child), CASE(the_end_of_a_parent_is_that_of_its_child),
+      CASE(who_can_have_no_child), CASE(a_childs_tables), CASE(a_parents_cursor_in_its_child),
+      CASE(a_childs_cursor_is_taken_out_at_its_end),
+      CASE(a_parents_cursor_is_closed_in_its_child), CASE(no_room_breaks_it),
+      CASE(what_is_refused_breaks_nothing), CASE(broken_on_purpose), CASE(what_a_reader_is_told),
+      CASE(what_a_writer_is_told), CASE(what_a_commit_took), CASE(three_numbers_of_the_programs),
+      CASE(a_pointer_of_the_programs), CASE(flags_of_a_beginning),
+      CASE(nothing_is_left_after_an_abort), CASE(parked_readers))
