@@ -732,4 +732,4 @@ CASES(CASE(commit_and_abort), CASE(numbers_of_transactions), CASE(flags_tell_the
       CASE(what_is_refused_breaks_nothing), CASE(broken_on_purpose), CASE(what_a_reader_is_told),
       CASE(what_a_writer_is_told), CASE(what_a_commit_took), CASE(three_numbers_of_the_programs),
       CASE(a_pointer_of_the_programs), CASE(flags_of_a_beginning),
-      CASE(nothing_is_left_after_an_abort), CASE(parked_readers), CASE(the_right_to_write))
+      CASE(nothing_is_left_after_an_abort), CASE(parked_readers))
