@@ -18,7 +18,7 @@ impl Cursor {
             return Err(Fault::Invalid);
         }
         let mut writer = txn.writer()?;
-        let dbi = writer.dbi(&txn, number)?;
+        let dbi = self.known(&mut writer, &txn, number)?;
         if flags & CURRENT != 0 {
             return self.overwrite(&txn, &mut writer, (number, &dbi), key, value, flags);
         }
@@ -29,17 +29,21 @@ impl Cursor {
         };
         let own = key.to_vec();
         let stored = data::store(&txn, &mut writer, (number, &dbi), key, value, flags);
-        let stands = match &stored {
-            Ok(Outcome::Stored | Outcome::Room(_)) => true,
-            Err(Fault::Exists) => flags & NODUPDATA != 0,
-            _ => false,
-        };
-        if stands {
-            self.with_place(|place| place.set_on(&own, &bytes))?;
-        } else if let Ok(Outcome::Exists(_)) = stored {
-            let engine = writer.txn()?;
-            self.with_place(|place| place.at_or_above(engine, &own).map(drop))??;
-        }
+        let engine = writer.txn()?;
+        self.with_place(|place| match &stored {
+            Ok(Outcome::Stored | Outcome::Room(_)) | Err(Fault::Exists) => {
+                place.set_on(&own, &bytes);
+                Ok(())
+            }
+            Ok(Outcome::Exists(_)) => place.at_or_above(engine, &own).map(drop),
+            // On what it was not to come before.
+            Err(Fault::Order) if flags & APPEND != 0 => place.edge(engine, true).map(drop),
+            Err(Fault::Order) => {
+                place.at_or_above(engine, &own)?;
+                place.edge_value(engine, true).map(drop)
+            }
+            Err(_) => Ok(()),
+        })??;
         stored
     }
 
@@ -91,7 +95,7 @@ impl Cursor {
             true => (table.set(engine, &key, &new)? > 0).then_some(Went::Key(&key)),
             false => {
                 table.replace(engine, &key, &old, &new)?;
-                (new != old).then_some(Went::Value(&key, &old))
+                (new != old).then_some(Went::Replaced(&key, &old, &new))
             }
         };
         if let Some(went) = went {
@@ -105,7 +109,7 @@ impl Cursor {
     pub fn delete(&self, all: bool) -> Res<()> {
         let (txn, number) = self.bound()?;
         let mut writer = txn.writer()?;
-        let dbi = writer.dbi(&txn, number)?;
+        let dbi = self.known(&mut writer, &txn, number)?;
         let mut place = self.place_now()?;
         let (key, value) = {
             let engine = writer.txn()?;

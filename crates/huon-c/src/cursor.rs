@@ -9,7 +9,7 @@ use crate::data::{self, Shown};
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::DUPSORT;
 use crate::in_txn;
-use crate::inside::View;
+use crate::inside::{View, Writer};
 use crate::place::{Place, Stand};
 use crate::steps::{self, Given, Op};
 use crate::table::{Dbi, Table};
@@ -37,6 +37,8 @@ struct Inside {
 pub(crate) struct Bound {
     txn: Arc<Txn>,
     dbi: u32,
+    /// The name that it was opened by: a handle may be of another opening by now.
+    name: Arc<[u8]>,
     pub(crate) place: Place,
 }
 
@@ -120,6 +122,14 @@ impl Cursor {
         Ok((bound.txn.clone(), bound.dbi))
     }
 
+    /// Its table, for a change.
+    pub(crate) fn known(&self, writer: &mut Writer, txn: &Txn, dbi: u32) -> Res<Arc<Dbi>> {
+        let known = writer.dbi(txn, dbi)?;
+        let inside = self.inside()?;
+        check_opening(&inside.bound.as_ref().ok_or(Fault::Invalid)?.name, &known)?;
+        Ok(known)
+    }
+
     /// Its transaction.
     pub fn txn(&self) -> Option<Arc<Txn>> {
         Some(lock(&self.inside).ok()?.bound.as_ref()?.txn.clone())
@@ -137,7 +147,13 @@ impl Cursor {
             return Err(Fault::Invalid);
         }
         let fresh = Bound::new(txn, dbi)?;
-        self.inside()?.bound = Some(fresh);
+        let mut inside = self.inside()?;
+        if let Some(bound) = &inside.bound
+            && !Arc::ptr_eq(&bound.name, &fresh.name)
+        {
+            return Err(Fault::Closed);
+        }
+        inside.bound = Some(fresh);
         Ok(())
     }
 
@@ -172,11 +188,12 @@ impl Cursor {
     #[inline]
     pub fn get(&self, op: Op, key: Option<&[u8]>, value: Option<&[u8]>) -> Res<Given> {
         let mut inside = self.inside()?;
-        let Bound { txn, dbi, place } = inside.bound.as_mut().ok_or(Fault::Invalid)?;
+        let Bound { txn, dbi, name, place } = inside.bound.as_mut().ok_or(Fault::Invalid)?;
         if let Op::Next | Op::Prev = op {
             // What programs do most. The rest is for the ends of the table, marks and names.
             let mut access = txn.access()?;
-            let (_, view) = access.dbi_in(txn, *dbi)?;
+            let (known, view) = access.dbi_in(txn, *dbi)?;
+            check_opening(name, known)?;
             let found = in_txn!(view, engine => place.straight_on(engine, op == Op::Next))?;
             if let Some((key, value)) = found {
                 let shown = Some(Shown::of(key));
@@ -236,9 +253,10 @@ impl Cursor {
         work: impl FnOnce(&mut Place, &Dbi, View<'_>) -> Res<R>,
     ) -> Res<R> {
         let mut inside = self.inside()?;
-        let Bound { txn, dbi, place } = inside.bound.as_mut().ok_or(Fault::Invalid)?;
+        let Bound { txn, dbi, name, place } = inside.bound.as_mut().ok_or(Fault::Invalid)?;
         let mut access = txn.access()?;
         let (known, view) = access.dbi_in(txn, *dbi)?;
+        check_opening(name, known)?;
         work(place, known, view)
     }
 }
@@ -252,12 +270,19 @@ impl Default for Cursor {
 impl Inside {
     fn get(&mut self, op: Op, key: Option<&[u8]>, value: Option<&[u8]>) -> Res<Given> {
         let Inside { bound, batch } = self;
-        let Bound { txn, dbi, place } = bound.as_mut().ok_or(Fault::Invalid)?;
+        let Bound { txn, dbi, name, place } = bound.as_mut().ok_or(Fault::Invalid)?;
         let mut access = txn.access()?;
         let (known, view) = access.dbi_in(txn, *dbi)?;
+        check_opening(name, known)?;
         steps::check(op, known)?;
         if matches!(op, Op::GetMultiple | Op::NextMultiple | Op::PrevMultiple) {
-            return in_txn!(view, engine => steps::multiple(place, batch, engine, op));
+            return in_txn!(view, engine => {
+                let given = steps::multiple(place, batch, engine, op);
+                if given.is_err() {
+                    place.unmark(engine)?;
+                }
+                given
+            });
         }
         if let Some(key) = key {
             data::check_wanted(&txn.env, known, key)?;
@@ -287,8 +312,14 @@ impl Bound {
     fn new(txn: &Arc<Txn>, dbi: u32) -> Res<Bound> {
         let mut access = txn.access()?;
         let (known, _) = access.dbi_in(txn, dbi)?;
-        let place = Place::new(known.table);
+        let (place, name) = (Place::new(known.table), known.name.clone());
         drop(access);
-        Ok(Bound { txn: txn.clone(), dbi, place })
+        Ok(Bound { txn: txn.clone(), dbi, name, place })
     }
+}
+
+/// Refuses a handle that is of another opening now.
+#[inline]
+fn check_opening(name: &Arc<[u8]>, known: &Dbi) -> Res<()> {
+    if Arc::ptr_eq(name, &known.name) { Ok(()) } else { Err(Fault::Closed) }
 }

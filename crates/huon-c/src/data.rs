@@ -1,6 +1,6 @@
 //! Getting, putting and deleting by key.
 
-use huon::{RawMulti, RawTable, WriteTxn};
+use huon::{Error, RawMulti, RawTable, WriteTxn};
 
 use crate::dbi;
 use crate::env::Env;
@@ -263,7 +263,13 @@ pub(crate) fn store(
         }
         (Table::Multi(_), Value::Room(_)) => Err(Fault::Incompatible),
         (Table::Multi(table), Value::Bytes(value)) => {
-            store_dup(writer, table, (number, dbi), key, value, flags)
+            let stored = store_dup(writer, table, (number, dbi), key, value, flags);
+            match stored {
+                Err(Fault::Size) if dbi.refit(writer.txn_mut()?, [key.len(), value.len()])? => {
+                    store_dup(writer, table, (number, dbi), key, value, flags)
+                }
+                stored => stored,
+            }
         }
     }
 }
@@ -391,22 +397,37 @@ pub(crate) fn remove(
     // Where it lies now, something else will.
     let key = key.to_vec();
     let value = value.map(<[u8]>::to_vec);
-    let (removed, went) = match (dbi.table, &value) {
-        (Table::Main(table) | Table::Plain(table), None) => {
-            (table.delete(engine, &key)?, Went::Key(&key))
-        }
+    let left = match removed(engine, dbi.table, &key, value.as_deref()) {
+        Ok(Some(left)) => left,
+        // Nothing has another length than what is there.
+        Ok(None) | Err(Error::KeyLength | Error::ValueLength) => return Err(Fault::NotFound),
+        Err(error) => return Err(error.into()),
+    };
+    let went = match &value {
+        Some(value) if left => Went::Value(&key, value),
+        _ => Went::Key(&key),
+    };
+    writer.pass_on(number, dbi, went)
+}
+
+/// Removes something; whether values of the key are left, or `None` if it was not there.
+fn removed(
+    engine: &mut WriteTxn,
+    table: Table,
+    key: &[u8],
+    value: Option<&[u8]>,
+) -> Result<Option<bool>, Error> {
+    let is_removed = match (table, value) {
+        (Table::Main(table) | Table::Plain(table), None) => table.delete(engine, key)?,
         (Table::Main(table) | Table::Plain(table), Some(value)) => {
-            (table.delete_if(engine, &key, value)?, Went::Key(&key))
+            table.delete_if(engine, key, value)?
         }
-        (Table::Multi(table), None) => (table.remove_all(engine, &key)? > 0, Went::Key(&key)),
+        (Table::Multi(table), None) => table.remove_all(engine, key)? > 0,
         (Table::Multi(table), Some(value)) => {
-            let removed = table.remove(engine, &key, value)?;
-            let left = removed && table.get(engine, &key)?.is_some();
-            (removed, if left { Went::Value(&key, value) } else { Went::Key(&key) })
+            let is_removed = table.remove(engine, key, value)?;
+            let left = is_removed && table.get(engine, key)?.is_some();
+            return Ok(is_removed.then_some(left));
         }
     };
-    if !removed {
-        return Err(Fault::NotFound);
-    }
-    writer.pass_on(number, dbi, went)
+    Ok(is_removed.then_some(false))
 }

@@ -14,6 +14,7 @@ use crate::fault::{Fault, Res};
 use crate::flags::dbi::*;
 use crate::in_txn;
 use crate::inside::{Access, View};
+use crate::place::Went;
 use crate::table::{self, Dbi, Table, drop_named, kind, make};
 use crate::txn::Txn;
 
@@ -272,9 +273,10 @@ pub fn set_comparator(txn: &Txn, dbi: u32, compare: Arc<Compare>, of_values: boo
     let access = txn.access()?;
     let main = matches!(old.table, Table::Main(_));
     let name = if main { STAND_IN } else { &old.name };
-    let is_empty = stat(&access, &old.name)?.is_none_or(|stat| stat.entries == 0);
+    let found = stat(&access, &old.name)?.ok_or(Fault::TableMissing)?;
     drop(access);
-    if is_empty && txn.is_write() {
+    let is_as_told = table::is_ordered(&found, &table::orders(old.flags, &custom, [8, 8]));
+    if found.entries == 0 && !is_as_told && txn.is_write() {
         let mut writer = txn.writer()?;
         let engine = writer.changing(&txn.env)?;
         if !main {
@@ -282,8 +284,12 @@ pub fn set_comparator(txn: &Txn, dbi: u32, compare: Arc<Compare>, of_values: boo
         }
         make(engine, name, old.flags, &custom, [8, 8])?;
     }
-    let fresh = Dbi::of_kind(txn, name, old.flags, custom)?;
-    txn.env.dbis_mut().set(dbi as usize, Dbi { owner: old.owner, ..fresh });
+    let mut fresh = Dbi { owner: old.owner, ..Dbi::of_kind(txn, name, old.flags, custom)? };
+    if !main {
+        // It is the same opening, to cursors.
+        fresh.name = old.name;
+    }
+    txn.env.dbis_mut().set(dbi as usize, fresh);
     Ok(())
 }
 
@@ -292,6 +298,9 @@ pub fn drop_dbi(txn: &Txn, dbi: u32, delete: bool) -> Res<()> {
     let mut writer = txn.writer()?;
     let gone = txn.env.dbis().get(dbi, txn)?.clone();
     let engine = writer.changing(&txn.env)?;
+    if engine.table_stat(&gone.name)?.is_none() {
+        return Err(Fault::TableMissing);
+    }
     let delete = delete && dbi as usize >= NAMED;
     match gone.table {
         Table::Main(table) => {
@@ -308,6 +317,9 @@ pub fn drop_dbi(txn: &Txn, dbi: u32, delete: bool) -> Res<()> {
     }
     writer.unset_cursors(matches!(gone.table, Table::Main(_)).then_some(0).unwrap_or(dbi));
     if delete {
+        // Its name is a record of the main table, on which others may stand.
+        let main = writer.dbi(txn, MAIN)?;
+        writer.pass_on(MAIN, &main, Went::Key(&gone.name))?;
         txn.env.dbis_mut().close(dbi);
     }
     Ok(())

@@ -159,13 +159,23 @@ impl Dbi {
             return Ok(());
         }
         let custom = [self.keys.clone(), self.values.clone()];
-        let [keys, values] = orders(self.flags, &custom, bytes);
-        let same_values = stat.values.is_none_or(|stored| stored == order_name(&values));
-        if stat.order == order_name(&keys) && same_values {
+        if is_ordered(&stat, &orders(self.flags, &custom, bytes)) {
             return Ok(());
         }
         drop_named(txn, &self.name, stat.values.is_some())?;
         make(txn, &self.name, self.flags, &custom, bytes)
+    }
+
+    /// Makes an empty table of values of one length anew, which had another one while it had some;
+    /// false: it is none, or not empty.
+    pub(crate) fn refit(&self, txn: &mut WriteTxn, bytes: [usize; 2]) -> Res<bool> {
+        let stat = if self.flags & DUPFIXED == 0 { None } else { txn.table_stat(&self.name)? };
+        let is_empty = stat.is_some_and(|stat| stat.entries == 0);
+        if is_empty {
+            drop_named(txn, &self.name, true)?;
+            make(txn, &self.name, self.flags, &[self.keys.clone(), self.values.clone()], bytes)?;
+        }
+        Ok(is_empty)
     }
 
     /// Whether a key may have many values.
@@ -210,7 +220,11 @@ fn order_name(order: &Order) -> &'static str {
 }
 
 /// How keys and values of a table are ordered whose first record has these lengths.
-fn orders(flags: u32, custom: &[Option<Arc<Compare>>; 2], bytes: [usize; 2]) -> [Order; 2] {
+pub(crate) fn orders(
+    flags: u32,
+    custom: &[Option<Arc<Compare>>; 2],
+    bytes: [usize; 2],
+) -> [Order; 2] {
     let order = |at: usize, integer: u32, reverse: u32| match &custom[at] {
         Some(compare) => Order::Custom(compare.clone()),
         None if flags & integer != 0 => integers(bytes[at]),
@@ -218,6 +232,12 @@ fn orders(flags: u32, custom: &[Option<Arc<Compare>>; 2], bytes: [usize; 2]) -> 
         None => Order::Bytes,
     };
     [order(0, INTEGERKEY, REVERSEKEY), order(1, INTEGERDUP, REVERSEDUP)]
+}
+
+/// Whether keys and values of a table are stored in these orders.
+pub(crate) fn is_ordered(stat: &TableStat, [keys, values]: &[Order; 2]) -> bool {
+    let same_values = stat.values.is_none_or(|stored| stored == order_name(values));
+    stat.order == order_name(keys) && same_values
 }
 
 pub(crate) fn make(

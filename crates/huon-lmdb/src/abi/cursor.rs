@@ -66,7 +66,8 @@ pub unsafe extern "C" fn mdb_cursor_get(
         let op = Op::of(op).filter(|op| *op <= Op::PrevMultiple).ok_or(Fault::Invalid)?;
         // SAFETY: the caller's promise.
         let (wanted, value) = unsafe { wanted(op, key, data) }?;
-        let given = with_cursor(cursor as usize, |cursor| cursor.get(op, wanted, value))?;
+        let given = with_cursor(cursor as usize, |cursor| cursor.get(op, wanted, value));
+        let given = given.map_err(in_reset)?;
         if let Some(shown) = given.key {
             // SAFETY: the caller's promise.
             unsafe { show(key, shown) };
@@ -77,6 +78,11 @@ pub unsafe extern "C" fn mdb_cursor_get(
         }
         Ok(())
     })
+}
+
+/// To a cursor a transaction that was reset is none.
+fn in_reset(fault: Fault) -> Fault {
+    if fault == Fault::Reset { Fault::BadTxn } else { fault }
 }
 
 type Wanted<'v> = (Option<&'v [u8]>, Option<&'v [u8]>);
@@ -146,10 +152,14 @@ pub extern "C" fn mdb_cursor_del(cursor: *mut MDB_cursor, flags: c_uint) -> c_in
             return Err(Fault::Invalid);
         }
         let cursor = objects::cursor(cursor as usize)?;
-        if flags != 0 && !cursor.has_many()? {
-            return Err(Fault::Incompatible);
+        let deleted = cursor.delete(flags != 0);
+        if deleted == Err(Fault::Incompatible)
+            && let Some(txn) = cursor.txn()
+        {
+            // A database's name: LMDB ends the transaction for that.
+            txn.fail()?;
         }
-        cursor.delete(flags != 0)
+        deleted
     })
 }
 
@@ -159,7 +169,7 @@ pub extern "C" fn mdb_cursor_del(cursor: *mut MDB_cursor, flags: c_uint) -> c_in
 pub unsafe extern "C" fn mdb_cursor_count(cursor: *mut MDB_cursor, count: *mut usize) -> c_int {
     code(|| {
         let cursor = objects::cursor(cursor as usize)?;
-        if !cursor.has_many()? {
+        if !cursor.has_many().map_err(in_reset)? {
             return Err(Fault::Incompatible);
         }
         // SAFETY: the caller's promise.

@@ -8,7 +8,7 @@ use super::{MDB_env, MDB_txn, code, env_of, txn_of};
 use crate::env::id_of;
 use crate::flags::env::RDONLY;
 use huon_c::pointers::answer;
-use huon_c::{Begin, objects};
+use huon_c::{Begin, Fault, objects};
 
 /// # Safety
 /// `txn` is null, or good for writing.
@@ -24,6 +24,11 @@ pub unsafe extern "C" fn mdb_txn_begin(
         // SAFETY: the caller's promise.
         unsafe { answer(txn, ptr::null_mut()) }?;
         let read_only = flags & RDONLY != 0;
+        match parent.is_null() {
+            false if !txn_of(parent)?.is_write() => return Err(Fault::Invalid),
+            false if read_only => return Err(Fault::BadTxn),
+            _ => {}
+        }
         let how = Begin { read_only, wait: true, overlaps: true, durability: None };
         let begun = objects::begin(&inside.shared, env as usize, parent as usize, how)?;
         // SAFETY: as before.
