@@ -139,11 +139,8 @@ impl Txn {
     }
 
     fn nest(&self, flags: u32) -> Res<Arc<Mutex<Writer>>> {
-        let Body::Write(shared) = &self.body else { return Err(Code::BAD_TXN) };
-        if flags & RDONLY != 0 {
-            return Err(Code::EINVAL);
-        }
-        if self.env.flags() & WRITEMAP != 0 {
+        let Body::Write(shared) = &self.body else { return Err(Code::EINVAL) };
+        if flags & RDONLY != 0 || self.env.flags() & WRITEMAP != 0 {
             return Err(Code::BAD_TXN);
         }
         let mut writer = self.writer()?;
