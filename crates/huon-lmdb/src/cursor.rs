@@ -1,5 +1,6 @@
 //! Cursors as C holds them.
 
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use libc::c_uint;
@@ -19,6 +20,8 @@ const BATCH_BYTES: usize = 4096;
 
 pub(crate) struct Cursor {
     pub(crate) dbi: u32,
+    /// The table's name, of the opening of the table that it is a cursor of.
+    name: Arc<[u8]>,
     /// Its own handle, once it has one.
     handle: OnceLock<usize>,
     txn: Mutex<Arc<Txn>>,
@@ -91,15 +94,16 @@ pub(crate) struct Given {
 
 impl Cursor {
     pub(crate) fn open(txn: &Arc<Txn>, dbi: u32) -> Res<Cursor> {
-        let table = {
+        let known = {
             let access = txn.access()?;
             in_txn!(&access, txn => _ = txn.id());
-            txn.dbi(dbi)?.table
+            txn.dbi(dbi)?
         };
-        let place = Place::new(table);
+        let place = Place::new(known.table);
         let inside = Inside { place, batch: Vec::new() };
         Ok(Cursor {
             dbi,
+            name: known.name.clone(),
             handle: OnceLock::new(),
             txn: Mutex::new(txn.clone()),
             inside: Mutex::new(inside),
@@ -126,6 +130,12 @@ impl Cursor {
         self.txn.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Its database, unless that was closed, also where the number is of another one now.
+    fn known(&self, txn: &Txn) -> Res<Rc<Dbi>> {
+        let known = txn.dbi(self.dbi)?;
+        if Arc::ptr_eq(&known.name, &self.name) { Ok(known) } else { Err(Code::EINVAL) }
+    }
+
     /// Goes on in another read transaction.
     pub(crate) fn renew(&self, txn: &Arc<Txn>) -> Res<()> {
         if txn.is_write() || self.txn().is_write() {
@@ -133,6 +143,7 @@ impl Cursor {
         }
         let access = txn.access()?;
         in_txn!(&access, txn => _ = txn.id());
+        self.known(txn)?;
         self.inside()?.place.unset();
         *self.txn.lock().unwrap_or_else(PoisonError::into_inner) = txn.clone();
         Ok(())
@@ -158,7 +169,7 @@ impl Cursor {
         let txn = self.txn();
         // A reset transaction is none, for a cursor.
         let access = txn.access()?;
-        let dbi = txn.dbi(self.dbi)?;
+        let dbi = self.known(&txn)?;
         let mut inside = self.inside()?;
         check_op(op, &dbi)?;
         match op {
@@ -187,7 +198,7 @@ impl Cursor {
     pub(crate) fn count(&self) -> Res<u64> {
         let txn = self.txn();
         let access = txn.access()?;
-        let Table::Multi(table) = txn.dbi(self.dbi)?.table else {
+        let Table::Multi(table) = self.known(&txn)?.table else {
             return Err(Code::INCOMPATIBLE);
         };
         let mut inside = self.inside()?;
@@ -203,7 +214,7 @@ impl Cursor {
         }
         let txn = self.txn();
         let mut writer = txn.writer()?;
-        let dbi = txn.dbi(self.dbi)?;
+        let dbi = self.known(&txn)?;
         if flags & CURRENT != 0 {
             return self.overwrite(&txn, &mut writer, &dbi, value, flags);
         }
@@ -235,7 +246,7 @@ impl Cursor {
         flags: u32,
     ) -> (usize, Res<()>) {
         let txn = self.txn();
-        let fixed = txn.dbi(self.dbi).map(|dbi| dbi.flags & DUPFIXED != 0);
+        let fixed = self.known(&txn).map(|dbi| dbi.flags & DUPFIXED != 0);
         match fixed {
             Ok(true) => {}
             Ok(false) => return (0, Err(Code::INCOMPATIBLE)),
@@ -294,7 +305,7 @@ impl Cursor {
         }
         let txn = self.txn();
         let mut writer = txn.writer()?;
-        let dbi = txn.dbi(self.dbi)?;
+        let dbi = self.known(&txn)?;
         if flags & NODUPDATA != 0 && dbi.flags & DUPSORT == 0 {
             return Err(Code::INCOMPATIBLE);
         }

@@ -449,8 +449,12 @@ pub(crate) fn set_comparator(
         }
         make(engine, name, old.flags, &custom, [8, 8])?;
     }
-    let fresh = Dbi::of_kind(txn, name, old.flags, custom)?;
-    txn.env.dbis_mut().set(dbi as usize, Dbi { owner: old.owner, ..fresh });
+    let mut fresh = Dbi { owner: old.owner, ..Dbi::of_kind(txn, name, old.flags, custom)? };
+    if !main {
+        // It is the same opening, to cursors.
+        fresh.name = old.name;
+    }
+    txn.env.dbis_mut().set(dbi as usize, fresh);
     Ok(())
 }
 

@@ -1,0 +1,31 @@
+//! What random histories of calls have found, each as small as it can be.
+
+mod common;
+
+use common::*;
+
+/// A table in an environment of its own, and a write transaction.
+fn table(flags: u32) -> (Env, Txn, u32) {
+    let env = Env::new();
+    let dbi = env.dbi("t", flags);
+    let txn = env.begin();
+    (env, txn, dbi)
+}
+
+#[test]
+fn a_cursor_is_not_of_the_table_that_has_its_tables_number_now() {
+    let (env, txn, dbi) = table(DUPSORT);
+    let c = cursor(txn, dbi);
+    mdb_dbi_close(env.env, dbi);
+    assert_eq!(dbi_open(txn, Some("other"), CREATE), Ok(dbi));
+    assert_eq!(cursor_put(c, b"k", b"v", 0), libc::EINVAL);
+    assert_eq!(go(c, FIRST), Err(libc::EINVAL));
+    assert_eq!(get(txn, dbi, b"k"), Err(NOTFOUND));
+    assert_eq!(mdb_txn_commit(txn), 0);
+    let reader = env.read();
+    let c = cursor(reader, dbi);
+    mdb_dbi_close(env.env, dbi);
+    assert_eq!(mdb_cursor_renew(reader, c), libc::EINVAL);
+    mdb_txn_abort(reader);
+    mdb_cursor_close(c);
+}
