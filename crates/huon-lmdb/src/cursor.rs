@@ -167,8 +167,11 @@ impl Cursor {
 
     pub(crate) fn get(&self, op: Op, key: Option<&[u8]>, value: Option<&[u8]>) -> Res<Given> {
         let txn = self.txn();
-        // A reset transaction is none, for a cursor.
         let access = txn.access()?;
+        if access.is_reset() {
+            // For a cursor that is none.
+            return Err(Code::BAD_TXN);
+        }
         let dbi = self.known(&txn)?;
         let mut inside = self.inside()?;
         check_op(op, &dbi)?;
@@ -198,6 +201,9 @@ impl Cursor {
     pub(crate) fn count(&self) -> Res<u64> {
         let txn = self.txn();
         let access = txn.access()?;
+        if access.is_reset() {
+            return Err(Code::BAD_TXN);
+        }
         let Table::Multi(table) = self.known(&txn)?.table else {
             return Err(Code::INCOMPATIBLE);
         };

@@ -94,6 +94,11 @@ macro_rules! in_txn {
 pub(crate) use in_txn;
 
 impl Access<'_> {
+    /// Whether it has let go of its snapshot, and may have another one.
+    pub(crate) fn is_reset(&self) -> bool {
+        matches!(self, Access::Read(reader) if reader.is_reset)
+    }
+
     /// Keeps the record that stands for a named database, as long as the transaction lives.
     pub(crate) fn keep_record(&self, name: &[u8], record: TableRecord) -> *const u8 {
         let records = match self {

@@ -29,3 +29,18 @@ fn a_cursor_is_not_of_the_table_that_has_its_tables_number_now() {
     mdb_txn_abort(reader);
     mdb_cursor_close(c);
 }
+
+#[test]
+fn a_cursor_of_a_reset_transaction_is_of_none() {
+    let (env, txn, dbi) = table(DUPSORT);
+    assert_eq!(mdb_txn_commit(txn), 0);
+    let reader = env.read();
+    let c = cursor(reader, dbi);
+    mdb_txn_reset(reader);
+    assert_eq!(go(c, FIRST), Err(BAD_TXN));
+    let mut count = 0;
+    // SAFETY: the pointer is good for writing.
+    assert_eq!(unsafe { mdb_cursor_count(c, &mut count) }, BAD_TXN);
+    mdb_txn_abort(reader);
+    mdb_cursor_close(c);
+}
