@@ -312,9 +312,6 @@ impl Cursor {
         let txn = self.txn();
         let mut writer = txn.writer()?;
         let dbi = self.known(&txn)?;
-        if flags & NODUPDATA != 0 && dbi.flags & DUPSORT == 0 {
-            return Err(Code::INCOMPATIBLE);
-        }
         let mut place = self.place_now();
         let (key, value) = {
             let engine = writer.txn()?;

@@ -44,3 +44,12 @@ fn a_cursor_of_a_reset_transaction_is_of_none() {
     mdb_txn_abort(reader);
     mdb_cursor_close(c);
 }
+
+#[test]
+fn a_cursor_may_delete_all_of_a_key_that_can_have_one_value_only() {
+    let (_env, txn, dbi) = table(0);
+    assert_eq!(put(txn, dbi, b"k", b"v", 0), 0);
+    let c = cursor(txn, dbi);
+    assert_eq!(go(c, FIRST), pair("k", "v"));
+    assert_eq!(mdb_cursor_del(c, NODUPDATA), 0);
+}
