@@ -237,7 +237,12 @@ impl Cursor {
             Ok(Outcome::Exists(_)) => {
                 place.at_or_above(writer.txn()?, &own)?;
             }
-            Err(Code::KEYEXIST) if flags & NODUPDATA != 0 => place.set_on(&own, &bytes),
+            Err(Code::KEYEXIST) if flags & APPEND != 0 => drop(place.edge(writer.txn()?, true)?),
+            Err(Code::KEYEXIST) if flags & APPENDDUP != 0 => {
+                place.at_or_above(writer.txn()?, &own)?;
+                place.edge_value(writer.txn()?, true)?;
+            }
+            Err(Code::KEYEXIST) => place.set_on(&own, &bytes),
             Err(_) => {}
         }
         stored

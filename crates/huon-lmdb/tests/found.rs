@@ -53,3 +53,18 @@ fn a_cursor_may_delete_all_of_a_key_that_can_have_one_value_only() {
     assert_eq!(go(c, FIRST), pair("k", "v"));
     assert_eq!(mdb_cursor_del(c, NODUPDATA), 0);
 }
+
+#[test]
+fn a_refused_append_leaves_the_cursor_at_the_last() {
+    let (_env, txn, dbi) = table(DUPSORT);
+    for (key, value) in [(b"a", b"1"), (b"b", b"1"), (b"b", b"2"), (b"c", b"1")] {
+        assert_eq!(put(txn, dbi, key, value, 0), 0);
+    }
+    let c = cursor(txn, dbi);
+    assert_eq!(cursor_put(c, b"b", b"3", APPEND), KEYEXIST);
+    assert_eq!(go(c, GET_CURRENT), pair("c", "1"));
+    assert_eq!(cursor_put(c, b"b", b"1", APPENDDUP), KEYEXIST);
+    assert_eq!(go(c, GET_CURRENT), pair("b", "2"));
+    assert_eq!(cursor_put(c, b"a", b"0", APPEND | NODUPDATA), KEYEXIST);
+    assert_eq!(go(c, GET_CURRENT), pair("c", "1"), "nowhere that is no record");
+}
