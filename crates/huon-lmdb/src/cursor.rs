@@ -267,9 +267,14 @@ impl Cursor {
             return (0, Err(Code::BAD_VALSIZE));
         }
         let mut done = 0;
+        let mut flags = flags & !MULTIPLE;
         for value in values.chunks_exact(bytes) {
-            match self.put(key, Value::Bytes(value), flags & !MULTIPLE) {
-                Ok(Outcome::Stored) => done += 1,
+            match self.put(key, Value::Bytes(value), flags) {
+                Ok(Outcome::Stored) => {
+                    done += 1;
+                    // Whether the key may be there, or is the last, is asked once.
+                    flags &= !(NOOVERWRITE | APPEND);
+                }
                 Ok(_) => return (done, Err(Code::KEYEXIST)),
                 Err(code) => return (done, Err(code)),
             }

@@ -12,6 +12,15 @@ fn table(flags: u32) -> (Env, Txn, u32) {
     (env, txn, dbi)
 }
 
+fn put_several(cursor: Cur, key: &[u8], values: &[u8], flags: u32) -> (i32, usize) {
+    let mut data = [MDB_val { mv_size: 1, ..val(values) }, val(b"")];
+    data[1].mv_size = values.len();
+    // SAFETY: two values, as this flag needs them.
+    let code =
+        unsafe { mdb_cursor_put(cursor, &mut val(key), data.as_mut_ptr(), flags | MULTIPLE) };
+    (code, data[1].mv_size)
+}
+
 #[test]
 fn a_cursor_is_not_of_the_table_that_has_its_tables_number_now() {
     let (env, txn, dbi) = table(DUPSORT);
@@ -67,4 +76,14 @@ fn a_refused_append_leaves_the_cursor_at_the_last() {
     assert_eq!(go(c, GET_CURRENT), pair("b", "2"));
     assert_eq!(cursor_put(c, b"a", b"0", APPEND | NODUPDATA), KEYEXIST);
     assert_eq!(go(c, GET_CURRENT), pair("c", "1"), "nowhere that is no record");
+}
+
+#[test]
+fn several_values_are_asked_once_whether_their_key_may_be_there() {
+    let (_env, txn, dbi) = table(DUPSORT | DUPFIXED);
+    let c = cursor(txn, dbi);
+    assert_eq!(put_several(c, b"k", b"12", NOOVERWRITE), (0, 2));
+    assert_eq!(put_several(c, b"k", b"34", NOOVERWRITE), (KEYEXIST, 0));
+    assert_eq!(put_several(c, b"l", b"123", APPEND), (0, 3));
+    assert_eq!(put_several(c, b"l", b"4", APPEND), (KEYEXIST, 0));
 }
