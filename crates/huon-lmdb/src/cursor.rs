@@ -177,7 +177,13 @@ impl Cursor {
         check_op(op, &dbi)?;
         match op {
             Op::GetMultiple | Op::NextMultiple | Op::PrevMultiple => {
-                in_txn!(&access, txn => inside.multiple(txn, op))
+                in_txn!(&access, txn => {
+                    let given = inside.multiple(txn, op);
+                    if given.is_err() {
+                        inside.place.unmark(txn)?;
+                    }
+                    given
+                })
             }
             _ => {
                 let place = &mut inside.place;

@@ -87,3 +87,16 @@ fn several_values_are_asked_once_whether_their_key_may_be_there() {
     assert_eq!(put_several(c, b"l", b"123", APPEND), (0, 3));
     assert_eq!(put_several(c, b"l", b"4", APPEND), (KEYEXIST, 0));
 }
+
+#[test]
+fn several_values_that_are_not_there_take_the_mark_away_too() {
+    let (_env, txn, dbi) = table(DUPSORT | DUPFIXED);
+    for key in [b"a", b"b"] {
+        assert_eq!(put(txn, dbi, key, b"1", 0), 0);
+    }
+    let c = cursor(txn, dbi);
+    assert_eq!(go(c, FIRST), pair("a", "1"));
+    assert_eq!(del(txn, dbi, b"a", None), 0);
+    assert_eq!(go(c, NEXT_MULTIPLE), Err(NOTFOUND));
+    assert_eq!(go(c, NEXT), Err(NOTFOUND));
+}
