@@ -315,7 +315,7 @@ impl Cursor {
         }
         table.replace(writer.changing(&txn.env)?, &key, &old, &new)?;
         if new != old {
-            writer.pass_on(self.dbi, dbi, Went::Value(&key, &old))?;
+            writer.pass_on(self.dbi, dbi, Went::Replaced(&key, &old, &new))?;
         }
         self.inside()?.place.set_on(&key, &new);
         Ok(Outcome::Stored)

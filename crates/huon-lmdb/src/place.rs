@@ -55,6 +55,8 @@ pub(crate) enum Went<'k> {
     Key(&'k [u8]),
     /// A value of a key that has others.
     Value(&'k [u8], &'k [u8]),
+    /// A value of a key, in whose place there is another.
+    Replaced(&'k [u8], &'k [u8], &'k [u8]),
 }
 
 impl Place {
@@ -295,7 +297,9 @@ impl Place {
         let standing = match (self.near(), went) {
             _ if matches!(self.stand, Stand::Unset) => false,
             (Some((key, _)), Went::Key(gone)) => key == gone,
-            (Some((key, value)), Went::Value(gone, of)) => key == gone && value == of,
+            (Some((key, value)), Went::Value(gone, of) | Went::Replaced(gone, of, _)) => {
+                key == gone && value == of
+            }
             (None, _) => false,
         };
         if !standing {
@@ -309,6 +313,13 @@ impl Place {
             Went::Value(key, value) => {
                 self.seek_pair(key, value, false);
                 self.nail(txn, Some(key))
+            }
+            Went::Replaced(key, _, value) => {
+                // On the other side of what it stood beside, as before.
+                let behind = matches!(self.stand, Stand::Before | Stand::DupsEnd);
+                self.seek_pair(key, value, !behind);
+                self.step(txn, behind)?;
+                Ok(())
             }
         }
     }

@@ -100,3 +100,23 @@ fn several_values_that_are_not_there_take_the_mark_away_too() {
     assert_eq!(go(c, NEXT_MULTIPLE), Err(NOTFOUND));
     assert_eq!(go(c, NEXT), Err(NOTFOUND));
 }
+
+#[test]
+fn other_cursors_stand_on_the_value_that_was_put_in_place_of_theirs() {
+    let (_env, txn, dbi) = table(DUPSORT);
+    for value in [b"b", b"d", b"f"] {
+        assert_eq!(put(txn, dbi, b"k", value, 0), 0);
+    }
+    let (a, b) = (cursor(txn, dbi), cursor(txn, dbi));
+    for (old, new, next) in [("d", "e", "f"), ("f", "g", ""), ("b", "a", "e")] {
+        for c in [a, b] {
+            assert!(seek(c, GET_BOTH, b"k", old.as_bytes()).is_ok());
+        }
+        assert_eq!(cursor_put(a, b"k", new.as_bytes(), CURRENT), 0);
+        for c in [a, b] {
+            assert_eq!(go(c, GET_CURRENT), pair("k", new));
+            let found = if next.is_empty() { Err(NOTFOUND) } else { pair("k", next) };
+            assert_eq!(go(c, NEXT), found);
+        }
+    }
+}
