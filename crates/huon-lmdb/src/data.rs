@@ -1,6 +1,6 @@
 //! Getting, putting and deleting by key.
 
-use huon::WriteTxn;
+use huon::{Error, WriteTxn};
 
 use crate::codes::{Code, Res};
 use crate::cursor::Went;
@@ -220,12 +220,7 @@ pub(crate) fn delete(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> R
     }
     let mut writer = txn.writer()?;
     let known = txn.dbi(dbi)?;
-    let removed = remove(txn, &mut writer, dbi, &known, key, value);
-    if removed == Err(Code::INCOMPATIBLE) {
-        // A database's name: LMDB ends the transaction for that.
-        writer.fail();
-    }
-    removed
+    remove(txn, &mut writer, dbi, &known, key, value)
 }
 
 pub(crate) fn remove(
@@ -240,19 +235,43 @@ pub(crate) fn remove(
     // Where it lies now, something else will.
     let key = key.to_vec();
     let value = value.map(<[u8]>::to_vec);
-    let (removed, went) = match (dbi.table, &value) {
-        (Table::Main(table) | Table::Plain(table), _) => {
-            (table.delete(engine, &key)?, Went::Key(&key))
-        }
-        (Table::Multi(table), None) => (table.remove_all(engine, &key)? > 0, Went::Key(&key)),
-        (Table::Multi(table), Some(value)) => {
-            let removed = table.remove(engine, &key, value)?;
-            let left = removed && table.get(engine, &key)?.is_some();
-            (removed, if left { Went::Value(&key, value) } else { Went::Key(&key) })
+    let left = match removed(engine, dbi.table, &key, value.as_deref()) {
+        Ok(Some(left)) => left,
+        // Nothing has another length than what is there.
+        Ok(None) | Err(Error::KeyLength | Error::ValueLength) => return Err(Code::NOTFOUND),
+        Err(error) => {
+            let code = Code::from(error);
+            if code == Code::INCOMPATIBLE {
+                // A database's name: LMDB ends the transaction for that.
+                writer.fail();
+            }
+            return Err(code);
         }
     };
-    if !removed {
-        return Err(Code::NOTFOUND);
-    }
+    let went = match &value {
+        Some(value) if left => Went::Value(&key, value),
+        _ => Went::Key(&key),
+    };
     writer.pass_on(number, dbi, went)
+}
+
+/// Removes something; whether values of the key are left, or `None` if it was not there.
+fn removed(
+    engine: &mut WriteTxn,
+    table: Table,
+    key: &[u8],
+    value: Option<&[u8]>,
+) -> Result<Option<bool>, Error> {
+    let is_removed = match (table, value) {
+        (Table::Main(table) | Table::Plain(table), _) => table.delete(engine, key)?,
+        (Table::Multi(table), None) => table.remove_all(engine, key)? > 0,
+        (Table::Multi(table), Some(value)) => {
+            let is_removed = table.remove(engine, key, value)?;
+            return Ok(match is_removed {
+                true => Some(table.get(engine, key)?.is_some()),
+                false => None,
+            });
+        }
+    };
+    Ok(is_removed.then_some(false))
 }

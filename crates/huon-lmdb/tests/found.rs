@@ -120,3 +120,23 @@ fn other_cursors_stand_on_the_value_that_was_put_in_place_of_theirs() {
         }
     }
 }
+
+#[test]
+fn a_cursor_that_is_to_delete_a_name_spoils_the_transaction() {
+    let (env, txn, _dbi) = table(0);
+    let c = cursor(txn, 1);
+    assert!(go(c, FIRST).is_ok());
+    assert_eq!(mdb_cursor_del(c, 0), INCOMPATIBLE);
+    assert_eq!(go(c, FIRST), Err(BAD_TXN));
+    assert_eq!(mdb_txn_commit(txn), BAD_TXN);
+    drop(env);
+}
+
+#[test]
+fn what_has_another_length_than_the_tables_integers_is_not_there() {
+    let (_env, txn, dbi) = table(DUPSORT | INTEGERKEY);
+    assert_eq!(del(txn, dbi, &[0; 4], Some(b"v")), NOTFOUND, "the table has no length yet");
+    assert_eq!(put(txn, dbi, &[0; 8], b"v", 0), 0);
+    assert_eq!(del(txn, dbi, &[0; 4], Some(b"v")), NOTFOUND);
+    assert_eq!(get(txn, dbi, &[0; 4]), Err(NOTFOUND));
+}
