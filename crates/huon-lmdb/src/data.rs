@@ -5,7 +5,7 @@ use huon::{Error, WriteTxn};
 use crate::codes::{Code, Res};
 use crate::cursor::Went;
 use crate::dbi::{self, Dbi, KEY_BYTES_MAX, Table};
-use crate::flags::dbi::DUPSORT;
+use crate::flags::dbi::{DUPFIXED, DUPSORT};
 use crate::flags::put::*;
 use crate::txn::{Access, Txn, Writer, in_txn};
 
@@ -145,7 +145,18 @@ pub(crate) fn store(
     match (dbi.table, value) {
         (Table::Main(_) | Table::Plain(_), value) => store_plain(writer, dbi, key, value, flags),
         (Table::Multi(_), Value::Room(_)) => Err(Code::INCOMPATIBLE),
-        (Table::Multi(_), Value::Bytes(value)) => store_dup(writer, dbi, key, value, flags),
+        (Table::Multi(_), Value::Bytes(value)) => {
+            let stored = store_dup(writer, dbi, key, value, flags);
+            let fixed = dbi.flags & DUPFIXED != 0;
+            match stored {
+                Err(Code::BAD_VALSIZE)
+                    if fixed && dbi.refit(writer.txn_mut()?, [key.len(), value.len()])? =>
+                {
+                    store_dup(writer, dbi, key, value, flags)
+                }
+                stored => stored,
+            }
+        }
     }
 }
 

@@ -348,6 +348,17 @@ impl Dbi {
         make(txn, &self.name, self.flags, &custom, bytes)
     }
 
+    /// Makes an empty table anew, whose values had another length while it had some; false: it is
+    /// not empty.
+    pub(crate) fn refit(&self, txn: &mut WriteTxn, bytes: [usize; 2]) -> Res<bool> {
+        let is_empty = txn.table_stat(&self.name)?.is_some_and(|stat| stat.entries == 0);
+        if is_empty {
+            drop_named(txn, &self.name, true)?;
+            make(txn, &self.name, self.flags, &[self.keys.clone(), self.values.clone()], bytes)?;
+        }
+        Ok(is_empty)
+    }
+
     pub(crate) fn compare_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
         let reversed = self.flags & (REVERSEKEY | INTEGERKEY) != 0;
         compare(self.keys.as_ref(), reversed, a, b)

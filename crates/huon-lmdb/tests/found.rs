@@ -140,3 +140,14 @@ fn what_has_another_length_than_the_tables_integers_is_not_there() {
     assert_eq!(del(txn, dbi, &[0; 4], Some(b"v")), NOTFOUND);
     assert_eq!(get(txn, dbi, &[0; 4]), Err(NOTFOUND));
 }
+
+#[test]
+fn values_of_one_length_may_have_another_when_all_are_gone() {
+    let (_env, txn, dbi) = table(DUPSORT | DUPFIXED);
+    assert_eq!(put(txn, dbi, b"k", b"four", 0), 0);
+    assert_eq!(put(txn, dbi, b"k", b"three", 0), BAD_VALSIZE);
+    let c = cursor(txn, dbi);
+    assert_eq!(del(txn, dbi, b"k", None), 0);
+    assert_eq!(put(txn, dbi, b"k", b"three", 0), 0);
+    assert_eq!(go(c, FIRST), pair("k", "three"));
+}
