@@ -339,9 +339,7 @@ impl Dbi {
             return Ok(());
         }
         let custom = [self.keys.clone(), self.values.clone()];
-        let [keys, values] = orders(self.flags, &custom, bytes);
-        let same_values = stat.values.is_none_or(|stored| stored == order_name(&values));
-        if stat.order == order_name(&keys) && same_values {
+        if is_ordered(&stat, &orders(self.flags, &custom, bytes)) {
             return Ok(());
         }
         drop_named(txn, &self.name, stat.values.is_some())?;
@@ -399,6 +397,12 @@ fn orders(flags: u32, custom: &[Option<Arc<Compare>>; 2], bytes: [usize; 2]) -> 
     [order(0, INTEGERKEY, REVERSEKEY), order(1, INTEGERDUP, REVERSEDUP)]
 }
 
+/// Whether keys and values of a table are stored in these orders.
+fn is_ordered(stat: &TableStat, [keys, values]: &[Order; 2]) -> bool {
+    let same_values = stat.values.is_none_or(|stored| stored == order_name(values));
+    stat.order == order_name(keys) && same_values
+}
+
 fn make(
     txn: &mut WriteTxn,
     name: &[u8],
@@ -450,9 +454,10 @@ pub(crate) fn set_comparator(
     let access = txn.access()?;
     let main = matches!(old.table, Table::Main(_));
     let name = if main { STAND_IN } else { &old.name };
-    let is_empty = stat(&access, &old.name)?.is_none_or(|stat| stat.entries == 0);
+    let found = stat(&access, &old.name)?.ok_or(Code::BAD_DBI)?;
     drop(access);
-    if is_empty && txn.is_write() {
+    let is_as_told = is_ordered(&found, &orders(old.flags, &custom, [8, 8]));
+    if found.entries == 0 && !is_as_told && txn.is_write() {
         let mut writer = txn.writer()?;
         let engine = writer.changing(&txn.env)?;
         if !main {

@@ -151,3 +151,20 @@ fn values_of_one_length_may_have_another_when_all_are_gone() {
     assert_eq!(put(txn, dbi, b"k", b"three", 0), 0);
     assert_eq!(go(c, FIRST), pair("k", "three"));
 }
+#[test]
+fn an_order_that_is_told_again_changes_nothing() {
+    unsafe extern "C" fn by_size(a: *const MDB_val, b: *const MDB_val) -> i32 {
+        // SAFETY: the library gives two values.
+        unsafe { (*a).mv_size as i32 - (*b).mv_size as i32 }
+    }
+    let (env, txn, dbi) = table(0);
+    // SAFETY: the function may be called with any two values.
+    assert_eq!(unsafe { mdb_set_compare(txn, dbi, Some(by_size)) }, 0);
+    assert_eq!(mdb_txn_commit(txn), 0);
+    let before = env.info().me_last_txnid;
+    let txn = env.begin();
+    // SAFETY: as above.
+    assert_eq!(unsafe { mdb_set_compare(txn, dbi, Some(by_size)) }, 0);
+    assert_eq!(mdb_txn_commit(txn), 0);
+    assert_eq!(env.info().me_last_txnid, before);
+}
