@@ -16,6 +16,7 @@ use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 use huon::{Bytes, Compare, MultiDef, Order, RawMulti, RawTable, TableDef, TableStat, WriteTxn};
 
 use crate::codes::{Code, Res};
+use crate::cursor::Went;
 use crate::env::Env;
 use crate::flags::dbi::*;
 use crate::txn::{Access, Txn, in_txn};
@@ -479,6 +480,9 @@ pub(crate) fn drop_dbi(txn: &Txn, dbi: u32, delete: bool) -> Res<()> {
     let mut writer = txn.writer()?;
     let gone = txn.env.dbis().get(dbi, txn)?.clone();
     let engine = writer.changing(&txn.env)?;
+    if engine.table_stat(&gone.name)?.is_none() {
+        return Err(Code::BAD_DBI);
+    }
     let delete = delete && dbi as usize >= NAMED;
     match gone.table {
         Table::Main(table) => {
@@ -495,6 +499,8 @@ pub(crate) fn drop_dbi(txn: &Txn, dbi: u32, delete: bool) -> Res<()> {
     }
     writer.unset_cursors(matches!(gone.table, Table::Main(_)).then_some(0).unwrap_or(dbi));
     if delete {
+        let main = txn.dbi(MAIN)?;
+        writer.pass_on(MAIN, &main, Went::Key(&gone.name))?;
         txn.env.dbis_mut().close(dbi);
     }
     Ok(())

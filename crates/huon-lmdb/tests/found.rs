@@ -168,3 +168,26 @@ fn an_order_that_is_told_again_changes_nothing() {
     assert_eq!(mdb_txn_commit(txn), 0);
     assert_eq!(env.info().me_last_txnid, before);
 }
+
+#[test]
+fn main_cursors_leave_the_name_of_a_table_that_is_deleted() {
+    let (_env, txn, dbi) = table(0);
+    assert_eq!(put(txn, 1, b"z", b"v", 0), 0);
+    let c = cursor(txn, 1);
+    assert_eq!(go(c, FIRST).map(|(name, _)| name), Ok(b"t".to_vec()));
+    assert_eq!(mdb_drop(txn, dbi, 1), 0);
+    assert_eq!(go(c, GET_CURRENT), pair("z", "v"));
+}
+
+#[test]
+fn a_table_that_went_with_the_main_one_cannot_be_dropped_or_ordered() {
+    unsafe extern "C" fn same(_: *const MDB_val, _: *const MDB_val) -> i32 {
+        0
+    }
+    let (_env, txn, dbi) = table(0);
+    assert_eq!(mdb_drop(txn, 1, 0), 0);
+    assert_eq!(mdb_drop(txn, dbi, 1), BAD_DBI);
+    // SAFETY: the function may be called with anything.
+    assert_eq!(unsafe { mdb_set_compare(txn, dbi, Some(same)) }, BAD_DBI);
+    assert_eq!(get(txn, dbi, b"k"), Err(BAD_DBI));
+}
