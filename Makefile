@@ -13,7 +13,7 @@ SECONDS ?= 600
 help:
 	@echo "make demo [DIR=/usr]   build a database of a directory tree, kill its writer, finish it"
 	@echo "make test              build and run every test, with a summary by kind"
-	@echo "make proof             all of it at full size, and the figures file (an hour at most)"
+	@echo "make proof             all of it at full size, and the figures file (about an hour)"
 	@echo "make crash [SECONDS=]  crash images of new seeds; make torture: kills"
 	@echo "make fuzz [SECONDS=]   inputs that libFuzzer makes up, where cargo-fuzz is installed"
 	@echo "make lint              formatting, clippy, layers, house rules"
