@@ -285,7 +285,7 @@ impl Inside {
             });
         }
         if let Some(key) = key {
-            data::check_wanted(&txn.env, known, key)?;
+            known.check_wanted(key)?;
         }
         let wanted = (key, value);
         let (key, value) = in_txn!(view, engine => {

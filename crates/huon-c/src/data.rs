@@ -5,7 +5,7 @@ use huon::{Error, RawMulti, RawTable, WriteTxn};
 use crate::dbi;
 use crate::env::Env;
 use crate::fault::{Fault, Res};
-use crate::flags::dbi::{DUPFIXED, DUPSORT, INTEGERKEY};
+use crate::flags::dbi::{DUPFIXED, DUPSORT};
 use crate::flags::put::*;
 use crate::in_txn;
 use crate::inside::{Access, Writer};
@@ -68,22 +68,9 @@ pub(crate) fn check_lengths(env: &Env, dbi: &Dbi, key: &[u8], value: usize) -> R
     }
 }
 
-/// Refuses a key that is too short to be looked for. One that is too long is not there, and refused
-/// only where the interface does that.
-#[inline]
-pub(crate) fn check_wanted(env: &Env, dbi: &Dbi, key: &[u8]) -> Res<()> {
-    let rules = env.rules()?;
-    let integer = dbi.flags & INTEGERKEY == 0 || matches!(key.len(), 4 | 8);
-    let fits = match rules.checks_wanted {
-        true => rules.keys.contains(&key.len()) && integer,
-        false => key.len() >= *rules.keys.start(),
-    };
-    if fits { Ok(()) } else { Err(Fault::Size) }
-}
-
-/// The same for whoever looks for it by himself.
+/// Refuses a key of a length that the interface does not look for.
 pub fn check_key(txn: &Txn, dbi: u32, key: &[u8]) -> Res<()> {
-    check_wanted(&txn.env, txn.env.dbis().get(dbi, txn)?, key)
+    txn.env.dbis().get(dbi, txn)?.check_wanted(key)
 }
 
 /// The value of a key; the first one, where there are many.
@@ -91,7 +78,7 @@ pub fn check_key(txn: &Txn, dbi: u32, key: &[u8]) -> Res<()> {
 pub fn get(txn: &Txn, dbi: u32, key: &[u8]) -> Res<Shown> {
     let mut access = txn.access()?;
     let (known, view) = access.dbi_in(txn, dbi)?;
-    check_wanted(&txn.env, known, key)?;
+    known.check_wanted(key)?;
     let found = match known.table {
         Table::Main(table) | Table::Plain(table) => {
             in_txn!(view, txn => table.get(txn, key)?.map(Shown::of))
@@ -121,7 +108,7 @@ pub struct Found {
 pub fn at_or_above(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<Found> {
     let mut access = txn.access()?;
     let (known, view) = access.dbi_in(txn, dbi)?;
-    check_wanted(&txn.env, known, key)?;
+    known.check_wanted(key)?;
     let mut place = Place::new(known.table);
     let wanted = (Some(key), value);
     let (found, count, is_other) = in_txn!(view, engine => {
@@ -232,15 +219,6 @@ impl Value<'_> {
 /// page that the transaction has written.
 const COPIED_BYTES_MAX: usize = 64 << 10;
 
-/// A copy of what may lie on a page that the change moves.
-fn own<'v>(txn: &WriteTxn, bytes: &'v [u8], room: &'v mut Vec<u8>) -> &'v [u8] {
-    if bytes.len() <= COPIED_BYTES_MAX || txn.is_dirty(bytes) {
-        room.extend_from_slice(bytes);
-        return room;
-    }
-    bytes
-}
-
 pub(crate) fn store(
     txn: &Txn,
     writer: &mut Writer,
@@ -250,9 +228,35 @@ pub(crate) fn store(
     flags: u32,
 ) -> Res<Outcome> {
     check_lengths(&txn.env, dbi, key, value.len())?;
+    let mut room = std::mem::take(&mut writer.room);
+    room.clear();
+    let stored = store_own(txn, writer, (number, dbi), (key, value), flags, &mut room);
+    if room.capacity() <= 2 * COPIED_BYTES_MAX {
+        writer.room = room;
+    }
+    stored
+}
+
+/// Copies key and value into `room`, if they may lie on a page that moves, and stores them.
+fn store_own(
+    txn: &Txn,
+    writer: &mut Writer,
+    (number, dbi): (u32, &Dbi),
+    (key, value): (&[u8], Value<'_>),
+    flags: u32,
+    room: &mut Vec<u8>,
+) -> Res<Outcome> {
     let engine = writer.changing(&txn.env)?;
-    let mut room = Vec::new();
-    let key = own(engine, key, &mut room);
+    room.extend_from_slice(key);
+    let copied = match value {
+        Value::Bytes(bytes) if bytes.len() <= COPIED_BYTES_MAX || engine.is_dirty(bytes) => {
+            room.extend_from_slice(bytes);
+            true
+        }
+        _ => false,
+    };
+    let (key, own) = room.split_at(key.len());
+    let value = if copied { Value::Bytes(own) } else { value };
     if dbi.is_fitted() {
         dbi.fit(engine, [key.len(), value.len()])?;
     }
@@ -307,7 +311,7 @@ fn store_plain(
     }
     let mut room = Vec::new();
     let bytes = match value {
-        Value::Bytes(bytes) => own(engine, bytes, &mut room),
+        Value::Bytes(bytes) => bytes,
         Value::Room(bytes) => {
             room.try_reserve_exact(bytes).map_err(|_| Fault::NoMemory)?;
             room.resize(bytes, 0);
@@ -335,8 +339,6 @@ fn store_dup(
     flags: u32,
 ) -> Res<Outcome> {
     let engine = writer.txn_mut()?;
-    let mut room = Vec::new();
-    let value = own(engine, value, &mut room);
     if flags & (NOOVERWRITE | CURRENT) != 0 {
         match table.get(engine, key)? {
             Some(found) if flags & NOOVERWRITE != 0 => {
@@ -379,7 +381,7 @@ fn store_dup(
 pub fn delete(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<()> {
     let mut writer = txn.writer()?;
     let known = writer.dbi(txn, dbi)?;
-    check_wanted(&txn.env, &known, key)?;
+    known.check_wanted(key)?;
     let compared = known.flags & DUPSORT != 0 || txn.env.rules()?.compares_only;
     let value = value.filter(|_| compared);
     remove(txn, &mut writer, dbi, &known, key, value)

@@ -37,6 +37,8 @@ pub struct Writer {
     pub(crate) txn: Option<WriteTxn>,
     pub(crate) levels: Vec<Level>,
     pub(crate) reserved: Option<Reserved>,
+    /// For what is copied before it is stored.
+    pub(crate) room: Vec<u8>,
     pub(crate) cursors: Vec<Weak<Cursor>>,
     seen: Seen,
     /// The depth from which on transactions can only be aborted.
@@ -237,6 +239,7 @@ impl Writer {
             txn: Some(begun),
             levels: Vec::new(),
             reserved: None,
+            room: Vec::new(),
             cursors: Vec::new(),
             seen: Seen::default(),
             failed_from: None,

@@ -5,10 +5,12 @@
 //! then ([`Dbi::fit`]).
 
 use std::cmp::Ordering;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use huon::{Bytes, Compare, MultiDef, Order, RawMulti, RawTable, TableDef, TableStat, WriteTxn};
 
+use crate::env::Rules;
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::*;
 use crate::in_txn;
@@ -40,6 +42,8 @@ pub struct Dbi {
     /// Comparators of the program.
     pub(crate) keys: Option<Arc<Compare>>,
     pub(crate) values: Option<Arc<Compare>>,
+    /// The lengths of keys that may be looked for, in bytes.
+    pub(crate) wanted: RangeInclusive<usize>,
     /// The transaction that opened it and is not over yet; 0: none.
     pub(crate) owner: usize,
 }
@@ -74,6 +78,17 @@ pub fn flags_of(stat: &TableStat) -> u32 {
     keys | values | fixed
 }
 
+/// The lengths of keys that may be looked for. One that is too long is not there, and is refused
+/// only where the interface does that.
+fn wanted(rules: &Rules, flags: u32) -> RangeInclusive<usize> {
+    match (rules.checks_wanted, flags & INTEGERKEY != 0) {
+        // Between these the engine refuses it.
+        (true, true) => 4..=8,
+        (true, false) => rules.keys.clone(),
+        (false, _) => *rules.keys.start()..=usize::MAX,
+    }
+}
+
 /// The order of integers, of as many bytes as a new one has.
 fn integers(bytes: usize) -> Order {
     if bytes == 4 { Order::NativeU32 } else { Order::NativeU64 }
@@ -89,6 +104,7 @@ impl Dbi {
             flags: 0,
             keys: None,
             values: None,
+            wanted: wanted(txn.env.rules()?, 0),
             owner: 0,
         })
     }
@@ -129,6 +145,7 @@ impl Dbi {
             flags,
             keys,
             values,
+            wanted: wanted(txn.env.rules()?, flags),
             owner: txn.handle(),
         })
     }
@@ -145,6 +162,12 @@ impl Dbi {
         make(engine, name, flags, &custom, [8, 8])?;
         drop(writer);
         Dbi::of_kind(txn, name, flags, custom)
+    }
+
+    /// Refuses a key of a length that the interface does not look for.
+    #[inline]
+    pub(crate) fn check_wanted(&self, key: &[u8]) -> Res<()> {
+        if self.wanted.contains(&key.len()) { Ok(()) } else { Err(Fault::Size) }
     }
 
     /// Whether the table may have to be made anew while it is empty.

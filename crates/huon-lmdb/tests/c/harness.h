@@ -68,8 +68,8 @@ UNUSED static MDB_val filled(size_t size, int byte)
 /* `k` and a number of five digits, in one of a few places that are used in turn. */
 UNUSED static MDB_val numbered(const char *head, unsigned number)
 {
-    static char names[16][32];
-    static unsigned next;
+    static __thread char names[16][32];
+    static __thread unsigned next;
     char *name = names[next++ % 16];
     snprintf(name, sizeof names[0], "%s%05u", head, number);
     return text(name);
