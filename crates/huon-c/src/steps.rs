@@ -119,7 +119,8 @@ pub(crate) fn look<'t>(
         Op::SetRange => place.at_or_above(txn, key_of(key)?),
         Op::GetBoth | Op::GetBothRange => {
             let (key, value) = (key_of(key)?, value.ok_or(Fault::Invalid)?);
-            let found = exact(dbi, key, place.pair_at_or_above(txn, key, value)?);
+            let found = place.pair_at_or_above(txn, key, value);
+            let found = found.and_then(|found| exact(dbi, key, found));
             if found == Err(Fault::NotFound) {
                 place.behind_values(txn, key, |found| dbi.compare_keys(key, found).is_eq())?;
             }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub(crate) mod records;
+
 use std::ffi::CString;
 use std::path::Path;
 use std::ptr;
