@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use try_lock::{Locked, TryLock};
 
 use crate::data::{self, Shown};
+use crate::dbi::{FREE, MAIN};
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::DUPSORT;
 use crate::in_txn;
@@ -174,6 +175,9 @@ impl Cursor {
         let Inside { bound, batch } = &mut *inside;
         let Bound { txn, dbi, place } = bound.as_mut().ok_or(Fault::Invalid)?;
         let mut access = txn.access()?;
+        if *dbi == FREE {
+            return Err(Fault::NotFound);
+        }
         let (known, view) = access.dbi_in(txn, *dbi)?;
         steps::check(op, known)?;
         if matches!(op, Op::GetMultiple | Op::NextMultiple | Op::PrevMultiple) {
@@ -261,7 +265,9 @@ impl Default for Cursor {
 impl Bound {
     fn new(txn: &Arc<Txn>, dbi: u32) -> Res<Bound> {
         let mut access = txn.access()?;
-        let (known, _) = access.dbi_in(txn, dbi)?;
+        // A place in a table without records is none.
+        let free = dbi == FREE && txn.env.rules()?.shows_free && !txn.is_write();
+        let (known, _) = access.dbi_in(txn, if free { MAIN } else { dbi })?;
         let place = Place::new(known.table);
         drop(access);
         Ok(Bound { txn: txn.clone(), dbi, place })

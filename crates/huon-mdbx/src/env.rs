@@ -321,6 +321,7 @@ fn rules_of(flags: u32, page_bytes: u32) -> Res<Rules> {
         appends_to_last: true,
         compares_only: true,
         names_current: true,
+        shows_free: true,
         strict_tables: true,
     })
 }
