@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use try_lock::{Locked, TryLock};
 
 use crate::data::{self, Shown};
+use crate::dbi::{FREE, MAIN};
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::DUPSORT;
 use crate::in_txn;
@@ -189,7 +190,9 @@ impl Cursor {
     pub fn get(&self, op: Op, key: Option<&[u8]>, value: Option<&[u8]>) -> Res<Given> {
         let mut inside = self.inside()?;
         let Bound { txn, dbi, name, place } = inside.bound.as_mut().ok_or(Fault::Invalid)?;
-        if let Op::Next | Op::Prev = op {
+        if let Op::Next | Op::Prev = op
+            && *dbi != FREE
+        {
             // What programs do most. The rest is for the ends of the table, marks and names.
             let mut access = txn.access()?;
             let (known, view) = access.dbi_in(txn, *dbi)?;
@@ -272,6 +275,9 @@ impl Inside {
         let Inside { bound, batch } = self;
         let Bound { txn, dbi, name, place } = bound.as_mut().ok_or(Fault::Invalid)?;
         let mut access = txn.access()?;
+        if *dbi == FREE {
+            return Err(Fault::NotFound);
+        }
         let (known, view) = access.dbi_in(txn, *dbi)?;
         check_opening(name, known)?;
         steps::check(op, known)?;
@@ -311,7 +317,9 @@ impl Inside {
 impl Bound {
     fn new(txn: &Arc<Txn>, dbi: u32) -> Res<Bound> {
         let mut access = txn.access()?;
-        let (known, _) = access.dbi_in(txn, dbi)?;
+        // A place in a table without records is none.
+        let free = dbi == FREE && txn.env.rules()?.shows_free && !txn.is_write();
+        let (known, _) = access.dbi_in(txn, if free { MAIN } else { dbi })?;
         let (place, name) = (Place::new(known.table), known.name.clone());
         drop(access);
         Ok(Bound { txn: txn.clone(), dbi, name, place })

@@ -18,6 +18,8 @@ use crate::place::Went;
 use crate::table::{self, Dbi, Table, drop_named, kind, make};
 use crate::txn::Txn;
 
+/// The handle of the list of free pages, which Huon keeps elsewhere.
+pub const FREE: u32 = 0;
 /// The handle of the main database.
 pub const MAIN: u32 = 1;
 /// The first handle of a named one.

@@ -67,6 +67,8 @@ pub struct Rules {
     pub compares_only: bool,
     /// A cursor's record is overwritten only where its key is given.
     pub names_current: bool,
+    /// The handle of free pages is that of a table without records, for who reads.
+    pub shows_free: bool,
     /// A table that was found is everybody's at once, and one that is opened again must be of the
     /// kind that is asked for.
     pub strict_tables: bool,

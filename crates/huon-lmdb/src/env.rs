@@ -256,6 +256,7 @@ fn rules_of(flags: u32) -> Rules {
         appends_to_last: false,
         compares_only: false,
         names_current: false,
+        shows_free: false,
         strict_tables: false,
     }
 }

@@ -181,7 +181,7 @@ impl Env {
             huon.close_dirty();
             return Ok(());
         }
-        if huon.durability() == Durability::Unsynced {
+        if huon.durability() == Durability::Unsynced && self.flags() & RDONLY == 0 {
             // The engine leaves that to who asks for it.
             huon.sync()?;
         }
@@ -321,6 +321,7 @@ fn rules_of(flags: u32, page_bytes: u32) -> Res<Rules> {
         appends_to_last: true,
         compares_only: true,
         names_current: true,
+        shows_free: true,
         strict_tables: true,
     })
 }

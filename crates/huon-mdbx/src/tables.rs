@@ -3,14 +3,11 @@
 use std::sync::Arc;
 
 use huon::{Compare, TableStat};
-use huon_c::dbi::{self, MAIN};
+use huon_c::dbi::{self, FREE, MAIN};
 use huon_c::table::{Table, flags_of};
 use huon_c::{Fault, Res, Txn, in_txn};
 
 use crate::flags::dbi::*;
-
-/// The handle of the list of free pages, which Huon keeps elsewhere: it seems to be empty.
-pub(crate) const FREE: u32 = 0;
 
 /// A named table that was found.
 pub(crate) struct Named {

@@ -261,6 +261,24 @@ fn a_program_orders_by_one_function() {
 }
 
 #[test]
+fn free_pages_are_a_table_without_records_for_who_reads() {
+    let env = Env::new();
+    let txn = env.read();
+    assert_eq!(stat(txn, 0), Ok(MDBX_stat { ms_psize: 4096, ..MDBX_stat::default() }));
+    assert_eq!(flags(txn, 0), Ok((INTEGERKEY, 0)));
+    let c = cursor(txn, 0);
+    for op in [FIRST, NEXT, LAST, PREV, SET_RANGE] {
+        assert_eq!(go(c, op), Err(NOTFOUND));
+    }
+    assert_eq!(go(c, GET_CURRENT), Err(libc::ENODATA));
+    assert_eq!(get(txn, 0, b""), Err(BAD_DBI));
+    assert_eq!(mdbx_txn_abort(txn), 0);
+    let txn = env.write();
+    assert_eq!(mdbx_cursor_bind(txn, c, 0), libc::EACCES);
+    assert_eq!((put(txn, 0, b"", b"", 0), mdbx_drop(txn, 0, false)), (BAD_DBI, libc::EACCES));
+}
+
+#[test]
 fn there_is_room_for_as_many_tables_as_were_asked_for() {
     let env = Env::new();
     let txn = env.write();

@@ -131,9 +131,10 @@ static void names_of_all_lengths(void)
     EXPECT_RC(open_table(in.txn, name, MDBX_CREATE), MDBX_EINVAL);
     name[1980] = 0;
     OK(put(in.txn, table(in.txn, name, MDBX_CREATE), "k", "long", 0));
-    if (OURS) /* which has no such table */
+    if (OURS) /* whose tables have names */
         EXPECT_RC(open_table(in.txn, "", MDBX_CREATE), MDBX_EINVAL);
-    else OK(put(in.txn, table(in.txn, "", MDBX_CREATE), "k", "empty", 0));
+    else
+        OK(put(in.txn, table(in.txn, "", MDBX_CREATE), "k", "empty", 0));
     commit_and_go_on(&in);
     EXPECT_GET(in.txn, table(in.txn, name, 0), "k", "long");
     if (!OURS) EXPECT_GET(in.txn, table(in.txn, "", 0), "k", "empty");
