@@ -79,6 +79,7 @@ fn the_end_is_where_it_was_asked_for() {
     assert!(!is(mdbx_cursor_eof(c)) && is(mdbx_cursor_on_last(c)));
     assert!(is(mdbx_cursor_on_first_dup(c)) && !is(mdbx_cursor_on_last_dup(c)));
     assert_eq!(go(c, NEXT), pair("c", "2"));
+    assert_eq!(go(c, NEXT_DUP), Err(NOTFOUND));
     assert!(!is(mdbx_cursor_eof(c)) && is(mdbx_cursor_on_last_dup(c)));
     assert_eq!(go(c, NEXT), Err(NOTFOUND));
     assert!(is(mdbx_cursor_eof(c)));
