@@ -3,26 +3,7 @@
 use huon_c::Fault;
 use libc::c_int;
 
-/// One row for each of LMDB's own codes: name, number, what it says.
-macro_rules! codes {
-    ($($name:ident = $number:literal, $text:literal;)*) => {
-        $(#[allow(dead_code)] pub(crate) const $name: c_int = $number;)*
-
-        /// What a code means; `None`: it is not one of LMDB's.
-        pub(crate) fn text(code: c_int) -> Option<&'static std::ffi::CStr> {
-            match code {
-                0 => Some(c"Successful return: 0"),
-                $($number => {
-                    const TEXT: &str = concat!("MDB_", stringify!($name), ": ", $text, "\0");
-                    std::ffi::CStr::from_bytes_with_nul(TEXT.as_bytes()).ok()
-                })*
-                _ => None,
-            }
-        }
-    };
-}
-
-codes! {
+huon_c::codes! { "MDB_", "Successful return: 0";
     KEYEXIST = -30799, "the key is there already, or out of order";
     NOTFOUND = -30798, "there is no such key, value or database";
     PAGE_NOTFOUND = -30797, "a page that is referred to is missing";

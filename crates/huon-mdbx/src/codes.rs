@@ -3,26 +3,7 @@
 use huon_c::Fault;
 use libc::c_int;
 
-/// One row for each of libmdbx's own codes: name, number, what it says.
-macro_rules! codes {
-    ($($name:ident = $number:literal, $text:literal;)*) => {
-        $(#[allow(dead_code)] pub(crate) const $name: c_int = $number;)*
-
-        /// What a code means; `None`: it is not one of libmdbx's.
-        pub(crate) fn text(code: c_int) -> Option<&'static std::ffi::CStr> {
-            match code {
-                0 => Some(c"MDBX_SUCCESS: all is well"),
-                $($number => {
-                    const TEXT: &str = concat!("MDBX_", stringify!($name), ": ", $text, "\0");
-                    std::ffi::CStr::from_bytes_with_nul(TEXT.as_bytes()).ok()
-                })*
-                _ => None,
-            }
-        }
-    };
-}
-
-codes! {
+huon_c::codes! { "MDBX_", "MDBX_SUCCESS: all is well";
     RESULT_TRUE = -1, "no error, and the answer is yes";
     KEYEXIST = -30799, "the key, or the key with the value, is there already";
     NOTFOUND = -30798, "there is no such key, value or table";

@@ -181,7 +181,7 @@ impl Env {
             huon.close_dirty();
             return Ok(());
         }
-        if huon.durability() == Durability::Unsynced {
+        if huon.durability() == Durability::Unsynced && self.flags() & RDONLY == 0 {
             // The engine leaves that to who asks for it.
             huon.sync()?;
         }

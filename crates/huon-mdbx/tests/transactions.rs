@@ -420,3 +420,47 @@ fn cursors_of_a_transaction_are_released_at_once() {
     [own[1], kept].into_iter().for_each(|cursor| mdbx_cursor_close(cursor));
     assert_eq!([reader, other].map(|txn| mdbx_txn_abort(txn)), [0, 0]);
 }
+
+#[test]
+fn the_callback_is_told_when_the_writer_goes_on() {
+    use std::sync::Mutex;
+    static READER: Mutex<usize> = Mutex::new(0);
+    static CALLS: Mutex<Vec<(i32, i32, u64)>> = Mutex::new(Vec::new());
+    extern "C" fn ask(
+        env: *const MDBX_env,
+        txn: *const MDBX_txn,
+        pid: libc::pid_t,
+        _thread: libc::pthread_t,
+        laggard: u64,
+        _gap: u32,
+        _space: usize,
+        retry: i32,
+    ) -> i32 {
+        assert_eq!(mdbx_txn_env(txn), env.cast_mut());
+        CALLS.lock().unwrap().push((pid, retry, laggard));
+        if retry == 1 {
+            assert_eq!(mdbx_txn_reset(*READER.lock().unwrap() as Txn), 0);
+        }
+        0
+    }
+    let env = Env::with(NOTLS);
+    // SAFETY: the function may be called by anybody.
+    assert_eq!(unsafe { mdbx_env_set_hsr(env.env, Some(ask)) }, 0);
+    assert!(mdbx_env_get_hsr(env.env).is_some());
+    assert_eq!(change_much(&env), 0);
+    let reader = env.read();
+    let id = mdbx_txn_id(reader);
+    *READER.lock().unwrap() = reader as usize;
+    assert_eq!(change_much(&env), 0);
+    assert_eq!(change_much(&env), 0, "the reader was ended");
+    let pid = std::process::id() as i32;
+    let first = [(pid, 0, id), (pid, 1, id)];
+    let calls = CALLS.lock().unwrap();
+    assert_eq!(calls[..2], first, "{calls:?}");
+    assert!(calls.iter().filter(|(pid, retry, _)| (*pid, *retry) == (0, -1)).count() > 0);
+    drop(calls);
+    // SAFETY: there is none.
+    assert_eq!(unsafe { mdbx_env_set_hsr(env.env, None) }, 0);
+    assert!(mdbx_env_get_hsr(env.env).is_none());
+    assert_eq!(mdbx_txn_abort(reader), 0);
+}

@@ -122,7 +122,8 @@ impl Library {
         for (at, part) in header.split("/*").enumerate() {
             code += if at == 0 { part } else { part.split_once("*/").expect("an end").1 };
         }
-        let words = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let lines = code.lines().filter(|line| !line.starts_with('#'));
+        let words = lines.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
         // All names begin with that of the header.
         let prefix = self.header.replace(".h", "_").replace("lmdb_", "mdb_");
         let is_declared = |word: &&str| word.starts_with(&prefix) && !word.ends_with("_t");

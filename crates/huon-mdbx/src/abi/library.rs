@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 use std::fmt::Write;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use huon_c::guarded;
@@ -167,22 +168,25 @@ fn setup() -> MutexGuard<'static, Setup> {
     SETUP.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Its flags, for who is in a hurry.
+static FLAGS: AtomicI32 = AtomicI32::new(0);
+
 /// The flags of `mdbx_setup_debug` that are set.
-#[allow(dead_code)]
 pub(crate) fn debug_flags() -> c_int {
-    setup().flags
+    FLAGS.load(Ordering::Relaxed)
 }
 
 /// Changes what is to be changed, and gives what was before.
 fn change(level: c_int, flags: c_int, logger: Option<Logger>) -> c_int {
-    const FLAGS: c_int = 2 * debug::DBG_DONT_UPGRADE - 1;
+    const FLAGS_ALL: c_int = 2 * debug::DBG_DONT_UPGRADE - 1;
     let mut setup = setup();
     let before = setup.flags | setup.level << 16;
     if level != log::LOG_DONTCHANGE {
         setup.level = level.clamp(log::LOG_FATAL, log::LOG_EXTRA);
     }
     if flags != debug::DBG_DONTCHANGE {
-        setup.flags = flags & FLAGS;
+        setup.flags = flags & FLAGS_ALL;
+        FLAGS.store(setup.flags, Ordering::Relaxed);
     }
     if let Some(logger) = logger {
         setup.logger = logger;

@@ -88,13 +88,20 @@ fn begin(env: *mut MDBX_env, parent: *mut MDBX_txn, flags: u32) -> Res<*mut MDBX
 fn end(txn: *mut MDBX_txn, commit: bool) -> Res<()> {
     let ending = txn_of(txn)?;
     let is_useless = |state: State| state.is_reset || state.has_failed;
-    let was_useless = !ending.is_write() && ending.state().is_ok_and(is_useless);
-    let ended = objects::end(txn as usize, commit);
-    if let Some(asked) = env_of(ending.env_handle as *const _).ok().and_then(|e| e.slow_reader()) {
-        asked.end();
+    if !ending.is_write() {
+        let was_useless = commit && ending.state().is_ok_and(is_useless);
+        let ended = objects::end(txn as usize, commit);
+        // There was nothing to commit.
+        return if was_useless { ended.and(Err(Fault::Failed)) } else { ended };
     }
-    // There was nothing to commit.
-    if commit && was_useless { ended.and(Err(Fault::Failed)) } else { ended }
+    ending.check_thread()?;
+    let asked = env_of(ending.env_handle as *const _).ok().and_then(|env| env.slow_reader());
+    let goes_on = || asked.iter().for_each(|asked| asked.end());
+    goes_on();
+    let ended = objects::end(txn as usize, commit);
+    // A commit may have asked, too.
+    goes_on();
+    ended
 }
 
 /// # Safety

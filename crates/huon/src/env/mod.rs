@@ -138,6 +138,7 @@ impl Env {
     /// use huon::Env;
     /// assert_eq!(Env::lock_path("shop.huon"), std::path::Path::new("shop.huon-lock"));
     /// assert_eq!(Env::lock_path("shop/data.mdb"), std::path::Path::new("shop/lock.mdb"));
+    /// assert_eq!(Env::lock_path("shop/mdbx.dat"), std::path::Path::new("shop/mdbx.lck"));
     /// ```
     pub fn lock_path(path: impl AsRef<Path>) -> PathBuf {
         open::lock_path(path.as_ref())
