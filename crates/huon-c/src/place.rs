@@ -248,6 +248,7 @@ impl Place {
             }
             _ => {}
         }
+        let at_end = self.at_end;
         let marked = !matches!(self.stand, Stand::Before | Stand::Behind);
         let before = marked.then(|| self.clone());
         let key = self.key(txn)?;
@@ -260,6 +261,7 @@ impl Place {
             (Ok(_), None) => drop(self.beside(txn, !forward)?),
             (Err(_), None) => {}
         }
+        self.at_end = at_end;
         Err(Fault::NotFound)
     }
 
