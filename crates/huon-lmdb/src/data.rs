@@ -252,7 +252,7 @@ pub(crate) fn remove(
         Ok(None) | Err(Error::KeyLength | Error::ValueLength) => return Err(Code::NOTFOUND),
         Err(error) => {
             let code = Code::from(error);
-            if code == Code::INCOMPATIBLE {
+            if code == Code::INCOMPATIBLE && matches!(dbi.table, Table::Main(_)) {
                 // A database's name: LMDB ends the transaction for that.
                 writer.fail();
             }
