@@ -1,6 +1,7 @@
 //! Models, random histories and crash images for testing Huon.
 
 pub mod audit;
+pub mod calls;
 mod changes;
 mod clients;
 pub mod crash;
