@@ -191,3 +191,12 @@ fn a_table_that_went_with_the_main_one_cannot_be_dropped_or_ordered() {
     assert_eq!(unsafe { mdb_set_compare(txn, dbi, Some(same)) }, BAD_DBI);
     assert_eq!(get(txn, dbi, b"k"), Err(BAD_DBI));
 }
+
+#[test]
+fn a_table_that_is_gone_and_whose_name_is_a_record_does_not_spoil_the_transaction() {
+    let (_env, txn, dbi) = table(0);
+    assert_eq!(mdb_drop(txn, 1, 0), 0);
+    assert_eq!(put(txn, 1, b"t", b"a record", 0), 0);
+    assert_ne!(del(txn, dbi, b"k", None), 0);
+    assert_eq!(put(txn, 1, b"z", b"", 0), 0);
+}

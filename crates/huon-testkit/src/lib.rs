@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod c_programs;
+pub mod calls;
 mod changes;
 mod clients;
 pub mod crash;

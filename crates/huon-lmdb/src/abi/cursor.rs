@@ -8,6 +8,7 @@ use super::data::{tell, value_of};
 use super::dbi::MDB_dbi;
 use super::{MDB_cursor, MDB_txn, MDB_val, bytes_of, code, show, txn_of};
 use huon_c::cursor::Cursor;
+use huon_c::dbi::MAIN;
 use huon_c::flags::put::{MULTIPLE, NODUPDATA};
 use huon_c::objects::{self, with_cursor};
 use huon_c::pointers::answer;
@@ -154,6 +155,7 @@ pub extern "C" fn mdb_cursor_del(cursor: *mut MDB_cursor, flags: c_uint) -> c_in
         let cursor = objects::cursor(cursor as usize)?;
         let deleted = cursor.delete(flags != 0);
         if deleted == Err(Fault::Incompatible)
+            && cursor.dbi() == Some(MAIN)
             && let Some(txn) = cursor.txn()
         {
             // A database's name: LMDB ends the transaction for that.

@@ -5,6 +5,7 @@ use libc::{c_int, c_uint};
 use super::dbi::MDB_dbi;
 use super::{MDB_txn, MDB_val, bytes_of, code, show};
 use huon_c::data::{self, Outcome, Value};
+use huon_c::dbi::MAIN;
 use huon_c::flags::put::RESERVE;
 use huon_c::objects::with_txn;
 use huon_c::{Fault, Res};
@@ -66,7 +67,7 @@ pub unsafe extern "C" fn mdb_del(
         let (key, value) = unsafe { (bytes_of(key)?, bytes_of(data)?) };
         with_txn(txn as usize, |txn| {
             let deleted = data::delete(txn, dbi, key.ok_or(Fault::Invalid)?, value);
-            if deleted == Err(Fault::Incompatible) {
+            if deleted == Err(Fault::Incompatible) && dbi == MAIN {
                 // A database's name: LMDB ends the transaction for that.
                 txn.fail()?;
             }
