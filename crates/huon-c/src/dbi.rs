@@ -145,6 +145,8 @@ pub fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
         return Err(Fault::Invalid);
     }
     let Some(name) = name else { return open_main(txn, flags) };
+    // Who cannot be used is told so before all else.
+    txn.access()?.view()?;
     let known = txn.env.dbis().named(name).map(|(dbi, known)| (dbi, known.owner));
     if let Some((dbi, owner)) = known {
         return open_again(txn, name, flags, dbi, owner);

@@ -3,7 +3,8 @@
 //! 1. A cursor whose record was deleted stands on the next one, marked: the next step forward ends
 //!    there. Whatever is asked of the cursor takes the mark away.
 //! 2. What is put before the marked record later is not met by a step forward.
-//! 3. Where the last value of a key went that has others, the cursor is behind those that are left.
+//! 3. Where the last value of a key went that has others, the cursor is behind those that are left;
+//!    also where a value was looked for above all of a key's.
 //! 4. At an end it stays where it is.
 
 use super::names::code::*;
@@ -155,7 +156,17 @@ impl Place {
             return Err(BAD_VALSIZE);
         }
         let in_pair = matches!(op, GET_BOTH | GET_BOTH_RANGE);
-        let Some(found) = rows.seek(key, in_pair.then_some(value)) else {
+        let found = rows.seek(key, in_pair.then_some(value));
+        if in_pair
+            && found.as_ref().is_none_or(|found| found.key != key)
+            && let Some(last) = rows.edge_of(key, true)
+        {
+            // All values of the key are below the one that was looked for.
+            let is_only = rows.edge_of(key, false).as_ref() == Some(&last);
+            *self = if is_only { Place::On(last) } else { Place::ValuesEnd(last) };
+            return Err(NOTFOUND);
+        }
+        let Some(found) = found else {
             *self = match rows.is_empty() {
                 true => Place::Unset,
                 false => Place::Marked { next: None, of_key: false },
