@@ -400,6 +400,7 @@ impl Model {
     ) -> Res<()> {
         let Ok(rows) = self.rows(slot, dbi)? else { return Err(Stop::Void) };
         let many = rows.kind.has_many();
+        let wide = many || rows.bytes() > PAGE_BYTES_MIN;
         let there = rows.values(key).is_some_and(|values| {
             !many || values.iter().any(|other| rows.kind.compare_values(other, value).is_eq())
         });
@@ -418,7 +419,7 @@ impl Model {
         if let Some(place) = place {
             cursor.place = place;
             if cursor.doubt != Some(END) {
-                cursor.doubt = None;
+                cursor.doubt = (compared && wide && cursor.at_end).then_some(END);
             }
         }
         cursor.at_end |= flags & APPEND != 0;
@@ -498,6 +499,10 @@ impl Model {
         value: &[u8],
     ) -> Res<Outcome> {
         self.differs_if(spot.value != value, "MDB_CURRENT among many values")?;
+        if self.rules.compared {
+            // LMDB writes it again.
+            self.id = None;
+        }
         let family = self.family(slot);
         let rows = self.rows_mut(slot, dbi)?;
         if spot.value != value {

@@ -294,6 +294,11 @@ impl Model {
                     (cursor.doubt, cursor.at_end) = (Some(END), true);
                 }
                 cursor.place.leave(rows, went);
+                cursor.at_end |= matches!(cursor.place, Place::Marked { next: None, .. });
+                let marked = matches!(cursor.place, Place::Marked { .. });
+                if self.rules.compared && cursor.at_end && marked {
+                    cursor.doubt = Some(END);
+                }
             }
         }
         Ok(())
