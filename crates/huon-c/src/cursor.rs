@@ -184,7 +184,7 @@ impl Cursor {
             return in_txn!(view, engine => steps::multiple(place, batch, engine, op));
         }
         if let Some(key) = key {
-            data::check_wanted(&txn.env, known, key)?;
+            data::check_wanted(txn, known, key)?;
         }
         let wanted = (key, value);
         let (key, value) = in_txn!(view, engine => {

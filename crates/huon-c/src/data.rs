@@ -70,26 +70,31 @@ pub(crate) fn check_lengths(env: &Env, dbi: &Dbi, key: &[u8], value: usize) -> R
 
 /// Refuses a key that is too short to be looked for. One that is too long is not there, and refused
 /// only where the interface does that.
-pub(crate) fn check_wanted(env: &Env, dbi: &Dbi, key: &[u8]) -> Res<()> {
-    let rules = env.rules()?;
+#[inline]
+pub(crate) fn check_wanted(txn: &Txn, dbi: &Dbi, key: &[u8]) -> Res<()> {
+    if key.len() < txn.key_bytes_min {
+        return Err(Fault::Size);
+    }
+    if txn.checks_wanted { check_wanted_length(&txn.env, dbi, key) } else { Ok(()) }
+}
+
+fn check_wanted_length(env: &Env, dbi: &Dbi, key: &[u8]) -> Res<()> {
     let integer = dbi.flags & INTEGERKEY == 0 || matches!(key.len(), 4 | 8);
-    let fits = match rules.checks_wanted {
-        true => rules.keys.contains(&key.len()) && integer,
-        false => key.len() >= *rules.keys.start(),
-    };
+    let fits = integer && env.rules()?.keys.contains(&key.len());
     if fits { Ok(()) } else { Err(Fault::Size) }
 }
 
 /// The same for whoever looks for it by himself.
 pub fn check_key(txn: &Txn, dbi: u32, key: &[u8]) -> Res<()> {
-    check_wanted(&txn.env, txn.env.dbis().get(dbi, txn)?, key)
+    check_wanted(txn, txn.env.dbis().get(dbi, txn)?, key)
 }
 
 /// The value of a key; the first one, where there are many.
+#[inline]
 pub fn get(txn: &Txn, dbi: u32, key: &[u8]) -> Res<Shown> {
     let mut access = txn.access()?;
     let (known, view) = access.dbi_in(txn, dbi)?;
-    check_wanted(&txn.env, known, key)?;
+    check_wanted(txn, known, key)?;
     let found = match known.table {
         Table::Main(table) | Table::Plain(table) => {
             in_txn!(view, txn => table.get(txn, key)?.map(Shown::of))
@@ -119,7 +124,7 @@ pub struct Found {
 pub fn at_or_above(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<Found> {
     let mut access = txn.access()?;
     let (known, view) = access.dbi_in(txn, dbi)?;
-    check_wanted(&txn.env, known, key)?;
+    check_wanted(txn, known, key)?;
     let mut place = Place::new(known.table);
     let wanted = (Some(key), value);
     let (found, count, is_other) = in_txn!(view, engine => {
@@ -226,9 +231,13 @@ impl Value<'_> {
     }
 }
 
+/// More bytes than this are copied only if they have to be: to find that out takes a look at each
+/// page that the transaction has written.
+const COPIED_BYTES_MAX: usize = 64 << 10;
+
 /// A copy of what may lie on a page that the change moves.
 fn own<'v>(txn: &WriteTxn, bytes: &'v [u8], room: &'v mut Vec<u8>) -> &'v [u8] {
-    if txn.is_dirty(bytes) {
+    if bytes.len() <= COPIED_BYTES_MAX || txn.is_dirty(bytes) {
         room.extend_from_slice(bytes);
         return room;
     }
@@ -367,7 +376,7 @@ fn store_dup(
 pub fn delete(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<()> {
     let mut writer = txn.writer()?;
     let known = writer.dbi(txn, dbi)?;
-    check_wanted(&txn.env, &known, key)?;
+    check_wanted(txn, &known, key)?;
     let compared = known.flags & DUPSORT != 0 || txn.env.rules()?.compares_only;
     let value = value.filter(|_| compared);
     remove(txn, &mut writer, dbi, &known, key, value)

@@ -34,6 +34,10 @@ pub struct Txn {
     /// What the interface keeps of the flags that it began with.
     pub begun_with: AtomicU32,
     pub(crate) overlaps: bool,
+    /// Shorter keys are not looked for.
+    pub(crate) key_bytes_min: usize,
+    /// Keys of other lengths than a table has are refused, too.
+    pub(crate) checks_wanted: bool,
     body: Body,
 }
 
@@ -111,6 +115,8 @@ impl Txn {
             context: AtomicUsize::new(0),
             begun_with: AtomicU32::new(0),
             overlaps: how.overlaps,
+            key_bytes_min: *rules.keys.start(),
+            checks_wanted: rules.checks_wanted,
             body,
         })
     }
@@ -209,6 +215,7 @@ impl Txn {
     }
 
     /// The transaction for a change.
+    #[inline]
     pub fn writer(&self) -> Res<Locked<'_, Writer>> {
         let Body::Write(writer) = &self.body else { return Err(Fault::ReadOnly) };
         self.check()?;
