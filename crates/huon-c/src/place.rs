@@ -233,6 +233,7 @@ impl Place {
             }
             _ => {}
         }
+        let at_end = self.at_end;
         let marked = !matches!(self.stand, Stand::Before | Stand::Behind);
         let before = marked.then(|| self.clone());
         let key = self.key(txn)?;
@@ -245,6 +246,7 @@ impl Place {
             (Ok(_), None) => drop(self.beside(txn, !forward)?),
             (Err(_), None) => {}
         }
+        self.at_end = at_end;
         Err(Fault::NotFound)
     }
 

@@ -79,6 +79,7 @@ fn the_end_is_where_it_was_asked_for() {
     assert!(!is(mdbx_cursor_eof(c)) && is(mdbx_cursor_on_last(c)));
     assert!(is(mdbx_cursor_on_first_dup(c)) && !is(mdbx_cursor_on_last_dup(c)));
     assert_eq!(go(c, NEXT), pair("c", "2"));
+    assert_eq!(go(c, NEXT_DUP), Err(NOTFOUND));
     assert!(!is(mdbx_cursor_eof(c)) && is(mdbx_cursor_on_last_dup(c)));
     assert_eq!(go(c, NEXT), Err(NOTFOUND));
     assert!(is(mdbx_cursor_eof(c)));
@@ -237,6 +238,26 @@ fn a_step_back_from_nowhere_leads_to_the_last_record() {
     }
     assert_eq!(go(cursor(txn, dbi), NEXT_DUP), pair("a", "1"));
     assert_eq!(go(cursor(txn, dbi), LAST_DUP), Err(libc::EINVAL));
+}
+
+#[test]
+fn a_cursor_of_a_table_that_became_another_or_nothing_is_refused() {
+    let env = Env::new();
+    for (from, to) in [(0, DUPSORT), (DUPSORT, 0)] {
+        let (txn, dbi) = filled(&env, from, &[]);
+        let c = cursor(txn, dbi);
+        assert_eq!(open(txn, Some("t"), CREATE | to), Ok(dbi));
+        assert_eq!((put(txn, dbi, b"k", b"v", 0), put(txn, dbi, b"l", b"v", 0)), (0, 0));
+        for op in 0..=SET_UPPERBOUND {
+            assert!(seek(c, op, b"k", b"v").is_err(), "{op}");
+        }
+        assert_ne!(mdbx_cursor_del(c, 0), 0);
+        assert_eq!(mdbx_cursor_bind(txn, c, dbi), 0);
+        assert_eq!(go(c, NEXT), pair("k", "v"));
+        assert_eq!(mdbx_drop(txn, dbi, true), 0);
+        assert_eq!((go(c, NEXT), cursor_put(c, b"k", b"v", 0)), (Err(BAD_DBI), BAD_DBI));
+        assert_eq!(mdbx_txn_commit(txn), 0);
+    }
 }
 
 #[test]
