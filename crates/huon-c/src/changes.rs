@@ -55,7 +55,12 @@ impl Cursor {
         bytes: usize,
         flags: u32,
     ) -> (usize, Res<()>) {
-        match self.look(|_, dbi, _| data::check_many(dbi, bytes)) {
+        // Of which kind the table is comes before all else that may be wrong.
+        let fits = self.bound().and_then(|(txn, number)| {
+            let dbis = txn.env.dbis();
+            data::check_many(dbis.get(number, &txn)?, bytes)
+        });
+        match fits {
             Ok(()) => data::each(values.chunks_exact(bytes), flags, |value, flags| {
                 self.put(key, Value::Bytes(value), flags)
             }),

@@ -8,8 +8,8 @@ use std::path::Path;
 use huon_testkit::c_programs::{Built, are_installed, text};
 use library::LIBRARY;
 
-/// What is in `tests/c`, without what has tests of its own: `layout.c`, `growth.c`, and `mixed.c` in
-/// `mixed.rs`.
+/// What is in `tests/c`, without what has tests of its own: `layout.c`, `growth.c`, and `mixed.c`,
+/// which `mixed.rs` runs.
 const PROGRAMS: [&str; 9] = [
     "environment",
     "transactions",
