@@ -26,7 +26,7 @@ help:
 	@echo "make asan              tests under the address sanitizer"
 	@echo "make planted           do the tests notice planted bugs? (hours; ARGS=101: that one)"
 	@echo "make test-pylmdb       the tests of py-lmdb, with Huon's liblmdb (needs the network)"
-	@echo "make install [PREFIX=/usr/local] [DESTDIR=]   libraries, header, the huon command"
+	@echo "make install [PREFIX=/usr/local] [DESTDIR=]   libraries, headers, the huon command"
 	@echo "make fmt               format all sources"
 	@echo "make clean             remove build products"
 	@echo

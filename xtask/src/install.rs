@@ -8,7 +8,29 @@ use std::path::{Path, PathBuf};
 
 use crate::shell::Shell;
 
-const PACKAGE: &str = "crates/huon-lmdb";
+/// A library with the interface of another one.
+struct Interface {
+    /// Of the library, and of its packages for builds.
+    name: &'static str,
+    /// The crate that it is built from.
+    package: &'static str,
+    header: &'static str,
+    /// How the macros begin that tell the version.
+    macros: &'static str,
+}
+
+const INTERFACES: [Interface; 2] = [
+    Interface { name: "lmdb", package: "huon-lmdb", header: "lmdb.h", macros: "MDB_VERSION_" },
+    Interface {
+        name: "huon_mdbx",
+        package: "huon-mdbx",
+        header: "mdbx.h",
+        macros: "MDBX_VERSION_",
+    },
+];
+
+/// What the packages for CMake have in common.
+const CMAKE_VERSION: &str = "crates/huon-c/package/config-version.cmake.in";
 
 /// What to install, and where.
 pub(crate) struct Wish {
@@ -18,44 +40,61 @@ pub(crate) struct Wish {
     pub(crate) destdir: Option<PathBuf>,
     /// Where it has been built already, else it is built here.
     pub(crate) built: Option<PathBuf>,
-    /// Leave out the command.
-    pub(crate) libraries_only: bool,
+    /// This library alone, without the command.
+    pub(crate) only: Option<String>,
 }
 
 /// Installs; true if everything is there.
 pub(crate) fn run(shell: &Shell, wish: &Wish) -> Result<bool, String> {
+    let chosen = |interface: &&Interface| wish.only.as_ref().is_none_or(|n| n == interface.name);
+    let interfaces: Vec<&Interface> = INTERFACES.iter().filter(chosen).collect();
+    if interfaces.is_empty() {
+        let names = INTERFACES.map(|interface| interface.name).join(", ");
+        return Err(format!("there is no such library; there are {names}"));
+    }
     let built = match &wish.built {
         Some(dir) => dir.clone(),
         None => {
-            let packages = ["build", "--release", "-p", "huon-lmdb", "-p", "huon-cli"];
-            if !shell.run(&mut shell.cargo(packages))? {
+            let mut build = shell.cargo(["build", "--release", "-p", "huon-cli"]);
+            build.args(interfaces.iter().flat_map(|interface| ["-p", interface.package]));
+            if !shell.run(&mut build)? {
                 return Ok(false);
             }
             shell.target.join("release")
         }
     };
     let tree = Tree { root: root(&wish.prefix, wish.destdir.as_deref())? };
-    let package = shell.root.join(PACKAGE);
-    let header = text(&package.join("include/lmdb.h"))?;
-    let version = version(&header).ok_or("lmdb.h says no version")?;
-
-    let shared = format!("lib/liblmdb.so.{version}");
-    tree.copy(&built.join("liblmdb.so"), &shared, 0o755)?;
-    tree.link(&format!("liblmdb.so.{version}"), "lib/liblmdb.so.0")?;
-    tree.link("liblmdb.so.0", "lib/liblmdb.so")?;
-    tree.copy(&built.join("liblmdb.a"), "lib/liblmdb.a", 0o644)?;
-    tree.write("include/lmdb.h", &header)?;
-    let filled = |name: &str| {
-        Ok::<_, String>(text(&package.join("package").join(name))?.replace("@VERSION@", &version))
-    };
-    tree.write("lib/pkgconfig/lmdb.pc", &filled("lmdb.pc.in")?)?;
-    tree.write("lib/cmake/lmdb/lmdb-config.cmake", &filled("lmdb-config.cmake")?)?;
-    let config_version = filled("lmdb-config-version.cmake.in")?;
-    tree.write("lib/cmake/lmdb/lmdb-config-version.cmake", &config_version)?;
-    if !wish.libraries_only {
+    for interface in interfaces {
+        install(shell, &tree, &built, interface)?;
+    }
+    if wish.only.is_none() {
         tree.copy(&built.join("huon"), "bin/huon", 0o755)?;
     }
     Ok(true)
+}
+
+/// Installs a library, its header, and what builds look for.
+fn install(shell: &Shell, tree: &Tree, built: &Path, of: &Interface) -> Result<(), String> {
+    let (name, package) = (of.name, shell.root.join("crates").join(of.package));
+    let header = text(&package.join("include").join(of.header))?;
+    let version =
+        version(&header, of.macros).ok_or_else(|| format!("{} says no version", of.header))?;
+
+    let shared = format!("lib{name}.so");
+    let numbered = format!("{shared}.{version}");
+    tree.copy(&built.join(&shared), &format!("lib/{numbered}"), 0o755)?;
+    tree.link(&numbered, &format!("lib/{shared}.0"))?;
+    tree.link(&format!("{shared}.0"), &format!("lib/{shared}"))?;
+    tree.copy(&built.join(format!("lib{name}.a")), &format!("lib/lib{name}.a"), 0o644)?;
+    tree.write(&format!("include/{}", of.header), &header)?;
+    let filled = |path: PathBuf| Ok::<_, String>(text(&path)?.replace("@VERSION@", &version));
+    let files = package.join("package");
+    let pkg_config = filled(files.join(format!("{name}.pc.in")))?;
+    tree.write(&format!("lib/pkgconfig/{name}.pc"), &pkg_config)?;
+    let (cmake, config) = (format!("lib/cmake/{name}"), format!("{name}-config"));
+    let targets = filled(files.join(format!("{config}.cmake")))?;
+    tree.write(&format!("{cmake}/{config}.cmake"), &targets)?;
+    tree.write(&format!("{cmake}/{config}-version.cmake"), &filled(shell.root.join(CMAKE_VERSION))?)
 }
 
 /// Where files are written.
@@ -67,13 +106,14 @@ fn root(prefix: &Path, destdir: Option<&Path>) -> Result<PathBuf, String> {
     })
 }
 
-/// The version that the header's macros give, as `0.9.36`.
-fn version(header: &str) -> Option<String> {
+/// The version that the header's macros give, as `0.9.36`, or `0.11` where there is no patch.
+fn version(header: &str, macros: &str) -> Option<String> {
     let part = |name: &str| {
-        let start = format!("#define MDB_VERSION_{name} ");
+        let start = format!("#define {macros}{name} ");
         header.lines().find_map(|line| line.strip_prefix(&start)).map(str::trim)
     };
-    Some(format!("{}.{}.{}", part("MAJOR")?, part("MINOR")?, part("PATCH")?))
+    let patch = part("PATCH").map_or(String::new(), |patch| format!(".{patch}"));
+    Some(format!("{}.{}{patch}", part("MAJOR")?, part("MINOR")?))
 }
 
 fn text(path: &Path) -> Result<String, String> {
@@ -133,8 +173,11 @@ mod tests {
     fn versions_are_in_the_header() {
         let header = "#define MDB_VERSION_MAJOR 0\n#define MDB_VERSION_MINOR 9\n\
                       #define MDB_VERSION_PATCH 36\n";
-        assert_eq!(version(header).as_deref(), Some("0.9.36"));
-        assert_eq!(version("#define MDB_VERSION_MAJOR 0\n"), None);
+        assert_eq!(version(header, "MDB_VERSION_").as_deref(), Some("0.9.36"));
+        assert_eq!(version(header, "MDBX_VERSION_"), None);
+        assert_eq!(version("#define MDB_VERSION_MAJOR 0\n", "MDB_VERSION_"), None);
+        let header = "#define MDBX_VERSION_MAJOR 0\n#define MDBX_VERSION_MINOR 11\n";
+        assert_eq!(version(header, "MDBX_VERSION_").as_deref(), Some("0.11"));
     }
 
     #[test]

@@ -116,7 +116,7 @@ enum Command {
     },
     /// Run the tests that docs/FEATURES.md names, row by row
     Features,
-    /// Install the libraries with their header and package files, and the `huon` command
+    /// Install the libraries with their headers and package files, and the `huon` command
     Install {
         /// Where it is to be used
         #[arg(long, default_value = "/usr/local")]
@@ -127,9 +127,9 @@ enum Command {
         /// The directory where it has been built already
         #[arg(long)]
         built: Option<PathBuf>,
-        /// Leave out the command
+        /// This library alone (lmdb or huon_mdbx), without the command
         #[arg(long)]
-        libraries_only: bool,
+        only: Option<String>,
     },
     /// Run the test suite of py-lmdb against our library; fetches it, so this needs the network
     Pylmdb {
@@ -182,8 +182,8 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
             planted::run(shell, &planted::Wish { bugs, kinds, first, again, write })
         }
         Command::Features => features::run(shell),
-        Command::Install { prefix, destdir, built, libraries_only } => {
-            install::run(shell, &install::Wish { prefix, destdir, built, libraries_only })
+        Command::Install { prefix, destdir, built, only } => {
+            install::run(shell, &install::Wish { prefix, destdir, built, only })
         }
         Command::Pylmdb { versions, library, include, only } => {
             let other = library.zip(include);

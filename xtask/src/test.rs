@@ -174,7 +174,7 @@ fn minimum_version(shell: &Shell, summary: &mut Summary) -> Result<(), String> {
         return Ok(());
     };
     let mut check = shell.command("rustup", ["run", &installed, "cargo", "check"]);
-    check.args(["-p", "huon", "-p", "huon-cli", "-p", "huon-lmdb"]);
+    check.args(["-p", "huon", "-p", "huon-cli", "-p", "huon-lmdb", "-p", "huon-mdbx"]);
     check.arg("--target-dir").arg(shell.target.join("oldest"));
     match shell.run(&mut check)? {
         true => summary.pass(),

@@ -1,7 +1,9 @@
 //! Huon measured beside other engines. `suite` runs every workload on every engine; `get` and
-//! `commits` are quick comparisons.
+//! `commits` are quick comparisons, and `calls` compares the interfaces in C and Rust.
 
 mod cage;
+#[cfg(engine_huon)]
+mod calls;
 #[cfg(engine_huon)]
 mod commits;
 mod data;
@@ -43,6 +45,9 @@ enum Command {
     Run(Order),
     /// Random lookups, beside LMDB's
     Get(get::Args),
+    /// What a call through the C interface of LMDB costs over the same call in Rust
+    #[cfg(engine_huon)]
+    Calls(calls::Args),
     /// One-put commits of Huon by threads and by processes
     #[cfg(engine_huon)]
     Commits(commits::Commits),
@@ -58,6 +63,8 @@ fn main() -> Result<()> {
         Command::List => suite::list(),
         Command::Run(order) => engine::visit(&order.engine.clone(), Child(&order))?,
         Command::Get(args) => get::run(&args),
+        #[cfg(engine_huon)]
+        Command::Calls(args) => calls::run(&args),
         #[cfg(engine_huon)]
         Command::Commits(args) => commits::run(&args),
         #[cfg(engine_huon)]

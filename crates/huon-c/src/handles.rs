@@ -67,11 +67,16 @@ impl<T> Handles<T> {
         if place.generation.load(Ordering::Relaxed) == generation { object.clone() } else { None }
     }
 
-    /// Whether a handle that was open still is. Costs a load.
-    fn is_open(&self, handle: usize) -> bool {
-        self.place(handle).is_some_and(|(place, generation)| {
-            place.generation.load(Ordering::Acquire) == generation
-        })
+    #[cold]
+    fn used(&'static self, handle: usize) -> Option<Used<T>> {
+        let (place, _) = self.place(handle)?;
+        Some(Used { handle, place, object: self.get(handle)? })
+    }
+
+    /// The objects that `is` wanted. Looks at all there are.
+    pub fn all(&self, is: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
+        let places = self.blocks.iter().filter_map(OnceLock::get).flat_map(|block| block.iter());
+        places.filter_map(|place| place.lock().clone()).filter(|object| is(object)).collect()
     }
 
     /// Closes a handle, and returns its object.
@@ -96,7 +101,7 @@ impl<T> Handles<T> {
             return None;
         }
         let index = index_of(handle);
-        Some((&self.blocks[index / BLOCK].get()?[index % BLOCK], number % GENERATIONS))
+        Some((&self.blocks[index / BLOCK].get()?[index % BLOCK], generation_of(handle)))
     }
 
     fn take_place(&self) -> Option<usize> {
@@ -127,13 +132,31 @@ impl<T> Place<T> {
     }
 }
 
+fn generation_of(handle: usize) -> u64 {
+    handle as u64 >> ZERO_BITS & (GENERATIONS - 1)
+}
+
 fn index_of(handle: usize) -> usize {
     (handle >> (ZERO_BITS + GENERATION_BITS)) & ((1 << PLACE_BITS) - 1)
 }
 
 /// The object that a thread used last: programs use one again and again, and looking it up takes a
 /// lock and a count that all threads share. To be kept in a `thread_local!`.
-pub struct Recent<T>(RefCell<Option<(usize, Arc<T>)>>);
+pub struct Recent<T: 'static>(RefCell<Option<Used<T>>>);
+
+struct Used<T: 'static> {
+    handle: usize,
+    place: &'static Place<T>,
+    object: Arc<T>,
+}
+
+impl<T> Used<T> {
+    /// Whether it was not closed since. Costs a load.
+    #[inline]
+    fn is_open(&self) -> bool {
+        self.place.generation.load(Ordering::Acquire) == generation_of(self.handle)
+    }
+}
 
 impl<T> Recent<T> {
     /// Nothing was used yet.
@@ -142,23 +165,30 @@ impl<T> Recent<T> {
     }
 
     /// Does something with the object of a handle; `None` if there is none.
+    #[inline]
     pub fn with<R>(
         &self,
-        all: &Handles<T>,
+        all: &'static Handles<T>,
         handle: usize,
         work: impl FnOnce(&Arc<T>) -> R,
     ) -> Option<R> {
-        let Ok(mut recent) = self.0.try_borrow_mut() else {
-            // From within another work, as a comparator is called.
-            return all.get(handle).map(|object| work(&object));
-        };
-        match &*recent {
-            Some((last, object)) if *last == handle && all.is_open(handle) => Some(work(object)),
-            _ => {
-                let (_, object) = recent.insert((handle, all.get(handle)?));
-                Some(work(object))
+        let (mut recent, found);
+        let object = match self.0.try_borrow_mut() {
+            Ok(borrowed) => {
+                recent = borrowed;
+                match &*recent {
+                    Some(used) if used.handle == handle && used.is_open() => {}
+                    _ => *recent = Some(all.used(handle)?),
+                }
+                &recent.as_ref()?.object
             }
-        }
+            // From within another work, as a comparator is called.
+            Err(_) => {
+                found = all.get(handle)?;
+                &found
+            }
+        };
+        Some(work(object))
     }
 }
 

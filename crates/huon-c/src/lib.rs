@@ -4,15 +4,45 @@
 //! closing at this moment. [`Handles`] tells the right ones from all others without looking at the
 //! memory that they seem to point to. And nothing that goes wrong in Rust may unwind into C:
 //! [`guarded`] is the wall.
+//!
+//! LMDB's interface and libmdbx's are cousins, and so is what they need behind them: [`Txn`] with
+//! its levels and the readers and writers inside, the handles of tables ([`dbi`]) and what they
+//! mean ([`table`]), records by key ([`data`]) and [`cursor`]s. [`objects`] has their handles, and
+//! [`pointers`] is what may look at memory of the program's. Where the two differ, an interface
+//! says so in its [`Rules`], or does it itself. What goes wrong is a [`Fault`], which each
+//! interface has a number for.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+mod changes;
+pub mod cursor;
+pub mod data;
+pub mod dbi;
+mod env;
+pub mod estimate;
+mod fault;
+pub mod flags;
 mod handles;
+mod inside;
+pub mod objects;
+mod place;
+#[allow(unsafe_code)]
+pub mod pointers;
+mod rest;
+pub mod steps;
+pub mod table;
+mod threads;
+mod txn;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+pub use env::{Env, Rules};
+pub use fault::{Fault, Res};
 pub use handles::{Handles, Recent};
+pub use inside::{Access, Reader, View, Writer};
+pub use threads::{comparing, me, register, unregister};
+pub use txn::{Begin, Ended, State, Txn};
 
 /// What `work` returns, or `fallback` if it panics. What a panic left half-done has to be marked as
 /// such by those who own it, as the engine's transactions are.

@@ -321,7 +321,8 @@ int mdb_env_get_flags(MDB_env *env, unsigned int *flags);
 /* The path that was given to mdb_env_open; it lives as long as the environment is open. */
 int mdb_env_get_path(MDB_env *env, const char **path);
 
-/* The descriptor of the data file, which stays the library's. */
+/* The descriptor of the data file, which stays the library's. Who writes with MDB_NOLOCK gets
+ * another one, which he can lock. */
 int mdb_env_get_fd(MDB_env *env, mdb_filehandle_t *fd);
 
 /*

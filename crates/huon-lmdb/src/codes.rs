@@ -1,36 +1,9 @@
 //! Results as C sees them: LMDB's numbers, and the system's.
 
-use huon::Error;
+use huon_c::Fault;
 use libc::c_int;
 
-/// A result other than success.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Code(pub(crate) c_int);
-
-pub(crate) type Res<T> = Result<T, Code>;
-
-/// One row for each of LMDB's own codes: name, number, what it says.
-macro_rules! codes {
-    ($($name:ident = $number:literal, $text:literal;)*) => {
-        impl Code {
-            $(#[allow(dead_code)] pub(crate) const $name: Code = Code($number);)*
-        }
-
-        /// What a code means; `None`: it is not one of LMDB's.
-        pub(crate) fn text(code: c_int) -> Option<&'static std::ffi::CStr> {
-            match code {
-                0 => Some(c"Successful return: 0"),
-                $($number => {
-                    const TEXT: &str = concat!("MDB_", stringify!($name), ": ", $text, "\0");
-                    std::ffi::CStr::from_bytes_with_nul(TEXT.as_bytes()).ok()
-                })*
-                _ => None,
-            }
-        }
-    };
-}
-
-codes! {
+huon_c::codes! { "MDB_", "Successful return: 0";
     KEYEXIST = -30799, "the key is there already, or out of order";
     NOTFOUND = -30798, "there is no such key, value or database";
     PAGE_NOTFOUND = -30797, "a page that is referred to is missing";
@@ -53,44 +26,32 @@ codes! {
     BAD_DBI = -30780, "the database of the handle is not there in this transaction";
 }
 
-impl Code {
-    pub(crate) const EINVAL: Code = Code(libc::EINVAL);
-    pub(crate) const EACCES: Code = Code(libc::EACCES);
-    pub(crate) const ENOMEM: Code = Code(libc::ENOMEM);
-    pub(crate) const EDEADLK: Code = Code(libc::EDEADLK);
-}
-
-impl From<Error> for Code {
-    fn from(error: Error) -> Code {
-        match error {
-            Error::KeyTooLong { .. }
-            | Error::ValueTooLong
-            | Error::KeyLength
-            | Error::SortedValueTooLong { .. }
-            | Error::ValueLength => Code::BAD_VALSIZE,
-            Error::KeyOutOfOrder => Code::KEYEXIST,
-            Error::TableMissing => Code::BAD_DBI,
-            Error::TableKind | Error::TableExists | Error::ManyValues => Code::INCOMPATIBLE,
-            Error::ReadOnly => Code::EACCES,
-            Error::MapFull(_) => Code::MAP_FULL,
-            Error::MapTooSmall { .. } => Code::MAP_RESIZED,
-            Error::TxnBroken | Error::Ousted => Code::BAD_TXN,
-            Error::Busy(_) => Code(libc::EBUSY),
-            Error::NotOurs(_) | Error::PageSize { .. } => Code::INVALID,
-            Error::Version(_) => Code::VERSION_MISMATCH,
-            Error::Poisoned | Error::Forked => Code::PANIC,
-            Error::Io(error) => {
-                Code(error.source.raw_os_error().unwrap_or_else(|| match error.source.kind() {
-                    std::io::ErrorKind::AlreadyExists => libc::EEXIST,
-                    std::io::ErrorKind::NotFound => libc::ENOENT,
-                    _ => libc::EIO,
-                }))
-            }
-            Error::Corrupt(_) | Error::Decode(_) => Code::CORRUPTED,
-            Error::OutOfMemory => Code::ENOMEM,
-            Error::Invalid(_) | Error::Input(_) => Code::EINVAL,
-            _ => Code::PANIC,
+/// The number of a fault.
+pub(crate) fn number(fault: Fault) -> c_int {
+    match fault {
+        Fault::Exists | Fault::Order => KEYEXIST,
+        Fault::NotFound => NOTFOUND,
+        Fault::Size | Fault::TooLarge => BAD_VALSIZE,
+        Fault::Incompatible | Fault::ManyValues => INCOMPATIBLE,
+        Fault::Unpositioned | Fault::Invalid | Fault::Handle | Fault::Closed | Fault::Reset => {
+            libc::EINVAL
         }
+        Fault::TableMissing => BAD_DBI,
+        Fault::TablesFull => DBS_FULL,
+        Fault::ReadersFull => READERS_FULL,
+        Fault::ThreadReads | Fault::Overlap => BAD_RSLOT,
+        Fault::ThreadWrites => libc::EDEADLK,
+        Fault::Busy => libc::EBUSY,
+        Fault::BadTxn | Fault::Failed | Fault::WrongThread | Fault::Ousted => BAD_TXN,
+        Fault::ReadOnly => libc::EACCES,
+        Fault::MapFull => MAP_FULL,
+        Fault::MapTooSmall => MAP_RESIZED,
+        Fault::Corrupt => CORRUPTED,
+        Fault::NotOurs => INVALID,
+        Fault::Version => VERSION_MISMATCH,
+        Fault::Panic => PANIC,
+        Fault::NoMemory => libc::ENOMEM,
+        Fault::System(number) => number,
     }
 }
 

@@ -1,19 +1,17 @@
 //! An environment as C holds it: what is set before it is opened, and the open one.
 
-use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::thread::ThreadId;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use huon::{Compare, CopyOptions, Durability};
+use huon::{CopyOptions, Durability};
+use huon_c::flags::put::PLAIN;
+use huon_c::{Fault, Res, Rules};
 use libc::c_void;
 
-use crate::codes::{Code, Res};
-use crate::dbi::Dbis;
 use crate::flags::{self, env::*};
 
 /// The map size of a new environment, where none is set.
@@ -29,6 +27,8 @@ const MAP_BYTES_MAX: u64 = 1 << 48;
 /// far while the environment is open, since the mapping stays.
 const RESERVE_BYTES_MIN: u64 = 256 << 30;
 const READERS_MAX_DEFAULT: u32 = 126;
+/// The longest key, and the longest value among many.
+pub(crate) const KEY_BYTES_MAX: usize = 511;
 /// Writers wait as long as it takes.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86400);
 /// The id of the snapshot that a new file begins with; LMDB counts from 0.
@@ -40,25 +40,11 @@ pub(crate) fn id_of(id: u64) -> u64 {
 }
 
 pub(crate) struct Env {
+    pub(crate) shared: Arc<huon_c::Env>,
     setup: Mutex<Setup>,
-    pub(crate) dbis: RwLock<Dbis>,
-    /// Goes up before the databases change.
-    pub(crate) dbis_version: AtomicU64,
-    /// The thread that has the write transaction.
-    pub(crate) writer: Mutex<Option<ThreadId>>,
-    /// Transactions that are not over yet.
-    pub(crate) live: AtomicUsize,
-    pub(crate) readers: AtomicU32,
-    /// Read transactions that were reset and may have another snapshot later.
-    pub(crate) resting: AtomicU32,
-    pub(crate) readers_high: AtomicU32,
-    pub(crate) readers_max: AtomicU32,
-    pub(crate) closed: AtomicBool,
     /// Changes with the map size; the next write transaction that writes takes it over.
-    pub(crate) map_bytes: AtomicU64,
+    map_bytes: AtomicU64,
     pub(crate) context: AtomicPtr<c_void>,
-    /// One for each comparator of a program, so that handles of the same one are the same.
-    comparators: Mutex<HashMap<usize, Arc<Compare>>>,
 }
 
 struct Setup {
@@ -67,12 +53,12 @@ struct Setup {
     opened: Option<Opened>,
 }
 
-/// The open environment.
+/// What a program may ask for of an open environment.
 #[derive(Clone)]
 pub(crate) struct Opened {
-    pub(crate) huon: huon::Env,
     pub(crate) path: Arc<CString>,
-    data: Arc<File>,
+    /// What the program sees as the descriptor of the data file.
+    pub(crate) data: Arc<File>,
 }
 
 /// What LMDB's programs know of an environment.
@@ -87,19 +73,10 @@ pub(crate) struct Info {
 impl Env {
     pub(crate) fn new() -> Env {
         Env {
+            shared: Arc::new(huon_c::Env::new(READERS_MAX_DEFAULT)),
             setup: Mutex::new(Setup { flags: 0, map_is_set: false, opened: None }),
-            dbis: RwLock::default(),
-            dbis_version: AtomicU64::new(0),
-            writer: Mutex::new(None),
-            live: AtomicUsize::new(0),
-            readers: AtomicU32::new(0),
-            resting: AtomicU32::new(0),
-            readers_high: AtomicU32::new(0),
-            readers_max: AtomicU32::new(READERS_MAX_DEFAULT),
-            closed: AtomicBool::new(false),
             map_bytes: AtomicU64::new(MAP_BYTES_DEFAULT),
             context: AtomicPtr::new(std::ptr::null_mut()),
-            comparators: Mutex::default(),
         }
     }
 
@@ -107,15 +84,13 @@ impl Env {
         self.setup.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The open environment.
     pub(crate) fn opened(&self) -> Res<Opened> {
         let open = self.setup().opened.clone();
-        open.filter(|_| !self.closed.load(Ordering::Acquire)).ok_or(Code::EINVAL)
+        open.filter(|_| !self.shared.is_closed()).ok_or(Fault::Invalid)
     }
 
     pub(crate) fn huon(&self) -> Res<huon::Env> {
-        let open = self.setup().opened.as_ref().map(|open| open.huon.clone());
-        open.filter(|_| !self.closed.load(Ordering::Acquire)).ok_or(Code::EINVAL)
+        self.shared.huon()
     }
 
     pub(crate) fn flags(&self) -> u32 {
@@ -125,7 +100,7 @@ impl Env {
     pub(crate) fn open(&self, path: &CStr, wanted: u32, mode: u32) -> Res<()> {
         let mut setup = self.setup();
         if wanted & !flags::env::ALL != 0 || setup.opened.is_some() {
-            return Err(Code::EINVAL);
+            return Err(Fault::Invalid);
         }
         let mut all = setup.flags | wanted;
         if all & RDONLY != 0 {
@@ -138,12 +113,17 @@ impl Env {
             true => self.map_bytes.load(Ordering::Acquire).max(info.used_bytes),
             false => map_of(info.upper_bytes),
         };
-        self.map_bytes.store(bytes, Ordering::Release);
-        let data = File::open(&file).map_err(|e| Code(e.raw_os_error().unwrap_or(libc::EIO)))?;
+        let data = descriptor(&file, all)?;
+        self.shared.set_opened(opened, rules_of(all))?;
+        self.store_map_bytes(bytes);
         setup.flags = all;
-        setup.opened =
-            Some(Opened { huon: opened, path: Arc::new(path.to_owned()), data: Arc::new(data) });
+        setup.opened = Some(Opened { path: Arc::new(path.to_owned()), data: Arc::new(data) });
         Ok(())
+    }
+
+    fn store_map_bytes(&self, bytes: u64) {
+        self.map_bytes.store(bytes, Ordering::Release);
+        self.shared.set_upper_bytes(Some(upper_of(bytes)));
     }
 
     fn open_file(&self, file: &Path, flags: u32, mode: u32) -> Res<huon::Env> {
@@ -161,63 +141,58 @@ impl Env {
 
     pub(crate) fn set_flags(&self, changed: u32, on: bool) -> Res<()> {
         if changed & !CHANGEABLE != 0 {
-            return Err(Code::EINVAL);
+            return Err(Fault::Invalid);
         }
         let mut setup = self.setup();
         setup.flags = if on { setup.flags | changed } else { setup.flags & !changed };
-        if let Some(open) = &setup.opened {
-            let mut settings = open.huon.settings();
+        if setup.opened.is_some() {
+            let huon = self.huon()?;
+            let mut settings = huon.settings();
             settings.durability = durability_of(setup.flags);
-            open.huon.set_settings(settings);
+            huon.set_settings(settings);
         }
         Ok(())
     }
 
     pub(crate) fn set_map_bytes(&self, bytes: u64) -> Res<()> {
         let mut setup = self.setup();
-        let Some(open) = &setup.opened else {
+        if setup.opened.is_none() {
             let wanted = if bytes == 0 { MAP_BYTES_DEFAULT } else { bytes };
             self.map_bytes.store(wanted, Ordering::Release);
             setup.map_is_set = bytes != 0;
             return Ok(());
-        };
-        if self.writer.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
-            return Err(Code::EINVAL);
         }
-        let info = open.huon.info()?;
+        if self.shared.writer() != 0 {
+            return Err(Fault::Invalid);
+        }
+        let info = self.huon()?.info()?;
         let bytes = match bytes {
             0 => map_of(info.upper_bytes),
             _ => bytes.max(info.used_bytes),
         };
         if upper_of(bytes) > info.map_bytes {
-            return Err(Code::ENOMEM);
+            return Err(Fault::NoMemory);
         }
-        self.map_bytes.store(bytes, Ordering::Release);
+        self.store_map_bytes(bytes);
         setup.map_is_set = true;
         Ok(())
     }
 
-    /// How long the file may become, as the next write transaction has it.
-    pub(crate) fn upper_bytes(&self) -> u64 {
-        upper_of(self.map_bytes.load(Ordering::Acquire))
-    }
-
     pub(crate) fn info(&self) -> Res<Info> {
         let info = self.huon()?.info()?;
-        let seen = self.readers_high.fetch_max(info.readers.len() as u32, Ordering::Relaxed);
         Ok(Info {
             map_bytes: self.map_bytes.load(Ordering::Acquire),
             last_page: (info.used_bytes / u64::from(info.page_bytes)).saturating_sub(1),
             last_txn: id_of(info.visible),
-            readers_max: self.readers_max.load(Ordering::Relaxed),
-            readers: seen.max(info.readers.len() as u32),
+            readers_max: self.shared.readers_max(),
+            readers: self.shared.readers_high(info.readers.len() as u32),
         })
     }
 
     pub(crate) fn sync(&self, force: bool) -> Res<()> {
         let flags = self.flags();
         if flags & RDONLY != 0 {
-            return Err(Code::EACCES);
+            return Err(Fault::ReadOnly);
         }
         let huon = self.huon()?;
         if force || flags & NOSYNC == 0 {
@@ -239,18 +214,13 @@ impl Env {
         Ok(())
     }
 
-    /// A descriptor of the data file.
-    pub(crate) fn data(&self) -> Res<Arc<File>> {
-        Ok(self.opened()?.data)
-    }
-
     /// A line for each reader of all processes, below a line that names the columns.
     pub(crate) fn reader_lines(&self) -> Res<Vec<CString>> {
         if self.flags() & NOLOCK != 0 {
             return Ok(vec![c"(no reader locks)\n".into()]);
         }
         let readers = self.huon()?.info()?.readers;
-        let resting = self.resting.load(Ordering::Acquire) as usize;
+        let resting = self.shared.resting_count() as usize;
         if readers.is_empty() && resting == 0 {
             return Ok(vec![c"(no active readers)\n".into()]);
         }
@@ -267,22 +237,27 @@ impl Env {
     pub(crate) fn check_readers(&self) -> Res<u32> {
         Ok(self.huon()?.clear_dead_readers()?)
     }
+}
 
-    pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::Release);
-        let opened = self.setup().opened.take();
-        // What its close has to say nobody hears: LMDB's returns nothing.
-        drop(opened);
-    }
-
-    /// The comparator for a function of the program.
-    pub(crate) fn comparator(
-        &self,
-        address: usize,
-        make: impl FnOnce() -> Arc<Compare>,
-    ) -> Arc<Compare> {
-        let mut known = self.comparators.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(address).or_insert_with(make).clone()
+/// What LMDB allows.
+fn rules_of(flags: u32) -> Rules {
+    Rules {
+        read_only: flags & RDONLY != 0,
+        one_reader: flags & NOTLS == 0,
+        binds_readers: false,
+        binds_writers: false,
+        nests: flags & WRITEMAP == 0,
+        keeps_cursors: false,
+        keys: 1..=KEY_BYTES_MAX,
+        values: 0..=u32::MAX as usize,
+        set_values: 1..=KEY_BYTES_MAX,
+        checks_wanted: false,
+        puts: PLAIN,
+        appends_to_last: false,
+        compares_only: false,
+        names_current: false,
+        shows_free: false,
+        strict_tables: false,
     }
 }
 
@@ -291,6 +266,28 @@ fn data_file(path: &CStr, flags: u32) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     let path = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
     if flags & NOSUBDIR != 0 { path.to_owned() } else { path.join("data.mdb") }
+}
+
+/// Opens what the program gets as the descriptor of the data file, to be written to unless it only
+/// reads: some have the system find blocks for the whole map by it.
+///
+/// Whoever has `MDB_NOLOCK` may lock the whole of it before he writes, as Postfix does, and would
+/// wait for Huon's own lock on the data file for ever. He gets a file of his own, that has no name
+/// any more; who only reads locks for reading, which is in nobody's way.
+fn descriptor(data: &Path, flags: u32) -> std::io::Result<File> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let mut options = File::options();
+    options.read(true).write(flags & RDONLY == 0);
+    if flags & (NOLOCK | RDONLY) == NOLOCK {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mut name = data.as_os_str().to_owned();
+        name.push(format!("-{}-{count}", std::process::id()));
+        if let Ok(own) = options.clone().create_new(true).open(&name) {
+            std::fs::remove_file(&name)?;
+            return Ok(own);
+        }
+    }
+    options.open(data)
 }
 
 fn durability_of(flags: u32) -> Durability {

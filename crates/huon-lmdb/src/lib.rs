@@ -4,10 +4,9 @@
 //! it answers otherwise than LMDB is in `docs/COMPATIBILITY.md`.
 //!
 //! The layers, highest first: `abi` has the functions that C calls, and nothing in them but checks
-//! and conversions; `cursor`, `data` and `dbi` do what they say by the public interface of Huon;
-//! `place` is a cursor's position; `txn` and `env` are what handles stand for; `codes` and `flags`
-//! are LMDB's numbers. Only `abi` has `unsafe` code: what it hands down are slices and handles that
-//! were looked up.
+//! and conversions; `env` is an environment as LMDB sets it up; `codes` and `flags` are LMDB's
+//! numbers. Transactions, tables and cursors are those of `huon-c`. Only `abi` has `unsafe` code:
+//! what it hands down are slices and handles that were looked up.
 
 #![deny(unsafe_code)]
 
@@ -16,10 +15,5 @@
 pub mod abi;
 
 mod codes;
-mod cursor;
-mod data;
-mod dbi;
 mod env;
 mod flags;
-mod place;
-mod txn;

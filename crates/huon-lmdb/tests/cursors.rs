@@ -194,6 +194,41 @@ fn pairs_are_found() {
 }
 
 #[test]
+fn above_all_values_of_a_key_the_next_key_is_next() {
+    let (_env, txn, dbi) = many(0);
+    let c = cursor(txn, dbi);
+    for op in [GET_BOTH, GET_BOTH_RANGE] {
+        for (step, found) in [
+            (GET_CURRENT, Err(NOTFOUND)),
+            (NEXT, pair("k2", "d")),
+            (NEXT_DUP, Err(NOTFOUND)),
+            (PREV, pair("k1", "c")),
+        ] {
+            assert_eq!(seek(c, op, b"k1", b"z"), Err(NOTFOUND));
+            assert_eq!(go(c, step), found, "{op} {step}");
+        }
+        // A single value is not left.
+        assert_eq!(seek(c, op, b"k2", b"z"), Err(NOTFOUND));
+        assert_eq!(go(c, GET_CURRENT), pair("k2", "d"));
+    }
+}
+
+#[test]
+fn what_only_libmdbx_has_is_refused() {
+    let (_env, txn, dbi) = many(0);
+    let c = cursor(txn, dbi);
+    for op in [19, 20, 21] {
+        assert_eq!(seek(c, op, b"k1", b"a"), Err(libc::EINVAL));
+    }
+    for flags in [CURRENT, 0x80] {
+        assert_eq!(put(txn, dbi, b"k1", b"x", flags), libc::EINVAL);
+    }
+    assert!(go(c, FIRST).is_ok());
+    assert_eq!(cursor_put(c, b"k1", b"x", 0x80), libc::EINVAL);
+    assert_eq!(mdb_cursor_del(c, CURRENT), libc::EINVAL);
+}
+
+#[test]
 fn a_cursor_goes_on_after_a_value_it_deleted() {
     let (_env, txn, dbi) = many(0);
     let c = cursor(txn, dbi);

@@ -1,6 +1,8 @@
 //! Models, random histories and crash images for testing Huon.
 
 pub mod audit;
+pub mod c_programs;
+pub mod calls;
 mod changes;
 mod clients;
 pub mod crash;
@@ -10,6 +12,7 @@ pub mod fuzz;
 mod handle;
 pub mod history;
 pub mod hostile;
+pub mod install;
 mod looks;
 mod maker;
 pub mod model;

@@ -685,6 +685,17 @@ fn estimates_are_near() {
         let exact = random.range(&txn, share(from)..share(to)).unwrap().count() as u64;
         near(random.estimate(&txn, share(from)..share(to)).unwrap(), exact);
     }
+    for n in 0..20_000 {
+        multi.insert(&mut txn, &7, &n).unwrap();
+    }
+    for (from, to) in [(0, 10_000), (100, 5_100), (15_000, 19_000)] {
+        near(multi.estimate_values(&txn, &7, from..to).unwrap(), to - from);
+    }
+    for n in [0, 777, 19_990] {
+        assert_eq!(multi.estimate_values(&txn, &7, n..n + 3).unwrap(), 3);
+    }
+    let (few, none) = (multi.estimate_values(&txn, &8, 82..), multi.estimate_values(&txn, &1, ..5));
+    assert_eq!((few.unwrap(), none.unwrap()), (8, 0));
     let empty = txn.create(&def("empty")).unwrap();
     assert_eq!(empty.estimate::<u64>(&txn, ..).unwrap(), 0);
 }

@@ -169,3 +169,36 @@ fn nothing_is_replaced_and_nothing_half_done_stays() {
     assert_eq!(std::fs::read(&target).unwrap(), b"precious");
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 3, "source, its lock file, target");
 }
+
+#[test]
+fn an_old_snapshot_is_copied_as_it_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = open(&dir.path().join("a"), 4096);
+    fill(&env);
+    env.update(|txn| txn.set_markers([1, 2, 3])).unwrap();
+    let (reader, old) = (env.read().unwrap(), content(&env));
+    // Its pages lie among free ones and those of what comes after.
+    fill(&env);
+    env.update(|txn| {
+        txn.set_markers([4, 5, 6])?;
+        txn.open(&Def::new("plain"))?.unwrap().put(txn, b"later", b"").map(drop)
+    })
+    .unwrap();
+    assert_ne!(content(&env), old);
+    for compact in [false, true] {
+        let path = dir.path().join(format!("copy {compact}"));
+        let mut options = CopyOptions::new().compact(compact).snapshot(&reader);
+        let report = env.copy_to(&path, &mut options).unwrap();
+        assert_eq!(report.txnid, reader.id());
+        let copy = open(&path, 4096);
+        assert!(copy.check().unwrap().is_clean());
+        assert_eq!(content(&copy), old);
+        assert_eq!(copy.read().unwrap().markers().values, [1, 2, 3]);
+        fill(&copy);
+        assert!(copy.check().unwrap().is_clean());
+    }
+    let other = open(&dir.path().join("b"), 4096);
+    let mut options = CopyOptions::new().snapshot(&reader);
+    let refused = other.copy_to(dir.path().join("c"), &mut options);
+    assert!(matches!(refused, Err(Error::Invalid(_))));
+}

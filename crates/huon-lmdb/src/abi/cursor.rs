@@ -1,19 +1,19 @@
 //! Cursors.
 
 use std::ptr;
-use std::sync::Arc;
 
 use libc::{c_int, c_uint};
 
 use super::data::{tell, value_of};
 use super::dbi::MDB_dbi;
-use super::{
-    CURSORS, MDB_cursor, MDB_txn, MDB_val, answer, bytes_of, code, cursor_of, show, txn_of,
-    with_cursor,
-};
-use crate::codes::{Code, Res};
-use crate::cursor::{Cursor, Op};
-use crate::flags::put::MULTIPLE;
+use super::{MDB_cursor, MDB_txn, MDB_val, bytes_of, code, show, txn_of};
+use huon_c::cursor::Cursor;
+use huon_c::dbi::MAIN;
+use huon_c::flags::put::{MULTIPLE, NODUPDATA};
+use huon_c::objects::{self, with_cursor};
+use huon_c::pointers::answer;
+use huon_c::steps::Op;
+use huon_c::{Fault, Res};
 
 /// # Safety
 /// `cursor` is null, or good for writing.
@@ -26,9 +26,7 @@ pub unsafe extern "C" fn mdb_cursor_open(
     code(|| {
         // SAFETY: the caller's promise.
         unsafe { answer(cursor, ptr::null_mut()) }?;
-        let opened = Arc::new(Cursor::open(&txn_of(txn)?, dbi)?);
-        let handle = CURSORS.insert(opened.clone()).ok_or(Code::ENOMEM)?;
-        Cursor::enlist(&opened, handle)?;
+        let handle = objects::add_cursor(Cursor::open(&txn_of(txn)?, dbi)?)?;
         // SAFETY: as before.
         unsafe { answer(cursor, handle as *mut MDB_cursor) }
     })
@@ -36,22 +34,23 @@ pub unsafe extern "C" fn mdb_cursor_open(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_cursor_close(cursor: *mut MDB_cursor) {
-    code(|| CURSORS.remove(cursor as usize).map(drop).ok_or(Code::EINVAL));
+    code(|| objects::close_cursor(cursor as usize));
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_cursor_renew(txn: *mut MDB_txn, cursor: *mut MDB_cursor) -> c_int {
-    code(|| cursor_of(cursor)?.renew(&txn_of(txn)?))
+    code(|| objects::cursor(cursor as usize)?.renew(&txn_of(txn)?))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_cursor_txn(cursor: *mut MDB_cursor) -> *mut MDB_txn {
-    cursor_of(cursor).map_or(ptr::null_mut(), |cursor| cursor.txn().handle() as *mut MDB_txn)
+    let txn = objects::cursor(cursor as usize).ok().and_then(|cursor| cursor.txn());
+    txn.map_or(ptr::null_mut(), |txn| txn.handle() as *mut MDB_txn)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_cursor_dbi(cursor: *mut MDB_cursor) -> MDB_dbi {
-    cursor_of(cursor).map_or(0, |cursor| cursor.dbi)
+    objects::cursor(cursor as usize).ok().and_then(|cursor| cursor.dbi()).unwrap_or(0)
 }
 
 /// # Safety
@@ -65,10 +64,11 @@ pub unsafe extern "C" fn mdb_cursor_get(
     op: c_uint,
 ) -> c_int {
     code(|| {
-        let op = Op::of(op)?;
+        let op = Op::of(op).filter(|op| *op <= Op::PrevMultiple).ok_or(Fault::Invalid)?;
         // SAFETY: the caller's promise.
         let (wanted, value) = unsafe { wanted(op, key, data) }?;
-        let given = with_cursor(cursor, |cursor| cursor.get(op, wanted, value))?;
+        let given = with_cursor(cursor as usize, |cursor| cursor.get(op, wanted, value));
+        let given = given.map_err(in_reset)?;
         if let Some(shown) = given.key {
             // SAFETY: the caller's promise.
             unsafe { show(key, shown) };
@@ -81,6 +81,11 @@ pub unsafe extern "C" fn mdb_cursor_get(
     })
 }
 
+/// To a cursor a transaction that was reset is none.
+fn in_reset(fault: Fault) -> Fault {
+    if fault == Fault::Reset { Fault::BadTxn } else { fault }
+}
+
 type Wanted<'v> = (Option<&'v [u8]>, Option<&'v [u8]>);
 
 /// What an operation looks for. Others only write what the pointers point to.
@@ -91,7 +96,7 @@ unsafe fn wanted<'v>(op: Op, key: *mut MDB_val, data: *mut MDB_val) -> Res<Wante
     let needs_value = match op {
         Op::Set | Op::SetKey | Op::SetRange => false,
         Op::GetBoth | Op::GetBothRange => true,
-        Op::FirstDup | Op::LastDup if data.is_null() => return Err(Code::EINVAL),
+        Op::FirstDup | Op::LastDup if data.is_null() => return Err(Fault::Invalid),
         _ => return Ok((None, None)),
     };
     // SAFETY: the caller's promise.
@@ -112,8 +117,8 @@ pub unsafe extern "C" fn mdb_cursor_put(
 ) -> c_int {
     code(|| {
         // SAFETY: the caller's promise.
-        let key = unsafe { bytes_of(key) }?.ok_or(Code::EINVAL)?;
-        let cursor = cursor_of(cursor)?;
+        let key = unsafe { bytes_of(key) }?.ok_or(Fault::Invalid)?;
+        let cursor = objects::cursor(cursor as usize)?;
         if flags & MULTIPLE != 0 && !data.is_null() {
             // SAFETY: the caller's promise.
             return unsafe { put_many(&cursor, key, data, flags) };
@@ -132,7 +137,7 @@ pub unsafe extern "C" fn mdb_cursor_put(
 unsafe fn put_many(cursor: &Cursor, key: &[u8], data: *mut MDB_val, flags: c_uint) -> Res<()> {
     // SAFETY: the caller's promise.
     let (first, count) = unsafe { (*data, (*data.add(1)).mv_size) };
-    let mv_size = first.mv_size.checked_mul(count).ok_or(Code::BAD_VALSIZE)?;
+    let mv_size = first.mv_size.checked_mul(count).ok_or(Fault::Size)?;
     // SAFETY: the caller's promise.
     let values = unsafe { bytes_of(&MDB_val { mv_size, ..first }) }?.unwrap_or_default();
     let (done, result) = cursor.put_many(key, values, first.mv_size, flags);
@@ -143,13 +148,33 @@ unsafe fn put_many(cursor: &Cursor, key: &[u8], data: *mut MDB_val, flags: c_uin
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_cursor_del(cursor: *mut MDB_cursor, flags: c_uint) -> c_int {
-    code(|| cursor_of(cursor)?.delete(flags))
+    code(|| {
+        if flags & !NODUPDATA != 0 {
+            return Err(Fault::Invalid);
+        }
+        let cursor = objects::cursor(cursor as usize)?;
+        let deleted = cursor.delete(flags != 0);
+        if deleted == Err(Fault::Incompatible)
+            && cursor.dbi() == Some(MAIN)
+            && let Some(txn) = cursor.txn()
+        {
+            // A database's name: LMDB ends the transaction for that.
+            txn.fail()?;
+        }
+        deleted
+    })
 }
 
 /// # Safety
 /// `count` is null, or good for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mdb_cursor_count(cursor: *mut MDB_cursor, count: *mut usize) -> c_int {
-    // SAFETY: the caller's promise.
-    code(|| unsafe { answer(count, cursor_of(cursor)?.count()? as usize) })
+    code(|| {
+        let cursor = objects::cursor(cursor as usize)?;
+        if !cursor.has_many().map_err(in_reset)? {
+            return Err(Fault::Incompatible);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { answer(count, cursor.count()? as usize) }
+    })
 }

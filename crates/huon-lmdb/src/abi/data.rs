@@ -3,10 +3,12 @@
 use libc::{c_int, c_uint};
 
 use super::dbi::MDB_dbi;
-use super::{MDB_txn, MDB_val, bytes_of, code, show, with_txn};
-use crate::codes::{Code, Res};
-use crate::data::{self, Outcome, Value};
-use crate::flags::put::RESERVE;
+use super::{MDB_txn, MDB_val, bytes_of, code, show};
+use huon_c::data::{self, Outcome, Value};
+use huon_c::dbi::MAIN;
+use huon_c::flags::put::RESERVE;
+use huon_c::objects::with_txn;
+use huon_c::{Fault, Res};
 
 /// # Safety
 /// `key` is null, or as [`bytes_of`] needs it; `data` is null, or good for writing.
@@ -19,11 +21,11 @@ pub unsafe extern "C" fn mdb_get(
 ) -> c_int {
     code(|| {
         // SAFETY: the caller's promise.
-        let key = unsafe { bytes_of(key) }?.ok_or(Code::EINVAL)?;
+        let key = unsafe { bytes_of(key) }?.ok_or(Fault::Invalid)?;
         if data.is_null() {
-            return Err(Code::EINVAL);
+            return Err(Fault::Invalid);
         }
-        let found = with_txn(txn, |txn| data::get(txn, dbi, key))?;
+        let found = with_txn(txn as usize, |txn| data::get(txn, dbi, key))?;
         // SAFETY: the caller's promise.
         unsafe { show(data, found) };
         Ok(())
@@ -42,10 +44,10 @@ pub unsafe extern "C" fn mdb_put(
 ) -> c_int {
     code(|| {
         // SAFETY: the caller's promise.
-        let key = unsafe { bytes_of(key) }?.ok_or(Code::EINVAL)?;
+        let key = unsafe { bytes_of(key) }?.ok_or(Fault::Invalid)?;
         // SAFETY: the caller's promise.
         let value = unsafe { value_of(data, flags) }?;
-        let outcome = with_txn(txn, |txn| data::put(txn, dbi, key, value, flags))?;
+        let outcome = with_txn(txn as usize, |txn| data::put(txn, dbi, key, value, flags))?;
         // SAFETY: the caller's promise.
         unsafe { tell(data, outcome) }
     })
@@ -63,7 +65,14 @@ pub unsafe extern "C" fn mdb_del(
     code(|| {
         // SAFETY: the caller's promise.
         let (key, value) = unsafe { (bytes_of(key)?, bytes_of(data)?) };
-        with_txn(txn, |txn| data::delete(txn, dbi, key.ok_or(Code::EINVAL)?, value))
+        with_txn(txn as usize, |txn| {
+            let deleted = data::delete(txn, dbi, key.ok_or(Fault::Invalid)?, value);
+            if deleted == Err(Fault::Incompatible) && dbi == MAIN {
+                // A database's name: LMDB ends the transaction for that.
+                txn.fail()?;
+            }
+            deleted
+        })
     })
 }
 
@@ -73,13 +82,13 @@ pub unsafe extern "C" fn mdb_del(
 /// As [`mdb_put`].
 pub(super) unsafe fn value_of<'v>(data: *const MDB_val, flags: c_uint) -> Res<Value<'v>> {
     if data.is_null() {
-        return Err(Code::EINVAL);
+        return Err(Fault::Invalid);
     }
     match flags & RESERVE != 0 {
         // SAFETY: it is not null, hence a value.
         true => Ok(Value::Room(unsafe { (*data).mv_size })),
         // SAFETY: the caller's promise.
-        false => unsafe { bytes_of(data) }?.map(Value::Bytes).ok_or(Code::EINVAL),
+        false => unsafe { bytes_of(data) }?.map(Value::Bytes).ok_or(Fault::Invalid),
     }
 }
 
@@ -98,7 +107,7 @@ pub(super) unsafe fn tell(data: *mut MDB_val, outcome: Outcome) -> Res<()> {
         Outcome::Exists(found) => {
             // SAFETY: the caller's promise.
             unsafe { show(data, found) };
-            Err(Code::KEYEXIST)
+            Err(Fault::Exists)
         }
     }
 }

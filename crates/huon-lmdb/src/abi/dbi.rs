@@ -8,9 +8,11 @@ use huon::Compare;
 use libc::{c_char, c_int, c_uint, c_void};
 
 use super::env::numbers;
-use super::{MDB_env, MDB_stat, MDB_txn, MDB_val, answer, code, env_of, txn_of};
-use crate::codes::{Code, Res};
-use crate::dbi;
+use super::{MDB_env, MDB_stat, MDB_txn, MDB_val, code, env_of, txn_of};
+use huon_c::dbi;
+use huon_c::pointers::answer;
+use huon_c::table::Dbi;
+use huon_c::{Fault, Res};
 
 /// A database's handle.
 pub type MDB_dbi = c_uint;
@@ -50,7 +52,7 @@ pub unsafe extern "C" fn mdb_dbi_open(
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_dbi_close(env: *mut MDB_env, dbi: MDB_dbi) {
     code(|| {
-        env_of(env)?.dbis_mut().close(dbi);
+        env_of(env)?.shared.dbis_mut().close(dbi);
         Ok(())
     });
 }
@@ -87,7 +89,7 @@ pub unsafe extern "C" fn mdb_stat(txn: *mut MDB_txn, dbi: MDB_dbi, stat: *mut MD
 pub extern "C" fn mdb_drop(txn: *mut MDB_txn, dbi: MDB_dbi, delete: c_int) -> c_int {
     code(|| match delete {
         0 | 1 => dbi::drop_dbi(&*txn_of(txn)?, dbi, delete == 1),
-        _ => Err(Code::EINVAL),
+        _ => Err(Fault::Invalid),
     })
 }
 
@@ -119,7 +121,7 @@ fn set_comparator(
     compare: Option<MDB_cmp_func>,
     of_values: bool,
 ) -> Res<()> {
-    let (txn, compare) = (txn_of(txn)?, compare.ok_or(Code::EINVAL)?);
+    let (txn, compare) = (txn_of(txn)?, compare.ok_or(Fault::Invalid)?);
     let made = txn.env.comparator(compare as usize, || comparator(compare));
     dbi::set_comparator(&txn, dbi, made, of_values)
 }
@@ -130,7 +132,7 @@ fn comparator(compare: MDB_cmp_func) -> Arc<Compare> {
             |bytes: &[u8]| MDB_val { mv_size: bytes.len(), mv_data: bytes.as_ptr() as *mut c_void };
         let (a, b) = (val(a), val(b));
         // SAFETY: who set it promised that it may be called; it is given two values that live.
-        unsafe { compare(&a, &b) }.cmp(&0)
+        huon_c::comparing(|| unsafe { compare(&a, &b) }).cmp(&0)
     })
 }
 
@@ -164,7 +166,7 @@ pub unsafe extern "C" fn mdb_cmp(
     b: *const MDB_val,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { compare(txn, dbi, a, b, dbi::Dbi::compare_keys) }
+    unsafe { compare(txn, dbi, a, b, Dbi::compare_keys) }
 }
 
 /// # Safety
@@ -177,7 +179,7 @@ pub unsafe extern "C" fn mdb_dcmp(
     b: *const MDB_val,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { compare(txn, dbi, a, b, dbi::Dbi::compare_values) }
+    unsafe { compare(txn, dbi, a, b, Dbi::compare_values) }
 }
 
 /// # Safety
@@ -187,7 +189,7 @@ unsafe fn compare(
     dbi: MDB_dbi,
     a: *const MDB_val,
     b: *const MDB_val,
-    how: impl FnOnce(&dbi::Dbi, &[u8], &[u8]) -> Ordering,
+    how: impl FnOnce(&Dbi, &[u8], &[u8]) -> Ordering,
 ) -> c_int {
     huon_c::guarded(0, || {
         let Ok(txn) = txn_of(txn) else { return 0 };

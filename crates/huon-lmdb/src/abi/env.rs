@@ -1,6 +1,5 @@
 //! Environments.
 
-use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::sync::Arc;
@@ -8,10 +7,10 @@ use std::sync::atomic::Ordering;
 
 use libc::{c_char, c_int, c_uint, c_void};
 
-use super::{ENVS, MDB_env, MDB_envinfo, MDB_stat, answer, code, env_of};
-use crate::codes::{Code, Res};
-use crate::dbi;
-use crate::env::Env;
+use super::{ENVS, MDB_env, MDB_envinfo, MDB_stat, code, env_of};
+use crate::env::{Env, KEY_BYTES_MAX};
+use huon_c::pointers::{answer, tell, text};
+use huon_c::{Fault, Res, dbi, objects};
 
 /// # Safety
 /// `env` is null, or good for writing.
@@ -20,7 +19,7 @@ pub unsafe extern "C" fn mdb_env_create(env: *mut *mut MDB_env) -> c_int {
     code(|| {
         // SAFETY: the caller's promise.
         unsafe { answer(env, ptr::null_mut()) }?;
-        let handle = ENVS.insert(Arc::new(Env::new())).ok_or(Code::ENOMEM)?;
+        let handle = ENVS.insert(Arc::new(Env::new())).ok_or(Fault::NoMemory)?;
         // SAFETY: as before.
         unsafe { answer(env, handle as *mut MDB_env) }
     })
@@ -42,7 +41,8 @@ pub unsafe extern "C" fn mdb_env_open(
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_env_close(env: *mut MDB_env) {
     code(|| {
-        ENVS.remove(env as usize).ok_or(Code::EINVAL)?.close();
+        let closing = ENVS.remove(env as usize).ok_or_else(|| objects::missing(env as usize))?;
+        drop(closing.shared.close());
         Ok(())
     });
 }
@@ -77,7 +77,7 @@ pub extern "C" fn mdb_env_copyfd2(env: *mut MDB_env, fd: c_int, flags: c_uint) -
     code(|| {
         // SAFETY: any number may be asked about.
         if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
-            return Err(Code(libc::EBADF));
+            return Err(Fault::System(libc::EBADF));
         }
         // SAFETY: it is open, and stays so as long as the caller keeps to the interface.
         env_of(env)?.copy_to(unsafe { BorrowedFd::borrow_raw(fd) }, flags)
@@ -90,14 +90,14 @@ pub extern "C" fn mdb_env_copyfd2(env: *mut MDB_env, fd: c_int, flags: c_uint) -
 pub unsafe extern "C" fn mdb_env_stat(env: *mut MDB_env, stat: *mut MDB_stat) -> c_int {
     code(|| {
         let env = env_of(env)?;
-        let found = dbi::stat_of_main(&env)?;
+        let found = dbi::stat_of_main(&env.shared)?;
         // SAFETY: the caller's promise.
-        unsafe { answer(stat, numbers(&env, &found)?) }
+        unsafe { answer(stat, numbers(&env.shared, &found)?) }
     })
 }
 
 /// What is known of a table, as C has it.
-pub(super) fn numbers(env: &Env, stat: &huon::TableStat) -> Res<MDB_stat> {
+pub(super) fn numbers(env: &huon_c::Env, stat: &huon::TableStat) -> Res<MDB_stat> {
     Ok(MDB_stat {
         ms_psize: env.huon()?.info()?.page_bytes,
         ms_depth: stat.depth.into(),
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn mdb_env_get_path(env: *mut MDB_env, path: *mut *const c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mdb_env_get_fd(env: *mut MDB_env, fd: *mut c_int) -> c_int {
     // SAFETY: the caller's promise.
-    code(|| unsafe { answer(fd, env_of(env)?.data()?.as_raw_fd()) })
+    code(|| unsafe { answer(fd, env_of(env)?.opened()?.data.as_raw_fd()) })
 }
 
 #[unsafe(no_mangle)]
@@ -175,9 +175,9 @@ pub extern "C" fn mdb_env_set_maxreaders(env: *mut MDB_env, readers: c_uint) -> 
     code(|| {
         let env = env_of(env)?;
         if env.opened().is_ok() || readers < 1 {
-            return Err(Code::EINVAL);
+            return Err(Fault::Invalid);
         }
-        env.readers_max.store(readers, Ordering::Relaxed);
+        env.shared.set_readers_max(readers);
         Ok(())
     })
 }
@@ -187,7 +187,7 @@ pub extern "C" fn mdb_env_set_maxreaders(env: *mut MDB_env, readers: c_uint) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mdb_env_get_maxreaders(env: *mut MDB_env, readers: *mut c_uint) -> c_int {
     // SAFETY: the caller's promise.
-    code(|| unsafe { answer(readers, env_of(env)?.readers_max.load(Ordering::Relaxed)) })
+    code(|| unsafe { answer(readers, env_of(env)?.shared.readers_max()) })
 }
 
 #[unsafe(no_mangle)]
@@ -195,16 +195,16 @@ pub extern "C" fn mdb_env_set_maxdbs(env: *mut MDB_env, dbs: c_uint) -> c_int {
     code(|| {
         let env = env_of(env)?;
         if env.opened().is_ok() {
-            return Err(Code::EINVAL);
+            return Err(Fault::Invalid);
         }
-        env.dbis_mut().max = dbs;
+        env.shared.dbis_mut().max = dbs;
         Ok(())
     })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_env_get_maxkeysize(_: *mut MDB_env) -> c_int {
-    dbi::KEY_BYTES_MAX as c_int
+    KEY_BYTES_MAX as c_int
 }
 
 #[unsafe(no_mangle)]
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn mdb_reader_list(
 ) -> c_int {
     let mut last = 0;
     let failed = code(|| {
-        let each = each.ok_or(Code::EINVAL)?;
+        let each = each.ok_or(Fault::Invalid)?;
         for line in env_of(env)?.reader_lines()? {
             // SAFETY: the caller's promise; the text ends with a zero byte.
             last = unsafe { each(line.as_ptr(), context) };
@@ -261,20 +261,8 @@ pub unsafe extern "C" fn mdb_reader_list(
 pub unsafe extern "C" fn mdb_reader_check(env: *mut MDB_env, dead: *mut c_int) -> c_int {
     code(|| {
         let freed = env_of(env)?.check_readers()?;
-        match dead.is_null() {
-            true => Ok(()),
-            // SAFETY: the caller's promise.
-            false => unsafe { answer(dead, freed as c_int) },
-        }
-    })
-}
-
-/// # Safety
-/// As [`mdb_env_open`].
-unsafe fn text<'t>(path: *const c_char) -> Res<&'t CStr> {
-    match path.is_null() {
-        true => Err(Code::EINVAL),
         // SAFETY: the caller's promise.
-        false => Ok(unsafe { CStr::from_ptr(path) }),
-    }
+        unsafe { tell(dead, freed as c_int) };
+        Ok(())
+    })
 }

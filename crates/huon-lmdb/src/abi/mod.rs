@@ -18,11 +18,11 @@ mod txn;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use huon_c::{Handles, Recent, guarded};
+use huon_c::data::Shown;
+use huon_c::{Handles, Res, guarded, objects, pointers};
 use libc::{c_int, c_void};
 
-use crate::codes::{Code, Res};
-use crate::data::Shown;
+use crate::codes;
 
 pub use cursor::*;
 pub use data::*;
@@ -94,46 +94,18 @@ pub struct MDB_envinfo {
 }
 
 static ENVS: Handles<crate::env::Env> = Handles::new(1);
-static TXNS: Handles<crate::txn::Txn> = Handles::new(2);
-static CURSORS: Handles<crate::cursor::Cursor> = Handles::new(3);
 
 fn env_of(env: *mut MDB_env) -> Res<Arc<crate::env::Env>> {
-    ENVS.get(env as usize).ok_or(Code::EINVAL)
+    ENVS.get(env as usize).ok_or_else(|| objects::missing(env as usize))
 }
 
-fn txn_of(txn: *mut MDB_txn) -> Res<Arc<crate::txn::Txn>> {
-    TXNS.get(txn as usize).ok_or(Code::EINVAL)
-}
-
-fn cursor_of(cursor: *mut MDB_cursor) -> Res<Arc<crate::cursor::Cursor>> {
-    CURSORS.get(cursor as usize).ok_or(Code::EINVAL)
-}
-
-thread_local! {
-    static RECENT_TXN: Recent<crate::txn::Txn> = const { Recent::new() };
-    static RECENT_CURSOR: Recent<crate::cursor::Cursor> = const { Recent::new() };
-}
-
-/// As [`txn_of`], for what programs do often.
-fn with_txn<R>(txn: *mut MDB_txn, work: impl FnOnce(&crate::txn::Txn) -> Res<R>) -> Res<R> {
-    RECENT_TXN
-        .with(|recent| recent.with(&TXNS, txn as usize, |txn| work(txn)))
-        .unwrap_or(Err(Code::EINVAL))
-}
-
-/// As [`cursor_of`], for what programs do often.
-fn with_cursor<R>(
-    cursor: *mut MDB_cursor,
-    work: impl FnOnce(&Arc<crate::cursor::Cursor>) -> Res<R>,
-) -> Res<R> {
-    RECENT_CURSOR
-        .with(|recent| recent.with(&CURSORS, cursor as usize, work))
-        .unwrap_or(Err(Code::EINVAL))
+fn txn_of(txn: *mut MDB_txn) -> Res<Arc<huon_c::Txn>> {
+    objects::txn(txn as usize)
 }
 
 /// Does the work of a function that answers with a code.
 fn code(work: impl FnOnce() -> Res<()>) -> c_int {
-    guarded(Code::PANIC.0, || work().map_or_else(|code| code.0, |()| 0))
+    guarded(codes::PANIC, || work().map_or_else(codes::number, |()| 0))
 }
 
 /// The bytes that a value of the caller's names; `None` for a null pointer.
@@ -144,15 +116,8 @@ fn code(work: impl FnOnce() -> Res<()>) -> c_int {
 unsafe fn bytes_of<'v>(val: *const MDB_val) -> Res<Option<&'v [u8]>> {
     // SAFETY: the caller's promise.
     let Some(val) = (unsafe { val.as_ref() }) else { return Ok(None) };
-    match (val.mv_data.is_null(), val.mv_size) {
-        (_, 0) => Ok(Some(&[])),
-        (true, _) => Err(Code::EINVAL),
-        (false, bytes) if bytes > isize::MAX as usize => Err(Code::BAD_VALSIZE),
-        (false, bytes) => {
-            // SAFETY: the caller's promise; the length is one that a slice may have.
-            Ok(Some(unsafe { std::slice::from_raw_parts(val.mv_data.cast::<u8>(), bytes) }))
-        }
-    }
+    // SAFETY: the caller's promise.
+    unsafe { pointers::slice(val.mv_data, val.mv_size) }.map(Some)
 }
 
 /// Tells the caller where bytes are; not where he does not ask.
@@ -160,24 +125,7 @@ unsafe fn bytes_of<'v>(val: *const MDB_val) -> Res<Option<&'v [u8]>> {
 /// # Safety
 /// `val` is null, or good for writing.
 unsafe fn show(val: *mut MDB_val, shown: Shown) {
-    if !val.is_null() {
-        let Shown { first, bytes } = shown;
-        // SAFETY: the caller's promise.
-        unsafe { val.write(MDB_val { mv_size: bytes, mv_data: first as *mut c_void }) };
-    }
-}
-
-/// Gives an answer through a pointer, which must be one.
-///
-/// # Safety
-/// `to` is null, or good for writing.
-unsafe fn answer<T>(to: *mut T, value: T) -> Res<()> {
-    match to.is_null() {
-        true => Err(Code::EINVAL),
-        false => {
-            // SAFETY: the caller's promise.
-            unsafe { to.write(value) };
-            Ok(())
-        }
-    }
+    let Shown { first, bytes } = shown;
+    // SAFETY: the caller's promise.
+    unsafe { pointers::tell(val, MDB_val { mv_size: bytes, mv_data: first as *mut c_void }) };
 }

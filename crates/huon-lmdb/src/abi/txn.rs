@@ -1,14 +1,14 @@
 //! Transactions.
 
 use std::ptr;
-use std::sync::Arc;
 
 use libc::{c_int, c_uint};
 
-use super::{CURSORS, MDB_env, MDB_txn, TXNS, answer, code, env_of, txn_of};
-use crate::codes::{Code, Res};
-use crate::dbi;
-use crate::txn::Txn;
+use super::{MDB_env, MDB_txn, code, env_of, txn_of};
+use crate::env::id_of;
+use crate::flags::env::RDONLY;
+use huon_c::pointers::answer;
+use huon_c::{Begin, Fault, objects};
 
 /// # Safety
 /// `txn` is null, or good for writing.
@@ -23,22 +23,16 @@ pub unsafe extern "C" fn mdb_txn_begin(
         let inside = env_of(env)?;
         // SAFETY: the caller's promise.
         unsafe { answer(txn, ptr::null_mut()) }?;
-        let parent = match parent.is_null() {
-            true => None,
-            false => Some((parent as usize, txn_of(parent)?)),
-        };
-        let begun = Arc::new(Txn::begin(&inside, env as usize, parent, flags)?);
-        let Some(handle) = TXNS.insert(begun.clone()) else {
-            begun.end(false);
-            return Err(Code::ENOMEM);
-        };
-        begun.set_handle(handle);
-        if let Err(code) = dbi::main_is_open(&begun) {
-            end(handle as *mut MDB_txn, false)?;
-            return Err(code);
+        let read_only = flags & RDONLY != 0;
+        match parent.is_null() {
+            false if !txn_of(parent)?.is_write() => return Err(Fault::Invalid),
+            false if read_only => return Err(Fault::BadTxn),
+            _ => {}
         }
+        let how = Begin { read_only, wait: true, overlaps: true, durability: None };
+        let begun = objects::begin(&inside.shared, env as usize, parent as usize, how)?;
         // SAFETY: as before.
-        unsafe { answer(txn, handle as *mut MDB_txn) }
+        unsafe { answer(txn, begun as *mut MDB_txn) }
     })
 }
 
@@ -49,25 +43,17 @@ pub extern "C" fn mdb_txn_env(txn: *mut MDB_txn) -> *mut MDB_env {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_txn_id(txn: *mut MDB_txn) -> usize {
-    huon_c::guarded(0, || txn_of(txn).and_then(|txn| txn.id()).unwrap_or(0) as usize)
+    huon_c::guarded(0, || txn_of(txn).and_then(|txn| txn.id()).map_or(0, id_of) as usize)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_txn_commit(txn: *mut MDB_txn) -> c_int {
-    code(|| end(txn, true))
+    code(|| objects::end(txn as usize, true))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_txn_abort(txn: *mut MDB_txn) {
-    code(|| end(txn, false));
-}
-
-fn end(txn: *mut MDB_txn, commit: bool) -> Res<()> {
-    let ending = TXNS.remove(txn as usize).ok_or(Code::EINVAL)?;
-    let ended = ending.end(commit);
-    ended.txns.into_iter().for_each(|txn| drop(TXNS.remove(txn)));
-    ended.cursors.into_iter().for_each(|cursor| drop(CURSORS.remove(cursor)));
-    ended.result
+    code(|| objects::end(txn as usize, false));
 }
 
 #[unsafe(no_mangle)]

@@ -378,10 +378,84 @@ static void data_outlives_the_environment(void)
     }
 }
 
+/* Locks the whole file without waiting, or unlocks it. */
+static int locked(MDB_env *env, short kind)
+{
+    struct flock lock = {0};
+    int fd;
+    lock.l_type = kind;
+    lock.l_whence = SEEK_SET;
+    OK(mdb_env_get_fd(env, &fd));
+    return fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+static void locks_of_the_program_itself(void)
+{
+    MDB_env *env = created();
+    MDB_txn *txn;
+    int status;
+    OK(mdb_env_open(env, "one", MDB_NOSUBDIR | MDB_NOLOCK, 0644));
+    EXPECT(locked(env, F_WRLCK));
+    txn = WRITE(env);
+    OK(put(txn, table(txn, NULL, 0), "k", "v", 0));
+    OK(mdb_txn_commit(txn));
+    EXPECT(locked(env, F_UNLCK));
+    if (fork() == 0) {
+        struct stat there, opened;
+        int fd;
+        env = created();
+        OK(mdb_env_open(env, "one", MDB_NOSUBDIR | MDB_NOLOCK | MDB_RDONLY, 0644));
+        EXPECT(locked(env, F_RDLCK));
+        txn = READ(env);
+        EXPECT_GET(txn, table(txn, NULL, 0), "k", "v");
+        mdb_txn_abort(txn);
+        EXPECT(locked(env, F_UNLCK));
+        /* Readers ask what became of the file, too. */
+        OK(mdb_env_get_fd(env, &fd));
+        EXPECT(fstat(fd, &opened) == 0 && stat("one", &there) == 0);
+        EXPECT(opened.st_ino == there.st_ino);
+        mdb_env_close(env);
+        _exit(0);
+    }
+    wait(&status);
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    mdb_env_close(env);
+}
+
+/* As Knot Resolver does, so that its cache never finds the disk full. */
+static void blocks_for_the_whole_map(void)
+{
+    MDB_env *env = env_with(0);
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    unsigned i;
+    int fd, round;
+    OK(mdb_env_get_fd(env, &fd));
+    OK(posix_fallocate(fd, 0, 4 << 20));
+    for (round = 0; round < 3; round++) {
+        txn = WRITE(env);
+        dbi = table(txn, "t", MDB_CREATE);
+        for (i = 0; i < 1000; i++) {
+            MDB_val key = numbered("k", i), data = filled(2000 + round, i);
+            OK(mdb_put(txn, dbi, &key, &data, 0));
+        }
+        OK(mdb_txn_commit(txn));
+        if (round == 1) {
+            mdb_env_close(env);
+            env = env_with(0);
+        }
+    }
+    txn = READ(env);
+    EXPECT_NUM(entries(txn, table(txn, "t", 0)), 1000);
+    mdb_txn_abort(txn);
+    mdb_env_close(env);
+}
+
 CASES(CASE(versions), CASE(texts_of_errors), CASE(files_of_a_directory),
       CASE(one_file_and_its_lock), CASE(no_lock_file_without_locks), CASE(what_cannot_be_opened),
       CASE(a_file_of_something_else), CASE(opened_once), CASE(a_fresh_environment),
       CASE(numbers_of_transactions), CASE(flags_that_change), CASE(every_mode_of_writing),
       CASE(for_reading_only), CASE(limits_are_set_before), CASE(a_pointer_of_the_caller),
       CASE(a_full_map_and_a_larger_one), CASE(another_process_grows_the_file),
-      CASE(data_outlives_the_environment))
+      CASE(data_outlives_the_environment), CASE(locks_of_the_program_itself),
+      CASE(blocks_for_the_whole_map))

@@ -1,26 +1,16 @@
 /*
- * What the C programs share: cases that run one by one, checks, and short words for common calls.
+ * What the C programs share beside `cases.h`: short words for common calls.
  *
- * 1. Each case runs in a process and an empty directory of its own, so one that crashes or hangs
- *    is a failure with a name, and the others run all the same.
- * 2. A program prints a line for each case: `ok`, `FAIL` or `skip`, its name, and what was wrong.
- * 3. The programs are written for the interface, not for one library: they pass with LMDB too. What
- *    is promised by Huon alone, or only since some version, says so with `OURS` or `since`.
+ * The programs are written for the interface, not for one library: they pass with LMDB too. What is
+ * promised by Huon alone, or only since some version, says so with `OURS` or `since`.
  */
 #ifndef HARNESS_H
 #define HARNESS_H
 
-#include <errno.h>
-#include <fcntl.h>
 #include <lmdb.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
+
+#define CODE_TEXT(rc) mdb_strerror(rc)
+#include <cases.h>
 
 /* Whether the header is Huon's, and with it the library. */
 #ifdef HUON_LMDB_H
@@ -28,60 +18,6 @@
 #else
 #define OURS 0
 #endif
-
-#define CASE_SECONDS_MAX 300
-#define SKIPPED 77
-
-struct test_case {
-    const char *name;
-    void (*run)(void);
-};
-
-#define CASE(name) {#name, name}
-#define CASES(...) \
-    int main(void) \
-    { \
-        const struct test_case cases[] = {__VA_ARGS__}; \
-        return run_cases(cases, sizeof cases / sizeof cases[0]); \
-    }
-
-#define UNUSED __attribute__((unused))
-
-/* ---- Checks: the first one that fails ends its case ---- */
-
-UNUSED static void fail(const char *file, int line, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    printf("  %s:%d: ", file, line);
-    vprintf(format, args);
-    printf("\n");
-    va_end(args);
-    fflush(stdout);
-    _exit(1);
-}
-
-#define EXPECT(what) \
-    do { \
-        if (!(what)) fail(__FILE__, __LINE__, "not so: %s", #what); \
-    } while (0)
-
-#define EXPECT_RC(call, wanted) \
-    do { \
-        int rc_ = (call), wanted_ = (wanted); \
-        if (rc_ != wanted_) \
-            fail(__FILE__, __LINE__, "%s: %d (%s), expected %d (%s)", #call, rc_, \
-                 mdb_strerror(rc_), wanted_, mdb_strerror(wanted_)); \
-    } while (0)
-
-#define OK(call) EXPECT_RC(call, MDB_SUCCESS)
-
-#define EXPECT_NUM(what, wanted) \
-    do { \
-        long long found_ = (long long)(what), wanted_ = (long long)(wanted); \
-        if (found_ != wanted_) \
-            fail(__FILE__, __LINE__, "%s: %lld, expected %lld", #what, found_, wanted_); \
-    } while (0)
 
 /* The value holds these bytes, those of a string without its end. */
 #define EXPECT_TEXT(val, text) expect_text(__FILE__, __LINE__, #val, &(val), text)
@@ -92,16 +28,6 @@ UNUSED static void expect_text(const char *file, int line, const char *what, con
     if (val->mv_size != strlen(text) || memcmp(val->mv_data, text, val->mv_size) != 0)
         fail(file, line, "%s: `%.*s`, expected `%s`", what, (int)val->mv_size,
              (const char *)val->mv_data, text);
-}
-
-/* ---- Cases that are not for every library ---- */
-
-/* Ends the case as skipped. */
-UNUSED static void skip(const char *reason)
-{
-    printf("  %s\n", reason);
-    fflush(stdout);
-    _exit(SKIPPED);
 }
 
 /* What follows in the case holds since this patch of 0.9; Huon is at the last of them. */
@@ -116,12 +42,6 @@ UNUSED static int since(int patch)
 UNUSED static void ours_alone(void)
 {
     if (!OURS) skip("for Huon's library alone");
-}
-
-/* How much of something is to be done: less where every instruction is watched. */
-UNUSED static unsigned scaled(unsigned count)
-{
-    return getenv("HUON_C_SMALL") ? count / 10 : count;
 }
 
 /* ---- Values ---- */
@@ -148,8 +68,8 @@ UNUSED static MDB_val filled(size_t size, int byte)
 /* `k` and a number of five digits, in one of a few places that are used in turn. */
 UNUSED static MDB_val numbered(const char *head, unsigned number)
 {
-    static char names[16][32];
-    static unsigned next;
+    static __thread char names[16][32];
+    static __thread unsigned next;
     char *name = names[next++ % 16];
     snprintf(name, sizeof names[0], "%s%05u", head, number);
     return text(name);
@@ -257,48 +177,6 @@ UNUSED static size_t entries(MDB_txn *txn, MDB_dbi dbi)
     MDB_stat stat;
     OK(mdb_stat(txn, dbi, &stat));
     return stat.ms_entries;
-}
-
-/* ---- The run ---- */
-
-/* Runs one case in a directory of its own; the result is its exit code. */
-UNUSED static int run_case(const struct test_case *test)
-{
-    const char *base = getenv("TMPDIR");
-    char dir[256], command[300];
-    int status;
-    pid_t child;
-    snprintf(dir, sizeof dir, "%s/%s.XXXXXX", base ? base : "/tmp", test->name);
-    if (!mkdtemp(dir)) fail(dir, 0, "no directory: %s", strerror(errno));
-    fflush(stdout);
-    child = fork();
-    if (child == 0) {
-        alarm(CASE_SECONDS_MAX);
-        if (chdir(dir) != 0) fail(dir, 0, "not entered: %s", strerror(errno));
-        test->run();
-        exit(0);
-    }
-    waitpid(child, &status, 0);
-    snprintf(command, sizeof command, "rm -rf '%s'", dir);
-    if (system(command) != 0) printf("  %s: not removed\n", dir);
-    if (WIFSIGNALED(status)) printf("  ended by signal %d\n", WTERMSIG(status));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
-
-/* Runs all cases, or the one that HUON_C_CASE names. */
-UNUSED static int run_cases(const struct test_case *cases, size_t count)
-{
-    const char *only = getenv("HUON_C_CASE");
-    int failed = 0;
-    size_t i;
-    for (i = 0; i < count; i++) {
-        int end;
-        if (only && strcmp(only, cases[i].name) != 0) continue;
-        end = run_case(&cases[i]);
-        printf("%s %s\n", end == 0 ? "ok" : end == SKIPPED ? "skip" : "FAIL", cases[i].name);
-        failed += end != 0 && end != SKIPPED;
-    }
-    return failed != 0;
 }
 
 #endif

@@ -131,12 +131,14 @@ impl Env {
     }
 
     /// Where the lock file of the environment at `path` lies: beside it, with `-lock` appended; for
-    /// a file that is called `data.mdb`, as LMDB's users call it, `lock.mdb`.
+    /// a file that is called `data.mdb`, as LMDB's users call it, `lock.mdb`, and for libmdbx's
+    /// `mdbx.dat` it is `mdbx.lck`.
     ///
     /// ```
     /// use huon::Env;
     /// assert_eq!(Env::lock_path("shop.huon"), std::path::Path::new("shop.huon-lock"));
     /// assert_eq!(Env::lock_path("shop/data.mdb"), std::path::Path::new("shop/lock.mdb"));
+    /// assert_eq!(Env::lock_path("shop/mdbx.dat"), std::path::Path::new("shop/mdbx.lck"));
     /// ```
     pub fn lock_path(path: impl AsRef<Path>) -> PathBuf {
         open::lock_path(path.as_ref())

@@ -47,10 +47,13 @@ pub(crate) struct Opened {
 }
 
 /// The lock file of a data file. One rule for everybody: who went by another would not be seen.
-/// Files of the name that LMDB's users know have the lock file that they know.
+/// Files of the names that users of LMDB and libmdbx know have the lock files that they know.
 pub(crate) fn lock_path(path: &Path) -> PathBuf {
-    if path.file_name().is_some_and(|name| name == "data.mdb") {
-        return path.with_file_name("lock.mdb");
+    let known = [("data.mdb", "lock.mdb"), ("mdbx.dat", "mdbx.lck")];
+    for (data, lock) in known {
+        if path.file_name().is_some_and(|name| name == data) {
+            return path.with_file_name(lock);
+        }
     }
     let mut name = path.as_os_str().to_owned();
     name.push("-lock");

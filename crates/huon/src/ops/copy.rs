@@ -33,6 +33,7 @@ use crate::store::source::damaged;
 use crate::tree::read;
 use crate::tree::walk::{Spot, Visit, Visitor, walk};
 use crate::txn::Core;
+use crate::txn::read::ReadTxn;
 use target::Draft;
 
 /// Free runs that a copy keeps in its meta; others go to chunk pages.
@@ -48,6 +49,7 @@ pub struct CopyOptions<'a> {
     compact: bool,
     mode: Option<u32>,
     progress: Option<OnProgress<'a>>,
+    snapshot: Option<&'a ReadTxn>,
 }
 
 impl<'a> CopyOptions<'a> {
@@ -60,6 +62,25 @@ impl<'a> CopyOptions<'a> {
     /// pages.
     pub fn compact(mut self, yes: bool) -> CopyOptions<'a> {
         self.compact = yes;
+        self
+    }
+
+    /// Copies what a read transaction of the environment sees, rather than the newest snapshot.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// use huon::{CopyOptions, Env, TableDef, U64};
+    /// # const T: TableDef<U64, U64> = TableDef::new("t");
+    /// let env = Env::options().open(dir.path().join("a.huon"))?;
+    /// let before = env.read()?;
+    /// env.update(|txn| txn.create(&T)?.put(txn, &1, &1))?;
+    /// let backup = dir.path().join("backup.huon");
+    /// env.copy_to(&backup, &mut CopyOptions::new().snapshot(&before))?;
+    /// assert!(Env::options().open(&backup)?.view(|txn| txn.open(&T))?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot(mut self, txn: &'a ReadTxn) -> CopyOptions<'a> {
+        self.snapshot = Some(txn);
         self
     }
 
@@ -258,7 +279,7 @@ impl Write for Counted<'_> {
 
 /// Writes a plain copy; returns the snapshot's id.
 fn plain(env: &Env, out: &mut dyn Write, options: &mut CopyOptions<'_>) -> Result<u64> {
-    let (_pin, meta) = pinned::pin(env)?;
+    let (_pin, meta) = pinned::pin_of(env, options.snapshot)?;
     let store = &env.core().store;
     let progress: Option<OnProgress<'_>> = match &mut options.progress {
         Some(progress) => Some(&mut **progress),

@@ -1,5 +1,7 @@
 //! A pinned snapshot with everything that its image holds, read with every checksum verified.
 
+use std::sync::Arc;
+
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::page::{Meta, Ptr, RunRef};
@@ -30,6 +32,19 @@ pub(crate) fn pin(env: &Env) -> Result<(ReadTxn, Meta)> {
         }
     }
     Err(Error::Busy("commits follow each other too fast to read the image of one".into()))
+}
+
+/// The same for the snapshot of a read transaction, which outlives the use of it: what its image
+/// held of tables and notes, in the newest image. No free-space list goes with it.
+pub(crate) fn pin_of(env: &Env, txn: Option<&ReadTxn>) -> Result<(ReadTxn, Meta)> {
+    let (pin, newest) = pin(env)?;
+    match txn {
+        None => Ok((pin, newest)),
+        Some(txn) if !Arc::ptr_eq(&txn.core, env.core()) => {
+            Err(Error::Invalid("the transaction is one of another environment"))
+        }
+        Some(txn) => Ok((pin, txn.shown_in(newest))),
+    }
 }
 
 /// The pages of a snapshot, each verified whenever it is read.

@@ -379,10 +379,10 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
     }
 
     fn step<'t>(&mut self, seat: SeatKind<'t>, forward: bool) -> Result<Option<Record<'t, K, V>>> {
-        let tree = self.place(seat)?;
+        self.place(seat)?;
         loop {
             // The gap stays where it is: what is added beyond it later is still to come.
-            let Some(cell) = self.pass(seat, &tree, forward)? else { return Ok(None) };
+            let Some(cell) = self.pass(seat, forward)? else { return Ok(None) };
             if let Some(value) = seat.value(&cell)? {
                 self.stand_beyond(&cell, forward);
                 return Ok(Some((K::decode(cell.key)?, V::decode(value)?)));
@@ -392,22 +392,19 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
 
     /// A step over what comes, record or table.
     fn step_any<'t>(&mut self, seat: SeatKind<'t>, forward: bool) -> Result<Option<Entry<'t>>> {
-        let tree = self.place(seat)?;
-        let Some(cell) = self.pass(seat, &tree, forward)? else { return Ok(None) };
+        self.place(seat)?;
+        let Some(cell) = self.pass(seat, forward)? else { return Ok(None) };
         self.stand_beyond(&cell, forward);
         Ok(Some((cell.key, seat.value(&cell)?)))
     }
 
     /// Moves the path over one item.
-    fn pass<'t>(
-        &mut self,
-        seat: SeatKind<'t>,
-        tree: &Tree,
-        forward: bool,
-    ) -> Result<Option<Cell<'t>>> {
+    #[inline]
+    fn pass<'t>(&mut self, seat: SeatKind<'t>, forward: bool) -> Result<Option<Cell<'t>>> {
+        let (tree, path) = (self.standing.tree(), &mut self.path);
         match seat {
-            SeatKind::Read(txn) => move_path(&txn.snapshot, tree, &mut self.path, forward),
-            SeatKind::Write(txn) => move_path(txn.pages(), tree, &mut self.path, forward),
+            SeatKind::Read(txn) => move_path(&txn.snapshot, tree, path, forward),
+            SeatKind::Write(txn) => move_path(txn.pages(), tree, path, forward),
         }
     }
 
@@ -417,10 +414,14 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
     }
 
     /// Makes the path stand where the gap is in what the transaction shows now.
-    fn place(&mut self, seat: SeatKind<'_>) -> Result<Tree> {
-        if let Some(tree) = self.standing.placed(seat)? {
-            return Ok(tree);
-        }
+    #[inline]
+    fn place(&mut self, seat: SeatKind<'_>) -> Result<()> {
+        if self.standing.is_placed(seat)? { Ok(()) } else { self.find(seat) }
+    }
+
+    /// Leads the path to the gap.
+    #[cold]
+    fn find(&mut self, seat: SeatKind<'_>) -> Result<()> {
         let tree = seat.tree(self.standing.id)?;
         let order = match self.standing.gap {
             Gap::Start | Gap::End => UNORDERED,
@@ -431,7 +432,7 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
             SeatKind::Write(txn) => self.place_in(txn.pages(), &tree, order)?,
         }
         self.standing.place(seat, tree);
-        Ok(tree)
+        Ok(())
     }
 
     fn place_in<S: PageSource>(

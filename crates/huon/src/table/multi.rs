@@ -334,6 +334,57 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         txn.seat().0.estimate::<K, Q>(self.id, range)
     }
 
+    /// About how many values of `key` lie in a range, from the ends of the range alone; exactly
+    /// where they are few.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.insert_many(&mut txn, "ann", 0..10_000)?;
+    /// let about = t.estimate_values(&txn, "ann", 2_000..7_000)?;
+    /// assert!((4_000..6_000).contains(&about), "{about}");
+    /// t.insert_many(&mut txn, "bob", 0..5)?;
+    /// assert_eq!(t.estimate_values(&txn, "bob", 1..)?, 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn estimate_values<Q: Borrow<V::In>>(
+        self,
+        txn: &impl Txn,
+        key: &K::In,
+        range: impl RangeBounds<Q>,
+    ) -> Result<u64> {
+        let mut scratch = Scratch::default();
+        let (seat, key) = (txn.seat().0, K::encode(key, &mut scratch));
+        in_range::<V, Q, _>(range, |from, to| seat.estimate_values(self.id, key, from, to))
+    }
+
+    /// In which ways the values of keys lie, a bit for each that there is: bit 0, a single one; bit
+    /// 1, a few with their key or in a page; bit n, in a tree of n levels of pages. Reads every
+    /// leaf.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.insert(&mut txn, "ann", &7)?;
+    /// assert_eq!(t.value_depths(&txn)?, 0b1);
+    /// t.insert_many(&mut txn, "bob", 0..1000)?;
+    /// assert_eq!(t.value_depths(&txn)?, 0b101);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn value_depths(self, txn: &impl Txn) -> Result<u32> {
+        let all = Bound::Unbounded;
+        let mut pairs = Pairs::<Bytes, Bytes>::new(txn.seat().0, self.id, all, all)?;
+        let mut ways = 0;
+        while let Some(levels) = pairs.next_depth()? {
+            ways |= 1 << levels.min(31);
+        }
+        Ok(ways)
+    }
+
     /// The length of every value in bytes, if all have one and it is known: from the beginning for
     /// integers, from the first value on otherwise.
     ///

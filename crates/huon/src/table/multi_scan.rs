@@ -153,10 +153,11 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
     }
 
     fn step<'t>(&mut self, seat: SeatKind<'t>, forward: bool) -> Result<Option<Found<'t, K, V>>> {
-        let tree = self.place(seat)?;
+        self.place(seat)?;
+        let tree = self.standing.tree();
         let pair = match seat {
-            SeatKind::Read(txn) => self.at.step(&txn.snapshot, &tree, forward)?,
-            SeatKind::Write(txn) => self.at.step(txn.pages(), &tree, forward)?,
+            SeatKind::Read(txn) => self.at.step(&txn.snapshot, tree, forward)?,
+            SeatKind::Write(txn) => self.at.step(txn.pages(), tree, forward)?,
         };
         // The gap stays where it is: what is added beyond it later is still to come.
         let Some(pair) = pair else { return Ok(None) };
@@ -165,10 +166,14 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
     }
 
     /// Makes the path stand where the gap is in what the transaction shows now.
-    fn place(&mut self, seat: SeatKind<'_>) -> Result<Tree> {
-        if let Some(tree) = self.standing.placed(seat)? {
-            return Ok(tree);
-        }
+    #[inline]
+    fn place(&mut self, seat: SeatKind<'_>) -> Result<()> {
+        if self.standing.is_placed(seat)? { Ok(()) } else { self.find(seat) }
+    }
+
+    /// Leads the path to the gap.
+    #[cold]
+    fn find(&mut self, seat: SeatKind<'_>) -> Result<()> {
         let id = self.standing.id;
         let tree = seat.tree(id)?;
         let orders = match self.standing.gap {
@@ -185,7 +190,7 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
             SeatKind::Write(txn) => self.place_in(txn.pages(), &tree, orders)?,
         }
         self.standing.place(seat, tree);
-        Ok(tree)
+        Ok(())
     }
 
     fn place_in<S: PageSource>(

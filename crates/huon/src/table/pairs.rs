@@ -9,6 +9,7 @@ use crate::store::snapshot::Snapshot;
 use crate::table::codec::{Bytes, Codec};
 use crate::table::plain::UNORDERED;
 use crate::table::txn::SeatKind;
+use crate::tree::estimate;
 use crate::tree::values::{self, Held, Orders};
 use crate::txn::names::TableId;
 
@@ -39,6 +40,25 @@ impl<'t> SeatKind<'t> {
     /// How many values a key of the multimap has.
     pub(super) fn count_values(self, id: TableId, key: &[u8]) -> Result<u64> {
         Ok(self.held(id, key)?.map_or(0, |held| held.count()))
+    }
+
+    /// About how many values of a key lie in a range; exactly, where they are few.
+    pub(super) fn estimate_values(
+        self,
+        id: TableId,
+        key: &[u8],
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+    ) -> Result<u64> {
+        let Some(Held::Tree(values)) = self.held(id, key)? else {
+            let few = Values::<Bytes>::new(self, id, key, from, to)?;
+            return few.map(|value| value.map(|_| 1)).sum();
+        };
+        let order = self.info(id)?.value_order(&self.tree(id)?)?;
+        match self {
+            SeatKind::Read(txn) => estimate::count(&txn.snapshot, &values, order, from, to),
+            SeatKind::Write(txn) => estimate::count(txn.pages(), &values, order, from, to),
+        }
     }
 
     /// Whether the multimap holds a pair.
@@ -196,6 +216,14 @@ impl<'t, K: Codec, V: Codec> Pairs<'t, K, V> {
             (AnyPairs::Write(pairs), false) => pairs.next_back()?,
         };
         pair.map(|(key, value)| Ok((K::decode(key)?, V::decode(value)?))).transpose()
+    }
+
+    /// How many levels the values of the next key have: 0 for a single one.
+    pub(super) fn next_depth(&mut self) -> Result<Option<u32>> {
+        match &mut self.pairs {
+            AnyPairs::Read(pairs) => pairs.next_depth(),
+            AnyPairs::Write(pairs) => pairs.next_depth(),
+        }
     }
 
     fn step_key(&mut self, forward: bool) -> Result<Option<(K::Out<'t>, u64)>> {

@@ -58,17 +58,25 @@ impl Standing {
     }
 
     /// Moves to the gap that the path has just been led to.
+    #[inline]
     pub(super) fn stand(&mut self, (key, value): Pair<'_>, gap: Gap) {
         let kept = self.key.try_set(key).and_then(|()| self.value.try_set(value));
         self.gap = if kept.is_ok() { gap } else { Gap::Lost };
     }
 
-    /// The tree, if the path still leads to the gap in it.
-    pub(super) fn placed(&self, seat: SeatKind<'_>) -> Result<Option<Tree>> {
+    /// Whether the path still leads to the gap, in [`Standing::tree`].
+    #[inline]
+    pub(super) fn is_placed(&self, seat: SeatKind<'_>) -> Result<bool> {
         if self.gap == Gap::Lost {
             return Err(Error::OutOfMemory);
         }
-        Ok(self.placed.filter(|placed| placed.1 == seat.version()).map(|placed| placed.0))
+        Ok(self.placed.as_ref().is_some_and(|placed| placed.1 == seat.version()))
+    }
+
+    /// The tree that the path leads to the gap in.
+    #[inline]
+    pub(super) fn tree(&self) -> &Tree {
+        &self.placed.as_ref().expect("a gap that was placed").0
     }
 
     /// The path leads to the gap from now on, until the table changes.

@@ -43,6 +43,14 @@ impl<'p> Held<'p> {
             Held::Tree(values) => values.entries,
         }
     }
+
+    /// How many levels they have: 0, if there is only one.
+    pub(crate) fn depth(&self) -> u32 {
+        match self {
+            Held::Few(set) => u32::from(set.count() > 1),
+            Held::Tree(values) => values.depth.into(),
+        }
+    }
 }
 
 /// How the keys of a multimap compare, and the values of one.
@@ -187,6 +195,12 @@ impl<'s, S: PageSource> Pairs<'s, S> {
     pub(crate) fn next_key_back(&mut self) -> Result<Option<(&'s [u8], u64)>> {
         let cell = self.keys.next_back()?;
         cell.map(|cell| Ok((cell.key, self.held(&cell)?.count()))).transpose()
+    }
+
+    /// How many levels the values of the next key have. Not to be mixed with pairs.
+    pub(crate) fn next_depth(&mut self) -> Result<Option<u32>> {
+        let cell = self.keys.next()?;
+        cell.map(|cell| Ok(self.held(&cell)?.depth())).transpose()
     }
 
     fn values_of(&self, cell: &Cell<'s>) -> Result<(&'s [u8], Values<'s, S>)> {

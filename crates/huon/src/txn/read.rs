@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::error::{Error, Result};
 use crate::os::Slot;
-use crate::page::Tree;
+use crate::page::{Meta, Tree, Txnid};
 use crate::store::snapshot::Snapshot;
 use crate::txn::names::{MAIN, TableInfo};
 use crate::txn::notes::Markers;
@@ -136,6 +136,18 @@ impl ReadTxn {
     /// ```
     pub fn is_mapped(&self, bytes: &[u8]) -> bool {
         self.snapshot.store.storage.map().contains(bytes)
+    }
+
+    /// An image of this snapshot, with what it shares with another.
+    pub(crate) fn shown_in(&self, image: Meta) -> Meta {
+        Meta {
+            txnid: Txnid(self.txnid),
+            used: self.snapshot.used,
+            main: self.main,
+            markers: self.markers.values,
+            markers_txnid: self.markers.txnid,
+            ..image
+        }
     }
 
     /// The main table.

@@ -204,6 +204,11 @@ impl WriteTxn {
         self.pages().is_editable_at(bytes)
     }
 
+    /// As [`ReadTxn::is_mapped`](crate::ReadTxn::is_mapped).
+    pub fn is_mapped(&self, bytes: &[u8]) -> bool {
+        self.core.store.storage.map().contains(bytes)
+    }
+
     /// The id of this transaction, and of the snapshot it makes when it commits.
     pub fn id(&self) -> u64 {
         self.pages().txnid().0

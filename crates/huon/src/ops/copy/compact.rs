@@ -32,7 +32,7 @@ pub(super) fn build(
     options: &mut CopyOptions<'_>,
     passes: u64,
 ) -> Result<(u64, u64)> {
-    let (_pin, meta) = pinned::pin(env)?;
+    let (_pin, meta) = pinned::pin_of(env, options.snapshot)?;
     let store = &env.core().store;
     let source = Verified { store, used: meta.used };
     let named = tables::named(&source, &meta.main)?;

@@ -15,8 +15,8 @@
 
 use huon::{Bytes, MultiScan, Scan, Txn};
 
-use crate::codes::{Code, Res};
-use crate::dbi::Table;
+use crate::fault::{Fault, Res};
+use crate::table::Table;
 
 /// A record: key, and value. `None` is the value of a name of a database.
 pub(crate) type Item<'t> = (&'t [u8], Option<&'t [u8]>);
@@ -25,6 +25,8 @@ pub(crate) type Item<'t> = (&'t [u8], Option<&'t [u8]>);
 pub(crate) struct Place {
     scan: Gap,
     pub(crate) stand: Stand,
+    /// The last thing asked for was the end of the table, or lay behind it.
+    pub(crate) at_end: bool,
 }
 
 #[derive(Clone)]
@@ -55,6 +57,8 @@ pub(crate) enum Went<'k> {
     Key(&'k [u8]),
     /// A value of a key that has others.
     Value(&'k [u8], &'k [u8]),
+    /// A value of a key, in whose place there is another.
+    Replaced(&'k [u8], &'k [u8], &'k [u8]),
 }
 
 impl Place {
@@ -63,7 +67,7 @@ impl Place {
             Table::Main(table) | Table::Plain(table) => Gap::Plain(table.scan()),
             Table::Multi(table) => Gap::Multi(table.scan()),
         };
-        Place { scan, stand: Stand::Unset }
+        Place { scan, stand: Stand::Unset, at_end: false }
     }
 
     pub(crate) fn is_multi(&self) -> bool {
@@ -87,6 +91,7 @@ impl Place {
         if found.is_some() {
             self.stand = if forward { Stand::Before } else { Stand::Behind };
         }
+        self.at_end = found.is_none() && forward;
         Ok(found)
     }
 
@@ -134,35 +139,66 @@ impl Place {
     /// On a record that was just stored.
     pub(crate) fn set_on(&mut self, key: &[u8], value: &[u8]) {
         self.seek_pair(key, value, true);
-        self.stand = Stand::Before;
+        (self.stand, self.at_end) = (Stand::Before, false);
     }
 
     /// The first record or the last.
     pub(crate) fn edge<'t>(&mut self, txn: &'t impl Txn, last: bool) -> Res<Item<'t>> {
         self.move_to_edge(last);
         self.stand = Stand::Unset;
-        self.go(txn, !last)?.ok_or(Code::NOTFOUND)
+        let found = self.go(txn, !last)?;
+        self.at_end = last;
+        found.ok_or(Fault::NotFound)
     }
 
     /// The cursor's record. Takes the mark away.
     pub(crate) fn current<'t>(&mut self, txn: &'t impl Txn) -> Res<Item<'t>> {
+        let at_end = self.at_end;
+        let found = match self.stand {
+            Stand::Unset => return Err(Fault::Unpositioned),
+            Stand::Before => self.go(txn, false)?,
+            Stand::Behind | Stand::Gone { .. } => self.go(txn, true)?,
+            Stand::DupsEnd => None,
+        };
+        self.at_end = at_end;
+        found.ok_or(Fault::NotFound)
+    }
+
+    /// Whether there is nothing behind the cursor, as far as it was asked for.
+    pub(crate) fn is_at_end(&self, txn: &impl Txn) -> Res<bool> {
         match self.stand {
-            Stand::Unset => Err(Code::EINVAL),
-            Stand::Before => self.go(txn, false)?.ok_or(Code::NOTFOUND),
-            Stand::Behind | Stand::Gone { .. } => self.go(txn, true)?.ok_or(Code::NOTFOUND),
-            Stand::DupsEnd => Err(Code::NOTFOUND),
+            Stand::Unset => Ok(true),
+            Stand::Gone { .. } if !self.at_end => Ok(self.clone().step(txn, true)?.is_none()),
+            _ => Ok(self.at_end),
         }
     }
 
     /// The record after the cursor's, or before it. At the end of the table it stays.
     pub(crate) fn beside<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Item<'t>> {
         match (self.stand, forward) {
-            (Stand::Unset, _) => return self.edge(txn, !forward),
+            (Stand::Unset, _) => {
+                let found = self.edge(txn, !forward);
+                self.at_end = found.is_err();
+                return found;
+            }
             // The gap is on the other side of the cursor's record.
             (Stand::Before, false) | (Stand::Behind, true) => drop(self.go(txn, forward)?),
             _ => {}
         }
-        self.go(txn, forward)?.ok_or(Code::NOTFOUND)
+        self.go(txn, forward)?.ok_or(Fault::NotFound)
+    }
+
+    /// The same where a step is one of the gap's; `None`, and nothing has moved, where it is not.
+    #[inline]
+    pub(crate) fn straight_on<'t>(
+        &mut self,
+        txn: &'t impl Txn,
+        forward: bool,
+    ) -> Res<Option<Item<'t>>> {
+        match (self.stand, forward) {
+            (Stand::Before, true) | (Stand::Behind, false) => self.go(txn, forward),
+            _ => Ok(None),
+        }
     }
 
     /// As [`Place::beside`], to another key.
@@ -185,7 +221,7 @@ impl Place {
         if found.is_none() {
             *self = before;
         }
-        found.ok_or(Code::NOTFOUND)
+        found.ok_or(Fault::NotFound)
     }
 
     /// Sees to it that what lies beside the gap is a record of the cursor's key.
@@ -208,36 +244,38 @@ impl Place {
         match (self.stand, forward) {
             (Stand::Unset, true) => return self.edge(txn, false),
             (Stand::Unset, false) | (Stand::Gone { of_key: false }, _) | (Stand::DupsEnd, true) => {
-                return Err(Code::NOTFOUND);
+                return Err(Fault::NotFound);
             }
             _ => {}
         }
+        let at_end = self.at_end;
         let marked = !matches!(self.stand, Stand::Before | Stand::Behind);
         let before = marked.then(|| self.clone());
         let key = self.key(txn)?;
         let found = self.beside(txn, forward);
         match (found, before) {
             (Ok((other, value)), _) if other == key => return Ok((other, value)),
-            (Err(code), _) if code != Code::NOTFOUND => return Err(code),
+            (Err(code), _) if code != Fault::NotFound => return Err(code),
             (_, Some(before)) => *self = before,
             // Back from another key's value; at the end of the table it has not moved.
             (Ok(_), None) => drop(self.beside(txn, !forward)?),
             (Err(_), None) => {}
         }
-        Err(Code::NOTFOUND)
+        self.at_end = at_end;
+        Err(Fault::NotFound)
     }
 
     /// The cursor's key.
     pub(crate) fn key(&mut self, txn: &impl Txn) -> Res<Vec<u8>> {
         let stand = self.stand;
         match stand {
-            Stand::Unset => Err(Code::EINVAL),
+            Stand::Unset => Err(Fault::Unpositioned),
             Stand::Gone { .. } | Stand::DupsEnd => {
                 let mut looking = self.clone();
                 let found = looking.step(txn, stand != Stand::DupsEnd)?;
-                Ok(found.ok_or(Code::NOTFOUND)?.0.to_vec())
+                Ok(found.ok_or(Fault::NotFound)?.0.to_vec())
             }
-            _ => Ok(self.near().ok_or(Code::NOTFOUND)?.0.to_vec()),
+            _ => Ok(self.near().ok_or(Fault::NotFound)?.0.to_vec()),
         }
     }
 
@@ -245,7 +283,7 @@ impl Place {
     pub(crate) fn edge_value<'t>(&mut self, txn: &'t impl Txn, last: bool) -> Res<Item<'t>> {
         let key = self.key(txn)?;
         self.seek(&key, last);
-        self.go(txn, !last)?.ok_or(Code::NOTFOUND)
+        self.go(txn, !last)?.ok_or(Fault::NotFound)
     }
 
     /// The first record whose key is not below `key`.
@@ -265,6 +303,80 @@ impl Place {
         self.find(txn)
     }
 
+    /// The first record whose key is above `key`, or with a value the first that is above the pair.
+    /// If the last key is the one itself, the cursor stays on that.
+    pub(crate) fn above<'t>(
+        &mut self,
+        txn: &'t impl Txn,
+        key: &[u8],
+        value: Option<&[u8]>,
+    ) -> Res<Item<'t>> {
+        match value {
+            Some(value) => self.seek_pair(key, value, true),
+            None => self.seek(key, true),
+        }
+        let mut before = self.clone();
+        if let Err(fault) = self.find(txn).map(drop) {
+            let same = before.go(txn, false)?.is_some_and(|last| last.0 == key);
+            if fault == Fault::NotFound && same {
+                before.at_end = true;
+                *self = before;
+            }
+            return Err(fault);
+        }
+        self.current(txn)
+    }
+
+    /// Behind the last value of `key`, if it has any: all are below what was looked for.
+    pub(crate) fn behind_values(
+        &mut self,
+        txn: &impl Txn,
+        key: &[u8],
+        same: impl Fn(&[u8]) -> bool,
+    ) -> Res<()> {
+        let mut looking = self.clone();
+        looking.seek(key, true);
+        if !looking.step(txn, false)?.is_some_and(|(found, _)| same(found)) {
+            return Ok(());
+        }
+        let mut before = looking.clone();
+        let is_only = !before.step(txn, false)?.is_some_and(|(found, _)| same(found));
+        looking.step(txn, true)?;
+        looking.stand = if is_only { Stand::Before } else { Stand::DupsEnd };
+        looking.at_end = false;
+        *self = looking;
+        Ok(())
+    }
+
+    /// Whether the cursor's key is the first one or the last; so is one that is not there.
+    pub(crate) fn at_edge(&self, txn: &impl Txn, last: bool) -> Res<bool> {
+        let mut looking = self.clone();
+        looking.unmark(txn)?;
+        let beside = match self.stand {
+            Stand::Unset => looking.edge(txn, last),
+            _ => looking.beside_key(txn, last),
+        };
+        match beside {
+            Ok(_) => Ok(false),
+            Err(Fault::NotFound) => Ok(true),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Whether the cursor's value is the first of its key or the last.
+    pub(crate) fn at_edge_value(&self, txn: &impl Txn, last: bool) -> Res<bool> {
+        let mut looking = self.clone();
+        looking.current(txn)?;
+        if !self.is_multi() {
+            return Ok(true);
+        }
+        match looking.beside_value(txn, last) {
+            Ok(_) => Ok(false),
+            Err(Fault::NotFound) => Ok(true),
+            Err(fault) => Err(fault),
+        }
+    }
+
     /// The record behind a gap that was sought; behind the last record the cursor stands as if that
     /// had a next one, which is gone.
     fn find<'t>(&mut self, txn: &'t impl Txn) -> Res<Item<'t>> {
@@ -275,7 +387,7 @@ impl Place {
                 let is_empty = self.step(txn, false)?.is_none();
                 self.move_to_edge(true);
                 self.stand = if is_empty { Stand::Unset } else { Stand::Gone { of_key: false } };
-                Err(Code::NOTFOUND)
+                Err(Fault::NotFound)
             }
         }
     }
@@ -295,7 +407,9 @@ impl Place {
         let standing = match (self.near(), went) {
             _ if matches!(self.stand, Stand::Unset) => false,
             (Some((key, _)), Went::Key(gone)) => key == gone,
-            (Some((key, value)), Went::Value(gone, of)) => key == gone && value == of,
+            (Some((key, value)), Went::Value(gone, of) | Went::Replaced(gone, of, _)) => {
+                key == gone && value == of
+            }
             (None, _) => false,
         };
         if !standing {
@@ -309,6 +423,13 @@ impl Place {
             Went::Value(key, value) => {
                 self.seek_pair(key, value, false);
                 self.nail(txn, Some(key))
+            }
+            Went::Replaced(key, _, value) => {
+                // On the other side of what it stood beside, as before.
+                let behind = matches!(self.stand, Stand::Before | Stand::DupsEnd);
+                self.seek_pair(key, value, !behind);
+                self.step(txn, behind)?;
+                Ok(())
             }
         }
     }

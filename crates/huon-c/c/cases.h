@@ -1,0 +1,136 @@
+/*
+ * What the C programs of all interfaces share: cases that run one by one, and checks.
+ *
+ * 1. Each case runs in a process and an empty directory of its own, so one that crashes or hangs
+ *    is a failure with a name, and the others run all the same.
+ * 2. A program prints a line for each case: `ok`, `FAIL` or `skip`, its name, and what was wrong.
+ *
+ * Who includes it defines CODE_TEXT before, what a result means.
+ */
+#ifndef CASES_H
+#define CASES_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CASE_SECONDS_MAX 300
+#define SKIPPED 77
+
+struct test_case {
+    const char *name;
+    void (*run)(void);
+};
+
+#define CASE(name) {#name, name}
+#define CASES(...) \
+    int main(void) \
+    { \
+        const struct test_case cases[] = {__VA_ARGS__}; \
+        return run_cases(cases, sizeof cases / sizeof cases[0]); \
+    }
+
+#define UNUSED __attribute__((unused))
+
+/* ---- Checks: the first one that fails ends its case ---- */
+
+UNUSED static void fail(const char *file, int line, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    printf("  %s:%d: ", file, line);
+    vprintf(format, args);
+    printf("\n");
+    va_end(args);
+    fflush(stdout);
+    _exit(1);
+}
+
+#define EXPECT(what) \
+    do { \
+        if (!(what)) fail(__FILE__, __LINE__, "not so: %s", #what); \
+    } while (0)
+
+#define EXPECT_RC(call, wanted) \
+    do { \
+        int rc_ = (call), wanted_ = (wanted); \
+        if (rc_ != wanted_) \
+            fail(__FILE__, __LINE__, "%s: %d (%s), expected %d (%s)", #call, rc_, \
+                 CODE_TEXT(rc_), wanted_, CODE_TEXT(wanted_)); \
+    } while (0)
+
+#define OK(call) EXPECT_RC(call, 0)
+
+#define EXPECT_NUM(what, wanted) \
+    do { \
+        long long found_ = (long long)(what), wanted_ = (long long)(wanted); \
+        if (found_ != wanted_) \
+            fail(__FILE__, __LINE__, "%s: %lld, expected %lld", #what, found_, wanted_); \
+    } while (0)
+
+/* ---- Cases that are not for every library ---- */
+
+/* Ends the case as skipped. */
+UNUSED static void skip(const char *reason)
+{
+    printf("  %s\n", reason);
+    fflush(stdout);
+    _exit(SKIPPED);
+}
+
+/* How much of something is to be done: less where every instruction is watched. */
+UNUSED static unsigned scaled(unsigned count)
+{
+    return getenv("HUON_C_SMALL") ? count / 10 : count;
+}
+
+/* ---- The run ---- */
+
+/* Runs one case in a directory of its own; the result is its exit code. */
+UNUSED static int run_case(const struct test_case *test)
+{
+    const char *base = getenv("TMPDIR");
+    char dir[256], command[300];
+    int status;
+    pid_t child;
+    snprintf(dir, sizeof dir, "%s/%s.XXXXXX", base ? base : "/tmp", test->name);
+    if (!mkdtemp(dir)) fail(dir, 0, "no directory: %s", strerror(errno));
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        alarm(CASE_SECONDS_MAX);
+        if (chdir(dir) != 0) fail(dir, 0, "not entered: %s", strerror(errno));
+        test->run();
+        exit(0);
+    }
+    waitpid(child, &status, 0);
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    if (system(command) != 0) printf("  %s: not removed\n", dir);
+    if (WIFSIGNALED(status)) printf("  ended by signal %d\n", WTERMSIG(status));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* Runs all cases, or the one that HUON_C_CASE names. */
+UNUSED static int run_cases(const struct test_case *cases, size_t count)
+{
+    const char *only = getenv("HUON_C_CASE");
+    int failed = 0;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        int end;
+        if (only && strcmp(only, cases[i].name) != 0) continue;
+        end = run_case(&cases[i]);
+        printf("%s %s\n", end == 0 ? "ok" : end == SKIPPED ? "skip" : "FAIL", cases[i].name);
+        failed += end != 0 && end != SKIPPED;
+    }
+    return failed != 0;
+}
+
+#endif

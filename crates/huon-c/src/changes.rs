@@ -1,0 +1,164 @@
+//! What cursors change, and what they are told of changes.
+
+use crate::cursor::Cursor;
+use crate::data::{self, Outcome, Value};
+use crate::fault::{Fault, Res};
+use crate::flags::dbi::DUPSORT;
+use crate::flags::put::*;
+use crate::inside::Writer;
+use crate::place::{Place, Went};
+use crate::table::{Dbi, Table};
+use crate::txn::Txn;
+
+impl Cursor {
+    /// Stores a record, and stands on it.
+    pub fn put(&self, key: &[u8], value: Value<'_>, flags: u32) -> Res<Outcome> {
+        let (txn, number) = self.bound()?;
+        if flags & !(txn.env.rules()?.puts | CURRENT) != 0 {
+            return Err(Fault::Invalid);
+        }
+        let mut writer = txn.writer()?;
+        let dbi = self.known(&mut writer, &txn, number)?;
+        if flags & CURRENT != 0 {
+            return self.overwrite(&txn, &mut writer, (number, &dbi), key, value, flags);
+        }
+        // It may lie on a page that changes.
+        let bytes = match value {
+            Value::Bytes(bytes) if dbi.flags & DUPSORT != 0 => bytes.to_vec(),
+            _ => Vec::new(),
+        };
+        let own = key.to_vec();
+        let stored = data::store(&txn, &mut writer, (number, &dbi), key, value, flags);
+        let engine = writer.txn()?;
+        self.with_place(|place| match &stored {
+            Ok(Outcome::Stored | Outcome::Room(_)) | Err(Fault::Exists) => {
+                place.set_on(&own, &bytes);
+                Ok(())
+            }
+            Ok(Outcome::Exists(_)) => place.at_or_above(engine, &own).map(drop),
+            // On what it was not to come before.
+            Err(Fault::Order) if flags & APPEND != 0 => place.edge(engine, true).map(drop),
+            Err(Fault::Order) => {
+                place.at_or_above(engine, &own)?;
+                place.edge_value(engine, true).map(drop)
+            }
+            Err(_) => Ok(()),
+        })??;
+        stored
+    }
+
+    /// Puts several values of one length; how many were put before one was refused.
+    pub fn put_many(
+        &self,
+        key: &[u8],
+        values: &[u8],
+        bytes: usize,
+        flags: u32,
+    ) -> (usize, Res<()>) {
+        // Of which kind the table is comes before all else that may be wrong.
+        let fits = self.bound().and_then(|(txn, number)| {
+            let dbis = txn.env.dbis();
+            data::check_many(dbis.get(number, &txn)?, bytes)
+        });
+        match fits {
+            Ok(()) => data::each(values.chunks_exact(bytes), flags, |value, flags| {
+                self.put(key, Value::Bytes(value), flags)
+            }),
+            Err(fault) => (0, Err(fault)),
+        }
+    }
+
+    /// Another value for the record that the cursor stands on, or for all of its key's.
+    fn overwrite(
+        &self,
+        txn: &Txn,
+        writer: &mut Writer,
+        (number, dbi): (u32, &Dbi),
+        named: &[u8],
+        value: Value<'_>,
+        flags: u32,
+    ) -> Res<Outcome> {
+        let mut place = self.place_now()?;
+        let (key, old) = {
+            let (key, old) = place.current(writer.txn()?)?;
+            (key.to_vec(), old.ok_or(Fault::Incompatible)?.to_vec())
+        };
+        if txn.env.rules()?.names_current && dbi.compare_keys(named, &key).is_ne() {
+            return Err(Fault::Order);
+        }
+        let Table::Multi(table) = dbi.table else {
+            let flags = flags & !(CURRENT | NOOVERWRITE);
+            let stored = data::store(txn, writer, (number, dbi), &key, value, flags)?;
+            self.put_place(place)?;
+            return Ok(stored);
+        };
+        let Value::Bytes(new) = value else { return Err(Fault::Incompatible) };
+        let new = new.to_vec();
+        data::check_lengths(&txn.env, dbi, &key, new.len())?;
+        let engine = writer.changing(&txn.env)?;
+        let went = match flags & ALLDUPS != 0 {
+            true => (table.set(engine, &key, &new)? > 0).then_some(Went::Key(&key)),
+            false => {
+                table.replace(engine, &key, &old, &new)?;
+                (new != old).then_some(Went::Replaced(&key, &old, &new))
+            }
+        };
+        if let Some(went) = went {
+            writer.pass_on(number, dbi, went)?;
+        }
+        self.with_place(|place| place.set_on(&key, &new))?;
+        Ok(Outcome::Stored)
+    }
+
+    /// Deletes the cursor's record, or all values of its key.
+    pub fn delete(&self, all: bool) -> Res<()> {
+        let (txn, number) = self.bound()?;
+        let mut writer = txn.writer()?;
+        let dbi = self.known(&mut writer, &txn, number)?;
+        let mut place = self.place_now()?;
+        let (key, value) = {
+            let engine = writer.txn()?;
+            let (key, value) = place.current(engine)?;
+            (key.to_vec(), value.map(<[u8]>::to_vec))
+        };
+        // It stands on what it deletes, and is told of it like any other.
+        self.put_place(place)?;
+        let one = value.as_deref().filter(|_| dbi.flags & DUPSORT != 0 && !all);
+        data::remove(&txn, &mut writer, number, &dbi, &key, one)
+    }
+}
+
+impl Writer {
+    /// Tells the cursors of a database what was deleted.
+    pub(crate) fn pass_on(&mut self, number: u32, dbi: &Dbi, went: Went<'_>) -> Res<()> {
+        if self.cursors.is_empty() {
+            return Ok(());
+        }
+        let engine = self.txn()?;
+        let is_empty = match dbi.table {
+            Table::Main(table) | Table::Plain(table) => table.count(engine)? == 0,
+            Table::Multi(table) => table.count(engine)? == 0,
+        };
+        for cursor in self.cursors.iter().filter_map(std::sync::Weak::upgrade) {
+            if cursor.dbi() == Some(number) {
+                cursor.with_place(|place| match is_empty {
+                    true => {
+                        place.unset();
+                        Ok(())
+                    }
+                    false => place.leave(engine, went),
+                })??;
+            }
+        }
+        Ok(())
+    }
+
+    /// All cursors of a database, or with 0 of all of them, stand nowhere.
+    pub(crate) fn unset_cursors(&mut self, number: u32) {
+        for cursor in self.cursors.iter().filter_map(std::sync::Weak::upgrade) {
+            if number == 0 || cursor.dbi() == Some(number) {
+                let _ = cursor.with_place(Place::unset);
+            }
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! Databases: the handles that an environment gives out, and the tables that they stand for.
+//!
+//! The main database is Huon's main table, and named ones are named tables. What the main table
+//! cannot be (sorted by another order than bytes, or with many values for a key) is a hidden named
+//! table instead, [`STAND_IN`], as long as the main table is empty when that is asked for.
+
+use std::sync::atomic::Ordering as Atomic;
+use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
+
+use huon::{Compare, TableStat};
+
+use crate::env::Env;
+use crate::fault::{Fault, Res};
+use crate::flags::dbi::*;
+use crate::in_txn;
+use crate::inside::{Access, View};
+use crate::place::Went;
+use crate::table::{self, Dbi, Table, drop_named, kind, make};
+use crate::txn::Txn;
+
+/// The handle of the list of free pages, which Huon keeps elsewhere.
+pub const FREE: u32 = 0;
+/// The handle of the main database.
+pub const MAIN: u32 = 1;
+/// The first handle of a named one.
+const NAMED: usize = 2;
+/// The table that stands for a main database of another kind than the main table can be.
+const STAND_IN: &[u8] = b"\0huon:main";
+
+/// The databases of an environment by handle.
+#[derive(Default)]
+pub struct Dbis {
+    list: Vec<Option<Dbi>>,
+    /// How many named ones may be open at once.
+    pub max: u32,
+}
+
+impl Env {
+    /// Its tables.
+    pub fn dbis(&self) -> RwLockReadGuard<'_, Dbis> {
+        self.dbis.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its tables, for a change.
+    pub fn dbis_mut(&self) -> RwLockWriteGuard<'_, Dbis> {
+        let dbis = self.dbis.write().unwrap_or_else(PoisonError::into_inner);
+        self.dbis_version.fetch_add(1, Atomic::Release);
+        dbis
+    }
+
+    /// Transactions are over. What they opened is their parent's then, or everybody's (0), or
+    /// closed.
+    pub(crate) fn end_of(&self, txns: &[usize], owner: Option<usize>) {
+        let has_opened = |txn: &usize| *txn != 0 && self.dbis().is_owner(*txn);
+        if txns.iter().any(has_opened) {
+            let mut dbis = self.dbis_mut();
+            let named = txns.iter().filter(|txn| **txn != 0);
+            named.for_each(|&txn| dbis.end_of(txn, owner));
+        }
+    }
+}
+
+impl Dbis {
+    /// A database that the transaction may use: what another one has opened is its own until it
+    /// commits.
+    pub fn get(&self, dbi: u32, txn: &Txn) -> Res<&Dbi> {
+        let found = self.list.get(dbi as usize).and_then(Option::as_ref);
+        found.filter(|dbi| dbi.owner == 0 || txn.is_within(dbi.owner)).ok_or(Fault::Closed)
+    }
+
+    fn named(&self, name: &[u8]) -> Option<(u32, &Dbi)> {
+        let at = |dbi: &Option<Dbi>| dbi.as_ref().is_some_and(|dbi| *dbi.name == *name);
+        let index = NAMED + self.list.get(NAMED..)?.iter().position(at)?;
+        Some((index as u32, self.list[index].as_ref()?))
+    }
+
+    /// The handle of a named one, if it is open.
+    pub fn handle_of(&self, name: &[u8]) -> Option<u32> {
+        self.named(name).map(|(dbi, _)| dbi)
+    }
+
+    /// A handle that is free.
+    fn vacant(&self) -> Res<usize> {
+        let named = self.list.get(NAMED..).unwrap_or_default();
+        let index = named.iter().position(Option::is_none).unwrap_or(named.len());
+        if index < self.max as usize { Ok(NAMED + index) } else { Err(Fault::TablesFull) }
+    }
+
+    fn set(&mut self, index: usize, dbi: Dbi) {
+        if self.list.len() <= index {
+            self.list.resize_with(index + 1, || None);
+        }
+        self.list[index] = Some(dbi);
+    }
+
+    /// Whether it has opened something that is still its own.
+    fn is_owner(&self, txn: usize) -> bool {
+        self.list.iter().flatten().any(|dbi| dbi.owner == txn)
+    }
+
+    /// The same for one of them.
+    fn end_of(&mut self, txn: usize, owner: Option<usize>) {
+        for place in self.list.iter_mut().skip(MAIN as usize) {
+            if let Some(dbi) = place
+                && dbi.owner == txn
+            {
+                match owner {
+                    Some(owner) => dbi.owner = owner,
+                    None => *place = None,
+                }
+            }
+        }
+    }
+
+    fn share(&mut self, dbi: u32) {
+        if let Some(Some(dbi)) = self.list.get_mut(dbi as usize) {
+            dbi.owner = 0;
+        }
+    }
+
+    /// Whether a handle is open, one of a named table, and everybody's.
+    pub fn is_shared(&self, dbi: u32) -> bool {
+        let found = self.list.get(dbi as usize).and_then(Option::as_ref);
+        dbi as usize >= NAMED && found.is_some_and(|dbi| dbi.owner == 0)
+    }
+
+    /// Closes a handle, if it is one of a named table.
+    pub fn close(&mut self, dbi: u32) {
+        if dbi as usize >= NAMED
+            && let Some(place) = self.list.get_mut(dbi as usize)
+        {
+            *place = None;
+        }
+    }
+}
+
+/// Whether a named table is none of the program's.
+pub fn is_hidden(name: &[u8]) -> bool {
+    name == STAND_IN
+}
+
+/// Opens the main database (no name) or a named one, and says its handle.
+pub fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
+    if flags & !(KIND | CREATE) != 0 {
+        return Err(Fault::Invalid);
+    }
+    let Some(name) = name else { return open_main(txn, flags) };
+    // Who cannot be used is told so before all else.
+    txn.access()?.view()?;
+    let known = txn.env.dbis().named(name).map(|(dbi, known)| (dbi, known.owner));
+    if let Some((dbi, owner)) = known {
+        return open_again(txn, name, flags, dbi, owner);
+    }
+    let index = txn.env.dbis().vacant()?;
+    let rules = txn.env.rules()?;
+    if name.is_empty() || name.len() > *rules.keys.end() {
+        return Err(Fault::Size);
+    }
+    let access = txn.access()?;
+    if stat(&access, STAND_IN)?.is_some() {
+        return Err(Fault::Incompatible);
+    }
+    let found = stat(&access, name)?;
+    drop(access);
+    let dbi = match found {
+        Some(stat) if rules.strict_tables => {
+            Dbi { owner: 0, ..of_wanted_kind(txn, name, flags, &stat)? }
+        }
+        Some(stat) => Dbi::found(txn, name, &stat)?,
+        None if flags & CREATE == 0 => return Err(Fault::NotFound),
+        None => Dbi::made(txn, name, kind(flags), [None, None])?,
+    };
+    txn.env.dbis_mut().set(index, dbi);
+    Ok(index as u32)
+}
+
+/// Opens a named database whose handle is open already.
+fn open_again(txn: &Txn, name: &[u8], flags: u32, dbi: u32, owner: usize) -> Res<u32> {
+    let access = txn.access()?;
+    if !txn.env.rules()?.strict_tables {
+        if owner != 0 && !txn.is_within(owner) {
+            // Where two have opened it, neither can close it by ending.
+            stat(&access, name)?.ok_or(Fault::NotFound)?;
+            txn.env.dbis_mut().share(dbi);
+        }
+        return Ok(dbi);
+    }
+    let found = stat(&access, name)?;
+    drop(access);
+    let fresh = match found {
+        None if flags & CREATE == 0 => return Err(Fault::NotFound),
+        None => Dbi::made(txn, name, kind(flags), [None, None])?,
+        Some(stat) => {
+            let known = txn.env.dbis().get(dbi, txn).ok().cloned();
+            match known.filter(|known| is_wanted(flags, known.flags)) {
+                Some(_) => return Ok(dbi),
+                None => Dbi { owner, ..of_wanted_kind(txn, name, flags, &stat)? },
+            }
+        }
+    };
+    txn.env.dbis_mut().set(dbi as usize, fresh);
+    Ok(dbi)
+}
+
+/// Whether a kind is the one that is asked for; no flags ask for any.
+fn is_wanted(flags: u32, found: u32) -> bool {
+    flags == 0 || table::stored(kind(flags)) == table::stored(found)
+}
+
+/// A table that exists, which must be of the kind that is asked for, or become that.
+fn of_wanted_kind(txn: &Txn, name: &[u8], flags: u32, stat: &TableStat) -> Res<Dbi> {
+    let found = Dbi::found(txn, name, stat)?;
+    if is_wanted(flags, found.flags) {
+        return Ok(found);
+    }
+    if flags & CREATE == 0 || stat.entries != 0 {
+        return Err(Fault::Incompatible);
+    }
+    let mut writer = txn.writer()?;
+    drop_named(writer.changing(&txn.env)?, name, stat.values.is_some())?;
+    drop(writer);
+    Dbi::made(txn, name, kind(flags), [None, None])
+}
+
+/// Sees to it that the handle of the main database is open, as it always is.
+pub fn main_is_open(txn: &Txn) -> Res<()> {
+    if txn.env.dbis().get(MAIN, txn).is_err() {
+        open_main(txn, 0)?;
+    }
+    Ok(())
+}
+
+fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
+    let wanted = kind(flags);
+    let strict = txn.env.rules()?.strict_tables;
+    let fits = |found: u32| match strict {
+        true => is_wanted(flags, found),
+        false => wanted & !found == 0,
+    };
+    let access = txn.access()?;
+    if txn.env.dbis().get(MAIN, txn).is_ok_and(|dbi| fits(dbi.flags)) {
+        return Ok(MAIN);
+    }
+    let stand_in = stat(&access, STAND_IN)?;
+    let is_empty = stat(&access, b"")?.is_some_and(|stat| stat.entries == 0);
+    drop(access);
+    let dbi = match stand_in {
+        // It is everybody's, whoever has looked first.
+        Some(stat) => Dbi { owner: 0, ..Dbi::found(txn, STAND_IN, &stat)? },
+        None if wanted == 0 => Dbi::main(txn)?,
+        None if is_empty && txn.is_write() && (flags & CREATE != 0 || !strict) => {
+            Dbi::made(txn, STAND_IN, wanted, [None, None])?
+        }
+        None => return Err(Fault::Incompatible),
+    };
+    if !fits(dbi.flags) {
+        return Err(Fault::Incompatible);
+    }
+    txn.env.dbis_mut().set(MAIN as usize, dbi);
+    Ok(MAIN)
+}
+
+/// What the transaction shows of a table.
+pub fn stat(access: &Access<'_>, name: &[u8]) -> Res<Option<TableStat>> {
+    Ok(in_txn!(access.view()?, txn => txn.table_stat(name))?)
+}
+
+/// Has the program compare keys, or values, of a database.
+pub fn set_comparator(txn: &Txn, dbi: u32, compare: Arc<Compare>, of_values: bool) -> Res<()> {
+    let old = txn.env.dbis().get(dbi, txn)?.clone();
+    if of_values && old.flags & DUPSORT == 0 {
+        // There is nothing to compare.
+        return Ok(());
+    }
+    let mut custom = [old.keys.clone(), old.values.clone()];
+    custom[usize::from(of_values)] = Some(compare);
+    let access = txn.access()?;
+    let main = matches!(old.table, Table::Main(_));
+    let name = if main { STAND_IN } else { &old.name };
+    let found = stat(&access, &old.name)?.ok_or(Fault::TableMissing)?;
+    drop(access);
+    let is_as_told = table::is_ordered(&found, &table::orders(old.flags, &custom, [8, 8]));
+    if found.entries == 0 && !is_as_told && txn.is_write() {
+        let mut writer = txn.writer()?;
+        let engine = writer.changing(&txn.env)?;
+        if !main {
+            drop_named(engine, name, old.flags & DUPSORT != 0)?;
+        }
+        make(engine, name, old.flags, &custom, [8, 8])?;
+    }
+    let mut fresh = Dbi { owner: old.owner, ..Dbi::of_kind(txn, name, old.flags, custom)? };
+    if !main {
+        // It is the same opening, to cursors.
+        fresh.name = old.name;
+    }
+    txn.env.dbis_mut().set(dbi as usize, fresh);
+    Ok(())
+}
+
+/// Empties a database, or deletes it.
+pub fn drop_dbi(txn: &Txn, dbi: u32, delete: bool) -> Res<()> {
+    let mut writer = txn.writer()?;
+    let gone = txn.env.dbis().get(dbi, txn)?.clone();
+    let engine = writer.changing(&txn.env)?;
+    if engine.table_stat(&gone.name)?.is_none() {
+        return Err(Fault::TableMissing);
+    }
+    let delete = delete && dbi as usize >= NAMED;
+    match gone.table {
+        Table::Main(table) => {
+            for name in engine.table_names()? {
+                let is_multi = engine.table_stat(&name)?.is_some_and(|stat| stat.values.is_some());
+                drop_named(engine, &name, is_multi)?;
+            }
+            table.clear(engine)?;
+        }
+        Table::Plain(table) if delete => drop(table.drop_table(engine)?),
+        Table::Multi(table) if delete => drop(table.drop_table(engine)?),
+        Table::Plain(table) => table.clear(engine)?,
+        Table::Multi(table) => table.clear(engine)?,
+    }
+    writer.unset_cursors(matches!(gone.table, Table::Main(_)).then_some(0).unwrap_or(dbi));
+    if delete {
+        // Its name is a record of the main table, on which others may stand.
+        let main = writer.dbi(txn, MAIN)?;
+        writer.pass_on(MAIN, &main, Went::Key(&gone.name))?;
+        txn.env.dbis_mut().close(dbi);
+    }
+    Ok(())
+}
+
+/// Adds to the number that is stored with a database; the one that it had before. `None` if there
+/// are no more: nothing has changed then.
+pub fn take_sequence(txn: &Txn, dbi: u32, count: u64) -> Res<Option<u64>> {
+    let mut access = txn.access()?;
+    let (known, view) = access.dbi_in(txn, dbi)?;
+    let table = known.table;
+    let now = in_txn!(view, engine => match table {
+        Table::Main(table) | Table::Plain(table) => table.sequence(engine)?,
+        Table::Multi(table) => table.sequence(engine)?,
+    });
+    drop(access);
+    if count == 0 {
+        return Ok(Some(now));
+    }
+    let mut writer = txn.writer()?;
+    if now.checked_add(count).is_none() {
+        return Ok(None);
+    }
+    let engine = writer.changing(&txn.env)?;
+    match table {
+        Table::Main(table) | Table::Plain(table) => table.take_sequence(engine, count)?,
+        Table::Multi(table) => table.take_sequence(engine, count)?,
+    };
+    Ok(Some(now))
+}
+
+/// Gives a named database another name.
+pub fn rename(txn: &Txn, dbi: u32, name: &[u8]) -> Res<()> {
+    if name.is_empty() || name.len() > *txn.env.rules()?.keys.end() {
+        return Err(Fault::Size);
+    }
+    let mut writer = txn.writer()?;
+    let old = writer.dbi(txn, dbi)?;
+    let engine = writer.changing(&txn.env)?;
+    if *old.name == *name {
+        return Ok(());
+    }
+    if engine.table_stat(name)?.is_some() {
+        return Err(Fault::Exists);
+    }
+    match old.table {
+        Table::Plain(table) if dbi as usize >= NAMED => table.rename(engine, name)?,
+        Table::Multi(table) if dbi as usize >= NAMED => table.rename(engine, name)?,
+        _ => return Err(Fault::Invalid),
+    }
+    drop(writer);
+    let fresh = Dbi::of_kind(txn, name, old.flags, [old.keys.clone(), old.values.clone()])?;
+    txn.env.dbis_mut().set(dbi as usize, fresh);
+    Ok(())
+}
+
+/// What a database is to a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The flags of its kind.
+    pub flags: u32,
+    /// The transaction has made it, or one that it is nested in.
+    pub is_new: bool,
+    /// The transaction has changed it.
+    pub is_dirty: bool,
+}
+
+/// What a database is to a transaction.
+pub fn state_of(txn: &Txn, dbi: u32) -> Res<State> {
+    let known = txn.env.dbis().get(dbi, txn)?.clone();
+    let access = txn.access()?;
+    let found = stat(&access, &known.name)?.ok_or(Fault::TableMissing)?;
+    let is_dirty = match access.view()? {
+        View::Read(_) => false,
+        View::Write(engine) => found.changed == engine.id(),
+    };
+    Ok(State { flags: known.flags, is_new: known.owner != 0, is_dirty })
+}
+
+/// What a transaction shows of a database.
+pub fn stat_of(txn: &Txn, dbi: u32) -> Res<TableStat> {
+    let access = txn.access()?;
+    let name = txn.env.dbis().get(dbi, txn)?.name.clone();
+    stat(&access, &name)?.ok_or(Fault::TableMissing)
+}
+
+/// What there is of the main database, for whoever looks at an environment.
+pub fn stat_of_main(env: &Env) -> Res<TableStat> {
+    let txn = env.huon()?.read()?;
+    match txn.table_stat(STAND_IN)? {
+        Some(stat) => Ok(stat),
+        None => txn.table_stat(b"")?.ok_or(Fault::TableMissing),
+    }
+}

@@ -1,0 +1,207 @@
+//! What transactions, tables and cursors need of an environment. What else an interface keeps of
+//! one (how it was set up, names of files) is its own.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+
+use huon::Compare;
+
+use crate::dbi::Dbis;
+use crate::fault::{Fault, Res};
+
+/// An environment, from its creation on.
+pub struct Env {
+    opened: Mutex<Option<huon::Env>>,
+    rules: OnceLock<Rules>,
+    pub(crate) dbis: RwLock<Dbis>,
+    /// Goes up before the tables change.
+    pub(crate) dbis_version: AtomicU64,
+    /// The thread that has the write transaction; 0: none.
+    writer: AtomicUsize,
+    /// The handle of that transaction, or of the innermost one in it; 0: none.
+    write_txn: AtomicUsize,
+    /// Transactions that are not over yet.
+    pub(crate) live: AtomicUsize,
+    pub(crate) readers: AtomicU32,
+    /// Read transactions that were reset and may have another snapshot later.
+    pub(crate) resting: AtomicU32,
+    pub(crate) readers_high: AtomicU32,
+    readers_max: AtomicU32,
+    closed: AtomicBool,
+    /// How long the file may become; the next write transaction that writes takes it over.
+    upper_bytes: AtomicU64,
+    /// One for each comparator of a program, so that handles of the same one are the same.
+    comparators: Mutex<HashMap<usize, Arc<Compare>>>,
+}
+
+/// What an interface allows, as it is opened.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Nothing is changed.
+    pub read_only: bool,
+    /// A thread may have one read transaction only.
+    pub one_reader: bool,
+    /// A read transaction is for the thread that began it.
+    pub binds_readers: bool,
+    /// So is a write transaction.
+    pub binds_writers: bool,
+    /// Write transactions may be nested.
+    pub nests: bool,
+    /// Cursors of a write transaction stay when it ends.
+    pub keeps_cursors: bool,
+    /// Lengths of keys, in bytes.
+    pub keys: RangeInclusive<usize>,
+    /// Lengths of values, in bytes, where a key has one.
+    pub values: RangeInclusive<usize>,
+    /// Lengths of values, in bytes, where a key may have many.
+    pub set_values: RangeInclusive<usize>,
+    /// A key that is looked for must have a length that could be stored, too.
+    pub checks_wanted: bool,
+    /// What may be asked of a put, as [`flags::put`](crate::flags::put) has it.
+    pub puts: u32,
+    /// Appending to the last key's values is no appending of a key.
+    pub appends_to_last: bool,
+    /// Where a key has one value, a value that is to be deleted is compared, too.
+    pub compares_only: bool,
+    /// A cursor's record is overwritten only where its key is given.
+    pub names_current: bool,
+    /// The handle of free pages is that of a table without records, for who reads.
+    pub shows_free: bool,
+    /// A table that was found is everybody's at once, and one that is opened again must be of the
+    /// kind that is asked for.
+    pub strict_tables: bool,
+}
+
+impl Env {
+    /// An environment that is not open yet.
+    pub fn new(readers_max: u32) -> Env {
+        Env {
+            opened: Mutex::new(None),
+            rules: OnceLock::new(),
+            dbis: RwLock::default(),
+            dbis_version: AtomicU64::new(0),
+            writer: AtomicUsize::new(0),
+            write_txn: AtomicUsize::new(0),
+            live: AtomicUsize::new(0),
+            readers: AtomicU32::new(0),
+            resting: AtomicU32::new(0),
+            readers_high: AtomicU32::new(0),
+            readers_max: AtomicU32::new(readers_max),
+            closed: AtomicBool::new(false),
+            upper_bytes: AtomicU64::new(u64::MAX),
+            comparators: Mutex::default(),
+        }
+    }
+
+    /// It is open now.
+    pub fn set_opened(&self, env: huon::Env, rules: Rules) -> Res<()> {
+        self.rules.set(rules).map_err(|_| Fault::Invalid)?;
+        *self.opened() = Some(env);
+        Ok(())
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Option<huon::Env>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The engine's environment.
+    pub fn huon(&self) -> Res<huon::Env> {
+        let open = self.opened().clone();
+        open.filter(|_| !self.is_closed()).ok_or(Fault::Invalid)
+    }
+
+    /// Whether it was opened.
+    pub fn is_open(&self) -> bool {
+        self.rules.get().is_some()
+    }
+
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Closes it, and hands over the engine's environment, for the end that it is to come to.
+    /// Transactions that are left open are of no use from now on.
+    pub fn close(&self) -> Option<huon::Env> {
+        self.closed.store(true, Ordering::Release);
+        self.opened().take()
+    }
+
+    /// Gives back the engine's environment while `work` opens it in another way, or the same again.
+    /// Without one, it is closed.
+    pub fn reopen(&self, work: impl FnOnce(huon::Env) -> Option<huon::Env>) {
+        let mut opened = self.opened();
+        *opened = opened.take().and_then(work);
+    }
+
+    pub(crate) fn keeps_cursors(&self) -> bool {
+        self.rules.get().is_some_and(|rules| rules.keeps_cursors)
+    }
+
+    pub(crate) fn rules(&self) -> Res<&Rules> {
+        self.rules.get().ok_or(Fault::Invalid)
+    }
+
+    /// The thread ([`me`](crate::me)) that has the write transaction; 0: none.
+    pub fn writer(&self) -> usize {
+        self.writer.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_writer(&self, thread: usize) {
+        self.writer.store(thread, Ordering::Release);
+    }
+
+    /// The handle of the write transaction that may be used now; 0: there is none.
+    pub fn write_txn(&self) -> usize {
+        self.write_txn.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_write_txn(&self, handle: usize) {
+        self.write_txn.store(handle, Ordering::Release);
+    }
+
+    /// How many transactions are not over yet.
+    pub fn live_count(&self) -> usize {
+        self.live.load(Ordering::Acquire)
+    }
+
+    /// How many read transactions were reset, and not renewed or ended.
+    pub fn resting_count(&self) -> u32 {
+        self.resting.load(Ordering::Acquire)
+    }
+
+    /// The most readers that there were at once, also counting `seen` of them now.
+    pub fn readers_high(&self, seen: u32) -> u32 {
+        self.readers_high.fetch_max(seen, Ordering::Relaxed).max(seen)
+    }
+
+    /// How many readers there may be at once.
+    pub fn readers_max(&self) -> u32 {
+        self.readers_max.load(Ordering::Relaxed)
+    }
+
+    /// Sets [`Env::readers_max`].
+    pub fn set_readers_max(&self, readers_max: u32) {
+        self.readers_max.store(readers_max, Ordering::Relaxed);
+    }
+
+    /// How long the file may become, in bytes, as the next write transaction has it; `None`: as it
+    /// says itself.
+    pub fn upper_bytes(&self) -> Option<u64> {
+        let bytes = self.upper_bytes.load(Ordering::Acquire);
+        (bytes != u64::MAX).then_some(bytes)
+    }
+
+    /// Sets [`Env::upper_bytes`].
+    pub fn set_upper_bytes(&self, bytes: Option<u64>) {
+        self.upper_bytes.store(bytes.unwrap_or(u64::MAX), Ordering::Release);
+    }
+
+    /// The comparator for a function of the program's.
+    pub fn comparator(&self, address: usize, make: impl FnOnce() -> Arc<Compare>) -> Arc<Compare> {
+        let mut known = self.comparators.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(address).or_insert_with(make).clone()
+    }
+}

@@ -1,0 +1,355 @@
+//! The insides of transactions: what a call works with once it has the transaction for itself.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use huon::{Durability, Parked, ReadTxn, WriteTxn};
+use try_lock::Locked;
+
+use crate::cursor::{Bound, Cursor};
+use crate::data::Reserved;
+use crate::env::Env;
+use crate::fault::{Fault, Res};
+use crate::table::{Dbi, TableRecord};
+use crate::threads;
+use crate::txn::{Begin, Txn};
+
+/// Below this nothing can be stored.
+const UPPER_BYTES_MIN: u64 = 16 << 10;
+
+/// The inside of a read transaction.
+pub struct Reader {
+    pub(crate) txn: Option<ReadTxn>,
+    /// In its place, while it is parked; and whether it comes back by itself.
+    pub(crate) parked: Option<(Parked, bool)>,
+    pub(crate) is_reset: bool,
+    /// It is to be ended only.
+    pub(crate) has_failed: bool,
+    /// Set while its thread reads, where a thread may have one read transaction only.
+    pub(crate) thread: Option<Arc<AtomicBool>>,
+    pub(crate) seen: Seen,
+}
+
+/// The inside of a write transaction and all nested in it.
+pub struct Writer {
+    pub(crate) txn: Option<WriteTxn>,
+    pub(crate) levels: Vec<Level>,
+    pub(crate) reserved: Option<Reserved>,
+    /// For what is copied before it is stored.
+    pub(crate) room: Vec<u8>,
+    pub(crate) cursors: Vec<Weak<Cursor>>,
+    seen: Seen,
+    /// The depth from which on transactions can only be aborted.
+    pub(crate) failed_from: Option<usize>,
+    /// What the commit waits for; `None`: as the environment has it.
+    pub(crate) durability: Option<Durability>,
+}
+
+pub(crate) struct Level {
+    pub(crate) handle: usize,
+    /// Where the cursors stood when it began.
+    pub(crate) places: Vec<(Weak<Cursor>, Bound)>,
+}
+
+/// What a transaction has looked up or shown.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// That of the environment's tables when they were looked up.
+    version: u64,
+    dbis: Vec<Option<Arc<Dbi>>>,
+    /// The records of named tables. Boxed, since C has their addresses.
+    records: BTreeMap<Vec<u8>, Box<TableRecord>>,
+}
+
+impl Seen {
+    /// An open table that the transaction may use.
+    #[inline(always)]
+    fn dbi(&mut self, txn: &Txn, number: u32) -> Res<&Arc<Dbi>> {
+        let version = txn.env.dbis_version.load(Ordering::Acquire);
+        let index = number as usize;
+        let known = self.version == version && matches!(self.dbis.get(index), Some(Some(_)));
+        if !known {
+            self.find(txn, number, version)?;
+        }
+        self.dbis[index].as_ref().ok_or(Fault::Closed)
+    }
+
+    #[cold]
+    fn find(&mut self, txn: &Txn, number: u32, version: u64) -> Res<()> {
+        if self.version != version {
+            self.dbis.clear();
+            self.version = version;
+        }
+        let found = txn.env.dbis().get(number, txn)?.clone();
+        if self.dbis.len() <= number as usize {
+            self.dbis.resize(number as usize + 1, None);
+        }
+        self.dbis[number as usize] = Some(Arc::new(found));
+        Ok(())
+    }
+}
+
+/// A transaction in use.
+pub enum Access<'a> {
+    /// One that reads.
+    Read(Locked<'a, Reader>),
+    /// One that writes.
+    Write(Locked<'a, Writer>),
+}
+
+/// The engine's transaction in one that is in use.
+#[derive(Clone, Copy)]
+pub enum View<'a> {
+    /// One that reads.
+    Read(&'a ReadTxn),
+    /// One that writes.
+    Write(&'a WriteTxn),
+}
+
+/// Does something with the engine's transaction, whichever it is.
+#[macro_export]
+macro_rules! in_txn {
+    ($view:expr, $txn:ident => $work:expr) => {
+        match $view {
+            $crate::View::Read($txn) => $work,
+            $crate::View::Write($txn) => $work,
+        }
+    };
+}
+
+impl Access<'_> {
+    /// The engine's transaction.
+    #[inline]
+    pub fn view(&self) -> Res<View<'_>> {
+        match self {
+            Access::Read(reader) => reader.txn().map(View::Read),
+            Access::Write(writer) => writer.txn().map(View::Write),
+        }
+    }
+
+    fn seen(&mut self) -> &mut Seen {
+        match self {
+            Access::Read(reader) => &mut reader.seen,
+            Access::Write(writer) => &mut writer.seen,
+        }
+    }
+
+    /// An open table that the transaction may use.
+    #[inline]
+    pub fn dbi(&mut self, txn: &Txn, number: u32) -> Res<&Arc<Dbi>> {
+        self.seen().dbi(txn, number)
+    }
+
+    /// The same, and the engine's transaction beside it.
+    #[inline(always)]
+    pub fn dbi_in(&mut self, txn: &Txn, number: u32) -> Res<(&Dbi, View<'_>)> {
+        match self {
+            Access::Read(reader) => {
+                let Reader { txn: engine, seen, is_reset, .. } = &mut **reader;
+                let engine = engine.as_ref().ok_or(Reader::fault(*is_reset))?;
+                Ok((seen.dbi(txn, number)?, View::Read(engine)))
+            }
+            Access::Write(writer) => {
+                let Writer { txn: engine, seen, .. } = &mut **writer;
+                let engine = engine.as_ref().ok_or(Fault::BadTxn)?;
+                Ok((seen.dbi(txn, number)?, View::Write(engine)))
+            }
+        }
+    }
+
+    /// Keeps the record that stands for a named table, as long as the transaction lives.
+    pub(crate) fn keep_record(&mut self, name: &[u8], record: TableRecord) -> *const u8 {
+        let records = &mut self.seen().records;
+        let kept = records.entry(name.to_vec()).or_insert_with(|| Box::new([0; 48]));
+        **kept = record;
+        kept.as_ptr()
+    }
+}
+
+impl Reader {
+    pub(crate) fn begin(env: &Arc<Env>, env_handle: usize) -> Res<Reader> {
+        let thread = env.rules()?.one_reader.then(|| threads::reading(env_handle));
+        if thread.as_ref().is_some_and(|flag| flag.swap(true, Ordering::AcqRel)) {
+            return Err(Fault::ThreadReads);
+        }
+        let counted = env.readers.fetch_add(1, Ordering::AcqRel);
+        let begun = match counted < env.readers_max() {
+            true => env.huon().and_then(|huon| Ok(huon.read()?)).and_then(|txn| {
+                let fits = env.upper_bytes().is_none_or(|upper| txn.used_bytes() <= upper);
+                if fits { Ok(txn) } else { Err(Fault::MapTooSmall) }
+            }),
+            false => Err(Fault::ReadersFull),
+        };
+        let mut reader = Reader {
+            txn: None,
+            parked: None,
+            is_reset: false,
+            has_failed: false,
+            thread,
+            seen: Seen::default(),
+        };
+        match begun {
+            Ok(txn) => {
+                reader.txn = Some(txn);
+                env.readers_high.fetch_max(counted + 1, Ordering::Relaxed);
+            }
+            Err(fault) => {
+                reader.end(env);
+                return Err(fault);
+            }
+        }
+        Ok(reader)
+    }
+
+    /// The place of a reader is free again.
+    pub(crate) fn end(&mut self, env: &Env) {
+        env.readers.fetch_sub(1, Ordering::AcqRel);
+        if let Some(flag) = self.thread.take() {
+            flag.store(false, Ordering::Release);
+        }
+    }
+
+    /// Why there is no transaction.
+    fn fault(is_reset: bool) -> Fault {
+        if is_reset { Fault::Reset } else { Fault::BadTxn }
+    }
+
+    /// The engine's transaction.
+    #[inline]
+    pub fn txn(&self) -> Res<&ReadTxn> {
+        self.txn.as_ref().ok_or(Reader::fault(self.is_reset))
+    }
+}
+
+impl Writer {
+    pub(crate) fn begin(env: &Arc<Env>, env_handle: usize, how: Begin) -> Res<Writer> {
+        let me = threads::me();
+        if env.writer() == me {
+            return Err(Fault::ThreadWrites);
+        }
+        if !how.overlaps && threads::reads(env_handle) {
+            return Err(Fault::Overlap);
+        }
+        let huon = env.huon()?;
+        let begun = if how.wait { huon.write()? } else { huon.write_within(Duration::ZERO)? };
+        env.set_writer(me);
+        Ok(Writer {
+            txn: Some(begun),
+            levels: Vec::new(),
+            reserved: None,
+            room: Vec::new(),
+            cursors: Vec::new(),
+            seen: Seen::default(),
+            failed_from: None,
+            durability: how.durability,
+        })
+    }
+
+    /// The engine's transaction.
+    #[inline]
+    pub fn txn(&self) -> Res<&WriteTxn> {
+        self.txn.as_ref().ok_or(Fault::BadTxn)
+    }
+
+    /// Lets a transaction, and all nested in it, end in an abort only.
+    pub(crate) fn fail_from(&mut self, depth: usize) {
+        self.failed_from = Some(self.failed_from.map_or(depth, |failed| failed.min(depth)));
+    }
+
+    /// Whether a transaction can only be aborted.
+    pub(crate) fn has_failed(&self, depth: usize) -> bool {
+        self.failed_from.is_some_and(|failed| failed <= depth)
+    }
+
+    /// The engine's transaction.
+    #[inline]
+    pub fn txn_mut(&mut self) -> Res<&mut WriteTxn> {
+        self.txn.as_mut().ok_or(Fault::BadTxn)
+    }
+
+    /// An open table that the transaction may use.
+    #[inline]
+    pub fn dbi(&mut self, txn: &Txn, number: u32) -> Res<Arc<Dbi>> {
+        self.seen.dbi(txn, number).cloned()
+    }
+
+    /// The engine's transaction for who changes something: the limits are then as they were set
+    /// for this process.
+    pub fn changing(&mut self, env: &Env) -> Res<&mut WriteTxn> {
+        let Some(upper) = env.upper_bytes() else { return self.txn_mut() };
+        if upper < UPPER_BYTES_MIN {
+            return Err(Fault::MapFull);
+        }
+        let txn = self.txn_mut()?;
+        let mut geometry = txn.geometry();
+        let wanted = upper.max(geometry.lower_bytes);
+        if geometry.upper_bytes != wanted {
+            geometry.upper_bytes = wanted;
+            match txn.set_geometry(geometry) {
+                // More is in use; then that is the limit.
+                Ok(()) | Err(huon::Error::MapFull(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(txn)
+    }
+
+    /// Stores what the caller has written into the place that it was given.
+    pub(crate) fn settle(&mut self) -> Res<()> {
+        match self.reserved.take() {
+            Some(reserved) => reserved.store(self.txn_mut()?),
+            None => Ok(()),
+        }
+    }
+
+    /// The same before a commit, which is not for one that has failed.
+    pub(crate) fn ready(&mut self) -> Res<()> {
+        if self.has_failed(self.levels.len()) { Err(Fault::Failed) } else { self.settle() }
+    }
+
+    /// Ends a level and all above it.
+    pub(crate) fn end_level(&mut self, name: [u8; 8], commit: bool, settled: Res<()>) -> Res<()> {
+        let txn = self.txn_mut()?;
+        let released = match commit {
+            true => settled.and_then(|()| Ok(txn.release(name)?)),
+            false => Err(Fault::BadTxn),
+        };
+        if released.is_err() {
+            // What goes wrong here shows in the next thing that the parent does.
+            let _ = txn.roll_back_to(name).and_then(|()| txn.release(name));
+        }
+        if commit { released } else { Ok(()) }
+    }
+
+    /// The cursors of some transactions, which are forgotten.
+    pub(crate) fn cursors_of(&mut self, txns: &[usize]) -> Vec<usize> {
+        let mut theirs = Vec::new();
+        self.cursors.retain(|cursor| {
+            let Some(cursor) = cursor.upgrade() else { return false };
+            let ended = cursor.txn().is_some_and(|txn| txns.contains(&txn.handle()));
+            if ended {
+                theirs.push(cursor.handle());
+            }
+            !ended
+        });
+        theirs
+    }
+
+    /// Where all cursors stand.
+    pub(crate) fn places(&mut self) -> Vec<(Weak<Cursor>, Bound)> {
+        self.cursors.retain(|cursor| cursor.strong_count() > 0);
+        let place =
+            |cursor: &Weak<Cursor>| Some((cursor.clone(), cursor.upgrade()?.bound_now().ok()?));
+        self.cursors.iter().filter_map(place).collect()
+    }
+
+    pub(crate) fn restore(&mut self, places: Vec<(Weak<Cursor>, Bound)>) {
+        for (cursor, bound) in places {
+            if let Some(cursor) = cursor.upgrade() {
+                let _ = cursor.put_bound(bound);
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Transactions and cursors by their handles, for all interfaces in a library.
+
+use std::sync::Arc;
+
+use crate::cursor::Cursor;
+use crate::dbi;
+use crate::env::Env;
+use crate::fault::{Fault, Res};
+use crate::handles::{Handles, Recent};
+use crate::txn::{Begin, Txn};
+
+static TXNS: Handles<Txn> = Handles::new(2);
+static CURSORS: Handles<Cursor> = Handles::new(3);
+
+thread_local! {
+    static RECENT_TXN: Recent<Txn> = const { Recent::new() };
+    static RECENT_CURSOR: Recent<Cursor> = const { Recent::new() };
+}
+
+/// What is wrong with a handle that nothing is found by.
+pub fn missing(handle: usize) -> Fault {
+    if handle == 0 { Fault::Invalid } else { Fault::Handle }
+}
+
+/// The transaction of a handle.
+pub fn txn(handle: usize) -> Res<Arc<Txn>> {
+    TXNS.get(handle).ok_or_else(|| missing(handle))
+}
+
+/// The cursor of a handle.
+pub fn cursor(handle: usize) -> Res<Arc<Cursor>> {
+    CURSORS.get(handle).ok_or_else(|| missing(handle))
+}
+
+/// As [`txn`], for what programs do often.
+#[inline]
+pub fn with_txn<R>(handle: usize, work: impl FnOnce(&Arc<Txn>) -> Res<R>) -> Res<R> {
+    RECENT_TXN
+        .with(|recent| recent.with(&TXNS, handle, work))
+        .unwrap_or_else(|| Err(missing(handle)))
+}
+
+/// As [`cursor`], for what programs do often.
+#[inline]
+pub fn with_cursor<R>(handle: usize, work: impl FnOnce(&Arc<Cursor>) -> Res<R>) -> Res<R> {
+    RECENT_CURSOR
+        .with(|recent| recent.with(&CURSORS, handle, work))
+        .unwrap_or_else(|| Err(missing(handle)))
+}
+
+/// Begins a transaction, in the one of another handle unless that is 0; its handle.
+pub fn begin(env: &Arc<Env>, env_handle: usize, parent: usize, how: Begin) -> Res<usize> {
+    let parent = match parent {
+        0 => None,
+        handle => Some((handle, txn(handle)?)),
+    };
+    let begun = Arc::new(Txn::begin(env, env_handle, parent, how)?);
+    let Some(handle) = TXNS.insert(begun.clone()) else {
+        begun.end(false);
+        return Err(Fault::NoMemory);
+    };
+    begun.set_handle(handle);
+    if let Err(fault) = dbi::main_is_open(&begun) {
+        end(handle, false)?;
+        return Err(fault);
+    }
+    Ok(handle)
+}
+
+/// Ends a transaction. Its handle is none any more, whatever comes of it, but for
+/// [`Fault::WrongThread`].
+pub fn end(handle: usize, commit: bool) -> Res<()> {
+    txn(handle)?.check_thread()?;
+    let ending = TXNS.remove(handle).ok_or_else(|| missing(handle))?;
+    let ended = ending.end(commit);
+    ended.txns.into_iter().for_each(|txn| drop(TXNS.remove(txn)));
+    if !ending.env.keeps_cursors() {
+        ended.cursors.into_iter().for_each(|cursor| drop(CURSORS.remove(cursor)));
+    }
+    ended.result
+}
+
+/// Gives a cursor a handle.
+pub fn add_cursor(cursor: Cursor) -> Res<usize> {
+    let cursor = Arc::new(cursor);
+    let handle = CURSORS.insert(cursor.clone()).ok_or(Fault::NoMemory)?;
+    Cursor::enlist(&cursor, handle)?;
+    Ok(handle)
+}
+
+/// Takes all cursors of a transaction out of it, or closes them; how many there were.
+pub fn release_cursors(txn: &Txn, unbind: bool) -> Res<usize> {
+    txn.check_thread()?;
+    let is_own = |cursor: &Cursor| cursor.txn().is_some_and(|own| std::ptr::eq(&*own, txn));
+    let cursors = CURSORS.all(is_own);
+    for cursor in &cursors {
+        match unbind {
+            true => cursor.unbind()?,
+            false => close_cursor(cursor.handle())?,
+        }
+    }
+    Ok(cursors.len())
+}
+
+/// Closes a cursor.
+pub fn close_cursor(handle: usize) -> Res<()> {
+    CURSORS.remove(handle).map(drop).ok_or_else(|| missing(handle))
+}

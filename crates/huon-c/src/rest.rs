@@ -1,0 +1,139 @@
+//! Read transactions at rest: reset, which see nothing until they are renewed, and parked, which a
+//! writer in need of pages may break.
+
+use std::sync::atomic::Ordering;
+
+use crate::fault::{Fault, Res};
+use crate::inside::Reader;
+use crate::threads::me;
+use crate::txn::{Txn, check_overlap};
+
+impl Reader {
+    /// Whether it has a snapshot, or may have it again.
+    pub(crate) fn is_live(&self) -> bool {
+        self.txn.is_some() || self.parked.is_some()
+    }
+
+    /// Lets go of the snapshot; whether there was one.
+    pub(crate) fn let_go(&mut self) -> bool {
+        let was_live = self.is_live();
+        (self.txn, self.parked) = (None, None);
+        was_live
+    }
+
+    /// The id of its snapshot.
+    pub(crate) fn id(&self) -> Res<u64> {
+        match &self.parked {
+            Some((parked, _)) => Ok(parked.id()),
+            None => Ok(self.txn()?.id()),
+        }
+    }
+}
+
+impl Txn {
+    /// Lets go of the snapshot, and may have another one later.
+    pub fn reset(&self) -> Res<()> {
+        let mut reader = self.reader()?;
+        if reader.is_live() {
+            self.check_thread()?;
+            self.lay_down(&mut reader);
+        }
+        Ok(())
+    }
+
+    fn lay_down(&self, reader: &mut Reader) {
+        reader.let_go();
+        reader.is_reset = true;
+        reader.end(&self.env);
+        self.env.resting.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Takes the newest snapshot, after [`Txn::reset`].
+    pub fn renew(&self) -> Res<()> {
+        let mut reader = self.reader()?;
+        self.begin_anew(&mut reader)
+    }
+
+    fn begin_anew(&self, reader: &mut Reader) -> Res<()> {
+        if self.env.is_closed() {
+            return Err(Fault::BadTxn);
+        }
+        if reader.is_live() || !reader.is_reset {
+            return Err(Fault::Invalid);
+        }
+        check_overlap(&self.env, self.overlaps)?;
+        let fresh = Reader::begin(&self.env, self.env_handle)?;
+        self.env.resting.fetch_sub(1, Ordering::AcqRel);
+        let seen = std::mem::take(&mut reader.seen);
+        *reader = Reader { seen, ..fresh };
+        if self.thread.load(Ordering::Relaxed) != 0 {
+            self.thread.store(me(), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Lets a writer that needs its pages take them, until somebody comes back to it: any use of
+    /// it does if it comes `back_by_itself`, else only [`Txn::unpark`].
+    pub fn park(&self, back_by_itself: bool) -> Res<()> {
+        if self.is_write() {
+            return Err(Fault::BadTxn);
+        }
+        let mut reader = self.reader()?;
+        self.check()?;
+        if reader.has_failed {
+            return Err(Fault::BadTxn);
+        }
+        if let Some((_, back)) = &mut reader.parked {
+            *back = back_by_itself;
+            return Ok(());
+        }
+        let txn = reader.txn.take().ok_or(Fault::Reset)?;
+        match txn.park() {
+            Ok(parked) => {
+                reader.parked = Some((parked, back_by_itself));
+                Ok(())
+            }
+            Err(error) => {
+                self.lay_down(&mut reader);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Comes back to it. If it was broken, it sees the newest snapshot if it is to `begin_anew`;
+    /// whether that was so.
+    pub fn unpark(&self, begin_anew: bool) -> Res<bool> {
+        let mut reader = self.reader()?;
+        self.check()?;
+        match self.come_back(&mut reader) {
+            Err(Fault::Ousted) if begin_anew => self.begin_anew(&mut reader).map(|()| true),
+            result => result.map(|()| false),
+        }
+    }
+
+    /// Refuses what is to be used and cannot; comes back to what does so by itself.
+    #[inline]
+    pub(crate) fn wake(&self, reader: &mut Reader) -> Res<()> {
+        match &reader.parked {
+            _ if reader.has_failed => Err(Fault::BadTxn),
+            None => Ok(()),
+            Some((_, false)) => Err(Fault::BadTxn),
+            Some((_, true)) => self.come_back(reader),
+        }
+    }
+
+    #[cold]
+    fn come_back(&self, reader: &mut Reader) -> Res<()> {
+        let Some((parked, _)) = reader.parked.take() else { return reader.txn().map(drop) };
+        match parked.unpark() {
+            Ok(txn) => {
+                reader.txn = Some(txn);
+                Ok(())
+            }
+            Err(error) => {
+                self.lay_down(reader);
+                Err(error.into())
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Tables as their handles mean them: of which kind they are, and how they are ordered.
+//!
+//! Some of what LMDB and libmdbx are told late, Huon has to know when a table is made: a
+//! comparator, and whether integers have 4 or 8 bytes. A table that is still empty is made anew
+//! then ([`Dbi::fit`]).
+
+use std::cmp::Ordering;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use huon::{Bytes, Compare, MultiDef, Order, RawMulti, RawTable, TableDef, TableStat, WriteTxn};
+
+use crate::env::Rules;
+use crate::fault::{Fault, Res};
+use crate::flags::dbi::*;
+use crate::in_txn;
+use crate::txn::Txn;
+
+/// What programs see as the value of a named table's name.
+pub type TableRecord = [u8; 48];
+
+/// The table behind a handle.
+#[derive(Clone, Copy)]
+pub enum Table {
+    /// The main table, in which names of tables are records, too.
+    Main(RawTable),
+    /// A named one, with one value for a key.
+    Plain(RawTable),
+    /// A named one, with many values for a key.
+    Multi(RawMulti),
+}
+
+/// An open database.
+#[derive(Clone)]
+pub struct Dbi {
+    /// The table's name; empty for the main table.
+    pub name: Arc<[u8]>,
+    /// The table itself.
+    pub table: Table,
+    /// Of which kind it is, as [`flags::dbi`](crate::flags::dbi) has it.
+    pub flags: u32,
+    /// Comparators of the program.
+    pub(crate) keys: Option<Arc<Compare>>,
+    pub(crate) values: Option<Arc<Compare>>,
+    /// The lengths of keys that may be looked for, in bytes.
+    pub(crate) wanted: RangeInclusive<usize>,
+    /// The transaction that opened it and is not over yet; 0: none.
+    pub(crate) owner: usize,
+}
+
+/// The flags that say something, of those that say of which kind a database is to be.
+pub(crate) fn kind(flags: u32) -> u32 {
+    let ignored = if flags & DUPSORT == 0 { DUPFIXED | INTEGERDUP | REVERSEDUP } else { 0 };
+    flags & KIND & !ignored
+}
+
+/// The flags that a table of this kind has when it is found again.
+pub(crate) fn stored(kind: u32) -> u32 {
+    let keys = if kind & INTEGERKEY != 0 { REVERSEKEY } else { 0 };
+    let values = if kind & INTEGERDUP != 0 { REVERSEDUP } else { 0 };
+    kind & !(keys | values)
+}
+
+/// The flags of a table that exists.
+pub fn flags_of(stat: &TableStat) -> u32 {
+    let keys = match stat.order {
+        "reversed" => REVERSEKEY,
+        "native-u32" | "native-u64" => INTEGERKEY,
+        _ => 0,
+    };
+    let values = match stat.values {
+        Some("reversed") => DUPSORT | REVERSEDUP,
+        Some("native-u32" | "native-u64") => DUPSORT | INTEGERDUP,
+        Some(_) => DUPSORT,
+        None => 0,
+    };
+    let fixed = if stat.value_bytes.is_some() { DUPFIXED } else { 0 };
+    keys | values | fixed
+}
+
+/// The lengths of keys that may be looked for. One that is too long is not there, and is refused
+/// only where the interface does that.
+fn wanted(rules: &Rules, flags: u32) -> RangeInclusive<usize> {
+    match (rules.checks_wanted, flags & INTEGERKEY != 0) {
+        // Between these the engine refuses it.
+        (true, true) => 4..=8,
+        (true, false) => rules.keys.clone(),
+        (false, _) => *rules.keys.start()..=usize::MAX,
+    }
+}
+
+/// The order of integers, of as many bytes as a new one has.
+fn integers(bytes: usize) -> Order {
+    if bytes == 4 { Order::NativeU32 } else { Order::NativeU64 }
+}
+
+impl Dbi {
+    pub(crate) fn main(txn: &Txn) -> Res<Dbi> {
+        let access = txn.access()?;
+        let table = in_txn!(access.view()?, txn => txn.open(&TableDef::<Bytes, Bytes>::main()))?;
+        Ok(Dbi {
+            name: Arc::from(&b""[..]),
+            table: Table::Main(table.ok_or(Fault::TableMissing)?),
+            flags: 0,
+            keys: None,
+            values: None,
+            wanted: wanted(txn.env.rules()?, 0),
+            owner: 0,
+        })
+    }
+
+    /// A table that exists.
+    pub(crate) fn found(txn: &Txn, name: &[u8], stat: &TableStat) -> Res<Dbi> {
+        Dbi::of_kind(txn, name, flags_of(stat), [None, None])
+    }
+
+    pub(crate) fn of_kind(
+        txn: &Txn,
+        name: &[u8],
+        flags: u32,
+        [keys, values]: [Option<Arc<Compare>>; 2],
+    ) -> Res<Dbi> {
+        let access = txn.access()?;
+        let order = |custom: &Option<Arc<Compare>>| match custom {
+            Some(compare) => Order::Custom(compare.clone()),
+            None => Order::Stored,
+        };
+        let table = match flags & DUPSORT != 0 {
+            false => {
+                let def = TableDef::<Bytes, Bytes>::named(name).ordered(order(&keys));
+                in_txn!(access.view()?, txn => txn.open(&def))?.map(Table::Plain)
+            }
+            true => {
+                let mut def = MultiDef::<Bytes, Bytes>::named(name).ordered(order(&keys));
+                if values.is_some() && flags & DUPFIXED != 0 {
+                    def = def.values_of_bytes(0);
+                }
+                def = def.values_ordered(order(&values));
+                in_txn!(access.view()?, txn => txn.open_multi(&def))?.map(Table::Multi)
+            }
+        };
+        Ok(Dbi {
+            name: Arc::from(name),
+            table: table.ok_or(Fault::TableMissing)?,
+            flags,
+            keys,
+            values,
+            wanted: wanted(txn.env.rules()?, flags),
+            owner: txn.handle(),
+        })
+    }
+
+    /// A table that is made now.
+    pub(crate) fn made(
+        txn: &Txn,
+        name: &[u8],
+        flags: u32,
+        custom: [Option<Arc<Compare>>; 2],
+    ) -> Res<Dbi> {
+        let mut writer = txn.writer()?;
+        let engine = writer.changing(&txn.env)?;
+        make(engine, name, flags, &custom, [8, 8])?;
+        drop(writer);
+        Dbi::of_kind(txn, name, flags, custom)
+    }
+
+    /// Refuses a key of a length that the interface does not look for.
+    #[inline]
+    pub(crate) fn check_wanted(&self, key: &[u8]) -> Res<()> {
+        if self.wanted.contains(&key.len()) { Ok(()) } else { Err(Fault::Size) }
+    }
+
+    /// Whether the table may have to be made anew while it is empty.
+    pub fn is_fitted(&self) -> bool {
+        self.flags & (INTEGERKEY | INTEGERDUP) != 0 || self.keys.is_some() || self.values.is_some()
+    }
+
+    /// Makes an empty table such as the first record needs it, unless it is.
+    pub fn fit(&self, txn: &mut WriteTxn, bytes: [usize; 2]) -> Res<()> {
+        let Some(stat) = txn.table_stat(&self.name)? else { return Ok(()) };
+        if stat.entries != 0 {
+            return Ok(());
+        }
+        let custom = [self.keys.clone(), self.values.clone()];
+        if is_ordered(&stat, &orders(self.flags, &custom, bytes)) {
+            return Ok(());
+        }
+        drop_named(txn, &self.name, stat.values.is_some())?;
+        make(txn, &self.name, self.flags, &custom, bytes)
+    }
+
+    /// Makes an empty table of values of one length anew, which had another one while it had some;
+    /// false: it is none, or not empty.
+    pub(crate) fn refit(&self, txn: &mut WriteTxn, bytes: [usize; 2]) -> Res<bool> {
+        let stat = if self.flags & DUPFIXED == 0 { None } else { txn.table_stat(&self.name)? };
+        let is_empty = stat.is_some_and(|stat| stat.entries == 0);
+        if is_empty {
+            drop_named(txn, &self.name, true)?;
+            make(txn, &self.name, self.flags, &[self.keys.clone(), self.values.clone()], bytes)?;
+        }
+        Ok(is_empty)
+    }
+
+    /// Whether a key may have many values.
+    pub fn is_multi(&self) -> bool {
+        matches!(self.table, Table::Multi(_))
+    }
+
+    /// The function of the program's that orders its keys, or the values of a key.
+    pub fn comparator(&self, of_values: bool) -> Option<&Arc<Compare>> {
+        if of_values { self.values.as_ref() } else { self.keys.as_ref() }
+    }
+
+    /// Compares two keys, as the table orders them.
+    pub fn compare_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let reversed = self.flags & (REVERSEKEY | INTEGERKEY) != 0;
+        compare(self.keys.as_ref(), reversed, a, b)
+    }
+
+    /// Compares two values of a key, as the table orders them.
+    pub fn compare_values(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let reversed = self.flags & (REVERSEDUP | INTEGERDUP) != 0;
+        compare(self.values.as_ref(), reversed, a, b)
+    }
+}
+
+fn compare(custom: Option<&Arc<Compare>>, reversed: bool, a: &[u8], b: &[u8]) -> Ordering {
+    match custom {
+        Some(custom) => custom(a, b),
+        None if reversed => a.iter().rev().cmp(b.iter().rev()),
+        None => a.cmp(b),
+    }
+}
+
+fn order_name(order: &Order) -> &'static str {
+    match order {
+        Order::Reversed => "reversed",
+        Order::NativeU32 => "native-u32",
+        Order::NativeU64 => "native-u64",
+        Order::Custom(_) => "custom",
+        _ => "bytes",
+    }
+}
+
+/// How keys and values of a table are ordered whose first record has these lengths.
+pub(crate) fn orders(
+    flags: u32,
+    custom: &[Option<Arc<Compare>>; 2],
+    bytes: [usize; 2],
+) -> [Order; 2] {
+    let order = |at: usize, integer: u32, reverse: u32| match &custom[at] {
+        Some(compare) => Order::Custom(compare.clone()),
+        None if flags & integer != 0 => integers(bytes[at]),
+        None if flags & reverse != 0 => Order::Reversed,
+        None => Order::Bytes,
+    };
+    [order(0, INTEGERKEY, REVERSEKEY), order(1, INTEGERDUP, REVERSEDUP)]
+}
+
+/// Whether keys and values of a table are stored in these orders.
+pub(crate) fn is_ordered(stat: &TableStat, [keys, values]: &[Order; 2]) -> bool {
+    let same_values = stat.values.is_none_or(|stored| stored == order_name(values));
+    stat.order == order_name(keys) && same_values
+}
+
+pub(crate) fn make(
+    txn: &mut WriteTxn,
+    name: &[u8],
+    flags: u32,
+    custom: &[Option<Arc<Compare>>; 2],
+    bytes: [usize; 2],
+) -> Res<()> {
+    let [keys, values] = orders(flags, custom, bytes);
+    if flags & DUPSORT == 0 {
+        txn.create(&TableDef::<Bytes, Bytes>::named(name).ordered(keys))?;
+        return Ok(());
+    }
+    let mut def = MultiDef::<Bytes, Bytes>::named(name).ordered(keys).values_ordered(values);
+    if flags & DUPFIXED != 0 {
+        def = def.values_of_bytes(0);
+    }
+    txn.create_multi(&def)?;
+    Ok(())
+}
+
+/// Deletes a table, whatever its orders.
+pub(crate) fn drop_named(txn: &mut WriteTxn, name: &[u8], is_multi: bool) -> Res<()> {
+    let stored = Order::Stored;
+    if is_multi {
+        let def = MultiDef::<Bytes, Bytes>::named(name).ordered(stored.clone());
+        if let Some(table) = txn.open_multi(&def.values_ordered(stored))? {
+            table.drop_table(txn)?;
+        }
+    } else if let Some(table) = txn.open(&TableDef::<Bytes, Bytes>::named(name).ordered(stored))? {
+        table.drop_table(txn)?;
+    }
+    Ok(())
+}
+
+/// The record that stands for a named database in the main one.
+pub fn record_of(stat: &TableStat) -> TableRecord {
+    let mut record = [0; 48];
+    record[4..6].copy_from_slice(&(flags_of(stat) as u16).to_le_bytes());
+    record[6..8].copy_from_slice(&u16::from(stat.depth).to_le_bytes());
+    let pages = [stat.branch_pages, stat.leaf_pages, stat.run_pages].map(u64::from);
+    for (i, count) in pages.into_iter().chain([stat.entries, u64::MAX]).enumerate() {
+        record[8 + 8 * i..16 + 8 * i].copy_from_slice(&count.to_le_bytes());
+    }
+    record
+}

@@ -1,0 +1,129 @@
+//! What is known of the threads that call: which one it is, what it reads, whether it compares.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use try_lock::{Locked, TryLock};
+
+use crate::fault::{Fault, Res};
+
+/// So many environments a thread remembers to have read.
+const READING_MAX: usize = 64;
+/// So often a thread looks whether another one is done, before it lets others work.
+const SPINS: u32 = 100;
+/// As long as no reading call lasts. Who holds a lock for longer is not there any more, as in a
+/// forked child.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+thread_local! {
+    /// The thread's number, once it was asked for.
+    static ME: Cell<usize> = const { Cell::new(0) };
+    /// For each environment that this thread has read: whether it does at this moment.
+    static READING: RefCell<Vec<(usize, Arc<AtomicBool>)>> = const { RefCell::new(Vec::new()) };
+    /// Whether this thread is in a comparator of the program's.
+    static COMPARING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The number of the thread that is asked for its own next.
+static NEXT: AtomicUsize = AtomicUsize::new(1);
+
+/// A number for this thread, never 0 and never another thread's.
+#[inline]
+pub fn me() -> usize {
+    match ME.get() {
+        0 => {
+            ME.set(NEXT.fetch_add(1, Ordering::Relaxed));
+            ME.get()
+        }
+        me => me,
+    }
+}
+
+/// The flag of this thread for an environment: whether it reads that.
+pub(crate) fn reading(env_handle: usize) -> Arc<AtomicBool> {
+    READING.with_borrow_mut(|all| {
+        if let Some((_, flag)) = all.iter().find(|(handle, _)| *handle == env_handle) {
+            return flag.clone();
+        }
+        if all.len() >= READING_MAX {
+            // Nobody reads these, or ever will: most are of environments that are closed.
+            all.retain(|(_, flag)| Arc::strong_count(flag) > 1);
+        }
+        let flag = Arc::new(AtomicBool::new(false));
+        all.push((env_handle, flag.clone()));
+        flag
+    })
+}
+
+/// Has this thread known as a reader of an environment; whether it was not before.
+pub fn register(env_handle: usize) -> bool {
+    let known = READING.with_borrow(|all| all.iter().any(|(handle, _)| *handle == env_handle));
+    if !known {
+        reading(env_handle);
+    }
+    !known
+}
+
+/// Forgets that this thread is a reader of an environment; whether it was one.
+pub fn unregister(env_handle: usize) -> Res<bool> {
+    if reads(env_handle) {
+        return Err(Fault::Busy);
+    }
+    READING.with_borrow_mut(|all| {
+        let before_count = all.len();
+        all.retain(|(handle, _)| *handle != env_handle);
+        Ok(all.len() < before_count)
+    })
+}
+
+/// Whether this thread reads an environment at this moment, where that is kept.
+pub(crate) fn reads(env_handle: usize) -> bool {
+    READING.with_borrow(|all| {
+        all.iter().any(|(env, flag)| *env == env_handle && flag.load(Ordering::Acquire))
+    })
+}
+
+/// Has the program compare two values; what it calls meanwhile does not wait for a lock.
+pub fn comparing<R>(compare: impl FnOnce() -> R) -> R {
+    let before = COMPARING.replace(true);
+    let result = compare();
+    COMPARING.set(before);
+    result
+}
+
+/// A lock that nobody else has at this moment.
+#[inline]
+pub(crate) fn lock_now<T>(lock: &TryLock<T>) -> Res<Locked<'_, T>> {
+    lock.try_lock().ok_or(Fault::BadTxn)
+}
+
+/// A lock that others have for the time of a call.
+#[inline]
+pub(crate) fn lock<T>(lock: &TryLock<T>) -> Res<Locked<'_, T>> {
+    match lock.try_lock() {
+        Some(locked) => Ok(locked),
+        None => wait(lock),
+    }
+}
+
+#[cold]
+fn wait<T>(lock: &TryLock<T>) -> Res<Locked<'_, T>> {
+    let began = Instant::now();
+    for spin in 0_u32.. {
+        if COMPARING.get() {
+            // It may be this thread's own.
+            break;
+        }
+        if let Some(locked) = lock.try_lock() {
+            return Ok(locked);
+        }
+        match spin < SPINS {
+            true => std::hint::spin_loop(),
+            false if began.elapsed() > PATIENCE => break,
+            false => std::thread::yield_now(),
+        }
+    }
+    Err(Fault::BadTxn)
+}

@@ -1,0 +1,381 @@
+//! Transactions as C holds them.
+//!
+//! X1. A nested transaction is a level of the one write transaction, which all of its family share;
+//!     only the innermost may be used.
+//! X2. A transaction is used by one thread at a time. Who comes while another one reads by it waits
+//!     for the end of that call; who comes while another one changes something, or from within a
+//!     comparator, is refused.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use huon::Durability;
+use try_lock::{Locked, TryLock};
+
+use crate::env::Env;
+use crate::fault::{Fault, Res};
+use crate::inside::{Access, Level, Reader, Writer};
+use crate::threads::{lock, lock_now, me};
+
+/// A transaction.
+pub struct Txn {
+    /// Its environment.
+    pub env: Arc<Env>,
+    /// The handle of that.
+    pub env_handle: usize,
+    /// Its own handle, once it has one.
+    handle: OnceLock<usize>,
+    /// The thread that may use it; 0: all may.
+    pub(crate) thread: AtomicUsize,
+    /// The transactions it is nested in, outermost first.
+    parents: Vec<usize>,
+    /// A pointer of the program's.
+    pub context: AtomicUsize,
+    /// What the interface keeps of the flags that it began with.
+    pub begun_with: AtomicU32,
+    pub(crate) overlaps: bool,
+    body: Body,
+}
+
+enum Body {
+    Read(Box<TryLock<Reader>>),
+    Write(Arc<TryLock<Writer>>),
+}
+
+/// How a transaction begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Begin {
+    /// It changes nothing.
+    pub read_only: bool,
+    /// Waits until others have ended their write transactions.
+    pub wait: bool,
+    /// A thread may read beside its own write transaction.
+    pub overlaps: bool,
+    /// What the commit waits for; `None`: as the environment has it.
+    pub durability: Option<Durability>,
+}
+
+/// What has become of a transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// It reads nothing, until it is renewed.
+    pub is_reset: bool,
+    /// It can only be aborted.
+    pub has_failed: bool,
+    /// Another is nested in it.
+    pub has_child: bool,
+    /// It has changed something.
+    pub is_dirty: bool,
+    /// Some of the changes are in the file already.
+    pub has_spilled: bool,
+}
+
+impl Txn {
+    /// Begins one, in the transaction whose handle is given with it.
+    pub fn begin(
+        env: &Arc<Env>,
+        env_handle: usize,
+        parent: Option<(usize, Arc<Txn>)>,
+        how: Begin,
+    ) -> Res<Txn> {
+        let rules = env.rules()?;
+        if rules.read_only && !how.read_only {
+            return Err(Fault::ReadOnly);
+        }
+        let (parents, body) = match parent {
+            Some((handle, parent)) => {
+                let parents = parent.parents.iter().copied().chain([handle]).collect();
+                (parents, Body::Write(parent.nest(how)?))
+            }
+            None if how.read_only => {
+                check_overlap(env, how.overlaps)?;
+                let reader = TryLock::new(Reader::begin(env, env_handle)?);
+                (Vec::new(), Body::Read(Box::new(reader)))
+            }
+            None => {
+                let writer = TryLock::new(Writer::begin(env, env_handle, how)?);
+                (Vec::new(), Body::Write(Arc::new(writer)))
+            }
+        };
+        if parents.is_empty() {
+            env.live.fetch_add(1, Ordering::AcqRel);
+        }
+        let binds = if how.read_only { rules.binds_readers } else { rules.binds_writers };
+        let thread = AtomicUsize::new(if binds { me() } else { 0 });
+        Ok(Txn {
+            env: env.clone(),
+            env_handle,
+            handle: OnceLock::new(),
+            thread,
+            parents,
+            context: AtomicUsize::new(0),
+            begun_with: AtomicU32::new(0),
+            overlaps: how.overlaps,
+            body,
+        })
+    }
+
+    fn nest(&self, how: Begin) -> Res<Arc<TryLock<Writer>>> {
+        let Body::Write(shared) = &self.body else { return Err(Fault::BadTxn) };
+        if how.read_only {
+            return Err(Fault::Invalid);
+        }
+        if !self.env.rules()?.nests {
+            return Err(Fault::BadTxn);
+        }
+        let mut writer = self.writer()?;
+        let depth = self.depth() + 1;
+        writer.txn_mut()?.savepoint(depth.to_le_bytes())?;
+        let places = writer.places();
+        writer.levels.push(Level { handle: 0, places });
+        Ok(shared.clone())
+    }
+
+    /// Tells it its handle.
+    pub fn set_handle(&self, handle: usize) {
+        let _ = self.handle.set(handle);
+        if self.is_write() {
+            self.env.set_write_txn(handle);
+        }
+        if let (Body::Write(writer), true) = (&self.body, self.depth() > 0)
+            && let Ok(mut writer) = lock(writer)
+            && let Some(level) = writer.levels.get_mut(self.depth() - 1)
+        {
+            level.handle = handle;
+        }
+    }
+
+    /// Its handle, or 0.
+    #[inline]
+    pub fn handle(&self) -> usize {
+        self.handle.get().copied().unwrap_or(0)
+    }
+
+    /// How many transactions it is nested in.
+    pub fn depth(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// Whether it is the transaction of that handle, or nested in it.
+    pub(crate) fn is_within(&self, handle: usize) -> bool {
+        handle == self.handle() || self.parents.contains(&handle)
+    }
+
+    /// Whether it can change something.
+    pub fn is_write(&self) -> bool {
+        matches!(self.body, Body::Write(_))
+    }
+
+    /// The id of the snapshot that it shows, or will make.
+    pub fn id(&self) -> Res<u64> {
+        match &self.body {
+            Body::Read(reader) => lock(reader)?.id(),
+            // Also while another is nested in it.
+            Body::Write(writer) => Ok(lock_now(writer)?.txn()?.id()),
+        }
+    }
+
+    /// Refuses who may not use it.
+    #[inline]
+    pub(crate) fn check(&self) -> Res<()> {
+        if self.env.is_closed() {
+            return Err(Fault::BadTxn);
+        }
+        self.check_thread()
+    }
+
+    /// Refuses a thread that it does not belong to.
+    #[inline]
+    pub fn check_thread(&self) -> Res<()> {
+        match self.thread.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            thread if thread == me() => Ok(()),
+            _ => Err(Fault::WrongThread),
+        }
+    }
+
+    /// The transaction for a look at something.
+    #[inline(always)]
+    pub fn access(&self) -> Res<Access<'_>> {
+        match &self.body {
+            Body::Read(reader) => {
+                self.check()?;
+                let mut reader = lock(reader)?;
+                self.wake(&mut reader)?;
+                Ok(Access::Read(reader))
+            }
+            Body::Write(_) => self.writer().map(Access::Write),
+        }
+    }
+
+    /// The transaction for a change.
+    #[inline]
+    pub fn writer(&self) -> Res<Locked<'_, Writer>> {
+        let Body::Write(writer) = &self.body else { return Err(Fault::ReadOnly) };
+        self.check()?;
+        let mut writer = lock_now(writer)?;
+        let own = writer.levels.len() == self.depth()
+            && writer.levels.last().is_none_or(|level| level.handle == self.handle());
+        if !own || writer.has_failed(self.depth()) {
+            return Err(Fault::BadTxn);
+        }
+        writer.settle()?;
+        Ok(writer)
+    }
+
+    /// The inside of a read transaction, also of one that was reset.
+    pub(crate) fn reader(&self) -> Res<Locked<'_, Reader>> {
+        match &self.body {
+            Body::Read(reader) => lock(reader),
+            Body::Write(_) => Err(Fault::Invalid),
+        }
+    }
+
+    /// Has it, and all nested in it, end in an abort only.
+    pub fn fail(&self) -> Res<()> {
+        self.check()?;
+        match &self.body {
+            Body::Read(reader) => lock(reader)?.has_failed = true,
+            Body::Write(writer) => lock_now(writer)?.fail_from(self.depth()),
+        }
+        Ok(())
+    }
+
+    /// What has become of it.
+    pub fn state(&self) -> Res<State> {
+        let writer = match &self.body {
+            Body::Read(reader) => {
+                let reader = lock(reader)?;
+                let (is_reset, has_failed) = (reader.is_reset, reader.has_failed);
+                return Ok(State { is_reset, has_failed, ..State::default() });
+            }
+            Body::Write(writer) => lock_now(writer)?,
+        };
+        let engine = writer.txn()?;
+        let costs = engine.costs();
+        let has_noted = engine.markers().txnid == costs.id;
+        Ok(State {
+            is_reset: false,
+            has_failed: writer.has_failed(self.depth()),
+            has_child: writer.levels.len() > self.depth(),
+            is_dirty: costs.dirty_bytes > 0 || costs.written_bytes > 0 || has_noted,
+            has_spilled: costs.written_bytes > 0,
+        })
+    }
+
+    /// Ends it.
+    pub fn end(&self, commit: bool) -> Ended {
+        match &self.body {
+            Body::Read(_) => Ended::alone(self.end_read(commit)),
+            Body::Write(writer) => match lock_now(writer) {
+                Ok(mut writer) if self.depth() == 0 => self.end_root(&mut writer, commit),
+                Ok(mut writer) => self.end_level(&mut writer, commit),
+                Err(fault) => Ended::alone(Err(fault)),
+            },
+        }
+    }
+
+    fn end_read(&self, commit: bool) -> Res<()> {
+        let mut reader = self.reader()?;
+        if reader.let_go() {
+            reader.end(&self.env);
+        } else if std::mem::take(&mut reader.is_reset) {
+            self.env.resting.fetch_sub(1, Ordering::AcqRel);
+        }
+        self.env.end_of(&[self.handle()], commit.then_some(0));
+        self.env.live.fetch_sub(1, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn end_root(&self, writer: &mut Writer, commit: bool) -> Ended {
+        let settled = if commit { writer.ready() } else { Ok(()) };
+        let txns: Vec<usize> = writer.levels.drain(..).map(|level| level.handle).collect();
+        let cursors = writer.cursors.drain(..).filter_map(|cursor| cursor.upgrade());
+        let cursors = cursors.map(|cursor| cursor.handle()).collect();
+        writer.reserved = None;
+        let Some(txn) = writer.txn.take() else { return Ended::alone(Err(Fault::BadTxn)) };
+        let result = match commit {
+            true => settled.and_then(|()| match writer.durability {
+                Some(durability) => committed(txn.commit_with(durability)),
+                None => committed(txn.commit()),
+            }),
+            false => {
+                txn.abort();
+                Ok(())
+            }
+        };
+        let done = commit && result.is_ok();
+        self.env.end_of(&txns, done.then_some(0));
+        self.env.end_of(&[self.handle()], done.then_some(0));
+        self.env.set_write_txn(0);
+        self.env.set_writer(0);
+        self.env.live.fetch_sub(1, Ordering::AcqRel);
+        Ended { result, txns, cursors }
+    }
+
+    fn end_level(&self, writer: &mut Writer, commit: bool) -> Ended {
+        let at = self.depth() - 1;
+        if writer.levels.get(at).is_none_or(|level| level.handle != self.handle()) {
+            return Ended::alone(Err(Fault::BadTxn));
+        }
+        let name = self.depth().to_le_bytes();
+        let settled = if commit { writer.ready() } else { Ok(()) };
+        writer.reserved = None;
+        writer.failed_from = writer.failed_from.filter(|&depth| depth < self.depth());
+        let mut ended: Vec<Level> = writer.levels.drain(at..).collect();
+        let result = writer.end_level(name, commit, settled);
+        let done = commit && result.is_ok();
+        let txns: Vec<usize> = ended.iter().map(|level| level.handle).collect();
+        self.env.set_write_txn(self.parents.last().copied().unwrap_or(0));
+        if !done {
+            writer.restore(ended.swap_remove(0).places);
+        }
+        let owner = done.then(|| self.parents.last().copied().unwrap_or(0));
+        self.env.end_of(&txns, owner);
+        let cursors = writer.cursors_of(&txns);
+        let txns = txns.into_iter().filter(|&handle| handle != self.handle()).collect();
+        Ended { result, txns, cursors }
+    }
+}
+
+/// Refuses to read in the thread that writes, where that is not allowed.
+pub(crate) fn check_overlap(env: &Env, overlaps: bool) -> Res<()> {
+    if !overlaps && env.writer() == me() { Err(Fault::Overlap) } else { Ok(()) }
+}
+
+/// What is to be said of a commit. One that the engine refuses had failed before.
+fn committed(result: huon::Result<u64>) -> Res<()> {
+    match result {
+        Err(huon::Error::TxnBroken) => Err(Fault::Failed),
+        result => Ok(result.map(drop)?),
+    }
+}
+
+/// What came of ending a transaction.
+pub struct Ended {
+    /// What the caller is told.
+    pub result: Res<()>,
+    /// Handles of transactions that were nested in it and have ended with it.
+    pub txns: Vec<usize>,
+    /// Handles of cursors that have ended with it.
+    pub cursors: Vec<usize>,
+}
+
+impl Ended {
+    fn alone(result: Res<()>) -> Ended {
+        Ended { result, txns: Vec::new(), cursors: Vec::new() }
+    }
+}
+
+impl Drop for Txn {
+    /// Only for one that never got a handle, or that closing the environment left behind.
+    fn drop(&mut self) {
+        let left = match &self.body {
+            Body::Read(reader) => lock(reader).is_ok_and(|reader| reader.is_live()),
+            Body::Write(_) => false,
+        };
+        if left {
+            let _ = self.end(false);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The functions that C calls: each checks what it was given, converts it, calls, and turns the
+//! answer into a code.
+//!
+//! A1. A handle is looked up, never followed. A null one is `EINVAL`, a closed one, or one of
+//!     another kind, is `EBADSIGN`.
+//! A2. A pointer to memory of the caller's is his to get right, as with libmdbx; a null one where
+//!     something is needed is `EINVAL`.
+//! A3. Nothing unwinds into C.
+//! A4. Bytes are read before the call that was given them returns, and written in two cases: what a
+//!     pointer for an answer points to, and nothing else.
+
+mod cursor;
+mod data;
+mod dbi;
+mod env;
+mod estimate;
+mod info;
+mod keys;
+mod library;
+mod limits;
+mod orders;
+mod pages;
+mod readers;
+mod txn;
+mod types;
+
+use std::sync::Arc;
+
+use huon_c::data::Shown;
+use huon_c::{Handles, Res, guarded, objects, pointers};
+use libc::{c_int, c_void};
+
+use crate::codes;
+use crate::env::Env;
+
+pub use cursor::*;
+pub use data::*;
+pub use dbi::*;
+pub use env::*;
+pub use estimate::*;
+pub use info::*;
+pub use keys::*;
+pub use library::*;
+pub use limits::*;
+pub use orders::*;
+pub use pages::*;
+pub use readers::*;
+pub use txn::*;
+pub use types::*;
+
+static ENVS: Handles<Env> = Handles::new(1);
+
+/// The environment of a handle.
+fn env_of(env: *const MDBX_env) -> Res<Arc<Env>> {
+    ENVS.get(env as usize).ok_or_else(|| objects::missing(env as usize))
+}
+
+/// The transaction of a handle.
+fn txn_of(txn: *const MDBX_txn) -> Res<Arc<huon_c::Txn>> {
+    objects::txn(txn as usize)
+}
+
+/// Does the work of a function that answers with a code.
+fn code(work: impl FnOnce() -> Res<()>) -> c_int {
+    guarded(codes::PANIC, || work().map_or_else(codes::number, |()| 0))
+}
+
+/// Does the work of a function that answers yes (`RESULT_TRUE`), no, or with a code.
+fn verdict(work: impl FnOnce() -> Res<bool>) -> c_int {
+    let number = |yes| if yes { codes::RESULT_TRUE } else { 0 };
+    guarded(codes::PANIC, || work().map_or_else(codes::number, number))
+}
+
+/// The bytes that a value of the caller's names; `None` for a null pointer.
+///
+/// # Safety
+/// `val` is null, or points to a value, whose pointer is good for reading its length until the
+/// function that was given it returns.
+unsafe fn bytes_of<'v>(val: *const MDBX_val) -> Res<Option<&'v [u8]>> {
+    // SAFETY: the caller's promise.
+    let Some(val) = (unsafe { val.as_ref() }) else { return Ok(None) };
+    // SAFETY: the caller's promise.
+    unsafe { pointers::slice(val.iov_base, val.iov_len) }.map(Some)
+}
+
+/// Tells the caller where bytes are; not where he does not ask.
+///
+/// # Safety
+/// `val` is null, or good for writing.
+unsafe fn show(val: *mut MDBX_val, shown: Shown) {
+    let Shown { first, bytes } = shown;
+    // SAFETY: the caller's promise.
+    unsafe { pointers::tell(val, MDBX_val { iov_base: first as *mut c_void, iov_len: bytes }) };
+}
+
+/// The same for who takes nothing for a value that is none.
+///
+/// # Safety
+/// As [`bytes_of`].
+unsafe fn bytes_or_none<'v>(val: *const MDBX_val) -> &'v [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { bytes_of(val) }.ok().flatten().unwrap_or_default()
+}

@@ -1,0 +1,37 @@
+//! Huon behind the C interface of libmdbx 0.11: `libhuon_mdbx.so.0`.
+//!
+//! A program that was written for libmdbx runs with it unchanged; what it stores is Huon's format.
+//!
+//! The layers, highest first: `abi` has the functions that C calls, and nothing in them but checks
+//! and conversions; `env` is an environment as libmdbx sets it up, with its `files`, `options` and
+//! `geometry`, the `info` about it, `copies`, a walk over its `pages`, and who is asked about
+//! `slow` readers; `tables` and `replace` are what libmdbx does with tables and records beyond
+//! LMDB; `keys`, `limits` and `orders` need no environment; `codes` and `flags` are libmdbx's
+//! numbers. Transactions, tables and cursors are those of `huon-c`. Only `abi` has `unsafe` code:
+//! what it hands down are slices and handles that were looked up.
+
+#![deny(unsafe_code)]
+
+// The names are libmdbx's.
+#[allow(unsafe_code, non_camel_case_types)]
+pub mod abi;
+
+#[allow(dead_code)]
+mod codes;
+mod copies;
+mod env;
+mod files;
+mod flags;
+mod geometry;
+mod info;
+mod keys;
+#[allow(dead_code)]
+mod limits;
+#[cfg(test)]
+mod numbers;
+mod options;
+mod orders;
+mod pages;
+mod replace;
+mod slow;
+mod tables;

@@ -1,0 +1,72 @@
+//! Who is asked about slow readers: libmdbx's callback, called by the engine's.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use huon::{SlowReader, SlowReaderAnswer};
+use huon_c::Res;
+
+use crate::env::Env;
+
+/// What a callback of the program's is told of a reader; `None`: the writer goes on.
+pub(crate) type Ask = dyn Fn(Option<&SlowReader>) -> i32 + Send + Sync;
+
+/// A callback of the program's.
+pub(crate) struct Asked {
+    /// Its address.
+    pub(crate) address: usize,
+    ask: Box<Ask>,
+    /// It was told to look again, and not yet that this is over.
+    waits: AtomicBool,
+}
+
+impl Asked {
+    pub(crate) fn new(address: usize, ask: Box<Ask>) -> Asked {
+        Asked { address, ask, waits: AtomicBool::new(false) }
+    }
+
+    fn answer(&self, slow: &SlowReader) -> SlowReaderAnswer {
+        if slow.retries == 0 {
+            self.end();
+        }
+        match (self.ask)(Some(slow)) {
+            0 => {
+                self.waits.store(true, Ordering::Relaxed);
+                SlowReaderAnswer::Retry
+            }
+            // The transaction was ended, or the process: what is left of it is the engine's.
+            1.. => SlowReaderAnswer::Break,
+            ..0 => {
+                self.end();
+                SlowReaderAnswer::GiveUp
+            }
+        }
+    }
+
+    /// The writer goes on.
+    pub(crate) fn end(&self) {
+        if self.waits.swap(false, Ordering::Relaxed) {
+            (self.ask)(None);
+        }
+    }
+}
+
+impl Env {
+    /// Has `asked` called from now on, or nobody.
+    pub(crate) fn set_slow_reader(&self, asked: Option<Arc<Asked>>) -> Res<()> {
+        self.setup().asked = asked;
+        self.settings_changed()
+    }
+
+    pub(crate) fn slow_reader(&self) -> Option<Arc<Asked>> {
+        self.setup().asked.clone()
+    }
+}
+
+/// Has the engine know whom to ask.
+pub(crate) fn install(huon: &huon::Env, asked: Option<&Arc<Asked>>) {
+    match asked.cloned() {
+        Some(asked) => huon.set_on_slow_reader(move |slow| asked.answer(slow)),
+        None => huon.clear_on_slow_reader(),
+    }
+}

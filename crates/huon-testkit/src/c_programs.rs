@@ -1,0 +1,224 @@
+//! Programs in C, built with the header of one of our libraries, linked to it, and run.
+//!
+//! 1. A program's every case passes; none skips itself, since all of them are written for us.
+//! 2. Where valgrind is installed, no case of the watched ones reads or frees what it must not, nor
+//!    jumps on what was never written.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+use crate::figures;
+
+/// A library with an interface in C.
+pub struct Library {
+    /// As the linker knows it.
+    pub name: &'static str,
+    /// The crate that builds it, with `include` and `tests/c`.
+    pub crate_dir: &'static str,
+    /// The file in `include`.
+    pub header: &'static str,
+}
+
+/// A directory with the library under the names that linkers and programs look for.
+pub struct Built<'l> {
+    of: &'l Library,
+    dir: TempDir,
+}
+
+impl Library {
+    /// These programs pass.
+    pub fn programs_pass(&self, programs: &[&str], test: &str) {
+        if !are_installed(&["cc"], test) {
+            return;
+        }
+        let built = self.built();
+        let mut failures = Vec::new();
+        for name in programs {
+            let output = built.command(&built.shared(name)).output().expect("a program");
+            if std::panic::catch_unwind(|| check(name, &output)).is_err() {
+                failures.push(name);
+            }
+        }
+        assert!(failures.is_empty(), "{failures:?}");
+    }
+
+    /// These programs do nothing that valgrind sees.
+    pub fn programs_are_clean(&self, programs: &[&str], test: &str) {
+        if !are_installed(&["cc", "valgrind"], test) {
+            return;
+        }
+        let built = self.built();
+        let start = |name: &&str| {
+            let mut valgrind = built.command(Path::new("valgrind"));
+            valgrind.args(["--quiet", "--error-exitcode=99", "--leak-check=no"]);
+            let run = valgrind.arg(built.shared(name)).env("HUON_C_SMALL", "1");
+            run.stdout(Stdio::piped()).stderr(Stdio::piped());
+            run.spawn().expect("valgrind")
+        };
+        // All of them at once.
+        let runs: Vec<_> = programs.iter().map(start).collect();
+        for (name, run) in programs.iter().zip(runs) {
+            check(name, &run.wait_with_output().expect("valgrind"));
+        }
+    }
+
+    /// This program passes with the static library.
+    pub fn archive_is_whole(&self, program: &str, test: &str) {
+        if !are_installed(&["cc"], test) {
+            return;
+        }
+        let built = self.built();
+        let archive = file(&format!("lib{}.a", self.name));
+        let archive = archive.to_str().expect("a path of text");
+        let source = format!("{program}.c");
+        let binary = built.program("cc", &["-std=gnu99"], &source, &[archive, "-ldl", "-lm"]);
+        let output = Command::new(binary).env("TMPDIR", built.dir.path()).output();
+        check(program, &output.expect("a program"));
+    }
+
+    /// `layout.c` passes as C99 and as C++.
+    pub fn layout_holds(&self, test: &str) {
+        let built = self.built();
+        let ways = [
+            ("cc", ["-std=c99", "-pedantic", "-xc"]),
+            ("c++", ["-std=c++11", "-pedantic", "-xc++"]),
+            ("c++", ["-std=c++17", "-pedantic", "-xc++"]),
+        ];
+        for (compiler, flags) in ways.iter().filter(|(c, _)| are_installed(&[c], test)) {
+            let program = built.program(compiler, flags, "layout.c", &built.link());
+            check("layout", &built.command(&program).output().expect("a program"));
+        }
+    }
+
+    /// The shared library has all that its header declares, and shows nothing else.
+    pub fn exports_what_is_declared(&self, test: &str) {
+        if !are_installed(&["nm", "readelf"], test) {
+            return;
+        }
+        let shared = file(&format!("lib{}.so", self.name));
+        let output = Command::new("nm").args(["-D", "--defined-only"]).arg(&shared).output();
+        let listed = text(&output.expect("nm"));
+        let names = listed.lines().filter_map(|line| line.split(' ').next_back());
+        let exported: BTreeSet<String> = names.map(str::to_owned).collect();
+        let declared = self.declared();
+        let missing: Vec<_> = declared.difference(&exported).collect();
+        let strange: Vec<_> = exported.difference(&declared).collect();
+        assert!(missing.is_empty() && strange.is_empty(), "without {missing:?}, with {strange:?}");
+        let output = Command::new("readelf").arg("-d").arg(&shared).output();
+        let dynamic = text(&output.expect("readelf"));
+        let soname = format!("soname: [lib{}.so.0]", self.name);
+        assert!(dynamic.contains(&soname), "{dynamic}");
+    }
+
+    /// The functions and objects of the header, whose comments have their names, too.
+    fn declared(&self) -> BTreeSet<String> {
+        let header = Path::new(self.crate_dir).join("include").join(self.header);
+        let header = std::fs::read_to_string(header).expect("the header");
+        let mut code = String::new();
+        for (at, part) in header.split("/*").enumerate() {
+            code += if at == 0 { part } else { part.split_once("*/").expect("an end").1 };
+        }
+        let lines = code.lines().filter(|line| !line.starts_with('#'));
+        let words = lines.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
+        // All names begin with that of the header.
+        let prefix = self.header.replace(".h", "_").replace("lmdb_", "mdb_");
+        let is_declared = |word: &&str| word.starts_with(&prefix) && !word.ends_with("_t");
+        let declared: BTreeSet<String> = words.filter(is_declared).map(str::to_owned).collect();
+        assert!(declared.len() > 50, "the header was not understood");
+        declared
+    }
+
+    /// The library that cargo has built beside this test.
+    pub fn built(&self) -> Built<'_> {
+        let dir = tempfile::tempdir().expect("a directory");
+        let shared = format!("lib{}.so", self.name);
+        for name in [shared.clone(), format!("{shared}.0")] {
+            symlink(file(&shared), dir.path().join(name)).expect("a link");
+        }
+        Built { of: self, dir }
+    }
+}
+
+impl Built<'_> {
+    /// The directory, in which there may be more.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Builds `tests/c/{source}` by `compiler` and `flags`, and gives back the program.
+    fn program(
+        &self,
+        compiler: &str,
+        flags: &[&str],
+        source: &str,
+        link: &[impl AsRef<str>],
+    ) -> PathBuf {
+        let program = self.dir.path().join(format!("{source}-{compiler}"));
+        let root = Path::new(self.of.crate_dir);
+        let mut command = Command::new(compiler);
+        command.args(["-g", "-O1", "-Wall", "-Wextra", "-Werror"]).args(flags);
+        command.arg("-I").arg(root.join("include")).arg("-I").arg(root.join("../huon-c/c"));
+        command.arg("-o").arg(&program).arg(root.join("tests/c").join(source));
+        command.args(link.iter().map(AsRef::as_ref)).arg("-pthread");
+        let output = command.output().expect("the compiler runs");
+        assert!(output.status.success(), "{source}:\n{}", text(&output));
+        program
+    }
+
+    /// What a linker needs to be told.
+    fn link(&self) -> [String; 2] {
+        [format!("-L{}", self.dir.path().display()), format!("-l{}", self.of.name)]
+    }
+
+    /// One of the programs, linked to the shared library.
+    pub fn shared(&self, name: &str) -> PathBuf {
+        self.program("cc", &["-std=gnu99"], &format!("{name}.c"), &self.link())
+    }
+
+    /// `program`, to be run with the library and a place for its files.
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env("LD_LIBRARY_PATH", self.dir.path()).env("TMPDIR", self.dir.path());
+        command
+    }
+}
+
+/// What cargo has built beside this test.
+fn file(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a path of this test");
+    let deps = test.parent().expect("a directory of tests");
+    let found =
+        [deps.join(name), deps.join("..").join(name)].into_iter().find(|path| path.exists());
+    let found = found.unwrap_or_else(|| panic!("cargo built no {name} in {}", deps.display()));
+    found.canonicalize().expect("a path")
+}
+
+/// What a program has said.
+pub fn text(output: &Output) -> String {
+    let lossy = String::from_utf8_lossy;
+    format!("{}{}", lossy(&output.stdout), lossy(&output.stderr))
+}
+
+/// Whether all of these are installed; if not, `test` is skipped.
+pub fn are_installed(programs: &[&str], test: &str) -> bool {
+    let is_there = |program: &&&str| {
+        Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success())
+    };
+    let missing = programs.iter().find(|program| !is_there(program));
+    if let Some(program) = missing {
+        figures::skip(test, &format!("{program} is not installed"));
+    }
+    missing.is_none()
+}
+
+/// Panics if a case did not pass.
+fn check(name: &str, output: &Output) {
+    let said = text(output);
+    assert!(output.status.success(), "{name}: {}\n{said}", output.status);
+    assert!(!said.lines().any(|line| line.starts_with("skip ")), "{name}:\n{said}");
+    assert!(said.lines().any(|line| line.starts_with("ok ")), "{name} did nothing:\n{said}");
+}

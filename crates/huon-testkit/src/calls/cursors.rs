@@ -1,0 +1,585 @@
+//! Cursors of the model.
+
+use super::model::{Cursor, Model, Res, State, Stop};
+use super::names::code::*;
+use super::names::go::*;
+use super::names::put::*;
+use super::op::{CURSORS, Outcome, Slot};
+use super::place::Place;
+use super::records::{END, PLAIN, Stored};
+use super::rows::{Kind, Rows, Spot};
+use super::tables::{KEY_BYTES_MAX, MAIN};
+
+/// A table with less in it has a single page.
+const PAGE_BYTES_MIN: usize = 1500;
+
+impl Model {
+    pub(super) fn cursor_open(&mut self, slot: Slot, dbi: u32, at: Slot) -> Res<Outcome> {
+        if self.cursors[at].as_ref().is_some_and(|cursor| !cursor.closed) {
+            return Err(Stop::Void);
+        }
+        let txn = match self.not_ended(slot)? {
+            Ok(txn) => txn,
+            Err(code) => return Ok(Outcome::code(code)),
+        };
+        let [rests, reset] = Model::unreadable(txn);
+        let txn_uid = txn.uid;
+        let none = self.rows(slot, dbi)?.err().filter(|&code| code != BAD_DBI);
+        let reasons = [rests, reset, (none.is_some(), none.unwrap_or(0))];
+        if let Some(code) = self.refusal(&reasons)? {
+            return Ok(Outcome::code(code));
+        }
+        let (uid, handle) = (self.uid(), self.handle_uid(dbi));
+        let place = Place::Unset;
+        self.cursors[at] = Some(Cursor {
+            uid,
+            txn: slot,
+            txn_uid,
+            dbi,
+            handle,
+            place,
+            closed: false,
+            doubt: None,
+            counted: false,
+            at_end: false,
+            stale: false,
+        });
+        Ok(Outcome::code(0))
+    }
+
+    pub(super) fn cursor_close(&mut self, at: Slot) -> Res<Outcome> {
+        let cursor = self.cursors[at % CURSORS].as_mut().ok_or(Stop::Void)?;
+        if std::mem::replace(&mut cursor.closed, true) {
+            self.differs("a handle that is over")?;
+        }
+        Ok(Outcome::code(0))
+    }
+
+    /// A cursor whose transaction may be over; the code says why there is none.
+    fn cursor(&self, at: Slot) -> Res<Result<&Cursor, i32>> {
+        let cursor = self.cursors[at].as_ref().ok_or(Stop::Void)?;
+        if cursor.closed {
+            return self.differs("a handle that is over").map(|()| Err(EINVAL));
+        }
+        Ok(Ok(cursor))
+    }
+
+    fn cursor_mut(&mut self, at: Slot) -> Res<&mut Cursor> {
+        self.cursors[at].as_mut().ok_or(Stop::Void)
+    }
+
+    pub(super) fn cursor_renew(&mut self, slot: Slot, at: Slot) -> Res<Outcome> {
+        let cursor = match self.cursor(at)? {
+            Ok(cursor) => cursor,
+            Err(code) => return Ok(Outcome::code(code)),
+        };
+        let txn = match self.not_ended(slot)? {
+            Ok(txn) => txn,
+            Err(code) => return Ok(Outcome::code(code)),
+        };
+        let old = self.txns[cursor.txn].as_ref();
+        let of_writer = old.is_some_and(|old| old.uid == cursor.txn_uid && old.writes);
+        let other = cursor.handle != self.handle_uid(cursor.dbi);
+        self.differs_if(other, "a cursor of a table that was closed")?;
+        let reset = txn.state == State::Reset;
+        let txn_uid = txn.uid;
+        let refused = self.refusal(&[(txn.writes || of_writer || reset || other, EINVAL)])?;
+        if let Some(code) = refused {
+            return Ok(Outcome::code(code));
+        }
+        if let Err(code) = self.rows(slot, cursor.dbi)?
+            && code != BAD_DBI
+        {
+            return Ok(Outcome::code(code));
+        }
+        let cursor = self.cursor_mut(at)?;
+        (cursor.txn, cursor.txn_uid, cursor.place) = (slot, txn_uid, Place::Unset);
+        (cursor.doubt, cursor.stale, cursor.at_end) = (None, false, false);
+        Ok(Outcome::code(0))
+    }
+
+    pub(super) fn cursor_of(&mut self, at: Slot) -> Res<Outcome> {
+        let Ok(cursor) = self.cursor(at)? else { return Ok(Outcome::number(0)) };
+        let txn = self.txn(cursor.txn)?;
+        if txn.uid != cursor.txn_uid || txn.state == State::Ended || txn.child.is_some() {
+            return Err(Stop::Void);
+        }
+        Ok(Outcome::number((cursor.txn as i64 + 1) * 1000 + i64::from(cursor.dbi)))
+    }
+
+    /// Why a cursor cannot be used; else the slot of its transaction, and its table.
+    fn usable(&self, at: Slot, changes: bool) -> Res<Result<(Slot, u32), i32>> {
+        let cursor = match self.cursor(at)? {
+            Ok(cursor) => cursor,
+            Err(code) => return Ok(Err(code)),
+        };
+        let txn = self.txns[cursor.txn].as_ref().ok_or(Stop::Void)?;
+        if txn.uid != cursor.txn_uid || txn.state == State::Ended {
+            // Of a read transaction: it waits to be renewed.
+            self.differs("a cursor whose transaction is over")?;
+            if cursor.handle != self.handle_uid(cursor.dbi) {
+                return Err(Stop::Void);
+            }
+            return Ok(Err(if changes { EACCES } else { BAD_TXN }));
+        }
+        self.differs_if(txn.child.is_some(), "a cursor of a transaction that has a child")?;
+        self.differs_if(cursor.stale, "a cursor of a transaction that was renewed")?;
+        let reset = txn.state == State::Reset;
+        let [rests, _] = Model::unreadable(txn);
+        let none = match cursor.handle == self.handle_uid(cursor.dbi) {
+            true => self.rows(cursor.txn, cursor.dbi)?.err(),
+            false => Some(EINVAL),
+        };
+        self.differs_if(none.is_some(), "a cursor of a table that was closed")?;
+        if none == Some(BAD_DBI) {
+            // Which of the reasons counts is not said.
+            return Err(Stop::Void);
+        }
+        let reads = (changes && !txn.writes, EACCES);
+        let reset = (reset, BAD_TXN);
+        let reasons = [reads, rests, reset, (none.is_some(), none.unwrap_or(0))];
+        Ok(self.refusal(&reasons)?.map_or(Ok((cursor.txn, cursor.dbi)), Err))
+    }
+
+    /// Where a cursor stands whose transaction shows something else now is not said.
+    fn fresh(&self, at: Slot) -> Res<()> {
+        let cursor = self.cursors[at].as_ref().ok_or(Stop::Void)?;
+        if cursor.stale { Err(Stop::Void) } else { Ok(()) }
+    }
+
+    /// The same for who relies on where the cursor stands.
+    fn doubted(&self, at: Slot) -> Res<()> {
+        let cursor = self.cursors[at].as_ref().ok_or(Stop::Void)?;
+        cursor.doubt.map_or(Ok(()), |rule| self.differs(rule))
+    }
+
+    pub(super) fn cursor_get(
+        &mut self,
+        at: Slot,
+        op: u32,
+        key: &[u8],
+        value: &[u8],
+    ) -> Res<Outcome> {
+        let usable = self.usable(at, false)?;
+        if op > PREV_MULTIPLE {
+            self.differs_if(usable.is_err(), "more than one thing is wrong")?;
+            self.doubted(at)?;
+            let marked = matches!(self.cursor_mut(at)?.place, Place::Marked { .. });
+            self.differs_if(marked, "a mark that a refused look takes away")?;
+            return Ok(Outcome::code(EINVAL));
+        }
+        if usable.is_err() {
+            self.or(&[INCOMPATIBLE]);
+        }
+        let (slot, dbi) = match usable {
+            Ok(found) => found,
+            Err(code) => return Ok(Outcome::code(code)),
+        };
+        let Ok(rows) = self.rows(slot, dbi)? else { return Err(Stop::Void) };
+        let anew = matches!(op, FIRST | LAST | SET | SET_KEY | SET_RANGE);
+        if !(anew || matches!(op, GET_BOTH | GET_BOTH_RANGE) && rows.kind.has_many()) {
+            self.doubted(at)?;
+            self.fresh(at)?;
+        }
+        let before = self.cursors[at].as_ref().ok_or(Stop::Void)?.place.clone();
+        let nowhere = op == PREV_DUP && matches!(before, Place::Unset | Place::Marked { .. });
+        self.differs_if(nowhere, "MDB_PREV_DUP of a cursor without a record")?;
+        let back = matches!(op, PREV | PREV_NODUP) && !matches!(before, Place::On(_));
+        let many = rows.kind.has_many();
+        self.differs_before(36, back && many, "a step back from nowhere among many values")?;
+        if let Some(code) = self.no_way(rows.kind, op, &before)? {
+            return Ok(Outcome::code(code));
+        }
+        let mut place = before.clone();
+        let went = self.look(rows, op, (key, value), &mut place)?;
+        let error = went.as_ref().err().copied();
+        let doubt = self.doubt_after(rows, op, error.is_some(), &before);
+        let cursor = self.cursor_mut(at)?;
+        cursor.place = place;
+        cursor.stale &= error.is_some();
+        cursor.counted &= !(anew && error.is_none());
+        cursor.at_end = op == LAST || error.is_some() && (cursor.at_end || !back_or_at(op));
+        if error.is_none() || anew && error != Some(BAD_VALSIZE) || doubt.is_some() {
+            cursor.doubt = doubt;
+        }
+        match before {
+            Place::Marked { .. } => self.note("a mark"),
+            Place::ValuesEnd(_) => self.note("behind the last value of a key"),
+            _ => {}
+        }
+        Ok(match went {
+            Ok((value, Spot { key, .. })) => {
+                let shown = matches!(op, FIRST | LAST | GET_CURRENT | SET_KEY | SET_RANGE)
+                    || matches!(op, NEXT | NEXT_DUP | NEXT_NODUP | PREV | PREV_DUP | PREV_NODUP);
+                let key = shown.then_some(key);
+                Outcome { key, value: Some(value), ..Outcome::default() }
+            }
+            Err(code) => Outcome::code(code),
+        })
+    }
+
+    /// Moves a cursor, and says what it shows there.
+    fn look(
+        &self,
+        rows: &Rows,
+        op: u32,
+        (key, value): (&[u8], &[u8]),
+        place: &mut Place,
+    ) -> Res<Result<(Vec<u8>, Spot), i32>> {
+        Ok(match op {
+            SET | SET_KEY | SET_RANGE | GET_BOTH | GET_BOTH_RANGE => {
+                if !key.is_empty() && !self.integer(rows, key)? {
+                    return Err(Stop::Void);
+                }
+                let pair = matches!(op, GET_BOTH | GET_BOTH_RANGE);
+                self.differs_if(pair && value.is_empty(), "an empty value among many")?;
+                let fits = !pair || rows.value_fits(value.len());
+                self.differs_if(!fits, "values of other lengths")?;
+                place.seek(rows, op, key, value).map(|spot| (rows.value_at(&spot), spot))
+            }
+            GET_MULTIPLE | NEXT_MULTIPLE | PREV_MULTIPLE => {
+                self.pages_count(rows, op, place)?;
+                place.several(rows, op).map(|(spot, values)| (values, spot))
+            }
+            _ => place.go(rows, op).map(|spot| (rows.value_at(&spot), spot)),
+        })
+    }
+
+    /// Why a table has no answer to an operation.
+    fn no_way(&self, kind: Kind, op: u32, place: &Place) -> Res<Option<i32>> {
+        let dup = matches!(op, FIRST_DUP | LAST_DUP | GET_BOTH | GET_BOTH_RANGE);
+        let several = matches!(op, GET_MULTIPLE | NEXT_MULTIPLE | PREV_MULTIPLE);
+        let unset = *place == Place::Unset && matches!(op, FIRST_DUP | LAST_DUP | GET_MULTIPLE);
+        let unfit = dup && !kind.has_many() || several && !kind.is_fixed();
+        let marked = unfit && matches!(place, Place::Marked { .. });
+        self.differs_if(marked, "a mark that a refused look takes away")?;
+        self.refusal(&[(unfit, INCOMPATIBLE), (unfit && unset, EINVAL)])
+    }
+
+    /// LMDB gives whole pages of values.
+    fn pages_count(&self, rows: &Rows, op: u32, place: &Place) -> Res<()> {
+        let whole = match place {
+            Place::On(spot) => {
+                let values = rows.values(&spot.key).unwrap_or_default();
+                let bytes: usize = values.iter().map(Vec::len).sum();
+                let at_first = values.first().is_some_and(|first| *first == spot.value);
+                let at_last = values.last().is_some_and(|last| *last == spot.value);
+                values.len() > 1
+                    && bytes < 400
+                    && (op == GET_MULTIPLE && at_first || op == NEXT_MULTIPLE && at_last)
+            }
+            _ => false,
+        };
+        self.differs_if(!whole, "several values at once, not from the first to the last")
+    }
+
+    /// What LMDB may have made of a look at a cursor.
+    fn doubt_after(
+        &self,
+        rows: &Rows,
+        op: u32,
+        failed: bool,
+        before: &Place,
+    ) -> Option<&'static str> {
+        if !self.rules.compared {
+            return None;
+        }
+        let many = rows.kind.has_many();
+        let anew = matches!(op, FIRST | LAST | SET | SET_KEY | SET_RANGE);
+        let marked = matches!(before, Place::Marked { .. } | Place::ValuesEnd(_));
+        let clears = matches!(op, NEXT | PREV | GET_CURRENT) && !failed;
+        match op {
+            LAST if !failed && many && self.rules.patch < 36 => Some(END),
+            GET_BOTH | GET_BOTH_RANGE | SET | SET_KEY | SET_RANGE if failed && many => {
+                Some("a search that failed among many values")
+            }
+            NEXT | NEXT_NODUP if failed && many => Some(END),
+            SET | SET_KEY | SET_RANGE if failed && rows.bytes() > PAGE_BYTES_MIN => {
+                Some("a search that failed at the end of a page")
+            }
+            _ if many && marked && !clears && !anew => Some(END),
+            _ => None,
+        }
+    }
+
+    pub(super) fn cursor_count(&mut self, at: Slot) -> Res<Outcome> {
+        let (slot, dbi) = match self.usable(at, false)? {
+            Ok(found) => found,
+            Err(code) => {
+                self.differs("more than one thing is wrong")?;
+                self.or(&[INCOMPATIBLE]);
+                return Ok(Outcome::code(code));
+            }
+        };
+        let Ok(rows) = self.rows(slot, dbi)? else { return Err(Stop::Void) };
+        if !rows.kind.has_many() {
+            return Ok(Outcome::code(INCOMPATIBLE));
+        }
+        self.doubted(at)?;
+        self.fresh(at)?;
+        let cursor = self.cursors[at].as_ref().ok_or(Stop::Void)?;
+        self.differs_if(cursor.counted, "a count that another's change has left behind")?;
+        let place = &cursor.place;
+        Ok(match place.near() {
+            _ if *place == Place::Unset => Outcome::code(EINVAL),
+            None => Outcome::code(NOTFOUND),
+            Some(spot) => Outcome::number(rows.values(&spot.key).map_or(0, <[_]>::len) as i64),
+        })
+    }
+
+    pub(super) fn cursor_del(&mut self, at: Slot, flags: u32) -> Res<Outcome> {
+        let wrong = flags & !NODUPDATA != 0;
+        self.differs_if(wrong, "flags of a delete that are none")?;
+        let (slot, dbi) = match self.usable(at, true)? {
+            _ if wrong => return Ok(Outcome::code(EINVAL)),
+            Ok(found) => found,
+            Err(code) => return Ok(Outcome::code(code)),
+        };
+        self.doubted(at)?;
+        let Ok(rows) = self.rows(slot, dbi)? else { return Err(Stop::Void) };
+        let many = rows.kind.has_many();
+        let one = many && flags & NODUPDATA == 0;
+        let again = matches!(self.cursors[at], Some(Cursor { place: Place::Marked { .. }, .. }));
+        let again = again && rows.kind.has_many();
+        self.differs_if(again, "a second delete in a row in a table with many values")?;
+        let behind = matches!(self.cursors[at], Some(Cursor { place: Place::ValuesEnd(_), .. }));
+        let whole = behind && flags & NODUPDATA != 0;
+        self.differs_if(whole, "a delete of all values from behind them")?;
+        let spot = match self.cursors[at].as_ref().ok_or(Stop::Void)?.place.clone().current() {
+            Ok(spot) => spot,
+            Err(code) => return Ok(Outcome::code(code)),
+        };
+        if let Place::Marked { .. } = self.cursors[at].as_ref().ok_or(Stop::Void)?.place {
+            self.cursor_mut(at)?.place.unmark();
+        }
+        let value = one.then_some(&spot.value[..]);
+        let code = self.remove(slot, dbi, &spot.key, value)?;
+        let compared = self.rules.compared;
+        let cursor = self.cursor_mut(at)?;
+        if code == 0 && cursor.place != Place::Unset {
+            // Its own changes it knows of.
+            cursor.doubt = (compared && cursor.at_end).then_some(END);
+            let key_went = matches!(cursor.place, Place::Marked { of_key: false, .. });
+            if compared && many && key_went {
+                cursor.doubt = Some("a key of many values that went under its cursor");
+            }
+        }
+        Ok(Outcome::code(code))
+    }
+
+    pub(super) fn cursor_put(
+        &mut self,
+        at: Slot,
+        key: &[u8],
+        value: &[u8],
+        flags: u32,
+    ) -> Res<Outcome> {
+        let wrong = flags & !(PLAIN | CURRENT | MULTIPLE) != 0;
+        self.differs_if(wrong, "flags of a put that are none")?;
+        let (slot, dbi) = match self.usable(at, true)? {
+            _ if wrong => return Ok(Outcome::code(EINVAL)),
+            Ok(found) => found,
+            Err(code) => return Ok(Outcome::code(code)),
+        };
+        if flags & CURRENT != 0 {
+            return self.overwrite(at, (slot, dbi), key, value, flags);
+        }
+        let stored = self.store(slot, dbi, key, value, flags)?;
+        self.stand_after(at, (slot, dbi), key, value, (flags, &stored))?;
+        Ok(Outcome { code: stored.code, value: stored.shown, ..Outcome::default() })
+    }
+
+    /// Where a cursor stands that has put something.
+    fn stand_after(
+        &mut self,
+        at: Slot,
+        (slot, dbi): (Slot, u32),
+        key: &[u8],
+        value: &[u8],
+        (flags, stored): (u32, &Stored),
+    ) -> Res<()> {
+        let Ok(rows) = self.rows(slot, dbi)? else { return Err(Stop::Void) };
+        let many = rows.kind.has_many();
+        let wide = many || rows.bytes() > PAGE_BYTES_MIN;
+        let there = rows.values(key).is_some_and(|values| {
+            !many || values.iter().any(|other| rows.kind.compare_values(other, value).is_eq())
+        });
+        let value = if many { value.to_vec() } else { Vec::new() };
+        let place = match stored.code {
+            0 => Some(Place::On(Spot { key: key.to_vec(), value })),
+            KEYEXIST if stored.shown.is_some() => rows.edge_of(key, false).map(Place::On),
+            KEYEXIST if flags & APPEND != 0 => rows.edge(true).map(Place::On),
+            KEYEXIST if flags & APPENDDUP != 0 => rows.edge_of(key, true).map(Place::On),
+            KEYEXIST if there => Some(Place::On(Spot { key: key.to_vec(), value })),
+            _ => None,
+        };
+        let compared = self.rules.compared;
+        let cursor = self.cursor_mut(at)?;
+        let marked = matches!(cursor.place, Place::Marked { .. } | Place::ValuesEnd(_));
+        if let Some(place) = place {
+            cursor.place = place;
+            if cursor.doubt != Some(END) {
+                cursor.doubt = (compared && wide && cursor.at_end).then_some(END);
+            }
+        }
+        cursor.at_end |= flags & APPEND != 0;
+        if stored.code != 0 && marked && compared {
+            cursor.doubt = Some("a put that was refused to a cursor with a mark");
+        }
+        if flags & APPEND != 0 && many && compared {
+            cursor.doubt = Some(END);
+        }
+        if stored.code == INCOMPATIBLE && compared {
+            cursor.doubt = Some("a cursor that was to put over a table's name");
+        }
+        Ok(())
+    }
+
+    /// Another value for the cursor's record.
+    fn overwrite(
+        &mut self,
+        at: Slot,
+        (slot, dbi): (Slot, u32),
+        key: &[u8],
+        value: &[u8],
+        flags: u32,
+    ) -> Res<Outcome> {
+        self.differs_if(flags & !CURRENT != 0, "MDB_CURRENT with another flag")?;
+        self.doubted(at)?;
+        let mut place = self.cursors[at].as_ref().ok_or(Stop::Void)?.place.clone();
+        let unclear = matches!(place, Place::Marked { next: None, .. } | Place::ValuesEnd(_));
+        self.differs_if(unclear, "MDB_CURRENT where there is no record")?;
+        let spot = match place.current() {
+            Ok(spot) => spot,
+            Err(code) => {
+                let misfit = !(1..=KEY_BYTES_MAX).contains(&value.len());
+                self.differs_if(misfit, "more than one thing is wrong")?;
+                return Ok(Outcome::code(code));
+            }
+        };
+        self.differs_if(spot.key != key, "MDB_CURRENT with another key")?;
+        let Ok(rows) = self.rows(slot, dbi)? else { return Err(Stop::Void) };
+        let kind = rows.kind;
+        let name = dbi == MAIN && self.txn(slot)?.data.is_name(&spot.key);
+        if !kind.has_many() {
+            let code = match name {
+                true => INCOMPATIBLE,
+                false => {
+                    let flags = flags & RESERVE;
+                    self.store(slot, dbi, &spot.key, value, flags)?.code
+                }
+            };
+            let compared = self.rules.compared;
+            if code != 0 {
+                // Something may have been made ready for it.
+                self.id = None;
+            }
+            let cursor = self.cursor_mut(at)?;
+            match code {
+                0 => cursor.place = place,
+                _ if compared => {
+                    cursor.doubt = Some("a cursor that was to put over a table's name")
+                }
+                _ => {}
+            }
+            return Ok(Outcome::code(code));
+        }
+        if let Some(code) = self.misfit(slot, dbi, &spot.key, value, flags & RESERVE)? {
+            return Ok(Outcome::code(code));
+        }
+        self.replace(at, (slot, dbi), spot, value)
+    }
+
+    /// Another value among many: it has its own place in their order.
+    fn replace(
+        &mut self,
+        at: Slot,
+        (slot, dbi): (Slot, u32),
+        spot: Spot,
+        value: &[u8],
+    ) -> Res<Outcome> {
+        self.differs_if(spot.value != value, "MDB_CURRENT among many values")?;
+        if self.rules.compared {
+            // LMDB writes it again.
+            self.id = None;
+        }
+        let family = self.family(slot);
+        let rows = self.rows_mut(slot, dbi)?;
+        if spot.value != value {
+            rows.remove(&spot.key, Some(&spot.value));
+            rows.put(&spot.key, value);
+            self.txn_mut(slot)?.changed = true;
+        }
+        for cursor in self.cursors.iter_mut().flatten() {
+            if cursor.dbi == dbi && !cursor.closed && family.contains(&cursor.txn_uid) {
+                cursor.place.replaced(&spot.key, &spot.value, value);
+            }
+        }
+        self.cursor_mut(at)?.place = Place::On(Spot { key: spot.key, value: value.to_vec() });
+        Ok(Outcome::code(0))
+    }
+
+    pub(super) fn cursor_put_many(
+        &mut self,
+        at: Slot,
+        key: &[u8],
+        values: &[Vec<u8>],
+        flags: u32,
+    ) -> Res<Outcome> {
+        let none = values.iter().all(Vec::is_empty);
+        self.differs_if(none, "none of several values")?;
+        if none {
+            return Err(Stop::Void);
+        }
+        let incompatible = Outcome { number: Some(0), ..Outcome::code(INCOMPATIBLE) };
+        let (slot, dbi) = match self.usable(at, true)? {
+            Ok(found) => found,
+            Err(EINVAL) => {
+                let over = self.cursors[at].as_ref().is_some_and(|cursor| cursor.closed);
+                let number = Some(if over { values.len() as i64 } else { 0 });
+                self.or(&[INCOMPATIBLE]);
+                return Ok(Outcome { number, ..Outcome::code(EINVAL) });
+            }
+            Err(code) => {
+                self.or(&[INCOMPATIBLE]);
+                return Ok(Outcome { number: Some(0), ..Outcome::code(code) });
+            }
+        };
+        if !self.has_fixed(at) {
+            return Ok(incompatible);
+        }
+        if flags & CURRENT != 0 {
+            return Err(Stop::Void);
+        }
+        let rows = self.rows(slot, dbi)?.ok().ok_or(Stop::Void)?;
+        let there = |value: &Vec<u8>| rows.values(key).is_some_and(|all| all.contains(value));
+        let twice = |at: usize| values[..at].contains(&values[at]);
+        let known = (0..values.len()).any(|at| there(&values[at]) || twice(at));
+        self.differs_if(known, "several values, one of them there already")?;
+        let (mut flags, mut doubt) = (flags, None);
+        for (done, value) in values.iter().enumerate() {
+            let stored = self.store(slot, dbi, key, value, flags)?;
+            self.stand_after(at, (slot, dbi), key, value, (flags, &stored))?;
+            if stored.code != 0 {
+                let number = Some(done as i64);
+                return Ok(Outcome { code: stored.code, number, ..Outcome::default() });
+            }
+            doubt = doubt.or(self.cursor_mut(at)?.doubt);
+            // Whether the key may be there, or is the last, is asked once.
+            flags &= !(NOOVERWRITE | APPEND);
+        }
+        self.cursor_mut(at)?.doubt = doubt;
+        Ok(Outcome::number(values.len() as i64))
+    }
+
+    /// Whether a cursor's table has many values of one length.
+    fn has_fixed(&self, at: Slot) -> bool {
+        let Some(cursor) = &self.cursors[at] else { return false };
+        self.rows(cursor.txn, cursor.dbi).is_ok_and(|rows| rows.is_ok_and(|r| r.kind.is_fixed()))
+    }
+}
+
+/// Whether an operation that fails leaves no mark of the end.
+fn back_or_at(op: u32) -> bool {
+    matches!(op, PREV | PREV_DUP | PREV_NODUP | GET_CURRENT | FIRST | FIRST_DUP | LAST_DUP)
+}

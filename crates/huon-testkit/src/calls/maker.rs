@@ -1,0 +1,569 @@
+//! Makes up histories, with the model at hand to know what there is.
+
+use std::collections::VecDeque;
+
+use super::model::{Model, Rules, State};
+use super::names::{env, go, kind, put};
+use super::op::{CURSORS, Op, Slot, TXNS};
+use super::rows::Kind;
+use super::tables::MAIN;
+use crate::random::Random;
+
+/// A history, and what holds for all of it.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The seed it came from.
+    pub seed: u64,
+    /// What holds for it.
+    pub rules: Rules,
+    /// The flags that the environment is opened with.
+    pub flags: u32,
+    /// The calls.
+    pub ops: Vec<Op>,
+}
+
+/// A table that the history knows.
+#[derive(Clone, Debug)]
+struct Known {
+    name: Option<Vec<u8>>,
+    kind: Kind,
+    /// The length of integers as keys, and of values that all have one.
+    key_bytes: usize,
+    value_bytes: usize,
+}
+
+struct Maker {
+    random: Random,
+    model: Model,
+    flags: u32,
+    tables: Vec<Known>,
+    /// So many different keys there are.
+    keys: u64,
+    /// So many different values of a key.
+    values: u64,
+    large: bool,
+    compared: bool,
+    /// What comes next.
+    queue: VecDeque<Op>,
+}
+
+use kind::{DUPFIXED, DUPSORT, INTEGERDUP, INTEGERKEY, REVERSEDUP, REVERSEKEY};
+
+/// All kinds of tables that are more than combinations.
+const KINDS: [(u32, bool); 16] = [
+    (0, false),
+    (DUPSORT, false),
+    (DUPSORT | DUPFIXED, false),
+    (REVERSEKEY, false),
+    (INTEGERKEY, false),
+    (DUPSORT | DUPFIXED | INTEGERDUP, false),
+    (DUPSORT | REVERSEDUP, false),
+    (DUPSORT | REVERSEKEY, false),
+    (DUPSORT | INTEGERKEY, false),
+    (DUPSORT | DUPFIXED | REVERSEDUP, false),
+    (DUPSORT | DUPFIXED | INTEGERDUP | INTEGERKEY, false),
+    (0, true),
+    (DUPSORT, true),
+    (DUPSORT | DUPFIXED, true),
+    (DUPSORT, false),
+    (0, false),
+];
+
+/// A history of this seed.
+pub fn make(seed: u64, ops_count: usize, compared: Option<u32>) -> Program {
+    let (patch, compared) = (compared.unwrap_or(0), compared.is_some());
+    let mut random = Random::new(seed);
+    let kept = if random.chance(30) { env::NOSUBDIR } else { 0 };
+    let flags = env_flags(&mut random, kept);
+    let rules = Rules {
+        compared,
+        patch,
+        tables_max: if random.chance(20) { 2 } else { 5 },
+        readers_max: if random.chance(20) { 2 } else { 126 },
+    };
+    let tables = tables(&mut random);
+    let model = Model::new(rules.clone(), flags);
+    let (keys, values) = random.pick(&[(6, 4), (12, 30), (60, 6), (400, 3), (5, 600)]);
+    let large = random.chance(25);
+    let queue = VecDeque::new();
+    let mut maker = Maker { random, model, flags, tables, keys, values, large, compared, queue };
+    let mut ops = maker.begin();
+    while ops.len() < ops_count {
+        let op = maker.next();
+        // What the model has nothing to say about is not worth a line.
+        if maker.model.step(&op) != super::model::Answer::Void {
+            ops.push(op);
+        }
+    }
+    Program { seed, rules, flags, ops }
+}
+
+fn env_flags(random: &mut Random, kept: u32) -> u32 {
+    let mut flags = kept;
+    let mut add = |percent, flag| flags |= if random.chance(percent) { flag } else { 0 };
+    add(75, env::NOTLS);
+    add(70, env::NOSYNC);
+    add(10, env::NOMETASYNC);
+    add(12, env::WRITEMAP);
+    add(10, env::MAPASYNC);
+    add(10, env::NORDAHEAD);
+    add(10, env::NOMEMINIT);
+    add(4, env::NOLOCK);
+    flags
+}
+
+fn tables(random: &mut Random) -> Vec<Known> {
+    let mut tables = Vec::new();
+    let main = if random.chance(20) { random.index(11) } else { 0 };
+    let names: [Option<&[u8]>; 4] = [None, Some(b"k1"), Some(b"t"), Some(b"zz")];
+    for (i, name) in names.into_iter().enumerate() {
+        let (flags, custom) = KINDS[if i == 0 { main } else { random.index(KINDS.len()) }];
+        let value_bytes = match flags & INTEGERDUP != 0 {
+            true => random.pick(&[4, 8]),
+            false => random.pick(&[1, 3, 8, 100]),
+        };
+        tables.push(Known {
+            name: name.map(<[u8]>::to_vec),
+            kind: Kind { flags, custom },
+            key_bytes: random.pick(&[4, 8]),
+            value_bytes,
+        });
+    }
+    tables
+}
+
+impl Maker {
+    /// Tables are there from the beginning.
+    fn begin(&mut self) -> Vec<Op> {
+        let mut ops = vec![Op::Begin { txn: 0, parent: None, flags: 0 }];
+        let main = self.tables[0].clone();
+        for known in &self.tables {
+            if known.name.is_none() || main.kind == Kind::default() {
+                ops.push(open(0, known));
+            }
+        }
+        ops.push(Op::Commit { txn: 0 });
+        ops.iter().for_each(|op| drop(self.model.step(op)));
+        ops
+    }
+
+    fn next(&mut self) -> Op {
+        if let Some(op) = self.queue.pop_front() {
+            return op;
+        }
+        let Some(txn) = self.some_txn() else { return self.begin_one() };
+        match self.random.below(1000) {
+            0..5 => self.reopen(),
+            5..18 => self.env_op(),
+            18..110 => self.txn_op(txn),
+            110..150 => self.table_op(txn),
+            150..400 => self.record_op(txn),
+            _ => self.cursor_op(txn),
+        }
+    }
+
+    // ---- environments and transactions
+
+    /// Opens the environment anew, and then most tables.
+    fn reopen(&mut self) -> Op {
+        let reads = self.random.chance(15);
+        let flags = if reads { env::RDONLY } else { 0 };
+        let kept = self.flags & env::NOSUBDIR;
+        let reopened = Op::Reopen { flags: env_flags(&mut self.random, kept) | flags };
+        self.queue.push_back(Op::Begin { txn: 0, parent: None, flags });
+        for known in self.tables.clone() {
+            if self.random.chance(70) {
+                self.queue.push_back(open(0, &known));
+            }
+        }
+        self.queue.push_back(Op::Commit { txn: 0 });
+        reopened
+    }
+
+    fn env_op(&mut self) -> Op {
+        match self.random.below(8) {
+            0 => {
+                let flag =
+                    self.random.pick(&[env::NOSYNC, env::NOMETASYNC, env::MAPASYNC, env::NOTLS]);
+                Op::SetFlags { flags: flag, on: self.random.chance(50) }
+            }
+            1 => Op::GetFlags,
+            2 => Op::Sync { force: self.random.chance(50) },
+            3 => Op::TooLate,
+            4 => Op::EnvCount,
+            5 => Op::CheckReaders,
+            _ => Op::Copy { compact: self.random.chance(50) },
+        }
+    }
+
+    fn live(&self, wanted: impl Fn(&super::model::Txn) -> bool) -> Vec<Slot> {
+        let is = |slot: &Slot| self.model.txns[*slot].as_ref().is_some_and(&wanted);
+        (0..TXNS).filter(is).collect()
+    }
+
+    /// A transaction to work in: mostly the innermost writer.
+    fn some_txn(&mut self) -> Option<Slot> {
+        let writer = self.model.innermost();
+        if writer.is_some() && self.random.chance(80) {
+            return writer;
+        }
+        if self.random.chance(4) {
+            let any = self.live(|_| true);
+            return (!any.is_empty()).then(|| self.random.pick(&any));
+        }
+        let live = self.live(|txn| txn.state == State::Live && txn.child.is_none());
+        // Without a writer nothing happens for long.
+        let idle = live.is_empty() || writer.is_none() && self.random.chance(25);
+        (!idle).then(|| self.random.pick(&live))
+    }
+
+    fn free_txn(&mut self) -> Slot {
+        let free: Vec<Slot> = (0..TXNS)
+            .filter(|slot| {
+                let txn = self.model.txns[*slot].as_ref();
+                txn.is_none_or(|txn| txn.state == State::Ended)
+            })
+            .collect();
+        if free.is_empty() { 0 } else { self.random.pick(&free) }
+    }
+
+    fn begin_one(&mut self) -> Op {
+        let txn = self.free_txn();
+        let reads = self.random.chance(35) || self.model.innermost().is_some();
+        Op::Begin { txn, parent: None, flags: if reads { env::RDONLY } else { 0 } }
+    }
+
+    fn txn_op(&mut self, txn: Slot) -> Op {
+        let (writes, nested) = match &self.model.txns[txn] {
+            Some(found) => (found.writes, found.parent.is_some()),
+            None => (false, false),
+        };
+        let to_renew = self.live(|txn| txn.state == State::Reset);
+        match self.random.below(100) {
+            0..22 if writes => Op::Begin { txn: self.free_txn(), parent: Some(txn), flags: 0 },
+            22..24 => Op::Begin {
+                txn: self.free_txn(),
+                parent: Some(txn),
+                flags: self.random.pick(&[env::RDONLY, 0]),
+            },
+            24..25 => Op::Begin { txn: self.free_txn(), parent: None, flags: 0 },
+            25..37 => Op::Begin { txn: self.free_txn(), parent: None, flags: env::RDONLY },
+            37..42 => Op::TxnId { txn },
+            42..50 if !writes => Op::Reset { txn },
+            50..60 if !to_renew.is_empty() => Op::Renew { txn: self.random.pick(&to_renew) },
+            60..62 => Op::Renew { txn },
+            62..64 => {
+                // One that may have children.
+                let any = self.live(|txn| txn.state != State::Ended);
+                if any.is_empty() {
+                    return self.begin_one();
+                };
+                let txn = self.random.pick(&any);
+                if self.random.chance(60) { Op::Commit { txn } } else { Op::Abort { txn } }
+            }
+            64..85 if nested || self.random.chance(70) => Op::Commit { txn },
+            85..100 if nested || self.random.chance(50) => Op::Abort { txn },
+            _ => Op::TxnId { txn },
+        }
+    }
+
+    // ---- tables
+
+    fn known(&self, dbi: u32) -> Known {
+        let name = self.model.name_of(dbi);
+        let named = self.tables.iter().find(|known| known.name.as_ref() == Some(&name));
+        named.unwrap_or(&self.tables[0]).clone()
+    }
+
+    fn some_dbi(&mut self) -> u32 {
+        if self.random.chance(2) {
+            return self.random.pick(&[0, 2, 3, 4, 9]);
+        }
+        let open = |dbi: &usize| self.model.handles[*dbi].is_some();
+        let open: Vec<usize> = (0..self.model.handles.len()).filter(open).collect();
+        match open.is_empty() || self.random.chance(15) {
+            true => MAIN,
+            false => self.random.pick(&open) as u32,
+        }
+    }
+
+    fn table_op(&mut self, txn: Slot) -> Op {
+        let dbi = self.some_dbi();
+        match self.random.below(100) {
+            0..45 => {
+                let at = self.random.index(self.tables.len());
+                let known = self.tables[at].clone();
+                match (open(txn, &known), self.random.below(30)) {
+                    (Op::Open { txn, name, custom, .. }, 0) => {
+                        Op::Open { txn, name, flags: 0, custom }
+                    }
+                    (Op::Open { txn, name, flags, custom }, 1) => {
+                        Op::Open { txn, name, flags: flags | 0x100, custom }
+                    }
+                    (Op::Open { txn, flags, .. }, 2) => {
+                        let long = vec![b'n'; 600];
+                        let name = self.random.pick(&[&b""[..], b"6", b"other", &long]).to_vec();
+                        Op::Open { txn, name: Some(name), flags, custom: false }
+                    }
+                    (op, _) => op,
+                }
+            }
+            45..55 => Op::Count { txn, dbi },
+            55..62 => Op::Flags { txn, dbi },
+            62..72 => {
+                let known = self.known(dbi);
+                let of_values = known.kind.has_many() && self.random.chance(50);
+                let (a, b) = match of_values {
+                    true => (self.value(&known), self.value(&known)),
+                    false => (self.key(&known, dbi, txn), self.key(&known, dbi, txn)),
+                };
+                Op::Compare { txn, dbi, a, b, of_values }
+            }
+            72..80 => Op::Close { dbi },
+            80..90 => Op::Drop { txn, dbi, delete: 0 },
+            90..97 => Op::Drop { txn, dbi, delete: 1 },
+            97..98 => Op::Drop { txn, dbi, delete: 2 },
+            _ => Op::Count { txn, dbi },
+        }
+    }
+
+    // ---- records
+
+    fn key(&mut self, known: &Known, dbi: u32, txn: Slot) -> Vec<u8> {
+        match self.random.below(200) {
+            0 => return Vec::new(),
+            1 => return vec![b'l'; 512],
+            2 if known.kind.has_integer_keys() => return vec![1; 5],
+            // Names of tables are keys of the main one.
+            3 if dbi == MAIN => return b"k1".to_vec(),
+            4..50 => {
+                if let Ok(Ok(rows)) = self.model.rows(txn, dbi) {
+                    let keys: Vec<&Vec<u8>> = rows.keys().collect();
+                    if !keys.is_empty() {
+                        return keys[self.random.index(keys.len())].clone();
+                    }
+                }
+            }
+            _ => {}
+        }
+        let number = self.random.below(self.keys);
+        key_of(known, number)
+    }
+
+    fn value(&mut self, known: &Known) -> Vec<u8> {
+        let kind = known.kind;
+        let number = self.random.below(self.values);
+        if !kind.has_many() {
+            let bytes = match self.large {
+                true => self.random.pick(&[0, 1, 50, 1000, 2030, 4050, 4096, 9000, 20000]),
+                false => self.random.pick(&[0, 1, 5, 8, 40, 100]),
+            };
+            return vec![b'a' + (number % 26) as u8; bytes];
+        }
+        match self.random.below(300) {
+            0 => return Vec::new(),
+            1 => return vec![b'v'; 512],
+            2 => return vec![b'w'; 17],
+            _ => {}
+        }
+        if kind.is_fixed() {
+            let mut value = (number * 37).to_le_bytes().to_vec();
+            value.resize(known.value_bytes, b'f');
+            return value;
+        }
+        let text = format!("{}", number * 7 % 101 + number / 101 * 1000);
+        let bytes = if number.is_multiple_of(9) && self.large { 511 } else { text.len() };
+        let mut value = text.into_bytes();
+        value.resize(bytes, b'.');
+        value
+    }
+
+    fn record_op(&mut self, txn: Slot) -> Op {
+        let dbi = self.some_dbi();
+        let known = self.known(dbi);
+        let key = self.key(&known, dbi, txn);
+        let value = self.value(&known);
+        match self.random.below(100) {
+            0..15 => Op::Get { txn, dbi, key },
+            15..60 => Op::Put { txn, dbi, key, value, flags: self.put_flags(false) },
+            60..75 => Op::Del { txn, dbi, key, value: None },
+            75..90 => {
+                let stored = self.model.rows(txn, dbi).ok().and_then(Result::ok);
+                let values = stored.and_then(|rows| rows.values(&key)).map(<[_]>::to_vec);
+                let value = match values {
+                    Some(values) if self.random.chance(70) => {
+                        values[self.random.index(values.len())].clone()
+                    }
+                    _ => value,
+                };
+                Op::Del { txn, dbi, key, value: Some(value) }
+            }
+            _ => self.many(txn, dbi, &known),
+        }
+    }
+
+    fn many(&mut self, txn: Slot, dbi: u32, known: &Known) -> Op {
+        let count = self.random.pick(&[10, 40, 150]);
+        let (first, step) = (self.random.below(self.keys), self.random.pick(&[1, 1, 2, 7]));
+        let spread = self.values > 100 && known.kind.has_many();
+        let mut pairs = Vec::new();
+        for i in 0..count {
+            let number = (first + if spread { i / 100 } else { i * step }) % self.keys;
+            let mut value = self.value(known);
+            if value.is_empty() || value.len() > 511 && known.kind.has_many() || value.len() == 17 {
+                value = vec![b'x'; known.value_bytes];
+            }
+            pairs.push((key_of(known, number), value));
+        }
+        Op::Many { txn, dbi, pairs, delete: self.random.chance(35) }
+    }
+
+    fn put_flags(&mut self, of_cursor: bool) -> u32 {
+        use put::*;
+        if self.random.chance(60) {
+            return 0;
+        }
+        let one = |random: &mut Random| {
+            random.pick(&[NOOVERWRITE, NODUPDATA, RESERVE, APPEND, APPENDDUP])
+        };
+        let mut flags = one(&mut self.random);
+        if self.random.chance(15) {
+            flags |= one(&mut self.random);
+        }
+        match self.random.below(100) {
+            0..2 => flags |= if of_cursor { 0x100 } else { CURRENT },
+            2 if !of_cursor => flags |= MULTIPLE,
+            _ => {}
+        }
+        flags
+    }
+
+    // ---- cursors
+
+    fn cursor_op(&mut self, txn: Slot) -> Op {
+        let uid = self.model.txns[txn].as_ref().map_or(0, |txn| txn.uid);
+        let of = |cursor: &Slot, txn: Option<u64>| {
+            let cursor = self.model.cursors[*cursor].as_ref();
+            cursor.is_some_and(|c| !c.closed && txn.is_none_or(|txn| c.txn_uid == txn))
+        };
+        let own: Vec<Slot> = (0..CURSORS).filter(|cursor| of(cursor, Some(uid))).collect();
+        let any: Vec<Slot> = (0..CURSORS).filter(|cursor| of(cursor, None)).collect();
+        let free: Vec<Slot> = (0..CURSORS).filter(|cursor| !of(cursor, None)).collect();
+        if !free.is_empty() && (own.is_empty() || own.len() < 4 && self.random.chance(10)) {
+            let cursor = self.random.pick(&free);
+            return Op::CursorOpen { txn, dbi: self.some_dbi(), cursor };
+        }
+        if own.is_empty() || self.random.chance(2) {
+            let cursor = if any.is_empty() { 0 } else { self.random.pick(&any) };
+            return match self.random.below(3) {
+                0 => Op::CursorRenew { txn, cursor },
+                _ => Op::CursorClose { cursor },
+            };
+        }
+        let cursor = match self.random.chance(1) {
+            true => self.random.index(CURSORS),
+            false => self.random.pick(&own),
+        };
+        self.with_cursor(txn, cursor)
+    }
+
+    fn with_cursor(&mut self, txn: Slot, cursor: Slot) -> Op {
+        let dbi = self.model.cursors[cursor].as_ref().map_or(MAIN, |cursor| cursor.dbi);
+        let known = self.known(dbi);
+        match self.random.below(100) {
+            0..58 => self.go(&known, txn, dbi, cursor),
+            58..70 => {
+                let key = self.key(&known, dbi, txn);
+                let value = self.value(&known);
+                Op::CursorPut { cursor, key, value, flags: self.put_flags(true) }
+            }
+            70..75 => self.put_current(&known, cursor),
+            75..80 => self.put_many(&known, txn, dbi, cursor),
+            80..93 => {
+                let flags = match self.random.below(20) {
+                    0..3 => put::NODUPDATA,
+                    3 => 0x100,
+                    _ => 0,
+                };
+                Op::CursorDel { cursor, flags }
+            }
+            93..97 => Op::CursorCount { cursor },
+            97..98 => Op::CursorOf { cursor },
+            98..99 => Op::CursorRenew { txn, cursor },
+            _ => Op::CursorClose { cursor },
+        }
+    }
+
+    fn go(&mut self, known: &Known, txn: Slot, dbi: u32, cursor: Slot) -> Op {
+        use go::*;
+        let op = match self.random.below(100) {
+            0..45 => self.random.pick(&[NEXT, PREV, NEXT_DUP, PREV_DUP, GET_CURRENT]),
+            45..99 => self.random.below(19) as u32,
+            _ => 19 + self.random.below(3) as u32,
+        };
+        let key = self.key(known, dbi, txn);
+        let stored = self.model.rows(txn, dbi).ok().and_then(Result::ok);
+        let values = stored.and_then(|rows| rows.values(&key)).map(<[_]>::to_vec);
+        let value = match values {
+            Some(values) if self.random.chance(60) => {
+                values[self.random.index(values.len())].clone()
+            }
+            _ => self.value(known),
+        };
+        Op::CursorGet { cursor, op, key, value }
+    }
+
+    fn put_current(&mut self, known: &Known, cursor: Slot) -> Op {
+        let near = self.model.cursors[cursor].as_ref().and_then(|c| c.place.near().cloned());
+        let same = self.compared || self.random.chance(30);
+        let (key, value) = match near {
+            Some(spot) if known.kind.has_many() && same => (spot.key, spot.value),
+            Some(spot) => (spot.key, self.value(known)),
+            None => (b"none".to_vec(), self.value(known)),
+        };
+        let more = self.random.below(12);
+        let flags = match more {
+            0 => put::RESERVE,
+            1 => put::NOOVERWRITE,
+            _ => 0,
+        };
+        Op::CursorPut { cursor, key, value, flags: put::CURRENT | flags }
+    }
+
+    fn put_many(&mut self, known: &Known, txn: Slot, dbi: u32, cursor: Slot) -> Op {
+        let key = self.key(known, dbi, txn);
+        let count = self.random.pick(&[0, 1, 2, 5, 40]);
+        let mut values: Vec<Vec<u8>> = (0..count).map(|_| self.value(known)).collect();
+        values.retain(|value| value.len() == known.value_bytes);
+        use put::*;
+        let flags = self.random.pick(&[0, 0, NODUPDATA, NOOVERWRITE, APPEND, APPENDDUP]);
+        if flags & APPENDDUP != 0 {
+            values.sort();
+            values.dedup();
+        }
+        Op::CursorPutMany { cursor, key, values, flags }
+    }
+}
+
+fn open(txn: Slot, known: &Known) -> Op {
+    let (name, custom) = (known.name.clone(), known.kind.custom);
+    let create = if name.is_some() { kind::CREATE } else { 0 };
+    Op::Open { txn, name, flags: known.kind.flags | create, custom }
+}
+
+/// A key: short ones, long ones, some that begin alike.
+fn key_of(known: &Known, number: u64) -> Vec<u8> {
+    if known.kind.has_integer_keys() {
+        let number = number * 37 % 1009 + number;
+        return number.to_le_bytes()[..known.key_bytes].to_vec();
+    }
+    let mut key = number.to_string().into_bytes();
+    let bytes = match number % 16 {
+        3 => 60,
+        7 => 511,
+        11 => 5,
+        _ => key.len(),
+    };
+    key.resize(bytes, b'-');
+    key
+}
