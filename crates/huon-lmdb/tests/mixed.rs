@@ -12,22 +12,21 @@ mod library;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use huon::{Bytes, Durability, Env, MultiDef, TableDef, WriteTxn};
 use huon_testkit::audit::audit;
-use huon_testkit::c_programs::{Built, are_installed};
+use huon_testkit::c_programs::{Built, Library, are_installed};
 use huon_testkit::random::Random;
 use huon_testkit::{figures, scale};
 use library::LIBRARY;
 
-/// A program in C, for one interface.
+/// A program in C, `tests/c/mixed.c` of a library.
 struct Interface {
-    /// Its source in `tests/c`.
-    source: &'static str,
+    library: Library,
     /// The data file that it makes in its directory.
     file: &'static str,
     /// What runs at the same time, each in a process of its own.
@@ -37,12 +36,24 @@ struct Interface {
 }
 
 /// Each works in a directory of its own. Another interface is another line, and a program.
-const INTERFACES: [Interface; 1] = [Interface {
-    source: "mixed",
-    file: "data.mdb",
-    roles: &["writer", "cursors", "readers"],
-    killed: "lazy-writer",
-}];
+const INTERFACES: [Interface; 2] = [
+    Interface {
+        library: LIBRARY,
+        file: "data.mdb",
+        roles: &["writer", "cursors", "readers"],
+        killed: "lazy-writer",
+    },
+    Interface {
+        library: Library {
+            name: "huon_mdbx",
+            crate_dir: concat!(env!("CARGO_MANIFEST_DIR"), "/../huon-mdbx"),
+            header: "mdbx.h",
+        },
+        file: "db/mdbx.dat",
+        roles: &["writer", "readers"],
+        killed: "lazy-writer",
+    },
+];
 
 type Def = TableDef<Bytes, Bytes>;
 const OF_RUST: Def = TableDef::new("rust-accounts");
@@ -55,6 +66,23 @@ const SUM: u64 = 1000 * ACCOUNTS;
 const SECONDS: u64 = 30;
 const KILLED_EACH: Duration = Duration::from_millis(250);
 
+/// A program that was built, and a place for its files.
+struct Program<'i> {
+    path: PathBuf,
+    built: Built<'i>,
+    of: &'i Interface,
+}
+
+impl Program<'_> {
+    fn dir(&self) -> PathBuf {
+        self.built.path().join("files")
+    }
+
+    fn file(&self) -> PathBuf {
+        self.dir().join(self.of.file)
+    }
+}
+
 /// A process in a role. It works until its standard input ends.
 struct Worker {
     role: &'static str,
@@ -62,9 +90,9 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(built: &Built<'_>, program: &Path, role: &'static str, dir: &Path) -> Worker {
-        let mut command: Command = built.command(program);
-        command.arg(role).arg(dir).stdin(Stdio::piped()).stdout(Stdio::piped());
+    fn start(program: &Program<'_>, role: &'static str) -> Worker {
+        let mut command = program.built.command(&program.path);
+        command.arg(role).arg(program.dir()).stdin(Stdio::piped()).stdout(Stdio::piped());
         Worker { role, child: command.spawn().expect("a program that starts") }
     }
 
@@ -189,19 +217,15 @@ impl Drop for Stop<'_> {
 }
 
 /// Lets the programs work for a while; how many rounds each role made.
-fn run_programs(
-    built: &Built<'_>,
-    programs: &[(PathBuf, PathBuf, &Interface)],
-) -> Vec<(String, u64)> {
-    let start = |program: &PathBuf, dir: &PathBuf, role| Worker::start(built, program, role, dir);
+fn run_programs(programs: &[Program<'_>]) -> Vec<(String, u64)> {
     let mut steady = Vec::new();
-    for (program, dir, interface) in programs {
-        steady.extend(interface.roles.iter().map(|role| start(program, dir, role)));
+    for program in programs {
+        steady.extend(program.of.roles.iter().map(|role| Worker::start(program, role)));
     }
     let until = Instant::now() + Duration::from_secs(scale::share(SECONDS));
     let mut kills_count = 0;
     while Instant::now() < until {
-        let short = programs.iter().map(|(program, dir, of)| start(program, dir, of.killed));
+        let short = programs.iter().map(|program| Worker::start(program, program.of.killed));
         let short: Vec<Worker> = short.collect();
         thread::sleep(KILLED_EACH);
         kills_count += short.len() as u64;
@@ -216,18 +240,18 @@ fn programs_in_c_and_rust_work_beside_each_other() {
     if !are_installed(&["cc"], "programs_in_c_and_rust_work_beside_each_other") {
         return;
     }
-    let built = LIBRARY.built();
-    let own = built.path().join("own.huon");
+    let dir = tempfile::tempdir().expect("a directory");
+    let own = dir.path().join("own.huon");
     fill(&open(&own));
-    let programs = INTERFACES.each_ref().map(|interface| {
-        let dir = built.path().join(format!("files-of-{}", interface.source));
-        fs::create_dir(&dir).expect("a directory");
-        let program = built.shared(interface.source);
-        Worker::start(&built, &program, "fill", &dir).end();
-        fill(&open(&dir.join(interface.file)));
-        (program, dir, interface)
+    let programs = INTERFACES.each_ref().map(|of| {
+        let built = of.library.built();
+        let program = Program { path: built.shared("mixed"), built, of };
+        fs::create_dir(program.dir()).expect("a directory");
+        Worker::start(&program, "fill").end();
+        fill(&open(&program.file()));
+        program
     });
-    let shared: Vec<PathBuf> = programs.iter().map(|(_, dir, of)| dir.join(of.file)).collect();
+    let shared: Vec<PathBuf> = programs.iter().map(Program::file).collect();
     let all: Vec<PathBuf> = shared.iter().chain([&own]).cloned().collect();
 
     let stop = AtomicBool::new(false);
@@ -242,7 +266,7 @@ fn programs_in_c_and_rust_work_beside_each_other() {
         }
         scope.spawn(|| reads.read(&own, &[OF_RUST]));
         scope.spawn(|| checks.check(&all));
-        let made = run_programs(&built, &programs);
+        let made = run_programs(&programs);
         drop(stop);
         made
     });

@@ -26,7 +26,7 @@ use huon_testkit::{figures, scale};
 
 /// How many calls a history has, and how many histories there are in a proof.
 const CALLS: usize = 300;
-const HISTORIES: u64 = 3000;
+const HISTORIES: u64 = 1500;
 
 /// What must have happened in a run: how each call can end that does not always end so.
 const MUST_HAPPEN: &str = include_str!("must_happen.txt");
