@@ -277,5 +277,8 @@ fn lint(shell: &Shell) -> Result<bool, String> {
         0 => println!("layers and house rules: {} files, nothing to say", files.len()),
         n => println!("layers and house rules: {n} complaints"),
     }
+    if !good {
+        println!("lint: a command above has failed");
+    }
     Ok(good & complaints.is_empty())
 }

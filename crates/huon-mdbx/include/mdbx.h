@@ -1221,6 +1221,14 @@ int mdbx_estimate_move(const MDBX_cursor *cursor, MDBX_val *key, MDBX_val *data,
 int mdbx_estimate_range(MDBX_txn *txn, MDBX_dbi dbi, MDBX_val *begin_key, MDBX_val *begin_data,
                         MDBX_val *end_key, MDBX_val *end_data, ptrdiff_t *distance_items);
 
+/*
+ * Names of 2017: of mdbx_get_equal_or_great, mdbx_dump_val, and mdbx_limits_keysize_max for tables
+ * with one value for a key (-1 if no page has that size).
+ */
+int mdbx_get_nearest(MDBX_txn *txn, MDBX_dbi dbi, MDBX_val *key, MDBX_val *data);
+const char *mdbx_dkey(const MDBX_val *key, char *const buf, const size_t bufsize);
+int mdbx_get_maxkeysize(size_t pagesize);
+
 #ifdef __cplusplus
 }
 #endif

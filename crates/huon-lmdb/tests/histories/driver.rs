@@ -519,9 +519,10 @@ impl Library for Driver {
             }
             // SAFETY: as above.
             Op::Renew { txn } => Outcome::code(unsafe { (self.api.mdb_txn_renew)(self.txn(*txn)) }),
-            // SAFETY: as above.
             Op::TxnId { txn } => {
-                Outcome::number(unsafe { (self.api.mdb_txn_id)(self.txn(*txn)) } as i64)
+                // SAFETY: as above.
+                let id = unsafe { (self.api.mdb_txn_id)(self.txn(*txn)) };
+                Outcome::number(id as i64)
             }
             Op::Open { txn, name, flags, custom } => {
                 self.open_table(*txn, name.as_deref(), *flags, *custom)

@@ -451,6 +451,26 @@ static void what_is_no_table(void)
     done(in);
 }
 
+static void names_of_2017(void)
+{
+    ours_alone();
+#if OURS
+    {
+        struct place in = in_table(0);
+        MDBX_val key = text("b"), data = nothing();
+        char room[16], same[16];
+        OK(put(in.txn, in.dbi, "c", "3", 0));
+        YES(mdbx_get_nearest(in.txn, in.dbi, &key, &data));
+        EXPECT_TEXT(key, "c");
+        EXPECT_TEXT(data, "3");
+        EXPECT(!strcmp(mdbx_dkey(&key, room, sizeof room), mdbx_dump_val(&key, same, sizeof same)));
+        EXPECT_NUM(mdbx_get_maxkeysize(4096), mdbx_limits_keysize_max(4096, MDBX_DB_DEFAULTS));
+        EXPECT_NUM(mdbx_get_maxkeysize(4095), -1);
+        done(in);
+    }
+#endif
+}
+
 CASES(CASE(put_get_and_delete), CASE(lengths_of_keys), CASE(values_of_every_size),
       CASE(flags_of_a_put), CASE(room_is_reserved), CASE(room_is_of_plain_tables),
       CASE(appended_in_order), CASE(deleted_with_its_value), CASE(the_next_greater_one),
@@ -458,4 +478,4 @@ CASES(CASE(put_get_and_delete), CASE(lengths_of_keys), CASE(values_of_every_size
       CASE(a_function_keeps_the_old_value), CASE(what_is_handed_in_is_copied),
       CASE(whether_a_value_may_be_gone), CASE(what_is_there_already),
       CASE(values_stay_where_they_are_while_reading), CASE(keys_as_numbers), CASE(keys_backwards),
-      CASE(reading_changes_nothing), CASE(what_is_no_table))
+      CASE(reading_changes_nothing), CASE(what_is_no_table), CASE(names_of_2017))
