@@ -4,14 +4,13 @@ use std::ptr;
 
 use libc::{c_int, c_uint};
 
-use super::data::{tell, value_of};
 use super::dbi::MDB_dbi;
 use super::{MDB_cursor, MDB_txn, MDB_val, bytes_of, code, show, txn_of};
 use huon_c::cursor::Cursor;
 use huon_c::dbi::MAIN;
 use huon_c::flags::put::{MULTIPLE, NODUPDATA};
 use huon_c::objects::{self, with_cursor};
-use huon_c::pointers::answer;
+use huon_c::pointers::{answer, told, value_of};
 use huon_c::steps::Op;
 use huon_c::{Fault, Res};
 
@@ -127,7 +126,7 @@ pub unsafe extern "C" fn mdb_cursor_put(
         let value = unsafe { value_of(data, flags) }?;
         let outcome = cursor.put(key, value, flags)?;
         // SAFETY: the caller's promise.
-        unsafe { tell(data, outcome) }
+        unsafe { told(data, outcome) }
     })
 }
 

@@ -4,11 +4,11 @@ use libc::{c_int, c_uint};
 
 use super::dbi::MDB_dbi;
 use super::{MDB_txn, MDB_val, bytes_of, code, show};
-use huon_c::data::{self, Outcome, Value};
+use huon_c::Fault;
+use huon_c::data;
 use huon_c::dbi::MAIN;
-use huon_c::flags::put::RESERVE;
 use huon_c::objects::with_txn;
-use huon_c::{Fault, Res};
+use huon_c::pointers::{told, value_of};
 
 /// # Safety
 /// `key` is null, or as [`bytes_of`] needs it; `data` is null, or good for writing.
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn mdb_put(
         let value = unsafe { value_of(data, flags) }?;
         let outcome = with_txn(txn as usize, |txn| data::put(txn, dbi, key, value, flags))?;
         // SAFETY: the caller's promise.
-        unsafe { tell(data, outcome) }
+        unsafe { told(data, outcome) }
     })
 }
 
@@ -74,40 +74,4 @@ pub unsafe extern "C" fn mdb_del(
             deleted
         })
     })
-}
-
-/// What is to be stored.
-///
-/// # Safety
-/// As [`mdb_put`].
-pub(super) unsafe fn value_of<'v>(data: *const MDB_val, flags: c_uint) -> Res<Value<'v>> {
-    if data.is_null() {
-        return Err(Fault::Invalid);
-    }
-    match flags & RESERVE != 0 {
-        // SAFETY: it is not null, hence a value.
-        true => Ok(Value::Room(unsafe { (*data).mv_size })),
-        // SAFETY: the caller's promise.
-        false => unsafe { bytes_of(data) }?.map(Value::Bytes).ok_or(Fault::Invalid),
-    }
-}
-
-/// Tells what came of a put.
-///
-/// # Safety
-/// `data` is a value.
-pub(super) unsafe fn tell(data: *mut MDB_val, outcome: Outcome) -> Res<()> {
-    match outcome {
-        Outcome::Stored => Ok(()),
-        Outcome::Room(place) => {
-            // SAFETY: the caller's promise.
-            unsafe { (*data).mv_data = place.cast() };
-            Ok(())
-        }
-        Outcome::Exists(found) => {
-            // SAFETY: the caller's promise.
-            unsafe { show(data, found) };
-            Err(Fault::Exists)
-        }
-    }
 }

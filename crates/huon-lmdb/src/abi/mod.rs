@@ -18,8 +18,8 @@ mod txn;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use huon_c::data::Shown;
-use huon_c::{Handles, Res, guarded, objects, pointers};
+use huon_c::pointers::{Val, bytes_of, show};
+use huon_c::{Handles, Res, guarded, objects};
 use libc::{c_int, c_void};
 
 use crate::codes;
@@ -108,24 +108,14 @@ fn code(work: impl FnOnce() -> Res<()>) -> c_int {
     guarded(codes::PANIC, || work().map_or_else(codes::number, |()| 0))
 }
 
-/// The bytes that a value of the caller's names; `None` for a null pointer.
-///
-/// # Safety
-/// `val` is null, or points to a value, whose pointer is good for reading its size until the
-/// function that was given it returns.
-unsafe fn bytes_of<'v>(val: *const MDB_val) -> Res<Option<&'v [u8]>> {
-    // SAFETY: the caller's promise.
-    let Some(val) = (unsafe { val.as_ref() }) else { return Ok(None) };
-    // SAFETY: the caller's promise.
-    unsafe { pointers::slice(val.mv_data, val.mv_size) }.map(Some)
-}
+impl Val for MDB_val {
+    #[inline]
+    fn of(first: *mut c_void, bytes: usize) -> MDB_val {
+        MDB_val { mv_size: bytes, mv_data: first }
+    }
 
-/// Tells the caller where bytes are; not where he does not ask.
-///
-/// # Safety
-/// `val` is null, or good for writing.
-unsafe fn show(val: *mut MDB_val, shown: Shown) {
-    let Shown { first, bytes } = shown;
-    // SAFETY: the caller's promise.
-    unsafe { pointers::tell(val, MDB_val { mv_size: bytes, mv_data: first as *mut c_void }) };
+    #[inline]
+    fn parts(&self) -> (*mut c_void, usize) {
+        (self.mv_data, self.mv_size)
+    }
 }

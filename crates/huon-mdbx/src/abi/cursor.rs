@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 use huon_c::cursor::Cursor;
 use huon_c::flags::put::{ALLDUPS, CURRENT, MULTIPLE, NODUPDATA};
 use huon_c::objects::{self, with_cursor};
-use huon_c::pointers::answer;
+use huon_c::pointers::{answer, told, value_of};
 use huon_c::steps::Op;
 use huon_c::{Fault, Res, guarded};
 use libc::{c_int, c_uint, c_void};
 
-use super::data::{check_put, many, told, value_of};
+use super::data::{check_put, many};
 use super::{MDBX_cursor, MDBX_dbi, MDBX_txn, MDBX_val, bytes_of, code, show, txn_of, verdict};
 use crate::tables;
 

@@ -1,9 +1,9 @@
 //! Records by key.
 
-use huon_c::data::{self, Outcome, Shown, Value};
+use huon_c::data::{self, Shown};
 use huon_c::flags::put::{APPEND, CURRENT, MULTIPLE, NOOVERWRITE, RESERVE};
 use huon_c::objects::with_txn;
-use huon_c::pointers::{slice, tell};
+use huon_c::pointers::{slice, tell, told, value_of};
 use huon_c::{Fault, Res, View};
 use libc::{c_int, c_uint, c_void};
 
@@ -130,42 +130,6 @@ pub(super) fn check_put(flags: c_uint) -> Res<()> {
     let wrong = flags & CURRENT != 0 && flags & (NOOVERWRITE | APPEND) != 0
         || flags & MULTIPLE != 0 && flags & RESERVE != 0;
     if wrong { Err(Fault::Invalid) } else { Ok(()) }
-}
-
-/// What is to be stored.
-///
-/// # Safety
-/// As [`mdbx_put`].
-pub(super) unsafe fn value_of<'v>(data: *const MDBX_val, flags: c_uint) -> Res<Value<'v>> {
-    if data.is_null() {
-        return Err(Fault::Invalid);
-    }
-    match flags & RESERVE != 0 {
-        // SAFETY: it is not null, hence a value.
-        true => Ok(Value::Room(unsafe { (*data).iov_len })),
-        // SAFETY: the caller's promise.
-        false => unsafe { bytes_of(data) }?.map(Value::Bytes).ok_or(Fault::Invalid),
-    }
-}
-
-/// Tells what came of a put.
-///
-/// # Safety
-/// `data` is a value.
-pub(super) unsafe fn told(data: *mut MDBX_val, outcome: Outcome) -> Res<()> {
-    match outcome {
-        Outcome::Stored => Ok(()),
-        Outcome::Room(place) => {
-            // SAFETY: the caller's promise.
-            unsafe { (*data).iov_base = place.cast() };
-            Ok(())
-        }
-        Outcome::Exists(found) => {
-            // SAFETY: the caller's promise.
-            unsafe { show(data, found) };
-            Err(Fault::Exists)
-        }
-    }
 }
 
 /// Puts several values at once, and tells how many were put.

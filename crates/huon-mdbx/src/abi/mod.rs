@@ -27,8 +27,8 @@ mod types;
 
 use std::sync::Arc;
 
-use huon_c::data::Shown;
-use huon_c::{Handles, Res, guarded, objects, pointers};
+use huon_c::pointers::{Val, bytes_of, show};
+use huon_c::{Handles, Res, guarded, objects};
 use libc::{c_int, c_void};
 
 use crate::codes;
@@ -73,26 +73,16 @@ fn verdict(work: impl FnOnce() -> Res<bool>) -> c_int {
     guarded(codes::PANIC, || work().map_or_else(codes::number, number))
 }
 
-/// The bytes that a value of the caller's names; `None` for a null pointer.
-///
-/// # Safety
-/// `val` is null, or points to a value, whose pointer is good for reading its length until the
-/// function that was given it returns.
-unsafe fn bytes_of<'v>(val: *const MDBX_val) -> Res<Option<&'v [u8]>> {
-    // SAFETY: the caller's promise.
-    let Some(val) = (unsafe { val.as_ref() }) else { return Ok(None) };
-    // SAFETY: the caller's promise.
-    unsafe { pointers::slice(val.iov_base, val.iov_len) }.map(Some)
-}
+impl Val for MDBX_val {
+    #[inline]
+    fn of(first: *mut c_void, bytes: usize) -> MDBX_val {
+        MDBX_val { iov_len: bytes, iov_base: first }
+    }
 
-/// Tells the caller where bytes are; not where he does not ask.
-///
-/// # Safety
-/// `val` is null, or good for writing.
-unsafe fn show(val: *mut MDBX_val, shown: Shown) {
-    let Shown { first, bytes } = shown;
-    // SAFETY: the caller's promise.
-    unsafe { pointers::tell(val, MDBX_val { iov_base: first as *mut c_void, iov_len: bytes }) };
+    #[inline]
+    fn parts(&self) -> (*mut c_void, usize) {
+        (self.iov_base, self.iov_len)
+    }
 }
 
 /// The same for who takes nothing for a value that is none.
