@@ -205,6 +205,20 @@ impl WriteTxn {
     }
 
     /// As [`ReadTxn::is_mapped`](crate::ReadTxn::is_mapped).
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # const T: huon::TableDef<huon::Str, huon::Str> = huon::TableDef::new("t");
+    /// let t = env.update(|txn| {
+    ///     let t = txn.create(&T)?;
+    ///     t.put(txn, "key", "value").map(|_| t)
+    /// })?;
+    /// let txn = env.write()?;
+    /// assert!(txn.is_mapped(t.get(&txn, "key")?.unwrap().as_bytes()));
+    /// assert!(!txn.is_mapped(b"the program's own"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_mapped(&self, bytes: &[u8]) -> bool {
         self.core.store.storage.map().contains(bytes)
     }
