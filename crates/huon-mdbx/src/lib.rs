@@ -16,7 +16,6 @@
 #[allow(unsafe_code, non_camel_case_types)]
 pub mod abi;
 
-#[allow(dead_code)]
 mod codes;
 mod copies;
 mod env;
@@ -25,7 +24,6 @@ mod flags;
 mod geometry;
 mod info;
 mod keys;
-#[allow(dead_code)]
 mod limits;
 #[cfg(test)]
 mod numbers;

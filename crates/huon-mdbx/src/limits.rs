@@ -1,7 +1,6 @@
 //! How long keys and values may be: what the functions that ask are told, and what puts accept.
 
 use huon::limits;
-use huon_c::{Fault, Res};
 
 use crate::flags::dbi;
 
@@ -75,23 +74,6 @@ pub(crate) fn file_bytes_max(page_bytes: usize) -> u64 {
     limits::file_bytes_max(page_bytes).unwrap_or(0).min(FILE_BYTES_MAX)
 }
 
-/// Refuses a key that a put to a table with these flags does not accept.
-pub(crate) fn check_key(page_bytes: usize, flags: u32, bytes: usize) -> Res<()> {
-    let integer = flags & dbi::INTEGERKEY == 0 || bytes == 4 || bytes == 8;
-    check(integer && bytes <= key_bytes_max(page_bytes, flags))
-}
-
-/// Refuses a value that a put to a table with these flags does not accept.
-pub(crate) fn check_value(page_bytes: usize, flags: u32, bytes: usize) -> Res<()> {
-    let integer = flags & dbi::INTEGERDUP == 0 || bytes == 4 || bytes == 8;
-    let range = value_bytes_min(flags)..=value_bytes_max(page_bytes, flags);
-    check(integer && range.contains(&bytes))
-}
-
-fn check(fits: bool) -> Res<()> {
-    if fits { Ok(()) } else { Err(Fault::Size) }
-}
-
 #[cfg(test)]
 mod tests {
     use huon::{Bytes, Env, Error, MultiDef, TableDef};
@@ -155,22 +137,6 @@ mod tests {
                 assert_eq!(runs, beyond as u32, "{page_bytes}: {key_bytes} and {}", value.len());
             }
         }
-    }
-
-    #[test]
-    fn lengths_are_checked_by_the_kind_of_the_table() {
-        let key = |flags, bytes| check_key(4096, flags, bytes).is_ok();
-        assert!(key(0, 0) && key(0, 2022) && !key(0, 2023));
-        assert!([4, 8].iter().all(|&n| key(dbi::INTEGERKEY, n)));
-        assert!([0, 3, 5, 7, 9, 16].iter().all(|&n| !key(dbi::INTEGERKEY, n)));
-        let value = |flags, bytes| check_value(4096, flags, bytes).is_ok();
-        assert!(value(0, 0) && value(0, 0x7ff0_0000) && !value(0, 0x7ff0_0001));
-        assert!(value(dbi::DUPSORT, 0) && value(dbi::DUPSORT, 2022));
-        assert!(!value(dbi::DUPSORT, 2023));
-        let fixed = dbi::DUPSORT | dbi::DUPFIXED;
-        assert!(!value(fixed, 0) && value(fixed, 1) && value(fixed, 2022));
-        let integers = fixed | dbi::INTEGERDUP;
-        assert!(value(integers, 4) && value(integers, 8) && !value(integers, 6));
     }
 
     #[test]
