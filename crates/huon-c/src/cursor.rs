@@ -36,7 +36,7 @@ struct Inside {
 /// What a cursor belongs to, and where it stands in it.
 #[derive(Clone)]
 pub(crate) struct Bound {
-    txn: Arc<Txn>,
+    pub(crate) txn: Arc<Txn>,
     dbi: u32,
     /// The name that it was opened by: a handle may be of another opening by now.
     name: Arc<[u8]>,
@@ -290,12 +290,10 @@ impl Inside {
                 given
             });
         }
-        if let Some(key) = key {
-            known.check_wanted(key)?;
-        }
         let wanted = (key, value);
+        let fits = key.map_or(Ok(()), |key| known.check_wanted(key));
         let (key, value) = in_txn!(view, engine => {
-            let found = steps::look(place, engine, known, op, wanted);
+            let found = fits.and_then(|()| steps::look(place, engine, known, op, wanted));
             if found.is_err() {
                 place.unmark(engine)?;
             }

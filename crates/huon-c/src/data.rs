@@ -305,7 +305,10 @@ fn store_plain(
     if flags & (NOOVERWRITE | CURRENT) != 0 {
         match table.get(engine, key)? {
             Some(found) if flags & CURRENT == 0 => return Ok(Outcome::Exists(Shown::of(found))),
-            None if flags & CURRENT != 0 => return Err(Fault::NotFound),
+            None if flags & CURRENT != 0 => {
+                let is_name = matches!(behind, Table::Main(_)) && engine.table_stat(key)?.is_some();
+                return Err(if is_name { Fault::Incompatible } else { Fault::NotFound });
+            }
             _ => {}
         }
     }

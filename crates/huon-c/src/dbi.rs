@@ -64,8 +64,14 @@ impl Dbis {
     /// A database that the transaction may use: what another one has opened is its own until it
     /// commits.
     pub fn get(&self, dbi: u32, txn: &Txn) -> Res<&Dbi> {
-        let found = self.list.get(dbi as usize).and_then(Option::as_ref);
-        found.filter(|dbi| dbi.owner == 0 || txn.is_within(dbi.owner)).ok_or(Fault::Closed)
+        let mut found = self.list.get(dbi as usize).and_then(Option::as_ref);
+        while let Some(dbi) = found {
+            if dbi.owner == 0 || txn.is_within(dbi.owner) {
+                return Ok(dbi);
+            }
+            found = dbi.was.as_deref();
+        }
+        Err(Fault::Closed)
     }
 
     fn named(&self, name: &[u8]) -> Option<(u32, &Dbi)> {
@@ -86,9 +92,15 @@ impl Dbis {
         if index < self.max as usize { Ok(NAMED + index) } else { Err(Fault::TablesFull) }
     }
 
-    fn set(&mut self, index: usize, dbi: Dbi) {
+    /// Sets what a handle stands for: to a transaction alone, if that has changed it.
+    fn set(&mut self, index: usize, mut dbi: Dbi) {
         if self.list.len() <= index {
             self.list.resize_with(index + 1, || None);
+        }
+        if let Some(old) = self.list[index].take()
+            && dbi.owner != 0
+        {
+            dbi.was = if old.owner == dbi.owner { old.was } else { Some(Arc::new(old)) };
         }
         self.list[index] = Some(dbi);
     }
@@ -105,8 +117,16 @@ impl Dbis {
                 && dbi.owner == txn
             {
                 match owner {
-                    Some(owner) => dbi.owner = owner,
-                    None => *place = None,
+                    Some(owner) => {
+                        dbi.owner = owner;
+                        // The owner undoes its own changes together, and nobody what is done.
+                        let before = dbi.was.take();
+                        dbi.was = match before {
+                            Some(was) if owner == was.owner => was.was.clone(),
+                            was => was.filter(|_| owner != 0),
+                        };
+                    }
+                    None => *place = dbi.was.take().map(Arc::unwrap_or_clone),
                 }
             }
         }
@@ -164,7 +184,7 @@ pub fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
     drop(access);
     let dbi = match found {
         Some(stat) if rules.strict_tables => {
-            Dbi { owner: 0, ..of_wanted_kind(txn, name, flags, &stat)? }
+            of_wanted_kind(txn, name, flags, &stat, 0)?
         }
         Some(stat) => Dbi::found(txn, name, &stat)?,
         None if flags & CREATE == 0 => return Err(Fault::NotFound),
@@ -194,7 +214,7 @@ fn open_again(txn: &Txn, name: &[u8], flags: u32, dbi: u32, owner: usize) -> Res
             let known = txn.env.dbis().get(dbi, txn).ok().cloned();
             match known.filter(|known| is_wanted(flags, known.flags)) {
                 Some(_) => return Ok(dbi),
-                None => Dbi { owner, ..of_wanted_kind(txn, name, flags, &stat)? },
+                None => of_wanted_kind(txn, name, flags, &stat, owner)?,
             }
         }
     };
@@ -207,11 +227,18 @@ fn is_wanted(flags: u32, found: u32) -> bool {
     flags == 0 || table::stored(kind(flags)) == table::stored(found)
 }
 
-/// A table that exists, which must be of the kind that is asked for, or become that.
-fn of_wanted_kind(txn: &Txn, name: &[u8], flags: u32, stat: &TableStat) -> Res<Dbi> {
+/// A table that exists, which must be of the kind that is asked for, or become that: then it is
+/// the transaction's, else the owner's.
+fn of_wanted_kind(
+    txn: &Txn,
+    name: &[u8],
+    flags: u32,
+    stat: &TableStat,
+    owner: usize,
+) -> Res<Dbi> {
     let found = Dbi::found(txn, name, stat)?;
     if is_wanted(flags, found.flags) {
-        return Ok(found);
+        return Ok(Dbi { owner, ..found });
     }
     if flags & CREATE == 0 || stat.entries != 0 {
         return Err(Fault::Incompatible);
@@ -374,6 +401,9 @@ pub fn rename(txn: &Txn, dbi: u32, name: &[u8]) -> Res<()> {
         Table::Multi(table) if dbi as usize >= NAMED => table.rename(engine, name)?,
         _ => return Err(Fault::Invalid),
     }
+    // Its name is a record of the main table, on which others may stand.
+    let main = writer.dbi(txn, MAIN)?;
+    writer.pass_on(MAIN, &main, Went::Key(&old.name))?;
     drop(writer);
     let fresh = Dbi::of_kind(txn, name, old.flags, [old.keys.clone(), old.values.clone()])?;
     txn.env.dbis_mut().set(dbi as usize, fresh);

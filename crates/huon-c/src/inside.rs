@@ -345,9 +345,12 @@ impl Writer {
         self.cursors.iter().filter_map(place).collect()
     }
 
+    /// Puts cursors back to where they were, but for those that were taken elsewhere.
     pub(crate) fn restore(&mut self, places: Vec<(Weak<Cursor>, Bound)>) {
         for (cursor, bound) in places {
-            if let Some(cursor) = cursor.upgrade() {
+            let Some(cursor) = cursor.upgrade() else { continue };
+            let stays = |txn: Arc<Txn>| txn.is_write() && Arc::ptr_eq(&txn.env, &bound.txn.env);
+            if cursor.txn().is_some_and(stays) {
                 let _ = cursor.put_bound(bound);
             }
         }

@@ -46,6 +46,8 @@ pub struct Dbi {
     pub(crate) wanted: RangeInclusive<usize>,
     /// The transaction that opened it and is not over yet; 0: none.
     pub(crate) owner: usize,
+    /// What the handle stood for before that transaction changed it, as it does for others.
+    pub(crate) was: Option<Arc<Dbi>>,
 }
 
 /// The flags that say something, of those that say of which kind a database is to be.
@@ -106,6 +108,7 @@ impl Dbi {
             values: None,
             wanted: wanted(txn.env.rules()?, 0),
             owner: 0,
+            was: None,
         })
     }
 
@@ -147,6 +150,7 @@ impl Dbi {
             values,
             wanted: wanted(txn.env.rules()?, flags),
             owner: txn.handle(),
+            was: None,
         })
     }
 

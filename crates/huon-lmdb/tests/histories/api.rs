@@ -2,30 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use libloading::Library;
-use lmdb::abi::*;
-
-/// One field for each function.
-macro_rules! api {
-    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
-        pub(crate) struct Api {
-            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
-        }
-
-        impl Api {
-            pub(crate) fn huon() -> Api {
-                Api { $($name: lmdb::abi::$name,)* }
-            }
-
-            /// Those of a library that stays loaded.
-            pub(crate) fn of(library: &'static Library) -> Result<Api, libloading::Error> {
-                let name = |name: &'static str| name.as_bytes();
-                // SAFETY: the functions are as LMDB's header says.
-                Ok(unsafe { Api { $($name: *library.get(name(stringify!($name)))?,)* } })
-            }
-        }
-    };
-}
+use lmdb::abi::{self, *};
 
 type Env = *mut MDB_env;
 type Txn = *mut MDB_txn;
@@ -33,7 +10,8 @@ type Cursor = *mut MDB_cursor;
 type Val = *mut MDB_val;
 type Look = *const MDB_val;
 
-api! {
+huon_testkit::functions! {
+    abi;
     mdb_version: fn(*mut c_int, *mut c_int, *mut c_int) -> *mut c_char;
     mdb_env_create: fn(*mut Env) -> c_int;
     mdb_env_open: fn(Env, *const c_char, c_uint, libc::mode_t) -> c_int;

@@ -505,7 +505,7 @@ impl Library for Driver {
                 Outcome::code(self.open(*flags | self.nosubdir))
             }
             Op::Copy { compact } => self.copy(*compact),
-            Op::Begin { txn, parent, flags } => Outcome::code(self.begin(*txn, *parent, *flags)),
+            Op::Begin { txn, parent, flags, .. } => Outcome::code(self.begin(*txn, *parent, *flags)),
             Op::Commit { txn } => self.end_txn(*txn, true),
             Op::Abort { txn } => self.end_txn(*txn, false),
             Op::Reset { txn } => {
@@ -518,7 +518,9 @@ impl Library for Driver {
                 Outcome::code(0)
             }
             // SAFETY: as above.
-            Op::Renew { txn } => Outcome::code(unsafe { (self.api.mdb_txn_renew)(self.txn(*txn)) }),
+            Op::Renew { txn, .. } => {
+                Outcome::code(unsafe { (self.api.mdb_txn_renew)(self.txn(*txn)) })
+            }
             Op::TxnId { txn } => {
                 // SAFETY: as above.
                 let id = unsafe { (self.api.mdb_txn_id)(self.txn(*txn)) };

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use api::Api;
 use driver::Driver;
+use huon_testkit::calls::Interface;
 use huon_testkit::calls::maker::{self, Program};
 use huon_testkit::calls::run::{self, Counts, Failure, Library};
 use huon_testkit::random::digest_words;
@@ -64,7 +65,7 @@ fn seeds(of: impl Fn(u64) -> u64) -> Vec<u64> {
 
 /// Runs a history on Huon; panics with a short one if it fails.
 fn ours(seed: u64, compared: Option<u32>) -> Counts {
-    let program = maker::make(seed, CALLS, compared);
+    let program = maker::make(seed, CALLS, Interface::Lmdb, compared);
     let api = huon();
     run_on(api, true, &program).unwrap_or_else(|failure| {
         let text = shortened(api, true, &program, failure);

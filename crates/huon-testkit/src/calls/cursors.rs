@@ -6,9 +6,9 @@ use super::names::go::*;
 use super::names::put::*;
 use super::op::{CURSORS, Outcome, Slot};
 use super::place::Place;
-use super::records::{END, PLAIN, Stored};
+use super::records::{END, OF_ALL, PLAIN, Stored};
 use super::rows::{Kind, Rows, Spot};
-use super::tables::{KEY_BYTES_MAX, MAIN};
+use super::tables::{MAIN, NoTable};
 
 /// A table with less in it has a single page.
 const PAGE_BYTES_MIN: usize = 1500;
@@ -22,29 +22,32 @@ impl Model {
             Ok(txn) => txn,
             Err(code) => return Ok(Outcome::code(code)),
         };
-        let [rests, reset] = Model::unreadable(txn);
+        let [rests, reset] = self.unreadable(txn);
         let txn_uid = txn.uid;
-        let none = self.rows(slot, dbi)?.err().filter(|&code| code != BAD_DBI);
-        let reasons = [rests, reset, (none.is_some(), none.unwrap_or(0))];
-        if let Some(code) = self.refusal(&reasons)? {
+        let none = self.rows(slot, dbi)?.err().filter(|&why| why != NoTable::Missing);
+        if let Some(code) = self.refusal(&[rests, reset, self.no_table(none)])? {
             return Ok(Outcome::code(code));
         }
-        let (uid, handle) = (self.uid(), self.handle_uid(dbi));
-        let place = Place::Unset;
-        self.cursors[at] = Some(Cursor {
+        let uid = self.uid();
+        self.cursors[at] = Some(self.new_cursor(uid, (slot, txn_uid), dbi));
+        Ok(Outcome::code(0))
+    }
+
+    pub(super) fn new_cursor(&self, uid: u64, (txn, txn_uid): (Slot, u64), dbi: u32) -> Cursor {
+        Cursor {
             uid,
-            txn: slot,
+            txn,
             txn_uid,
             dbi,
-            handle,
-            place,
+            handle: self.handle_uid(txn, dbi),
+            place: Place::Unset,
             closed: false,
             doubt: None,
             counted: false,
             at_end: false,
+            eof: Some(true),
             stale: false,
-        });
-        Ok(Outcome::code(0))
+        }
     }
 
     pub(super) fn cursor_close(&mut self, at: Slot) -> Res<Outcome> {
@@ -56,19 +59,23 @@ impl Model {
     }
 
     /// A cursor whose transaction may be over; the code says why there is none.
-    fn cursor(&self, at: Slot) -> Res<Result<&Cursor, i32>> {
+    pub(super) fn cursor(&self, at: Slot) -> Res<Result<&Cursor, i32>> {
         let cursor = self.cursors[at].as_ref().ok_or(Stop::Void)?;
         if cursor.closed {
-            return self.differs("a handle that is over").map(|()| Err(EINVAL));
+            let over = self.rules.interface.over();
+            return self.differs("a handle that is over").map(|()| Err(over));
         }
         Ok(Ok(cursor))
     }
 
-    fn cursor_mut(&mut self, at: Slot) -> Res<&mut Cursor> {
+    pub(super) fn cursor_mut(&mut self, at: Slot) -> Res<&mut Cursor> {
         self.cursors[at].as_mut().ok_or(Stop::Void)
     }
 
     pub(super) fn cursor_renew(&mut self, slot: Slot, at: Slot) -> Res<Outcome> {
+        if self.rules.interface.is_mdbx() {
+            return self.cursor_bind_again(slot, at);
+        }
         let cursor = match self.cursor(at)? {
             Ok(cursor) => cursor,
             Err(code) => return Ok(Outcome::code(code)),
@@ -79,7 +86,7 @@ impl Model {
         };
         let old = self.txns[cursor.txn].as_ref();
         let of_writer = old.is_some_and(|old| old.uid == cursor.txn_uid && old.writes);
-        let other = cursor.handle != self.handle_uid(cursor.dbi);
+        let other = cursor.handle != self.handle_uid(cursor.txn, cursor.dbi);
         self.differs_if(other, "a cursor of a table that was closed")?;
         let reset = txn.state == State::Reset;
         let txn_uid = txn.uid;
@@ -87,10 +94,8 @@ impl Model {
         if let Some(code) = refused {
             return Ok(Outcome::code(code));
         }
-        if let Err(code) = self.rows(slot, cursor.dbi)?
-            && code != BAD_DBI
-        {
-            return Ok(Outcome::code(code));
+        if let Err(NoTable::Closed) = self.rows(slot, cursor.dbi)? {
+            return Ok(Outcome::code(self.rules.interface.closed()));
         }
         let cursor = self.cursor_mut(at)?;
         (cursor.txn, cursor.txn_uid, cursor.place) = (slot, txn_uid, Place::Unset);
@@ -99,7 +104,13 @@ impl Model {
     }
 
     pub(super) fn cursor_of(&mut self, at: Slot) -> Res<Outcome> {
-        let Ok(cursor) = self.cursor(at)? else { return Ok(Outcome::number(0)) };
+        let is_mdbx = self.rules.interface.is_mdbx();
+        // libmdbx has a number for no table.
+        let none = Ok(Outcome::number(if is_mdbx { u32::MAX.into() } else { 0 }));
+        let Ok(cursor) = self.cursor(at)? else { return none };
+        if is_mdbx && self.is_left(cursor) {
+            return none;
+        }
         let txn = self.txn(cursor.txn)?;
         if txn.uid != cursor.txn_uid || txn.state == State::Ended || txn.child.is_some() {
             return Err(Stop::Void);
@@ -108,16 +119,24 @@ impl Model {
     }
 
     /// Why a cursor cannot be used; else the slot of its transaction, and its table.
-    fn usable(&self, at: Slot, changes: bool) -> Res<Result<(Slot, u32), i32>> {
+    pub(super) fn usable(&self, at: Slot, changes: bool) -> Res<Result<(Slot, u32), i32>> {
         let cursor = match self.cursor(at)? {
             Ok(cursor) => cursor,
             Err(code) => return Ok(Err(code)),
         };
+        if cursor.txn_uid == 0 {
+            return Ok(Err(EINVAL));
+        }
         let txn = self.txns[cursor.txn].as_ref().ok_or(Stop::Void)?;
+        if self.rules.interface.is_mdbx() && self.is_left(cursor) {
+            // A reader's may be told that it cannot write, first.
+            self.or(&[EACCES, BAD_DBI, BAD_TXN]);
+            return Ok(Err(EINVAL));
+        }
         if txn.uid != cursor.txn_uid || txn.state == State::Ended {
             // Of a read transaction: it waits to be renewed.
             self.differs("a cursor whose transaction is over")?;
-            if cursor.handle != self.handle_uid(cursor.dbi) {
+            if cursor.handle != self.handle_uid(cursor.txn, cursor.dbi) {
                 return Err(Stop::Void);
             }
             return Ok(Err(if changes { EACCES } else { BAD_TXN }));
@@ -125,19 +144,19 @@ impl Model {
         self.differs_if(txn.child.is_some(), "a cursor of a transaction that has a child")?;
         self.differs_if(cursor.stale, "a cursor of a transaction that was renewed")?;
         let reset = txn.state == State::Reset;
-        let [rests, _] = Model::unreadable(txn);
-        let none = match cursor.handle == self.handle_uid(cursor.dbi) {
+        let [rests, _] = self.unreadable(txn);
+        let none = match cursor.handle == self.handle_uid(cursor.txn, cursor.dbi) {
             true => self.rows(cursor.txn, cursor.dbi)?.err(),
-            false => Some(EINVAL),
+            false => Some(NoTable::Closed),
         };
         self.differs_if(none.is_some(), "a cursor of a table that was closed")?;
-        if none == Some(BAD_DBI) {
+        if none == Some(NoTable::Missing) {
             // Which of the reasons counts is not said.
             return Err(Stop::Void);
         }
         let reads = (changes && !txn.writes, EACCES);
-        let reset = (reset, BAD_TXN);
-        let reasons = [reads, rests, reset, (none.is_some(), none.unwrap_or(0))];
+        let reset = (reset, self.rules.interface.either(BAD_TXN, EINVAL));
+        let reasons = [reads, rests, reset, self.no_table(none)];
         Ok(self.refusal(&reasons)?.map_or(Ok((cursor.txn, cursor.dbi)), Err))
     }
 
@@ -161,7 +180,8 @@ impl Model {
         value: &[u8],
     ) -> Res<Outcome> {
         let usable = self.usable(at, false)?;
-        if op > PREV_MULTIPLE {
+        let interface = self.rules.interface;
+        if op > interface.either(PREV_MULTIPLE, SET_UPPERBOUND) {
             self.differs_if(usable.is_err(), "more than one thing is wrong")?;
             self.doubted(at)?;
             let marked = matches!(self.cursor_mut(at)?.place, Place::Marked { .. });
@@ -176,7 +196,8 @@ impl Model {
             Err(code) => return Ok(Outcome::code(code)),
         };
         let Ok(rows) = self.rows(slot, dbi)? else { return Err(Stop::Void) };
-        let anew = matches!(op, FIRST | LAST | SET | SET_KEY | SET_RANGE);
+        let seeks = matches!(op, SET | SET_KEY | SET_RANGE | SET_LOWERBOUND | SET_UPPERBOUND);
+        let anew = seeks || matches!(op, FIRST | LAST);
         if !(anew || matches!(op, GET_BOTH | GET_BOTH_RANGE) && rows.kind.has_many()) {
             self.doubted(at)?;
             self.fresh(at)?;
@@ -191,11 +212,20 @@ impl Model {
             return Ok(Outcome::code(code));
         }
         let mut place = before.clone();
+        // From nowhere libmdbx takes any step back to the last record.
+        let back = op == PREV_DUP && before == Place::Unset && interface.is_mdbx();
+        let op = if back { PREV } else { op };
         let went = self.look(rows, op, (key, value), &mut place)?;
+        let eof = end_after(op, went.as_ref().err(), &before, &place);
+        let other = op == SET_LOWERBOUND
+            && went.as_ref().is_ok_and(|(_, spot)| {
+                !rows.is_same(spot, key, rows.kind.has_many().then_some(value))
+            });
         let error = went.as_ref().err().copied();
         let doubt = self.doubt_after(rows, op, error.is_some(), &before);
         let cursor = self.cursor_mut(at)?;
         cursor.place = place;
+        cursor.eof = eof.or(cursor.eof.filter(|_| op == GET_CURRENT));
         cursor.stale &= error.is_some();
         cursor.counted &= !(anew && error.is_none());
         cursor.at_end = op == LAST || error.is_some() && (cursor.at_end || !back_or_at(op));
@@ -210,11 +240,13 @@ impl Model {
         Ok(match went {
             Ok((value, Spot { key, .. })) => {
                 let shown = matches!(op, FIRST | LAST | GET_CURRENT | SET_KEY | SET_RANGE)
+                    || matches!(op, SET_LOWERBOUND | SET_UPPERBOUND)
                     || matches!(op, NEXT | NEXT_DUP | NEXT_NODUP | PREV | PREV_DUP | PREV_NODUP);
                 let key = shown.then_some(key);
-                Outcome { key, value: Some(value), ..Outcome::default() }
+                let code = if other { RESULT_TRUE } else { 0 };
+                Outcome { code, key, value: Some(value), number: None }
             }
-            Err(code) => Outcome::code(code),
+            Err(code) => Outcome::code(interface.either(code, code_of_mdbx(op, code))),
         })
     }
 
@@ -227,11 +259,21 @@ impl Model {
         place: &mut Place,
     ) -> Res<Result<(Vec<u8>, Spot), i32>> {
         Ok(match op {
-            SET | SET_KEY | SET_RANGE | GET_BOTH | GET_BOTH_RANGE => {
-                if !key.is_empty() && !self.integer(rows, key)? {
+            SET_UPPERBOUND | SET_LOWERBOUND | SET | SET_KEY | SET_RANGE | GET_BOTH
+            | GET_BOTH_RANGE => {
+                if !self.may_seek(rows, key) {
+                    place.unmark();
+                    return Ok(Err(BAD_VALSIZE));
+                }
+                if !self.integer(rows, key)? {
                     return Err(Stop::Void);
                 }
-                let pair = matches!(op, GET_BOTH | GET_BOTH_RANGE);
+                let bound = matches!(op, SET_LOWERBOUND | SET_UPPERBOUND);
+                let pair = bound && rows.kind.has_many()
+                    || matches!(op, GET_BOTH | GET_BOTH_RANGE);
+                if pair && bound && !rows.value_fits(value.len()) {
+                    return Err(Stop::Void);
+                }
                 self.differs_if(pair && value.is_empty(), "an empty value among many")?;
                 let fits = !pair || rows.value_fits(value.len());
                 self.differs_if(!fits, "values of other lengths")?;
@@ -312,7 +354,7 @@ impl Model {
             }
         };
         let Ok(rows) = self.rows(slot, dbi)? else { return Err(Stop::Void) };
-        if !rows.kind.has_many() {
+        if !rows.kind.has_many() && !self.rules.interface.is_mdbx() {
             return Ok(Outcome::code(INCOMPATIBLE));
         }
         self.doubted(at)?;
@@ -322,13 +364,16 @@ impl Model {
         let place = &cursor.place;
         Ok(match place.near() {
             _ if *place == Place::Unset => Outcome::code(EINVAL),
+            Some(_) if !rows.kind.has_many() => Outcome::number(1),
             None => Outcome::code(NOTFOUND),
             Some(spot) => Outcome::number(rows.values(&spot.key).map_or(0, <[_]>::len) as i64),
         })
     }
 
     pub(super) fn cursor_del(&mut self, at: Slot, flags: u32) -> Res<Outcome> {
-        let wrong = flags & !NODUPDATA != 0;
+        let is_mdbx = self.rules.interface.is_mdbx();
+        let wrong = flags & !(NODUPDATA | if is_mdbx { OF_ALL } else { 0 }) != 0;
+        let all = flags & (NODUPDATA | ALLDUPS) != 0;
         self.differs_if(wrong, "flags of a delete that are none")?;
         let (slot, dbi) = match self.usable(at, true)? {
             _ if wrong => return Ok(Outcome::code(EINVAL)),
@@ -338,15 +383,16 @@ impl Model {
         self.doubted(at)?;
         let Ok(rows) = self.rows(slot, dbi)? else { return Err(Stop::Void) };
         let many = rows.kind.has_many();
-        let one = many && flags & NODUPDATA == 0;
+        let one = many && !all;
         let again = matches!(self.cursors[at], Some(Cursor { place: Place::Marked { .. }, .. }));
         let again = again && rows.kind.has_many();
         self.differs_if(again, "a second delete in a row in a table with many values")?;
         let behind = matches!(self.cursors[at], Some(Cursor { place: Place::ValuesEnd(_), .. }));
-        let whole = behind && flags & NODUPDATA != 0;
+        let whole = behind && all;
         self.differs_if(whole, "a delete of all values from behind them")?;
         let spot = match self.cursors[at].as_ref().ok_or(Stop::Void)?.place.clone().current() {
             Ok(spot) => spot,
+            Err(EINVAL) => return Ok(Outcome::code(self.rules.interface.nowhere())),
             Err(code) => return Ok(Outcome::code(code)),
         };
         if let Place::Marked { .. } = self.cursors[at].as_ref().ok_or(Stop::Void)?.place {
@@ -354,6 +400,7 @@ impl Model {
         }
         let value = one.then_some(&spot.value[..]);
         let code = self.remove(slot, dbi, &spot.key, value)?;
+        self.cursor_mut(at)?.eof = None;
         let compared = self.rules.compared;
         let cursor = self.cursor_mut(at)?;
         if code == 0 && cursor.place != Place::Unset {
@@ -374,7 +421,10 @@ impl Model {
         value: &[u8],
         flags: u32,
     ) -> Res<Outcome> {
-        let wrong = flags & !(PLAIN | CURRENT | MULTIPLE) != 0;
+        let wrong = match self.rules.interface.is_mdbx() {
+            true => self.is_no_put(flags),
+            false => flags & !(PLAIN | CURRENT | MULTIPLE) != 0,
+        };
         self.differs_if(wrong, "flags of a put that are none")?;
         let (slot, dbi) = match self.usable(at, true)? {
             _ if wrong => return Ok(Outcome::code(EINVAL)),
@@ -405,11 +455,14 @@ impl Model {
             !many || values.iter().any(|other| rows.kind.compare_values(other, value).is_eq())
         });
         let value = if many { value.to_vec() } else { Vec::new() };
+        let order = self.rules.interface.order();
         let place = match stored.code {
             0 => Some(Place::On(Spot { key: key.to_vec(), value })),
             KEYEXIST if stored.shown.is_some() => rows.edge_of(key, false).map(Place::On),
-            KEYEXIST if flags & APPEND != 0 => rows.edge(true).map(Place::On),
-            KEYEXIST if flags & APPENDDUP != 0 => rows.edge_of(key, true).map(Place::On),
+            code if flags & APPEND != 0 && code == order => rows.edge(true).map(Place::On),
+            code if flags & APPENDDUP != 0 && code == order => {
+                rows.edge_of(key, true).map(Place::On)
+            }
             KEYEXIST if there => Some(Place::On(Spot { key: key.to_vec(), value })),
             _ => None,
         };
@@ -418,6 +471,7 @@ impl Model {
         let marked = matches!(cursor.place, Place::Marked { .. } | Place::ValuesEnd(_));
         if let Some(place) = place {
             cursor.place = place;
+            cursor.eof = (stored.code == 0).then_some(false);
             if cursor.doubt != Some(END) {
                 cursor.doubt = (compared && wide && cursor.at_end).then_some(END);
             }
@@ -452,15 +506,20 @@ impl Model {
         let spot = match place.current() {
             Ok(spot) => spot,
             Err(code) => {
-                let misfit = !(1..=KEY_BYTES_MAX).contains(&value.len());
+                let misfit = !self.rules.interface.key_bytes().contains(&value.len());
                 self.differs_if(misfit, "more than one thing is wrong")?;
-                return Ok(Outcome::code(code));
+                return Ok(Outcome::code(self.rules.interface.either(code, ENODATA)));
             }
         };
         self.differs_if(spot.key != key, "MDB_CURRENT with another key")?;
         let Ok(rows) = self.rows(slot, dbi)? else { return Err(Stop::Void) };
         let kind = rows.kind;
+        let other = self.rules.interface.is_mdbx() && kind.compare_keys(&spot.key, key).is_ne();
         let name = dbi == MAIN && self.txn(slot)?.data.is_name(&spot.key);
+        if other {
+            // Which of the reasons counts is not said.
+            return if name { Err(Stop::Void) } else { Ok(Outcome::code(EKEYMISMATCH)) };
+        }
         if !kind.has_many() {
             let code = match name {
                 true => INCOMPATIBLE,
@@ -476,7 +535,7 @@ impl Model {
             }
             let cursor = self.cursor_mut(at)?;
             match code {
-                0 => cursor.place = place,
+                0 => (cursor.place, cursor.eof) = (place, None),
                 _ if compared => {
                     cursor.doubt = Some("a cursor that was to put over a table's name")
                 }
@@ -487,18 +546,26 @@ impl Model {
         if let Some(code) = self.misfit(slot, dbi, &spot.key, value, flags & RESERVE)? {
             return Ok(Outcome::code(code));
         }
-        self.replace(at, (slot, dbi), spot, value)
+        if flags & ALLDUPS != 0 {
+            self.store_only(slot, dbi, &spot.key, value)?;
+        } else {
+            self.differs_if(spot.value != value, "MDB_CURRENT among many values")?;
+            self.replace(slot, dbi, &spot, value)?;
+        }
+        let cursor = self.cursor_mut(at)?;
+        cursor.place = Place::On(Spot { key: spot.key, value: value.to_vec() });
+        cursor.eof = Some(false);
+        Ok(Outcome::code(0))
     }
 
     /// Another value among many: it has its own place in their order.
-    fn replace(
+    pub(super) fn replace(
         &mut self,
-        at: Slot,
-        (slot, dbi): (Slot, u32),
-        spot: Spot,
+        slot: Slot,
+        dbi: u32,
+        spot: &Spot,
         value: &[u8],
-    ) -> Res<Outcome> {
-        self.differs_if(spot.value != value, "MDB_CURRENT among many values")?;
+    ) -> Res<()> {
         if self.rules.compared {
             // LMDB writes it again.
             self.id = None;
@@ -515,8 +582,7 @@ impl Model {
                 cursor.place.replaced(&spot.key, &spot.value, value);
             }
         }
-        self.cursor_mut(at)?.place = Place::On(Spot { key: spot.key, value: value.to_vec() });
-        Ok(Outcome::code(0))
+        Ok(())
     }
 
     pub(super) fn cursor_put_many(
@@ -534,15 +600,11 @@ impl Model {
         let incompatible = Outcome { number: Some(0), ..Outcome::code(INCOMPATIBLE) };
         let (slot, dbi) = match self.usable(at, true)? {
             Ok(found) => found,
-            Err(EINVAL) => {
+            Err(code) => {
                 let over = self.cursors[at].as_ref().is_some_and(|cursor| cursor.closed);
                 let number = Some(if over { values.len() as i64 } else { 0 });
                 self.or(&[INCOMPATIBLE]);
-                return Ok(Outcome { number, ..Outcome::code(EINVAL) });
-            }
-            Err(code) => {
-                self.or(&[INCOMPATIBLE]);
-                return Ok(Outcome { number: Some(0), ..Outcome::code(code) });
+                return Ok(Outcome { number, ..Outcome::code(code) });
             }
         };
         if !self.has_fixed(at) {
@@ -566,7 +628,7 @@ impl Model {
             }
             doubt = doubt.or(self.cursor_mut(at)?.doubt);
             // Whether the key may be there, or is the last, is asked once.
-            flags &= !(NOOVERWRITE | APPEND);
+            flags &= !(NOOVERWRITE | APPEND | OF_ALL);
         }
         self.cursor_mut(at)?.doubt = doubt;
         Ok(Outcome::number(values.len() as i64))
@@ -576,6 +638,27 @@ impl Model {
     fn has_fixed(&self, at: Slot) -> bool {
         let Some(cursor) = &self.cursors[at] else { return false };
         self.rows(cursor.txn, cursor.dbi).is_ok_and(|rows| rows.is_ok_and(|r| r.kind.is_fixed()))
+    }
+}
+
+/// What libmdbx says of a cursor that stands on no record.
+fn code_of_mdbx(op: u32, code: i32) -> i32 {
+    match (op, code) {
+        (GET_CURRENT, NOTFOUND | EINVAL) => ENODATA,
+        _ => code,
+    }
+}
+
+/// Whether a cursor says that it is at the end, after a step; `None`: as the step found it.
+fn end_after(op: u32, error: Option<&i32>, before: &Place, place: &Place) -> Option<bool> {
+    let is_last = matches!(place, Place::Marked { next: None, .. });
+    match (op, error) {
+        _ if *place == Place::Unset => Some(true),
+        (LAST, None) => Some(true),
+        (FIRST | NEXT | PREV | SET | SET_KEY | SET_RANGE | SET_LOWERBOUND, None) => Some(false),
+        (NEXT, Some(_)) if matches!(before, Place::On(_)) => Some(true),
+        (SET | SET_KEY | SET_RANGE, Some(&NOTFOUND)) if is_last => Some(true),
+        _ => None,
     }
 }
 

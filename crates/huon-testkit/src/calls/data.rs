@@ -10,6 +10,8 @@ pub const NAME_RECORD: [u8; 48] = [b'#'; 48];
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Data {
+    /// The numbers that a program keeps beside its tables.
+    pub(super) canary: [u64; 3],
     main: Rc<Rows>,
     named: BTreeMap<Vec<u8>, Rc<Rows>>,
 }
@@ -47,6 +49,14 @@ impl Data {
     pub(super) fn remove(&mut self, name: &[u8]) {
         self.named.remove(name);
         Rc::make_mut(&mut self.main).remove(name, None);
+    }
+
+    pub(super) fn rename(&mut self, old: &[u8], new: &[u8]) {
+        let Some(rows) = self.named.remove(old) else { return };
+        self.named.insert(new.to_vec(), rows);
+        let main = Rc::make_mut(&mut self.main);
+        main.remove(old, None);
+        main.put(new, &NAME_RECORD);
     }
 
     /// Empties the main table, and with it all that have names.

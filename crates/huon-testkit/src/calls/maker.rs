@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use super::interface::Interface;
 use super::model::{Model, Rules, State};
 use super::names::{env, go, kind, put};
-use super::op::{CURSORS, Op, Slot, TXNS};
+use super::op::{CURSORS, End, Op, Slot, TXNS};
 use super::rows::Kind;
 use super::tables::MAIN;
 use crate::random::Random;
@@ -42,6 +43,7 @@ struct Maker {
     /// So many different values of a key.
     values: u64,
     large: bool,
+    interface: Interface,
     compared: bool,
     /// What comes next.
     queue: VecDeque<Op>,
@@ -70,12 +72,18 @@ const KINDS: [(u32, bool); 16] = [
 ];
 
 /// A history of this seed.
-pub fn make(seed: u64, ops_count: usize, compared: Option<u32>) -> Program {
+pub fn make(
+    seed: u64,
+    ops_count: usize,
+    interface: Interface,
+    compared: Option<u32>,
+) -> Program {
     let (patch, compared) = (compared.unwrap_or(0), compared.is_some());
     let mut random = Random::new(seed);
     let kept = if random.chance(30) { env::NOSUBDIR } else { 0 };
-    let flags = env_flags(&mut random, kept);
+    let flags = env_flags(&mut random, kept, interface);
     let rules = Rules {
+        interface,
         compared,
         patch,
         tables_max: if random.chance(20) { 2 } else { 5 },
@@ -86,7 +94,8 @@ pub fn make(seed: u64, ops_count: usize, compared: Option<u32>) -> Program {
     let (keys, values) = random.pick(&[(6, 4), (12, 30), (60, 6), (400, 3), (5, 600)]);
     let large = random.chance(25);
     let queue = VecDeque::new();
-    let mut maker = Maker { random, model, flags, tables, keys, values, large, compared, queue };
+    let mut maker =
+        Maker { random, model, flags, tables, keys, values, large, interface, compared, queue };
     let mut ops = maker.begin();
     while ops.len() < ops_count {
         let op = maker.next();
@@ -98,9 +107,16 @@ pub fn make(seed: u64, ops_count: usize, compared: Option<u32>) -> Program {
     Program { seed, rules, flags, ops }
 }
 
-fn env_flags(random: &mut Random, kept: u32) -> u32 {
+fn env_flags(random: &mut Random, kept: u32, interface: Interface) -> u32 {
     let mut flags = kept;
-    let mut add = |percent, flag| flags |= if random.chance(percent) { flag } else { 0 };
+    if interface.is_mdbx() {
+        flags |= random.pick(&[0, env::NOSYNC, env::UTTERLY_NOSYNC, env::UTTERLY_NOSYNC]);
+    }
+    let of_both = interface.either(0, env::NOSYNC | env::MAPASYNC | env::NOLOCK);
+    let mut add = |percent, flag| {
+        let wanted = random.chance(percent) && flag & of_both == 0;
+        flags |= if wanted { flag } else { 0 };
+    };
     add(75, env::NOTLS);
     add(70, env::NOSYNC);
     add(10, env::NOMETASYNC);
@@ -109,6 +125,10 @@ fn env_flags(random: &mut Random, kept: u32) -> u32 {
     add(10, env::NORDAHEAD);
     add(10, env::NOMEMINIT);
     add(4, env::NOLOCK);
+    if interface.is_mdbx() {
+        add(10, env::LIFORECLAIM);
+        add(10, env::COALESCE);
+    }
     flags
 }
 
@@ -135,7 +155,7 @@ fn tables(random: &mut Random) -> Vec<Known> {
 impl Maker {
     /// Tables are there from the beginning.
     fn begin(&mut self) -> Vec<Op> {
-        let mut ops = vec![Op::Begin { txn: 0, parent: None, flags: 0 }];
+        let mut ops = vec![Op::Begin { txn: 0, parent: None, flags: 0, elsewhere: false }];
         let main = self.tables[0].clone();
         for known in &self.tables {
             if known.name.is_none() || main.kind == Kind::default() {
@@ -169,8 +189,9 @@ impl Maker {
         let reads = self.random.chance(15);
         let flags = if reads { env::RDONLY } else { 0 };
         let kept = self.flags & env::NOSUBDIR;
-        let reopened = Op::Reopen { flags: env_flags(&mut self.random, kept) | flags };
-        self.queue.push_back(Op::Begin { txn: 0, parent: None, flags });
+        let env = env_flags(&mut self.random, kept, self.interface);
+        let reopened = Op::Reopen { flags: env | flags };
+        self.queue.push_back(Op::Begin { txn: 0, parent: None, flags, elsewhere: false });
         for known in self.tables.clone() {
             if self.random.chance(70) {
                 self.queue.push_back(open(0, &known));
@@ -183,8 +204,9 @@ impl Maker {
     fn env_op(&mut self) -> Op {
         match self.random.below(8) {
             0 => {
+                let other = self.interface.either(env::MAPASYNC, env::UTTERLY_NOSYNC);
                 let flag =
-                    self.random.pick(&[env::NOSYNC, env::NOMETASYNC, env::MAPASYNC, env::NOTLS]);
+                    self.random.pick(&[env::NOSYNC, env::NOMETASYNC, other, env::NOTLS]);
                 Op::SetFlags { flags: flag, on: self.random.chance(50) }
             }
             1 => Op::GetFlags,
@@ -230,28 +252,63 @@ impl Maker {
     fn begin_one(&mut self) -> Op {
         let txn = self.free_txn();
         let reads = self.random.chance(35) || self.model.innermost().is_some();
-        Op::Begin { txn, parent: None, flags: if reads { env::RDONLY } else { 0 } }
+        let elsewhere = reads && self.elsewhere();
+        Op::Begin { txn, parent: None, flags: if reads { env::RDONLY } else { 0 }, elsewhere }
+    }
+
+    /// Whether a reader is to begin in another thread, since this one writes.
+    fn elsewhere(&mut self) -> bool {
+        let loose = self.interface.is_mdbx() && self.model.flags & env::NOTLS != 0;
+        loose && self.model.innermost().is_some() && self.random.chance(92)
+    }
+
+    /// What only libmdbx does with transactions.
+    fn other_txn_op(&mut self, txn: Slot) -> Op {
+        match self.random.below(100) {
+            0..40 => Op::TxnFlags { txn },
+            40..48 => Op::Break { txn },
+            48..70 => Op::GetCanary { txn },
+            _ => {
+                let canary = [0; 3].map(|_: u64| self.random.below(1000));
+                Op::PutCanary { txn, canary }
+            }
+        }
     }
 
     fn txn_op(&mut self, txn: Slot) -> Op {
+        if self.interface.is_mdbx() && self.random.chance(12) {
+            return self.other_txn_op(txn);
+        }
         let (writes, nested) = match &self.model.txns[txn] {
             Some(found) => (found.writes, found.parent.is_some()),
             None => (false, false),
         };
         let to_renew = self.live(|txn| txn.state == State::Reset);
         match self.random.below(100) {
-            0..22 if writes => Op::Begin { txn: self.free_txn(), parent: Some(txn), flags: 0 },
+            0..22 if writes => {
+                let slot = self.free_txn();
+                Op::Begin { txn: slot, parent: Some(txn), flags: 0, elsewhere: false }
+            }
             22..24 => Op::Begin {
                 txn: self.free_txn(),
                 parent: Some(txn),
                 flags: self.random.pick(&[env::RDONLY, 0]),
+                elsewhere: false,
             },
-            24..25 => Op::Begin { txn: self.free_txn(), parent: None, flags: 0 },
-            25..37 => Op::Begin { txn: self.free_txn(), parent: None, flags: env::RDONLY },
+            24..25 => {
+                Op::Begin { txn: self.free_txn(), parent: None, flags: 0, elsewhere: false }
+            }
+            25..37 => {
+                let (txn, elsewhere) = (self.free_txn(), self.elsewhere());
+                Op::Begin { txn, parent: None, flags: env::RDONLY, elsewhere }
+            }
             37..42 => Op::TxnId { txn },
             42..50 if !writes => Op::Reset { txn },
-            50..60 if !to_renew.is_empty() => Op::Renew { txn: self.random.pick(&to_renew) },
-            60..62 => Op::Renew { txn },
+            50..60 if !to_renew.is_empty() => {
+                let txn = self.random.pick(&to_renew);
+                Op::Renew { txn, elsewhere: self.elsewhere() }
+            }
+            60..62 => Op::Renew { txn, elsewhere: self.elsewhere() },
             62..64 => {
                 // One that may have children.
                 let any = self.live(|txn| txn.state != State::Ended);
@@ -269,8 +326,8 @@ impl Maker {
 
     // ---- tables
 
-    fn known(&self, dbi: u32) -> Known {
-        let name = self.model.name_of(dbi);
+    fn known(&self, txn: Slot, dbi: u32) -> Known {
+        let name = self.model.name_of(txn, dbi);
         let named = self.tables.iter().find(|known| known.name.as_ref() == Some(&name));
         named.unwrap_or(&self.tables[0]).clone()
     }
@@ -289,6 +346,9 @@ impl Maker {
 
     fn table_op(&mut self, txn: Slot) -> Op {
         let dbi = self.some_dbi();
+        if self.interface.is_mdbx() && self.random.chance(30) {
+            return self.other_table_op(txn, dbi);
+        }
         match self.random.below(100) {
             0..45 => {
                 let at = self.random.index(self.tables.len());
@@ -311,7 +371,7 @@ impl Maker {
             45..55 => Op::Count { txn, dbi },
             55..62 => Op::Flags { txn, dbi },
             62..72 => {
-                let known = self.known(dbi);
+                let known = self.known(txn, dbi);
                 let of_values = known.kind.has_many() && self.random.chance(50);
                 let (a, b) = match of_values {
                     true => (self.value(&known), self.value(&known)),
@@ -327,12 +387,34 @@ impl Maker {
         }
     }
 
+    /// What only libmdbx does with tables.
+    fn other_table_op(&mut self, txn: Slot, dbi: u32) -> Op {
+        match self.random.below(100) {
+            0..70 => {
+                let add = self.random.pick(&[0, 0, 1, 1, 7, 100, u64::MAX - 50]);
+                Op::Sequence { txn, dbi, add }
+            }
+            70..85 => {
+                let long = vec![b'n'; 2023];
+                let names = [&b"k1"[..], b"t", b"zz", b"other", b"6", b"", &long];
+                Op::Rename { txn, dbi, name: self.random.pick(&names).to_vec() }
+            }
+            _ => {
+                // Of another kind than it was.
+                let at = self.random.index(self.tables.len());
+                let name = self.tables[at].name.clone();
+                let (flags, _) = self.random.pick(&KINDS[..11]);
+                Op::Open { txn, name, flags: flags | kind::CREATE, custom: false }
+            }
+        }
+    }
+
     // ---- records
 
     fn key(&mut self, known: &Known, dbi: u32, txn: Slot) -> Vec<u8> {
         match self.random.below(200) {
             0 => return Vec::new(),
-            1 => return vec![b'l'; 512],
+            1 => return vec![b'l'; self.interface.key_bytes().end() + 1],
             2 if known.kind.has_integer_keys() => return vec![1; 5],
             // Names of tables are keys of the main one.
             3 if dbi == MAIN => return b"k1".to_vec(),
@@ -347,7 +429,11 @@ impl Maker {
             _ => {}
         }
         let number = self.random.below(self.keys);
-        key_of(known, number)
+        key_of(known, number, self.longest())
+    }
+
+    fn longest(&self) -> usize {
+        *self.interface.key_bytes().end()
     }
 
     fn value(&mut self, known: &Known) -> Vec<u8> {
@@ -362,7 +448,7 @@ impl Maker {
         }
         match self.random.below(300) {
             0 => return Vec::new(),
-            1 => return vec![b'v'; 512],
+            1 => return vec![b'v'; self.interface.key_bytes().end() + 1],
             2 => return vec![b'w'; 17],
             _ => {}
         }
@@ -372,7 +458,8 @@ impl Maker {
             return value;
         }
         let text = format!("{}", number * 7 % 101 + number / 101 * 1000);
-        let bytes = if number.is_multiple_of(9) && self.large { 511 } else { text.len() };
+        let long = number.is_multiple_of(9) && self.large;
+        let bytes = if long { self.longest() } else { text.len() };
         let mut value = text.into_bytes();
         value.resize(bytes, b'.');
         value
@@ -380,25 +467,54 @@ impl Maker {
 
     fn record_op(&mut self, txn: Slot) -> Op {
         let dbi = self.some_dbi();
-        let known = self.known(dbi);
+        let known = self.known(txn, dbi);
         let key = self.key(&known, dbi, txn);
+        if self.interface.is_mdbx() && self.random.chance(25) {
+            return self.other_record_op(txn, dbi, &known, key);
+        }
         let value = self.value(&known);
         match self.random.below(100) {
             0..15 => Op::Get { txn, dbi, key },
             15..60 => Op::Put { txn, dbi, key, value, flags: self.put_flags(false) },
             60..75 => Op::Del { txn, dbi, key, value: None },
             75..90 => {
-                let stored = self.model.rows(txn, dbi).ok().and_then(Result::ok);
-                let values = stored.and_then(|rows| rows.values(&key)).map(<[_]>::to_vec);
-                let value = match values {
-                    Some(values) if self.random.chance(70) => {
-                        values[self.random.index(values.len())].clone()
-                    }
-                    _ => value,
-                };
+                let value = self.stored_value(txn, dbi, &key, 70).unwrap_or(value);
                 Op::Del { txn, dbi, key, value: Some(value) }
             }
             _ => self.many(txn, dbi, &known),
+        }
+    }
+
+    /// A value that a key has, if it has one, in so many of a hundred cases.
+    fn stored_value(&mut self, txn: Slot, dbi: u32, key: &[u8], percent: u64) -> Option<Vec<u8>> {
+        let stored = self.model.rows(txn, dbi).ok().and_then(Result::ok);
+        let values = stored.and_then(|rows| rows.values(key)).map(<[_]>::to_vec)?;
+        let wanted = self.random.chance(percent);
+        wanted.then(|| values[self.random.index(values.len())].clone())
+    }
+
+    /// What only libmdbx does with records.
+    fn other_record_op(&mut self, txn: Slot, dbi: u32, known: &Known, key: Vec<u8>) -> Op {
+        let mut value = self.value(known);
+        match self.random.below(100) {
+            0..15 => Op::GetCounted { txn, dbi, key },
+            15..35 => {
+                value = self.stored_value(txn, dbi, &key, 50).unwrap_or(value);
+                Op::GetNear { txn, dbi, key, value }
+            }
+            35..50 => {
+                let (values, flags) = self.several(known);
+                Op::PutMany { txn, dbi, key, values, flags }
+            }
+            _ => {
+                use put::*;
+                let old = self.stored_value(txn, dbi, &key, 80).unwrap_or(value);
+                let new = self.random.chance(70).then(|| self.value(known));
+                let how = [0, CURRENT, CURRENT, CURRENT | NOOVERWRITE, NOOVERWRITE, NODUPDATA];
+                let more = if self.random.chance(15) { ALLDUPS } else { 0 };
+                let flags = self.random.pick(&how) | more;
+                Op::Replace { txn, dbi, key, old, new, flags }
+            }
         }
     }
 
@@ -413,7 +529,7 @@ impl Maker {
             if value.is_empty() || value.len() > 511 && known.kind.has_many() || value.len() == 17 {
                 value = vec![b'x'; known.value_bytes];
             }
-            pairs.push((key_of(known, number), value));
+            pairs.push((key_of(known, number, self.longest()), value));
         }
         Op::Many { txn, dbi, pairs, delete: self.random.chance(35) }
     }
@@ -432,8 +548,11 @@ impl Maker {
         }
         match self.random.below(100) {
             0..2 => flags |= if of_cursor { 0x100 } else { CURRENT },
-            2 if !of_cursor => flags |= MULTIPLE,
+            2 if !of_cursor && !self.interface.is_mdbx() => flags |= MULTIPLE,
             _ => {}
+        }
+        if self.interface.is_mdbx() && self.random.chance(40) {
+            return self.random.pick(&[ALLDUPS, CURRENT, CURRENT | ALLDUPS, flags | ALLDUPS]);
         }
         flags
     }
@@ -453,6 +572,10 @@ impl Maker {
             let cursor = self.random.pick(&free);
             return Op::CursorOpen { txn, dbi: self.some_dbi(), cursor };
         }
+        if self.interface.is_mdbx() && !any.is_empty() && self.random.chance(6) {
+            let [cursor, other] = [0; 2].map(|_| self.random.pick(&any));
+            return self.other_cursor_op(txn, cursor, other);
+        }
         if own.is_empty() || self.random.chance(2) {
             let cursor = if any.is_empty() { 0 } else { self.random.pick(&any) };
             return match self.random.below(3) {
@@ -467,9 +590,25 @@ impl Maker {
         self.with_cursor(txn, cursor)
     }
 
+    /// What only libmdbx does with cursors.
+    fn other_cursor_op(&mut self, txn: Slot, cursor: Slot, other: Slot) -> Op {
+        match self.random.below(100) {
+            0..50 => Op::CursorBind { txn, dbi: self.some_dbi(), cursor },
+            50..65 => Op::CursorRenew { txn, cursor },
+            65..75 => Op::CursorUnbind { cursor },
+            75..82 => Op::CursorReset { cursor },
+            _ => Op::CursorCopy { from: other, to: cursor },
+        }
+    }
+
     fn with_cursor(&mut self, txn: Slot, cursor: Slot) -> Op {
         let dbi = self.model.cursors[cursor].as_ref().map_or(MAIN, |cursor| cursor.dbi);
-        let known = self.known(dbi);
+        let known = self.known(txn, dbi);
+        if self.interface.is_mdbx() && self.random.chance(8) {
+            use End::*;
+            let at = self.random.pick(&[Eof, Eof, First, Last, FirstDup, LastDup]);
+            return Op::CursorIs { cursor, at };
+        }
         match self.random.below(100) {
             0..58 => self.go(&known, txn, dbi, cursor),
             58..70 => {
@@ -498,18 +637,12 @@ impl Maker {
         use go::*;
         let op = match self.random.below(100) {
             0..45 => self.random.pick(&[NEXT, PREV, NEXT_DUP, PREV_DUP, GET_CURRENT]),
-            45..99 => self.random.below(19) as u32,
-            _ => 19 + self.random.below(3) as u32,
+            45..99 => self.random.below(self.interface.either(19, 21)) as u32,
+            _ => self.interface.either(19, 21) + self.random.below(3) as u32,
         };
         let key = self.key(known, dbi, txn);
-        let stored = self.model.rows(txn, dbi).ok().and_then(Result::ok);
-        let values = stored.and_then(|rows| rows.values(&key)).map(<[_]>::to_vec);
-        let value = match values {
-            Some(values) if self.random.chance(60) => {
-                values[self.random.index(values.len())].clone()
-            }
-            _ => self.value(known),
-        };
+        let stored = self.stored_value(txn, dbi, &key, 60);
+        let value = stored.unwrap_or_else(|| self.value(known));
         Op::CursorGet { cursor, op, key, value }
     }
 
@@ -525,6 +658,7 @@ impl Maker {
         let flags = match more {
             0 => put::RESERVE,
             1 => put::NOOVERWRITE,
+            2 if self.interface.is_mdbx() => put::ALLDUPS,
             _ => 0,
         };
         Op::CursorPut { cursor, key, value, flags: put::CURRENT | flags }
@@ -532,6 +666,12 @@ impl Maker {
 
     fn put_many(&mut self, known: &Known, txn: Slot, dbi: u32, cursor: Slot) -> Op {
         let key = self.key(known, dbi, txn);
+        let (values, flags) = self.several(known);
+        Op::CursorPutMany { cursor, key, values, flags }
+    }
+
+    /// Several values of one length, and how they are to be put.
+    fn several(&mut self, known: &Known) -> (Vec<Vec<u8>>, u32) {
         let count = self.random.pick(&[0, 1, 2, 5, 40]);
         let mut values: Vec<Vec<u8>> = (0..count).map(|_| self.value(known)).collect();
         values.retain(|value| value.len() == known.value_bytes);
@@ -541,7 +681,7 @@ impl Maker {
             values.sort();
             values.dedup();
         }
-        Op::CursorPutMany { cursor, key, values, flags }
+        (values, flags)
     }
 }
 
@@ -552,7 +692,7 @@ fn open(txn: Slot, known: &Known) -> Op {
 }
 
 /// A key: short ones, long ones, some that begin alike.
-fn key_of(known: &Known, number: u64) -> Vec<u8> {
+fn key_of(known: &Known, number: u64, longest: usize) -> Vec<u8> {
     if known.kind.has_integer_keys() {
         let number = number * 37 % 1009 + number;
         return number.to_le_bytes()[..known.key_bytes].to_vec();
@@ -560,7 +700,7 @@ fn key_of(known: &Known, number: u64) -> Vec<u8> {
     let mut key = number.to_string().into_bytes();
     let bytes = match number % 16 {
         3 => 60,
-        7 => 511,
+        7 => longest,
         11 => 5,
         _ => key.len(),
     };

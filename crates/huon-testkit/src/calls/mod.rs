@@ -9,8 +9,11 @@
 //!
 //! Numbers of flags and codes are those of LMDB, which others of its kind have kept.
 
+mod bound;
 mod cursors;
 mod data;
+mod interface;
+mod library;
 pub mod maker;
 pub mod model;
 pub mod names;
@@ -23,4 +26,5 @@ mod tables;
 mod txns;
 
 pub use data::NAME_RECORD;
+pub use interface::Interface;
 pub use rows::shorter_first;

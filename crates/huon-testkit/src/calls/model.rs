@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use super::data::Data;
+use super::interface::Interface;
 use super::names::code::*;
 use super::names::env;
 use super::op::{CURSORS, Op, Outcome, Slot, TXNS};
@@ -32,6 +33,8 @@ pub(super) type Res<T> = Result<T, Stop>;
 /// What holds for a whole history.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
+    /// Whose calls they are.
+    pub interface: Interface,
     /// Calls by which LMDB itself differs are left out.
     pub compared: bool,
     /// The patch of LMDB 0.9 that is compared.
@@ -58,8 +61,8 @@ pub(super) struct Txn {
     pub(super) child: Option<Slot>,
     pub(super) failed: bool,
     pub(super) data: Data,
-    /// Where cursors stood when it began, by their numbers.
-    pub(super) saved: Vec<(u64, Place)>,
+    /// The cursors of those that it is nested in, as they were when it began.
+    pub(super) saved: Vec<Cursor>,
     /// When it began, in openings of tables.
     pub(super) began: u64,
     pub(super) id: u64,
@@ -73,14 +76,30 @@ pub(super) struct Handle {
     /// Since when others know it.
     pub(super) since: u64,
     pub(super) name: Vec<u8>,
+    /// The flags of its kind.
+    pub(super) kind: u32,
     /// The transaction that opened it and is not over; 0: none.
     pub(super) owner: u64,
+    /// What it was to others, and will be again if that is aborted.
+    pub(super) was: Option<Box<Handle>>,
+}
+
+impl Handle {
+    /// This one for a handle that another was given out for.
+    pub(super) fn instead_of(mut self, old: Option<Handle>) -> Handle {
+        if let Some(old) = old.filter(|_| self.owner != 0) {
+            let same = old.owner == self.owner;
+            self.was = if same { old.was } else { Some(Box::new(old)) };
+        }
+        self
+    }
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Cursor {
     pub(super) uid: u64,
     pub(super) txn: Slot,
+    /// 0: it is of none.
     pub(super) txn_uid: u64,
     pub(super) dbi: u32,
     pub(super) handle: u64,
@@ -92,6 +111,8 @@ pub(super) struct Cursor {
     pub(super) counted: bool,
     /// It had reached the end.
     pub(super) at_end: bool,
+    /// Whether it says that it is at the end, where that is clear.
+    pub(super) eof: Option<bool>,
     /// Its transaction was renewed.
     pub(super) stale: bool,
 }
@@ -119,11 +140,12 @@ pub struct Model {
 impl Model {
     /// A new environment, opened with these flags.
     pub fn new(rules: Rules, flags: u32) -> Model {
+        let id = Some(rules.interface.either(0, 1));
         let mut model = Model {
             rules,
             flags: 0,
             committed: Data::default(),
-            id: Some(0),
+            id,
             handles: Vec::new(),
             txns: Default::default(),
             cursors: Default::default(),
@@ -195,23 +217,39 @@ impl Model {
             | Op::EnvCount
             | Op::CheckReaders
             | Op::Copy { .. } => self.env_call(op),
-            Op::Begin { txn, parent, flags } => self.begin(*txn, *parent, *flags),
+            Op::Begin { txn, parent, flags, elsewhere } => {
+                self.begin(*txn, *parent, *flags, *elsewhere)
+            }
             Op::Commit { txn } => self.commit(*txn),
             Op::Abort { txn } => self.abort(*txn),
             Op::Reset { txn } => self.reset(*txn),
-            Op::Renew { txn } => self.renew(*txn),
+            Op::Renew { txn, elsewhere } => self.renew(*txn, *elsewhere),
+            Op::Break { txn } => self.break_txn(*txn),
+            Op::TxnFlags { txn } => self.txn_flags(*txn),
+            Op::PutCanary { txn, canary } => self.put_canary(*txn, *canary),
+            Op::GetCanary { txn } => self.get_canary(*txn),
             Op::TxnId { txn } => self.txn_id(*txn),
             Op::Open { txn, name, flags, custom } => {
                 self.open(*txn, name.as_deref(), *flags, *custom)
             }
             Op::Close { dbi } => self.close(*dbi),
             Op::Drop { txn, dbi, delete } => self.drop_table(*txn, *dbi, *delete),
+            Op::Rename { txn, dbi, name } => self.rename(*txn, *dbi, name),
+            Op::Sequence { txn, dbi, add } => self.sequence(*txn, *dbi, *add),
             Op::Count { txn, dbi } => self.count(*txn, *dbi),
             Op::Flags { txn, dbi } => self.flags_of(*txn, *dbi),
             Op::Compare { txn, dbi, a, b, of_values } => {
                 self.compare(*txn, *dbi, [a, b], *of_values)
             }
             Op::Get { txn, dbi, key } => self.get(*txn, *dbi, key),
+            Op::GetCounted { txn, dbi, key } => self.get_counted(*txn, *dbi, key),
+            Op::GetNear { txn, dbi, key, value } => self.get_near(*txn, *dbi, key, value),
+            Op::PutMany { txn, dbi, key, values, flags } => {
+                self.put_many(*txn, *dbi, key, values, *flags)
+            }
+            Op::Replace { txn, dbi, key, old, new, flags } => {
+                self.replace_record((*txn, *dbi), key, old, new.as_deref(), *flags)
+            }
             Op::Put { txn, dbi, key, value, flags } => self.put(*txn, *dbi, key, value, *flags),
             Op::Del { txn, dbi, key, value } => self.del(*txn, *dbi, key, value.as_deref()),
             Op::Many { txn, dbi, pairs, delete } => self.many(*txn, *dbi, pairs, *delete),
@@ -219,6 +257,11 @@ impl Model {
             Op::CursorClose { cursor } => self.cursor_close(*cursor),
             Op::CursorRenew { txn, cursor } => self.cursor_renew(*txn, *cursor),
             Op::CursorOf { cursor } => self.cursor_of(*cursor),
+            Op::CursorBind { txn, dbi, cursor } => self.cursor_bind(*txn, *dbi, *cursor),
+            Op::CursorUnbind { cursor } => self.cursor_unbind(*cursor),
+            Op::CursorReset { cursor } => self.cursor_reset(*cursor),
+            Op::CursorCopy { from, to } => self.cursor_copy(*from, *to),
+            Op::CursorIs { cursor, at } => self.cursor_is(*cursor, *at),
             Op::CursorGet { cursor, op, key, value } => self.cursor_get(*cursor, *op, key, value),
             Op::CursorPut { cursor, key, value, flags } => {
                 self.cursor_put(*cursor, key, value, *flags)
@@ -265,16 +308,14 @@ impl Model {
                 self.opened(*flags);
                 Outcome::code(0)
             }
-            Op::SetFlags { flags, on } => {
-                if flags & !env::CHANGEABLE != 0 {
-                    return Ok(Outcome::code(EINVAL));
-                }
-                self.flags = if *on { self.flags | flags } else { self.flags & !flags };
-                Outcome::code(0)
-            }
+            Op::SetFlags { flags, on } => Outcome::code(self.set_flags(*flags, *on)),
             Op::GetFlags => Outcome::number(self.flags.into()),
             Op::Sync { .. } if self.flags & env::RDONLY != 0 => Outcome::code(EACCES),
-            Op::TooLate => Outcome::code(EINVAL),
+            Op::TooLate => Outcome::code(self.rules.interface.too_late()),
+            Op::EnvCount if self.rules.interface.is_mdbx() => {
+                let all = self.committed.all().map(|(_, rows)| rows.count());
+                Outcome::number(all.sum::<usize>() as i64)
+            }
             Op::EnvCount | Op::Copy { .. } => {
                 if let Op::Copy { .. } = op {
                     let waits = self.innermost().is_some();
@@ -288,9 +329,30 @@ impl Model {
         })
     }
 
+    fn set_flags(&mut self, flags: u32, on: bool) -> i32 {
+        let is_mdbx = self.rules.interface.is_mdbx();
+        if is_mdbx && self.flags & env::RDONLY != 0 {
+            return EACCES;
+        }
+        let changeable = if is_mdbx { env::CHANGEABLE_OF_MDBX } else { env::CHANGEABLE };
+        if flags & !changeable != 0 {
+            return self.rules.interface.too_late();
+        }
+        let all = self.flags | flags;
+        let utterly = |flags: u32| flags & env::UTTERLY_NOSYNC == env::UTTERLY_NOSYNC;
+        self.flags = match on {
+            // Half of it is another flag.
+            true if is_mdbx && !utterly(self.flags) && !utterly(flags) => all & !env::MAPASYNC,
+            true => all,
+            false => self.flags & !flags,
+        };
+        0
+    }
+
     /// Calls that show all that is committed, in an environment that was just opened.
     pub(super) fn look_at_all(&self) -> Vec<Op> {
-        let mut ops = vec![Op::Begin { txn: 0, parent: None, flags: env::RDONLY }];
+        let mut ops =
+            vec![Op::Begin { txn: 0, parent: None, flags: env::RDONLY, elsewhere: false }];
         for (dbi, (name, rows)) in self.committed.all().enumerate() {
             let (name, custom) = (name.map(<[u8]>::to_vec), rows.kind.custom);
             let key = Vec::new();

@@ -1,9 +1,11 @@
-//! The numbers of the interface.
+//! The numbers of the interfaces: those of LMDB, and what libmdbx has beside them.
 
 /// Flags of environments.
 pub mod env {
     pub const NOSUBDIR: u32 = 0x4000;
     pub const NOSYNC: u32 = 0x1_0000;
+    /// libmdbx's; `NOSYNC` is half of it.
+    pub const UTTERLY_NOSYNC: u32 = 0x11_0000;
     pub const RDONLY: u32 = 0x2_0000;
     pub const NOMETASYNC: u32 = 0x4_0000;
     pub const WRITEMAP: u32 = 0x8_0000;
@@ -12,8 +14,11 @@ pub mod env {
     pub const NOLOCK: u32 = 0x40_0000;
     pub const NORDAHEAD: u32 = 0x80_0000;
     pub const NOMEMINIT: u32 = 0x100_0000;
+    pub const COALESCE: u32 = 0x200_0000;
+    pub const LIFORECLAIM: u32 = 0x400_0000;
     /// Those that may change while it is open.
     pub const CHANGEABLE: u32 = NOSYNC | NOMETASYNC | MAPASYNC | NOMEMINIT;
+    pub const CHANGEABLE_OF_MDBX: u32 = UTTERLY_NOSYNC | NOMETASYNC | NOMEMINIT | COALESCE;
 }
 
 /// Flags of tables.
@@ -34,15 +39,18 @@ pub mod put {
     pub const NOOVERWRITE: u32 = 0x10;
     pub const NODUPDATA: u32 = 0x20;
     pub const CURRENT: u32 = 0x40;
+    /// libmdbx's.
+    pub const ALLDUPS: u32 = 0x80;
     pub const RESERVE: u32 = 0x1_0000;
     pub const APPEND: u32 = 0x2_0000;
     pub const APPENDDUP: u32 = 0x4_0000;
     pub const MULTIPLE: u32 = 0x8_0000;
     /// Each, and what it is called.
-    pub const EACH: [(u32, &str); 7] = [
+    pub const EACH: [(u32, &str); 8] = [
         (NOOVERWRITE, "NOOVERWRITE"),
         (NODUPDATA, "NODUPDATA"),
         (CURRENT, "CURRENT"),
+        (ALLDUPS, "ALLDUPS"),
         (RESERVE, "RESERVE"),
         (APPEND, "APPEND"),
         (APPENDDUP, "APPENDDUP"),
@@ -71,8 +79,11 @@ pub mod go {
     pub const SET_KEY: u32 = 16;
     pub const SET_RANGE: u32 = 17;
     pub const PREV_MULTIPLE: u32 = 18;
+    /// libmdbx's, as all that follow.
+    pub const SET_LOWERBOUND: u32 = 19;
+    pub const SET_UPPERBOUND: u32 = 20;
     /// What each is called.
-    pub const NAMES: [&str; 19] = [
+    pub const NAMES: [&str; 21] = [
         "FIRST",
         "FIRST_DUP",
         "GET_BOTH",
@@ -92,6 +103,8 @@ pub mod go {
         "SET_KEY",
         "SET_RANGE",
         "PREV_MULTIPLE",
+        "SET_LOWERBOUND",
+        "SET_UPPERBOUND",
     ];
 }
 
@@ -106,11 +119,19 @@ pub mod code {
     pub const BAD_TXN: i32 = -30782;
     pub const BAD_VALSIZE: i32 = -30781;
     pub const BAD_DBI: i32 = -30780;
+    pub const BUSY: i32 = -30778;
+    pub const EMULTIVAL: i32 = -30421;
+    pub const EBADSIGN: i32 = -30420;
+    pub const EKEYMISMATCH: i32 = -30418;
+    pub const TXN_OVERLAPPING: i32 = -30415;
+    pub const RESULT_TRUE: i32 = -1;
+    pub const EPERM: i32 = 1;
     pub const EACCES: i32 = 13;
     pub const EINVAL: i32 = 22;
     pub const EDEADLK: i32 = 35;
+    pub const ENODATA: i32 = 61;
     /// Each that may come, and what it is called.
-    pub const EACH: [(i32, &str); 13] = [
+    pub const EACH: [(i32, &str); 21] = [
         (0, "success"),
         (KEYEXIST, "KEYEXIST"),
         (NOTFOUND, "NOTFOUND"),
@@ -121,8 +142,16 @@ pub mod code {
         (BAD_TXN, "BAD_TXN"),
         (BAD_VALSIZE, "BAD_VALSIZE"),
         (BAD_DBI, "BAD_DBI"),
+        (BUSY, "BUSY"),
+        (EMULTIVAL, "EMULTIVAL"),
+        (EBADSIGN, "EBADSIGN"),
+        (EKEYMISMATCH, "EKEYMISMATCH"),
+        (TXN_OVERLAPPING, "TXN_OVERLAPPING"),
+        (RESULT_TRUE, "RESULT_TRUE"),
+        (EPERM, "EPERM"),
         (EACCES, "EACCES"),
         (EINVAL, "EINVAL"),
         (EDEADLK, "EDEADLK"),
+        (ENODATA, "ENODATA"),
     ];
 }

@@ -40,6 +40,8 @@ pub enum Op {
         txn: Slot,
         parent: Option<Slot>,
         flags: u32,
+        /// In another thread.
+        elsewhere: bool,
     },
     Commit {
         txn: Slot,
@@ -51,6 +53,22 @@ pub enum Op {
         txn: Slot,
     },
     Renew {
+        txn: Slot,
+        elsewhere: bool,
+    },
+    /// Lets it end in an abort only.
+    Break {
+        txn: Slot,
+    },
+    /// What has become of it.
+    TxnFlags {
+        txn: Slot,
+    },
+    PutCanary {
+        txn: Slot,
+        canary: [u64; 3],
+    },
+    GetCanary {
         txn: Slot,
     },
     TxnId {
@@ -70,6 +88,16 @@ pub enum Op {
         txn: Slot,
         dbi: u32,
         delete: i32,
+    },
+    Rename {
+        txn: Slot,
+        dbi: u32,
+        name: Vec<u8>,
+    },
+    Sequence {
+        txn: Slot,
+        dbi: u32,
+        add: u64,
     },
     Count {
         txn: Slot,
@@ -91,11 +119,41 @@ pub enum Op {
         dbi: u32,
         key: Vec<u8>,
     },
+    /// A key, and how many values it has.
+    GetCounted {
+        txn: Slot,
+        dbi: u32,
+        key: Vec<u8>,
+    },
+    /// The first record that is not below.
+    GetNear {
+        txn: Slot,
+        dbi: u32,
+        key: Vec<u8>,
+        value: Vec<u8>,
+    },
     Put {
         txn: Slot,
         dbi: u32,
         key: Vec<u8>,
         value: Vec<u8>,
+        flags: u32,
+    },
+    /// Several values at once.
+    PutMany {
+        txn: Slot,
+        dbi: u32,
+        key: Vec<u8>,
+        values: Vec<Vec<u8>>,
+        flags: u32,
+    },
+    /// Another value, or none, for the one that is there, or for `old`, if the flags say that.
+    Replace {
+        txn: Slot,
+        dbi: u32,
+        key: Vec<u8>,
+        old: Vec<u8>,
+        new: Option<Vec<u8>>,
         flags: u32,
     },
     Del {
@@ -122,6 +180,27 @@ pub enum Op {
     CursorRenew {
         txn: Slot,
         cursor: Slot,
+    },
+    /// Makes it one of that table and transaction, whatever it was.
+    CursorBind {
+        txn: Slot,
+        dbi: u32,
+        cursor: Slot,
+    },
+    CursorUnbind {
+        cursor: Slot,
+    },
+    CursorReset {
+        cursor: Slot,
+    },
+    CursorCopy {
+        from: Slot,
+        to: Slot,
+    },
+    /// Whether it stands at an end of the table or of a key.
+    CursorIs {
+        cursor: Slot,
+        at: End,
     },
     /// Which transaction and table it is of.
     CursorOf {
@@ -152,6 +231,17 @@ pub enum Op {
     CursorCount {
         cursor: Slot,
     },
+}
+
+/// Where a cursor may stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum End {
+    Eof,
+    First,
+    Last,
+    FirstDup,
+    LastDup,
 }
 
 /// What a call answered.
@@ -213,6 +303,21 @@ impl fmt::Display for Bytes<'_> {
     }
 }
 
+/// Several values of one length, and flags.
+struct Several<'v>(&'v [Vec<u8>], u32);
+
+impl fmt::Display for Several<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        self.0.iter().take(8).try_for_each(|value| write!(f, "{} ", Bytes(value)))?;
+        write!(f, "of {}], {}", self.0.len(), put_flags(self.1 | put::MULTIPLE))
+    }
+}
+
+fn in_thread(elsewhere: bool) -> &'static str {
+    if elsewhere { " elsewhere" } else { "" }
+}
+
 fn put_flags(flags: u32) -> String {
     let known = put::EACH.iter().filter(|(flag, _)| flags & flag != 0);
     let mut text: Vec<String> = known.map(|(_, name)| (*name).to_string()).collect();
@@ -244,14 +349,22 @@ impl fmt::Display for Op {
             Op::EnvCount => write!(f, "env_stat()"),
             Op::CheckReaders => write!(f, "reader_check()"),
             Op::Copy { compact } => write!(f, "env_copy2(compact {compact})"),
-            Op::Begin { txn, parent: Some(parent), flags } => {
+            Op::Begin { txn, parent: Some(parent), flags, .. } => {
                 write!(f, "t{txn} = txn_begin(parent t{parent}, {flags:#x})")
             }
-            Op::Begin { txn, flags, .. } => write!(f, "t{txn} = txn_begin({flags:#x})"),
+            Op::Begin { txn, flags, elsewhere, .. } => {
+                write!(f, "t{txn} = txn_begin({flags:#x}){}", in_thread(*elsewhere))
+            }
             Op::Commit { txn } => write!(f, "txn_commit(t{txn})"),
             Op::Abort { txn } => write!(f, "txn_abort(t{txn})"),
             Op::Reset { txn } => write!(f, "txn_reset(t{txn})"),
-            Op::Renew { txn } => write!(f, "txn_renew(t{txn})"),
+            Op::Renew { txn, elsewhere } => {
+                write!(f, "txn_renew(t{txn}){}", in_thread(*elsewhere))
+            }
+            Op::Break { txn } => write!(f, "txn_break(t{txn})"),
+            Op::TxnFlags { txn } => write!(f, "txn_flags(t{txn})"),
+            Op::PutCanary { txn, canary } => write!(f, "canary_put(t{txn}, {canary:?})"),
+            Op::GetCanary { txn } => write!(f, "canary_get(t{txn})"),
             Op::TxnId { txn } => write!(f, "txn_id(t{txn})"),
             Op::Open { txn, name, flags, custom } => {
                 let create = if flags & kind::CREATE != 0 { "CREATE|" } else { "" };
@@ -262,6 +375,10 @@ impl fmt::Display for Op {
             }
             Op::Close { dbi } => write!(f, "dbi_close({dbi})"),
             Op::Drop { txn, dbi, delete } => write!(f, "drop(t{txn}, {dbi}, {delete})"),
+            Op::Rename { txn, dbi, name } => {
+                write!(f, "dbi_rename(t{txn}, {dbi}, {})", Bytes(name))
+            }
+            Op::Sequence { txn, dbi, add } => write!(f, "dbi_sequence(t{txn}, {dbi}, {add})"),
             Op::Count { txn, dbi } => write!(f, "stat(t{txn}, {dbi})"),
             Op::Flags { txn, dbi } => write!(f, "dbi_flags(t{txn}, {dbi})"),
             Op::Compare { txn, dbi, a, b, of_values } => {
@@ -269,6 +386,23 @@ impl fmt::Display for Op {
                 write!(f, "{name}(t{txn}, {dbi}, {}, {})", Bytes(a), Bytes(b))
             }
             Op::Get { txn, dbi, key } => write!(f, "get(t{txn}, {dbi}, {})", Bytes(key)),
+            Op::GetCounted { txn, dbi, key } => {
+                write!(f, "get_ex(t{txn}, {dbi}, {})", Bytes(key))
+            }
+            Op::GetNear { txn, dbi, key, value } => {
+                write!(f, "get_equal_or_great(t{txn}, {dbi}, {}, {})", Bytes(key), Bytes(value))
+            }
+            Op::PutMany { txn, dbi, key, values, flags } => {
+                write!(f, "put(t{txn}, {dbi}, {}, {})", Bytes(key), Several(values, *flags))
+            }
+            Op::Replace { txn, dbi, key, old, new, flags } => {
+                write!(f, "replace(t{txn}, {dbi}, {}, ", Bytes(key))?;
+                match new {
+                    Some(new) => write!(f, "{}", Bytes(new))?,
+                    None => write!(f, "nothing")?,
+                }
+                write!(f, ", for {}, {})", Bytes(old), put_flags(*flags))
+            }
             Op::Put { txn, dbi, key, value, flags } => {
                 let flags = put_flags(*flags);
                 write!(f, "put(t{txn}, {dbi}, {}, {}, {flags})", Bytes(key), Bytes(value))
@@ -300,6 +434,13 @@ impl Op {
             }
             Op::CursorClose { cursor } => write!(f, "cursor_close(c{cursor})"),
             Op::CursorRenew { txn, cursor } => write!(f, "cursor_renew(t{txn}, c{cursor})"),
+            Op::CursorBind { txn, dbi, cursor } => {
+                write!(f, "cursor_bind(t{txn}, c{cursor}, {dbi})")
+            }
+            Op::CursorUnbind { cursor } => write!(f, "cursor_unbind(c{cursor})"),
+            Op::CursorReset { cursor } => write!(f, "cursor_reset(c{cursor})"),
+            Op::CursorCopy { from, to } => write!(f, "cursor_copy(c{from}, c{to})"),
+            Op::CursorIs { cursor, at } => write!(f, "cursor_is_{at:?}(c{cursor})"),
             Op::CursorOf { cursor } => write!(f, "cursor_txn(c{cursor}), cursor_dbi(c{cursor})"),
             Op::CursorGet { cursor, op, key, value } => {
                 let op = go_name(*op);
@@ -310,9 +451,7 @@ impl Op {
                 write!(f, "cursor_put(c{cursor}, {}, {}, {flags})", Bytes(key), Bytes(value))
             }
             Op::CursorPutMany { cursor, key, values, flags } => {
-                write!(f, "cursor_put(c{cursor}, {}, [", Bytes(key))?;
-                values.iter().take(8).try_for_each(|value| write!(f, "{} ", Bytes(value)))?;
-                write!(f, "of {}], {})", values.len(), put_flags(flags | put::MULTIPLE))
+                write!(f, "cursor_put(c{cursor}, {}, {})", Bytes(key), Several(values, *flags))
             }
             Op::CursorDel { cursor, flags } => {
                 write!(f, "cursor_del(c{cursor}, {})", put_flags(*flags))

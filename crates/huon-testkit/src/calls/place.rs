@@ -151,13 +151,29 @@ impl Place {
 
     /// A search; where nothing is found, the cursor is before what would come next.
     pub(super) fn seek(&mut self, rows: &Rows, op: u32, key: &[u8], value: &[u8]) -> Went2 {
-        if key.is_empty() {
-            self.unmark();
-            return Err(BAD_VALSIZE);
-        }
-        let in_pair = matches!(op, GET_BOTH | GET_BOTH_RANGE);
-        let found = rows.seek(key, in_pair.then_some(value));
-        if in_pair
+        let bound = matches!(op, SET_LOWERBOUND | SET_UPPERBOUND) && rows.kind.has_many();
+        let in_pair = bound || matches!(op, GET_BOTH | GET_BOTH_RANGE);
+        let mut found = rows.seek(key, in_pair.then_some(value));
+        if op == SET_UPPERBOUND {
+            // As long as it is what was asked for, the next one is wanted.
+            found = match found {
+                Some(spot) if !in_pair && rows.is_same(&spot, key, None) => {
+                    rows.beside_key(&spot.key, true)
+                }
+                Some(spot) if rows.is_same(&spot, key, in_pair.then_some(value)) => {
+                    rows.beside(&spot, true)
+                }
+                found => found,
+            };
+            // Above the last key there is nothing, and the cursor stays on that.
+            if let (None, Some(last)) = (&found, rows.edge(true))
+                && rows.is_same(&last, key, None)
+            {
+                *self = Place::On(last);
+                return Err(NOTFOUND);
+            }
+        } else if in_pair
+            && !(op == SET_LOWERBOUND && found.is_some())
             && found.as_ref().is_none_or(|found| found.key != key)
             && let Some(last) = rows.edge_of(key, true)
         {
@@ -175,7 +191,7 @@ impl Place {
         };
         *self = Place::On(found.clone());
         let fits = match op {
-            SET_RANGE => true,
+            SET_RANGE | SET_LOWERBOUND | SET_UPPERBOUND => true,
             GET_BOTH => found.key == key && found.value == value,
             _ => found.key == key,
         };

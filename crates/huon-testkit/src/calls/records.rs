@@ -1,15 +1,19 @@
 //! Records of the model.
 
+use std::cmp::Ordering;
+
 use super::model::{Model, Res, State, Stop};
 use super::names::code::*;
 use super::names::put::*;
 use super::op::{Outcome, Slot};
 use super::place::{Place, Went};
 use super::rows::Rows;
-use super::tables::{KEY_BYTES_MAX, MAIN};
+use super::tables::{MAIN, NoTable};
 
 /// What a put without a cursor may ask for.
 pub(super) const PLAIN: u32 = NOOVERWRITE | NODUPDATA | RESERVE | APPEND | APPENDDUP;
+/// What says something of all values of a key.
+pub(super) const OF_ALL: u32 = CURRENT | ALLDUPS;
 
 /// LMDB marks cursors that are at the end, or whose record is gone, and not all that makes such a
 /// mark wrong takes it away.
@@ -34,12 +38,11 @@ impl Model {
             Ok(txn) => txn,
             Err(code) => return Ok(Outcome::code(code)),
         };
-        let [rests, reset] = Model::unreadable(txn);
+        let [rests, reset] = self.unreadable(txn);
         let rows = self.rows(slot, dbi)?;
-        let none = rows.as_ref().err().copied();
-        let reasons =
-            [(key.is_empty(), BAD_VALSIZE), rests, reset, (none.is_some(), none.unwrap_or(0))];
-        let refused = self.refusal(&reasons)?;
+        let none = self.no_table(rows.as_ref().err().copied());
+        let wrong = rows.as_ref().is_ok_and(|rows| !self.may_seek(rows, key));
+        let refused = self.refusal(&[(wrong, BAD_VALSIZE), rests, reset, none])?;
         let (None, Ok(rows)) = (refused, rows) else {
             return Ok(Outcome::code(refused.unwrap_or(EINVAL)));
         };
@@ -50,6 +53,52 @@ impl Model {
             Some(values) => Outcome { value: Some(values[0].clone()), ..Outcome::default() },
             None => Outcome::code(NOTFOUND),
         })
+    }
+
+    /// Whether a key has a length that may be looked for: LMDB only refuses those of no bytes, and
+    /// libmdbx all that could not be stored.
+    pub(super) fn may_seek(&self, rows: &Rows, key: &[u8]) -> bool {
+        match (self.rules.interface.is_mdbx(), rows.kind.has_integer_keys()) {
+            (false, _) => !key.is_empty(),
+            (true, true) => (4..=8).contains(&key.len()),
+            (true, false) => self.rules.interface.key_bytes().contains(&key.len()),
+        }
+    }
+
+    pub(super) fn get_counted(&mut self, slot: Slot, dbi: u32, key: &[u8]) -> Res<Outcome> {
+        let outcome = self.get(slot, dbi, key)?;
+        if outcome.code != 0 {
+            return Ok(outcome);
+        }
+        let Ok(rows) = self.rows(slot, dbi)? else { return Err(Stop::Void) };
+        let number = rows.values(key).map(|values| values.len() as i64);
+        let found = rows.seek(key, None).map(|spot| spot.key);
+        Ok(Outcome { key: found, number, ..outcome })
+    }
+
+    pub(super) fn get_near(
+        &mut self,
+        slot: Slot,
+        dbi: u32,
+        key: &[u8],
+        value: &[u8],
+    ) -> Res<Outcome> {
+        let outcome = self.get(slot, dbi, key)?;
+        if !matches!(outcome.code, 0 | NOTFOUND) {
+            return Ok(outcome);
+        }
+        let Ok(rows) = self.rows(slot, dbi)? else { return Err(Stop::Void) };
+        if !self.integer(rows, key)? || !rows.value_fits(value.len()) {
+            return Err(Stop::Void);
+        }
+        let many = rows.kind.has_many();
+        let Some(found) = rows.seek(key, many.then_some(value)) else {
+            return Ok(Outcome::code(NOTFOUND));
+        };
+        let is_same = rows.is_same(&found, key, many.then_some(value));
+        let code = if is_same { 0 } else { RESULT_TRUE };
+        let value = Some(rows.value_at(&found));
+        Ok(Outcome { code, key: Some(found.key), value, number: None })
     }
 
     /// Integers of other lengths than the table's are misuse, which LMDB does not notice. True: it
@@ -68,7 +117,8 @@ impl Model {
         value: &[u8],
         flags: u32,
     ) -> Res<Outcome> {
-        let refused = self.no_change(slot, dbi, (flags & !PLAIN != 0, EINVAL))?;
+        let wrong = (self.is_no_put(flags), EINVAL);
+        let refused = self.no_change(slot, dbi, wrong)?;
         if let Some(code) = refused {
             return Ok(Outcome::code(code));
         }
@@ -76,19 +126,28 @@ impl Model {
         Ok(Outcome { code: stored.code, value: stored.shown, ..Outcome::default() })
     }
 
+    /// Whether flags of a put are none, or say different things.
+    pub(super) fn is_no_put(&self, flags: u32) -> bool {
+        let both = flags & CURRENT != 0 && flags & (NOOVERWRITE | APPEND) != 0;
+        match self.rules.interface.is_mdbx() {
+            true => flags & !(PLAIN | OF_ALL) != 0 || both,
+            false => flags & !PLAIN != 0,
+        }
+    }
+
     /// Why nothing can be changed in a table.
-    fn no_change(&self, slot: Slot, dbi: u32, other: (bool, i32)) -> Res<Option<i32>> {
+    pub(super) fn no_change(&self, slot: Slot, dbi: u32, other: (bool, i32)) -> Res<Option<i32>> {
         let txn = match self.not_ended(slot)? {
             Ok(txn) => txn,
             Err(code) => return Ok(Some(code)),
         };
         let [reads, rests] = Model::unwritable(txn);
-        let reset = (txn.state == State::Reset, EINVAL);
+        let reset = (txn.state == State::Reset, self.rules.interface.either(EINVAL, EACCES));
         let none = self.rows(slot, dbi)?.err();
-        if none == Some(BAD_DBI) {
+        if none == Some(NoTable::Missing) {
             self.or(&[INCOMPATIBLE, BAD_VALSIZE]);
         }
-        self.refusal(&[other, reads, rests, reset, (none.is_some(), none.unwrap_or(0))])
+        self.refusal(&[other, reads, rests, reset, self.no_table(none)])
     }
 
     /// Stores a record that may be refused for what it is.
@@ -131,10 +190,20 @@ impl Model {
             return Ok(Stored { code: KEYEXIST, shown: Some(there[0].clone()) });
         }
         let kind = rows.kind;
+        let order = self.rules.interface.order();
+        if let (true, None) = (flags & CURRENT != 0, there) {
+            return Ok(Stored::code(NOTFOUND));
+        }
+        let several = there.is_some_and(|there| there.len() > 1);
+        if several && flags & OF_ALL == CURRENT {
+            return Ok(Stored::code(EMULTIVAL));
+        }
         let last = rows.edge(true);
-        let behind = last.is_none_or(|last| kind.compare_keys(key, &last.key).is_gt());
-        if flags & APPEND != 0 && !behind {
-            return Ok(Stored::code(KEYEXIST));
+        let against = last.map_or(Ordering::Greater, |last| kind.compare_keys(key, &last.key));
+        // libmdbx takes the last key again, to append to its values.
+        let again = self.rules.interface.is_mdbx() && flags & APPENDDUP != 0 && against.is_eq();
+        if flags & APPEND != 0 && !against.is_gt() && !again {
+            return Ok(Stored::code(order));
         }
         if name {
             return Ok(Stored::code(INCOMPATIBLE));
@@ -142,7 +211,11 @@ impl Model {
         let last = there.and_then(|there| there.last());
         let behind = last.is_none_or(|last| kind.compare_values(value, last).is_gt());
         if kind.has_many() && flags & APPENDDUP != 0 && !behind {
-            return Ok(Stored::code(KEYEXIST));
+            return Ok(Stored::code(order));
+        }
+        if kind.has_many() && flags & OF_ALL != 0 {
+            self.store_only(slot, dbi, key, value)?;
+            return Ok(Stored::code(0));
         }
         let is_new = self.rows_mut(slot, dbi)?.put(key, value);
         if self.rules.compared && !is_new {
@@ -153,6 +226,21 @@ impl Model {
         self.txn_mut(slot)?.changed |= is_new || flags & RESERVE != 0;
         let refused = kind.has_many() && flags & NODUPDATA != 0 && !is_new;
         Ok(Stored::code(if refused { KEYEXIST } else { 0 }))
+    }
+
+    /// Stores a value in the place of all that a key has.
+    pub(super) fn store_only(
+        &mut self,
+        slot: Slot,
+        dbi: u32,
+        key: &[u8],
+        value: &[u8],
+    ) -> Res<()> {
+        let rows = self.rows_mut(slot, dbi)?;
+        let had = rows.remove(key, None);
+        rows.put(key, value);
+        self.txn_mut(slot)?.changed = true;
+        if had { self.pass_on(slot, dbi, &Went::Key(key)) } else { Ok(()) }
     }
 
     /// Why a record does not fit into a table.
@@ -169,8 +257,10 @@ impl Model {
         let many = kind.has_many();
         self.differs_if(many && value.is_empty(), "an empty value among many")?;
         self.differs_if(many && flags & RESERVE != 0, "a place reserved among many")?;
-        let key_fits = (1..=KEY_BYTES_MAX).contains(&key.len());
-        let value_fits = !many || (1..=KEY_BYTES_MAX).contains(&value.len());
+        let lengths = self.rules.interface.key_bytes();
+        let key_fits = lengths.contains(&key.len());
+        let none = value.is_empty() && kind.is_fixed();
+        let value_fits = !many || lengths.contains(&value.len()) && !none;
         let refused = self.refusal(&[(!key_fits || !value_fits, BAD_VALSIZE)])?;
         if many && flags & RESERVE != 0 {
             self.or(&[INCOMPATIBLE]);
@@ -199,7 +289,8 @@ impl Model {
         key: &[u8],
         value: Option<&[u8]>,
     ) -> Res<Outcome> {
-        let empty = (key.is_empty(), BAD_VALSIZE);
+        let wrong = self.rows(slot, dbi)?.is_ok_and(|rows| !self.may_seek(rows, key));
+        let empty = (wrong, BAD_VALSIZE);
         if let Some(code) = self.no_change(slot, dbi, empty)? {
             return Ok(Outcome::code(code));
         }
@@ -207,7 +298,8 @@ impl Model {
         if !self.integer(rows, key)? {
             return Ok(Outcome::code(NOTFOUND));
         }
-        let value = value.filter(|_| rows.kind.has_many());
+        let compares = self.rules.interface.is_mdbx() || rows.kind.has_many();
+        let value = value.filter(|_| compares);
         let empty = value.is_some_and(<[u8]>::is_empty);
         self.differs_if(empty, "an empty value among many")?;
         let fits = value.is_none_or(|value| rows.value_fits(value.len()));
@@ -224,6 +316,9 @@ impl Model {
         value: Option<&[u8]>,
     ) -> Res<i32> {
         if dbi == MAIN && self.txn(slot)?.data.is_name(key) {
+            if self.rules.interface.is_mdbx() {
+                return Ok(if value.is_some() { NOTFOUND } else { INCOMPATIBLE });
+            }
             self.txn_mut(slot)?.failed = true;
             return Ok(INCOMPATIBLE);
         }
@@ -285,7 +380,7 @@ impl Model {
     /// Tells the cursors of a table what was deleted.
     pub(super) fn pass_on(&mut self, slot: Slot, dbi: u32, went: &Went<'_>) -> Res<()> {
         let family = self.family(slot);
-        let name = self.name_of(dbi);
+        let name = self.name_of(slot, dbi);
         let txn = self.txns[slot].as_ref().ok_or(Stop::Void)?;
         let rows = txn.data.rows(&name).ok_or(Stop::Void)?;
         for cursor in self.cursors.iter_mut().flatten() {
@@ -293,7 +388,11 @@ impl Model {
                 if rows.is_empty() && self.rules.compared && cursor.place != Place::Unset {
                     (cursor.doubt, cursor.at_end) = (Some(END), true);
                 }
+                let before = cursor.place.clone();
                 cursor.place.leave(rows, went);
+                if cursor.place != before {
+                    cursor.eof = (cursor.place == Place::Unset).then_some(true);
+                }
                 cursor.at_end |= matches!(cursor.place, Place::Marked { next: None, .. });
                 let marked = matches!(cursor.place, Place::Marked { .. });
                 if self.rules.compared && cursor.at_end && marked {
@@ -312,7 +411,7 @@ impl Model {
                 if self.rules.compared && cursor.place != Place::Unset {
                     cursor.doubt = Some(END);
                 }
-                cursor.place = Place::Unset;
+                (cursor.place, cursor.eof) = (Place::Unset, Some(true));
             }
         }
     }

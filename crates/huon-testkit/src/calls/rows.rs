@@ -74,6 +74,8 @@ pub(super) struct Spot {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Rows {
     pub(super) kind: Kind,
+    /// The number that is kept with the table.
+    pub(super) sequence: u64,
     /// Each key with its values; one only, where a key cannot have many.
     list: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
 }
@@ -83,7 +85,7 @@ type At = (usize, usize);
 
 impl Rows {
     pub(super) fn new(kind: Kind) -> Rows {
-        Rows { kind, list: Vec::new() }
+        Rows { kind, ..Rows::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -147,6 +149,9 @@ impl Rows {
         if let Some(value) = value {
             let kind = self.kind;
             let values = &mut self.list[at].1;
+            if !kind.has_many() && values[0] != value {
+                return false;
+            }
             let found = values.binary_search_by(|other| kind.compare_values(other, value));
             let Ok(place) = found else { return false };
             values.remove(place);
@@ -237,6 +242,12 @@ impl Rows {
                 self.spot((before, self.list[before].1.len() - 1))
             }
         }
+    }
+
+    /// Whether a record is that of a key, and of a value if that is given.
+    pub(super) fn is_same(&self, spot: &Spot, key: &[u8], value: Option<&[u8]>) -> bool {
+        let same = |value: &[u8]| self.kind.compare_values(&spot.value, value).is_eq();
+        self.kind.compare_keys(&spot.key, key).is_eq() && value.is_none_or(same)
     }
 
     /// The value that lies at a place.

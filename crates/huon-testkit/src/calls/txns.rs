@@ -19,15 +19,17 @@ impl Model {
     pub(super) fn not_ended(&self, slot: Slot) -> Res<Result<&Txn, i32>> {
         let txn = self.txn(slot)?;
         match txn.state {
-            State::Ended => self.differs("a handle that is over").map(|()| Err(EINVAL)),
+            State::Ended => {
+                self.differs("a handle that is over").map(|()| Err(self.rules.interface.over()))
+            }
             _ => Ok(Ok(txn)),
         }
     }
 
     /// Why a transaction cannot be looked at.
-    pub(super) fn unreadable(txn: &Txn) -> [(bool, i32); 2] {
+    pub(super) fn unreadable(&self, txn: &Txn) -> [(bool, i32); 2] {
         let rests = txn.failed || txn.child.is_some();
-        [(rests, BAD_TXN), (txn.state == State::Reset, EINVAL)]
+        [(rests, BAD_TXN), (txn.state == State::Reset, self.rules.interface.reset())]
     }
 
     /// Why it cannot change anything.
@@ -60,9 +62,16 @@ impl Model {
         (of(State::Live), of(State::Reset))
     }
 
-    pub(super) fn begin(&mut self, slot: Slot, parent: Option<Slot>, flags: u32) -> Res<Outcome> {
+    pub(super) fn begin(
+        &mut self,
+        slot: Slot,
+        parent: Option<Slot>,
+        flags: u32,
+        elsewhere: bool,
+    ) -> Res<Outcome> {
         let taken = |txn: &Txn| txn.state != State::Ended;
-        if self.txns[slot].as_ref().is_some_and(taken) || parent == Some(slot) {
+        let bound = elsewhere && self.flags & env::NOTLS == 0;
+        if self.txns[slot].as_ref().is_some_and(taken) || parent == Some(slot) || bound {
             return Err(Stop::Void);
         }
         let reads = flags & env::RDONLY != 0;
@@ -76,15 +85,24 @@ impl Model {
                 let writemap = self.flags & env::WRITEMAP != 0;
                 let rests = txn.failed || txn.child.is_some();
                 // Of two reasons the first counts.
-                let other = if txn.writes { BAD_TXN } else { EINVAL };
+                let other = match (self.rules.interface.is_mdbx(), txn.writes) {
+                    (false, false) => EINVAL,
+                    (true, true) if reads => EINVAL,
+                    _ => BAD_TXN,
+                };
                 let no_parent = !txn.writes || reads || writemap || rests;
                 self.refusal(&[refused, (no_parent, other)])?
             }
+            None if reads && self.overlaps(elsewhere) => Some(TXN_OVERLAPPING),
             None if reads => self.no_reader()?,
             None => {
                 let waits = self.innermost().is_some();
                 self.differs_if(waits, "a second write transaction of a thread")?;
-                self.refusal(&[refused, (waits, EDEADLK)])?
+                let (live, _) = self.readers();
+                let bound = self.rules.interface.is_mdbx() && self.flags & env::NOTLS == 0;
+                let overlaps = (bound && live > 0, TXN_OVERLAPPING);
+                let waits = (waits, self.rules.interface.writes_already());
+                self.refusal(&[refused, waits, overlaps])?
             }
         };
         if let Some(code) = refused {
@@ -92,6 +110,11 @@ impl Model {
         }
         self.begun(slot, parent, !reads);
         Ok(Outcome::code(0))
+    }
+
+    /// Whether a reader would begin in the thread that writes, which libmdbx does not have.
+    fn overlaps(&self, elsewhere: bool) -> bool {
+        self.rules.interface.is_mdbx() && !elsewhere && self.innermost().is_some()
     }
 
     /// Why no reader can begin.
@@ -115,7 +138,7 @@ impl Model {
         let family = parent.map(|parent| self.family(parent)).unwrap_or_default();
         let inside = |cursor: &&Cursor| family.contains(&cursor.txn_uid);
         let places = self.cursors.iter().flatten().filter(inside);
-        let saved = places.map(|cursor| (cursor.uid, cursor.place.clone())).collect();
+        let saved = places.cloned().collect();
         self.txns[slot] = Some(Txn {
             uid,
             state: State::Live,
@@ -140,8 +163,10 @@ impl Model {
             Err(code) => return Ok(Outcome::code(code)),
         };
         if !txn.writes {
+            let useless = txn.failed || txn.state == State::Reset;
+            let code = if useless { self.rules.interface.either(0, RESULT_TRUE) } else { 0 };
             self.over(slot, true);
-            return Ok(Outcome::code(0));
+            return Ok(Outcome::code(code));
         }
         if let Some(child) = txn.child {
             // It is committed first.
@@ -159,7 +184,7 @@ impl Model {
         if failed {
             self.id = None;
             self.over(slot, false);
-            return Ok(Outcome::code(BAD_TXN));
+            return Ok(Outcome::code(self.rules.interface.failed()));
         }
         let (data, changed) = (txn.data.clone(), txn.changed);
         match parent.and_then(|parent| self.txns[parent].as_mut()) {
@@ -176,7 +201,7 @@ impl Model {
     pub(super) fn abort(&mut self, slot: Slot) -> Res<Outcome> {
         let txn = match self.not_ended(slot)? {
             Ok(txn) => txn,
-            Err(_) => return Ok(Outcome::code(0)),
+            Err(code) => return Ok(Outcome::code(self.rules.interface.either(0, code))),
         };
         if let Some(child) = txn.child {
             self.abort(child)?;
@@ -191,6 +216,8 @@ impl Model {
 
     /// A transaction ends: what it opened, and where cursors are.
     fn over(&mut self, slot: Slot, committed: bool) {
+        let family = self.family(slot);
+        let keeps_cursors = self.rules.interface.is_mdbx();
         let Some(txn) = self.txns[slot].as_mut() else { return };
         txn.state = State::Ended;
         let (uid, writes, parent, saved) =
@@ -203,20 +230,28 @@ impl Model {
         });
         for place in &mut self.handles {
             if let Some(handle) = place.as_mut().filter(|handle| handle.owner == uid) {
-                (handle.owner, handle.since) = (heir, since);
+                let was = handle.was.take();
                 if !committed {
-                    *place = None;
+                    *place = was.map(|was| *was);
+                    continue;
                 }
+                (handle.owner, handle.since) = (heir, since);
+                handle.was = match was {
+                    Some(was) if was.owner == heir => was.was,
+                    was => was.filter(|_| heir != 0),
+                };
             }
         }
         for cursor in self.cursors.iter_mut().flatten() {
-            if writes && cursor.txn_uid == uid {
+            let inside = family.contains(&cursor.txn_uid);
+            if writes && cursor.txn_uid == uid && !keeps_cursors {
                 cursor.closed = true;
             }
-            if let (false, Some((_, place))) =
-                (committed, saved.iter().find(|(uid, _)| *uid == cursor.uid))
+            if let (false, true, Some(before)) =
+                (committed, inside, saved.iter().find(|saved| saved.uid == cursor.uid))
             {
-                cursor.place = place.clone();
+                let closed = cursor.closed;
+                *cursor = Cursor { closed, eof: None, ..before.clone() };
             }
         }
     }
@@ -229,17 +264,89 @@ impl Model {
             let opened = self.handles.iter().flatten().any(|handle| handle.owner == uid);
             self.differs_if(opened, "a transaction that has opened a table and is reset")?;
             self.txn_mut(slot)?.state = State::Reset;
+            return Ok(Outcome::code(0));
         }
+        Ok(Outcome::code(match (self.rules.interface.is_mdbx(), self.not_ended(slot)?) {
+            (false, _) => 0,
+            (true, Ok(_)) => EINVAL,
+            (true, Err(code)) => code,
+        }))
+    }
+
+    /// Lets it, and all nested in it, end in an abort only.
+    pub(super) fn break_txn(&mut self, slot: Slot) -> Res<Outcome> {
+        if let Err(code) = self.not_ended(slot)? {
+            return Ok(Outcome::code(code));
+        }
+        let mut next = Some(slot);
+        while let Some(slot) = next {
+            let txn = self.txn_mut(slot)?;
+            txn.failed = true;
+            next = txn.child;
+        }
+        self.note("a transaction that was broken");
         Ok(Outcome::code(0))
     }
 
-    pub(super) fn renew(&mut self, slot: Slot) -> Res<Outcome> {
+    pub(super) fn txn_flags(&mut self, slot: Slot) -> Res<Outcome> {
+        const FINISHED: i64 = 1;
+        const ERROR: i64 = 2;
+        const HAS_CHILD: i64 = 16;
+        let Ok(txn) = self.not_ended(slot)? else { return Ok(Outcome::number(i32::MIN.into())) };
+        let bits = [
+            (!txn.writes, i64::from(env::RDONLY)),
+            (txn.state == State::Reset, FINISHED),
+            (txn.failed, ERROR),
+            (txn.child.is_some(), HAS_CHILD),
+        ];
+        let bits = bits.iter().filter(|(is, _)| *is);
+        Ok(Outcome::number(bits.fold(0, |all, (_, bit)| all | bit)))
+    }
+
+    /// Why the numbers beside the tables cannot be had, or changed.
+    fn no_canary(&self, slot: Slot, changes: bool) -> Res<Option<i32>> {
+        let txn = match self.not_ended(slot)? {
+            Ok(txn) => txn,
+            Err(code) => return Ok(Some(code)),
+        };
+        let [rests, reset] = self.unreadable(txn);
+        self.refusal(&[(changes && !txn.writes, EACCES), rests, reset])
+    }
+
+    pub(super) fn put_canary(&mut self, slot: Slot, canary: [u64; 3]) -> Res<Outcome> {
+        if let Some(code) = self.no_canary(slot, true)? {
+            return Ok(Outcome::code(code));
+        }
+        let txn = self.txn_mut(slot)?;
+        (txn.data.canary, txn.changed) = (canary, true);
+        Ok(Outcome::code(0))
+    }
+
+    pub(super) fn get_canary(&mut self, slot: Slot) -> Res<Outcome> {
+        if let Some(code) = self.no_canary(slot, false)? {
+            return Ok(Outcome::code(code));
+        }
+        let numbers = self.txn(slot)?.data.canary.map(u64::to_le_bytes).concat();
+        Ok(Outcome { value: Some(numbers), ..Outcome::default() })
+    }
+
+    pub(super) fn renew(&mut self, slot: Slot, elsewhere: bool) -> Res<Outcome> {
         let txn = match self.not_ended(slot)? {
             Ok(txn) => txn,
             Err(code) => return Ok(Outcome::code(code)),
         };
-        if txn.writes || txn.state != State::Reset {
+        let is_mdbx = self.rules.interface.is_mdbx();
+        if elsewhere && self.flags & env::NOTLS == 0 {
+            return Err(Stop::Void);
+        }
+        if txn.writes || txn.state != State::Reset && !is_mdbx {
             return Ok(Outcome::code(EINVAL));
+        }
+        if is_mdbx {
+            self.txn_mut(slot)?.state = State::Reset;
+            if self.overlaps(elsewhere) {
+                return Ok(Outcome::code(TXN_OVERLAPPING));
+            }
         }
         let (live, _) = self.readers();
         let refused = match self.flags & env::NOTLS == 0 {
@@ -256,6 +363,7 @@ impl Model {
         let (began, data, id) = (self.uid(), self.committed.clone(), self.id.unwrap_or(0));
         let txn = self.txn_mut(slot)?;
         (txn.state, txn.data, txn.began, txn.id) = (State::Live, data, began, id);
+        txn.failed = false;
         let uid = txn.uid;
         for cursor in self.cursors.iter_mut().flatten().filter(|c| c.txn_uid == uid) {
             cursor.stale = true;

@@ -1,0 +1,24 @@
+//! The functions of an interface: Huon's own, or those of another library that is loaded.
+
+/// A struct `Api` with a field for each function, as the module names them.
+#[macro_export]
+macro_rules! functions {
+    ($huon:ident; $($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
+        pub(crate) struct Api {
+            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+        }
+
+        impl Api {
+            pub(crate) fn huon() -> Api {
+                Api { $($name: $huon::$name,)* }
+            }
+
+            /// Those of a library that stays loaded.
+            pub(crate) fn of(library: &'static libloading::Library) -> Result<Api, libloading::Error> {
+                let name = |name: &'static str| name.as_bytes();
+                // SAFETY: the functions are as their header says.
+                Ok(unsafe { Api { $($name: library.get(name(stringify!($name))).map_or($huon::$name as _, |f| *f),)* } })
+            }
+        }
+    };
+}
