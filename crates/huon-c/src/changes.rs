@@ -140,7 +140,7 @@ impl Writer {
             Table::Multi(table) => table.count(engine)? == 0,
         };
         for cursor in self.cursors.iter().filter_map(std::sync::Weak::upgrade) {
-            if cursor.dbi() == Some(number) {
+            if cursor.is_of(number, dbi) {
                 cursor.with_place(|place| match is_empty {
                     true => {
                         place.unset();

@@ -1,7 +1,7 @@
 //! Cursors as C holds them: what they belong to, and looks at where they stand.
 
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 use try_lock::{Locked, TryLock};
 
@@ -75,10 +75,7 @@ impl Cursor {
 
     fn join(cursor: &Arc<Cursor>, txn: &Txn) -> Res<()> {
         if txn.is_write() {
-            let mut writer = txn.writer()?;
-            let own = Arc::downgrade(cursor);
-            writer.cursors.retain(|other| other.strong_count() > 0 && !Weak::ptr_eq(other, &own));
-            writer.cursors.push(own);
+            txn.writer()?.enlist(cursor);
         }
         Ok(())
     }
@@ -86,13 +83,17 @@ impl Cursor {
     /// Goes to a table of a transaction, whatever it belonged to before, and stands nowhere.
     pub fn bind(cursor: &Arc<Cursor>, txn: &Arc<Txn>, dbi: u32) -> Res<()> {
         let fresh = Bound::new(txn, dbi)?;
+        Cursor::unbind(cursor)?;
         cursor.inside()?.bound = Some(fresh);
         Cursor::join(cursor, txn)
     }
 
     /// Belongs to nothing any more.
-    pub fn unbind(&self) -> Res<()> {
-        self.inside()?.bound = None;
+    pub fn unbind(cursor: &Arc<Cursor>) -> Res<()> {
+        let bound = cursor.inside()?.bound.take();
+        if let Some(bound) = bound {
+            bound.txn.forget(cursor);
+        }
         Ok(())
     }
 
@@ -107,12 +108,13 @@ impl Cursor {
         let txn = bound.txn.clone();
         // Refuses what cannot be used now.
         txn.access()?.view()?;
-        let mut inside = to.inside()?;
+        let inside = to.inside()?;
         if inside.bound.as_ref().is_some_and(|own| own.txn.env_handle != txn.env_handle) {
             return Err(Fault::Invalid);
         }
-        inside.bound = Some(bound);
         drop(inside);
+        Cursor::unbind(to)?;
+        to.inside()?.bound = Some(bound);
         Cursor::join(to, &txn)
     }
 
@@ -139,6 +141,13 @@ impl Cursor {
     /// Its table.
     pub fn dbi(&self) -> Option<u32> {
         Some(lock(&self.inside).ok()?.bound.as_ref()?.dbi)
+    }
+
+    /// Whether it is one of that opening of a table.
+    pub(crate) fn is_of(&self, number: u32, known: &Dbi) -> bool {
+        let Ok(inside) = lock(&self.inside) else { return false };
+        let is = |own: &Bound| own.dbi == number && Arc::ptr_eq(&own.name, &known.name);
+        inside.bound.as_ref().is_some_and(is)
     }
 
     /// Goes on in another read transaction.

@@ -135,7 +135,8 @@ pub fn at_or_above(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res
 
 /// The record of a named database.
 pub(crate) fn record(access: &mut Access<'_>, name: &[u8]) -> Res<Option<Shown>> {
-    let Some(stat) = dbi::stat(access, name)? else { return Ok(None) };
+    let found = if name.is_empty() { None } else { dbi::stat(access, name)? };
+    let Some(stat) = found else { return Ok(None) };
     let first = access.keep_record(name, table::record_of(&stat));
     Ok(Some(Shown { first, bytes: 48 }))
 }
@@ -230,7 +231,13 @@ pub(crate) fn store(
     check_lengths(&txn.env, dbi, key, value.len())?;
     let mut room = std::mem::take(&mut writer.room);
     room.clear();
-    let stored = store_own(txn, writer, (number, dbi), (key, value), flags, &mut room);
+    let mut stored = store_own(txn, writer, (number, dbi), (key, value), flags, &mut room);
+    if let Err(Fault::NotFound | Fault::Order) = stored
+        && let Err(fault) = dbi.check_integer(writer.txn()?, key)
+    {
+        // That comes before where it would belong.
+        stored = Err(fault);
+    }
     if room.capacity() <= 2 * COPIED_BYTES_MAX {
         writer.room = room;
     }
@@ -285,11 +292,9 @@ fn append_flags(txn: &Txn, engine: &WriteTxn, dbi: &Dbi, key: &[u8], flags: u32)
     if flags & BOTH != BOTH || !txn.env.rules()?.appends_to_last {
         return Ok(flags);
     }
-    let last = match dbi.table {
-        Table::Main(table) | Table::Plain(table) => table.last(engine)?.map(|(key, _)| key),
-        Table::Multi(table) => table.last(engine)?.map(|(key, _)| key),
-    };
-    let again = last.is_some_and(|last| dbi.compare_keys(key, last).is_eq());
+    let mut place = Place::new(dbi.table);
+    let last = place.edge(engine, true);
+    let again = last.is_ok_and(|(last, _)| dbi.compare_keys(key, last).is_eq());
     Ok(if again { flags & !APPEND } else { flags })
 }
 
@@ -306,7 +311,8 @@ fn store_plain(
         match table.get(engine, key)? {
             Some(found) if flags & CURRENT == 0 => return Ok(Outcome::Exists(Shown::of(found))),
             None if flags & CURRENT != 0 => {
-                let is_name = matches!(behind, Table::Main(_)) && engine.table_stat(key)?.is_some();
+                let main = matches!(behind, Table::Main(_)) && !key.is_empty();
+                let is_name = main && engine.table_stat(key)?.is_some();
                 return Err(if is_name { Fault::Incompatible } else { Fault::NotFound });
             }
             _ => {}

@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering as Atomic;
 use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
-use huon::{Compare, TableStat};
+use huon::{Bytes, Compare, TableDef, TableStat, WriteTxn};
 
 use crate::env::Env;
 use crate::fault::{Fault, Res};
@@ -15,7 +15,7 @@ use crate::flags::dbi::*;
 use crate::in_txn;
 use crate::inside::{Access, View};
 use crate::place::Went;
-use crate::table::{self, Dbi, Table, drop_named, kind, make};
+use crate::table::{self, Dbi, Table, kind};
 use crate::txn::Txn;
 
 /// The handle of the list of free pages, which Huon keeps elsewhere.
@@ -183,9 +183,7 @@ pub fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
     let found = stat(&access, name)?;
     drop(access);
     let dbi = match found {
-        Some(stat) if rules.strict_tables => {
-            of_wanted_kind(txn, name, flags, &stat, 0)?
-        }
+        Some(stat) if rules.strict_tables => of_wanted_kind(txn, name, flags, &stat, 0)?,
         Some(stat) => Dbi::found(txn, name, &stat)?,
         None if flags & CREATE == 0 => return Err(Fault::NotFound),
         None => Dbi::made(txn, name, kind(flags), [None, None])?,
@@ -229,13 +227,7 @@ fn is_wanted(flags: u32, found: u32) -> bool {
 
 /// A table that exists, which must be of the kind that is asked for, or become that: then it is
 /// the transaction's, else the owner's.
-fn of_wanted_kind(
-    txn: &Txn,
-    name: &[u8],
-    flags: u32,
-    stat: &TableStat,
-    owner: usize,
-) -> Res<Dbi> {
+fn of_wanted_kind(txn: &Txn, name: &[u8], flags: u32, stat: &TableStat, owner: usize) -> Res<Dbi> {
     let found = Dbi::found(txn, name, stat)?;
     if is_wanted(flags, found.flags) {
         return Ok(Dbi { owner, ..found });
@@ -244,9 +236,10 @@ fn of_wanted_kind(
         return Err(Fault::Incompatible);
     }
     let mut writer = txn.writer()?;
-    drop_named(writer.changing(&txn.env)?, name, stat.values.is_some())?;
+    let engine = writer.changing(&txn.env)?;
+    table::remake(engine, stat, kind(flags), &[None, None], [8, 8])?;
     drop(writer);
-    Dbi::made(txn, name, kind(flags), [None, None])
+    Dbi::of_kind(txn, name, kind(flags), [None, None])
 }
 
 /// Sees to it that the handle of the main database is open, as it always is.
@@ -276,7 +269,8 @@ fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
         Some(stat) => Dbi { owner: 0, ..Dbi::found(txn, STAND_IN, &stat)? },
         None if wanted == 0 => Dbi::main(txn)?,
         None if is_empty && txn.is_write() && (flags & CREATE != 0 || !strict) => {
-            Dbi::made(txn, STAND_IN, wanted, [None, None])?
+            make_stand_in(txn.writer()?.changing(&txn.env)?, wanted, &[None, None])?;
+            Dbi::of_kind(txn, STAND_IN, wanted, [None, None])?
         }
         None => return Err(Fault::Incompatible),
     };
@@ -285,6 +279,13 @@ fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
     }
     txn.env.dbis_mut().set(MAIN as usize, dbi);
     Ok(MAIN)
+}
+
+/// Makes what stands for the main table, which is empty. The number that is kept with it stays.
+fn make_stand_in(engine: &mut WriteTxn, flags: u32, custom: &[Option<Arc<Compare>>; 2]) -> Res<()> {
+    let main = engine.open(&TableDef::<Bytes, Bytes>::main())?.ok_or(Fault::TableMissing)?;
+    let sequence = main.sequence(engine)?;
+    table::make(engine, STAND_IN, flags, custom, [8, 8])?.take_sequence(engine, sequence)
 }
 
 /// What the transaction shows of a table.
@@ -310,10 +311,10 @@ pub fn set_comparator(txn: &Txn, dbi: u32, compare: Arc<Compare>, of_values: boo
     if found.entries == 0 && !is_as_told && txn.is_write() {
         let mut writer = txn.writer()?;
         let engine = writer.changing(&txn.env)?;
-        if !main {
-            drop_named(engine, name, old.flags & DUPSORT != 0)?;
+        match main {
+            true => make_stand_in(engine, old.flags, &custom)?,
+            false => table::remake(engine, &found, old.flags, &custom, [8, 8])?,
         }
-        make(engine, name, old.flags, &custom, [8, 8])?;
     }
     let mut fresh = Dbi { owner: old.owner, ..Dbi::of_kind(txn, name, old.flags, custom)? };
     if !main {
@@ -337,7 +338,7 @@ pub fn drop_dbi(txn: &Txn, dbi: u32, delete: bool) -> Res<()> {
         Table::Main(table) => {
             for name in engine.table_names()? {
                 let is_multi = engine.table_stat(&name)?.is_some_and(|stat| stat.values.is_some());
-                drop_named(engine, &name, is_multi)?;
+                table::drop_named(engine, &name, is_multi)?;
             }
             table.clear(engine)?;
         }
@@ -362,10 +363,7 @@ pub fn take_sequence(txn: &Txn, dbi: u32, count: u64) -> Res<Option<u64>> {
     let mut access = txn.access()?;
     let (known, view) = access.dbi_in(txn, dbi)?;
     let table = known.table;
-    let now = in_txn!(view, engine => match table {
-        Table::Main(table) | Table::Plain(table) => table.sequence(engine)?,
-        Table::Multi(table) => table.sequence(engine)?,
-    });
+    let now = in_txn!(view, engine => table.sequence(engine))?;
     drop(access);
     if count == 0 {
         return Ok(Some(now));
@@ -374,11 +372,7 @@ pub fn take_sequence(txn: &Txn, dbi: u32, count: u64) -> Res<Option<u64>> {
     if now.checked_add(count).is_none() {
         return Ok(None);
     }
-    let engine = writer.changing(&txn.env)?;
-    match table {
-        Table::Main(table) | Table::Plain(table) => table.take_sequence(engine, count)?,
-        Table::Multi(table) => table.take_sequence(engine, count)?,
-    };
+    table.take_sequence(writer.changing(&txn.env)?, count)?;
     Ok(Some(now))
 }
 

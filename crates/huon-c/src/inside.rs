@@ -345,6 +345,13 @@ impl Writer {
         self.cursors.iter().filter_map(place).collect()
     }
 
+    /// Has a cursor told of what is deleted.
+    pub(crate) fn enlist(&mut self, cursor: &Arc<Cursor>) {
+        let own = Arc::as_ptr(cursor);
+        self.cursors.retain(|other| other.strong_count() > 0 && other.as_ptr() != own);
+        self.cursors.push(Arc::downgrade(cursor));
+    }
+
     /// Puts cursors back to where they were, but for those that were taken elsewhere.
     pub(crate) fn restore(&mut self, places: Vec<(Weak<Cursor>, Bound)>) {
         for (cursor, bound) in places {
@@ -352,6 +359,7 @@ impl Writer {
             let stays = |txn: Arc<Txn>| txn.is_write() && Arc::ptr_eq(&txn.env, &bound.txn.env);
             if cursor.txn().is_some_and(stays) {
                 let _ = cursor.put_bound(bound);
+                self.enlist(&cursor);
             }
         }
     }

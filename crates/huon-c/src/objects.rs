@@ -95,7 +95,7 @@ pub fn release_cursors(txn: &Txn, unbind: bool) -> Res<usize> {
     let cursors = CURSORS.all(is_own);
     for cursor in &cursors {
         match unbind {
-            true => cursor.unbind()?,
+            true => Cursor::unbind(cursor)?,
             false => close_cursor(cursor.handle())?,
         }
     }

@@ -30,6 +30,28 @@ pub enum Table {
     Multi(RawMulti),
 }
 
+impl Table {
+    /// The number that is kept with it.
+    pub fn sequence(self, txn: &impl huon::Txn) -> Res<u64> {
+        Ok(match self {
+            Table::Main(table) | Table::Plain(table) => table.sequence(txn)?,
+            Table::Multi(table) => table.sequence(txn)?,
+        })
+    }
+
+    /// Adds to it.
+    pub fn take_sequence(self, txn: &mut WriteTxn, count: u64) -> Res<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        match self {
+            Table::Main(table) | Table::Plain(table) => table.take_sequence(txn, count)?,
+            Table::Multi(table) => table.take_sequence(txn, count)?,
+        };
+        Ok(())
+    }
+}
+
 /// An open database.
 #[derive(Clone)]
 pub struct Dbi {
@@ -174,6 +196,17 @@ impl Dbi {
         if self.wanted.contains(&key.len()) { Ok(()) } else { Err(Fault::Size) }
     }
 
+    /// Refuses an integer as a key that is longer or shorter than the table's.
+    pub(crate) fn check_integer(&self, txn: &WriteTxn, key: &[u8]) -> Res<()> {
+        let stat = if self.flags & INTEGERKEY == 0 { None } else { txn.table_stat(&self.name)? };
+        match stat {
+            Some(stat) if key.len() != if stat.order == "native-u32" { 4 } else { 8 } => {
+                Err(Fault::Size)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether the table may have to be made anew while it is empty.
     pub fn is_fitted(&self) -> bool {
         self.flags & (INTEGERKEY | INTEGERDUP) != 0 || self.keys.is_some() || self.values.is_some()
@@ -189,20 +222,16 @@ impl Dbi {
         if is_ordered(&stat, &orders(self.flags, &custom, bytes)) {
             return Ok(());
         }
-        drop_named(txn, &self.name, stat.values.is_some())?;
-        make(txn, &self.name, self.flags, &custom, bytes)
+        remake(txn, &stat, self.flags, &custom, bytes)
     }
 
     /// Makes an empty table of values of one length anew, which had another one while it had some;
     /// false: it is none, or not empty.
     pub(crate) fn refit(&self, txn: &mut WriteTxn, bytes: [usize; 2]) -> Res<bool> {
         let stat = if self.flags & DUPFIXED == 0 { None } else { txn.table_stat(&self.name)? };
-        let is_empty = stat.is_some_and(|stat| stat.entries == 0);
-        if is_empty {
-            drop_named(txn, &self.name, true)?;
-            make(txn, &self.name, self.flags, &[self.keys.clone(), self.values.clone()], bytes)?;
-        }
-        Ok(is_empty)
+        let Some(stat) = stat.filter(|stat| stat.entries == 0) else { return Ok(false) };
+        remake(txn, &stat, self.flags, &[self.keys.clone(), self.values.clone()], bytes)?;
+        Ok(true)
     }
 
     /// Whether a key may have many values.
@@ -267,38 +296,52 @@ pub(crate) fn is_ordered(stat: &TableStat, [keys, values]: &[Order; 2]) -> bool 
     stat.order == order_name(keys) && same_values
 }
 
+/// Makes an empty table anew, of another kind; the number that is kept with it stays.
+pub(crate) fn remake(
+    txn: &mut WriteTxn,
+    old: &TableStat,
+    flags: u32,
+    custom: &[Option<Arc<Compare>>; 2],
+    bytes: [usize; 2],
+) -> Res<()> {
+    let sequence = drop_named(txn, &old.name, old.values.is_some())?;
+    make(txn, &old.name, flags, custom, bytes)?.take_sequence(txn, sequence)
+}
+
 pub(crate) fn make(
     txn: &mut WriteTxn,
     name: &[u8],
     flags: u32,
     custom: &[Option<Arc<Compare>>; 2],
     bytes: [usize; 2],
-) -> Res<()> {
+) -> Res<Table> {
     let [keys, values] = orders(flags, custom, bytes);
     if flags & DUPSORT == 0 {
-        txn.create(&TableDef::<Bytes, Bytes>::named(name).ordered(keys))?;
-        return Ok(());
+        let def = TableDef::<Bytes, Bytes>::named(name).ordered(keys);
+        return Ok(Table::Plain(txn.create(&def)?));
     }
     let mut def = MultiDef::<Bytes, Bytes>::named(name).ordered(keys).values_ordered(values);
     if flags & DUPFIXED != 0 {
         def = def.values_of_bytes(0);
     }
-    txn.create_multi(&def)?;
-    Ok(())
+    Ok(Table::Multi(txn.create_multi(&def)?))
 }
 
-/// Deletes a table, whatever its orders.
-pub(crate) fn drop_named(txn: &mut WriteTxn, name: &[u8], is_multi: bool) -> Res<()> {
+/// Deletes a table, whatever its orders, and says the number that was kept with it.
+pub(crate) fn drop_named(txn: &mut WriteTxn, name: &[u8], is_multi: bool) -> Res<u64> {
     let stored = Order::Stored;
+    let mut sequence = 0;
     if is_multi {
         let def = MultiDef::<Bytes, Bytes>::named(name).ordered(stored.clone());
         if let Some(table) = txn.open_multi(&def.values_ordered(stored))? {
+            sequence = table.sequence(txn)?;
             table.drop_table(txn)?;
         }
     } else if let Some(table) = txn.open(&TableDef::<Bytes, Bytes>::named(name).ordered(stored))? {
+        sequence = table.sequence(txn)?;
         table.drop_table(txn)?;
     }
-    Ok(())
+    Ok(sequence)
 }
 
 /// The record that stands for a named database in the main one.

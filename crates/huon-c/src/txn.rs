@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 use huon::Durability;
 use try_lock::{Locked, TryLock};
 
+use crate::cursor::Cursor;
 use crate::env::Env;
 use crate::fault::{Fault, Res};
 use crate::inside::{Access, Level, Reader, Writer};
@@ -239,6 +240,15 @@ impl Txn {
             Body::Write(writer) => lock_now(writer)?.fail_from(self.depth()),
         }
         Ok(())
+    }
+
+    /// Tells a cursor no more of what is deleted.
+    pub(crate) fn forget(&self, cursor: &Arc<Cursor>) {
+        if let Body::Write(writer) = &self.body
+            && let Ok(mut writer) = lock_now(writer)
+        {
+            writer.cursors.retain(|other| !std::ptr::eq(other.as_ptr(), Arc::as_ptr(cursor)));
+        }
     }
 
     /// What has become of it.

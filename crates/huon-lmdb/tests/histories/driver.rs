@@ -505,7 +505,9 @@ impl Library for Driver {
                 Outcome::code(self.open(*flags | self.nosubdir))
             }
             Op::Copy { compact } => self.copy(*compact),
-            Op::Begin { txn, parent, flags, .. } => Outcome::code(self.begin(*txn, *parent, *flags)),
+            Op::Begin { txn, parent, flags, .. } => {
+                Outcome::code(self.begin(*txn, *parent, *flags))
+            }
             Op::Commit { txn } => self.end_txn(*txn, true),
             Op::Abort { txn } => self.end_txn(*txn, false),
             Op::Reset { txn } => {

@@ -100,7 +100,7 @@ pub extern "C" fn mdbx_cursor_renew(txn: *mut MDBX_txn, cursor: *mut MDBX_cursor
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdbx_cursor_unbind(cursor: *mut MDBX_cursor) -> c_int {
-    code(|| objects::cursor(cursor as usize)?.unbind())
+    code(|| Cursor::unbind(&objects::cursor(cursor as usize)?))
 }
 
 #[unsafe(no_mangle)]

@@ -223,9 +223,7 @@ impl Driver {
                     let flags = (self.api.mdbx_txn_flags)(self.txn(*txn));
                     Outcome::number((flags & !0xC).into())
                 }
-                Op::TxnId { txn } => {
-                    Outcome::number((self.api.mdbx_txn_id)(self.txn(*txn)) as i64)
-                }
+                Op::TxnId { txn } => Outcome::number((self.api.mdbx_txn_id)(self.txn(*txn)) as i64),
                 Op::PutCanary { txn, canary: [x, y, z] } => {
                     self.changes(*txn);
                     let canary = MDBX_canary { x: *x, y: *y, z: *z, v: 0 };
@@ -650,8 +648,7 @@ impl Driver {
         }
         let several = [GET_MULTIPLE, NEXT_MULTIPLE, PREV_MULTIPLE].contains(&op);
         // A copy that the cursor keeps may be as long as a name's record.
-        let (slot, dbi) =
-            if several { (TXNS, 0) } else { (self.slot_of(at), self.dbi_of(at)) };
+        let (slot, dbi) = if several { (TXNS, 0) } else { (self.slot_of(at), self.dbi_of(at)) };
         // Who looks among the values of a key knows it.
         let known = [GET_BOTH, GET_BOTH_RANGE, FIRST_DUP, LAST_DUP].contains(&op) || several;
         let key = (key.iov_base != own && !known).then(|| self.shown(slot, 0, key));

@@ -38,6 +38,7 @@ impl Model {
             uid,
             txn,
             txn_uid,
+            writes: self.txns[txn].as_ref().is_some_and(|txn| txn.writes),
             dbi,
             handle: self.handle_uid(txn, dbi),
             place: Place::Unset,
@@ -269,8 +270,7 @@ impl Model {
                     return Err(Stop::Void);
                 }
                 let bound = matches!(op, SET_LOWERBOUND | SET_UPPERBOUND);
-                let pair = bound && rows.kind.has_many()
-                    || matches!(op, GET_BOTH | GET_BOTH_RANGE);
+                let pair = bound && rows.kind.has_many() || matches!(op, GET_BOTH | GET_BOTH_RANGE);
                 if pair && bound && !rows.value_fits(value.len()) {
                     return Err(Stop::Void);
                 }
@@ -559,13 +559,7 @@ impl Model {
     }
 
     /// Another value among many: it has its own place in their order.
-    pub(super) fn replace(
-        &mut self,
-        slot: Slot,
-        dbi: u32,
-        spot: &Spot,
-        value: &[u8],
-    ) -> Res<()> {
+    pub(super) fn replace(&mut self, slot: Slot, dbi: u32, spot: &Spot, value: &[u8]) -> Res<()> {
         if self.rules.compared {
             // LMDB writes it again.
             self.id = None;

@@ -72,12 +72,7 @@ const KINDS: [(u32, bool); 16] = [
 ];
 
 /// A history of this seed.
-pub fn make(
-    seed: u64,
-    ops_count: usize,
-    interface: Interface,
-    compared: Option<u32>,
-) -> Program {
+pub fn make(seed: u64, ops_count: usize, interface: Interface, compared: Option<u32>) -> Program {
     let (patch, compared) = (compared.unwrap_or(0), compared.is_some());
     let mut random = Random::new(seed);
     let kept = if random.chance(30) { env::NOSUBDIR } else { 0 };
@@ -205,8 +200,7 @@ impl Maker {
         match self.random.below(8) {
             0 => {
                 let other = self.interface.either(env::MAPASYNC, env::UTTERLY_NOSYNC);
-                let flag =
-                    self.random.pick(&[env::NOSYNC, env::NOMETASYNC, other, env::NOTLS]);
+                let flag = self.random.pick(&[env::NOSYNC, env::NOMETASYNC, other, env::NOTLS]);
                 Op::SetFlags { flags: flag, on: self.random.chance(50) }
             }
             1 => Op::GetFlags,
@@ -295,9 +289,7 @@ impl Maker {
                 flags: self.random.pick(&[env::RDONLY, 0]),
                 elsewhere: false,
             },
-            24..25 => {
-                Op::Begin { txn: self.free_txn(), parent: None, flags: 0, elsewhere: false }
-            }
+            24..25 => Op::Begin { txn: self.free_txn(), parent: None, flags: 0, elsewhere: false },
             25..37 => {
                 let (txn, elsewhere) = (self.free_txn(), self.elsewhere());
                 Op::Begin { txn, parent: None, flags: env::RDONLY, elsewhere }

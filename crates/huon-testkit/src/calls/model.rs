@@ -101,6 +101,8 @@ pub(super) struct Cursor {
     pub(super) txn: Slot,
     /// 0: it is of none.
     pub(super) txn_uid: u64,
+    /// Whether that writes.
+    pub(super) writes: bool,
     pub(super) dbi: u32,
     pub(super) handle: u64,
     pub(super) place: Place,

@@ -41,6 +41,9 @@ impl Model {
         let [rests, reset] = self.unreadable(txn);
         let rows = self.rows(slot, dbi)?;
         let none = self.no_table(rows.as_ref().err().copied());
+        if rows.is_err() {
+            self.or(&[BAD_VALSIZE]);
+        }
         let wrong = rows.as_ref().is_ok_and(|rows| !self.may_seek(rows, key));
         let refused = self.refusal(&[(wrong, BAD_VALSIZE), rests, reset, none])?;
         let (None, Ok(rows)) = (refused, rows) else {
@@ -229,18 +232,13 @@ impl Model {
     }
 
     /// Stores a value in the place of all that a key has.
-    pub(super) fn store_only(
-        &mut self,
-        slot: Slot,
-        dbi: u32,
-        key: &[u8],
-        value: &[u8],
-    ) -> Res<()> {
+    pub(super) fn store_only(&mut self, slot: Slot, dbi: u32, key: &[u8], value: &[u8]) -> Res<()> {
         let rows = self.rows_mut(slot, dbi)?;
-        let had = rows.remove(key, None);
+        let others = rows.values(key).is_some_and(|all| all.iter().any(|other| other != value));
+        rows.remove(key, None);
         rows.put(key, value);
         self.txn_mut(slot)?.changed = true;
-        if had { self.pass_on(slot, dbi, &Went::Key(key)) } else { Ok(()) }
+        if others { self.pass_on(slot, dbi, &Went::Key(key)) } else { Ok(()) }
     }
 
     /// Why a record does not fit into a table.
@@ -274,7 +272,7 @@ impl Model {
         }
         let value_fits = rows.value_fits(value.len());
         self.differs_if(!value_fits, "values of other lengths")?;
-        if !value_fits && flags & (APPEND | APPENDDUP | NOOVERWRITE) != 0 {
+        if !value_fits && flags & (APPEND | APPENDDUP | NOOVERWRITE | CURRENT) != 0 {
             // Which of the reasons counts is not said.
             return Err(Stop::Void);
         }

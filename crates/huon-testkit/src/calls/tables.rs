@@ -328,7 +328,7 @@ impl Model {
         let txn = self.txn_mut(slot)?;
         txn.changed = true;
         let rows = txn.data.rows_mut(name).ok_or(Stop::Void)?;
-        *rows = Rows::new(Kind { flags: meaning(flags), custom });
+        rows.kind = Kind { flags: meaning(flags), custom };
         self.note("a table that became one of another kind");
         Ok(Ok(true))
     }
@@ -359,7 +359,7 @@ impl Model {
         let wrong = (!is_mdbx && !(0..=1).contains(&delete), EINVAL);
         let delete = delete != 0;
         let unwritable = Model::unwritable(txn);
-        let reset = (txn.state == State::Reset, self.rules.interface.either(EINVAL, EACCES));
+        let reset = (txn.state == State::Reset, self.rules.interface.reset());
         let rows = self.rows(slot, dbi)?;
         let none = self.no_table(rows.as_ref().err().copied());
         let names = (is_mdbx && dbi == MAIN && txn.data.has_named(), INCOMPATIBLE);

@@ -216,7 +216,6 @@ impl Model {
 
     /// A transaction ends: what it opened, and where cursors are.
     fn over(&mut self, slot: Slot, committed: bool) {
-        let family = self.family(slot);
         let keeps_cursors = self.rules.interface.is_mdbx();
         let Some(txn) = self.txns[slot].as_mut() else { return };
         txn.state = State::Ended;
@@ -243,7 +242,8 @@ impl Model {
             }
         }
         for cursor in self.cursors.iter_mut().flatten() {
-            let inside = family.contains(&cursor.txn_uid);
+            // One that was taken elsewhere stays there.
+            let inside = cursor.txn_uid != 0 && cursor.writes;
             if writes && cursor.txn_uid == uid && !keeps_cursors {
                 cursor.closed = true;
             }
