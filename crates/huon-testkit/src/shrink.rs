@@ -3,26 +3,56 @@
 
 use std::time::{Duration, Instant};
 
-use crate::history::{self, Failure};
-use crate::program::Program;
+use crate::history::Failure;
+use crate::{calls, program};
+
+/// A program of operations, any part of which is a program, too.
+pub trait Program: Clone {
+    /// An operation.
+    type Op;
+
+    /// All of them.
+    fn ops(&mut self) -> &mut Vec<Self::Op>;
+}
+
+impl Program for program::Program {
+    type Op = program::Op;
+
+    fn ops(&mut self) -> &mut Vec<program::Op> {
+        &mut self.ops
+    }
+}
+
+impl Program for calls::maker::Program {
+    type Op = calls::op::Op;
+
+    fn ops(&mut self) -> &mut Vec<calls::op::Op> {
+        &mut self.ops
+    }
+}
 
 /// A shorter program that fails too, and how.
-pub fn shrink(program: &Program, failure: Failure, time: Duration) -> (Program, Failure) {
+pub fn shrink<P: Program, R>(
+    program: &P,
+    failure: Failure,
+    time: Duration,
+    mut run: impl FnMut(&P) -> Result<R, Failure>,
+) -> (P, Failure) {
     let start = Instant::now();
     let mut best = program.clone();
-    best.ops.truncate(failure.at + 1);
-    let mut how = match history::run(&best) {
+    best.ops().truncate(failure.at + 1);
+    let mut how = match run(&best) {
         Err(failure) => failure,
         Ok(_) => return (program.clone(), failure),
     };
-    let mut part = best.ops.len().div_ceil(2);
+    let mut part = best.ops().len().div_ceil(2);
     while part > 0 && start.elapsed() < time {
         let mut at = 0;
         let mut shorter = false;
-        while at < best.ops.len() && start.elapsed() < time {
+        while at < best.ops().len() && start.elapsed() < time {
             let mut candidate = best.clone();
-            candidate.ops.drain(at..(at + part).min(best.ops.len()));
-            match history::run(&candidate) {
+            candidate.ops().drain(at..(at + part).min(best.ops().len()));
+            match run(&candidate) {
                 Err(failure) => (best, how, shorter) = (candidate, failure, true),
                 Ok(_) => at += part,
             }

@@ -157,7 +157,8 @@ fn run(seed: u64) -> Counts {
         Ok(counts) => return counts,
         Err(failure) => failure,
     };
-    let (small, how) = shrink::shrink(&program, failure.clone(), Duration::from_secs(20));
+    let (small, how) =
+        shrink::shrink(&program, failure.clone(), Duration::from_secs(20), history::run);
     for (i, op) in small.ops.iter().enumerate() {
         println!("{i:4} {op:?}");
     }

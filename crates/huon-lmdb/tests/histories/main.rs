@@ -21,8 +21,10 @@ use api::Api;
 use driver::Driver;
 use huon_testkit::calls::Interface;
 use huon_testkit::calls::maker::{self, Program};
-use huon_testkit::calls::run::{self, Counts, Failure, Library};
+use huon_testkit::calls::run::{self, Counts, Library};
+use huon_testkit::history::Failure;
 use huon_testkit::random::digest_words;
+use huon_testkit::shrink::shrink;
 use huon_testkit::{figures, scale};
 
 /// How many calls a history has, and how many histories there are in a proof.
@@ -43,7 +45,7 @@ fn run_on(api: &'static Api, is_ours: bool, program: &Program) -> Result<Counts,
 /// A history that failed, made short, as text.
 fn shortened(api: &'static Api, is_ours: bool, program: &Program, failure: Failure) -> String {
     let again = |program: &Program| run_on(api, is_ours, program);
-    let (small, how) = run::shrink(program, failure, Duration::from_secs(20), again);
+    let (small, how) = shrink(program, failure, Duration::from_secs(20), again);
     let mut text = String::new();
     for op in &small.ops {
         let _ = writeln!(text, "  {op}");

@@ -34,7 +34,7 @@ fn load() -> Result<(&'static Api, c_int), String> {
     let library = unsafe { Library::new(&name) };
     let library = library.map_err(|_| "LMDB's library is not installed".to_string())?;
     let library: &'static Library = Box::leak(Box::new(library));
-    let api = Api::of(library).map_err(|e| format!("{name} is not LMDB: {e}"))?;
+    let api = Api::of(library);
     let (mut minor, mut patch) = (0, 0);
     // SAFETY: the pointers are good for writing, or null; the text lives for ever.
     let text =

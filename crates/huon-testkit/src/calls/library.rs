@@ -13,11 +13,18 @@ macro_rules! functions {
                 Api { $($name: $huon::$name,)* }
             }
 
-            /// Those of a library that stays loaded.
-            pub(crate) fn of(library: &'static libloading::Library) -> Result<Api, libloading::Error> {
+            /// Those of a library that stays loaded. What it lacks is Huon's own, which refuses
+            /// the handles of others.
+            pub(crate) fn of(library: &'static libloading::Library) -> Api {
                 let name = |name: &'static str| name.as_bytes();
                 // SAFETY: the functions are as their header says.
-                Ok(unsafe { Api { $($name: library.get(name(stringify!($name))).map_or($huon::$name as _, |f| *f),)* } })
+                unsafe {
+                    Api {
+                        $($name: library
+                            .get(name(stringify!($name)))
+                            .map_or($huon::$name, |found| *found),)*
+                    }
+                }
             }
         }
     };

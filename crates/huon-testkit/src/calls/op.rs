@@ -366,6 +366,14 @@ impl fmt::Display for Op {
             Op::PutCanary { txn, canary } => write!(f, "canary_put(t{txn}, {canary:?})"),
             Op::GetCanary { txn } => write!(f, "canary_get(t{txn})"),
             Op::TxnId { txn } => write!(f, "txn_id(t{txn})"),
+            op => op.show_table(f),
+        }
+    }
+}
+
+impl Op {
+    fn show_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Op::Open { txn, name, flags, custom } => {
                 let create = if flags & kind::CREATE != 0 { "CREATE|" } else { "" };
                 let custom = if *custom { ", then its own order" } else { "" };
@@ -385,6 +393,12 @@ impl fmt::Display for Op {
                 let name = if *of_values { "dcmp" } else { "cmp" };
                 write!(f, "{name}(t{txn}, {dbi}, {}, {})", Bytes(a), Bytes(b))
             }
+            op => op.show_record(f),
+        }
+    }
+
+    fn show_record(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Op::Get { txn, dbi, key } => write!(f, "get(t{txn}, {dbi}, {})", Bytes(key)),
             Op::GetCounted { txn, dbi, key } => {
                 write!(f, "get_ex(t{txn}, {dbi}, {})", Bytes(key))
@@ -424,9 +438,7 @@ impl fmt::Display for Op {
             op => op.show_cursor(f),
         }
     }
-}
 
-impl Op {
     fn show_cursor(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Op::CursorOpen { txn, dbi, cursor } => {

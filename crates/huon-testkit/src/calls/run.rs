@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
 
 use super::maker::Program;
 use super::model::{Answer, Model};
 use super::names::{code, go, kind, put};
 use super::op::{Op, Outcome};
-use crate::history::panic_text;
+use crate::history::{Failure, panic_text};
 use crate::random::digest;
 
 /// A library behind the calls.
@@ -87,15 +86,6 @@ impl Counts {
     }
 }
 
-/// A call that was answered otherwise than it must be.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    /// Its number.
-    pub at: usize,
-    /// What is wrong.
-    pub what: String,
-}
-
 /// Runs a history; what it counted, or where it failed.
 pub fn run(
     program: &Program,
@@ -154,38 +144,4 @@ fn one(
         }
     }
     Ok(())
-}
-
-/// A shorter history that fails too, and how (delta debugging).
-pub fn shrink(
-    program: &Program,
-    failure: Failure,
-    time: Duration,
-    mut run: impl FnMut(&Program) -> Result<Counts, Failure>,
-) -> (Program, Failure) {
-    let start = Instant::now();
-    let mut best = program.clone();
-    best.ops.truncate(failure.at + 1);
-    let mut how = match run(&best) {
-        Err(failure) => failure,
-        Ok(_) => return (program.clone(), failure),
-    };
-    let mut part = best.ops.len().div_ceil(2);
-    while part > 0 && start.elapsed() < time {
-        let mut at = 0;
-        let mut shorter = false;
-        while at < best.ops.len() && start.elapsed() < time {
-            let mut candidate = best.clone();
-            candidate.ops.drain(at..(at + part).min(best.ops.len()));
-            match run(&candidate) {
-                Err(failure) => (best, how, shorter) = (candidate, failure, true),
-                Ok(_) => at += part,
-            }
-        }
-        if part == 1 && !shorter {
-            break;
-        }
-        part = if part == 1 { 1 } else { part / 2 };
-    }
-    (best, how)
 }
