@@ -11,6 +11,23 @@ use huon::Compare;
 use crate::dbi::Dbis;
 use crate::fault::{Fault, Res};
 
+/// Address space that an environment reserves at least, if the system allows it: its upper size can
+/// be raised so far while it is open, since the mapping stays.
+const RESERVE_BYTES_MIN: u64 = 256 << 30;
+/// So many environments of a process reserve that, the next ones half of it, and so on: a process
+/// has 128 TiB of addresses, and needs some for other things.
+const RESERVES_COUNT: usize = 64;
+
+/// Those that are open in this process.
+static OPEN_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Address space to reserve for a file that may become so long, in bytes.
+pub fn reserve_bytes(upper_bytes: u64) -> u64 {
+    let halvings = OPEN_COUNT.load(Ordering::Relaxed) / RESERVES_COUNT;
+    let least = RESERVE_BYTES_MIN.checked_shr(halvings as u32).unwrap_or(0);
+    upper_bytes.saturating_mul(2).max(least)
+}
+
 /// An environment, from its creation on.
 pub struct Env {
     opened: Mutex<Option<huon::Env>>,
@@ -99,6 +116,7 @@ impl Env {
     pub fn set_opened(&self, env: huon::Env, rules: Rules) -> Res<()> {
         self.rules.set(rules).map_err(|_| Fault::Invalid)?;
         *self.opened() = Some(env);
+        OPEN_COUNT.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -126,7 +144,9 @@ impl Env {
     /// Transactions that are left open are of no use from now on.
     pub fn close(&self) -> Option<huon::Env> {
         self.closed.store(true, Ordering::Release);
-        self.opened().take()
+        let open = self.opened().take();
+        OPEN_COUNT.fetch_sub(usize::from(open.is_some()), Ordering::Relaxed);
+        open
     }
 
     /// Gives back the engine's environment while `work` opens it in another way, or the same again.

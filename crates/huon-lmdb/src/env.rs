@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use huon::{CopyOptions, Durability};
 use huon_c::flags::put::PLAIN;
-use huon_c::{Fault, Res, Rules};
+use huon_c::{Fault, Res, Rules, reserve_bytes};
 use libc::c_void;
 
 use crate::flags::{self, env::*};
@@ -23,9 +23,6 @@ const MARGIN_BYTES: u64 = 256 << 10;
 const MARGIN_FROM_BYTES: u64 = 64 << 10;
 /// More than any process has addresses for.
 const MAP_BYTES_MAX: u64 = 1 << 48;
-/// Address space that is reserved at least, if the system allows it: the map size can be raised so
-/// far while the environment is open, since the mapping stays.
-const RESERVE_BYTES_MIN: u64 = 256 << 30;
 const READERS_MAX_DEFAULT: u32 = 126;
 /// The longest key, and the longest value among many.
 pub(crate) const KEY_BYTES_MAX: usize = 511;
@@ -131,7 +128,7 @@ impl Env {
         let mut options = huon::Env::options();
         options
             .upper_bytes(upper_of(map_bytes))
-            .map_bytes(upper_of(map_bytes).saturating_mul(2).max(RESERVE_BYTES_MIN))
+            .map_bytes(reserve_bytes(upper_of(map_bytes)))
             .mode(mode & 0o777)
             .read_only(flags & RDONLY != 0)
             .durability(durability_of(flags))

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use huon::{Durability, Error};
 use huon_c::flags::put::{ALLDUPS, CURRENT, PLAIN};
-use huon_c::{Fault, Res, Rules, me};
+use huon_c::{Fault, Res, Rules, me, reserve_bytes};
 use libc::c_void;
 
 use crate::abi::MDBX_assert_func;
@@ -19,9 +19,6 @@ use crate::geometry::{self, Wanted};
 use crate::options::Options;
 use crate::slow::{self, Asked};
 
-/// Address space that is reserved at least, if the system allows it: the upper size can be raised
-/// so far while the environment is open, since the mapping stays.
-pub(crate) const RESERVE_BYTES_MIN: u64 = 256 << 30;
 /// Writers wait as long as it takes.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86400);
 
@@ -246,7 +243,7 @@ pub(crate) fn open_engine(
 ) -> Res<huon::Env> {
     let mut engine = huon::Env::options();
     engine
-        .map_bytes(RESERVE_BYTES_MIN)
+        .map_bytes(reserve_bytes(0))
         .read_only(flags & RDONLY != 0)
         .exclusive(flags & EXCLUSIVE != 0)
         // To see what others use.

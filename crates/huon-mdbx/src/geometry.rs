@@ -1,9 +1,9 @@
 //! How large the file may become, and in which steps.
 
 use huon::{EnvInfo, Error, Geometry, WriteTxn};
-use huon_c::{Fault, Res, me, objects};
+use huon_c::{Fault, Res, me, objects, reserve_bytes};
 
-use crate::env::{Env, RESERVE_BYTES_MIN};
+use crate::env::Env;
 use crate::flags::env::RDONLY;
 use crate::limits;
 
@@ -78,7 +78,7 @@ impl Wanted {
         let sizes = self.sizes(page_bytes.unwrap_or(limits::PAGE_BYTES))?;
         sizes.lower.map(|bytes| options.lower_bytes(bytes));
         if let Some(upper) = sizes.upper {
-            options.upper_bytes(upper).map_bytes(upper.saturating_mul(2).max(RESERVE_BYTES_MIN));
+            options.upper_bytes(upper).map_bytes(reserve_bytes(upper));
         }
         sizes.grow.map(|bytes| options.grow_bytes(bytes));
         sizes.shrink.map(|bytes| options.shrink_bytes(bytes));

@@ -358,3 +358,13 @@ fn a_meta_can_be_looked_at_and_made_the_newest() {
     drop(turning);
     assert_eq!(seen(&Env::at(&path, 0)), 1);
 }
+
+#[test]
+fn many_environments_leave_addresses_for_more() {
+    const COUNT: usize = 130;
+    let envs: Vec<Env> = (0..COUNT).map(|_| Env::new()).collect();
+    let reserved = |env: &Env| env.info().mi_mapsize;
+    let (first, last) = (reserved(&envs[0]), reserved(&envs[COUNT - 1]));
+    assert!(last <= 64 << 30, "{last} bytes");
+    assert!(last < first || first < 256 << 30, "{first} bytes");
+}
