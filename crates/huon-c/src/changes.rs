@@ -22,6 +22,7 @@ impl Cursor {
         if flags & CURRENT != 0 {
             return self.overwrite(&txn, &mut writer, (number, &dbi), key, value, flags);
         }
+        data::check_lengths(&txn.env, &dbi, key, value.len())?;
         // It may lie on a page that changes.
         let bytes = match value {
             Value::Bytes(bytes) if dbi.flags & DUPSORT != 0 => bytes.to_vec(),
@@ -93,8 +94,8 @@ impl Cursor {
             return Ok(stored);
         };
         let Value::Bytes(new) = value else { return Err(Fault::Incompatible) };
-        let new = new.to_vec();
         data::check_lengths(&txn.env, dbi, &key, new.len())?;
+        let new = new.to_vec();
         let engine = writer.changing(&txn.env)?;
         let went = match flags & ALLDUPS != 0 {
             true => (table.set(engine, &key, &new)? > 0).then_some(Went::Key(&key)),

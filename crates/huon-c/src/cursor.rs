@@ -246,12 +246,12 @@ impl Cursor {
     /// Whether there is nothing behind it: it stands nowhere, on the last record after it was asked
     /// for that or for what is behind it, or behind.
     pub fn at_end(&self) -> Res<bool> {
-        self.look(|place, _, view| in_txn!(view, txn => place.is_at_end(txn)))
+        or_none(self.look(|place, _, view| in_txn!(view, txn => place.is_at_end(txn))))
     }
 
     /// Whether it stands on the first key, or the last one, or there is none.
     pub fn at_edge(&self, last: bool) -> Res<bool> {
-        self.look(|place, _, view| in_txn!(view, txn => place.at_edge(txn, last)))
+        or_none(self.look(|place, _, view| in_txn!(view, txn => place.at_edge(txn, last))))
     }
 
     /// Whether it stands on the first value of its key, or the last one.
@@ -267,6 +267,10 @@ impl Cursor {
         let mut inside = self.inside()?;
         let Bound { txn, dbi, name, place } = inside.bound.as_mut().ok_or(Fault::Invalid)?;
         let mut access = txn.access()?;
+        if *dbi == FREE {
+            // There is nothing in it to look at.
+            return Err(Fault::NotFound);
+        }
         let (known, view) = access.dbi_in(txn, *dbi)?;
         check_opening(name, known)?;
         work(place, known, view)
@@ -331,6 +335,11 @@ impl Bound {
         drop(access);
         Ok(Bound { txn: txn.clone(), dbi, name, place })
     }
+}
+
+/// In a table without records every cursor is at both ends.
+fn or_none(answer: Res<bool>) -> Res<bool> {
+    if answer == Err(Fault::NotFound) { Ok(true) } else { answer }
 }
 
 /// Refuses a handle that is of another opening now.

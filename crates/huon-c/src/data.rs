@@ -30,7 +30,7 @@ impl Shown {
     }
 }
 
-/// A value that the caller writes after the call that stored it.
+/// A value that the caller writes after the call that stored it, and before the next change.
 pub struct Reserved {
     table: Table,
     key: Vec<u8>,
@@ -38,9 +38,11 @@ pub struct Reserved {
 }
 
 impl Reserved {
-    /// Stores what was written into the place.
-    pub fn store(self, txn: &mut WriteTxn) -> Res<()> {
-        if let Table::Main(table) | Table::Plain(table) = self.table {
+    /// Stores what was written into the place so far.
+    pub fn store(&self, txn: &mut WriteTxn) -> Res<()> {
+        if let Table::Main(table) | Table::Plain(table) = self.table
+            && table.get(txn, &self.key)? != Some(&self.value)
+        {
             table.update(txn, &self.key, &self.value)?;
         }
         Ok(())
@@ -68,9 +70,15 @@ pub(crate) fn check_lengths(env: &Env, dbi: &Dbi, key: &[u8], value: usize) -> R
     }
 }
 
-/// Refuses a key of a length that the interface does not look for.
-pub fn check_key(txn: &Txn, dbi: u32, key: &[u8]) -> Res<()> {
-    txn.env.dbis().get(dbi, txn)?.check_wanted(key)
+/// Refuses a key, and a value among many, of lengths that the interface does not look for.
+pub fn check_pair(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<()> {
+    let known = txn.env.dbis().get(dbi, txn)?.clone();
+    known.check_wanted(key)?;
+    let longest = *txn.env.rules()?.set_values.end();
+    match value {
+        Some(value) if known.is_multi() && value.len() > longest => Err(Fault::Size),
+        _ => Ok(()),
+    }
 }
 
 /// The value of a key; the first one, where there are many.
@@ -105,7 +113,7 @@ pub struct Found {
 }
 
 /// The first record that is not below a key, or among the values of keys, a key and a value.
-pub fn at_or_above(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<Found> {
+pub fn first_from(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<Found> {
     let mut access = txn.access()?;
     let (known, view) = access.dbi_in(txn, dbi)?;
     known.check_wanted(key)?;
@@ -208,7 +216,7 @@ pub enum Value<'v> {
 }
 
 impl Value<'_> {
-    fn len(self) -> usize {
+    pub(crate) fn len(self) -> usize {
         match self {
             Value::Bytes(bytes) => bytes.len(),
             Value::Room(bytes) => bytes,
@@ -386,14 +394,26 @@ fn store_dup(
 }
 
 /// Deletes a key, or one of its values, where there may be many and one is given; where there is
-/// only one, as the interface has it.
+/// only one, it must be that, if the interface has it so.
 pub fn delete(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<()> {
     let mut writer = txn.writer()?;
     let known = writer.dbi(txn, dbi)?;
     known.check_wanted(key)?;
-    let compared = known.flags & DUPSORT != 0 || txn.env.rules()?.compares_only;
-    let value = value.filter(|_| compared);
-    remove(txn, &mut writer, dbi, &known, key, value)
+    let rules = txn.env.rules()?;
+    let many = known.flags & DUPSORT != 0;
+    if key.len() > *rules.keys.end() {
+        return Err(Fault::NotFound);
+    }
+    if let (Table::Main(table) | Table::Plain(table), true, Some(value)) =
+        (known.table, rules.compares_only, value)
+        && table.get(writer.txn()?, key)? != Some(value)
+    {
+        return Err(Fault::NotFound);
+    }
+    if value.is_some_and(|value| many && value.len() > *rules.set_values.end()) {
+        return Err(Fault::NotFound);
+    }
+    remove(txn, &mut writer, dbi, &known, key, value.filter(|_| many))
 }
 
 pub(crate) fn remove(
@@ -429,10 +449,7 @@ fn removed(
     value: Option<&[u8]>,
 ) -> Result<Option<bool>, Error> {
     let is_removed = match (table, value) {
-        (Table::Main(table) | Table::Plain(table), None) => table.delete(engine, key)?,
-        (Table::Main(table) | Table::Plain(table), Some(value)) => {
-            table.delete_if(engine, key, value)?
-        }
+        (Table::Main(table) | Table::Plain(table), _) => table.delete(engine, key)?,
         (Table::Multi(table), None) => table.remove_all(engine, key)? > 0,
         (Table::Multi(table), Some(value)) => {
             let is_removed = table.remove(engine, key, value)?;

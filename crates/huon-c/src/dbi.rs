@@ -144,6 +144,11 @@ impl Dbis {
         dbi as usize >= NAMED && found.is_some_and(|dbi| dbi.owner == 0)
     }
 
+    /// Closes all of them.
+    pub(crate) fn close_all(&mut self) {
+        self.list.clear();
+    }
+
     /// Closes a handle, if it is one of a named table.
     pub fn close(&mut self, dbi: u32) {
         if dbi as usize >= NAMED
@@ -164,6 +169,7 @@ pub fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
     if flags & !(KIND | CREATE) != 0 {
         return Err(Fault::Invalid);
     }
+    let _alone = txn.env.opening();
     let Some(name) = name else { return open_main(txn, flags) };
     // Who cannot be used is told so before all else.
     txn.access()?.view()?;
@@ -245,6 +251,7 @@ fn of_wanted_kind(txn: &Txn, name: &[u8], flags: u32, stat: &TableStat, owner: u
 /// Sees to it that the handle of the main database is open, as it always is.
 pub fn main_is_open(txn: &Txn) -> Res<()> {
     if txn.env.dbis().get(MAIN, txn).is_err() {
+        let _alone = txn.env.opening();
         open_main(txn, 0)?;
     }
     Ok(())
@@ -295,6 +302,7 @@ pub fn stat(access: &Access<'_>, name: &[u8]) -> Res<Option<TableStat>> {
 
 /// Has the program compare keys, or values, of a database.
 pub fn set_comparator(txn: &Txn, dbi: u32, compare: Arc<Compare>, of_values: bool) -> Res<()> {
+    let _alone = txn.env.opening();
     let old = txn.env.dbis().get(dbi, txn)?.clone();
     if of_values && old.flags & DUPSORT == 0 {
         // There is nothing to compare.
@@ -381,6 +389,7 @@ pub fn rename(txn: &Txn, dbi: u32, name: &[u8]) -> Res<()> {
     if name.is_empty() || name.len() > *txn.env.rules()?.keys.end() {
         return Err(Fault::Size);
     }
+    let _alone = txn.env.opening();
     let mut writer = txn.writer()?;
     let old = writer.dbi(txn, dbi)?;
     let engine = writer.changing(&txn.env)?;

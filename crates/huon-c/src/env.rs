@@ -10,6 +10,7 @@ use huon::Compare;
 
 use crate::dbi::Dbis;
 use crate::fault::{Fault, Res};
+use crate::objects;
 
 /// Address space that an environment reserves at least, if the system allows it: its upper size can
 /// be raised so far while it is open, since the mapping stays.
@@ -47,6 +48,10 @@ pub struct Env {
     pub(crate) readers_high: AtomicU32,
     readers_max: AtomicU32,
     closed: AtomicBool,
+    /// The process that made it.
+    pid: u32,
+    /// Who opens tables, or changes what handles stand for, does it alone.
+    opening: Mutex<()>,
     /// How long the file may become; the next write transaction that writes takes it over.
     upper_bytes: AtomicU64,
     /// One for each comparator of a program, so that handles of the same one are the same.
@@ -107,6 +112,8 @@ impl Env {
             readers_high: AtomicU32::new(0),
             readers_max: AtomicU32::new(readers_max),
             closed: AtomicBool::new(false),
+            pid: std::process::id(),
+            opening: Mutex::default(),
             upper_bytes: AtomicU64::new(u64::MAX),
             comparators: Mutex::default(),
         }
@@ -140,10 +147,23 @@ impl Env {
         self.closed.load(Ordering::Acquire)
     }
 
+    /// Whether this process is a child of the one that made it.
+    pub fn is_forked(&self) -> bool {
+        std::process::id() != self.pid
+    }
+
+    /// For who opens tables.
+    pub(crate) fn opening(&self) -> MutexGuard<'_, ()> {
+        self.opening.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Closes it, and hands over the engine's environment, for the end that it is to come to.
-    /// Transactions that are left open are of no use from now on.
+    /// Transactions that are left open hold nothing from now on, and are of no use.
     pub fn close(&self) -> Option<huon::Env> {
         self.closed.store(true, Ordering::Release);
+        if !self.is_forked() {
+            objects::let_go(|txn| std::ptr::eq(&*txn.env, self));
+        }
         let open = self.opened().take();
         OPEN_COUNT.fetch_sub(usize::from(open.is_some()), Ordering::Relaxed);
         open
@@ -154,6 +174,8 @@ impl Env {
     pub fn reopen(&self, work: impl FnOnce(huon::Env) -> Option<huon::Env>) {
         let mut opened = self.opened();
         *opened = opened.take().and_then(work);
+        // What they stood for was of the one that is gone.
+        self.dbis_mut().close_all();
     }
 
     pub(crate) fn keeps_cursors(&self) -> bool {

@@ -36,7 +36,10 @@ pub struct Reader {
 pub struct Writer {
     pub(crate) txn: Option<WriteTxn>,
     pub(crate) levels: Vec<Level>,
+    /// The place that was given out last, which the caller may still write to.
     pub(crate) reserved: Option<Reserved>,
+    /// The one before: what is stored next may be copied from it.
+    spent: Option<Reserved>,
     /// For what is copied before it is stored.
     pub(crate) room: Vec<u8>,
     pub(crate) cursors: Vec<Weak<Cursor>>,
@@ -239,6 +242,7 @@ impl Writer {
             txn: Some(begun),
             levels: Vec::new(),
             reserved: None,
+            spent: None,
             room: Vec::new(),
             cursors: Vec::new(),
             seen: Seen::default(),
@@ -278,6 +282,7 @@ impl Writer {
     /// The engine's transaction for who changes something: the limits are then as they were set
     /// for this process.
     pub fn changing(&mut self, env: &Env) -> Res<&mut WriteTxn> {
+        self.settle_all()?;
         let Some(upper) = env.upper_bytes() else { return self.txn_mut() };
         if upper < UPPER_BYTES_MIN {
             return Err(Fault::MapFull);
@@ -296,12 +301,28 @@ impl Writer {
         Ok(txn)
     }
 
-    /// Stores what the caller has written into the place that it was given.
+    /// Stores what the caller has written so far into the place that it was given.
+    #[inline]
     pub(crate) fn settle(&mut self) -> Res<()> {
-        match self.reserved.take() {
-            Some(reserved) => reserved.store(self.txn_mut()?),
+        match &self.reserved {
+            Some(reserved) => reserved.store(self.txn.as_mut().ok_or(Fault::BadTxn)?),
             None => Ok(()),
         }
+    }
+
+    /// The same before a change, after which the place is nobody's.
+    #[inline]
+    pub(crate) fn settle_all(&mut self) -> Res<()> {
+        self.settle()?;
+        if self.reserved.is_some() {
+            self.spent = self.reserved.take();
+        }
+        Ok(())
+    }
+
+    /// Takes the places back that were given out.
+    pub(crate) fn take_back(&mut self) {
+        (self.reserved, self.spent) = (None, None);
     }
 
     /// The same before a commit, which is not for one that has failed.

@@ -80,6 +80,11 @@ pub fn end(handle: usize, commit: bool) -> Res<()> {
     ended.result
 }
 
+/// Has transactions let go of what they hold, which nobody will end any more.
+pub(crate) fn let_go(is_left: impl Fn(&Txn) -> bool) {
+    TXNS.all(is_left).iter().for_each(|txn| txn.let_go());
+}
+
 /// Gives a cursor a handle.
 pub fn add_cursor(cursor: Cursor) -> Res<usize> {
     let cursor = Arc::new(cursor);

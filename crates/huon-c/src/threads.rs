@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use try_lock::{Locked, TryLock};
 
 use crate::fault::{Fault, Res};
+use crate::objects;
 
 /// So many environments a thread remembers to have read.
 const READING_MAX: usize = 64;
@@ -21,9 +22,22 @@ thread_local! {
     /// The thread's number, once it was asked for.
     static ME: Cell<usize> = const { Cell::new(0) };
     /// For each environment that this thread has read: whether it does at this moment.
-    static READING: RefCell<Vec<(usize, Arc<AtomicBool>)>> = const { RefCell::new(Vec::new()) };
+    static READING: Readings = const { Readings(RefCell::new(Vec::new())) };
     /// Whether this thread is in a comparator of the program's.
     static COMPARING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What a thread reads, by the handles of environments.
+struct Readings(RefCell<Vec<(usize, Arc<AtomicBool>)>>);
+
+impl Drop for Readings {
+    /// The thread is over. What it was reading nobody else may end.
+    fn drop(&mut self) {
+        if self.0.get_mut().iter().any(|(_, flag)| flag.load(Ordering::Acquire)) {
+            let me = me();
+            objects::let_go(|txn| !txn.is_write() && txn.thread() == me);
+        }
+    }
 }
 
 /// The number of the thread that is asked for its own next.
@@ -43,7 +57,8 @@ pub fn me() -> usize {
 
 /// The flag of this thread for an environment: whether it reads that.
 pub(crate) fn reading(env_handle: usize) -> Arc<AtomicBool> {
-    READING.with_borrow_mut(|all| {
+    READING.with(|own| {
+        let mut all = own.0.borrow_mut();
         if let Some((_, flag)) = all.iter().find(|(handle, _)| *handle == env_handle) {
             return flag.clone();
         }
@@ -59,7 +74,7 @@ pub(crate) fn reading(env_handle: usize) -> Arc<AtomicBool> {
 
 /// Has this thread known as a reader of an environment; whether it was not before.
 pub fn register(env_handle: usize) -> bool {
-    let known = READING.with_borrow(|all| all.iter().any(|(handle, _)| *handle == env_handle));
+    let known = READING.with(|own| own.0.borrow().iter().any(|(handle, _)| *handle == env_handle));
     if !known {
         reading(env_handle);
     }
@@ -71,7 +86,8 @@ pub fn unregister(env_handle: usize) -> Res<bool> {
     if reads(env_handle) {
         return Err(Fault::Busy);
     }
-    READING.with_borrow_mut(|all| {
+    READING.with(|own| {
+        let mut all = own.0.borrow_mut();
         let before_count = all.len();
         all.retain(|(handle, _)| *handle != env_handle);
         Ok(all.len() < before_count)
@@ -80,8 +96,8 @@ pub fn unregister(env_handle: usize) -> Res<bool> {
 
 /// Whether this thread reads an environment at this moment, where that is kept.
 pub(crate) fn reads(env_handle: usize) -> bool {
-    READING.with_borrow(|all| {
-        all.iter().any(|(env, flag)| *env == env_handle && flag.load(Ordering::Acquire))
+    READING.with(|own| {
+        own.0.borrow().iter().any(|(env, flag)| *env == env_handle && flag.load(Ordering::Acquire))
     })
 }
 

@@ -125,6 +125,7 @@ impl Txn {
             return Err(Fault::BadTxn);
         }
         let mut writer = self.writer()?;
+        writer.settle_all()?;
         let depth = self.depth() + 1;
         writer.txn_mut()?.savepoint(depth.to_le_bytes())?;
         let places = writer.places();
@@ -273,6 +274,32 @@ impl Txn {
         })
     }
 
+    /// Lets go of all that it holds, for one that nobody will end. Its handle stays.
+    pub(crate) fn let_go(&self) {
+        match &self.body {
+            Body::Read(reader) => {
+                if let Ok(mut reader) = lock(reader)
+                    && reader.let_go()
+                {
+                    reader.end(&self.env);
+                }
+            }
+            Body::Write(writer) => {
+                let txn = lock_now(writer).ok().and_then(|mut writer| writer.txn.take());
+                if let Some(txn) = txn {
+                    txn.abort();
+                    self.env.set_write_txn(0);
+                    self.env.set_writer(0);
+                }
+            }
+        }
+    }
+
+    /// The thread that it is bound to; 0: none.
+    pub(crate) fn thread(&self) -> usize {
+        self.thread.load(Ordering::Relaxed)
+    }
+
     /// Ends it.
     pub fn end(&self, commit: bool) -> Ended {
         match &self.body {
@@ -302,8 +329,11 @@ impl Txn {
         let txns: Vec<usize> = writer.levels.drain(..).map(|level| level.handle).collect();
         let cursors = writer.cursors.drain(..).filter_map(|cursor| cursor.upgrade());
         let cursors = cursors.map(|cursor| cursor.handle()).collect();
-        writer.reserved = None;
-        let Some(txn) = writer.txn.take() else { return Ended::alone(Err(Fault::BadTxn)) };
+        writer.take_back();
+        let Some(txn) = writer.txn.take() else {
+            let refused = if commit { Err(Fault::BadTxn) } else { Ok(()) };
+            return Ended { result: refused, txns, cursors };
+        };
         let result = match commit {
             true => settled.and_then(|()| match writer.durability {
                 Some(durability) => committed(txn.commit_with(durability)),
@@ -330,7 +360,7 @@ impl Txn {
         }
         let name = self.depth().to_le_bytes();
         let settled = if commit { writer.ready() } else { Ok(()) };
-        writer.reserved = None;
+        writer.take_back();
         writer.failed_from = writer.failed_from.filter(|&depth| depth < self.depth());
         let mut ended: Vec<Level> = writer.levels.drain(at..).collect();
         let result = writer.end_level(name, commit, settled);

@@ -90,8 +90,8 @@ impl Env {
             opened.map_err(|fault| turned = turned.and(Err(fault))).ok()
         });
         drop(setup);
-        turned?;
-        self.settings_changed()
+        // What was set is for the one that is open now, whichever that is.
+        turned.and(self.settings_changed())
     }
 }
 

@@ -38,8 +38,6 @@ pub(crate) struct Env {
     pub(crate) context: AtomicPtr<c_void>,
     /// Is told of a broken rule.
     pub(crate) assert: Mutex<MDBX_assert_func>,
-    /// The process that made it.
-    pid: u32,
 }
 
 /// What was set, and what is open.
@@ -72,7 +70,6 @@ impl Env {
             setup: Mutex::new(setup),
             context: AtomicPtr::new(std::ptr::null_mut()),
             assert: Mutex::default(),
-            pid: std::process::id(),
         }
     }
 
@@ -153,24 +150,19 @@ impl Env {
     pub(crate) fn check_closable(&self) -> Res<()> {
         match self.shared.writer() {
             0 => Ok(()),
-            writer if writer == me() || self.is_forked() => Ok(()),
+            writer if writer == me() || self.shared.is_forked() => Ok(()),
             _ => Err(Fault::Busy),
         }
     }
 
     /// What is wrong, for who may be in a child of fork: there that is what is wrong.
     pub(crate) fn fault(&self, fault: Fault) -> Fault {
-        if self.is_forked() { Fault::Panic } else { fault }
-    }
-
-    /// Whether this process is a child of the one that made it.
-    fn is_forked(&self) -> bool {
-        std::process::id() != self.pid
+        if self.shared.is_forked() { Fault::Panic } else { fault }
     }
 
     pub(crate) fn close(&self, dont_sync: bool) -> Res<()> {
         let huon = self.shared.close();
-        if self.is_forked() {
+        if self.shared.is_forked() {
             return Err(Fault::Panic);
         }
         let Some(huon) = huon else { return Ok(()) };

@@ -41,6 +41,8 @@ impl Env {
         if sees != huon.info()?.visible {
             return Err(Fault::BadTxn);
         }
+        // The program may use it from within.
+        drop(access);
         let page_bytes = self.opened()?.page_bytes;
         let (mut answer, mut owner, mut top) = (0, Owner::Metas, 0);
         huon.visit_pages(&mut |info| {

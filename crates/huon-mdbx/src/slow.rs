@@ -11,6 +11,9 @@ use crate::env::Env;
 /// What a callback of the program's is told of a reader; `None`: the writer goes on.
 pub(crate) type Ask = dyn Fn(Option<&SlowReader>) -> i32 + Send + Sync;
 
+/// So many looks, a millisecond apart, a reader of another process may take to go.
+const RETRIES_MAX: u32 = 1000;
+
 /// A callback of the program's.
 pub(crate) struct Asked {
     /// Its address.
@@ -34,9 +37,12 @@ impl Asked {
                 self.waits.store(true, Ordering::Relaxed);
                 SlowReaderAnswer::Retry
             }
-            // The transaction was ended, or the process: what is left of it is the engine's.
-            1.. => SlowReaderAnswer::Break,
-            ..0 => {
+            // The transaction was ended, or the process: what is left of it is the engine's. One
+            // that only will be ended, by who waits for this writer perhaps, is not waited for.
+            1.. if slow.reader.parked || !slow.own && slow.retries < RETRIES_MAX => {
+                SlowReaderAnswer::Break
+            }
+            _ => {
                 self.end();
                 SlowReaderAnswer::GiveUp
             }

@@ -281,3 +281,39 @@ fn estimates_are_exact_for_what_is_near() {
     assert_eq!(seek(b, SET_RANGE, b"z", b""), Err(NOTFOUND));
     assert_eq!(distance(a, b), Ok(4));
 }
+
+#[test]
+fn where_a_key_has_one_value_what_is_looked_for_is_only_written() {
+    let env = Env::new();
+    let (txn, dbi) = filled(&env, 0, &[("a", "1"), ("c", "3")]);
+    let c = cursor(txn, dbi);
+    for garbage in [usize::MAX, 7] {
+        for op in [SET_LOWERBOUND, SET_UPPERBOUND] {
+            let (mut key, mut data) = (val(b"b"), MDBX_val { iov_base: NOWHERE, iov_len: garbage });
+            // SAFETY: it is not read.
+            let code = unsafe { mdbx_cursor_get(c, &mut key, &mut data, op) };
+            assert!([0, RESULT_TRUE].contains(&code), "{code}");
+            assert_eq!(bytes(data), b"3");
+        }
+        let (mut key, mut data) = (val(b"b"), MDBX_val { iov_base: NOWHERE, iov_len: garbage });
+        // SAFETY: as above.
+        let code = unsafe { mdbx_get_equal_or_great(txn, dbi, &mut key, &mut data) };
+        assert_eq!((code, bytes(data)), (RESULT_TRUE, b"3".to_vec()));
+    }
+}
+
+/// Nothing can be read there.
+const NOWHERE: *mut libc::c_void = std::ptr::without_provenance_mut(8);
+
+#[test]
+fn what_an_estimate_shows_lies_in_the_file() {
+    let env = Env::new();
+    let (txn, dbi) = filled(&env, DUPSORT | DUPFIXED, &[("a", "1"), ("a", "2"), ("a", "3")]);
+    let c = cursor(txn, dbi);
+    assert!(go(c, FIRST).is_ok());
+    let (mut key, mut data, mut distance) = (val(b""), val(b""), 0);
+    // SAFETY: the values live.
+    let code = unsafe { mdbx_estimate_move(c, &mut key, &mut data, 10, &mut distance) };
+    assert_eq!((code, bytes(data), distance), (0, b"2".to_vec(), 1));
+    assert_eq!(mdbx_is_dirty(txn, data.iov_base), RESULT_TRUE, "a page of the transaction's");
+}

@@ -6,7 +6,9 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use common::records::{put, table};
 use common::*;
 
 #[test]
@@ -353,8 +355,15 @@ fn a_meta_can_be_looked_at_and_made_the_newest() {
     let (turning, code) = recover(slot, true);
     assert_eq!(code, 0);
     assert_eq!(mdbx_env_turn_for_recovery(turning.env, 3), libc::EINVAL);
+    assert_eq!(seen(&turning), 1);
     assert_eq!(mdbx_env_turn_for_recovery(turning.env, slot), 0);
     assert_eq!(seen(&turning), 1);
+    let txn = turning.read();
+    let mut stat = MDBX_stat::default();
+    // SAFETY: the pointer is good for writing.
+    let told = unsafe { mdbx_dbi_stat(txn, 1, &mut stat, size_of::<MDBX_stat>()) };
+    assert_eq!(told, 0, "the main table is that of what is open now");
+    assert_eq!(mdbx_txn_abort(txn), 0);
     drop(turning);
     assert_eq!(seen(&Env::at(&path, 0)), 1);
 }
@@ -367,4 +376,42 @@ fn many_environments_leave_addresses_for_more() {
     let (first, last) = (reserved(&envs[0]), reserved(&envs[COUNT - 1]));
     assert!(last <= 64 << 30, "{last} bytes");
     assert!(last < first || first < 256 << 30, "{first} bytes");
+}
+
+/// Says of every reader that it was ended.
+unsafe extern "C" fn says_it_is_gone(
+    _: *const MDBX_env,
+    _: *const MDBX_txn,
+    _: libc::pid_t,
+    _: libc::pthread_t,
+    _: u64,
+    _: u32,
+    _: usize,
+    _: i32,
+) -> i32 {
+    ASKED_COUNT.fetch_add(1, Ordering::Relaxed);
+    1
+}
+
+static ASKED_COUNT: AtomicU32 = AtomicU32::new(0);
+
+#[test]
+fn a_reader_of_ones_own_that_is_said_to_be_gone_is_not_waited_for() {
+    let env = Env::new();
+    let dbi = table(&env, "t", 0);
+    let fill = |round| {
+        let txn = env.write();
+        for key in 0..200u8 {
+            assert_eq!(put(txn, dbi, &[key], &[round; 3000], 0), 0);
+        }
+        assert_eq!(mdbx_txn_commit(txn), 0);
+    };
+    fill(0);
+    let reader = env.read();
+    // SAFETY: the function does nothing but count.
+    let hsr = unsafe { mdbx_env_set_hsr(env.env, Some(says_it_is_gone)) };
+    assert_eq!(hsr, 0);
+    (1..5).for_each(fill);
+    assert!(ASKED_COUNT.load(Ordering::Relaxed) > 0, "nobody was asked");
+    assert_eq!(mdbx_txn_abort(reader), 0);
 }

@@ -4,6 +4,7 @@ mod common;
 
 use std::ptr;
 
+use common::records::*;
 use common::*;
 
 #[test]
@@ -98,6 +99,92 @@ fn transactions_left_open_are_of_no_use_when_the_environment_is_closed() {
     assert_eq!(mdbx_txn_renew(reader), BAD_TXN);
     assert_eq!(mdbx_txn_abort(reader), 0);
     assert_eq!(mdbx_txn_abort(txn), 0);
+}
+
+#[test]
+fn what_was_left_open_holds_nothing_when_the_environment_is_closed() {
+    let env = Env::new();
+    let path = env.path().to_owned();
+    let (reader, txn) = (env.read(), env.write());
+    assert_eq!(note(txn, 1), 0);
+    assert_eq!(mdbx_env_close(env.env), 0);
+    let again = Env::at(&path, NOTLS);
+    // The writer's role is not taken any more.
+    assert_ne!(again.commit(2), 0);
+    assert_eq!(mdbx_txn_commit(txn), BAD_TXN);
+    assert_eq!(mdbx_txn_abort(reader), 0);
+}
+
+#[test]
+fn what_a_thread_leaves_open_ends_with_it() {
+    let env = Env::with(0);
+    let handle = Sent(env.env as usize);
+    let left: Vec<Sent> = (0..200)
+        .map(|_| {
+            in_thread(|| {
+                let env = Env { env: handle.0 as *mut MDBX_env, dir: None };
+                Sent(std::mem::ManuallyDrop::new(env).read() as usize)
+            })
+        })
+        .collect();
+    // There are places for 126 readers.
+    assert_eq!(left.len(), 200);
+    assert_eq!(mdbx_txn_abort(left[0].txn()), THREAD_MISMATCH);
+}
+
+#[test]
+fn lengths_that_nothing_has_are_refused_before_they_are_read() {
+    let env = Env::new();
+    let (txn, dbi) = filled(&env, DUPSORT, &[("a", "1")]);
+    let (c, plain) = (cursor(txn, dbi), open(txn, Some("plain"), CREATE).unwrap());
+    assert_eq!(put(txn, plain, b"a", b"1", 0), 0);
+    let (good, one) = (val(b"a"), [0u8; 1]);
+    for bytes in [1 << 30, isize::MAX as usize, usize::MAX] {
+        let long = MDBX_val { iov_base: one.as_ptr().cast_mut().cast(), iov_len: bytes };
+        let mut data = long;
+        // SAFETY: of what is too long nothing is read.
+        unsafe {
+            assert_eq!(mdbx_cursor_put(c, &long, &mut val(b"v"), 0), BAD_VALSIZE);
+            assert_eq!(mdbx_cursor_put(c, &good, &mut data, 0), BAD_VALSIZE);
+            assert!(go(c, FIRST).is_ok());
+            assert_eq!(mdbx_cursor_put(c, &good, &mut data, CURRENT), BAD_VALSIZE);
+            assert_eq!(mdbx_put(txn, dbi, &good, &mut data, 0), BAD_VALSIZE);
+            assert_eq!(mdbx_del(txn, dbi, &long, ptr::null()), BAD_VALSIZE);
+            let gone = mdbx_del(txn, dbi, &good, &long);
+            assert!([NOTFOUND, BAD_VALSIZE].contains(&gone), "{gone}");
+            let gone = mdbx_del(txn, plain, &good, &long);
+            assert!([NOTFOUND, BAD_VALSIZE].contains(&gone), "{gone}");
+            let mut found = 0;
+            let none = ptr::null();
+            let range = mdbx_estimate_range(txn, dbi, &good, &long, none, none, &mut found);
+            assert_eq!(range, BAD_VALSIZE);
+        }
+    }
+}
+
+#[test]
+fn a_replacement_needs_room_of_its_own() {
+    let env = Env::new();
+    let (txn, dbi) = filled(&env, 0, &[("a", "1")]);
+    let replace = |new: Option<&[u8]>, mut old: MDBX_val, flags| {
+        let mut new = new.map(val);
+        let new = new.as_mut().map_or(ptr::null_mut(), |new| new as *mut MDBX_val);
+        // SAFETY: what is wrong with the values is refused.
+        unsafe { mdbx_replace(txn, dbi, &val(b"a"), new, &mut old, flags) }
+    };
+    let nowhere = MDBX_val { iov_base: ptr::null_mut(), iov_len: 100 };
+    assert_eq!(replace(Some(b"2"), nowhere, 0), libc::EINVAL);
+    let new = *b"2";
+    assert_eq!(replace(Some(&new), val(&new), 0), libc::EINVAL, "it would be both");
+    let none = MDBX_val { iov_base: ptr::null_mut(), iov_len: 0 };
+    assert_eq!(replace(None, none, CURRENT | RESERVE), libc::EINVAL);
+    assert_eq!(get(txn, dbi, b"a"), Ok(b"1".to_vec()));
+    let (mut new, mut old) = (val(b"2"), none);
+    // SAFETY: the values live; who wants no old value says so.
+    let code = unsafe {
+        mdbx_replace_ex(txn, dbi, &val(b"a"), &mut new, &mut old, 0, None, ptr::null_mut())
+    };
+    assert_eq!((code, get(txn, dbi, b"a")), (0, Ok(b"2".to_vec())));
 }
 
 #[test]

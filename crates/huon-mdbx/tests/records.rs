@@ -235,3 +235,44 @@ fn a_record_with_how_many_there_are_and_the_one_above() {
     assert_eq!(above(b"k", b"4"), found(RESULT_TRUE, "m", "1"));
     assert_eq!(above(b"m", b"2").0, NOTFOUND);
 }
+
+#[test]
+fn a_reserved_place_is_the_callers_until_the_next_change() {
+    let env = Env::new();
+    let (txn, dbi) = filled(&env, 0, &[("a", "1")]);
+    let reserve = |key: &[u8], bytes| {
+        let mut room = MDBX_val { iov_base: ptr::null_mut(), iov_len: bytes };
+        // SAFETY: the values live.
+        assert_eq!(unsafe { mdbx_put(txn, dbi, &val(key), &mut room, RESERVE) }, 0);
+        room
+    };
+    let fill = |room: &MDBX_val, byte| {
+        // SAFETY: it is a place of so many bytes.
+        unsafe { room.iov_base.cast::<u8>().write_bytes(byte, room.iov_len) }
+    };
+    let room = reserve(b"r", 5000);
+    assert_eq!(get(txn, dbi, b"a"), Ok(b"1".to_vec()));
+    assert_eq!(mdbx_is_dirty(txn, room.iov_base), RESULT_TRUE);
+    fill(&room, 7);
+    assert_eq!(get(txn, dbi, b"r"), Ok(vec![7; 5000]), "as far as it is written");
+    fill(&room, 8);
+    assert_eq!(put(txn, dbi, b"copy", &bytes(room), 0), 0);
+    let mut same = reserve(b"s", 100);
+    fill(&same, 9);
+    // SAFETY: the value is the place.
+    assert_eq!(unsafe { mdbx_put(txn, dbi, &val(b"t"), &mut same, 0) }, 0);
+    let inner = {
+        reserve(b"u", 10);
+        let room = reserve(b"v", 10);
+        fill(&room, 10);
+        env.begin(txn, 0).unwrap()
+    };
+    assert_eq!(mdbx_txn_abort(inner), 0);
+    for (key, byte, count) in [("r", 8, 5000), ("copy", 8, 5000), ("s", 9, 100), ("t", 9, 100)] {
+        assert_eq!(get(txn, dbi, key.as_bytes()), Ok(vec![byte; count]), "{key}");
+    }
+    assert_eq!(get(txn, dbi, b"v"), Ok(vec![10; 10]), "not of the transaction that was aborted");
+    fill(&reserve(b"w", 30), 11);
+    assert_eq!(mdbx_txn_commit(txn), 0);
+    assert_eq!(get(env.read(), dbi, b"w"), Ok(vec![11; 30]));
+}

@@ -271,6 +271,10 @@ fn free_pages_are_a_table_without_records_for_who_reads() {
         assert_eq!(go(c, op), Err(NOTFOUND));
     }
     assert_eq!(go(c, GET_CURRENT), Err(libc::ENODATA));
+    for is in [mdbx_cursor_eof, mdbx_cursor_on_first, mdbx_cursor_on_last] {
+        assert_eq!(is(c), RESULT_TRUE);
+    }
+    assert_eq!(go(c, PREV_DUP), Err(NOTFOUND));
     assert_eq!(get(txn, 0, b""), Err(BAD_DBI));
     assert_eq!(mdbx_txn_abort(txn), 0);
     let txn = env.write();
@@ -287,4 +291,46 @@ fn there_is_room_for_as_many_tables_as_were_asked_for() {
     }
     assert_eq!(open(txn, Some("t8"), CREATE), Err(DBS_FULL));
     assert!(open(txn, Some("t7"), 0).is_ok());
+}
+
+#[test]
+fn threads_that_open_tables_at_once_get_handles_of_their_own() {
+    let env = Env::new();
+    let names: Vec<String> = (0..8).map(|n| format!("t{n}")).collect();
+    let txn = env.write();
+    for name in &names {
+        let dbi = open(txn, Some(name), CREATE).unwrap();
+        assert_eq!(put(txn, dbi, b"name", name.as_bytes(), 0), 0);
+    }
+    assert_eq!(mdbx_txn_commit(txn), 0);
+    let path = env.path().to_owned();
+    for _ in 0..50 {
+        let again = Env::at(&path, NOTLS);
+        let handle = Sent(again.env as usize);
+        let found: Vec<(u32, Vec<u8>)> = std::thread::scope(|threads| {
+            let look = |name: &String| {
+                let (handle, name) = (handle, name.clone());
+                threads.spawn(move || {
+                    let env = env_of_handle(handle);
+                    let txn = env.read();
+                    let dbi = open(txn, Some(&name), 0).unwrap();
+                    let value = get(txn, dbi, b"name").unwrap();
+                    assert_eq!(value, name.as_bytes());
+                    assert_eq!(mdbx_txn_abort(txn), 0);
+                    (dbi, value)
+                })
+            };
+            let threads: Vec<_> = names.iter().map(look).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let txn = again.read();
+        for (dbi, value) in found {
+            assert_eq!(get(txn, dbi, b"name"), Ok(value), "the handle is still that of the table");
+        }
+        assert_eq!(mdbx_txn_abort(txn), 0);
+    }
+}
+
+fn env_of_handle(env: Sent) -> std::mem::ManuallyDrop<Env> {
+    std::mem::ManuallyDrop::new(Env { env: env.0 as *mut MDBX_env, dir: None })
 }

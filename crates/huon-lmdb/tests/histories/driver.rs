@@ -1,45 +1,24 @@
-//! Makes the calls of a history on a library.
-//!
-//! 1. What a reader was shown is the same until it ends or is reset, and what a writer was shown
-//!    until its next change.
-//! 2. Handles of transactions and cursors that are over are kept, so that they can be misused.
+//! Makes the calls of a history on a library. Handles of transactions and cursors that are over are
+//! kept, so that they can be misused.
 
 use std::ffi::{CString, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-use huon_testkit::calls::NAME_RECORD;
 use huon_testkit::calls::names::{env, go, kind, put};
-use huon_testkit::calls::op::{CURSORS, Op, Outcome, Slot, TXNS};
+use huon_testkit::calls::op::{CURSORS, Op, Outcome, Slot};
 use huon_testkit::calls::run::Library;
+use huon_testkit::calls::slots::Slots;
 use lmdb::abi::*;
 use tempfile::TempDir;
 
 use crate::api::{Api, backwards, by_length, bytes, val};
 
 const MAP_BYTES: usize = 64 << 20;
-const MAIN: u32 = 1;
-/// So many values that were shown are kept in mind.
-const HELD_MAX: usize = 64;
-
-/// A value that was shown.
-struct Held {
-    txn: Slot,
-    shown: MDB_val,
-    was: Vec<u8>,
-}
-
-struct Txn {
-    txn: *mut MDB_txn,
-    writes: bool,
-    parent: Option<Slot>,
-    is_over: bool,
-}
-
 struct Cursor {
     cursor: *mut MDB_cursor,
-    txn: Slot,
+    txn: Option<Slot>,
     is_over: bool,
 }
 
@@ -52,9 +31,8 @@ pub(crate) struct Driver {
     nosubdir: u32,
     tables_max: u32,
     readers_max: u32,
-    txns: [Option<Txn>; TXNS],
+    slots: Slots<*mut MDB_txn>,
     cursors: [Option<Cursor>; CURSORS],
-    held: Vec<Held>,
     copies: usize,
 }
 
@@ -73,9 +51,8 @@ impl Driver {
             nosubdir: flags & env::NOSUBDIR,
             tables_max,
             readers_max,
-            txns: Default::default(),
+            slots: Slots::default(),
             cursors: Default::default(),
-            held: Vec::new(),
             copies: 0,
         };
         assert_eq!(driver.open(flags), 0, "the environment does not open");
@@ -100,18 +77,16 @@ impl Driver {
 
     /// Ends everything that was begun, and closes the environment.
     fn close(&mut self) {
-        self.look_again(|_| true);
+        let txns = self.slots.outermost();
+        self.slots.clear();
         for cursor in self.cursors.iter_mut().flatten().filter(|cursor| !cursor.is_over) {
             // SAFETY: it is open.
             unsafe { (self.api.mdb_cursor_close)(cursor.cursor) };
         }
-        for slot in 0..TXNS {
-            if let Some(Txn { txn, parent: None, is_over: false, .. }) = self.txns[slot] {
-                // SAFETY: it is not over; those within it end with it.
-                unsafe { (self.api.mdb_txn_abort)(txn) };
-            }
+        for txn in txns {
+            // SAFETY: it is not over; those within it end with it.
+            unsafe { (self.api.mdb_txn_abort)(txn) };
         }
-        self.txns = Default::default();
         self.cursors = Default::default();
         // SAFETY: nothing is open in it any more.
         unsafe { (self.api.mdb_env_close)(self.env) };
@@ -119,55 +94,11 @@ impl Driver {
     }
 
     fn txn(&self, slot: Slot) -> *mut MDB_txn {
-        self.txns[slot].as_ref().map_or(ptr::null_mut(), |txn| txn.txn)
+        self.slots.get(slot).unwrap_or(ptr::null_mut())
     }
 
     fn cursor(&self, slot: Slot) -> *mut MDB_cursor {
         self.cursors[slot].as_ref().map_or(ptr::null_mut(), |cursor| cursor.cursor)
-    }
-
-    /// Values that were shown are what they were.
-    fn look_again(&mut self, ends: impl Fn(&Held) -> bool) {
-        self.held.retain(|held| {
-            if ends(held) {
-                // SAFETY: it is promised to be there until now.
-                assert!(unsafe { bytes(&held.shown) } == held.was, "what was shown has changed");
-            }
-            !ends(held)
-        });
-    }
-
-    fn hold(&mut self, txn: Slot, shown: MDB_val) -> Vec<u8> {
-        // SAFETY: the library has just shown it.
-        let was = unsafe { bytes(&shown) }.to_vec();
-        if self.held.len() < HELD_MAX && was.len() != NAME_RECORD.len() {
-            self.held.push(Held { txn, shown, was: was.clone() });
-        }
-        was
-    }
-
-    /// A writer is about to change something.
-    fn changes(&mut self, slot: Slot) {
-        if self.txns[slot].as_ref().is_some_and(|txn| txn.writes) {
-            let writes = self.txns.each_ref().map(|txn| txn.as_ref().is_some_and(|t| t.writes));
-            self.look_again(|held| writes[held.txn]);
-        }
-    }
-
-    /// A transaction ends, and what it holds.
-    fn over(&mut self, slot: Slot) {
-        for child in 0..TXNS {
-            if self.txns[child].as_ref().is_some_and(|t| t.parent == Some(slot) && !t.is_over) {
-                self.over(child);
-            }
-        }
-        let Some(txn) = self.txns[slot].as_mut() else { return };
-        txn.is_over = true;
-        if txn.writes {
-            for cursor in self.cursors.iter_mut().flatten().filter(|c| c.txn == slot) {
-                cursor.is_over = true;
-            }
-        }
     }
 
     fn begin(&mut self, slot: Slot, parent: Option<Slot>, flags: u32) -> c_int {
@@ -177,10 +108,10 @@ impl Driver {
         let code = unsafe { (self.api.mdb_txn_begin)(self.env, outer, flags, &mut txn) };
         if code == 0 {
             let writes = flags & env::RDONLY == 0;
-            self.txns[slot] = Some(Txn { txn, writes, parent, is_over: false });
+            self.slots.begun(slot, txn, parent, writes);
             // Cursors of what was here before belong to nothing now.
-            for cursor in self.cursors.iter_mut().flatten().filter(|c| c.txn == slot) {
-                cursor.txn = TXNS;
+            for cursor in self.cursors.iter_mut().flatten().filter(|c| c.txn == Some(slot)) {
+                cursor.txn = None;
             }
         }
         code
@@ -188,8 +119,7 @@ impl Driver {
 
     fn end_txn(&mut self, slot: Slot, commit: bool) -> Outcome {
         let txn = self.txn(slot);
-        self.changes(slot);
-        self.look_again(|held| held.txn == slot);
+        self.slots.ends(slot);
         // SAFETY: handles of Huon's may be over; others are not used then.
         let code = unsafe {
             match commit {
@@ -200,7 +130,11 @@ impl Driver {
                 }
             }
         };
-        self.over(slot);
+        for slot in self.slots.over(slot).into_iter().filter(|slot| self.slots.writes(*slot)) {
+            for cursor in self.cursors.iter_mut().flatten().filter(|c| c.txn == Some(slot)) {
+                cursor.is_over = true;
+            }
+        }
         Outcome::code(code)
     }
 
@@ -209,7 +143,7 @@ impl Driver {
         let name = name.map(|name| CString::new(name).expect("no zero byte"));
         let name = name.as_ref().map_or(ptr::null(), |name| name.as_ptr());
         let (mut dbi, mut found) = (0, 0);
-        self.changes(slot);
+        self.slots.changes(slot);
         // SAFETY: a text or null; the pointers are good for writing.
         let code = unsafe {
             let mut code = (self.api.mdb_dbi_open)(txn, name, flags, &mut dbi);
@@ -233,21 +167,14 @@ impl Driver {
         // SAFETY: the values live.
         let code = unsafe { (self.api.mdb_get)(self.txn(slot), dbi, &mut val(key), &mut found) };
         match code {
-            0 => Outcome { value: Some(self.shown(slot, dbi, found)), ..Outcome::default() },
+            0 => Outcome { value: Some(self.shown(Some(slot), dbi, found)), ..Outcome::default() },
             code => Outcome::code(code),
         }
     }
 
-    fn shown(&mut self, slot: Slot, dbi: u32, found: MDB_val) -> Vec<u8> {
-        let bytes = match slot < TXNS {
-            true => self.hold(slot, found),
-            // SAFETY: the library has just shown it.
-            false => unsafe { bytes(&found) }.to_vec(),
-        };
-        match dbi == MAIN && bytes.len() == NAME_RECORD.len() {
-            true => NAME_RECORD.to_vec(),
-            false => bytes,
-        }
+    fn shown(&mut self, slot: Option<Slot>, dbi: u32, found: MDB_val) -> Vec<u8> {
+        // SAFETY: what was shown is promised to be there until it is looked at again.
+        self.slots.shown(slot, dbi, move || unsafe { bytes(&found) }.to_vec())
     }
 
     /// What a put answered, after the place that it may have given is filled.
@@ -268,12 +195,12 @@ impl Driver {
         let exists = code == huon_testkit::calls::names::code::KEYEXIST
             && data.mv_data.cast_const() != value.as_ptr().cast()
             && !data.mv_data.is_null();
-        let value = exists.then(|| self.shown(TXNS, dbi, data));
+        let value = exists.then(|| self.shown(None, dbi, data));
         Outcome { code, value, ..Outcome::default() }
     }
 
     fn put(&mut self, slot: Slot, dbi: u32, key: &[u8], value: &[u8], flags: u32) -> Outcome {
-        self.changes(slot);
+        self.slots.changes(slot);
         let mut data = to_store(value, flags);
         let txn = self.txn(slot);
         // SAFETY: the values live.
@@ -282,7 +209,7 @@ impl Driver {
     }
 
     fn del(&mut self, slot: Slot, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Outcome {
-        self.changes(slot);
+        self.slots.changes(slot);
         let mut value = value.map(val);
         let value = value.as_mut().map_or(ptr::null_mut(), |value| value as *mut MDB_val);
         // SAFETY: the values live.
@@ -358,7 +285,7 @@ impl Driver {
                     Outcome::code(0)
                 }
                 Op::Drop { txn, dbi, delete } => {
-                    self.changes(*txn);
+                    self.slots.changes(*txn);
                     Outcome::code((self.api.mdb_drop)(self.txn(*txn), *dbi, *delete))
                 }
                 Op::Count { txn, dbi } => {
@@ -388,7 +315,7 @@ impl Driver {
         // SAFETY: the pointer is good for writing.
         let code = unsafe { (self.api.mdb_cursor_open)(self.txn(slot), dbi, &mut cursor) };
         if code == 0 {
-            self.cursors[at] = Some(Cursor { cursor, txn: slot, is_over: false });
+            self.cursors[at] = Some(Cursor { cursor, txn: Some(slot), is_over: false });
         }
         Outcome::code(code)
     }
@@ -408,17 +335,14 @@ impl Driver {
                     let slot = *txn;
                     let code = (self.api.mdb_cursor_renew)(self.txn(slot), self.cursor(*cursor));
                     if let (0, Some(cursor)) = (code, &mut self.cursors[*cursor]) {
-                        cursor.txn = slot;
+                        cursor.txn = Some(slot);
                     }
                     Outcome::code(code)
                 }
                 Op::CursorOf { cursor } => {
                     let cursor = self.cursor(*cursor);
                     let txn = (self.api.mdb_cursor_txn)(cursor);
-                    let is = |known: &Option<Txn>| {
-                        known.as_ref().is_some_and(|known| known.txn == txn && !known.is_over)
-                    };
-                    let slot = self.txns.iter().position(is).map_or(0, |slot| slot as i64 + 1);
+                    let slot = self.slots.slot_of(txn).map_or(0, |slot| slot as i64 + 1);
                     Outcome::number(slot * 1000 + i64::from((self.api.mdb_cursor_dbi)(cursor)))
                 }
                 Op::CursorDel { cursor, flags } => {
@@ -436,10 +360,8 @@ impl Driver {
     }
 
     fn cursor_changes(&mut self, at: Slot) {
-        if let Some(Cursor { txn, .. }) = self.cursors[at]
-            && txn < TXNS
-        {
-            self.changes(txn);
+        if let Some(Cursor { txn: Some(txn), .. }) = self.cursors[at] {
+            self.slots.changes(txn);
         }
     }
 
@@ -462,9 +384,9 @@ impl Driver {
         }
         let dbi = self.dbi_of(at);
         let several = [go::GET_MULTIPLE, go::NEXT_MULTIPLE, go::PREV_MULTIPLE].contains(&op);
-        let slot = self.cursors[at].as_ref().map_or(TXNS, |cursor| cursor.txn);
+        let slot = self.cursors[at].as_ref().and_then(|cursor| cursor.txn);
         // A copy that the cursor keeps, which may be as long as a name's record.
-        let (slot, dbi) = if several { (TXNS, 0) } else { (slot, dbi) };
+        let (slot, dbi) = if several { (None, 0) } else { (slot, dbi) };
         let moved = key.mv_data != own;
         // Who looks among the values of a key knows it.
         use go::*;
@@ -511,12 +433,9 @@ impl Library for Driver {
             Op::Commit { txn } => self.end_txn(*txn, true),
             Op::Abort { txn } => self.end_txn(*txn, false),
             Op::Reset { txn } => {
-                let slot = *txn;
-                if self.txns[slot].as_ref().is_some_and(|txn| !txn.writes) {
-                    self.look_again(|held| held.txn == slot);
-                }
+                self.slots.reader_ends(*txn);
                 // SAFETY: handles of Huon's may be over; others are not used then.
-                unsafe { (self.api.mdb_txn_reset)(self.txn(slot)) };
+                unsafe { (self.api.mdb_txn_reset)(self.txn(*txn)) };
                 Outcome::code(0)
             }
             // SAFETY: as above.

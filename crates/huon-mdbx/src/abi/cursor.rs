@@ -164,7 +164,7 @@ pub unsafe extern "C" fn mdbx_cursor_get(
     verdict(|| {
         let op = Op::of(op).ok_or(Fault::Invalid)?;
         // SAFETY: the caller's promise.
-        let (wanted, value) = unsafe { wanted(op, key, data) }?;
+        let (wanted, value) = unsafe { wanted(cursor, op, key, data) }?;
         let given = with(cursor, |cursor| {
             // From nowhere any step back leads to the last record.
             let op = if op == Op::PrevDup && cursor.is_unset()? { Op::Prev } else { op };
@@ -198,13 +198,17 @@ type Wanted<'v> = (Option<&'v [u8]>, Option<&'v [u8]>);
 /// # Safety
 /// As [`mdbx_cursor_get`].
 pub(super) unsafe fn wanted<'v>(
+    cursor: *const MDBX_cursor,
     op: Op,
     key: *const MDBX_val,
     data: *const MDBX_val,
 ) -> Res<Wanted<'v>> {
     let needs_value = match op {
         Op::Set | Op::SetKey | Op::SetRange => false,
-        Op::GetBoth | Op::GetBothRange | Op::SetLowerbound | Op::SetUpperbound => true,
+        Op::GetBoth | Op::GetBothRange => true,
+        Op::SetLowerbound | Op::SetUpperbound if data.is_null() => return Err(Fault::Invalid),
+        // With one value for a key it is only written.
+        Op::SetLowerbound | Op::SetUpperbound => with(cursor, |cursor| cursor.has_many())?,
         Op::FirstDup | Op::LastDup if data.is_null() => return Err(Fault::Invalid),
         _ => return Ok((None, None)),
     };

@@ -51,7 +51,7 @@ pub unsafe extern "C" fn mdbx_get_ex(
         if data.is_null() {
             return Err(Fault::Invalid);
         }
-        let found = data::at_or_above(&*txn_of(txn)?, dbi, wanted, None);
+        let found = data::first_from(&*txn_of(txn)?, dbi, wanted, None);
         let found = found.and_then(|found| match found.is_other {
             true => Err(Fault::NotFound),
             false => Ok(found),
@@ -83,8 +83,15 @@ pub unsafe extern "C" fn mdbx_get_equal_or_great(
         // SAFETY: the caller's promise.
         let wanted = unsafe { bytes_of(key) }?.ok_or(Fault::Invalid)?;
         // SAFETY: the caller's promise.
-        let value = unsafe { bytes_of(data) }?.ok_or(Fault::Invalid)?;
-        let found = data::at_or_above(&*txn_of(txn)?, dbi, wanted, Some(value))?;
+        let txn = txn_of(txn)?;
+        let many = txn.env.dbis().get(dbi, &txn)?.is_multi();
+        let value = match data.is_null() {
+            true => return Err(Fault::Invalid),
+            false if !many => None,
+            // SAFETY: the caller's promise.
+            false => unsafe { bytes_of(data) }?,
+        };
+        let found = data::first_from(&txn, dbi, wanted, value)?;
         // SAFETY: the caller's promise.
         unsafe { show(key, found.key) };
         // SAFETY: the caller's promise.
@@ -213,7 +220,7 @@ unsafe extern "C" fn copied(
 }
 
 /// # Safety
-/// As [`mdbx_replace`]; `keep` may be called with `context`, with `old`, and bytes.
+/// As [`mdbx_replace`]; `keep_or_not` may be called with `context`, with `old`, and bytes.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments)]
 pub unsafe extern "C" fn mdbx_replace_ex(
@@ -223,7 +230,7 @@ pub unsafe extern "C" fn mdbx_replace_ex(
     new: *mut MDBX_val,
     old: *mut MDBX_val,
     flags: c_uint,
-    keep: MDBX_preserve_func,
+    keep_or_not: MDBX_preserve_func,
     context: *mut c_void,
 ) -> c_int {
     let mut kept = 0;
@@ -231,8 +238,14 @@ pub unsafe extern "C" fn mdbx_replace_ex(
         // SAFETY: the caller's promise.
         let wanted = unsafe { bytes_of(key) }?.ok_or(Fault::Invalid)?;
         let by_value = replace::is_by_value(flags);
-        let keep = keep.ok_or(Fault::Invalid)?;
         if old.is_null() || std::ptr::eq(old, new) {
+            return Err(Fault::Invalid);
+        }
+        // SAFETY: the caller's promise.
+        let (room, source) = unsafe { (*old, new.as_ref()) };
+        let is_shared = source.is_some_and(|new| new.iov_base == room.iov_base) && !by_value;
+        let is_nowhere = room.iov_base.is_null() && room.iov_len != 0;
+        if is_shared || is_nowhere || new.is_null() && flags & RESERVE != 0 {
             return Err(Fault::Invalid);
         }
         // SAFETY: the caller's promise.
@@ -263,8 +276,11 @@ pub unsafe extern "C" fn mdbx_replace_ex(
                     // SAFETY: the caller's promise.
                     false => unsafe { show(old, shown) },
                     true => {
-                        // SAFETY: the caller's promise.
-                        kept = unsafe { keep(context, old, shown.first.cast(), shown.bytes) };
+                        let keep = |keep: unsafe extern "C" fn(_, _, _, _) -> _| {
+                            // SAFETY: the caller's promise.
+                            unsafe { keep(context, old, shown.first.cast(), shown.bytes) }
+                        };
+                        kept = keep_or_not.map_or(0, keep);
                     }
                 }
             }

@@ -47,12 +47,17 @@ pub unsafe extern "C" fn mdbx_estimate_move(
     distance: *mut isize,
 ) -> c_int {
     code(|| {
-        let op = Op::of(op).ok_or(Fault::Invalid)?;
+        // Several values are as far as the first of them.
+        let op = match Op::of(op).ok_or(Fault::Invalid)? {
+            Op::NextMultiple => Op::NextDup,
+            Op::PrevMultiple => Op::PrevDup,
+            op => op,
+        };
         if distance.is_null() || matches!(op, Op::GetCurrent | Op::GetMultiple) {
             return Err(Fault::Invalid);
         }
         // SAFETY: the caller's promise.
-        let (wanted, value) = unsafe { wanted(op, key, data) }?;
+        let (wanted, value) = unsafe { wanted(cursor, op, key, data) }?;
         let (found, ahead) = with(cursor, |cursor| {
             let (txn, dbi) = cursor.txn().zip(cursor.dbi()).ok_or(Fault::Invalid)?;
             let from = cursor.spot()?;
@@ -129,10 +134,9 @@ pub unsafe extern "C" fn mdbx_estimate_range(
 fn range(txn: &Txn, dbi: u32, begin: End<'_>, end: End<'_>) -> Res<i64> {
     use End::*;
     let spot = |key: &[u8], value: Option<&[u8]>| Spot::Before(key.to_vec(), value.map(Vec::from));
-    let check = |key: &[u8]| huon_c::data::check_key(txn, dbi, key);
     for side in [&begin, &end] {
-        if let At(key, _) = side {
-            check(key)?;
+        if let At(key, value) = side {
+            huon_c::data::check_pair(txn, dbi, key, *value)?;
         }
     }
     match (begin, end) {

@@ -1,8 +1,5 @@
-//! Makes the calls of a history on a library.
-//!
-//! 1. What a reader was shown is the same until it ends or is reset, and what a writer was shown
-//!    until its next change.
-//! 2. Handles of transactions and cursors that are over are kept, so that they can be misused.
+//! Makes the calls of a history on a library. Handles of transactions and cursors that are over are
+//! kept, so that they can be misused.
 
 use std::ffi::{CString, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -10,35 +7,19 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 
 use huon_mdbx::abi::*;
-use huon_testkit::calls::NAME_RECORD;
 use huon_testkit::calls::names::code::{KEYEXIST, RESULT_TRUE};
 use huon_testkit::calls::names::{env, go, put};
-use huon_testkit::calls::op::{CURSORS, End, Op, Outcome, Slot, TXNS};
+use huon_testkit::calls::op::{CURSORS, End, Op, Outcome, Slot};
 use huon_testkit::calls::run::Library;
+use huon_testkit::calls::slots::Slots;
 use tempfile::TempDir;
 
 use crate::api::{Api, backwards, by_length, bytes, val};
 
 const MAP_BYTES: isize = 64 << 20;
 const MAIN: u32 = 1;
-/// So many values that were shown are kept in mind.
-const HELD_MAX: usize = 64;
 /// Room for a value that is replaced.
 const ROOM_BYTES: usize = 32 << 10;
-
-/// A value that was shown.
-struct Held {
-    txn: Slot,
-    shown: MDBX_val,
-    was: Vec<u8>,
-}
-
-struct Txn {
-    txn: *mut MDBX_txn,
-    writes: bool,
-    parent: Option<Slot>,
-    is_over: bool,
-}
 
 struct Cursor {
     cursor: *mut MDBX_cursor,
@@ -54,9 +35,8 @@ pub(crate) struct Driver {
     nosubdir: u32,
     tables_max: u32,
     readers_max: u32,
-    txns: [Option<Txn>; TXNS],
+    slots: Slots<*mut MDBX_txn>,
     cursors: [Option<Cursor>; CURSORS],
-    held: Vec<Held>,
     copies: usize,
 }
 
@@ -75,9 +55,8 @@ impl Driver {
             nosubdir: flags & env::NOSUBDIR,
             tables_max,
             readers_max,
-            txns: Default::default(),
+            slots: Slots::default(),
             cursors: Default::default(),
-            held: Vec::new(),
             copies: 0,
         };
         assert_eq!(driver.open(flags), 0, "the environment does not open");
@@ -103,18 +82,16 @@ impl Driver {
 
     /// Ends everything that was begun, and closes the environment.
     fn close(&mut self) {
-        self.look_again(|_| true);
+        let txns = self.slots.outermost();
+        self.slots.clear();
         for cursor in self.cursors.iter_mut().flatten().filter(|cursor| !cursor.is_over) {
             // SAFETY: it is open.
             unsafe { (self.api.mdbx_cursor_close)(cursor.cursor) };
         }
-        for slot in 0..TXNS {
-            if let Some(Txn { txn, parent: None, is_over: false, .. }) = self.txns[slot] {
-                // SAFETY: it is not over; those within it end with it.
-                assert_eq!(unsafe { (self.api.mdbx_txn_abort)(txn) }, 0);
-            }
+        for txn in txns {
+            // SAFETY: it is not over; those within it end with it.
+            assert_eq!(unsafe { (self.api.mdbx_txn_abort)(txn) }, 0);
         }
-        self.txns = Default::default();
         self.cursors = Default::default();
         // SAFETY: nothing is open in it any more.
         assert_eq!(unsafe { (self.api.mdbx_env_close)(self.env) }, 0);
@@ -122,51 +99,11 @@ impl Driver {
     }
 
     fn txn(&self, slot: Slot) -> *mut MDBX_txn {
-        self.txns[slot].as_ref().map_or(ptr::null_mut(), |txn| txn.txn)
+        self.slots.get(slot).unwrap_or(ptr::null_mut())
     }
 
     fn cursor(&self, slot: Slot) -> *mut MDBX_cursor {
         self.cursors[slot].as_ref().map_or(ptr::null_mut(), |cursor| cursor.cursor)
-    }
-
-    /// Values that were shown are what they were.
-    fn look_again(&mut self, ends: impl Fn(&Held) -> bool) {
-        self.held.retain(|held| {
-            if ends(held) {
-                // SAFETY: it is promised to be there until now.
-                assert!(unsafe { bytes(&held.shown) } == held.was, "what was shown has changed");
-            }
-            !ends(held)
-        });
-    }
-
-    fn hold(&mut self, txn: Slot, shown: MDBX_val) -> Vec<u8> {
-        // SAFETY: the library has just shown it.
-        let was = unsafe { bytes(&shown) }.to_vec();
-        if self.held.len() < HELD_MAX && was.len() != NAME_RECORD.len() {
-            self.held.push(Held { txn, shown, was: was.clone() });
-        }
-        was
-    }
-
-    /// A writer is about to change something.
-    fn changes(&mut self, slot: Slot) {
-        if self.txns[slot].as_ref().is_some_and(|txn| txn.writes) {
-            let writes = self.txns.each_ref().map(|txn| txn.as_ref().is_some_and(|t| t.writes));
-            self.look_again(|held| writes[held.txn]);
-        }
-    }
-
-    /// A transaction ends, and what it holds.
-    fn over(&mut self, slot: Slot) {
-        for child in 0..TXNS {
-            if self.txns[child].as_ref().is_some_and(|t| t.parent == Some(slot) && !t.is_over) {
-                self.over(child);
-            }
-        }
-        if let Some(txn) = self.txns[slot].as_mut() {
-            txn.is_over = true;
-        }
     }
 
     fn begin(&mut self, slot: Slot, parent: Option<Slot>, flags: u32, elsewhere: bool) -> c_int {
@@ -182,19 +119,18 @@ impl Driver {
         });
         if code == 0 {
             let (txn, writes) = (txn as *mut MDBX_txn, flags & env::RDONLY == 0);
-            self.txns[slot] = Some(Txn { txn, writes, parent, is_over: false });
+            self.slots.begun(slot, txn, parent, writes);
         }
         code
     }
 
     fn end_txn(&mut self, slot: Slot, commit: bool) -> Outcome {
         let txn = self.txn(slot);
-        self.changes(slot);
-        self.look_again(|held| held.txn == slot);
+        self.slots.ends(slot);
         let end = if commit { self.api.mdbx_txn_commit } else { self.api.mdbx_txn_abort };
         // SAFETY: handles of Huon's may be over; others are not used then.
         let code = unsafe { end(txn) };
-        self.over(slot);
+        self.slots.over(slot);
         Outcome::code(code)
     }
 
@@ -208,11 +144,11 @@ impl Driver {
                 Op::Commit { txn } => self.end_txn(*txn, true),
                 Op::Abort { txn } => self.end_txn(*txn, false),
                 Op::Reset { txn } => {
-                    self.reader_ends(*txn);
+                    self.slots.reader_ends(*txn);
                     Outcome::code((self.api.mdbx_txn_reset)(self.txn(*txn)))
                 }
                 Op::Renew { txn, elsewhere } => {
-                    self.reader_ends(*txn);
+                    self.slots.reader_ends(*txn);
                     let (api, txn) = (self.api, self.txn(*txn) as usize);
                     let renew = move || (api.mdbx_txn_renew)(txn as *mut MDBX_txn);
                     Outcome::code(in_thread(*elsewhere, renew))
@@ -225,7 +161,7 @@ impl Driver {
                 }
                 Op::TxnId { txn } => Outcome::number((self.api.mdbx_txn_id)(self.txn(*txn)) as i64),
                 Op::PutCanary { txn, canary: [x, y, z] } => {
-                    self.changes(*txn);
+                    self.slots.changes(*txn);
                     let canary = MDBX_canary { x: *x, y: *y, z: *z, v: 0 };
                     Outcome::code((self.api.mdbx_canary_put)(self.txn(*txn), &canary))
                 }
@@ -244,20 +180,13 @@ impl Driver {
         }
     }
 
-    /// A reader lets go of what it was shown.
-    fn reader_ends(&mut self, slot: Slot) {
-        if self.txns[slot].as_ref().is_some_and(|txn| !txn.writes) {
-            self.look_again(|held| held.txn == slot);
-        }
-    }
-
     // ---- tables
 
     fn open_table(&mut self, slot: Slot, name: Option<&[u8]>, flags: u32, custom: bool) -> Outcome {
         let name = name.map(|name| CString::new(name).expect("no zero byte"));
         let name = name.as_ref().map_or(ptr::null(), |name| name.as_ptr());
         let mut dbi = 0;
-        self.changes(slot);
+        self.slots.changes(slot);
         let keys: MDBX_cmp_func = if custom { Some(by_length) } else { None };
         let values: MDBX_cmp_func = if custom { Some(backwards) } else { None };
         let open = self.api.mdbx_dbi_open_ex;
@@ -276,16 +205,16 @@ impl Driver {
                 }
                 Op::Close { dbi } => Outcome::code((self.api.mdbx_dbi_close)(self.env, *dbi)),
                 Op::Drop { txn, dbi, delete } => {
-                    self.changes(*txn);
+                    self.slots.changes(*txn);
                     Outcome::code((self.api.mdbx_drop)(self.txn(*txn), *dbi, *delete != 0))
                 }
                 Op::Rename { txn, dbi, name } => {
-                    self.changes(*txn);
+                    self.slots.changes(*txn);
                     let rename = self.api.mdbx_dbi_rename2;
                     Outcome::code(rename(self.txn(*txn), *dbi, &val(name)))
                 }
                 Op::Sequence { txn, dbi, add } => {
-                    self.changes(*txn);
+                    self.slots.changes(*txn);
                     let mut now = 0;
                     let sequence = self.api.mdbx_dbi_sequence;
                     let code = sequence(self.txn(*txn), *dbi, &mut now, *add);
@@ -318,7 +247,7 @@ impl Driver {
         // SAFETY: the values live.
         let code = unsafe { (self.api.mdbx_get)(self.txn(slot), dbi, &val(key), &mut found) };
         match code {
-            0 => Outcome { value: Some(self.shown(slot, dbi, found)), ..Outcome::default() },
+            0 => Outcome { value: Some(self.shown(Some(slot), dbi, found)), ..Outcome::default() },
             code => Outcome::code(code),
         }
     }
@@ -329,6 +258,7 @@ impl Driver {
         // SAFETY: the values live.
         match unsafe { get(txn, dbi, &mut key, &mut found, &mut count) } {
             0 => {
+                let slot = Some(slot);
                 let (key, value) = (self.shown(slot, 0, key), self.shown(slot, dbi, found));
                 Outcome { code: 0, key: Some(key), value: Some(value), number: Some(count as i64) }
             }
@@ -342,6 +272,7 @@ impl Driver {
         // SAFETY: the values live.
         match unsafe { get(txn, dbi, &mut key, &mut value) } {
             code @ (0 | RESULT_TRUE) => {
+                let slot = Some(slot);
                 let (key, value) = (self.shown(slot, 0, key), self.shown(slot, dbi, value));
                 Outcome { code, key: Some(key), value: Some(value), number: None }
             }
@@ -349,16 +280,9 @@ impl Driver {
         }
     }
 
-    fn shown(&mut self, slot: Slot, dbi: u32, found: MDBX_val) -> Vec<u8> {
-        let bytes = match slot < TXNS {
-            true => self.hold(slot, found),
-            // SAFETY: the library has just shown it.
-            false => unsafe { bytes(&found) }.to_vec(),
-        };
-        match dbi == MAIN && bytes.len() == NAME_RECORD.len() {
-            true => NAME_RECORD.to_vec(),
-            false => bytes,
-        }
+    fn shown(&mut self, slot: Option<Slot>, dbi: u32, found: MDBX_val) -> Vec<u8> {
+        // SAFETY: what was shown is promised to be there until it is looked at again.
+        self.slots.shown(slot, dbi, move || unsafe { bytes(&found) }.to_vec())
     }
 
     /// What a put answered, after the place that it may have given is filled.
@@ -378,12 +302,12 @@ impl Driver {
         }
         let other = data.iov_base.cast_const() != value.as_ptr().cast();
         let exists = code == KEYEXIST && other && !data.iov_base.is_null();
-        let value = exists.then(|| self.shown(TXNS, dbi, data));
+        let value = exists.then(|| self.shown(None, dbi, data));
         Outcome { code, value, ..Outcome::default() }
     }
 
     fn put(&mut self, slot: Slot, dbi: u32, key: &[u8], value: &[u8], flags: u32) -> Outcome {
-        self.changes(slot);
+        self.slots.changes(slot);
         let mut data = to_store(value, flags);
         let txn = self.txn(slot);
         // SAFETY: the values live.
@@ -392,7 +316,7 @@ impl Driver {
     }
 
     fn del(&mut self, slot: Slot, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Outcome {
-        self.changes(slot);
+        self.slots.changes(slot);
         let value = value.map(val);
         let value = value.as_ref().map_or(ptr::null(), |value| value as *const MDBX_val);
         // SAFETY: the values live.
@@ -407,7 +331,7 @@ impl Driver {
         new: Option<&[u8]>,
         flags: u32,
     ) -> Outcome {
-        self.changes(slot);
+        self.slots.changes(slot);
         let by_value = put::CURRENT | put::NOOVERWRITE;
         let mut room = vec![0; ROOM_BYTES];
         let mut old = if flags & by_value == by_value { val(old) } else { val(&room) };
@@ -419,7 +343,7 @@ impl Driver {
         let (replace, txn) = (self.api.mdbx_replace, self.txn(slot));
         // SAFETY: the values live, and there is room for the old one.
         let code = unsafe { replace(txn, dbi, &val(key), new, &mut old, flags) };
-        let value = [0, KEYEXIST].contains(&code).then(|| self.shown(TXNS, dbi, old));
+        let value = [0, KEYEXIST].contains(&code).then(|| self.shown(None, dbi, old));
         Outcome { code, value, ..Outcome::default() }
     }
 
@@ -430,7 +354,7 @@ impl Driver {
             Op::GetNear { txn, dbi, key, value } => self.get_near(*txn, *dbi, key, value),
             Op::Put { txn, dbi, key, value, flags } => self.put(*txn, *dbi, key, value, *flags),
             Op::PutMany { txn, dbi, key, values, flags } => {
-                self.changes(*txn);
+                self.slots.changes(*txn);
                 let (put, handle) = (self.api.mdbx_put, self.txn(*txn));
                 several(values, |data| {
                     // SAFETY: two values, as the flag needs them.
@@ -602,28 +526,25 @@ impl Driver {
         }
     }
 
-    /// The slot of a cursor's transaction; `TXNS`: it has none.
-    fn slot_of(&self, at: Slot) -> Slot {
-        let Some(Cursor { cursor, is_over: false }) = self.cursors[at] else { return TXNS };
+    /// The slot of a cursor's transaction, if it has one.
+    fn slot_of(&self, at: Slot) -> Option<Slot> {
+        let Some(Cursor { cursor, is_over: false }) = self.cursors[at] else { return None };
         // SAFETY: it is open.
-        let txn = unsafe { (self.api.mdbx_cursor_txn)(cursor) };
-        let is = |known: &Option<Txn>| known.as_ref().is_some_and(|t| t.txn == txn && !t.is_over);
-        self.txns.iter().position(is).unwrap_or(TXNS)
+        self.slots.slot_of(unsafe { (self.api.mdbx_cursor_txn)(cursor) })
     }
 
     fn cursor_of(&self, at: Slot) -> Outcome {
         // SAFETY: handles of Huon's may be over.
         let dbi = unsafe { (self.api.mdbx_cursor_dbi)(self.cursor(at)) };
         match self.slot_of(at) {
-            TXNS => Outcome::number(dbi.into()),
-            slot => Outcome::number((slot as i64 + 1) * 1000 + i64::from(dbi)),
+            None => Outcome::number(dbi.into()),
+            Some(slot) => Outcome::number((slot as i64 + 1) * 1000 + i64::from(dbi)),
         }
     }
 
     fn cursor_changes(&mut self, at: Slot) {
-        match self.slot_of(at) {
-            TXNS => {}
-            slot => self.changes(slot),
+        if let Some(slot) = self.slot_of(at) {
+            self.slots.changes(slot);
         }
     }
 
@@ -648,7 +569,7 @@ impl Driver {
         }
         let several = [GET_MULTIPLE, NEXT_MULTIPLE, PREV_MULTIPLE].contains(&op);
         // A copy that the cursor keeps may be as long as a name's record.
-        let (slot, dbi) = if several { (TXNS, 0) } else { (self.slot_of(at), self.dbi_of(at)) };
+        let (slot, dbi) = if several { (None, 0) } else { (self.slot_of(at), self.dbi_of(at)) };
         // Who looks among the values of a key knows it.
         let known = [GET_BOTH, GET_BOTH_RANGE, FIRST_DUP, LAST_DUP].contains(&op) || several;
         let key = (key.iov_base != own && !known).then(|| self.shown(slot, 0, key));

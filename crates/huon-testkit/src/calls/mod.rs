@@ -22,6 +22,7 @@ mod place;
 mod records;
 mod rows;
 pub mod run;
+pub mod slots;
 mod tables;
 mod txns;
 
