@@ -33,9 +33,8 @@ struct Readings(RefCell<Vec<(usize, Arc<AtomicBool>)>>);
 impl Drop for Readings {
     /// The thread is over. What it was reading nobody else may end.
     fn drop(&mut self) {
-        if self.0.get_mut().iter().any(|(_, flag)| flag.load(Ordering::Acquire)) {
-            let me = me();
-            objects::let_go(|txn| !txn.is_write() && txn.thread() == me);
+        for (_, flag) in self.0.get_mut().iter().filter(|(_, flag)| flag.load(Ordering::Acquire)) {
+            objects::let_go(|txn| txn.is_reader_of(flag));
         }
     }
 }

@@ -6,7 +6,7 @@
 //!     for the end of that call; who comes while another one changes something, or from within a
 //!     comparator, is refused.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use huon::Durability;
@@ -295,9 +295,11 @@ impl Txn {
         }
     }
 
-    /// The thread that it is bound to; 0: none.
-    pub(crate) fn thread(&self) -> usize {
-        self.thread.load(Ordering::Relaxed)
+    /// Whether it is what a thread reads, where that is kept.
+    pub(crate) fn is_reader_of(&self, flag: &Arc<AtomicBool>) -> bool {
+        let Body::Read(reader) = &self.body else { return false };
+        let is = |reader: &Reader| reader.thread.as_ref().is_some_and(|own| Arc::ptr_eq(own, flag));
+        lock(reader).is_ok_and(|reader| is(&reader))
     }
 
     /// Ends it.

@@ -98,6 +98,27 @@ fn a_transaction_may_end_on_another_thread() {
 }
 
 #[test]
+fn what_a_thread_leaves_open_ends_with_it() {
+    let env = Env::with(0);
+    let handle = env.env as usize;
+    // There are places for 126.
+    let left: Vec<usize> = (0..200)
+        .map(|_| {
+            let begin = move || {
+                let env = Env { env: handle as *mut MDB_env, dir: None };
+                std::mem::ManuallyDrop::new(env).read() as usize
+            };
+            std::thread::spawn(begin).join().unwrap()
+        })
+        .collect();
+    for txn in left {
+        assert_eq!(stat(txn as Txn, 1).map(drop), Err(BAD_TXN));
+        mdb_txn_abort(txn as Txn);
+    }
+    mdb_txn_abort(env.read());
+}
+
+#[test]
 fn a_comparator_that_uses_its_own_transaction_is_refused() {
     static TXN: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     static SAID: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(0);

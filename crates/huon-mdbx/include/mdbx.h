@@ -21,7 +21,8 @@
  *
  * Lifetimes. A value that was read points into the file's map: it is for reading only and is valid
  * until the transaction ends (mdbx_txn_reset counts as an end), in a write transaction until its
- * next change. What a caller hands in is copied before the function returns.
+ * next change; several values at once (_MULTIPLE) are a copy, which the cursor keeps until it gives
+ * the next one or is closed. What a caller hands in is copied before the function returns.
  *
  * Threads. Any number of threads may use one environment. A transaction and its cursors belong to
  * the thread that began it, unless MDBX_NOTLS is set: then a read transaction belongs to whoever

@@ -438,8 +438,8 @@ impl Library for Driver {
                 unsafe { (self.api.mdb_txn_reset)(self.txn(*txn)) };
                 Outcome::code(0)
             }
-            // SAFETY: as above.
             Op::Renew { txn, .. } => {
+                // SAFETY: as above.
                 Outcome::code(unsafe { (self.api.mdb_txn_renew)(self.txn(*txn)) })
             }
             Op::TxnId { txn } => {

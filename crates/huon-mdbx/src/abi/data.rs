@@ -195,6 +195,24 @@ pub unsafe extern "C" fn mdbx_replace(
     unsafe { mdbx_replace_ex(txn, dbi, key, new, old, flags, keep, std::ptr::null_mut()) }
 }
 
+/// Refuses room for an old value that is none, or is that of the new one.
+///
+/// # Safety
+/// As [`mdbx_replace`].
+unsafe fn check_room(new: *const MDBX_val, old: *const MDBX_val, flags: c_uint) -> Res<()> {
+    // SAFETY: the caller's promise.
+    let (Some(room), source) = (unsafe { (old.as_ref(), new.as_ref()) }) else {
+        return Err(Fault::Invalid);
+    };
+    let is_both = source.is_some_and(|new| new.iov_base == room.iov_base);
+    let is_shared = std::ptr::eq(old, new) || is_both && !replace::is_by_value(flags);
+    let is_nowhere = room.iov_base.is_null() && room.iov_len != 0;
+    match is_shared || is_nowhere || new.is_null() && flags & RESERVE != 0 {
+        true => Err(Fault::Invalid),
+        false => Ok(()),
+    }
+}
+
 /// Copies a value to where the caller wants it, if there is room.
 ///
 /// # Safety
@@ -238,16 +256,8 @@ pub unsafe extern "C" fn mdbx_replace_ex(
         // SAFETY: the caller's promise.
         let wanted = unsafe { bytes_of(key) }?.ok_or(Fault::Invalid)?;
         let by_value = replace::is_by_value(flags);
-        if old.is_null() || std::ptr::eq(old, new) {
-            return Err(Fault::Invalid);
-        }
         // SAFETY: the caller's promise.
-        let (room, source) = unsafe { (*old, new.as_ref()) };
-        let is_shared = source.is_some_and(|new| new.iov_base == room.iov_base) && !by_value;
-        let is_nowhere = room.iov_base.is_null() && room.iov_len != 0;
-        if is_shared || is_nowhere || new.is_null() && flags & RESERVE != 0 {
-            return Err(Fault::Invalid);
-        }
+        unsafe { check_room(new, old, flags) }?;
         // SAFETY: the caller's promise.
         let of = if by_value { unsafe { bytes_of(old) }? } else { None };
         let value = match new.is_null() {

@@ -3,7 +3,7 @@
 use super::model::{Cursor, Model, Res, State, Stop};
 use super::names::code::*;
 use super::names::put::*;
-use super::op::{End, Outcome, Slot};
+use super::op::{End, Op, Outcome, Slot};
 use super::place::Place;
 use super::records::OF_ALL;
 use super::rows::Spot;
@@ -22,8 +22,20 @@ impl Model {
         cursor.txn_uid == 0 || !txn.is_some_and(|txn| lives(txn.uid, txn.state))
     }
 
+    /// A call that only libmdbx has for cursors.
+    pub(super) fn bound_call(&mut self, op: &Op) -> Res<Outcome> {
+        match op {
+            Op::CursorBind { txn, dbi, cursor } => self.cursor_bind(*txn, *dbi, *cursor),
+            Op::CursorUnbind { cursor } => self.cursor_unbind(*cursor),
+            Op::CursorReset { cursor } => self.cursor_reset(*cursor),
+            Op::CursorCopy { from, to } => self.cursor_copy(*from, *to),
+            Op::CursorIs { cursor, at } => self.cursor_is(*cursor, *at),
+            _ => Err(Stop::Void),
+        }
+    }
+
     /// Makes a cursor one of a table and a transaction; it is made first, if there is none.
-    pub(super) fn cursor_bind(&mut self, slot: Slot, dbi: u32, at: Slot) -> Res<Outcome> {
+    fn cursor_bind(&mut self, slot: Slot, dbi: u32, at: Slot) -> Res<Outcome> {
         self.txn(slot)?;
         if dbi == 0 {
             return Err(Stop::Void);
@@ -61,7 +73,7 @@ impl Model {
         }
     }
 
-    pub(super) fn cursor_unbind(&mut self, at: Slot) -> Res<Outcome> {
+    fn cursor_unbind(&mut self, at: Slot) -> Res<Outcome> {
         if let Err(code) = self.cursor(at)? {
             return Ok(Outcome::code(code));
         }
@@ -69,7 +81,7 @@ impl Model {
         Ok(Outcome::code(0))
     }
 
-    pub(super) fn cursor_reset(&mut self, at: Slot) -> Res<Outcome> {
+    fn cursor_reset(&mut self, at: Slot) -> Res<Outcome> {
         match self.cursor(at)? {
             Ok(cursor) if cursor.txn_uid == 0 => return Ok(Outcome::code(EINVAL)),
             Ok(_) => {}
@@ -80,7 +92,7 @@ impl Model {
         Ok(Outcome::code(0))
     }
 
-    pub(super) fn cursor_copy(&mut self, from: Slot, to: Slot) -> Res<Outcome> {
+    fn cursor_copy(&mut self, from: Slot, to: Slot) -> Res<Outcome> {
         self.cursors[from].as_ref().ok_or(Stop::Void)?;
         let own = match self.cursor(to)? {
             Ok(own) => own.uid,
@@ -102,7 +114,7 @@ impl Model {
     }
 
     /// Whether a cursor stands at an end of its table, or of its key.
-    pub(super) fn cursor_is(&mut self, at: Slot, end: End) -> Res<Outcome> {
+    fn cursor_is(&mut self, at: Slot, end: End) -> Res<Outcome> {
         let (slot, dbi) = match self.usable(at, false)? {
             Ok(found) => found,
             Err(code) => return Ok(Outcome::code(code)),

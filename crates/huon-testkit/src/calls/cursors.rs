@@ -233,22 +233,23 @@ impl Model {
         if error.is_none() || anew && error != Some(BAD_VALSIZE) || doubt.is_some() {
             cursor.doubt = doubt;
         }
-        match before {
-            Place::Marked { .. } => self.note("a mark"),
-            Place::ValuesEnd(_) => self.note("behind the last value of a key"),
-            _ => {}
-        }
+        self.note_place(&before);
         Ok(match went {
             Ok((value, Spot { key, .. })) => {
-                let shown = matches!(op, FIRST | LAST | GET_CURRENT | SET_KEY | SET_RANGE)
-                    || matches!(op, SET_LOWERBOUND | SET_UPPERBOUND)
-                    || matches!(op, NEXT | NEXT_DUP | NEXT_NODUP | PREV | PREV_DUP | PREV_NODUP);
-                let key = shown.then_some(key);
+                let key = shows_key(op).then_some(key);
                 let code = if other { RESULT_TRUE } else { 0 };
                 Outcome { code, key, value: Some(value), number: None }
             }
             Err(code) => Outcome::code(interface.either(code, code_of_mdbx(op, code))),
         })
+    }
+
+    fn note_place(&mut self, place: &Place) {
+        match place {
+            Place::Marked { .. } => self.note("a mark"),
+            Place::ValuesEnd(_) => self.note("behind the last value of a key"),
+            _ => {}
+        }
     }
 
     /// Moves a cursor, and says what it shows there.
@@ -633,6 +634,13 @@ impl Model {
         let Some(cursor) = &self.cursors[at] else { return false };
         self.rows(cursor.txn, cursor.dbi).is_ok_and(|rows| rows.is_ok_and(|r| r.kind.is_fixed()))
     }
+}
+
+/// Whether an operation shows the key; others were given it.
+fn shows_key(op: u32) -> bool {
+    matches!(op, FIRST | LAST | GET_CURRENT | SET_KEY | SET_RANGE)
+        || matches!(op, SET_LOWERBOUND | SET_UPPERBOUND)
+        || matches!(op, NEXT | NEXT_DUP | NEXT_NODUP | PREV | PREV_DUP | PREV_NODUP)
 }
 
 /// What libmdbx says of a cursor that stands on no record.

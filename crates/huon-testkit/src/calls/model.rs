@@ -226,10 +226,9 @@ impl Model {
             Op::Abort { txn } => self.abort(*txn),
             Op::Reset { txn } => self.reset(*txn),
             Op::Renew { txn, elsewhere } => self.renew(*txn, *elsewhere),
-            Op::Break { txn } => self.break_txn(*txn),
-            Op::TxnFlags { txn } => self.txn_flags(*txn),
-            Op::PutCanary { txn, canary } => self.put_canary(*txn, *canary),
-            Op::GetCanary { txn } => self.get_canary(*txn),
+            Op::Break { txn } | Op::TxnFlags { txn } => self.state_call(op, *txn),
+            Op::PutCanary { txn, canary } => self.canary(*txn, Some(*canary)),
+            Op::GetCanary { txn } => self.canary(*txn, None),
             Op::TxnId { txn } => self.txn_id(*txn),
             Op::Open { txn, name, flags, custom } => {
                 self.open(*txn, name.as_deref(), *flags, *custom)
@@ -259,11 +258,11 @@ impl Model {
             Op::CursorClose { cursor } => self.cursor_close(*cursor),
             Op::CursorRenew { txn, cursor } => self.cursor_renew(*txn, *cursor),
             Op::CursorOf { cursor } => self.cursor_of(*cursor),
-            Op::CursorBind { txn, dbi, cursor } => self.cursor_bind(*txn, *dbi, *cursor),
-            Op::CursorUnbind { cursor } => self.cursor_unbind(*cursor),
-            Op::CursorReset { cursor } => self.cursor_reset(*cursor),
-            Op::CursorCopy { from, to } => self.cursor_copy(*from, *to),
-            Op::CursorIs { cursor, at } => self.cursor_is(*cursor, *at),
+            Op::CursorBind { .. }
+            | Op::CursorUnbind { .. }
+            | Op::CursorReset { .. }
+            | Op::CursorCopy { .. }
+            | Op::CursorIs { .. } => self.bound_call(op),
             Op::CursorGet { cursor, op, key, value } => self.cursor_get(*cursor, *op, key, value),
             Op::CursorPut { cursor, key, value, flags } => {
                 self.cursor_put(*cursor, key, value, *flags)

@@ -3,7 +3,7 @@
 use super::model::{Cursor, Model, Res, State, Stop, Txn};
 use super::names::code::*;
 use super::names::env;
-use super::op::{Outcome, Slot, TXNS};
+use super::op::{Op, Outcome, Slot, TXNS};
 
 impl Model {
     /// A transaction that there is, or was.
@@ -273,8 +273,12 @@ impl Model {
         }))
     }
 
+    pub(super) fn state_call(&mut self, op: &Op, slot: Slot) -> Res<Outcome> {
+        if let Op::Break { .. } = op { self.break_txn(slot) } else { self.txn_flags(slot) }
+    }
+
     /// Lets it, and all nested in it, end in an abort only.
-    pub(super) fn break_txn(&mut self, slot: Slot) -> Res<Outcome> {
+    fn break_txn(&mut self, slot: Slot) -> Res<Outcome> {
         if let Err(code) = self.not_ended(slot)? {
             return Ok(Outcome::code(code));
         }
@@ -288,7 +292,7 @@ impl Model {
         Ok(Outcome::code(0))
     }
 
-    pub(super) fn txn_flags(&mut self, slot: Slot) -> Res<Outcome> {
+    fn txn_flags(&mut self, slot: Slot) -> Res<Outcome> {
         const FINISHED: i64 = 1;
         const ERROR: i64 = 2;
         const HAS_CHILD: i64 = 16;
@@ -313,21 +317,18 @@ impl Model {
         self.refusal(&[(changes && !txn.writes, EACCES), rests, reset])
     }
 
-    pub(super) fn put_canary(&mut self, slot: Slot, canary: [u64; 3]) -> Res<Outcome> {
-        if let Some(code) = self.no_canary(slot, true)? {
+    /// Changes the numbers beside the tables, or shows them.
+    pub(super) fn canary(&mut self, slot: Slot, new: Option<[u64; 3]>) -> Res<Outcome> {
+        if let Some(code) = self.no_canary(slot, new.is_some())? {
             return Ok(Outcome::code(code));
         }
         let txn = self.txn_mut(slot)?;
-        (txn.data.canary, txn.changed) = (canary, true);
+        let Some(new) = new else {
+            let numbers = txn.data.canary.map(u64::to_le_bytes).concat();
+            return Ok(Outcome { value: Some(numbers), ..Outcome::default() });
+        };
+        (txn.data.canary, txn.changed) = (new, true);
         Ok(Outcome::code(0))
-    }
-
-    pub(super) fn get_canary(&mut self, slot: Slot) -> Res<Outcome> {
-        if let Some(code) = self.no_canary(slot, false)? {
-            return Ok(Outcome::code(code));
-        }
-        let numbers = self.txn(slot)?.data.canary.map(u64::to_le_bytes).concat();
-        Ok(Outcome { value: Some(numbers), ..Outcome::default() })
     }
 
     pub(super) fn renew(&mut self, slot: Slot, elsewhere: bool) -> Res<Outcome> {
