@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// All workloads at full scale, however long it takes
     #[arg(long)]
     full: bool,
-    /// Go on with a run that was cut short: what its file has is not run again
+    /// Go on with a run that was cut short, if there is one: what its file has is not run again
     #[arg(long)]
     resume: bool,
     /// Bytes of a page, for engines that have a choice
@@ -69,7 +69,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut runs = plan(args, &programs)?;
     let path = args.out.join("results.jsonl");
     let machine = machine(&args.out, scale, args.repeats)?;
-    let mut lines = match args.resume {
+    let resumes = args.resume && path.exists();
+    let mut lines = match resumes {
         true => {
             let done = done_before(&path, &machine)?;
             runs.retain(|run| !done.contains(&run.name()));
@@ -79,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let mut write = |line: &str| writeln!(lines, "{line}");
     let left_out = announce(args, scale, &programs, &runs);
-    if !args.resume {
+    if !resumes {
         write(&serde_json::to_string(&machine)?)?;
         left_out.iter().try_for_each(|line| write(&serde_json::to_string(line)?))?;
     }

@@ -213,6 +213,8 @@ static void turned_to_a_meta(void)
 struct walked {
     uint64_t pages, metas, leaves, branches, large, entries;
     int answer;
+    MDBX_txn *txn;
+    uint64_t id;
 };
 
 static int visit(const uint64_t pgno, const unsigned number, void *const ctx, const int deep,
@@ -223,6 +225,7 @@ static int visit(const uint64_t pgno, const unsigned number, void *const ctx, co
     struct walked *walked = (struct walked *)ctx;
     (void)pgno, (void)deep, (void)page_size, (void)unused_bytes, (void)header_bytes;
     EXPECT_RC((int)err, MDBX_SUCCESS);
+    EXPECT(mdbx_txn_id(walked->txn) == walked->id); /* it may be used meanwhile */
     walked->pages += number;
     walked->metas += type == MDBX_page_meta ? number : 0;
     walked->large += type == MDBX_page_large ? number : 0;
@@ -249,6 +252,8 @@ static void walked_through(void)
     txn = READ(env);
     stat = shape(txn, table(txn, "t", 0));
     memset(&walked, 0, sizeof walked);
+    walked.txn = txn;
+    walked.id = mdbx_txn_id(txn);
     OK(mdbx_env_pgwalk(txn, visit, &walked, false));
     EXPECT_NUM(walked.metas, 3);
     EXPECT_NUM(walked.leaves, stat.ms_leaf_pages);
