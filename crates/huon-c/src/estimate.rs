@@ -13,7 +13,7 @@ use crate::fault::{Fault, Res};
 use crate::in_txn;
 use crate::inside::View;
 use crate::place::Place;
-use crate::steps::{Given, Op};
+use crate::steps::{self, Given, Op};
 use crate::table::{Dbi, Table};
 use crate::txn::Txn;
 
@@ -79,6 +79,14 @@ impl Cursor {
         key: Option<&[u8]>,
         value: Option<&[u8]>,
     ) -> Res<(Option<Given>, Spot)> {
+        self.look(|_, known, _| steps::check(op, known))?;
+        // Several values would be a copy of the cursor's that goes ahead; the first one is no
+        // further away, and lies in the file.
+        let op = match op {
+            Op::NextMultiple => Op::NextDup,
+            Op::PrevMultiple => Op::PrevDup,
+            op => op,
+        };
         let ahead = Arc::new(Cursor::new());
         Cursor::copy(self, &ahead)?;
         match ahead.get(op, key, value) {

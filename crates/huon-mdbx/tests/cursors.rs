@@ -316,4 +316,13 @@ fn what_an_estimate_shows_lies_in_the_file() {
     let code = unsafe { mdbx_estimate_move(c, &mut key, &mut data, 10, &mut distance) };
     assert_eq!((code, bytes(data), distance), (0, b"2".to_vec(), 1));
     assert_eq!(mdbx_is_dirty(txn, data.iov_base), RESULT_TRUE, "a page of the transaction's");
+    for kind in [0, DUPSORT] {
+        let other = open(txn, Some(&format!("kind {kind}")), CREATE | kind).unwrap();
+        assert_eq!(put(txn, other, b"a", b"1", 0), 0);
+        let c = cursor(txn, other);
+        assert!(go(c, FIRST).is_ok());
+        // SAFETY: the values live.
+        let code = unsafe { mdbx_estimate_move(c, &mut key, &mut data, 10, &mut distance) };
+        assert_eq!(code, INCOMPATIBLE, "values of one length are meant");
+    }
 }

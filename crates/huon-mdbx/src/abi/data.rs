@@ -238,7 +238,7 @@ unsafe extern "C" fn copied(
 }
 
 /// # Safety
-/// As [`mdbx_replace`]; `keep_or_not` may be called with `context`, with `old`, and bytes.
+/// As [`mdbx_replace`]; `preserver` may be called with `context`, with `old`, and bytes.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments)]
 pub unsafe extern "C" fn mdbx_replace_ex(
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn mdbx_replace_ex(
     new: *mut MDBX_val,
     old: *mut MDBX_val,
     flags: c_uint,
-    keep_or_not: MDBX_preserve_func,
+    preserver: MDBX_preserve_func,
     context: *mut c_void,
 ) -> c_int {
     let mut kept = 0;
@@ -286,11 +286,13 @@ pub unsafe extern "C" fn mdbx_replace_ex(
                     // SAFETY: the caller's promise.
                     false => unsafe { show(old, shown) },
                     true => {
-                        let keep = |keep: unsafe extern "C" fn(_, _, _, _) -> _| {
+                        kept = match preserver {
                             // SAFETY: the caller's promise.
-                            unsafe { keep(context, old, shown.first.cast(), shown.bytes) }
+                            Some(keep) => unsafe {
+                                keep(context, old, shown.first.cast(), shown.bytes)
+                            },
+                            None => 0,
                         };
-                        kept = keep_or_not.map_or(0, keep);
                     }
                 }
             }

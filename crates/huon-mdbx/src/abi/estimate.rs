@@ -47,12 +47,7 @@ pub unsafe extern "C" fn mdbx_estimate_move(
     distance: *mut isize,
 ) -> c_int {
     code(|| {
-        // Several values are as far as the first of them.
-        let op = match Op::of(op).ok_or(Fault::Invalid)? {
-            Op::NextMultiple => Op::NextDup,
-            Op::PrevMultiple => Op::PrevDup,
-            op => op,
-        };
+        let op = Op::of(op).ok_or(Fault::Invalid)?;
         if distance.is_null() || matches!(op, Op::GetCurrent | Op::GetMultiple) {
             return Err(Fault::Invalid);
         }
