@@ -40,7 +40,7 @@ pub(crate) fn pin_of(env: &Env, txn: Option<&ReadTxn>) -> Result<(ReadTxn, Meta)
     let (pin, newest) = pin(env)?;
     match txn {
         None => Ok((pin, newest)),
-        Some(txn) if !Arc::ptr_eq(&txn.core, env.core()) => {
+        Some(txn) if !Arc::ptr_eq(txn.core(), env.core()) => {
             Err(Error::Invalid("the transaction is one of another environment"))
         }
         Some(txn) => Ok((pin, txn.shown_in(newest))),

@@ -14,6 +14,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::anon::Anon;
 use super::map::Map;
+use super::prefetch::Ahead;
 use super::word::Mutex;
 use crate::error::Result;
 
@@ -106,6 +107,13 @@ impl MapPages {
     pub(crate) fn prefetch(&self, number: u32) {
         let offset = (number as usize).wrapping_mul(self.page_bytes);
         super::prefetch::lines(self.base.as_ptr().wrapping_add(offset));
+    }
+
+    /// The page, to be asked for little by little. The number may be any.
+    #[inline]
+    pub(crate) fn ahead(&self, number: u32) -> Ahead {
+        let offset = (number as usize).wrapping_mul(self.page_bytes);
+        Ahead::page(self.base.as_ptr().wrapping_add(offset), self.page_bytes)
     }
 }
 

@@ -5,6 +5,9 @@
 const LINE_BYTES: usize = 64;
 /// Lines of a page that are asked for: the header and the slots where most searches start.
 const LINE_COUNT: usize = 4;
+/// Lines that [`Ahead::ask_on`] asks for: so a page of 4 KiB has come after sixteen records of
+/// another.
+const LINES_A_STEP: usize = 4;
 
 /// Asks for the lines of `bytes`.
 #[inline]
@@ -19,6 +22,36 @@ pub(crate) fn prefetch(bytes: &[u8]) {
 pub(super) fn lines(first: *const u8) {
     for line in 0..LINE_COUNT {
         ask(first.wrapping_add(line * LINE_BYTES));
+    }
+}
+
+/// A page that will be read soon, asked for little by little while another one is read: a processor
+/// that is asked for all of it at once does nothing else until most of it has come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ahead {
+    /// Addresses: what was not asked for yet.
+    next: usize,
+    end: usize,
+}
+
+impl Ahead {
+    pub(crate) const NONE: Ahead = Ahead { next: 0, end: 0 };
+
+    /// Nothing is asked for yet. The address may be any.
+    pub(super) fn page(first: *const u8, bytes: usize) -> Ahead {
+        Ahead { next: first.addr(), end: first.addr().wrapping_add(bytes) }
+    }
+
+    /// Asks for the next lines, if any are left.
+    #[inline(always)]
+    pub(crate) fn ask_on(&mut self) {
+        if self.next < self.end {
+            for line in 0..LINES_A_STEP {
+                let address = self.next.wrapping_add(line * LINE_BYTES);
+                ask(std::ptr::without_provenance(address));
+            }
+            self.next = self.next.saturating_add(LINES_A_STEP * LINE_BYTES);
+        }
     }
 }
 
@@ -44,6 +77,22 @@ mod tests {
         for len in [0, 1, 63, 64, 65, 255, 256, 257, 4096] {
             prefetch(&bytes[..len]);
         }
+    }
+
+    #[test]
+    fn a_page_ahead_is_asked_for_once() {
+        let page = [1; 4096];
+        let mut ahead = Ahead::page(page.as_ptr(), page.len());
+        let steps = std::iter::from_fn(|| {
+            let left = ahead.end.saturating_sub(ahead.next);
+            ahead.ask_on();
+            (left > 0).then_some(left)
+        });
+        let steps: Vec<usize> = steps.collect();
+        assert_eq!(steps.len(), page.len().div_ceil(LINES_A_STEP * LINE_BYTES));
+        assert!(steps.is_sorted_by(|a, b| a > b), "{steps:?}");
+        Ahead::NONE.ask_on();
+        Ahead::page(std::ptr::null::<u8>().wrapping_sub(100), 4096).ask_on();
     }
 
     #[test]

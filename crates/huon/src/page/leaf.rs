@@ -162,6 +162,15 @@ impl<'p> Leaf<'p> {
         self.cell_of(&self.slots[i])
     }
 
+    /// Whether record `i` is a table's; one that is damaged is not. Panics if there is no such
+    /// slot: an internal mistake. Costs a look at the record's tag unless it is.
+    #[inline]
+    pub(crate) fn is_table(&self, i: usize) -> bool {
+        let tag = self.page.get(slot_offset(&self.slots[i])..).and_then(|cell| cell.first_chunk());
+        tag.is_some_and(|tag| u32::from_le_bytes(*tag) >> KIND_SHIFT == PayloadKind::Table as u32)
+            && self.cell(i).is_ok()
+    }
+
     #[inline(always)]
     fn cell_of(&self, slot: &Slot) -> Result<Cell<'p>, Reason> {
         let cell = self.page.get(slot_offset(slot)..).and_then(|cell| cell.split_first_chunk());

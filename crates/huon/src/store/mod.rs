@@ -5,7 +5,6 @@
 
 pub(crate) mod pages;
 pub(crate) mod slow;
-pub(crate) mod snapshot;
 pub(crate) mod source;
 pub(crate) mod space;
 
@@ -15,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::alloc::{TryGrow, copied, filled};
 use crate::error::{Error, Result};
-use crate::os::{Board, Clients, MapPages, Role, RoleKind, Slots, Storage, ViewPage};
+use crate::os::{Ahead, Board, Clients, MapPages, Role, RoleKind, Slots, Storage, ViewPage};
 use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
 use crate::planted;
 use crate::store::slow::SlowReaders;
@@ -305,6 +304,12 @@ impl Store {
     #[inline(always)]
     pub(crate) fn prefetch(&self, ptr: Ptr) {
         self.pages.prefetch(ptr.pgno.0);
+    }
+
+    /// The page, to be asked for little by little.
+    #[inline]
+    pub(crate) fn ahead(&self, ptr: Ptr) -> Ahead {
+        self.pages.ahead(ptr.pgno.0)
     }
 
     /// A page buffer; what is in it is left over from before.

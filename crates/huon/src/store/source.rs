@@ -7,6 +7,7 @@
 //!     when this client first met that pair (unless the environment was told never to).
 
 use crate::error::{Error, Result};
+use crate::os::Ahead;
 use crate::page::{AnyLeaf, Branch, FixedLeaf, Kind, Leaf, Ptr, Reason, RunRef, Tree, admit};
 
 pub(crate) trait PageSource {
@@ -32,6 +33,12 @@ pub(crate) trait PageSource {
     /// Starts loading the page into the cache; only a hint.
     #[inline]
     fn prefetch(&self, _ptr: Ptr) {}
+
+    /// The page, to be asked for little by little.
+    #[inline]
+    fn ahead(&self, _ptr: Ptr) -> Ahead {
+        Ahead::NONE
+    }
 
     /// The leaf that `ptr` names; see [`PageSource::glance`].
     #[inline(always)]

@@ -7,7 +7,6 @@ use std::ops::{Bound, RangeBounds};
 use crate::error::Result;
 use crate::page::{AnyOrder, Cell, Leaf, PayloadKind, Tree};
 use crate::store::pages::Pages;
-use crate::store::snapshot::Snapshot;
 use crate::store::source::PageSource;
 use crate::table::codec::{Bytes, Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
@@ -17,6 +16,7 @@ use crate::table::txn::{SeatKind, Txn, in_range};
 use crate::tree::cursor::{Cells, Items, LeafSpan};
 use crate::tree::path::Path;
 use crate::txn::names::TableId;
+use crate::txn::snapshot::Snapshot;
 
 /// The records of a part of a table, from both ends; see [`Table::range`].
 ///
@@ -497,7 +497,7 @@ fn move_path<'t, S: PageSource>(
             return Ok(None);
         }
         let cell = cell_at(source, path)?;
-        path.last_mut().index += 1;
+        path.step();
         path.settle(source, tree, UNORDERED)?;
         return Ok(Some(cell));
     }

@@ -100,7 +100,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
         if !self.is_main {
             return (0, count);
         }
-        let hidden = |i: &usize| items.cell(*i).is_ok_and(|cell| cell.kind == PayloadKind::Table);
+        let hidden = |i: &usize| items.is_table(*i);
         let shown = |i: &usize| !hidden(i);
         match forward {
             true => {

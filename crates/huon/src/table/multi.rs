@@ -188,8 +188,8 @@ impl ReadTxn {
         &self,
         def: &MultiDef<K, V>,
     ) -> Result<Option<Multi<K, V>>> {
-        let number = def.intern(&self.core)?;
-        Ok(self.tree(number)?.map(|_| Multi::of(self.core.names.handle(number))))
+        let number = def.intern(self.core())?;
+        Ok(self.tree(number)?.map(|_| Multi::of(self.core().names.handle(number))))
     }
 }
 

@@ -5,13 +5,13 @@ use std::ops::Bound;
 
 use crate::error::Result;
 use crate::store::pages::Pages;
-use crate::store::snapshot::Snapshot;
 use crate::table::codec::{Bytes, Codec};
 use crate::table::plain::UNORDERED;
 use crate::table::txn::SeatKind;
 use crate::tree::estimate;
 use crate::tree::values::{self, Held, Orders};
 use crate::txn::names::TableId;
+use crate::txn::snapshot::Snapshot;
 
 /// The values of a key, from both ends; see [`Multi::values`](crate::Multi::values).
 pub struct Values<'t, V> {

@@ -73,7 +73,7 @@ impl<'t> SeatKind<'t> {
     #[inline]
     pub(crate) fn tree(self, id: TableId) -> Result<Tree> {
         let tree = match self {
-            SeatKind::Read(txn) => txn.tree(txn.core.names.number(id)?)?,
+            SeatKind::Read(txn) => txn.tree(txn.core().names.number(id)?)?,
             SeatKind::Write(txn) => txn.tree(txn.core.names.number(id)?)?,
         };
         match tree {
@@ -84,7 +84,7 @@ impl<'t> SeatKind<'t> {
 
     pub(crate) fn info(self, id: TableId) -> Result<&'t TableInfo> {
         match self {
-            SeatKind::Read(txn) => txn.info(txn.core.names.number(id)?),
+            SeatKind::Read(txn) => txn.info(txn.core().names.number(id)?),
             SeatKind::Write(txn) => txn.info(txn.core.names.number(id)?),
         }
     }
@@ -181,7 +181,7 @@ impl ReadTxn {
     /// The value of a key.
     #[inline]
     fn get(&self, id: TableId, key: &[u8]) -> Result<Option<&[u8]>> {
-        let number = self.core.names.number(id)?;
+        let number = self.core().names.number(id)?;
         // Where most lookups go: a table at hand, keys that are bytes, and nothing wrong.
         if let Some(Some(tree)) = self.tree_at_hand(number)
             && tree.order == OrderKind::Bytes
@@ -217,8 +217,8 @@ impl ReadTxn {
     /// [`Error::TableKind`] if the name belongs to an ordinary record, or to a table of another
     /// order.
     pub fn open<K: KeyCodec, V>(&self, def: &TableDef<K, V>) -> Result<Option<Table<K, V>>> {
-        let id = intern(&self.core, def)?;
-        Ok(self.tree(id)?.map(|_| Table::of(self.core.names.handle(id))))
+        let id = intern(self.core(), def)?;
+        Ok(self.tree(id)?.map(|_| Table::of(self.core().names.handle(id))))
     }
 
     /// The names of all named tables, in order.

@@ -11,6 +11,7 @@
 use std::ops::Bound;
 
 use crate::error::{Error, Result};
+use crate::os::Ahead;
 use crate::page::{AnyLeaf, Cell, KeyOrder, Leaf, LeafItems, Ptr, Reason, Tree};
 use crate::store::source::{PageSource, damaged};
 use crate::tree::path::Path;
@@ -20,13 +21,15 @@ use crate::tree::path::Path;
 pub(crate) struct Stretch<L> {
     ptr: Ptr,
     items: L,
+    /// The leaf that comes after this one, if that is known.
+    ahead: Ahead,
 }
 
 /// Records.
 pub(crate) type Cells<'s> = Stretch<Leaf<'s>>;
 
 impl<'s, L: LeafItems<'s>> Stretch<L> {
-    const NONE: Stretch<L> = Stretch { ptr: Ptr::NONE, items: L::NONE };
+    const NONE: Stretch<L> = Stretch { ptr: Ptr::NONE, items: L::NONE, ahead: Ahead::NONE };
 
     #[inline]
     pub(crate) fn count(&self) -> usize {
@@ -41,6 +44,7 @@ impl<'s, L: LeafItems<'s>> Stretch<L> {
     /// Takes the first item off.
     #[inline(always)]
     pub(crate) fn take_first(&mut self) -> Option<Result<L::Item>> {
+        self.ahead.ask_on();
         let item = self.items.take_first()?;
         Some(item.map_err(|reason| self.damaged(reason)))
     }
@@ -48,8 +52,14 @@ impl<'s, L: LeafItems<'s>> Stretch<L> {
     /// Takes the last item off.
     #[inline(always)]
     pub(crate) fn take_last(&mut self) -> Option<Result<L::Item>> {
+        self.ahead.ask_on();
         let item = self.items.take_last()?;
         Some(item.map_err(|reason| self.damaged(reason)))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn ptr(&self) -> Ptr {
+        self.ptr
     }
 
     #[cold]
@@ -63,6 +73,12 @@ impl<'s> Cells<'s> {
     #[inline]
     pub(crate) fn cell(&self, i: usize) -> Result<Cell<'s>> {
         self.items.cell(i).map_err(|reason| self.damaged(reason))
+    }
+
+    /// Whether record `i` is a table's. Panics if there is none: an internal mistake.
+    #[inline]
+    pub(crate) fn is_table(&self, i: usize) -> bool {
+        self.items.is_table(i)
     }
 
     /// The records before `i`, and those from `i` on.
@@ -155,7 +171,7 @@ impl<'s, S: PageSource, O: KeyOrder> LeafSpan<'s, S, O> {
         let frame = *self.front.last();
         let met = self.back.index_in(frame.ptr);
         let until = met.unwrap_or(frame.count);
-        let stretch = self.stretch(frame.ptr, frame.index, until)?;
+        let stretch = self.stretch(frame.ptr, frame.index, until, self.front.ahead)?;
         self.front.last_mut().index = until;
         self.done = met.is_some();
         Ok(Some(stretch))
@@ -178,16 +194,22 @@ impl<'s, S: PageSource, O: KeyOrder> LeafSpan<'s, S, O> {
         let frame = *self.back.last();
         let met = self.front.index_in(frame.ptr);
         let from = met.unwrap_or(0);
-        let stretch = self.stretch(frame.ptr, from, frame.index)?;
+        let stretch = self.stretch(frame.ptr, from, frame.index, self.back.ahead)?;
         self.back.last_mut().index = from;
         self.done = met.is_some();
         Ok(Some(stretch))
     }
 
-    fn stretch<L: ReadLeaf<'s>>(&self, ptr: Ptr, from: usize, until: usize) -> Result<Stretch<L>> {
+    fn stretch<L: ReadLeaf<'s>>(
+        &self,
+        ptr: Ptr,
+        from: usize,
+        until: usize,
+        ahead: Ahead,
+    ) -> Result<Stretch<L>> {
         // In a damaged tree the ends may meet the wrong way round.
         match L::read(self.source, &self.tree, ptr)?.slice(from, until) {
-            Some(items) => Ok(Stretch { ptr, items }),
+            Some(items) => Ok(Stretch { ptr, items, ahead }),
             None => Err(damaged(ptr, Reason::Cycle)),
         }
     }

@@ -6,6 +6,8 @@
 
 pub(crate) mod build;
 pub(crate) mod cursor;
+#[cfg(test)]
+mod cursor_tests;
 pub(crate) mod estimate;
 pub(crate) mod finger;
 pub(crate) mod many;

@@ -7,7 +7,8 @@
 //!     leaf, `index == count`), or nowhere (empty tree).
 
 use crate::error::{Error, Result};
-use crate::page::{AnyLeaf, KeyOrder, LeafItems, MAX_DEPTH, Ptr, Reason, Tree};
+use crate::os::Ahead;
+use crate::page::{AnyLeaf, Branch, KeyOrder, LeafItems, MAX_DEPTH, Ptr, Reason, Tree};
 use crate::store::source::{PageSource, damaged};
 
 const FRAMES: usize = MAX_DEPTH as usize;
@@ -30,6 +31,8 @@ pub(crate) struct Path {
     /// Whether the last turn led forward, and how many before it did likewise.
     forward: bool,
     turns: u32,
+    /// The leaf that the next turn leads to, if the branch above the last one knows it.
+    pub(crate) ahead: Ahead,
 }
 
 /// Where a descent goes on each page.
@@ -41,7 +44,14 @@ enum Aim<'k> {
 
 impl Path {
     pub(crate) fn new() -> Path {
-        Path { frames: [Frame::default(); FRAMES], depth: 0, floor: 0, forward: true, turns: 0 }
+        Path {
+            frames: [Frame::default(); FRAMES],
+            depth: 0,
+            floor: 0,
+            forward: true,
+            turns: 0,
+            ahead: Ahead::NONE,
+        }
     }
 
     pub(crate) fn is_nowhere(&self) -> bool {
@@ -110,7 +120,7 @@ impl Path {
         order: O,
         key: &[u8],
     ) -> Result<bool> {
-        self.start(tree, 0);
+        self.start(tree, 0, true);
         self.descend(source, tree, order, &Aim::Key(key))
     }
 
@@ -145,7 +155,7 @@ impl Path {
         key: &[u8],
         level: u8,
     ) -> Result<()> {
-        self.start(tree, level);
+        self.start(tree, level, true);
         self.descend(source, tree, order, &Aim::Key(key))?;
         Ok(())
     }
@@ -157,7 +167,7 @@ impl Path {
         tree: &Tree,
         order: O,
     ) -> Result<()> {
-        self.start(tree, 0);
+        self.start(tree, 0, true);
         self.descend(source, tree, order, &Aim::First).map(drop)
     }
 
@@ -168,13 +178,15 @@ impl Path {
         tree: &Tree,
         order: O,
     ) -> Result<()> {
-        self.start(tree, 0);
+        self.start(tree, 0, false);
         self.descend(source, tree, order, &Aim::Last).map(drop)
     }
 
-    fn start(&mut self, tree: &Tree, floor: u8) {
+    fn start(&mut self, tree: &Tree, floor: u8, forward: bool) {
         self.depth = 0;
         self.turns = 0;
+        self.forward = forward;
+        self.ahead = Ahead::NONE;
         self.floor = floor;
         if tree.depth > floor {
             self.frames[0] = Frame { ptr: tree.root, index: 0, count: 0 };
@@ -208,6 +220,9 @@ impl Path {
             };
             if level == self.floor {
                 return Ok(false);
+            }
+            if level == 1 {
+                self.ahead = beside(source, &branch, frame.index, self.forward);
             }
             let child = branch.child(frame.index);
             if self.depth == FRAMES {
@@ -250,6 +265,13 @@ impl Path {
         Ok(())
     }
 
+    /// One item on; the leaf may be left at its end: see [`Path::settle`].
+    #[inline]
+    pub(crate) fn step(&mut self) {
+        self.ahead.ask_on();
+        self.last_mut().index += 1;
+    }
+
     /// One item back. `false`: the path stands on the first item (or nowhere) and stays there.
     #[inline]
     pub(crate) fn step_back<S: PageSource, O: KeyOrder>(
@@ -262,6 +284,7 @@ impl Path {
         if self.depth == 0 || self.last().index == 0 {
             return Ok(false);
         }
+        self.ahead.ask_on();
         self.last_mut().index -= 1;
         Ok(true)
     }
@@ -294,10 +317,8 @@ impl Path {
         frame.index = if forward { frame.index + 1 } else { frame.index - 1 };
         let branch = source.branch(frame.ptr, level)?;
         let child = branch.child(frame.index);
-        let ahead = if forward { frame.index.wrapping_add(1) } else { frame.index.wrapping_sub(1) };
-        if level == 1 && ahead < branch.count() {
-            // The leaf after the one that is entered now: it will be there when it is needed.
-            source.prefetch(branch.child(ahead));
+        if level == 1 {
+            self.ahead = beside(source, &branch, frame.index, forward);
         }
         self.frames[at + 1] = Frame { ptr: child, index: 0, count: 0 };
         self.depth = at + 2;
@@ -310,6 +331,14 @@ impl Path {
             _ => Ok(true),
         }
     }
+}
+
+/// The leaf beside child `index` of a branch, as far as the branch knows: it will be there when it
+/// is needed.
+#[inline]
+fn beside<S: PageSource>(source: &S, branch: &Branch<'_>, index: usize, forward: bool) -> Ahead {
+    let beside = if forward { index.wrapping_add(1) } else { index.wrapping_sub(1) };
+    if beside < branch.count() { source.ahead(branch.child(beside)) } else { Ahead::NONE }
 }
 
 fn aim_leaf<O: KeyOrder>(

@@ -313,7 +313,7 @@ impl PairPath {
             match forward {
                 true if self.keys.on_item() => {
                     self.inner = None;
-                    self.keys.last_mut().index += 1;
+                    self.keys.step();
                     self.keys.settle(source, tree, ANY)?;
                 }
                 true => return Ok(None),
@@ -400,7 +400,7 @@ fn step_values<'s, S: PageSource>(
     let frame = *path.last();
     let value = source.any_leaf(values, frame.ptr)?.key(frame.index);
     if forward {
-        path.last_mut().index += 1;
+        path.step();
     }
     value.map(Some).map_err(|reason| damaged(frame.ptr, reason))
 }

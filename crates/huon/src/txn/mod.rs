@@ -13,6 +13,7 @@ pub(crate) mod notes;
 pub(crate) mod park;
 pub(crate) mod read;
 pub(crate) mod repair;
+pub(crate) mod snapshot;
 pub(crate) mod tail;
 pub(crate) mod ticket;
 pub(crate) mod write;

@@ -62,9 +62,9 @@ impl ReadTxn {
     /// [`Error::Forked`] after a fork; [`Error::Ousted`] if others took this process for dead, as
     /// somebody closed its descriptors. The transaction has ended then.
     pub fn park(self) -> Result<Parked> {
-        self.core.check_usable()?;
+        self.core().check_usable()?;
         let slot = self.slot.as_ref().expect("a running transaction has a slot");
-        match self.core.store.slots.park(slot) {
+        match self.core().store.slots.park(slot) {
             true => Ok(Parked { txn: self }),
             false => Err(Error::Ousted),
         }
@@ -87,7 +87,7 @@ impl Parked {
     /// ```
     pub fn is_broken(&self) -> bool {
         let slot = self.txn.slot.as_ref().expect("a parked transaction has a slot");
-        !self.txn.core.store.slots.is_parked(slot)
+        !self.txn.core().store.slots.is_parked(slot)
     }
 
     /// The transaction again, on the same snapshot.
@@ -103,9 +103,9 @@ impl Parked {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn unpark(self) -> Result<ReadTxn> {
-        self.txn.core.check_usable()?;
+        self.txn.core().check_usable()?;
         let slot = self.txn.slot.as_ref().expect("a parked transaction has a slot");
-        match self.txn.core.store.slots.unpark(slot) {
+        match self.txn.core().store.slots.unpark(slot) {
             true => Ok(self.txn),
             false => Err(Error::Ousted),
         }
@@ -127,7 +127,7 @@ impl Parked {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn unpark_or_newest(self) -> Result<ReadTxn> {
-        let core = self.txn.core.clone();
+        let core = self.txn.core().clone();
         match self.unpark() {
             Err(Error::Ousted) => ReadTxn::begin(&core),
             unparked => unparked,

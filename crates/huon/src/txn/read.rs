@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use crate::error::{Error, Result};
 use crate::os::Slot;
 use crate::page::{Meta, Tree, Txnid};
-use crate::store::snapshot::Snapshot;
 use crate::txn::names::{MAIN, TableInfo};
 use crate::txn::notes::Markers;
+use crate::txn::snapshot::Snapshot;
 use crate::txn::{Core, catalog};
 
 /// Tables found without a lock; later ones lie behind one.
@@ -32,7 +32,6 @@ const TABLES_AT_HAND: usize = 4;
 /// ```
 pub struct ReadTxn {
     pub(crate) snapshot: Snapshot,
-    pub(crate) core: Arc<Core>,
     pub(super) slot: Option<Slot>,
     txnid: u64,
     main: Tree,
@@ -50,8 +49,7 @@ impl ReadTxn {
             return Err(core.store.map_too_small(head.used));
         }
         Ok(ReadTxn {
-            snapshot: Snapshot { store: core.store.clone(), used: head.used },
-            core: core.clone(),
+            snapshot: Snapshot { core: core.clone(), used: head.used },
             slot: Some(slot),
             txnid: head.txnid.0,
             main: head.main,
@@ -59,6 +57,11 @@ impl ReadTxn {
             tables: Default::default(),
             more: Mutex::default(),
         })
+    }
+
+    #[inline]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.snapshot.core
     }
 
     /// The id of the snapshot: the id of the write transaction that made it.
@@ -84,12 +87,12 @@ impl ReadTxn {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn lag(&self) -> u64 {
-        self.core.store.board.sealed().txnid().saturating_sub(self.txnid)
+        self.core().store.board.sealed().txnid().saturating_sub(self.txnid)
     }
 
     /// Bytes of the file that were in use at this snapshot.
     pub fn used_bytes(&self) -> u64 {
-        self.core.store.offset(self.snapshot.used)
+        self.core().store.offset(self.snapshot.used)
     }
 
     /// Moves on to the newest snapshot, and lets go of its own; whether there was a newer one.
@@ -114,11 +117,11 @@ impl ReadTxn {
     /// # Errors
     /// As [`Env::read`](crate::Env::read).
     pub fn renew(&mut self) -> Result<bool> {
-        self.core.check_usable()?;
-        if self.core.store.board.published().txnid() == self.txnid {
+        self.core().check_usable()?;
+        if self.core().store.board.published().txnid() == self.txnid {
             return Ok(false);
         }
-        *self = ReadTxn::begin(&self.core)?;
+        *self = ReadTxn::begin(self.core())?;
         Ok(true)
     }
 
@@ -135,7 +138,7 @@ impl ReadTxn {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_mapped(&self, bytes: &[u8]) -> bool {
-        self.snapshot.store.storage.map().contains(bytes)
+        self.core().store.storage.map().contains(bytes)
     }
 
     /// An image of this snapshot, with what it shares with another.
@@ -192,14 +195,14 @@ impl ReadTxn {
     }
 
     pub(crate) fn info(&self, id: u32) -> Result<&TableInfo> {
-        self.core.names.get(id).ok_or(Error::TableMissing)
+        self.core().names.get(id).ok_or(Error::TableMissing)
     }
 }
 
 impl Drop for ReadTxn {
     fn drop(&mut self) {
         if let Some(slot) = self.slot.take() {
-            self.core.unpin(slot);
+            self.core().unpin(slot);
         }
     }
 }

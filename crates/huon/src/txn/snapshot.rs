@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::os::Ahead;
 use crate::page::{Ptr, RunRef};
-use crate::store::Store;
 use crate::store::source::PageSource;
+use crate::txn::Core;
 
 /// The pages that one snapshot can reach. Whoever holds it sees to it that the snapshot stays
 /// protected.
 pub(crate) struct Snapshot {
-    pub(crate) store: Arc<Store>,
+    pub(crate) core: Arc<Core>,
     /// First page number past the part of the file that the snapshot uses.
     pub(crate) used: u32,
 }
@@ -18,28 +19,33 @@ pub(crate) struct Snapshot {
 impl PageSource for Snapshot {
     #[inline(always)]
     fn bytes(&self, ptr: Ptr) -> Result<&[u8]> {
-        self.store.page(ptr, self.used)
+        self.core.store.page(ptr, self.used)
     }
 
     #[inline(always)]
     fn glance(&self, ptr: Ptr) -> Option<&[u8]> {
-        self.store.glance(ptr, self.used)
+        self.core.store.glance(ptr, self.used)
     }
 
     fn run(&self, run: &RunRef) -> Result<&[u8]> {
-        self.store.run(run, self.used)
+        self.core.store.run(run, self.used)
     }
 
     fn pages_max(&self) -> u32 {
-        self.store.pages_max(self.used)
+        self.core.store.pages_max(self.used)
     }
 
     fn bytes_max(&self) -> u64 {
-        u64::from(self.pages_max()) * self.store.page_bytes as u64
+        u64::from(self.pages_max()) * self.core.store.page_bytes as u64
     }
 
     #[inline]
     fn prefetch(&self, ptr: Ptr) {
-        self.store.prefetch(ptr);
+        self.core.store.prefetch(ptr);
+    }
+
+    #[inline]
+    fn ahead(&self, ptr: Ptr) -> Ahead {
+        self.core.store.ahead(ptr)
     }
 }
