@@ -91,7 +91,8 @@ mod tests {
         let steps: Vec<usize> = steps.collect();
         assert_eq!(steps.len(), page.len().div_ceil(LINES_A_STEP * LINE_BYTES));
         assert!(steps.is_sorted_by(|a, b| a > b), "{steps:?}");
-        Ahead::NONE.ask_on();
+        let mut none = Ahead::NONE;
+        none.ask_on();
         Ahead::page(std::ptr::null::<u8>().wrapping_sub(100), 4096).ask_on();
     }
 
