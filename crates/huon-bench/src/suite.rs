@@ -70,21 +70,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let path = args.out.join("results.jsonl");
     let machine = machine(&args.out, scale, args.repeats)?;
     let resumes = args.resume && path.exists();
-    let mut lines = match resumes {
-        true => {
-            let done = done_before(&path, &machine)?;
-            runs.retain(|run| !done.contains(&run.name()));
-            File::options().append(true).open(&path)?
-        }
-        false => File::create(&path)?,
-    };
+    let mut lines = lines_of(&path, resumes)?;
+    if resumes {
+        let done = done_before(&path, &machine)?;
+        runs.retain(|run| !done.contains(&run.name()));
+    }
     let mut write = |line: &str| writeln!(lines, "{line}");
     let left_out = announce(args, scale, &programs, &runs);
     if !resumes {
         write(&serde_json::to_string(&machine)?)?;
         left_out.iter().try_for_each(|line| write(&serde_json::to_string(line)?))?;
     }
-    let dir = tempfile::tempdir_in(&args.out)?;
+    let dir = Databases::in_dir(&args.out)?;
     for (at, run) in runs.iter().enumerate() {
         let label = format!("{} {} {}", run.workload.name, run.engine, run.mode.name());
         print!("[{:>4}/{}] {label:<32}", at + 1, runs.len());
@@ -99,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             continue;
         }
         let started = Instant::now();
-        let (output, failure) = in_child(args, run, scale, dir.path())?;
+        let (output, failure) = in_child(args, run, scale, &dir.0)?;
         // All at once: a run that is cut short has all its lines or none.
         if !output.is_empty() {
             write(output.trim_end())?;
@@ -116,6 +113,38 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     println!("{}", path.display());
     println!("{}", crate::report::write(&path, &args.out)?.display());
     Ok(())
+}
+
+/// Where the databases lie while they are measured; gone when it goes. What a run that was killed
+/// left there goes before, which may be gigabytes.
+struct Databases(PathBuf);
+
+impl Databases {
+    fn in_dir(out: &Path) -> Result<Databases> {
+        let dir = out.join("databases");
+        if dir.exists() {
+            std::fs::remove_dir_all(&dir)?;
+        }
+        std::fs::create_dir(&dir)?;
+        Ok(Databases(dir))
+    }
+}
+
+impl Drop for Databases {
+    fn drop(&mut self) {
+        // What stays is taken away by the next run.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The file of the lines, kept from other runs while it is open.
+fn lines_of(path: &Path, resumes: bool) -> Result<File> {
+    let lines = File::options().create(true).append(true).open(path)?;
+    lines.try_lock().map_err(|error| format!("{}: another run: {error}", path.display()))?;
+    if !resumes {
+        lines.set_len(0)?;
+    }
+    Ok(lines)
 }
 
 /// The runs that a file has the lines of, on the same machine and from the same sources.
@@ -276,6 +305,32 @@ pub(crate) fn list() -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_killed_run_left_is_taken_away() {
+        let out = tempfile::tempdir().unwrap();
+        let left = out.path().join("databases/1/data");
+        std::fs::create_dir_all(&left).unwrap();
+        let databases = Databases::in_dir(out.path()).unwrap();
+        assert!(databases.0.exists() && !left.exists());
+        drop(databases);
+        assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn two_runs_do_not_share_their_lines() {
+        let out = tempfile::tempdir().unwrap();
+        let path = out.path().join("results.jsonl");
+        std::fs::write(&path, "{}\n").unwrap();
+        let mut first = lines_of(&path, true).unwrap();
+        writeln!(first, "{{}}").unwrap();
+        let refused = lines_of(&path, false).unwrap_err().to_string();
+        assert!(refused.contains("results.jsonl") && refused.contains("another run"), "{refused}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n{}\n", "nothing is lost");
+        drop(first);
+        lines_of(&path, false).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
+    }
 
     #[test]
     fn a_run_goes_on_where_it_was_cut() {

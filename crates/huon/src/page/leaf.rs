@@ -220,15 +220,21 @@ impl<'p> Leaf<'p> {
         &self,
         probe: &Probe<'_, O>,
     ) -> Result<Option<Cell<'p>>, Reason> {
-        match seek(self.slots, 0, probe.head(self.prefix_bytes())) {
-            Ok(tie) => self.get_at(probe, tie),
-            Err(_) => Ok(None),
+        match self.guess(probe) {
+            Some(tie) => self.get_at(probe, tie),
+            None => Ok(None),
         }
     }
 
-    /// The first half of [`Leaf::get`] for lookups side by side: a slot whose head is the key's.
-    #[inline]
+    /// The first half of [`Leaf::get`]: a slot whose head is the key's.
+    #[inline(always)]
     pub(crate) fn guess<O: KeyOrder>(&self, probe: &Probe<'_, O>) -> Option<Tie> {
+        seek(self.slots, 0, probe.head(self.prefix_bytes())).ok()
+    }
+
+    /// The same for lookups side by side: see [`seek_steadily`].
+    #[inline]
+    pub(crate) fn guess_steadily<O: KeyOrder>(&self, probe: &Probe<'_, O>) -> Option<Tie> {
         seek_steadily(self.slots, 0, probe.head(self.prefix_bytes())).ok()
     }
 

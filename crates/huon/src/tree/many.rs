@@ -7,14 +7,12 @@
 //! A batch finds what a get of each of its keys finds. Where it fails, it does not say why: who
 //! wants to know, and what comes before the failure, gets the keys one by one.
 
-use crate::os::prefetch;
+use crate::os::prefetch_cell;
 use crate::page::{Cell, KeyOrder, Leaf, Probe, Ptr, Tie, Tree};
 use crate::store::source::PageSource;
 
 /// Keys that go down together: enough to cover the way to memory; twice as many add nothing.
 pub(crate) const BATCH: usize = 16;
-/// Bytes of a found cell that are asked for before the key is compared: most cells end in them.
-const CELL_BYTES: usize = 192;
 
 /// The cells of at most [`BATCH`] keys, in their order; `None` where one could not be got. Costs a
 /// search of a page for each key and level, and no memory but the stack.
@@ -67,9 +65,8 @@ fn find<'s, S: PageSource, O: KeyOrder>(
     let mut guesses: [Option<(Leaf<'s>, Tie)>; BATCH] = [None; BATCH];
     for ((probe, ptr), guess) in probes.iter().zip(ptrs).zip(&mut guesses) {
         let leaf = source.glance_leaf(*ptr)?;
-        if let Some(tie) = leaf.guess(probe) {
-            let bytes = leaf.guessed_bytes(tie);
-            prefetch(&bytes[..bytes.len().min(CELL_BYTES)]);
+        if let Some(tie) = leaf.guess_steadily(probe) {
+            prefetch_cell(leaf.guessed_bytes(tie));
             *guess = Some((leaf, tie));
         }
     }

@@ -20,7 +20,8 @@ fn same<O: KeyOrder>(case: &Case<O>, page: &[u8], model: &[Record], probes: &[Ve
         let probe = Probe::new(order, key);
         let found = leaf.get(&probe).unwrap();
         assert_eq!(found.map(|cell| cell.payload), place.ok().map(|i| &model[i].2[..]));
-        let steadily = leaf.guess(&probe).and_then(|tie| leaf.get_at(&probe, tie).unwrap());
+        let steadily =
+            leaf.guess_steadily(&probe).and_then(|tie| leaf.get_at(&probe, tie).unwrap());
         assert_eq!(steadily, found, "{key:x?}");
     }
 }
