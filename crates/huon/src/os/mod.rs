@@ -69,7 +69,7 @@ pub(crate) use memory::MemoryFile;
 #[cfg(any(loom, shuttle))]
 pub(crate) use memory::MemoryShared as RealShared;
 pub(crate) use modes::Modes;
-pub(crate) use prefetch::{Ahead, prefetch_cell};
+pub(crate) use prefetch::{Ahead, prefetch_start};
 pub(crate) use random::{random_bytes, unique_number};
 pub(crate) use role::{Role, RoleKind};
 #[cfg(not(any(loom, shuttle)))]

@@ -5,16 +5,16 @@
 const LINE_BYTES: usize = 64;
 /// Lines of a page that are asked for: the header and the slots where most searches start.
 const LINE_COUNT: usize = 4;
-/// Lines of a cell that are asked for.
-const CELL_LINES: usize = 3;
+/// Lines that [`prefetch_start`] asks for: most cells have no more.
+const START_LINES: usize = 3;
 /// Lines that [`Ahead::ask_on`] asks for: so a page of 4 KiB has come after sixteen records of
 /// another.
 const LINES_A_STEP: usize = 4;
 
-/// Asks for the first lines of the cell that `bytes` begin with, as many as most cells have.
+/// Asks for the first lines of `bytes`, of a whole cell mostly.
 #[inline(always)]
-pub(crate) fn prefetch_cell(bytes: &[u8]) {
-    for line in 0..CELL_LINES {
+pub(crate) fn prefetch_start(bytes: &[u8]) {
+    for line in 0..START_LINES {
         ask(bytes.as_ptr().wrapping_add(line * LINE_BYTES));
     }
 }
@@ -55,6 +55,13 @@ impl Ahead {
             self.next = self.next.saturating_add(LINES_A_STEP * LINE_BYTES);
         }
     }
+
+    /// Asks for all that is left at once, for who has nothing better to do meanwhile.
+    pub(crate) fn ask_all(mut self) {
+        while self.next < self.end {
+            self.ask_on();
+        }
+    }
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -77,7 +84,7 @@ mod tests {
     fn any_length_is_fine() {
         let bytes = [1; 4096];
         for len in [0, 1, 63, 64, 65, 255, 256, 257, 4096] {
-            prefetch_cell(&bytes[..len]);
+            prefetch_start(&bytes[..len]);
         }
     }
 
@@ -95,7 +102,8 @@ mod tests {
         assert!(steps.is_sorted_by(|a, b| a > b), "{steps:?}");
         let mut none = Ahead::NONE;
         none.ask_on();
-        Ahead::page(std::ptr::null::<u8>().wrapping_sub(100), 4096).ask_on();
+        Ahead::page(std::ptr::null::<u8>().wrapping_sub(100), 4096).ask_all();
+        Ahead::page(page.as_ptr(), page.len()).ask_all();
     }
 
     #[test]

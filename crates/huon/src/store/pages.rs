@@ -23,6 +23,7 @@ use std::sync::Arc;
 use crate::alloc::{TryGrow, collected, filled};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
+use crate::os::prefetch_start;
 use crate::page::{self, Item, Pgno, Ptr, Reason, RunRef, Txnid};
 use crate::planted;
 use crate::store::source::{PageSource, damaged};
@@ -131,6 +132,11 @@ impl PageSource for Pages {
             return Some(&dirty.buffer);
         }
         self.store.glance(ptr, self.space.used())
+    }
+
+    #[inline]
+    fn prefetch(&self, ptr: Ptr) {
+        self.store.prefetch(ptr);
     }
 
     fn run(&self, run: &RunRef) -> Result<&[u8]> {
@@ -251,6 +257,8 @@ impl Pages {
         }
         let age = self.txnid.0.saturating_sub(ptr.birth.0);
         let stay = if age < SHORT_LIFE { Stay::Short } else { Stay::Long };
+        // All of it is copied once there is a place for it.
+        self.store.ahead(ptr).ask_all();
         let (fresh, mut buffer) = self.fresh(stay)?;
         let copied = self.bytes(ptr).map(|page| buffer.copy_from_slice(page));
         if let Err(error) = copied {
@@ -430,17 +438,16 @@ impl Pages {
             if on {
                 self.space.note_written(Pgno(pgno), 1);
             }
-            let mut page = self.dirty.remove(&pgno).expect("it is in the map's own list");
+            let page = self.dirty.remove(&pgno).expect("it is in the map's own list");
             let noted = self.levels[page.level].written.try_push((Pgno(pgno), 1, true));
             self.lost |= noted.is_err();
-            page::pack_for_writing(&mut page.buffer, &mut scratch);
-            self.store.seal.stamp(&mut page.buffer);
             out.push((pgno, page));
         }
+        self.finish(&mut out, &mut scratch);
+        self.store.recycle(scratch);
         self.counts.written_bytes += (out.len() * self.page_bytes()) as u64;
         let written = self.write_sorted(&out);
         self.lost |= written.is_err();
-        self.store.recycle(scratch);
         for (pgno, page) in out {
             self.store.met(Ptr { pgno: Pgno(pgno), birth: self.txnid });
             if planted::is(24) {
@@ -450,6 +457,18 @@ impl Pages {
             self.store.recycle(page.buffer);
         }
         written
+    }
+
+    /// Packs the pages, and stamps them with their checksums.
+    fn finish(&self, pages: &mut [(u32, Dirty)], scratch: &mut [u8]) {
+        for i in 0..pages.len() {
+            if let Some((_, next)) = pages.get(i + 1) {
+                prefetch_start(&next.buffer);
+            }
+            let buffer = &mut pages[i].1.buffer;
+            page::pack_for_writing(buffer, scratch);
+            self.store.seal.stamp(buffer);
+        }
     }
 
     fn write_sorted(&self, pages: &[(u32, Dirty)]) -> Result<()> {

@@ -7,7 +7,7 @@
 //! A batch finds what a get of each of its keys finds. Where it fails, it does not say why: who
 //! wants to know, and what comes before the failure, gets the keys one by one.
 
-use crate::os::prefetch_cell;
+use crate::os::prefetch_start;
 use crate::page::{Cell, KeyOrder, Leaf, Probe, Ptr, Tie, Tree};
 use crate::store::source::PageSource;
 
@@ -66,7 +66,7 @@ fn find<'s, S: PageSource, O: KeyOrder>(
     for ((probe, ptr), guess) in probes.iter().zip(ptrs).zip(&mut guesses) {
         let leaf = source.glance_leaf(*ptr)?;
         if let Some(tie) = leaf.guess_steadily(probe) {
-            prefetch_cell(leaf.guessed_bytes(tie));
+            prefetch_start(leaf.guessed_bytes(tie));
             *guess = Some((leaf, tie));
         }
     }

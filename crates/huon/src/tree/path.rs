@@ -228,6 +228,7 @@ impl Path {
             if self.depth == FRAMES {
                 return Err(Error::corrupt(child.pgno.0, Reason::Depth.text()));
             }
+            source.prefetch(child);
             self.frames[self.depth] = Frame { ptr: child, index: 0, count: 0 };
             self.depth += 1;
         }

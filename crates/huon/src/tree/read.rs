@@ -1,7 +1,7 @@
 //! Reading a tree: one key, and what a found cell means.
 
 use crate::error::{Error, Result};
-use crate::os::prefetch_cell;
+use crate::os::prefetch_start;
 use crate::page::{Cell, KeyOrder, PayloadKind, Probe, Reason, RunRef, Tree};
 use crate::store::source::{PageSource, damaged};
 
@@ -44,7 +44,7 @@ pub(crate) fn glance<'s, S: PageSource, O: KeyOrder>(
     let leaf = source.glance_leaf(ptr)?;
     let Some(tie) = leaf.guess(&probe) else { return Some(None) };
     // How long the value is says the cell, so that its end would be asked for after its beginning.
-    prefetch_cell(leaf.guessed_bytes(tie));
+    prefetch_start(leaf.guessed_bytes(tie));
     leaf.get_at(&probe, tie).ok()
 }
 
