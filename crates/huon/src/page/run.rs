@@ -25,6 +25,7 @@ pub(crate) struct RunRef {
 
 impl RunRef {
     /// How many pages the value takes.
+    #[inline(always)]
     pub(crate) fn pages(&self, page_bytes: usize) -> u32 {
         run_pages(u64::from(self.bytes), page_bytes)
     }
@@ -39,6 +40,7 @@ impl RunRef {
     }
 
     /// Reads the payload of a run cell.
+    #[inline(always)]
     pub(crate) fn decode(payload: &[u8]) -> Result<RunRef, Reason> {
         let bytes: &[u8; RUN_REF_BYTES] = payload.try_into().map_err(|_| Reason::Run)?;
         let (words, tail) = bytes.as_chunks::<8>();
@@ -58,6 +60,7 @@ impl RunRef {
 }
 
 /// How many pages a value of so many bytes takes.
+#[inline(always)]
 pub(crate) fn run_pages(bytes: u64, page_bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(page_bytes as u64)).expect("values are bounded")
 }

@@ -161,6 +161,8 @@ impl Store {
     }
 
     /// Asks the system how long the file is.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn measure(&self) -> Result<u32> {
         self.pages.measure(|| self.storage.file_bytes())
     }
@@ -270,6 +272,7 @@ impl Store {
     }
 
     /// The bytes of a large value.
+    #[inline(always)]
     pub(crate) fn run(&self, run: &RunRef, used: u32) -> Result<&[u8]> {
         match self.verifies(Verify::PagesAndValues) {
             true => self.run_verified(run, used),
@@ -277,21 +280,21 @@ impl Store {
         }
     }
 
+    #[inline(always)]
     fn run_bytes(&self, run: &RunRef, used: u32) -> Result<&[u8]> {
-        let ptr = Ptr { pgno: run.pgno, birth: run.birth };
-        let outside = || damaged(ptr, Reason::OutOfRange);
-        let last = run.pgno.0.checked_add(run.pages(self.page_bytes)).ok_or_else(outside)?;
-        if run.pgno.0 == 0 || last > used {
-            return Err(outside());
+        let end = u64::from(run.pgno.0) + u64::from(run.pages(self.page_bytes));
+        let inside = run.pgno.0 != 0 && end <= u64::from(used);
+        if inside
+            && (end <= u64::from(self.pages.in_file()) || end <= u64::from(self.measure()?))
+            && let Some(bytes) = self.pages.map().page(self.offset(run.pgno.0), run.bytes as usize)
+        {
+            return Ok(bytes);
         }
-        if last > self.pages.in_file() && last > self.measure()? {
-            return Err(outside());
-        }
-        let bytes = self.pages.map().page(self.offset(run.pgno.0), run.bytes as usize);
-        bytes.ok_or_else(outside)
+        Err(damaged(Ptr { pgno: run.pgno, birth: run.birth }, Reason::OutOfRange))
     }
 
     /// The bytes of a large value, checksum verified.
+    #[inline(never)]
     pub(crate) fn run_verified(&self, run: &RunRef, used: u32) -> Result<&[u8]> {
         let bytes = self.run_bytes(run, used)?;
         match self.seal.run(bytes) == run.checksum {

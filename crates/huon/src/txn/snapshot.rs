@@ -27,6 +27,7 @@ impl PageSource for Snapshot {
         self.core.store.glance(ptr, self.used)
     }
 
+    #[inline(always)]
     fn run(&self, run: &RunRef) -> Result<&[u8]> {
         self.core.store.run(run, self.used)
     }
