@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Display;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -115,13 +115,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// A name that nobody else gives: what is there is taken away.
+const DATABASES: &str = "huon-bench-databases";
+
 /// Where the databases lie while they are measured; gone when it goes. What a run that was killed
 /// left there goes before, which may be gigabytes.
 struct Databases(PathBuf);
 
 impl Databases {
     fn in_dir(out: &Path) -> Result<Databases> {
-        let dir = out.join("databases");
+        let dir = out.join(DATABASES);
         if dir.exists() {
             std::fs::remove_dir_all(&dir)?;
         }
@@ -140,7 +143,10 @@ impl Drop for Databases {
 /// The file of the lines, kept from other runs while it is open.
 fn lines_of(path: &Path, resumes: bool) -> Result<File> {
     let lines = File::options().create(true).append(true).open(path)?;
-    lines.try_lock().map_err(|error| format!("{}: another run: {error}", path.display()))?;
+    lines.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => format!("{}: another run writes to it", path.display()),
+        TryLockError::Error(error) => format!("{}: {error}", path.display()),
+    })?;
     if !resumes {
         lines.set_len(0)?;
     }
@@ -309,7 +315,7 @@ mod tests {
     #[test]
     fn what_a_killed_run_left_is_taken_away() {
         let out = tempfile::tempdir().unwrap();
-        let left = out.path().join("databases/1/data");
+        let left = out.path().join(DATABASES).join("1/data");
         std::fs::create_dir_all(&left).unwrap();
         let databases = Databases::in_dir(out.path()).unwrap();
         assert!(databases.0.exists() && !left.exists());

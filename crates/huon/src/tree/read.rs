@@ -68,10 +68,8 @@ fn look<'s, S: PageSource, O: KeyOrder>(
 
 /// The value that a cell holds or points to. `None`: the cell is a table's record.
 ///
-/// Inlined with all that it calls. An answer that goes through memory is loaded in other pieces
-/// than it was stored in, so the processor waits with it until all that came before is done, and
-/// that may be the load of the value before from memory: steps over large values take 2.5 times as
-/// long then.
+/// Inlined with all that it calls: with a call for each layer, walks over large values that lie in
+/// memory but not in the cache took 2.5 times as long. (Measured; why it is so much is not known.)
 #[inline(always)]
 pub(crate) fn value<'s, S: PageSource>(source: &'s S, cell: &Cell<'s>) -> Result<Option<&'s [u8]>> {
     match cell.kind {
