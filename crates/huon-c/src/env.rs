@@ -29,6 +29,11 @@ pub fn reserve_bytes(upper_bytes: u64) -> u64 {
     upper_bytes.saturating_mul(2).max(least)
 }
 
+/// How the system reads the file, with a `NORDAHEAD` flag or without.
+pub fn read_ahead(never: bool) -> huon::ReadAhead {
+    if never { huon::ReadAhead::Never } else { huon::ReadAhead::IfItFits }
+}
+
 /// An environment, from its creation on.
 pub struct Env {
     opened: Mutex<Option<huon::Env>>,

@@ -37,7 +37,7 @@ mod txn;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use env::{Env, Rules, reserve_bytes};
+pub use env::{Env, Rules, read_ahead, reserve_bytes};
 pub use fault::{Fault, Res};
 pub use handles::{Handles, Recent};
 pub use inside::{Access, Reader, View, Writer};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use huon::{CopyOptions, Durability};
 use huon_c::flags::put::PLAIN;
-use huon_c::{Fault, Res, Rules, reserve_bytes};
+use huon_c::{Fault, Res, Rules, read_ahead, reserve_bytes};
 use libc::c_void;
 
 use crate::flags::{self, env::*};
@@ -132,6 +132,7 @@ impl Env {
             .mode(mode & 0o777)
             .read_only(flags & RDONLY != 0)
             .durability(durability_of(flags))
+            .read_ahead(read_ahead(flags & NORDAHEAD != 0))
             .lock_timeout(FOR_EVER);
         Ok(options.open(file)?)
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use huon::{Durability, Error};
 use huon_c::flags::put::{ALLDUPS, CURRENT, PLAIN};
-use huon_c::{Fault, Res, Rules, me, reserve_bytes};
+use huon_c::{Fault, Res, Rules, me, read_ahead, reserve_bytes};
 use libc::c_void;
 
 use crate::abi::MDBX_assert_func;
@@ -241,6 +241,7 @@ pub(crate) fn open_engine(
         // To see what others use.
         .accede(true)
         .durability(durability_of(flags))
+        .read_ahead(read_ahead(flags & NORDAHEAD != 0))
         .lock_timeout(FOR_EVER)
         .create(mode.is_some());
     mode.map(|mode| engine.mode(mode));

@@ -96,6 +96,7 @@ pub use ops::load::{LoadOptions, LoadReport};
 pub use ops::metas::{MetaInfo, MetaSnapshot, MetaState, SwitchReport};
 pub use ops::stat::{HeldBy, Holder, Stat, TableStat};
 pub use ops::visit::{PageInfo, PageKind};
+pub use os::ReadAhead;
 pub use store::Verify;
 pub use store::slow::{SlowReader, SlowReaderAnswer};
 pub use table::codec::{

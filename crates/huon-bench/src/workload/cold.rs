@@ -1,5 +1,11 @@
 //! Reads from a data set four times as large as the memory that the process may use.
 
+use std::fs::{self, File};
+use std::path::Path;
+
+use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
+
+use super::reads::{gets_in_threads, gets_many, ranges};
 use super::{BATCH, NO_READS, check, get_all, put_all};
 use crate::cage::Cage;
 use crate::data::{Data, Keys, touched};
@@ -12,6 +18,10 @@ const MEMORY_BYTES: u64 = 1 << 30;
 /// No less, however small the scale: the process itself needs some.
 const MEMORY_BYTES_MIN: u64 = 64 << 20;
 const LOOKUPS: u32 = 50_000;
+const THREADS: u32 = 8;
+const RANGES: u32 = 5000;
+/// Records of a scan, from the first one on.
+const SCANNED: u32 = 1_000_000;
 
 pub(super) fn run<E: Engine>(session: &mut Session) -> Result<()> {
     if !E::READS {
@@ -19,29 +29,74 @@ pub(super) fn run<E: Engine>(session: &mut Session) -> Result<()> {
     }
     let data = Data::new(Keys::Random16, session.scaled(RECORDS), VALUE_BYTES);
     session.describe(&data);
-    let order = data.shuffled(1);
     let memory = ((MEMORY_BYTES as f64 * session.order.scale) as u64).max(MEMORY_BYTES_MIN);
+    session.limit_cache::<E>(memory as usize / 4);
+    let db = session.open::<E>("cold")?;
+    put_all(&db, &data, &data.shuffled(1), 0, BATCH)?;
+    db.sync()?;
+    db.settle()?;
+    db.close()?;
+    // Only reads are limited: to load so much with so little memory takes hours.
     let _cage = match Cage::enter(memory) {
         Ok(cage) => cage,
         Err(reason) => return session.left_out("", &reason),
     };
-    session.limit_cache::<E>(memory as usize / 4);
-    let db = session.open::<E>("cold")?;
-    put_all(&db, &data, &order, 0, BATCH)?;
-    db.sync()?;
-    db.settle()?;
-    let wanted = data.picks(2, session.scaled(LOOKUPS));
-    let expected = data.sum(wanted.numbers.iter().copied(), 0);
+    for cell in [gets, gets_beside, gets_at_once, short_ranges, scan] {
+        // What the cell before has read must not help it.
+        forget(&session.order.dir)?;
+        let db = session.open::<E>("cold")?;
+        cell(session, &db, &data)?;
+        db.close()?;
+    }
+    Ok(())
+}
+
+fn gets<E: Engine>(session: &mut Session, db: &E, data: &Data) -> Result<()> {
+    let order = data.picks(2, session.scaled(LOOKUPS));
+    let expected = data.sum(order.numbers.iter().copied(), 0);
     session.measure("get, cold", "get", |_| {
-        check::<E>(get_all(&mut db.read()?, &wanted)?, expected)?;
-        Ok(wanted.len() as u64)
-    })?;
+        check::<E>(get_all(&mut db.read()?, &order)?, expected)?;
+        Ok(order.len() as u64)
+    })
+}
+
+fn gets_beside<E: Engine>(session: &mut Session, db: &E, data: &Data) -> Result<()> {
+    gets_in_threads(session, db, data, THREADS as usize, LOOKUPS / THREADS, ", cold")
+}
+
+fn gets_at_once<E: Engine>(session: &mut Session, db: &E, data: &Data) -> Result<()> {
+    let order = data.picks(3, session.scaled(LOOKUPS));
+    gets_many(session, db, data, &order, ", cold")
+}
+
+fn short_ranges<E: Engine>(session: &mut Session, db: &E, data: &Data) -> Result<()> {
+    ranges(session, db, data, RANGES, ", cold")
+}
+
+fn scan<E: Engine>(session: &mut Session, db: &E, data: &Data) -> Result<()> {
+    let first = &data.sorted().numbers[..session.scaled(SCANNED) as usize];
+    let expected = data.sum(first.iter().copied(), 0);
     session.measure("scan, cold", "record", |_| {
         let mut sum = 0;
         let look = |_: &[u8], value: &[u8]| sum += touched(value);
-        let count = db.read()?.scan(None, Way::Up, u64::MAX, look)?;
-        check::<E>(sum, data.sum(0..data.count, 0))?;
+        let count = db.read()?.scan(None, Way::Up, first.len() as u64, look)?;
+        check::<E>(sum, expected)?;
         Ok(count)
-    })?;
-    db.close()
+    })
+}
+
+/// Lets the system's cache forget the files under `dir`, which nobody maps. What is not on the disk
+/// yet it would keep.
+fn forget(dir: &Path) -> Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            forget(&path)?;
+            continue;
+        }
+        let file = File::open(&path)?;
+        file.sync_all()?;
+        posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?;
+    }
+    Ok(())
 }

@@ -22,12 +22,12 @@ pub(super) fn run<E: Engine>(session: &mut Session, records: u32) -> Result<()> 
     let db = loaded::<E>(session, &data)?;
     gets(session, &db, &data)?;
     for threads in [2, 4, 8] {
-        gets_in_threads(session, &db, &data, threads)?;
+        gets_in_threads(session, &db, &data, threads, LOOKUPS, "")?;
     }
     gets_apart(session, &db, &data)?;
     gets_differently(session, &db, &data)?;
     scans(session, &db, &data, "")?;
-    ranges(session, &db, &data)?;
+    ranges(session, &db, &data, RANGES, "")?;
     db.close()
 }
 
@@ -41,7 +41,7 @@ pub(super) fn text<E: Engine>(session: &mut Session) -> Result<()> {
     gets(session, &db, &data)?;
     absent(session, &db, &data)?;
     scans(session, &db, &data, "")?;
-    ranges(session, &db, &data)?;
+    ranges(session, &db, &data, RANGES, "")?;
     db.close()
 }
 
@@ -66,15 +66,18 @@ fn gets<E: Engine>(session: &mut Session, db: &E, data: &Data) -> Result<()> {
     })
 }
 
-fn gets_in_threads<E: Engine>(
+/// So many lookups in each of the threads; `what` is added to the name of the cell.
+pub(super) fn gets_in_threads<E: Engine>(
     session: &mut Session,
     db: &E,
     data: &Data,
     threads: usize,
+    lookups: u32,
+    what: &str,
 ) -> Result<()> {
-    let count = session.scaled(LOOKUPS);
+    let count = session.scaled(lookups);
     let orders: Vec<Order> = (0..threads).map(|at| data.picks(10 + at as u64, count)).collect();
-    session.measure(&format!("get, {threads} threads"), "get", |probe| {
+    session.measure(&format!("get, {threads} threads{what}"), "get", |probe| {
         let sums = probe.in_threads(threads, |at| get_all(&mut db.read()?, &orders[at]))?;
         for (sum, order) in sums.into_iter().zip(&orders) {
             check::<E>(sum, data.sum(order.numbers.iter().copied(), 0))?;
@@ -115,7 +118,18 @@ fn gets_differently<E: Engine>(session: &mut Session, db: &E, data: &Data) -> Re
     absent(session, db, data)?;
     let order = data.picks(5, session.scaled(LOOKUPS));
     dependent(session, db, data, &order)?;
-    let cell = "get_many, 64 keys";
+    gets_many(session, db, data, &order, "")
+}
+
+/// Lookups of 64 keys at once; `what` is added to the name of the cell.
+pub(super) fn gets_many<E: Engine>(
+    session: &mut Session,
+    db: &E,
+    data: &Data,
+    order: &Order,
+    what: &str,
+) -> Result<()> {
+    let cell = &format!("get_many, {MANY} keys{what}");
     if !<E::Read<'_> as Read>::GETS_MANY {
         return session.left_out(cell, "there is no lookup of many keys at once");
     }
@@ -194,18 +208,24 @@ pub(super) fn scans<E: Engine>(
     })
 }
 
-/// Ranges of 100 records that begin anywhere.
-fn ranges<E: Engine>(session: &mut Session, db: &E, data: &Data) -> Result<()> {
+/// Ranges of 100 records that begin anywhere; `what` is added to the name of the cell.
+pub(super) fn ranges<E: Engine>(
+    session: &mut Session,
+    db: &E,
+    data: &Data,
+    ranges: u32,
+    what: &str,
+) -> Result<()> {
     let sorted = data.sorted();
     let last = sorted.len().saturating_sub(RANGE as usize);
     let mut rng = fastrand::Rng::with_seed(6);
-    let starts: Vec<usize> = (0..session.scaled(RANGES)).map(|_| rng.usize(..=last)).collect();
+    let starts: Vec<usize> = (0..session.scaled(ranges)).map(|_| rng.usize(..=last)).collect();
     let order = data.order(starts.iter().map(|&start| sorted.numbers[start]).collect());
     let expected: u64 = starts
         .iter()
         .map(|&start| data.sum(sorted.numbers[start..].iter().copied().take(RANGE as usize), 0))
         .sum();
-    session.measure("ranges of 100", "range", |_| {
+    session.measure(&format!("ranges of {RANGE}{what}"), "range", |_| {
         let (mut read, mut sum) = (db.read()?, 0);
         for (_, key) in order.iter() {
             read.scan(Some(key), Way::Up, RANGE, |_, value| sum += touched(value))?;

@@ -40,6 +40,11 @@ pub struct IoInfo {
     pub stores: u64,
     /// Bytes written.
     pub written_bytes: u64,
+    /// Requests for pages of the disk that would be needed soon, of one or more pages each: made
+    /// while [`EnvInfo::reads_ahead`] is `false`.
+    pub requests: u64,
+    /// Bytes of them; some may have been in memory.
+    pub requested_bytes: u64,
     /// Commits that changed something.
     pub commits: u64,
     /// Pages written by commits, large values and free-space chunks included; metas are not pages.
@@ -85,6 +90,9 @@ pub struct EnvInfo {
     pub geometry: Geometry,
     /// Address space reserved for it by this process.
     pub map_bytes: u64,
+    /// Whether the system reads neighbours of a page that it gets from the disk: see
+    /// [`ReadAhead`](crate::ReadAhead).
+    pub reads_ahead: bool,
     /// The newest committed snapshot.
     pub newest: u64,
     /// The snapshot that new readers get.
@@ -171,6 +179,7 @@ impl Env {
             parked: reader.parked,
         }))?;
         readers.sort_unstable_by_key(|reader| (reader.txnid, reader.client));
+        let (requests, requested_bytes) = store.requests();
         let (io, counts) = (store.storage.counts(), &core.counts);
         let bytes = |pages: u32| u64::from(pages) * store.page_bytes as u64;
         Ok(EnvInfo {
@@ -181,6 +190,7 @@ impl Env {
             upper_bytes: bytes(meta.geometry.upper),
             geometry: Geometry::of_pages(&meta.geometry, store.page_bytes),
             map_bytes: store.storage.map().bytes(),
+            reads_ahead: store.disk().is_none(),
             newest: mark.txnid(),
             visible: board.published().txnid(),
             durable: board.durable().txnid(),
@@ -197,6 +207,8 @@ impl Env {
                 writes: io.writes,
                 stores: io.stores,
                 written_bytes: io.written_bytes,
+                requests,
+                requested_bytes,
                 commits: counts.commits.load(Relaxed),
                 pages_written: counts.pages_written.load(Relaxed),
                 chunks_opened: counts.chunks_opened.load(Relaxed),

@@ -445,6 +445,7 @@ fn make_store(
         page_bytes,
         spill_bytes: options.spill_bytes,
         verify: options.verify,
+        read_ahead: options.read_ahead,
         slow_readers: SlowReaders::new(
             options.slow_reader.as_ref().map(|asked| asked.0.clone()),
             options.slow_before_growing,

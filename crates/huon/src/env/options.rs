@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::env::limits::check_page_bytes;
 use crate::env::settings::Settings;
 use crate::error::{Error, Result};
+use crate::os::ReadAhead;
 use crate::page;
 use crate::store::Verify;
 use crate::store::slow::{Callback, SlowReader, SlowReaderAnswer};
@@ -41,6 +42,7 @@ const SHRINK_BYTES_DEFAULT: u64 = 8 << 20;
 ///     .flush_after_bytes(16 << 20)
 ///     .flush_after(std::time::Duration::from_secs(10))
 ///     .verify(huon::Verify::PagesAndValues)
+///     .read_ahead(huon::ReadAhead::IfItFits)
 ///     .spill_bytes(64 << 20)
 ///     .lock_timeout(std::time::Duration::from_secs(5))
 ///     .open(dir.path().join("data.huon"))?;
@@ -65,6 +67,7 @@ pub struct Options {
     pub(crate) flush_bytes: u64,
     pub(crate) flush_ms: u64,
     pub(crate) verify: Verify,
+    pub(crate) read_ahead: ReadAhead,
     pub(crate) lock_timeout: Duration,
     pub(crate) meta_slot: Option<u8>,
     /// The lock file is neither read nor written, and nobody else may have the file open.
@@ -102,6 +105,7 @@ impl Default for Options {
             flush_bytes: u64::MAX,
             flush_ms: u64::MAX,
             verify: Verify::Pages,
+            read_ahead: ReadAhead::IfItFits,
             lock_timeout: Duration::from_secs(3600),
             meta_slot: None,
             apart: false,
@@ -258,6 +262,16 @@ impl Options {
     /// When checksums are verified in reading.
     pub fn verify(&mut self, verify: Verify) -> &mut Self {
         self.verify = verify;
+        self
+    }
+
+    /// Whether the system reads more of the file than is asked for; unless said, as long as the
+    /// file is no longer than half of the memory that this process may use.
+    ///
+    /// It holds for this opening and its clones, and is asked anew when the length of the file is
+    /// next noticed to have changed. What memory there is, is asked once an opening.
+    pub fn read_ahead(&mut self, read_ahead: ReadAhead) -> &mut Self {
+        self.read_ahead = read_ahead;
         self
     }
 

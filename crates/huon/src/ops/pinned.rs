@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::os::Disk;
 use crate::page::{Meta, Ptr, RunRef};
 use crate::store::Store;
 use crate::store::source::PageSource;
@@ -68,5 +69,9 @@ impl PageSource for Verified<'_> {
 
     fn bytes_max(&self) -> u64 {
         u64::from(self.pages_max()) * self.store.page_bytes as u64
+    }
+
+    fn disk(&self) -> Option<Disk<'_>> {
+        self.store.disk()
     }
 }

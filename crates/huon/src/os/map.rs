@@ -23,7 +23,7 @@ use std::ptr::NonNull;
 
 #[cfg(any(test, feature = "simulation"))]
 use super::anon::Anon;
-use super::anon::whole_pages;
+use super::anon::{system_page, whole_pages};
 use crate::error::{Error, Result};
 
 /// No reservation is smaller than this, so that a new file has room to grow.
@@ -127,6 +127,31 @@ impl Map {
         // SAFETY: the range is ours; on a shared file mapping the next access reads the file again,
         // so no slice of it changes.
         unsafe { libc::madvise(self.base.as_ptr().cast(), bytes, libc::MADV_DONTNEED) };
+    }
+}
+
+/// What the system is told about how the file is read. Hints: nobody fails for want of them.
+impl Map {
+    /// Whether the system reads nothing but the pages that are met.
+    pub(super) fn read_alone(&self, alone: bool) {
+        let advice = if alone { libc::MADV_RANDOM } else { libc::MADV_NORMAL };
+        self.advise(0, self.bytes, advice);
+    }
+
+    /// Has the system begin to read the range, and waits for nothing.
+    pub(super) fn ask_for(&self, offset: u64, bytes: u64) {
+        // Advice is for whole pages of the system.
+        let start = offset - offset % system_page() as u64;
+        self.advise(start, bytes + (offset - start), libc::MADV_WILLNEED);
+    }
+
+    fn advise(&self, offset: u64, bytes: u64, advice: libc::c_int) {
+        if matches!(self.backing, Backing::File) && offset < self.bytes {
+            let bytes = bytes.min(self.bytes - offset) as usize;
+            let first = self.base.as_ptr().wrapping_add(offset as usize);
+            // SAFETY: the range is ours, and none of these hints changes what it holds.
+            unsafe { libc::madvise(first.cast(), bytes, advice) };
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use super::anon::Anon;
+use super::disk::{Disk, ReadAhead, Reading};
 use super::map::Map;
 use super::prefetch::Ahead;
 use super::word::Mutex;
@@ -28,6 +29,7 @@ pub(crate) struct MapPages {
     count: u32,
     /// How many of them lie in the file, as far as is known; at most `count`.
     in_file: AtomicU32,
+    reading: Reading,
     measuring: Mutex<()>,
 }
 
@@ -49,6 +51,7 @@ impl MapPages {
             page_bytes,
             count,
             in_file: AtomicU32::new(0),
+            reading: Reading::default(),
             measuring: Mutex::default(),
         })
     }
@@ -74,10 +77,34 @@ impl MapPages {
     /// map lie in it. One at a time: what was asked before a cut must not be noted after it.
     pub(crate) fn measure(&self, length: impl FnOnce() -> Result<u64>) -> Result<u32> {
         let _one = self.measuring.lock().unwrap_or_else(PoisonError::into_inner);
-        let pages = u32::try_from(length()? / self.page_bytes as u64).unwrap_or(u32::MAX);
+        let file_bytes = length()?;
+        self.reading.follow(&self.map, file_bytes);
+        let pages = u32::try_from(file_bytes / self.page_bytes as u64).unwrap_or(u32::MAX);
         let pages = pages.min(self.count);
         self.in_file.store(pages, Ordering::Relaxed);
         Ok(pages)
+    }
+
+    /// How the system reads the file from the disk, from when it is next measured on.
+    pub(crate) fn set_read_ahead(&self, wish: ReadAhead) {
+        self.reading.wish(wish);
+    }
+
+    /// The file, if those who know which pages they will need had better ask for them.
+    #[inline(always)]
+    pub(crate) fn disk(&self) -> Option<Disk<'_>> {
+        let disk = || Disk { pages: self, reading: &self.reading };
+        self.reading.is_alone().then(disk)
+    }
+
+    /// How often was asked for pages, and for how many bytes.
+    pub(crate) fn requests(&self) -> (u64, u64) {
+        self.reading.requests()
+    }
+
+    /// Bytes of a page.
+    pub(super) fn page_bytes(&self) -> usize {
+        self.page_bytes
     }
 
     /// A page and its tag, if it is known to lie in the file. The caller reads only what its

@@ -19,6 +19,7 @@ mod client_files;
 mod clients;
 mod clock;
 mod counts;
+mod disk;
 #[cfg(any(test, feature = "simulation"))]
 mod faulty;
 mod file;
@@ -39,6 +40,7 @@ mod map_pages;
 mod memory;
 mod modes;
 mod prefetch;
+mod ram;
 mod random;
 mod role;
 #[cfg(not(any(loom, shuttle)))]
@@ -55,6 +57,8 @@ pub(crate) use anon::system_page;
 pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, Start};
 pub(crate) use clients::Clients;
 pub(crate) use counts::IoCounts;
+pub(crate) use disk::Disk;
+pub use disk::ReadAhead;
 #[cfg(any(test, feature = "simulation"))]
 pub use faulty::{FaultCall, FaultPlan, Torn};
 #[cfg(any(test, feature = "simulation"))]

@@ -197,6 +197,9 @@ mod linux {
             if base == libc::MAP_FAILED {
                 return None;
             }
+            // A page that is not in memory after all is read alone. A hint.
+            // SAFETY: the range is ours, and the hint changes nothing of what it holds.
+            unsafe { libc::madvise(base, bytes, libc::MADV_RANDOM) };
             Some(View { base: NonNull::new(base.cast())?, bytes })
         }
 

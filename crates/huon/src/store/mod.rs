@@ -14,7 +14,9 @@ use std::sync::{Arc, Mutex};
 
 use crate::alloc::{TryGrow, copied, filled};
 use crate::error::{Error, Result};
-use crate::os::{Ahead, Board, Clients, MapPages, Role, RoleKind, Slots, Storage, ViewPage};
+use crate::os::{
+    Ahead, Board, Clients, Disk, MapPages, ReadAhead, Role, RoleKind, Slots, Storage, ViewPage,
+};
 use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
 use crate::planted;
 use crate::store::slow::SlowReaders;
@@ -112,6 +114,7 @@ pub(crate) struct StoreParts {
     pub(crate) page_bytes: usize,
     pub(crate) spill_bytes: usize,
     pub(crate) verify: Verify,
+    pub(crate) read_ahead: ReadAhead,
     pub(crate) slow_readers: SlowReaders,
 }
 
@@ -137,6 +140,7 @@ impl Store {
         };
         store.set_spill_bytes(parts.spill_bytes);
         store.set_verify(parts.verify);
+        store.pages.set_read_ahead(parts.read_ahead);
         store.measure()?;
         Ok(store)
     }
@@ -288,6 +292,9 @@ impl Store {
             && (end <= u64::from(self.pages.in_file()) || end <= u64::from(self.measure()?))
             && let Some(bytes) = self.pages.map().page(self.offset(run.pgno.0), run.bytes as usize)
         {
+            if let Some(disk) = self.disk() {
+                ask_for_run(disk, run);
+            }
             return Ok(bytes);
         }
         Err(damaged(Ptr { pgno: run.pgno, birth: run.birth }, Reason::OutOfRange))
@@ -313,6 +320,17 @@ impl Store {
     #[inline]
     pub(crate) fn ahead(&self, ptr: Ptr) -> Ahead {
         self.pages.ahead(ptr.pgno.0)
+    }
+
+    /// The file, if those who know which pages they will need had better ask for them.
+    #[inline(always)]
+    pub(crate) fn disk(&self) -> Option<Disk<'_>> {
+        self.pages.disk()
+    }
+
+    /// How often was asked for pages before they were needed, and for how many bytes.
+    pub(crate) fn requests(&self) -> (u64, u64) {
+        self.pages.requests()
     }
 
     /// A page buffer; what is in it is left over from before.
@@ -408,6 +426,15 @@ impl Store {
             }
         }
         self.measure().map(drop)
+    }
+}
+
+/// Asks for all of a value: who reads its first page wants the others too.
+#[cold]
+#[inline(never)]
+fn ask_for_run(disk: Disk<'_>, run: &RunRef) {
+    if disk.is_met() {
+        disk.ask_for(run.pgno.0, run.bytes.into());
     }
 }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use crate::alloc::{TryGrow, collected, filled};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::os::prefetch_start;
+use crate::os::{Disk, prefetch_start};
 use crate::page::{self, Item, Pgno, Ptr, Reason, RunRef, Txnid};
 use crate::planted;
 use crate::store::source::{PageSource, damaged};
@@ -149,6 +149,11 @@ impl PageSource for Pages {
 
     fn bytes_max(&self) -> u64 {
         u64::from(self.pages_max()) * self.store.page_bytes as u64
+    }
+
+    #[inline(always)]
+    fn disk(&self) -> Option<Disk<'_>> {
+        self.store.disk()
     }
 }
 

@@ -7,7 +7,7 @@
 //!     when this client first met that pair (unless the environment was told never to).
 
 use crate::error::{Error, Result};
-use crate::os::Ahead;
+use crate::os::{Ahead, Disk};
 use crate::page::{AnyLeaf, Branch, FixedLeaf, Kind, Leaf, Ptr, Reason, RunRef, Tree, admit};
 
 pub(crate) trait PageSource {
@@ -38,6 +38,12 @@ pub(crate) trait PageSource {
     #[inline]
     fn ahead(&self, _ptr: Ptr) -> Ahead {
         Ahead::NONE
+    }
+
+    /// The file, if those who know which pages they will need had better ask for them.
+    #[inline(always)]
+    fn disk(&self) -> Option<Disk<'_>> {
+        None
     }
 
     /// The leaf that `ptr` names; see [`PageSource::glance`].

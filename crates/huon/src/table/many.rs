@@ -16,8 +16,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Answers what [`Table::get`] answers for each key. It is several times faster where the table
     /// does not fit the processor's caches: 16 keys at a time look for their pages together, so
     /// that one waits for memory while the others go on. Keys may come in any order and more than
-    /// once; an order of their own makes it faster still. No allocation, no system call; in a write
-    /// transaction the gain is small.
+    /// once; an order of their own makes it faster still. No allocation; no system call, but where
+    /// the system does not read ahead (see [`ReadAhead`](crate::ReadAhead)): there pages of the
+    /// disk are read for 16 keys at once. In a write transaction the gain is small.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

@@ -9,7 +9,7 @@ use crate::page::{BytesOrder, Leaf, Ptr, RunRef, Tree};
 use crate::store::source::PageSource;
 use crate::tree::cursor::LeafSpan;
 use crate::txn::snapshot::Snapshot;
-use crate::{Bytes, Env, TableDef, U64};
+use crate::{Bytes, Env, ReadAhead, Table, TableDef, U64};
 
 /// A snapshot that remembers which leaves were asked for.
 struct Asked<'t> {
@@ -57,10 +57,10 @@ fn walk(source: &Snapshot, tree: &Tree, forward: bool) -> Vec<(Ptr, bool)> {
     }
 }
 
-#[test]
-fn a_leaf_is_asked_for_while_the_one_before_it_is_read() {
+/// A table of many leaves, of which a walk has to wait for some.
+fn env_and_tree(options: &crate::Options) -> (Env, Table<U64, Bytes>, Tree) {
     let disk = SimDisk::new(8 << 20).unwrap();
-    let env = Env::options().page_bytes(256).open_simulated(&disk).unwrap();
+    let env = options.open_simulated(&disk).unwrap();
     let mut txn = env.write().unwrap();
     let t = txn.create(&TableDef::<U64, Bytes>::new("t")).unwrap();
     (0..1000).try_for_each(|key| t.put(&mut txn, &key, &[1; 40]).map(drop)).unwrap();
@@ -69,6 +69,14 @@ fn a_leaf_is_asked_for_while_the_one_before_it_is_read() {
     let number = txn.core().names.number(t.id).unwrap();
     let tree = txn.tree(number).unwrap().expect("the table is there");
     assert!(tree.depth > 2, "branches over branches");
+    drop(txn);
+    (env, t, tree)
+}
+
+#[test]
+fn a_leaf_is_asked_for_while_the_one_before_it_is_read() {
+    let (env, _, tree) = env_and_tree(Env::options().page_bytes(256));
+    let txn = env.read().unwrap();
     let up = walk(&txn.snapshot, &tree, true);
     let down = walk(&txn.snapshot, &tree, false);
     assert!(up.iter().map(|leaf| leaf.0).eq(down.iter().rev().map(|leaf| leaf.0)));
@@ -88,4 +96,86 @@ fn branches_over_leaves(source: &Snapshot, ptr: Ptr, level: u8) -> usize {
             .map(|i| branches_over_leaves(source, branch.child(i), level - 1))
             .sum(),
     }
+}
+
+/// Bytes that `work` asked the disk for, in pages of 256 bytes, while pages have to be waited for.
+fn pages_asked(env: &Env, met: bool, mut work: impl FnMut()) -> u64 {
+    let requests = || env.info().unwrap().io.requested_bytes / 256;
+    let before = requests();
+    env.core().store.disk().unwrap().set_met(met);
+    work();
+    requests() - before
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no getrusage")]
+fn a_walk_asks_the_disk_for_each_leaf_once() {
+    let (env, t, tree) = env_and_tree(Env::options().page_bytes(256).read_ahead(ReadAhead::Never));
+    let txn = env.read().unwrap();
+    let branches = branches_over_leaves(&txn.snapshot, tree.root, tree.depth - 1) as u64;
+    let leaves = walk(&txn.snapshot, &tree, true).len() as u64;
+    let met = || env.core().store.disk().unwrap().set_met(true);
+    // Of the first branch, the leaves that the walk was in when it made its first turn; of others,
+    // the first leaf.
+    let expected = leaves - branches - 1;
+    let up = || t.iter(&txn).unwrap().for_each(|_| met());
+    assert_eq!(pages_asked(&env, true, up), expected);
+    let down = || t.iter(&txn).unwrap().rev().for_each(|_| met());
+    assert_eq!(pages_asked(&env, true, down), expected);
+    let detached = || {
+        let mut scan = t.scan();
+        while scan.next(&txn).unwrap().is_some() {
+            met();
+        }
+    };
+    assert_eq!(pages_asked(&env, true, detached), expected);
+    let some = pages_asked(&env, true, || assert_eq!(t.iter(&txn).unwrap().take(10).count(), 10));
+    assert!((1..20).contains(&some), "a short walk asks for little: {some} of {leaves}");
+    let one = || assert!(t.get(&txn, &500).unwrap().is_some());
+    assert_eq!(pages_asked(&env, true, one), 0, "a lookup meets only what it needs");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no getrusage")]
+fn many_keys_ask_the_disk_together() {
+    let (env, t, tree) = env_and_tree(Env::options().page_bytes(256).read_ahead(ReadAhead::Never));
+    let txn = env.read().unwrap();
+    let keys: Vec<u64> = (0..16).map(|key| key * 60).collect();
+    let many = || t.get_many(&txn, &keys, |_, value| assert!(value.is_some())).unwrap();
+    let levels = u64::from(tree.depth) - 1;
+    assert_eq!(pages_asked(&env, true, many), levels * 16);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no getrusage")]
+fn a_large_value_is_asked_for_whole() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let options = &mut Env::options();
+    let env = options.page_bytes(256).read_ahead(ReadAhead::Never).open_simulated(&disk).unwrap();
+    let t = TableDef::<U64, Bytes>::new("t");
+    let t = env.update(|txn| {
+        let t = txn.create(&t)?;
+        t.put(txn, &1, &[7; 10_000])?;
+        Ok::<_, crate::Error>(t)
+    });
+    let (t, txn) = (t.unwrap(), env.read().unwrap());
+    let get = || assert_eq!(t.get(&txn, &1).unwrap().unwrap().len(), 10_000);
+    assert_eq!(pages_asked(&env, true, get), 10_000 / 256);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no getrusage")]
+fn nothing_is_asked_for_where_nobody_waits_or_the_system_reads_ahead() {
+    let (env, t, _) = env_and_tree(Env::options().page_bytes(256).read_ahead(ReadAhead::Never));
+    let txn = env.read().unwrap();
+    let patient = || env.core().store.disk().unwrap().set_met(false);
+    let up = || t.iter(&txn).unwrap().for_each(|_| patient());
+    // The test itself may have to wait for a page of its program.
+    assert_eq!((0..3).map(|_| pages_asked(&env, false, up)).min(), Some(0));
+    assert!(!env.info().unwrap().reads_ahead);
+    let (env, t, _) = env_and_tree(Env::options().page_bytes(256));
+    let txn = env.read().unwrap();
+    assert_eq!(t.iter(&txn).unwrap().count(), 1000);
+    let info = env.info().unwrap();
+    assert_eq!((info.io.requests, info.reads_ahead), (0, true));
 }

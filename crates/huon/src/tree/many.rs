@@ -2,12 +2,13 @@
 //!
 //! The keys of a batch go down together, a level at a time. What a key needs next is asked for as
 //! soon as it is known, and needed only after the others had their turn, so that the batch waits
-//! for memory about once a level and not once a key.
+//! for memory about once a level and not once a key. The same holds for pages that are still on the
+//! disk.
 //!
 //! A batch finds what a get of each of its keys finds. Where it fails, it does not say why: who
 //! wants to know, and what comes before the failure, gets the keys one by one.
 
-use crate::os::prefetch_start;
+use crate::os::{Disk, prefetch_start};
 use crate::page::{Cell, KeyOrder, Leaf, Probe, Ptr, Tie, Tree};
 use crate::store::source::PageSource;
 
@@ -32,8 +33,12 @@ pub(crate) fn get<'s, S: PageSource, O: KeyOrder>(
     let probes: [Probe<'_, O>; BATCH] = std::array::from_fn(probe_of);
     let probes = &probes[..keys.len()];
     let mut ptrs = [tree.root; BATCH];
+    let disk = source.disk().filter(Disk::is_met);
     for level in (1..tree.depth).rev() {
         descend(source, level, probes, &mut ptrs)?;
+        if let Some(disk) = disk {
+            disk.ask(ptrs[..keys.len()].iter().map(|ptr| ptr.pgno.0));
+        }
     }
     find(source, probes, &ptrs, cells)
 }

@@ -16,4 +16,5 @@ pub(crate) mod path;
 pub(crate) mod read;
 pub(crate) mod values;
 pub(crate) mod walk;
+mod window;
 pub(crate) mod write;

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::os::Ahead;
 use crate::page::{AnyLeaf, Branch, KeyOrder, LeafItems, MAX_DEPTH, Ptr, Reason, Tree};
 use crate::store::source::{PageSource, damaged};
+use crate::tree::window::Window;
 
 const FRAMES: usize = MAX_DEPTH as usize;
 
@@ -33,6 +34,7 @@ pub(crate) struct Path {
     turns: u32,
     /// The leaf that the next turn leads to, if the branch above the last one knows it.
     pub(crate) ahead: Ahead,
+    window: Window,
 }
 
 /// Where a descent goes on each page.
@@ -51,6 +53,7 @@ impl Path {
             forward: true,
             turns: 0,
             ahead: Ahead::NONE,
+            window: Window::NONE,
         }
     }
 
@@ -187,6 +190,7 @@ impl Path {
         self.turns = 0;
         self.forward = forward;
         self.ahead = Ahead::NONE;
+        self.window = Window::NONE;
         self.floor = floor;
         if tree.depth > floor {
             self.frames[0] = Frame { ptr: tree.root, index: 0, count: 0 };
@@ -221,10 +225,12 @@ impl Path {
             if level == self.floor {
                 return Ok(false);
             }
+            let index = frame.index;
             if level == 1 {
-                self.ahead = beside(source, &branch, frame.index, self.forward);
+                self.window.enter();
+                self.look_beyond(source, &branch, index);
             }
-            let child = branch.child(frame.index);
+            let child = branch.child(index);
             if self.depth == FRAMES {
                 return Err(Error::corrupt(child.pgno.0, Reason::Depth.text()));
             }
@@ -308,18 +314,23 @@ impl Path {
         let Some(at) = turning else { return Ok(false) };
         // No leaf is met twice on the way in one direction, but in a file whose branches name one
         // again and again.
-        self.turns = if forward == self.forward { self.turns + 1 } else { 1 };
-        self.forward = forward;
+        if forward != self.forward {
+            self.forward = forward;
+            self.turns = 0;
+            self.window = Window::NONE;
+        }
+        self.turns += 1;
         if self.turns > source.pages_max() {
             return Err(damaged(self.last().ptr, Reason::Cycle));
         }
         let level = self.level(at);
         let frame = &mut self.frames[at];
         frame.index = if forward { frame.index + 1 } else { frame.index - 1 };
+        let index = frame.index;
         let branch = source.branch(frame.ptr, level)?;
-        let child = branch.child(frame.index);
+        let child = branch.child(index);
         if level == 1 {
-            self.ahead = beside(source, &branch, frame.index, forward);
+            self.look_beyond(source, &branch, index);
         }
         self.frames[at + 1] = Frame { ptr: child, index: 0, count: 0 };
         self.depth = at + 2;
@@ -330,6 +341,17 @@ impl Path {
         match leaf.count {
             0 => Err(damaged(leaf.ptr, Reason::Count)),
             _ => Ok(true),
+        }
+    }
+
+    /// At child `index` of the branch above the leaves: has the leaves after it come nearer.
+    #[inline]
+    fn look_beyond<S: PageSource>(&mut self, source: &S, branch: &Branch<'_>, index: usize) {
+        self.ahead = beside(source, branch, index, self.forward);
+        if self.turns > 0
+            && let Some(disk) = source.disk()
+        {
+            self.window.move_to(disk, branch, index, self.forward);
         }
     }
 }

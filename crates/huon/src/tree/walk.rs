@@ -5,8 +5,12 @@
 
 use crate::alloc::copied;
 use crate::error::{Error, Result};
+use crate::os::Disk;
 use crate::page::{Branch, FixedLeaf, KeyOrder, Kind, Leaf, Ptr, Reason, Tree, Txnid, admit};
 use crate::store::source::{PageSource, damaged};
+
+/// Pages that are asked for at once, if they have to be waited for.
+const ASKED: usize = 64;
 
 /// A place in a tree, as the pages above it describe it.
 #[derive(Clone, Copy)]
@@ -88,7 +92,14 @@ fn walk_below<'s, S: PageSource, O: KeyOrder>(
     visitor.visit(&spot, bytes, page)?;
     let Visit::Branch(branch) = page else { return Ok(()) };
     let mut lower = spot.lower.map(copied).transpose()?;
+    let disk = source.disk().filter(Disk::is_met);
     for index in 0..branch.count() {
+        if let Some(disk) = disk
+            && index % ASKED == 0
+        {
+            let next = index..branch.count().min(index + ASKED);
+            disk.ask(next.map(|child| branch.child(child).pgno.0));
+        }
         let upper = match index + 1 == branch.count() {
             true => spot.upper.map(copied).transpose()?,
             // A damaged separator bounds nothing; the visitor has seen it.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::os::Ahead;
+use crate::os::{Ahead, Disk};
 use crate::page::{Ptr, RunRef};
 use crate::store::source::PageSource;
 use crate::txn::Core;
@@ -48,5 +48,10 @@ impl PageSource for Snapshot {
     #[inline]
     fn ahead(&self, ptr: Ptr) -> Ahead {
         self.core.store.ahead(ptr)
+    }
+
+    #[inline(always)]
+    fn disk(&self) -> Option<Disk<'_>> {
+        self.core.store.disk()
     }
 }

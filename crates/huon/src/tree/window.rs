@@ -1,0 +1,55 @@
+//! How far a walk along the leaves has asked for those that may still be on the disk.
+//!
+//! Who waits for each leaf waits as often as there are leaves. A walk that has made its first turn
+//! asks for the next leaves of the branch, and for twice as many each time, so that a short walk
+//! reads little in vain and a long one waits seldom. It asks again before it has come to the last
+//! of them, so that the disk is never without work.
+
+use crate::os::Disk;
+use crate::page::Branch;
+
+/// Leaves that are asked for at first, and at most, at once.
+const WIDTH_MIN: usize = 4;
+const WIDTH_MAX: usize = 32;
+
+/// The leaves that a walk has asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    width: usize,
+    /// Children at the far end of the branch that were not asked for; `None` in a new branch.
+    unasked: Option<usize>,
+}
+
+impl Window {
+    /// Before the first turn.
+    pub(super) const NONE: Window = Window { width: 0, unasked: None };
+
+    /// The walk has come to another branch.
+    pub(super) fn enter(&mut self) {
+        self.unasked = None;
+    }
+
+    /// The walk has come to child `at`: asks for those after it, if it is time to, and if leaves
+    /// have to be waited for at all.
+    pub(super) fn move_to(
+        &mut self,
+        disk: Disk<'_>,
+        branch: &Branch<'_>,
+        at: usize,
+        forward: bool,
+    ) {
+        let left = if forward { branch.count() - 1 - at } else { at };
+        let unasked = self.unasked.unwrap_or(left).min(left);
+        let asked = left - unasked;
+        if asked > self.width / 2 || unasked == 0 {
+            return;
+        }
+        self.width = (self.width * 2).clamp(WIDTH_MIN, WIDTH_MAX);
+        let now = unasked.min(self.width);
+        self.unasked = Some(unasked - now);
+        if disk.is_met() {
+            let child = |step| if forward { at + step } else { at - step };
+            disk.ask((asked + 1..=asked + now).map(|step| branch.child(child(step)).pgno.0));
+        }
+    }
+}
