@@ -12,6 +12,7 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use super::map::Map;
 use super::map_pages::MapPages;
@@ -44,6 +45,8 @@ pub enum ReadAhead {
 const SMALL_BYTES: u64 = 16 << 20;
 /// How often is asked for pages after one had to be waited for.
 const PATIENCE: u32 = 64;
+/// No disk gives a page sooner.
+const WAIT_MIN: Duration = Duration::from_micros(10);
 /// More than this is not asked for at once: what lies behind it is read when it is met.
 const REQUEST_BYTES_MAX: u64 = 16 << 20;
 
@@ -105,7 +108,8 @@ pub(crate) struct Disk<'p> {
 
 impl Disk<'_> {
     /// Whether to ask for pages: this thread had to wait for the disk since it last asked here, or
-    /// somebody had to not long ago. Costs a system call.
+    /// somebody had to not long ago. Costs a look at the clock, and a system call every ten
+    /// microseconds.
     pub(crate) fn is_met(&self) -> bool {
         let patience = &self.reading.patience;
         if has_waited() {
@@ -162,13 +166,31 @@ impl Disk<'_> {
     }
 }
 
-thread_local! {
-    /// Waits of this thread for the disk, when it last looked.
-    static WAITS: Cell<libc::c_long> = const { Cell::new(0) };
+/// What a thread last knew of its waits for the disk.
+#[derive(Clone, Copy)]
+struct Looked {
+    at: Option<Instant>,
+    waits: libc::c_long,
 }
 
-/// Whether this thread had to wait for a page from the disk since it was last asked here.
+thread_local! {
+    static LOOKED: Cell<Looked> = const { Cell::new(Looked { at: None, waits: 0 }) };
+}
+
+/// Whether this thread had to wait for a page from the disk since it last looked. It looks when so
+/// much time has passed that it may have had to: a clock is cheaper than a system call.
 fn has_waited() -> bool {
+    let (last, now) = (LOOKED.get(), Instant::now());
+    if last.at.is_some_and(|at| now.saturating_duration_since(at) < WAIT_MIN) {
+        return false;
+    }
+    let waits = waits();
+    LOOKED.set(Looked { at: Some(now), waits });
+    waits != last.waits
+}
+
+/// How often this thread had to wait so far.
+fn waits() -> libc::c_long {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let who = libc::RUSAGE_THREAD;
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -177,7 +199,7 @@ fn has_waited() -> bool {
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: `usage` has room for what is written.
     unsafe { libc::getrusage(who, &mut usage) };
-    WAITS.replace(usage.ru_majflt) != usage.ru_majflt
+    usage.ru_majflt
 }
 
 #[cfg(test)]
