@@ -44,7 +44,7 @@ pub enum ReadAhead {
 /// No file below this is too large for any memory: what there is need not be asked for.
 const SMALL_BYTES: u64 = 16 << 20;
 /// How often is asked for pages after one had to be waited for.
-const PATIENCE: u32 = 64;
+const PATIENCE: u32 = 256;
 /// No disk gives a page sooner.
 const WAIT_MIN: Duration = Duration::from_micros(10);
 /// More than this is not asked for at once: what lies behind it is read when it is met.
@@ -191,9 +191,9 @@ fn has_waited() -> bool {
 
 /// How often this thread had to wait so far.
 fn waits() -> libc::c_long {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[cfg(target_os = "linux")]
     let who = libc::RUSAGE_THREAD;
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    #[cfg(not(target_os = "linux"))]
     let who = libc::RUSAGE_SELF;
     // SAFETY: an `rusage` is numbers, for which zeros are values.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
