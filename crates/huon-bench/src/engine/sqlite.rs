@@ -17,7 +17,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Engine, Mode, Read, Result, Setup, Way, Write};
 
-const MAP_BYTES: u64 = 2 << 30;
+const MAP_BYTES: usize = 2 << 30;
+
+/// Bytes of the file that are mapped. None where memory is short: the system would read ahead in
+/// the map, and SQLite cannot tell it not to.
+fn map_bytes(setup: &Setup) -> usize {
+    if setup.cache_bytes < MAP_BYTES { 0 } else { MAP_BYTES }
+}
 
 mod ffi {
     use super::{c_char, c_int, c_void};
@@ -108,7 +114,7 @@ impl Engine for Sqlite {
         format!(
             "WITHOUT ROWID, WAL, {} GiB mmap, {} MiB cache, prepared statements; synchronous = \
              {}{broken}",
-            MAP_BYTES >> 30,
+            map_bytes(setup) >> 30,
             setup.cache_bytes >> 20,
             synchronous(setup.mode)
         )
@@ -195,10 +201,11 @@ impl Connection {
     fn open(path: &Path, setup: &Setup) -> Result<Connection> {
         let raw = Raw::open(path)?;
         raw.run(&format!(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = {}; PRAGMA mmap_size = {MAP_BYTES}; \
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = {}; PRAGMA mmap_size = {}; \
              PRAGMA cache_size = -{}; \
              CREATE TABLE IF NOT EXISTS t (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID",
             synchronous(setup.mode),
+            map_bytes(setup),
             setup.cache_bytes >> 10
         ))?;
         let statements = Statements {
