@@ -80,7 +80,7 @@ pub(crate) const WORKLOADS: &[Listed] = &[
     full("dbbench", "the twelve of db_bench", &[Mode::Lazy, Mode::Durable], 600),
     full("voiddb-1k", "1,048,576 values of 1 KiB: voidDB", DURABLE, 600),
     full("ageing", "before and after ten turnovers of 1 M records", LAZY, 1200),
-    full("cold", "4 GiB of records with 1 GiB of memory", LAZY, 1800),
+    full("cold", "4 GiB of records with 1 GiB of memory", LAZY, 600),
     full("reads-10m", "lookups, scans and ranges in 10 M records", LAZY, 1800),
 ];
 
