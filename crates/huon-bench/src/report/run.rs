@@ -87,6 +87,10 @@ impl Run {
             }
         }
         let machine = machine.ok_or("no line says on which machine this ran")?;
+        // A run that went on may have measured a whole workload that was not asked for at first.
+        left_out.retain(|left: &LeftOut| {
+            !left.engine.is_empty() || rows.iter().all(|row: &Row| row.workload != left.workload)
+        });
         let engines = columns(&rows);
         for row in &mut rows {
             let place = |entry: &Entry| engines.iter().position(|name| *name == entry.engine);

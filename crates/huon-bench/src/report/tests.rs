@@ -128,6 +128,18 @@ fn what_is_left_out_is_named() -> Result<()> {
 }
 
 #[test]
+fn a_workload_that_was_measured_later_is_not_left_out() -> Result<()> {
+    let left =
+        |workload| format!(r#"{{"engine":"","workload":"{workload}","left_out":"not asked for"}}"#);
+    let mut lines = vec![left("reads"), left("load")];
+    lines.extend(example());
+    let run = run_of(&lines)?;
+    let workloads: Vec<&str> = run.left_out.iter().map(|left| left.workload.as_str()).collect();
+    assert_eq!(workloads, ["load", ""], "Berkeley DB is left out of all");
+    Ok(())
+}
+
+#[test]
 fn a_lazy_row_takes_lmdb_in_the_mode_it_has() -> Result<()> {
     let lines = [("lmdb", "unsynced", 1e6), ("huon", "lazy", 2e6), ("huon", "durable", 1e3)]
         .map(|(engine, mode, rate)| line(engine, "reads", "scan", mode, rate, ""));
