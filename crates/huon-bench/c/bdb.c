@@ -12,8 +12,9 @@ struct bdb {
     u_int32_t commit_flags;
 };
 
-/* Upper limit of locks, lockers and locked objects: a transaction locks each page it changes. */
-#define LOCKS_MAX 4000000
+/* A transaction locks each page it changes, so there is room for four times as many locks as the
+ * cache has pages of 4 KiB. The room is taken at once. */
+#define CACHE_BYTES_A_LOCK 1024
 /* Bytes of log in memory, in a file, and between checkpoints. */
 #define LOG_BUFFER_BYTES (8u << 20)
 #define LOG_FILE_BYTES (64u << 20)
@@ -34,10 +35,11 @@ static int open_in(struct bdb *bdb, const char *dir, u_int64_t cache_bytes) {
     u_int32_t db_flags = DB_CREATE | DB_THREAD | DB_AUTO_COMMIT | DB_MULTIVERSION;
     u_int32_t gbytes = (u_int32_t)(cache_bytes >> 30);
     u_int32_t bytes = (u_int32_t)(cache_bytes & ((1u << 30) - 1));
+    u_int32_t locks_max = (u_int32_t)(cache_bytes / CACHE_BYTES_A_LOCK);
     int code;
     if ((code = env->set_cachesize(env, gbytes, bytes, 1)) != 0) return code;
-    if ((code = env->set_lk_max_locks(env, LOCKS_MAX)) != 0) return code;
-    if ((code = env->set_lk_max_objects(env, LOCKS_MAX)) != 0) return code;
+    if ((code = env->set_lk_max_locks(env, locks_max)) != 0) return code;
+    if ((code = env->set_lk_max_objects(env, locks_max)) != 0) return code;
     if ((code = env->set_lk_detect(env, DB_LOCK_DEFAULT)) != 0) return code;
     if ((code = env->set_lg_bsize(env, LOG_BUFFER_BYTES)) != 0) return code;
     if ((code = env->set_lg_max(env, LOG_FILE_BYTES)) != 0) return code;

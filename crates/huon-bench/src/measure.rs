@@ -86,6 +86,17 @@ impl<'o> Session<'o> {
         E::open(&self.dir, &self.setup)
     }
 
+    /// The same to fill it as fast as it goes, before anything is measured: with so much memory for
+    /// an engine's own cache, and without a flush if it can do without.
+    pub(crate) fn open_to_fill<E: Engine>(&mut self, name: &str, cache_bytes: usize) -> Result<E> {
+        let mode = if E::offers(Mode::Unsynced) { Mode::Unsynced } else { self.setup.mode };
+        let setup = Setup { mode, cache_bytes, ..self.setup.clone() };
+        let measured = std::mem::replace(&mut self.setup, setup);
+        let opened = self.open(name);
+        self.setup = measured;
+        opened
+    }
+
     /// Lets an engine with a cache of its own keep no more than this.
     pub(crate) fn limit_cache<E: Engine>(&mut self, bytes: usize) {
         self.setup.cache_bytes = bytes;

@@ -30,9 +30,8 @@ pub(super) fn run<E: Engine>(session: &mut Session) -> Result<()> {
     let data = Data::new(Keys::Random16, session.scaled(RECORDS), VALUE_BYTES);
     session.describe(&data);
     let memory = ((MEMORY_BYTES as f64 * session.order.scale) as u64).max(MEMORY_BYTES_MIN);
-    // An engine with a cache of its own loads in memory, as those do that have the system's.
-    session.limit_cache::<E>(2 * data.count as usize * VALUE_BYTES);
-    let db = session.open::<E>("cold")?;
+    // An engine with a cache of its own is filled in memory, as those are that have the system's.
+    let db = session.open_to_fill::<E>("cold", 2 * data.count as usize * VALUE_BYTES)?;
     put_all(&db, &data, &data.shuffled(1), 0, BATCH)?;
     db.sync()?;
     db.settle()?;
