@@ -495,3 +495,11 @@ fn writers_wait_for_each_other() {
     assert_eq!(mdb_txn_commit(txn), 0);
     assert_eq!(other.join().unwrap(), Ok(b"v".to_vec()));
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_system_reads_ahead_unless_it_is_told_not_to() {
+    let is_read_alone = |env: &Env| huon_testkit::maps::is_read_alone(&env.path().join("data.mdb"));
+    assert!(!is_read_alone(&Env::new()));
+    assert!(is_read_alone(&Env::with(NORDAHEAD)));
+}

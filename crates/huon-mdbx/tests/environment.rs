@@ -412,3 +412,11 @@ fn a_reader_of_ones_own_that_is_said_to_be_gone_is_not_waited_for() {
     assert!(ASKED_COUNT.load(Ordering::Relaxed) > 0, "nobody was asked");
     assert_eq!(mdbx_txn_abort(reader), 0);
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_system_reads_ahead_unless_it_is_told_not_to() {
+    let is_read_alone = |env: &Env| huon_testkit::maps::is_read_alone(&env.path().join("mdbx.dat"));
+    assert!(!is_read_alone(&Env::new()));
+    assert!(is_read_alone(&Env::with(NORDAHEAD)));
+}

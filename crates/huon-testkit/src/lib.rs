@@ -15,6 +15,7 @@ pub mod hostile;
 pub mod install;
 mod looks;
 mod maker;
+pub mod maps;
 pub mod model;
 mod multi;
 mod notes;

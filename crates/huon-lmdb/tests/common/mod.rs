@@ -24,6 +24,7 @@ pub(crate) const BAD_DBI: i32 = -30780;
 
 pub(crate) const NOSUBDIR: u32 = 0x4000;
 pub(crate) const RDONLY: u32 = 0x2_0000;
+pub(crate) const NORDAHEAD: u32 = 0x80_0000;
 pub(crate) const NOTLS: u32 = 0x20_0000;
 pub(crate) const CREATE: u32 = 0x4_0000;
 pub(crate) const DUPSORT: u32 = 0x04;

@@ -30,6 +30,7 @@ pub(crate) const SAFE_NOSYNC: u32 = 0x1_0000;
 pub(crate) const RDONLY: u32 = 0x2_0000;
 pub(crate) const NOMETASYNC: u32 = 0x4_0000;
 pub(crate) const WRITEMAP: u32 = 0x8_0000;
+pub(crate) const NORDAHEAD: u32 = 0x80_0000;
 pub(crate) const UTTERLY_NOSYNC: u32 = 0x11_0000;
 pub(crate) const NOTLS: u32 = 0x20_0000;
 pub(crate) const EXCLUSIVE: u32 = 0x40_0000;

@@ -2,19 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
-use std::path::Path;
-
 use huon::{Bytes, Env, Options, ReadAhead, TableDef, U64};
-
-/// Whether the mapping of the file is one in which the system reads no neighbours (`rr`), as the
-/// system itself says.
-fn is_read_alone(path: &Path) -> bool {
-    let path = path.canonicalize().unwrap();
-    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-    let of_file = maps.lines().skip_while(|line| !line.ends_with(path.to_str().unwrap()));
-    let flags = of_file.into_iter().find_map(|line| line.strip_prefix("VmFlags:"));
-    flags.expect("the file is mapped").split(' ').any(|flag| flag == "rr")
-}
+use huon_testkit::maps::is_read_alone;
 
 #[test]
 fn the_system_is_told() {
