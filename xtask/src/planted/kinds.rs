@@ -22,7 +22,7 @@ const fn class(
 
 /// A binary belongs to the first class that fits.
 const CLASSES: [Class; 12] = [
-    class("costs", "huon_testkit", &["flushes", "memory"]),
+    class("costs", "huon_testkit", &["flushes", "memory", "read_ahead"]),
     class("kills", "huon_testkit", &["kills"]),
     class("hostile", "huon_testkit", &["hostile", "fuzz"]),
     class("flips", "huon_testkit", &["flips"]),
