@@ -58,6 +58,18 @@ func loaded(s *session, d *data) (*bolt.DB, error) {
 	return db, db.Sync()
 }
 
+// filled is what loaded gives, opened anew.
+func filled(s *session, d *data) (*bolt.DB, error) {
+	db, err := loaded(s, d)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Close(); err != nil {
+		return nil, err
+	}
+	return s.open("loaded")
+}
+
 func check(got, expected uint64) error {
 	if got != expected {
 		return fmt.Errorf("wrong answers: %d instead of %d", got, expected)
@@ -109,7 +121,7 @@ func lookup(
 }
 
 func reads(s *session, d *data) error {
-	db, err := loaded(s, d)
+	db, err := filled(s, d)
 	if err != nil {
 		return err
 	}
@@ -125,7 +137,7 @@ func reads(s *session, d *data) error {
 
 func readsText(s *session) error {
 	d := newData(text40, s.scaled(records), valueBytes)
-	db, err := loaded(s, d)
+	db, err := filled(s, d)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ use crate::engine::{Engine, Mode, Result, Setup};
 use crate::record::{Latency, LeftOut, Measurement};
 
 /// Bytes that an engine with a cache of its own may keep, unless a workload says otherwise.
-const CACHE_BYTES: usize = 4 << 30;
+pub(crate) const CACHE_BYTES: usize = 4 << 30;
 
 /// What a run is to do, as the suite says to its child.
 #[derive(Clone, Debug, clap::Args)]

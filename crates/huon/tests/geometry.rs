@@ -47,6 +47,29 @@ fn fill(txn: &mut WriteTxn, first: u64, most: u64) -> (u64, Option<Error>) {
     (most, None)
 }
 
+/// A file is no more than a twentieth longer than its pages need, or a mebibyte and what it keeps
+/// for deletes when it is full.
+#[test]
+fn growth_that_follows_the_size_leaves_little_unused() {
+    let (_dir, path) = place();
+    let mut options = options();
+    options.page_bytes(4096).upper_bytes(1 << 30).grow_bytes(0).shrink_bytes(0);
+    let env = options.open(&path).unwrap();
+    let mut lengths = std::collections::BTreeSet::new();
+    for round in 0..64 {
+        let mut txn = env.write().unwrap();
+        assert!(fill(&mut txn, round * 1000, 1000).1.is_none());
+        txn.commit().unwrap();
+        let file = std::fs::metadata(&path).unwrap().len();
+        let used = env.read().unwrap().used_bytes();
+        assert!(file >= used);
+        let most = (file / 20).max((1 << 20) + 64 * 4096);
+        assert!(file - used <= most, "{file} bytes for {used}");
+        lengths.insert(file);
+    }
+    assert!((16..60).contains(&lengths.len()), "in steps, yet not in each commit: {lengths:?}");
+}
+
 fn clean(env: &Env) {
     let report = env.check().unwrap();
     assert!(report.is_clean(), "{:?}", report.problems);

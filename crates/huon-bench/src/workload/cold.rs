@@ -6,7 +6,7 @@ use std::path::Path;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
 use super::reads::{gets_in_threads, gets_many, ranges};
-use super::{BATCH, NO_READS, check, get_all, put_all};
+use super::{BATCH, NO_READS, check, get_all, load_all, put_all};
 use crate::cage::Cage;
 use crate::data::{Data, Keys, touched};
 use crate::engine::{Engine, Read, Result, Way};
@@ -32,9 +32,7 @@ pub(super) fn run<E: Engine>(session: &mut Session) -> Result<()> {
     let memory = ((MEMORY_BYTES as f64 * session.order.scale) as u64).max(MEMORY_BYTES_MIN);
     // An engine with a cache of its own is filled in memory, as those are that have the system's.
     let db = session.open_to_fill::<E>("cold", 2 * data.count as usize * VALUE_BYTES)?;
-    put_all(&db, &data, &data.shuffled(1), 0, BATCH)?;
-    db.sync()?;
-    db.settle()?;
+    load_all(&db, &data)?;
     db.close()?;
     // What is measured is limited, not the load: with so little memory that takes hours. Some
     // engines have a cache for each thread.

@@ -135,10 +135,15 @@ pub(crate) fn put_all<E: Engine>(
 fn loaded<E: Engine>(session: &mut Session, data: &Data) -> Result<E> {
     session.describe(data);
     let db = session.open::<E>("loaded")?;
-    put_all(&db, data, &data.shuffled(1), 0, BATCH)?;
-    db.sync()?;
-    db.settle()?;
+    load_all(&db, data)?;
     Ok(db)
+}
+
+/// Loads all records at random, and waits until the database is at rest.
+fn load_all<E: Engine>(db: &E, data: &Data) -> Result<()> {
+    put_all(db, data, &data.shuffled(1), 0, BATCH)?;
+    db.sync()?;
+    db.settle()
 }
 
 /// Gets each key in one transaction; what [`touched`] adds up to.

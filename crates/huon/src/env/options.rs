@@ -154,7 +154,7 @@ impl Options {
     }
 
     /// Bytes that the file of a new environment grows by; 0, the default, lets the growth follow
-    /// the size.
+    /// the size: a thirty-second of it, at least 1 MiB and at most 64 MiB.
     pub fn grow_bytes(&mut self, bytes: u64) -> &mut Self {
         self.grow_bytes = bytes;
         self

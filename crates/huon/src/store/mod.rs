@@ -56,7 +56,8 @@ const SPARE_BUFFERS_MAX: usize = 4096;
 /// Pages that only deletes and commits may take when the file cannot grow any more: they need some,
 /// and give more back.
 const RESERVE_PAGES: u32 = 64;
-/// The growth step where the geometry leaves it open: an eighth of the file within these bounds.
+/// The growth step where the geometry leaves it open: this part of the file, within these bounds.
+const GROW_SHARE: u64 = 32;
 const GROW_BYTES_MIN: u64 = 1 << 20;
 const GROW_BYTES_MAX: u64 = 64 << 20;
 
@@ -382,7 +383,8 @@ impl Store {
     fn growth_step(&self, file_pages: u32) -> u32 {
         match self.grow_pages.load(Ordering::Relaxed) {
             0 => {
-                let bytes = (self.offset(file_pages) / 8).clamp(GROW_BYTES_MIN, GROW_BYTES_MAX);
+                let bytes =
+                    (self.offset(file_pages) / GROW_SHARE).clamp(GROW_BYTES_MIN, GROW_BYTES_MAX);
                 (bytes / self.page_bytes as u64) as u32
             }
             pages => pages,
