@@ -1,6 +1,6 @@
 //! What a run writes and the report reads: a file of JSON, one object a line. The first line is the
-//! [`Machine`]; the others are [`Measurement`]s and what was [`LeftOut`], in any order. Other
-//! programs (the one for bbolt) write the same lines.
+//! [`Machine`]; the others are [`Measurement`]s and what was [`LeftOut`], in any order. Such files
+//! one after another are a run in parts. Other programs (the one for bbolt) write the same lines.
 
 use serde::{Deserialize, Serialize};
 

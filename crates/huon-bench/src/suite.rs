@@ -22,6 +22,8 @@ const QUICK_SCALE: f64 = 0.1;
 const QUICK_MINUTES: f64 = 13.0;
 /// Seconds that any run may take, however small its scale.
 const LIMIT_SECONDS_MIN: u64 = 60;
+/// Why a run failed that was ended by its limit.
+const LATE: &str = "it did not end in time";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -64,6 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let scale = args.scale.unwrap_or(if args.full { 1.0 } else { QUICK_SCALE });
     let until = (!args.full && args.scale.is_none())
         .then(|| Instant::now() + Duration::from_secs_f64(QUICK_MINUTES * 60.0));
+    let mut patience = Patience { until, late: HashSet::new() };
     std::fs::create_dir_all(&args.out)?;
     let programs = programs(&args.out)?;
     let mut runs = plan(args, &programs)?;
@@ -83,15 +86,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let dir = Databases::in_dir(&args.out)?;
     for (at, run) in runs.iter().enumerate() {
-        let label = format!("{} {} {}", run.workload.name, run.engine, run.mode.name());
-        print!("[{:>4}/{}] {label:<32}", at + 1, runs.len());
+        print!("[{:>4}/{}] {:<32}", at + 1, runs.len(), run.kind());
         std::io::stdout().flush()?;
-        if until.is_some_and(|until| Instant::now() > until) {
-            println!("left out: no time");
+        if let Some(reason) = patience.ends_before(run) {
+            println!("left out: {reason}");
             if run.repeat == 0 {
-                write(&serde_json::to_string(
-                    &run.left_out("no time: `make bench-full` runs it"),
-                )?)?;
+                write(&serde_json::to_string(&run.left_out(reason))?)?;
             }
             continue;
         }
@@ -106,6 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             None => println!(" {seconds:7.1} s"),
             Some(reason) => {
                 println!(" {seconds:7.1} s, failed: {reason}");
+                patience.note(run, &reason);
                 write(&serde_json::to_string(&run.left_out(&reason))?)?;
             }
         }
@@ -113,6 +114,31 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     println!("{}", path.display());
     println!("{}", crate::report::write(&path, &args.out)?.display());
     Ok(())
+}
+
+/// What is not waited for.
+struct Patience {
+    /// When no run begins any more.
+    until: Option<Instant>,
+    /// Runs of which a repeat did not end in time, as [`Run::kind`] names them. The next would
+    /// not either.
+    late: HashSet<String>,
+}
+
+impl Patience {
+    /// Why a run is not begun, if it is not.
+    fn ends_before(&self, run: &Run) -> Option<&'static str> {
+        if self.until.is_some_and(|until| Instant::now() > until) {
+            return Some("no time: `make bench-full` runs it");
+        }
+        self.late.contains(&run.kind()).then_some("an earlier repeat did not end in time")
+    }
+
+    fn note(&mut self, run: &Run, failure: &str) {
+        if failure == LATE {
+            self.late.insert(run.kind());
+        }
+    }
 }
 
 /// A name that nobody else gives: what is there is taken away.
@@ -170,7 +196,11 @@ fn done_before(path: &Path, machine: &Machine) -> Result<HashSet<String>> {
 }
 
 fn run_name(workload: &str, engine: &str, mode: &str, repeat: u32) -> String {
-    format!("{workload} {engine} {mode} {repeat}")
+    format!("{} {repeat}", kind_name(workload, engine, mode))
+}
+
+fn kind_name(workload: &str, engine: &str, mode: &str) -> String {
+    format!("{workload} {engine} {mode}")
 }
 
 /// What is run, in order.
@@ -239,6 +269,11 @@ impl Run<'_> {
         run_name(self.workload.name, self.engine, self.mode.name(), self.repeat)
     }
 
+    /// Its name without the repeat.
+    fn kind(&self) -> String {
+        kind_name(self.workload.name, self.engine, self.mode.name())
+    }
+
     fn left_out(&self, reason: &str) -> LeftOut {
         LeftOut {
             engine: self.engine.to_owned(),
@@ -273,7 +308,7 @@ fn in_child(args: &Args, run: &Run, scale: f64, dir: &Path) -> Result<(String, O
         Some(status) if status.success() => None,
         Some(status) if said.is_empty() => Some(status.to_string()),
         Some(_) => Some(said.lines().last().unwrap_or_default().to_owned()),
-        None => Some("it did not end in time".to_owned()),
+        None => Some(LATE.to_owned()),
     };
     Ok((std::fs::read_to_string(&out)?, failure))
 }
@@ -336,6 +371,24 @@ mod tests {
         drop(first);
         lines_of(&path, false).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
+    }
+
+    #[test]
+    fn what_did_not_end_in_time_is_not_tried_again() {
+        let run = |engine, repeat| Run {
+            workload: &WORKLOADS[0],
+            engine,
+            program: Path::new("none"),
+            mode: Mode::Lazy,
+            repeat,
+        };
+        let mut patience = Patience { until: None, late: HashSet::new() };
+        patience.note(&run("bdb", 0), LATE);
+        patience.note(&run("lmdb", 0), "no space left on the disk");
+        assert!(patience.ends_before(&run("bdb", 1)).unwrap().contains("did not end"));
+        assert_eq!(patience.ends_before(&run("lmdb", 1)), None);
+        patience.until = Some(Instant::now() - Duration::from_secs(1));
+        assert!(patience.ends_before(&run("lmdb", 1)).unwrap().contains("no time"));
     }
 
     #[test]

@@ -5,11 +5,12 @@ use std::fmt::Write;
 use super::baseline;
 use super::charts::Chart;
 use super::figures::{Spread, bytes, digits, nanoseconds, quantity, ratio};
-use super::run::{Entry, Row, Run, is_floor};
+use super::run::{Entry, Part, Row, Run, is_floor};
 use super::targets::{self, Verdict};
 
 /// Columns that text is wrapped at.
 const COLUMNS: usize = 100;
+const GIBIBYTE: f64 = (1_u64 << 30) as f64;
 
 /// The whole page.
 pub(crate) fn page(run: &Run, charts: &[Chart]) -> String {
@@ -38,18 +39,29 @@ pub(crate) fn page(run: &Run, charts: &[Chart]) -> String {
 }
 
 fn head(page: &mut String, run: &Run) {
-    let m = &run.machine;
-    let rows = [
-        ("Date", m.date.clone()),
-        ("Huon", m.commit.clone()),
-        ("Processor", format!("{}, {} cores", m.cpu_model, m.cores)),
-        ("Memory", format!("{:.1} GiB", m.memory_bytes as f64 / f64::from(1 << 30))),
-        ("System", m.kernel.clone()),
-        ("File system", m.file_system.clone()),
-        ("Size of the run", format!("{} of the full numbers", m.scale)),
-        ("Repeats", m.repeats.to_string()),
-    ];
-    table(page, &["", ""], rows.map(|(name, value)| vec![name.to_string(), value]));
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut row = |name: &str, of: &dyn Fn(&Part) -> String| {
+        rows.push([name.to_string()].into_iter().chain(run.parts.iter().map(of)).collect());
+    };
+    if run.parts.len() > 1 {
+        row("Workloads", &|part| part.workloads.join(", "));
+    }
+    row("Date", &|part| part.machine.date.clone());
+    row("Huon", &|part| part.machine.commit.clone());
+    row("Processor", &|part| format!("{}, {} cores", part.machine.cpu_model, part.machine.cores));
+    row("Memory", &|part| format!("{:.1} GiB", part.machine.memory_bytes as f64 / GIBIBYTE));
+    row("System", &|part| part.machine.kernel.clone());
+    row("File system", &|part| part.machine.file_system.clone());
+    row("Size of the run", &|part| format!("{} of the full numbers", part.machine.scale));
+    row("Repeats", &|part| part.machine.repeats.to_string());
+    table(page, &vec![""; 1 + run.parts.len()], rows);
+    if run.parts.len() > 1 {
+        paragraph(
+            page,
+            "The run was made in parts, one for each column above. What is compared is of one \
+             part.",
+        );
+    }
     paragraph(
         page,
         "Figures are medians of the repeats, with the least and the greatest below them, and the \

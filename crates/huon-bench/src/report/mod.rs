@@ -24,7 +24,7 @@ const PAGE: &str = "results.md";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The lines of a run
+    /// The lines of a run; of one that was made in parts, those of one part after another
     run: PathBuf,
     /// Directory for the page and its charts
     #[arg(long, default_value = "target/bench")]

@@ -1,4 +1,7 @@
 //! A run as its file tells it: the machine, and for each cell the repeats of every engine.
+//!
+//! A run that takes long may be made in parts, of other workloads each: their files, one after
+//! another, are the file of the whole. What is compared is of one workload, and so of one part.
 
 use std::io::BufRead;
 
@@ -36,12 +39,20 @@ pub(crate) fn is_floor(engine: &str) -> bool {
 
 /// Everything a file says.
 pub(crate) struct Run {
-    pub(crate) machine: Machine,
+    /// At least one.
+    pub(crate) parts: Vec<Part>,
     /// In the order in which cells first appear.
     pub(crate) rows: Vec<Row>,
     /// In the order of the columns.
     pub(crate) engines: Vec<String>,
     pub(crate) left_out: Vec<LeftOut>,
+}
+
+/// What was measured on one machine in one go.
+pub(crate) struct Part {
+    pub(crate) machine: Machine,
+    /// In the order in which they first appear; no other part has them.
+    pub(crate) workloads: Vec<String>,
 }
 
 /// One cell in one mode.
@@ -61,12 +72,13 @@ pub(crate) struct Entry {
 }
 
 impl Run {
-    /// Reads the lines of a run.
+    /// Reads the lines of a run, each part of which begins with its machine.
     ///
     /// # Errors
-    /// If a line is none of the known ones, or there is not exactly one machine.
+    /// If a line is none of the known ones, if there is no machine, or if two parts have measured
+    /// the same workload.
     pub(crate) fn read(lines: impl BufRead) -> Result<Run> {
-        let (mut machine, mut left_out, mut rows) = (None, Vec::new(), Vec::new());
+        let (mut parts, mut left_out, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (i, line) in lines.lines().enumerate() {
             let line = line?;
             if line.trim().is_empty() {
@@ -75,18 +87,20 @@ impl Run {
             let at = |error: serde_json::Error| format!("line {}: {error}", i + 1);
             let value: Value = serde_json::from_str(&line).map_err(at)?;
             if value.get("cpu_model").is_some() {
-                if machine.replace(serde_json::from_value(value).map_err(at)?).is_some() {
-                    return Err(
-                        format!("line {}: a second machine; one run at a time", i + 1).into()
-                    );
-                }
+                let machine = serde_json::from_value(value).map_err(at)?;
+                parts.push(Part { machine, workloads: Vec::new() });
             } else if value.get("left_out").is_some() {
                 left_out.push(serde_json::from_value(value).map_err(at)?);
             } else {
-                add(&mut rows, serde_json::from_value(value).map_err(at)?);
+                let measurement: Measurement = serde_json::from_value(value).map_err(at)?;
+                note(&mut parts, &measurement.workload)
+                    .map_err(|error| format!("line {}: {error}", i + 1))?;
+                add(&mut rows, measurement);
             }
         }
-        let machine = machine.ok_or("no line says on which machine this ran")?;
+        if parts.is_empty() {
+            return Err(NO_MACHINE.into());
+        }
         // A run that went on may have measured a whole workload that was not asked for at first.
         left_out.retain(|left: &LeftOut| {
             !left.engine.is_empty() || rows.iter().all(|row: &Row| row.workload != left.workload)
@@ -96,7 +110,7 @@ impl Run {
             let place = |entry: &Entry| engines.iter().position(|name| *name == entry.engine);
             row.entries.sort_by_key(place);
         }
-        Ok(Run { machine, rows, engines, left_out })
+        Ok(Run { parts, rows, engines, left_out })
     }
 
     /// Names of the workloads, in their order.
@@ -179,6 +193,24 @@ impl Entry {
         repeats.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
         repeats[repeats.len() / 2]
     }
+}
+
+const NO_MACHINE: &str = "no line says on which machine this ran";
+
+/// Notes that the last part has a workload.
+fn note(parts: &mut [Part], workload: &str) -> Result<()> {
+    let (last, before) = parts.split_last_mut().ok_or(NO_MACHINE)?;
+    let has = |part: &Part| part.workloads.iter().any(|name| name == workload);
+    if before.iter().any(has) {
+        return Err(format!(
+            "{workload} was measured in an earlier part too; what is compared must be of one"
+        )
+        .into());
+    }
+    if !has(last) {
+        last.workloads.push(workload.to_owned());
+    }
+    Ok(())
 }
 
 fn add(rows: &mut Vec<Row>, measurement: Measurement) {

@@ -150,6 +150,25 @@ fn a_lazy_row_takes_lmdb_in_the_mode_it_has() -> Result<()> {
 }
 
 #[test]
+fn parts_of_a_run_stand_side_by_side() -> Result<()> {
+    let other = MACHINE.replace('\n', "").replace("Test", "Another");
+    let cold = line("huon", "cold", "get, cold", "lazy", 1e4, "");
+    let mut lines = example();
+    lines.extend([other, cold]);
+    let text = page(&run_of(&lines)?, &[]);
+    let (head, _) = text.split_once("## Targets").expect("the section is there");
+    assert!(head.contains("| Workloads | reads, parked | cold |"), "{head}");
+    assert!(head.contains("| Processor | Test processor, 2 cores | Another processor, 2 cores |"));
+    // A page of one part does not speak of parts.
+    assert!(!page(&run_of(&example())?, &[]).contains("Workloads"));
+    // Figures of two machines are not compared.
+    lines.push(line("lmdb", "reads", "scan", "lazy", 1e6, ""));
+    let error = run_of(&lines).map(drop).expect_err("refused").to_string();
+    assert!(error.contains("reads was measured in an earlier part too"), "{error}");
+    Ok(())
+}
+
+#[test]
 fn lines_that_are_not_understood_are_refused() {
     let error = |lines: &[&str]| {
         let lines: Vec<String> = lines.iter().map(|line| line.to_string()).collect();
@@ -157,8 +176,9 @@ fn lines_that_are_not_understood_are_refused() {
     };
     assert!(error(&[r#"{"engine":"huon"}"#]).starts_with("line 2: "));
     assert!(error(&["not JSON"]).starts_with("line 2: "));
-    assert!(error(&[&MACHINE.replace('\n', "")]).contains("a second machine"));
     assert!(Run::read("".as_bytes()).is_err());
+    let unplaced = Run::read(line("huon", "reads", "scan", "lazy", 1e6, "").as_bytes());
+    assert!(unplaced.map(drop).expect_err("refused").to_string().contains("which machine"));
 }
 
 #[test]
