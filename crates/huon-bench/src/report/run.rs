@@ -114,14 +114,8 @@ impl Run {
     }
 
     /// Names of the workloads, in their order.
-    pub(crate) fn workloads(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for row in &self.rows {
-            if !names.contains(&row.workload.as_str()) {
-                names.push(&row.workload);
-            }
-        }
-        names
+    pub(crate) fn workloads(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().flat_map(|part| &part.workloads).map(String::as_str)
     }
 
     pub(crate) fn rows_of<'r>(&'r self, workload: &'r str) -> impl Iterator<Item = &'r Row> {
