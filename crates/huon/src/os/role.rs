@@ -227,7 +227,7 @@ impl Role {
     }
 
     fn enter_queue(&self, deadline: Deadline) -> bool {
-        if !deadline.left().is_zero() {
+        if !deadline.timeout.is_zero() {
             spin(SPIN, || self.looks_open.load(Ordering::Relaxed));
         }
         let mut queue = self.lock_queue();

@@ -62,7 +62,7 @@ impl Item {
 
     pub(super) fn is_sound(&self) -> bool {
         let bounded = self.pgno.checked_add(self.page_count()).is_some();
-        self.pgno != 0 && bounded && self.pages != HEADERLESS
+        (self.pgno != 0) & bounded & (self.pages != HEADERLESS)
     }
 
     pub(crate) fn run(pgno: Pgno, pages: u32, birth: Txnid, freed: Txnid, node: bool) -> Item {

@@ -160,10 +160,15 @@ impl Meta {
 
     /// Refuses a meta that would not be believed.
     pub(crate) fn try_encode(&self) -> Result<[u8; META_BYTES], MetaFault> {
+        let mut out = [0; META_BYTES];
+        self.encode_into(&mut out).map(|()| out)
+    }
+
+    /// The same, into a block of zeros: it is long to be copied once more.
+    pub(crate) fn encode_into(&self, out: &mut [u8; META_BYTES]) -> Result<(), MetaFault> {
         if let Some(flaw) = self.flaw() {
             return Err(MetaFault::Corrupt(flaw));
         }
-        let mut out = [0; META_BYTES];
         out[..VERSION].copy_from_slice(MAGIC);
         out[UUID..PAGE_BYTES].copy_from_slice(&self.uuid);
         let g = &self.geometry;
@@ -199,8 +204,8 @@ impl Meta {
         for (item, place) in self.items.iter().zip(out[ITEMS..].as_chunks_mut().0) {
             *place = item.encode();
         }
-        stamp(&mut out);
-        Ok(out)
+        stamp(out);
+        Ok(())
     }
 
     pub(crate) fn decode(block: &[u8; META_BYTES]) -> Result<Meta, MetaFault> {
@@ -255,8 +260,10 @@ impl Meta {
         let first = first_data_page(self.page_bytes as usize);
         let outside = |item: &Item| {
             let end = u64::from(item.pgno) + u64::from(item.page_count());
-            !item.is_sound() || item.pgno < first || end > u64::from(self.used)
+            !item.is_sound() | (item.pgno < first) | (end > u64::from(self.used))
         };
+        // All of them, without a branch for each: a whole meta has none, and each commit asks.
+        let any_outside = || self.items.iter().fold(false, |any, item| any | outside(item));
         if self.txnid.0 == 0
             || self.before > self.txnid
             || self.txnid.0 > self.ceiling
@@ -273,7 +280,7 @@ impl Meta {
             && (root.pgno.0 < first || root.pgno.0 >= self.used || root.birth > self.txnid)
         {
             Some("the root of a meta lies outside the file")
-        } else if self.items.len() > META_ITEMS_MAX || self.items.iter().any(outside) {
+        } else if self.items.len() > META_ITEMS_MAX || any_outside() {
             Some("a free-space item of a meta lies outside the file")
         } else {
             None

@@ -29,6 +29,13 @@ pub(crate) enum Buffer {
     View(ViewPage),
 }
 
+impl Buffer {
+    /// Whether it is the page of the file itself.
+    pub(crate) fn is_view(&self) -> bool {
+        matches!(self, Buffer::View(_))
+    }
+}
+
 impl Deref for Buffer {
     type Target = [u8];
 

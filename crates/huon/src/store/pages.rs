@@ -67,12 +67,13 @@ struct Level {
     written: Vec<(Pgno, u32, bool)>,
 }
 
-/// All pages of one write transaction.
+/// Of what a transaction has needed room for, the next one is left no more than so many places.
+const ROOM_KEPT: usize = 256;
+
+/// All pages of one write transaction, and then those of the next.
 pub(crate) struct Pages {
     store: Arc<Store>,
     txnid: Txnid,
-    /// Frontier of the base snapshot: its pages lie below.
-    base_used: u32,
     dirty: HashMap<u32, Dirty, BuildHasherDefault<PgnoHasher>>,
     /// Level 0 is the transaction itself.
     levels: Vec<Level>,
@@ -158,30 +159,40 @@ impl PageSource for Pages {
 }
 
 impl Pages {
-    pub(crate) fn new(
-        store: Arc<Store>,
-        txnid: Txnid,
-        used: u32,
-        items: Vec<Item>,
-        place: EditPlace,
-    ) -> Pages {
-        let spill_pages = store.spill_pages();
-        let place = if store.board.shared().lasts() { place } else { EditPlace::Memory };
+    /// Those of whoever starts from a snapshot of `used` pages, with this list of free space.
+    pub(crate) fn new(store: Arc<Store>, used: u32, items: Vec<Item>) -> Pages {
         let first = page::first_data_page(store.page_bytes);
         Pages {
             store,
-            txnid,
-            base_used: used,
+            txnid: Txnid::default(),
             dirty: HashMap::default(),
             levels: vec![Level::default()],
-            space: Space::new(txnid, first, used, items),
-            spill_pages,
+            space: Space::new(first, used, items),
+            spill_pages: 0,
             counts: PagesCounts::default(),
             lost: false,
             shape: 1,
-            place,
+            place: EditPlace::Memory,
             raised: false,
         }
+    }
+
+    /// A transaction starts from the snapshot that these were made for, or that was sealed with
+    /// them.
+    pub(crate) fn begin(&mut self, txnid: Txnid, place: EditPlace) {
+        debug_assert!(self.dirty.is_empty() && !self.lost, "what is kept was sealed");
+        let lasts = self.store.board.shared().lasts();
+        self.txnid = txnid;
+        if self.dirty.capacity() > ROOM_KEPT {
+            self.dirty = HashMap::default();
+        }
+        self.levels[0] = Level::default();
+        self.space.begin(txnid);
+        self.spill_pages = self.store.spill_pages();
+        self.counts = PagesCounts::default();
+        self.shape = 1;
+        self.place = if lasts { place } else { EditPlace::Memory };
+        self.raised = false;
     }
 
     pub(crate) fn txnid(&self) -> Txnid {
@@ -216,6 +227,11 @@ impl Pages {
     /// Whether the transaction has changed nothing yet.
     pub(crate) fn is_untouched(&self) -> bool {
         self.dirty.is_empty() && self.counts.written_bytes == 0 && self.space.mark() == 0
+    }
+
+    /// Whether another transaction can begin with them: nothing was changed, nor looked for.
+    pub(crate) fn are_as_they_began(&self) -> bool {
+        self.is_untouched() && self.levels.len() == 1 && !self.lost && self.space.is_untouched()
     }
 
     fn level(&self) -> usize {
@@ -438,14 +454,20 @@ impl Pages {
         let mut out: Vec<(u32, Dirty)> = Vec::new();
         out.try_reserve_exact(order.len())?;
         let mut scratch = self.store.buffer()?;
-        self.before_write()?;
+        match self.place {
+            // W5: nobody has succeeded, and what is there already needs no descriptor.
+            EditPlace::File if self.dirty.values().all(|page| page.buffer.is_view()) => {
+                self.raise_id();
+            }
+            _ => self.before_write()?,
+        }
         for pgno in order {
+            let page = self.dirty.remove(&pgno).expect("it is in the map's own list");
             if on {
                 self.space.note_written(Pgno(pgno), 1);
+                let noted = self.levels[page.level].written.try_push((Pgno(pgno), 1, true));
+                self.lost |= noted.is_err();
             }
-            let page = self.dirty.remove(&pgno).expect("it is in the map's own list");
-            let noted = self.levels[page.level].written.try_push((Pgno(pgno), 1, true));
-            self.lost |= noted.is_err();
             out.push((pgno, page));
         }
         self.finish(&mut out, &mut scratch);
@@ -484,13 +506,13 @@ impl Pages {
         let per_write = (WRITE_BYTES_MAX / self.page_bytes()).max(1);
         let mut rest = pages;
         while let Some((first, page)) = rest.first() {
-            if matches!(page.buffer, Buffer::View(_)) {
+            if page.buffer.is_view() {
                 // There already.
                 rest = &rest[1..];
                 continue;
             }
             let follows = |i: usize, page: &(u32, Dirty)| {
-                page.0 as usize == *first as usize + i && matches!(page.1.buffer, Buffer::Own(_))
+                page.0 as usize == *first as usize + i && !page.1.buffer.is_view()
             };
             let consecutive = (rest.iter().enumerate())
                 .take_while(|(i, page)| *i < per_write && follows(*i, page))
@@ -587,16 +609,20 @@ impl Pages {
         self.levels.pop().expect("there is a level")
     }
 
-    /// Writes all that is left and closes the free space: the pages' part of a seal.
-    pub(crate) fn seal(mut self, shrink: Shrink) -> Result<(SealedSpace, PagesCounts)> {
+    /// Writes all that is left and closes the free space: the pages' part of a seal. After an error
+    /// they can only be dropped.
+    pub(crate) fn seal(&mut self, shrink: Shrink) -> Result<(SealedSpace, PagesCounts)> {
         assert_eq!(self.level(), 0, "W3: sealed inside a nested level");
-        let nothing = Space::new(self.txnid, self.base_used, self.base_used, Vec::new());
-        let space = std::mem::replace(&mut self.space, nothing);
-        let mut counts = PagesCounts { space: space.counts, ..self.counts() };
-        let mut sealed = space.seal(&*self.store, self.page_bytes(), shrink)?;
-        counts.space.chunks_written = sealed.chunks.len() as u64;
+        let mut sealed = self.space.seal(&*self.store, self.page_bytes(), shrink)?;
         self.write_dirty(std::mem::take(&mut sealed.chunks), false)?;
-        counts.written_bytes = self.counts.written_bytes;
-        Ok((sealed, counts))
+        match self.is_lost() {
+            true => Err(Error::OutOfMemory),
+            false => Ok((sealed, self.counts())),
+        }
+    }
+
+    /// Fills in the free space that the snapshot records which was sealed just now.
+    pub(crate) fn record_space(&self, into: &mut Vec<Item>) -> Result<()> {
+        Ok(self.space.record(into)?)
     }
 }

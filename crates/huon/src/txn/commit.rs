@@ -18,9 +18,10 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::Mark;
-use crate::page::{CommitKind, Meta};
+use crate::page::{CommitKind, META_BYTES, Meta};
 use crate::planted;
 use crate::store::space::Shrink;
+use crate::txn::Base;
 use crate::txn::flush::MetaFlush;
 use crate::txn::ticket::Ticket;
 use crate::txn::write::WriteTxn;
@@ -209,7 +210,7 @@ impl WriteTxn {
         let board = &core.store.board;
         let txnid = self.txnid();
         let main = self.main;
-        let pages = self.pages.take().expect("pages are there until the commit");
+        let mut pages = self.pages.take().expect("pages are there until the commit");
         let shrink = Shrink {
             pages: self.geometry.shrink,
             upper: self.geometry.upper,
@@ -217,12 +218,14 @@ impl WriteTxn {
         };
         let (space, counts) = pages.seal(shrink)?;
         reach(Point::PagesWritten);
+        let mut items = std::mem::take(&mut self.base.items);
+        pages.record_space(&mut items)?;
         let meta = Meta {
             txnid,
             used: space.used,
             main,
             geometry: self.geometry,
-            items: space.items,
+            items,
             ungathered_chunks: space.ungathered,
             // These three are the flusher's to say; an image holds what is always valid.
             commit: CommitKind::TwoFlush,
@@ -233,7 +236,8 @@ impl WriteTxn {
             app_flags: self.notes.app_flags,
             ..self.base.clone()
         };
-        let block = meta.try_encode()?;
+        let mut block = [0; META_BYTES];
+        meta.encode_into(&mut block)?;
         core.check_writable()?;
         if !core.store.writer.still_ours() {
             return Err(taken_over());
@@ -250,7 +254,7 @@ impl WriteTxn {
             let text = "the lock file has lost the snapshot that was sealed just now (P3)";
             return Err(Error::corrupt_file(text));
         }
-        core.remember_sealed(mark, meta);
+        core.remember(Base { mark, meta, pages });
         core.count_shapes(&counts);
         core.count(&core.counts.commits, 1);
         core.count(&core.counts.chunks_opened, counts.space.chunks_opened);

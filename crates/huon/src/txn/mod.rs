@@ -31,7 +31,7 @@ use crate::page::{
 };
 use crate::planted;
 use crate::store::Store;
-use crate::store::pages::PagesCounts;
+use crate::store::pages::{Pages, PagesCounts};
 use crate::txn::commit::Durability;
 use crate::txn::flush::MetaFlush;
 use crate::txn::names::Names;
@@ -84,7 +84,15 @@ pub(crate) struct Core {
     pub(crate) counts: CoreCounts,
     /// What was sealed last, as far as this client knows: the next write transaction starts from
     /// it, if nobody else has written since.
-    pub(crate) last_sealed: Mutex<Option<(Mark, Meta)>>,
+    pub(crate) last_sealed: Mutex<Option<Base>>,
+}
+
+/// What a write transaction starts from: the newest sealed snapshot.
+pub(crate) struct Base {
+    pub(crate) mark: Mark,
+    /// The list of its free space is with the pages; what is here is room for the next one.
+    pub(crate) meta: Meta,
+    pub(crate) pages: Pages,
 }
 
 /// Gives a role back when it goes, also when a panic ends the work: what is left half-done then is
@@ -164,19 +172,22 @@ impl Core {
     }
 
     /// The snapshot that the next write transaction starts from; remembered from the last one, if
-    /// nobody else has written since.
-    pub(crate) fn base(&self) -> Result<(Mark, Meta)> {
-        let mut last = self.last_sealed.lock().unwrap_or_else(PoisonError::into_inner);
+    /// nobody else has written since. With the writer's role.
+    pub(crate) fn base(&self) -> Result<Base> {
+        let last = self.last_sealed.lock().unwrap_or_else(PoisonError::into_inner).take();
         let sealed = self.store.board.sealed();
-        if last.as_ref().is_none_or(|(mark, _)| *mark != sealed) {
-            *last = Some(self.newest_sealed()?);
+        if let Some(base) = last.filter(|base| base.mark == sealed) {
+            return Ok(base);
         }
-        Ok(last.clone().expect("it was just set"))
+        let (mark, mut meta) = self.newest_sealed()?;
+        let items = std::mem::take(&mut meta.items);
+        let pages = Pages::new(self.store.clone(), meta.used, items);
+        Ok(Base { mark, meta, pages })
     }
 
-    /// Remembers what was sealed for the next write transaction. With the writer's role.
-    pub(crate) fn remember_sealed(&self, mark: Mark, meta: Meta) {
-        *self.last_sealed.lock().unwrap_or_else(PoisonError::into_inner) = Some((mark, meta));
+    /// Remembers where the next write transaction may start. With the writer's role.
+    pub(crate) fn remember(&self, base: Base) {
+        *self.last_sealed.lock().unwrap_or_else(PoisonError::into_inner) = Some(base);
     }
 
     /// The newest sealed snapshot.

@@ -19,7 +19,7 @@ use crate::store::pages::{EditPlace, Pages};
 use crate::tree::finger::Finger;
 use crate::txn::names::{MAIN, TableInfo};
 use crate::txn::notes::Notes;
-use crate::txn::{Core, Release, catalog};
+use crate::txn::{Base, Core, Release, catalog};
 
 /// Why the pages of a write transaction are there.
 const PAGES_THERE: &str = "pages are there until the commit";
@@ -104,7 +104,7 @@ pub struct WriteTxn {
     pub(crate) core: Arc<Core>,
     /// `None` only while the commit takes it apart.
     pub(crate) pages: Option<Pages>,
-    /// What the transaction started from; the items of its free space are with the pages.
+    /// What the transaction started from, as [`Base`] has it.
     pub(crate) base: Meta,
     pub(crate) base_mark: Mark,
     pub(crate) main: Tree,
@@ -146,7 +146,7 @@ impl WriteTxn {
         if core.is_repair_due() {
             return Err(Error::corrupt_file("the lock file asks for a repair that was made (P16)"));
         }
-        let (base_mark, mut base) = core.base()?;
+        let Base { mark: base_mark, meta: base, mut pages } = core.base()?;
         let txnid = core.next_id(&base)?;
         if base.used > core.store.map_pages() {
             return Err(core.store.map_too_small(base.used));
@@ -156,12 +156,11 @@ impl WriteTxn {
         // A power cut may have made it shorter than was promised. On a full disk it stays so.
         let _ = core.store.cover(base.geometry.lower.min(core.store.map_pages()));
         core.shrink_file(&base)?;
-        let items = std::mem::take(&mut base.items);
         let place = match core.edits_in_place.load(Ordering::Relaxed) {
             true => EditPlace::File,
             false => EditPlace::Memory,
         };
-        let pages = Pages::new(core.store.clone(), txnid, base.used, items, place);
+        pages.begin(txnid, place);
         reach(Point::Begun);
         Ok(WriteTxn {
             core: core.clone(),
@@ -760,6 +759,10 @@ impl Drop for WriteTxn {
         // The next writer takes these pages.
         if let Some(pages) = self.pages.take() {
             self.core.count_shapes(&pages.counts());
+            if pages.are_as_they_began() && self.holds_role {
+                let (mark, meta) = (self.base_mark, self.base.clone());
+                self.core.remember(Base { mark, meta, pages });
+            }
         }
         if self.holds_role {
             self.core.end_writing();

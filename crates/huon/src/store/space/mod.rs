@@ -21,6 +21,10 @@
 //! F4. A chain is opened only when its owner protects nothing any more.
 //! F5. Work is bounded by what the transaction uses: the inline items, plus one chunk for each page
 //!     wanted.
+//! F6. What the last transaction knew of the free space, the next one of the same client goes on
+//!     from. An item that was found held is held as long as the snapshot is protected that held it;
+//!     then all are judged again. Whoever starts from the list that a snapshot records, since
+//!     somebody else has written or it is the first, comes to the same.
 
 mod limit;
 mod page_set;
@@ -151,7 +155,7 @@ fn slack(used: u32) -> u32 {
     (used / SLACK_PART).min(SLACK_PAGES_MAX)
 }
 
-/// The free space of one write transaction.
+/// The free space of one write transaction; when it has been sealed, that of the next one.
 pub(crate) struct Space {
     txnid: Txnid,
     /// The first data page: what lies before it are the metas.
@@ -160,10 +164,19 @@ pub(crate) struct Space {
     used: u32,
     /// What this transaction has written already: spilled pages, and large values.
     written: PageSet,
+    /// The list that the base records, in any order, until somebody asks for it; empty if the base
+    /// was sealed here.
+    recorded: Vec<Item>,
     /// Runs that may be taken now.
     pool: Pool,
-    /// Items that are held, in the order of the file; or not judged yet.
+    /// Other items, in the order of the file: held, chains, or not judged yet.
     items: Vec<Item>,
+    /// F6: items that were freed up to here are held by one of `holders`; younger ones were never
+    /// judged.
+    judged_up_to: u64,
+    /// Ascending.
+    holders: Vec<u64>,
+    /// The items were judged in this transaction.
     judged: bool,
     /// Retired by this transaction, oldest first; a level's abort cuts it back.
     retired: Vec<Item>,
@@ -193,7 +206,6 @@ pub(crate) struct Shrink {
 
 /// What a commit stores of the free space.
 pub(crate) struct SealedSpace {
-    pub(crate) items: Vec<Item>,
     pub(crate) used: u32,
     /// Chunks that no commit has looked through for a free tail yet.
     pub(crate) ungathered: u32,
@@ -202,14 +214,18 @@ pub(crate) struct SealedSpace {
 }
 
 impl Space {
-    pub(crate) fn new(txnid: Txnid, first: u32, used: u32, items: Vec<Item>) -> Space {
+    /// That of a snapshot of `used` pages, which records these items.
+    pub(crate) fn new(first: u32, used: u32, recorded: Vec<Item>) -> Space {
         Space {
-            txnid,
+            txnid: Txnid::default(),
             first,
             used,
             written: PageSet::default(),
+            recorded,
             pool: Pool::default(),
-            items,
+            items: Vec::new(),
+            judged_up_to: 0,
+            holders: Vec::new(),
             judged: false,
             retired: Vec::new(),
             lasting: Vec::new(),
@@ -219,6 +235,24 @@ impl Space {
             lost: false,
             counts: SpaceCounts::default(),
         }
+    }
+
+    /// A transaction starts from the snapshot whose free space this is.
+    pub(crate) fn begin(&mut self, txnid: Txnid) {
+        debug_assert!(self.retired.is_empty() && self.lasting.is_empty() && !self.lost);
+        self.txnid = txnid;
+        self.written.clear();
+        self.pool.begin();
+        self.judged = false;
+        self.protected = None;
+        self.gaps_left = GAPS_MAX;
+        self.frugal = false;
+        self.counts = SpaceCounts::default();
+    }
+
+    /// Whether it is what it was when the transaction began.
+    pub(crate) fn is_untouched(&self) -> bool {
+        !self.judged && self.retired.is_empty() && self.lasting.is_empty() && !self.lost
     }
 
     pub(crate) fn used(&self) -> u32 {
@@ -271,9 +305,7 @@ impl Space {
 
     /// One page number.
     pub(crate) fn take(&mut self, ground: &impl Ground, stay: Stay) -> Result<Pgno> {
-        if self.pool.is_empty() {
-            self.refill(ground, |pool| !pool.is_empty())?;
-        }
+        self.refill(ground, |pool| !pool.is_empty())?;
         let gap = match stay {
             Stay::Long if self.gaps_left > 0 => self.pool.take_from_gap(),
             _ => None,
@@ -291,9 +323,7 @@ impl Space {
     /// Consecutive page numbers for a large value: the shortest run that is long enough, else
     /// growth.
     pub(crate) fn take_run(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
-        if !self.pool.fits(pages) {
-            self.refill(ground, |pool| pool.fits(pages))?;
-        }
+        self.refill(ground, |pool| pool.fits(pages))?;
         match self.pool.take_run(pages) {
             Some(pgno) => self.check_unwritten(pgno, pages),
             None => match self.advance_or_wait(ground, pages, |pool| pool.fits(pages))? {
@@ -325,7 +355,7 @@ impl Space {
         Ok(pgno)
     }
 
-    /// Judges the inline items once, then opens chains until `enough` or a bounded search was in
+    /// Judges the items once, then opens chains until `enough` or a bounded search was in
     /// vain.
     fn refill(&mut self, ground: &impl Ground, enough: impl Fn(&Pool) -> bool) -> Result<()> {
         self.judge_once(ground)?;
@@ -340,13 +370,30 @@ impl Space {
     fn judge_once(&mut self, ground: &impl Ground) -> Result<()> {
         if !self.judged {
             assert!(self.protected.is_none(), "P13: a scan serves the transaction that made it");
+            self.unfold()?;
             self.protected = Some(ground.protected()?);
             self.judged = true;
-            let items = std::mem::take(&mut self.items);
-            self.judge(items)?;
+            self.judge_items()?;
             self.slacken(ground)?;
         }
         Ok(())
+    }
+
+    /// Sorts the list that the base records into what it says is free, and the rest. An error
+    /// leaves it open where they are.
+    fn unfold(&mut self) -> Result<()> {
+        if self.recorded.is_empty() {
+            return Ok(());
+        }
+        let mut others = std::mem::take(&mut self.recorded);
+        let free = collected(others.extract_if(.., |item| item.is_free()).map(|i| FreeRun::of(&i)));
+        let unfolded = free.map_err(Error::from).and_then(|free| {
+            self.pool.add(free)?;
+            self.items = merge(std::mem::take(&mut self.items), others)?;
+            Ok(())
+        });
+        self.lost |= unfolded.is_err();
+        unfolded
     }
 
     /// Makes room for the pages that go round, where little else is free. It is a comfort: if the
@@ -366,50 +413,72 @@ impl Space {
         Ok(())
     }
 
-    /// Sorts items into the pool and the held ones. An error leaves it open where they are.
-    fn judge(&mut self, items: Vec<Item>) -> Result<()> {
-        let judged = self.judge_each(items);
+    /// Moves what nobody holds any more from the items to the pool, as the protected set is now. An
+    /// error leaves it open where they are.
+    fn judge_items(&mut self) -> Result<()> {
+        let judged = self.judge_each();
         self.lost |= judged.is_err();
         judged
     }
 
-    fn judge_each(&mut self, items: Vec<Item>) -> Result<()> {
-        let protected =
-            self.protected.as_ref().expect("F4: judged before the protected set was read");
-        self.counts.items_judged += items.len() as u64;
-        // What a commit found free and left is written before all else, and nobody has to be asked.
-        let (left, others) = items.split_at(items.iter().take_while(|i| i.is_free()).count());
-        let free = collected(left.iter().map(FreeRun::of))?;
-        // The held ones come in the order of the file mostly, and need not be sorted then.
-        let (mut freed, mut held) = (Vec::new(), Vec::new());
-        freed.try_reserve_exact(others.len())?;
-        held.try_reserve_exact(others.len())?;
-        for item in others {
-            // P8, F3: nothing that was freed under this id is judged, let alone taken, under it.
-            // Only a damaged list says otherwise.
-            if item.freed >= self.txnid.0 {
-                return Err(Error::corrupt(item.pgno, Reason::Space.text()));
-            }
-            if item.is_chain() || protected.holds(item.birth, item.freed) {
-                held.push(*item);
+    fn judge_each(&mut self) -> Result<()> {
+        let protected = self.protected();
+        if !self.holders.iter().all(|id| protected.all.binary_search(id).is_ok()) {
+            // F6: they are held by others, or not at all.
+            self.judged_up_to = 0;
+            self.holders.clear();
+        }
+        let mut items = std::mem::take(&mut self.items);
+        let (mut kept, mut freed) = (0, Vec::new());
+        for i in 0..items.len() {
+            let item = items[i];
+            if item.freed <= self.judged_up_to || self.is_held(&item)? {
+                items[kept] = item;
+                kept += 1;
             } else {
-                debug_assert!(
-                    protected.all.iter().all(|&s| s < item.birth || item.freed <= s)
-                        || planted::is(5),
-                    "P12: a page is handed out that a protected snapshot sees"
-                );
-                freed.push(FreeRun::of(item));
+                freed.try_push(FreeRun::of(&item))?;
             }
         }
-        self.pool.add(free, freed)?;
-        self.items = merge(std::mem::take(&mut self.items), held)?;
-        Ok(())
+        items.truncate(kept);
+        self.items = items;
+        self.judged_up_to = self.txnid.0 - 1;
+        self.pool.add(freed)
+    }
+
+    /// P12: whether a protected snapshot holds the item, which is noted then; or it is a chain.
+    fn is_held(&mut self, item: &Item) -> Result<bool> {
+        self.counts.items_judged += 1;
+        // P8, F3: nothing that was freed under this id is judged, let alone taken, under it. Only a
+        // damaged list says otherwise.
+        if item.freed >= self.txnid.0 {
+            return Err(Error::corrupt(item.pgno, Reason::Space.text()));
+        }
+        if item.is_chain() {
+            return Ok(true);
+        }
+        let protected = self.protected();
+        let Some(holder) = Protected::oldest_holder(&protected.all, item.birth, item.freed) else {
+            debug_assert!(
+                protected.all.iter().all(|&s| s < item.birth || item.freed <= s) || planted::is(5),
+                "P12: a page is handed out that a protected snapshot sees"
+            );
+            return Ok(false);
+        };
+        if let Err(at) = self.holders.binary_search(&holder) {
+            self.holders.try_reserve(1)?;
+            self.holders.insert(at, holder);
+        }
+        Ok(true)
+    }
+
+    /// The protected set, which has been read.
+    fn protected(&self) -> &Protected {
+        self.protected.as_ref().expect("F4: judged before the protected set was read")
     }
 
     /// Opens the newest chain whose owner is gone. `false`: there is none.
     fn open_chain(&mut self, ground: &impl Ground) -> Result<bool> {
-        let protected =
-            self.protected.as_ref().expect("F4: opened before the protected set was read");
+        let protected = self.protected();
         let newest = (0..self.items.len())
             .filter(|&i| self.items[i].is_chain() && protected.owner(&self.items[i]) == 0)
             .max_by_key(|&i| (self.items[i].birth, i));
@@ -434,8 +503,23 @@ impl Space {
         if !chunk.next().is_none() {
             items.push(Item::chain(chunk.next(), Txnid(chain.freed)));
         }
-        self.judge(items)?;
-        Ok(true)
+        let taken_in = self.take_in(items);
+        self.lost |= taken_in.is_err();
+        taken_in.map(|()| true)
+    }
+
+    /// Judges what a chunk has listed. An error leaves it open where they are.
+    fn take_in(&mut self, listed: Vec<Item>) -> Result<()> {
+        let (mut held, mut freed) = (Vec::new(), Vec::new());
+        for item in listed {
+            match self.is_held(&item)? {
+                true => held.try_push(item)?,
+                false => freed.try_push(FreeRun::of(&item))?,
+            }
+        }
+        self.pool.add(freed)?;
+        self.items = merge(std::mem::take(&mut self.items), held)?;
+        Ok(())
     }
 
     /// Freed pages lie inside the file, not before the first data page, and are not the chunk that
@@ -450,36 +534,31 @@ impl Space {
         }
     }
 
-    /// The free space that the snapshot of this transaction records.
+    /// The free space that the snapshot of this transaction records. After an error it can only be
+    /// dropped.
     pub(crate) fn seal(
-        mut self,
+        &mut self,
         ground: &impl Ground,
         page_bytes: usize,
         shrink: Shrink,
     ) -> Result<SealedSpace> {
         self.frugal = true;
+        self.unfold()?;
         self.clip(shrink.upper);
         let gathered = self.gather(ground, shrink)?;
         self.drop_tail(shrink.pages);
         let mut fresh = std::mem::take(&mut self.retired);
         fresh.try_extend(self.lasting.drain(..))?;
-        let held = match (self.judged, std::mem::take(&mut self.items)) {
-            (true, held) => held,
-            // Nothing was taken: they are as the base has them, in any order.
-            (false, items) => merge(Vec::new(), items)?,
-        };
-        let mut runs = merge(held, fresh)?;
-        if planted::is(10) && runs.len() > 20 {
-            runs.pop();
+        let mut items = merge(std::mem::take(&mut self.items), fresh)?;
+        if planted::is(10) && items.len() > 20 {
+            items.pop();
         }
         let mut chunks = Vec::new();
-        if runs.len() + self.pool.len() > INLINE_ITEMS_MAX {
-            runs = self.move_to_chunks(ground, runs, page_bytes, &mut chunks)?;
+        if items.len() + self.pool.len() > INLINE_ITEMS_MAX {
+            items = self.move_to_chunks(ground, items, page_bytes, &mut chunks)?;
         }
-        let mut items = Vec::new();
-        items.try_reserve_exact(self.pool.len() + runs.len())?;
-        items.extend(self.pool.items().chain(runs));
-        assert!(items.len() <= INLINE_ITEMS_MAX, "F2: the inline items fit the meta");
+        self.items = items;
+        assert!(self.inline_items() <= INLINE_ITEMS_MAX, "F2: the inline items fit the meta");
         self.counts.chunks_written += chunks.len() as u64;
         let written = u32::try_from(chunks.len()).unwrap_or(u32::MAX);
         let ungathered = match gathered {
@@ -487,7 +566,20 @@ impl Space {
             false if written < GATHER_CHUNKS_MIN => shrink.ungathered,
             false => shrink.ungathered.saturating_add(written),
         };
-        Ok(SealedSpace { items, used: self.used, ungathered, chunks })
+        Ok(SealedSpace { used: self.used, ungathered, chunks })
+    }
+
+    /// Fills in the list that a snapshot records which was sealed just now: what is free first.
+    pub(crate) fn record(&self, into: &mut Vec<Item>) -> Reserved<()> {
+        into.clear();
+        into.try_reserve_exact(self.inline_items())?;
+        into.extend(self.pool.items());
+        into.extend_from_slice(&self.items);
+        Ok(())
+    }
+
+    fn inline_items(&self) -> usize {
+        self.pool.len() + self.items.len()
     }
 
     /// After much was freed and nobody sees it any more: opens the chains once, so that the free
@@ -550,7 +642,9 @@ impl Space {
             group.chain = ptr;
             inline = groups.iter().map(Group::inline_items).sum::<usize>() + self.pool.len();
         }
-        Ok(collected(groups.into_iter().flat_map(Group::into_items))?)
+        let mut left = collected(groups.into_iter().flat_map(Group::into_items))?;
+        left.sort_unstable_by_key(|item| item.pgno);
+        Ok(left)
     }
 
     /// The group to move from: the largest; the reusable runs when they are more; the held items of
@@ -578,9 +672,9 @@ impl Space {
 
     /// F2: from the pool, or from the frontier.
     fn take_for_chunk(&mut self, ground: &impl Ground) -> Result<Pgno> {
-        match self.pool.is_empty() {
-            true => self.advance(ground, 1),
-            false => self.take(ground, Stay::Short),
+        match self.pool.take_from_longest() {
+            Some(pgno) => self.check_unwritten(pgno, 1),
+            None => self.advance(ground, 1),
         }
     }
 }

@@ -14,6 +14,11 @@ const BITS: u32 = 64;
 pub(super) struct PageSet(HashMap<u32, u64, BuildHasherDefault<PgnoHasher>>);
 
 impl PageSet {
+    pub(super) fn clear(&mut self) {
+        // Not `clear` of the map, which keeps what the largest transaction needed.
+        self.0 = HashMap::default();
+    }
+
     pub(super) fn insert(&mut self, pgno: Pgno, pages: u32) -> Reserved<()> {
         for (group, bits) in groups(pgno, pages) {
             self.0.try_reserve(1)?;

@@ -71,8 +71,7 @@ impl Space {
             if !planted::is(26) {
                 self.protected = Some(ground.protected()?);
             }
-            let items = std::mem::take(&mut self.items);
-            self.judge(items)?;
+            self.judge_items()?;
             if self.open_until(ground, enough)? {
                 return Ok(true);
             }

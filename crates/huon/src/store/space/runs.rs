@@ -195,10 +195,15 @@ impl Pool {
         self.runs.iter().any(|run| run.pages >= pages)
     }
 
-    /// Runs that were free before, which come merged mostly, and runs that have just become so.
-    pub(super) fn add(&mut self, free: Vec<FreeRun>, freed: Vec<FreeRun>) -> Result<()> {
-        let runs = merge(std::mem::take(&mut self.runs), free)?;
-        self.runs = merge(runs, freed)?;
+    /// A transaction begins, and looks for the longest run anew: others may be longer by now.
+    pub(super) fn begin(&mut self) {
+        self.taking = None;
+        self.unrank();
+    }
+
+    /// More runs.
+    pub(super) fn add(&mut self, more: Vec<FreeRun>) -> Result<()> {
+        self.runs = merge(std::mem::take(&mut self.runs), more)?;
         self.unrank();
         Ok(self.ranks.try_reserve(self.runs.len())?)
     }

@@ -48,6 +48,8 @@ impl Ground for Plain {
 struct World {
     ground: Plain,
     items: Vec<Item>,
+    /// What the last transaction left; `None`: the next one knows the list only.
+    space: Option<Space>,
     used: u32,
     txnid: u64,
     /// Live pages of the newest snapshot and their births.
@@ -57,14 +59,23 @@ struct World {
 impl World {
     fn new(page_bytes: usize) -> World {
         let ground = Plain { page_bytes, ..Plain::default() };
-        World { ground, items: Vec::new(), used: FIRST, txnid: 1, live: BTreeMap::new() }
+        World {
+            ground,
+            items: Vec::new(),
+            space: None,
+            used: FIRST,
+            txnid: 1,
+            live: BTreeMap::new(),
+        }
     }
 
     /// One transaction: takes `takes` pages, retires what `pick` says of the pages that were there.
     fn run(&mut self, takes: usize, retires: &[u32], durable: bool) -> SpaceCounts {
         let txnid = self.txnid + 1;
         *self.ground.newest.borrow_mut() = self.txnid;
-        let mut space = Space::new(Txnid(txnid), FIRST, self.used, self.items.clone());
+        let anew = || Space::new(FIRST, self.used, self.items.clone());
+        let mut space = self.space.take().unwrap_or_else(anew);
+        space.begin(Txnid(txnid));
         let mut taken = Vec::new();
         for _ in 0..takes {
             let pgno = space.take(&self.ground, Stay::Short).unwrap().0;
@@ -92,7 +103,10 @@ impl World {
             assert!(!self.live.contains_key(&ptr.pgno.0), "F1: a chunk lies on a live page");
             self.ground.chunks.insert(ptr.pgno.0, (ptr.birth.0, page));
         }
-        (self.items, self.used, self.txnid) = (sealed.items, sealed.used, txnid);
+        space.record(&mut self.items).unwrap();
+        assert_eq!(space.used(), sealed.used);
+        self.space = Some(space);
+        (self.used, self.txnid) = (sealed.used, txnid);
         if durable {
             *self.ground.durable.borrow_mut() = txnid;
         }
@@ -114,6 +128,27 @@ impl World {
             all.push(item);
         }
         all
+    }
+
+    /// F6: who goes on from what the last transaction knew finds what a fresh look finds.
+    fn compare(&mut self) {
+        *self.ground.newest.borrow_mut() = self.txnid;
+        let Some(mut warm) = self.space.take() else { return };
+        let mut cold = Space::new(FIRST, self.used, self.items.clone());
+        for space in [&mut warm, &mut cold] {
+            space.begin(Txnid(self.txnid + 1));
+            // Nothing is added to make room: that is for who takes pages.
+            space.frugal = true;
+            space.judge_once(&self.ground).unwrap();
+        }
+        let found = |space: &Space| {
+            let mut items = Vec::new();
+            space.record(&mut items).unwrap();
+            items
+        };
+        assert_eq!(found(&warm), found(&cold), "F6");
+        assert!(warm.counts.items_judged <= cold.counts.items_judged);
+        self.space = Some(warm);
     }
 
     /// F1: each page is live, or in one item, or a chunk.
@@ -150,6 +185,11 @@ fn random_histories_never_touch_what_a_snapshot_sees() {
             let retires: Vec<u32> = retires.into_iter().collect();
             let before = world.live.clone();
             let newest = world.txnid;
+            if random.below(4) == 0 {
+                // Somebody else has written.
+                world.space = None;
+            }
+            world.compare();
             world.run(size, &retires, flush);
             for (txnid, seen) in
                 pinned.iter().map(|(t, s)| (*t, s)).chain([(0, &durable), (newest, &before)])
@@ -237,7 +277,8 @@ fn a_run_is_searched_for_within_bounds() {
     let odd: Vec<u32> = world.live.keys().copied().filter(|pgno| pgno % 2 == 1).collect();
     world.run(0, &odd, true);
     *world.ground.newest.borrow_mut() = world.txnid;
-    let mut space = Space::new(Txnid(world.txnid + 1), FIRST, world.used, world.items.clone());
+    let mut space = Space::new(FIRST, world.used, world.items.clone());
+    space.begin(Txnid(world.txnid + 1));
     let run = space.take_run(&world.ground, 10).unwrap();
     assert_eq!(run.0, world.used, "no such run is free, so the file grows");
     assert!(space.counts.chunks_opened <= CHUNKS_IN_VAIN_MAX as u64);
@@ -271,7 +312,9 @@ fn misled(items: &[Item]) -> (Plain, Space) {
     ground.chunks.insert(60, (5, page));
     *ground.newest.borrow_mut() = 9;
     let list = vec![Item::free(Pgno(50), 1), Item::chain(chunk, Txnid(0))];
-    (ground, Space::new(Txnid(10), FIRST, 100, list))
+    let mut space = Space::new(FIRST, 100, list);
+    space.begin(Txnid(10));
+    (ground, space)
 }
 
 #[track_caller]
@@ -290,7 +333,7 @@ fn chunks_that_name_metas_or_themselves_are_refused() {
         let (ground, mut space) = misled(&[run(20, 2), item]);
         is_corrupt(space.take_run(&ground, 2));
         // A commit that opens chains to look for a free tail.
-        let (ground, space) = misled(&[run(20, 2), item]);
+        let (ground, mut space) = misled(&[run(20, 2), item]);
         is_corrupt(
             space
                 .seal(&ground, PAGE_BYTES, Shrink { pages: 1, upper: u32::MAX, ungathered: 1 })
