@@ -42,6 +42,7 @@
 //! | 34 | giving back what an undone level took: its pages are neither free nor in use |
 //! | 35 | the ceilings of all metas in choosing the id of a repair: it is that of the chosen one |
 //! | 36 | the check of a snapshot before its meta is made the newest |
+//! | 37 | the look whether who held items is protected still: they stay held |
 //! | 101 | P1: the new generation of a client number that is given out again |
 //! | 102 | P2: the second look at a holder that does not wake its waiters |
 //! | 103 | P3: the comparison of the newest sealed snapshot with the base |

@@ -80,6 +80,8 @@ pub(crate) struct Pages {
     space: Space,
     /// Buffered pages above which [`Pages::spill`] writes them out.
     spill_pages: usize,
+    /// Pages of which nobody expects another change; some may not be buffered any more.
+    finished: Vec<u32>,
     /// What was done so far, but for the free space. Trees count what they do themselves.
     pub(crate) counts: PagesCounts,
     /// A write failed, and the buffers with it; or there was no memory to note what was done.
@@ -169,6 +171,7 @@ impl Pages {
             levels: vec![Level::default()],
             space: Space::new(first, used, items),
             spill_pages: 0,
+            finished: Vec::new(),
             counts: PagesCounts::default(),
             lost: false,
             shape: 1,
@@ -189,6 +192,7 @@ impl Pages {
         self.levels[0] = Level::default();
         self.space.begin(txnid);
         self.spill_pages = self.store.spill_pages();
+        self.finished.clear();
         self.counts = PagesCounts::default();
         self.shape = 1;
         self.place = if lasts { place } else { EditPlace::Memory };
@@ -424,33 +428,42 @@ impl Pages {
         self.raised = true;
     }
 
-    /// Writes out every buffered page if there are more than the limit. Call it between operations
+    /// Writes out every buffered page if there are more than the limit, or those that are
+    /// [finished](Pages::note_finished) if they are worth a write call. Call it between operations
     /// only: no page is held then, so none needs a mark that keeps it.
     pub(crate) fn spill(&mut self) -> Result<()> {
-        if self.dirty.len() <= self.spill_pages {
+        let too_many = self.dirty.len() > self.spill_pages;
+        if !too_many && self.finished.len() < WRITE_BYTES_MAX / self.page_bytes() {
             return Ok(());
         }
-        self.counts.spills += 1;
-        self.write_dirty(Vec::new(), true)?;
+        self.counts.spills += u64::from(too_many);
+        let finished = std::mem::take(&mut self.finished);
+        let out = match too_many {
+            true => collected(self.dirty.keys().copied())?,
+            false => collected(finished.into_iter().filter(|pgno| self.dirty.contains_key(pgno)))?,
+        };
+        self.write_dirty(out, true)?;
         reach(Point::Spilled);
         Ok(())
     }
 
-    /// Finishes every buffered page and hands it to the system, in page order and coalesced. The
+    /// The page is full, and whoever goes on in order comes back to it no more: it leaves while the
+    /// processor's caches still have it, and its buffer serves the next one. Who comes back after
+    /// all copies it.
+    pub(crate) fn note_finished(&mut self, ptr: Ptr) -> Result<()> {
+        Ok(self.finished.try_push(ptr.pgno.0)?)
+    }
+
+    /// Finishes these buffered pages and hands them to the system, in page order and coalesced. The
     /// one way out for pages. `on`: the transaction goes on after it.
     ///
     /// Costs sorting the numbers, and for each page its checksum (2200 instructions for 4 KiB), and
     /// packing it if it is not packed still; a write call for each stretch that is not in the file.
-    fn write_dirty(&mut self, chunks: Vec<(Ptr, Vec<u8>)>, on: bool) -> Result<()> {
+    fn write_dirty(&mut self, mut order: Vec<u32>, on: bool) -> Result<()> {
         self.shape += 1;
-        self.dirty.try_reserve(chunks.len())?;
-        for (ptr, page) in chunks {
-            let buffer = Buffer::Own(page.into_boxed_slice());
-            self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: 0 });
-        }
-        let mut order = collected(self.dirty.keys().copied())?;
         // Numbers are sorted faster than what they stand for.
         order.sort_unstable();
+        order.dedup();
         let mut out: Vec<(u32, Dirty)> = Vec::new();
         out.try_reserve_exact(order.len())?;
         let mut scratch = self.store.buffer()?;
@@ -614,7 +627,13 @@ impl Pages {
     pub(crate) fn seal(&mut self, shrink: Shrink) -> Result<(SealedSpace, PagesCounts)> {
         assert_eq!(self.level(), 0, "W3: sealed inside a nested level");
         let mut sealed = self.space.seal(&*self.store, self.page_bytes(), shrink)?;
-        self.write_dirty(std::mem::take(&mut sealed.chunks), false)?;
+        self.dirty.try_reserve(sealed.chunks.len())?;
+        for (ptr, page) in std::mem::take(&mut sealed.chunks) {
+            let buffer = Buffer::Own(page.into_boxed_slice());
+            self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: 0 });
+        }
+        let all = collected(self.dirty.keys().copied())?;
+        self.write_dirty(all, false)?;
         match self.is_lost() {
             true => Err(Error::OutOfMemory),
             false => Ok((sealed, self.counts())),

@@ -6,8 +6,7 @@
 use crate::alloc::{Reserved, TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::page::{
-    self, BranchMut, FixedMut, KeyOrder, LeafItems, LeafMut, MAX_DEPTH, PayloadKind, Ptr, Reason,
-    Tree,
+    self, BranchMut, FixedMut, KeyOrder, LeafMut, MAX_DEPTH, PayloadKind, Ptr, Reason, Tree,
 };
 use crate::store::pages::Pages;
 use crate::store::source::{PageSource, damaged};
@@ -113,6 +112,9 @@ impl<O: KeyOrder> Builder<O> {
     }
 
     fn new_leaf(&mut self, pages: &mut Pages) -> Result<Ptr> {
+        if let Some(full) = self.edge.first() {
+            pages.note_finished(*full)?;
+        }
         // Nothing is held between two pages but numbers: a page that was spilled is touched again.
         pages.spill()?;
         let leaf = pages.allocate()?;
@@ -132,15 +134,15 @@ impl<O: KeyOrder> Builder<O> {
         payload: &[u8],
     ) -> Result<bool> {
         let leaf = self.edge[0];
-        let at = pages.any_leaf(&self.tree, leaf)?.count();
-        if self.tree.has_fixed_leaves() {
-            return FixedMut::view(pages.edit(leaf), self.tree.fixed_bytes as usize)
-                .map(|mut page| page.insert(at, key))
-                .map_err(|reason| damaged(leaf, reason));
-        }
-        LeafMut::view(pages.edit(leaf))
-            .and_then(|mut page| page.insert(self.order, at, key, kind, payload))
-            .map_err(|reason| damaged(leaf, reason))
+        let page = pages.edit(leaf);
+        let at = page::header::count(page);
+        let fits = match self.tree.has_fixed_leaves() {
+            true => FixedMut::view(page, self.tree.fixed_bytes as usize)
+                .map(|mut leaf| leaf.insert(at, key)),
+            false => LeafMut::view(page)
+                .and_then(|mut leaf| leaf.insert(self.order, at, key, kind, payload)),
+        };
+        fits.map_err(|reason| damaged(leaf, reason))
     }
 
     /// Links a new page of `level - 1` at the right edge of `level`.
@@ -165,6 +167,7 @@ impl<O: KeyOrder> Builder<O> {
         let fresh = pages.allocate()?;
         BranchMut::init(pages.edit(fresh), fresh, level as u8, child);
         self.tree.branch_pages += 1;
+        pages.note_finished(branch)?;
         self.edge[level] = fresh;
         self.link(pages, level + 1, separator, fresh)
     }

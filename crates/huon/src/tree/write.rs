@@ -352,6 +352,10 @@ fn split_leaf<O: KeyOrder>(
 ) -> Result<()> {
     let frame = *path.last();
     let (rightmost, leftmost) = (path.on_right_edge(), path.on_left_edge());
+    if rightmost && frame.index == page::header::count(pages.edit(frame.ptr)) {
+        // It stays as full as it is, and the right one begins with the cell.
+        pages.note_finished(frame.ptr)?;
+    }
     let right = pages.allocate()?;
     let split = if tree.has_fixed_leaves() {
         let (left_page, right_page) = pages.edit_two(frame.ptr, right);

@@ -13,6 +13,9 @@ const FREE_RUN_PAGES_MAX: u32 = 1 << 31;
 /// takes few pages.
 const LOOKS_MAX: u32 = 8;
 
+/// A run with fewer pages left is not gone on with.
+const CONTINUED_PAGES_MIN: u32 = 16;
+
 /// Consecutive pages.
 pub(super) trait Run: Copy {
     /// The first of them.
@@ -169,7 +172,7 @@ pub(super) struct Pool {
     /// How often the longest was looked for since a run was added or changed its end.
     looks: u32,
     /// Where the run ends that single pages are being taken off; runs are taken from the front, so
-    /// this stays what it is until the run is used up.
+    /// this stays what it is until the run is used up, or joined to the next.
     taking: Option<u32>,
 }
 
@@ -195,9 +198,13 @@ impl Pool {
         self.runs.iter().any(|run| run.pages >= pages)
     }
 
-    /// A transaction begins, and looks for the longest run anew: others may be longer by now.
+    /// A transaction begins: it goes on with the run that the last one took from, if a small commit
+    /// finds room in it, and looks for the longest anew if not.
     pub(super) fn begin(&mut self) {
-        self.taking = None;
+        let left = self.taking.and_then(|end| self.ending(end)).map_or(0, |at| self.runs[at].pages);
+        if left < CONTINUED_PAGES_MIN {
+            self.taking = None;
+        }
         self.unrank();
     }
 
