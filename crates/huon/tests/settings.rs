@@ -49,6 +49,44 @@ fn settings_hold_from_then_on() {
     assert_eq!(env.settings(), settings);
 }
 
+/// Who goes on in order leaves full pages behind, which are written in passing: memory does not grow
+/// with what is put, and each page is written once.
+#[test]
+fn records_in_order_need_little_memory() {
+    const RECORDS: u64 = 100_000;
+    let value = [7; 100];
+    for durability in [Durability::Durable, Durability::Lazy] {
+        for in_bulk in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut options = Env::options();
+            let env = options.durability(durability).open(dir.path().join("a.huon")).unwrap();
+            let mut txn = env.write().unwrap();
+            let t = txn.create(&T).unwrap();
+            let mut dirty_bytes_max = 0;
+            if in_bulk {
+                t.build(&mut txn, |append| (0..RECORDS).try_for_each(|n| append(&n, &value)))
+                    .unwrap();
+                dirty_bytes_max = txn.costs().dirty_bytes;
+            } else {
+                for n in 0..RECORDS {
+                    t.put(&mut txn, &n, &value).unwrap();
+                    dirty_bytes_max = dirty_bytes_max.max(txn.costs().dirty_bytes);
+                }
+            }
+            let costs = txn.costs();
+            assert!(dirty_bytes_max < 2 << 20, "{dirty_bytes_max} bytes buffered");
+            assert!(costs.written_bytes > 10 << 20, "{costs:?}");
+            assert_eq!(costs.retired_bytes, 0, "no page was written too early");
+            txn.commit().unwrap();
+            let io = env.info().unwrap().io;
+            assert_eq!(io.spills, 0, "there was memory enough");
+            let used_pages = costs.used_bytes / 4096;
+            assert!(io.pages_written <= used_pages, "{} of {used_pages}", io.pages_written);
+            assert!(env.check().unwrap().is_clean());
+        }
+    }
+}
+
 #[test]
 fn transactions_tell_what_they_cost() {
     let dir = tempfile::tempdir().unwrap();

@@ -14,7 +14,8 @@ pub struct WriteCosts {
     /// The same at most, before they are written early; see
     /// [`Settings::spill_bytes`](crate::Settings::spill_bytes).
     pub spill_bytes: u64,
-    /// What was written already: large values, and pages for which there was no more memory.
+    /// What was written already: large values, pages for which there was no more memory, and full
+    /// ones behind which records in order have gone on.
     pub written_bytes: u64,
     /// Pages that it has replaced or deleted. They are free for later transactions, when nobody
     /// sees them any more.
