@@ -12,7 +12,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::alloc::{TryGrow, copied, filled};
+use crate::alloc::{TryGrow, filled};
 use crate::error::{Error, Result};
 use crate::os::{
     Ahead, Board, Clients, Disk, MapPages, ReadAhead, Role, RoleKind, Slots, Storage, ViewPage,
@@ -455,7 +455,7 @@ fn birth_tag(ptr: Ptr) -> u16 {
 }
 
 impl Ground for Store {
-    fn protected(&self) -> Result<Protected> {
+    fn read_protected(&self, into: &mut Protected) -> Result<()> {
         // P10: the marks first, then the reader slots. P13: both anew in each transaction that
         // wants pages, so no scan ever decides for a later one.
         let marks = self.board.protected_marks();
@@ -467,19 +467,20 @@ impl Ground for Store {
                 "the lock file names snapshots out of order (P9, P10)",
             ));
         }
-        let mut lasting = Vec::new();
-        self.slots.scan(&mut lasting)?;
+        let Protected { all, lasting } = into;
+        lasting.clear();
+        self.slots.scan(lasting)?;
         if planted::is(113) {
-            self.stale_scan.swap(&mut lasting);
+            self.stale_scan.swap(lasting);
         }
         if !planted::is(4) {
             lasting.try_extend([marks.durable.txnid(), marks.in_flight.txnid()].into_iter())?;
         }
-        let mut all = copied(&lasting)?;
+        all.try_set(lasting)?;
         if !planted::is(111) {
             all.try_extend([marks.published.txnid(), marks.sealed.txnid()].into_iter())?;
         }
-        for ids in [&mut lasting, &mut all] {
+        for ids in [&mut *lasting, &mut *all] {
             ids.retain(|&id| id != 0);
             ids.sort_unstable();
             ids.dedup();
@@ -488,7 +489,7 @@ impl Ground for Store {
             lasting.iter().all(|id| all.binary_search(id).is_ok()),
             "P11: who owns chains is protected"
         );
-        Ok(Protected { all, lasting })
+        Ok(())
     }
 
     fn chunk(&self, ptr: Ptr, used: u32) -> Result<Chunk<'_>> {

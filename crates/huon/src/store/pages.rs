@@ -82,6 +82,8 @@ pub(crate) struct Pages {
     spill_pages: usize,
     /// Pages of which nobody expects another change; some may not be buffered any more.
     finished: Vec<u32>,
+    /// Room for pages on their way out.
+    out: Vec<(u32, Dirty)>,
     /// What was done so far, but for the free space. Trees count what they do themselves.
     pub(crate) counts: PagesCounts,
     /// A write failed, and the buffers with it; or there was no memory to note what was done.
@@ -172,6 +174,7 @@ impl Pages {
             space: Space::new(first, used, items),
             spill_pages: 0,
             finished: Vec::new(),
+            out: Vec::new(),
             counts: PagesCounts::default(),
             lost: false,
             shape: 1,
@@ -464,7 +467,7 @@ impl Pages {
         // Numbers are sorted faster than what they stand for.
         order.sort_unstable();
         order.dedup();
-        let mut out: Vec<(u32, Dirty)> = Vec::new();
+        let mut out = std::mem::take(&mut self.out);
         out.try_reserve_exact(order.len())?;
         let mut scratch = self.store.buffer()?;
         match self.place {
@@ -488,13 +491,16 @@ impl Pages {
         self.counts.written_bytes += (out.len() * self.page_bytes()) as u64;
         let written = self.write_sorted(&out);
         self.lost |= written.is_err();
-        for (pgno, page) in out {
+        for (pgno, page) in out.drain(..) {
             self.store.met(Ptr { pgno: Pgno(pgno), birth: self.txnid });
             if planted::is(24) {
                 self.dirty.insert(pgno, page);
                 continue;
             }
             self.store.recycle(page.buffer);
+        }
+        if out.capacity() <= ROOM_KEPT {
+            self.out = out;
         }
         written
     }
@@ -629,6 +635,10 @@ impl Pages {
         let mut sealed = self.space.seal(&*self.store, self.page_bytes(), shrink)?;
         self.dirty.try_reserve(sealed.chunks.len())?;
         for (ptr, page) in std::mem::take(&mut sealed.chunks) {
+            // F1: only a free-space list that names a page twice leads here.
+            if self.dirty.contains_key(&ptr.pgno.0) {
+                return Err(Error::corrupt(ptr.pgno.0, Reason::Space.text()));
+            }
             let buffer = Buffer::Own(page.into_boxed_slice());
             self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: 0 });
         }

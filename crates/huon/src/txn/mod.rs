@@ -92,7 +92,7 @@ pub(crate) struct Base {
     pub(crate) mark: Mark,
     /// The list of its free space is with the pages; what is here is room for the next one.
     pub(crate) meta: Meta,
-    pub(crate) pages: Pages,
+    pub(crate) pages: Box<Pages>,
 }
 
 /// Gives a role back when it goes, also when a panic ends the work: what is left half-done then is
@@ -181,7 +181,7 @@ impl Core {
         }
         let (mark, mut meta) = self.newest_sealed()?;
         let items = std::mem::take(&mut meta.items);
-        let pages = Pages::new(self.store.clone(), meta.used, items);
+        let pages = Box::new(Pages::new(self.store.clone(), meta.used, items));
         Ok(Base { mark, meta, pages })
     }
 

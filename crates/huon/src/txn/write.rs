@@ -103,7 +103,7 @@ struct Level {
 pub struct WriteTxn {
     pub(crate) core: Arc<Core>,
     /// `None` only while the commit takes it apart.
-    pub(crate) pages: Option<Pages>,
+    pub(crate) pages: Option<Box<Pages>>,
     /// What the transaction started from, as [`Base`] has it.
     pub(crate) base: Meta,
     pub(crate) base_mark: Mark,
@@ -229,11 +229,11 @@ impl WriteTxn {
 
     #[inline]
     pub(crate) fn pages(&self) -> &Pages {
-        self.pages.as_ref().expect(PAGES_THERE)
+        self.pages.as_deref().expect(PAGES_THERE)
     }
 
     pub(crate) fn pages_mut(&mut self) -> &mut Pages {
-        self.pages.as_mut().expect(PAGES_THERE)
+        self.pages.as_deref_mut().expect(PAGES_THERE)
     }
 
     /// The number of the state that the transaction shows: another one after each change.
@@ -340,7 +340,7 @@ impl WriteTxn {
         // The order borrows the names, which stand beside the pages: nothing is cloned.
         let info = self.core.names.get(id);
         let result = match info.and_then(|info| info.order.resolve(tree.order)) {
-            Some(order) => edit(self.pages.as_mut().expect(PAGES_THERE), &mut tree, order),
+            Some(order) => edit(self.pages.as_deref_mut().expect(PAGES_THERE), &mut tree, order),
             None => Err(Error::TableKind),
         };
         self.end_change(id, &before, tree, result.as_ref().err()).and(result)
@@ -537,7 +537,7 @@ impl WriteTxn {
             for (id, table) in tables.iter().enumerate() {
                 let Some(OpenTable { tree: Some(tree), changed: true }) = table else { continue };
                 let info = txn.core.names.get(id as u32).ok_or(Error::TableMissing)?;
-                let pages = txn.pages.as_mut().expect(PAGES_THERE);
+                let pages = txn.pages.as_deref_mut().expect(PAGES_THERE);
                 catalog::store(pages, &mut main, &info.name, tree)?;
             }
             if main != txn.main {
@@ -759,9 +759,10 @@ impl Drop for WriteTxn {
         // The next writer takes these pages.
         if let Some(pages) = self.pages.take() {
             self.core.count_shapes(&pages.counts());
-            if pages.are_as_they_began() && self.holds_role {
-                let (mark, meta) = (self.base_mark, self.base.clone());
-                self.core.remember(Base { mark, meta, pages });
+            if pages.are_as_they_began() && self.holds_role && !self.broken {
+                let items = std::mem::take(&mut self.base.items);
+                let meta = Meta { items, ..self.base.clone() };
+                self.core.remember(Base { mark: self.base_mark, meta, pages });
             }
         }
         if self.holds_role {

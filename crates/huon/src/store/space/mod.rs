@@ -71,9 +71,14 @@ const SLACK_PAGES_MAX: u32 = 256;
 
 /// What the allocator needs from the outside.
 pub(crate) trait Ground {
-    /// The ids that must keep what they see: see [`Protected`]. Asked once in a transaction, and
-    /// again after each [`Ground::relieve`].
-    fn protected(&self) -> Result<Protected>;
+    /// Reads the ids that must keep what they see into the set, instead of what it has. Asked once
+    /// in a transaction, and again after each [`Ground::relieve`].
+    fn read_protected(&self, into: &mut Protected) -> Result<()>;
+    /// The same for who has no set yet.
+    fn protected(&self) -> Result<Protected> {
+        let mut protected = Protected::default();
+        self.read_protected(&mut protected).map(|()| protected)
+    }
     /// A chunk page, fully verified, of a snapshot of `used` pages.
     fn chunk(&self, ptr: Ptr, used: u32) -> Result<Chunk<'_>>;
     /// Makes the file hold pages up to `used` (exclusive); an error if it may not or cannot.
@@ -176,13 +181,13 @@ pub(crate) struct Space {
     judged_up_to: u64,
     /// Ascending.
     holders: Vec<u64>,
-    /// The items were judged in this transaction.
+    /// The protected set was read in this transaction, and the items were judged by it.
     judged: bool,
+    protected: Protected,
     /// Retired by this transaction, oldest first; a level's abort cuts it back.
     retired: Vec<Item>,
     /// Retired too, but no level's abort takes that back: opened chunk pages, and burnt ones.
     lasting: Vec<Item>,
-    protected: Option<Protected>,
     /// Gaps that may still be filled.
     gaps_left: u32,
     /// Deletes and commits may use the last pages of a full file.
@@ -229,7 +234,7 @@ impl Space {
             judged: false,
             retired: Vec::new(),
             lasting: Vec::new(),
-            protected: None,
+            protected: Protected::default(),
             gaps_left: GAPS_MAX,
             frugal: false,
             lost: false,
@@ -244,7 +249,6 @@ impl Space {
         self.written.clear();
         self.pool.begin();
         self.judged = false;
-        self.protected = None;
         self.gaps_left = GAPS_MAX;
         self.frugal = false;
         self.counts = SpaceCounts::default();
@@ -346,11 +350,8 @@ impl Space {
         let used = u64::from(self.used) + u64::from(pages);
         ground.extend(used, self.frugal)?;
         let used = u32::try_from(used).expect("no upper size lies above all page numbers");
-        let pgno = Pgno(self.used);
-        assert!(
-            !self.written.meets(pgno, pages),
-            "P8, F3: the frontier moved back over a number that was written under this id"
-        );
+        // A damaged list may have had the frontier moved back over what was written.
+        let pgno = self.check_unwritten(Pgno(self.used), pages)?;
         self.used = used;
         Ok(pgno)
     }
@@ -369,9 +370,9 @@ impl Space {
 
     fn judge_once(&mut self, ground: &impl Ground) -> Result<()> {
         if !self.judged {
-            assert!(self.protected.is_none(), "P13: a scan serves the transaction that made it");
             self.unfold()?;
-            self.protected = Some(ground.protected()?);
+            // P13: a scan serves the transaction that made it.
+            ground.read_protected(&mut self.protected)?;
             self.judged = true;
             self.judge_items()?;
             self.slacken(ground)?;
@@ -408,7 +409,9 @@ impl Space {
         }
         if let Ok(pgno) = self.advance(ground, missing) {
             let run = FreeRun { pgno: pgno.0, pages: missing, freed: self.txnid.0 };
-            self.pool.add_one(run)?;
+            let kept = self.pool.add_one(run);
+            self.lost |= kept.is_err();
+            kept?;
         }
         Ok(())
     }
@@ -474,7 +477,8 @@ impl Space {
 
     /// The protected set, which has been read.
     fn protected(&self) -> &Protected {
-        self.protected.as_ref().expect("F4: judged before the protected set was read")
+        assert!(self.judged, "F4: judged before the protected set was read");
+        &self.protected
     }
 
     /// Opens the newest chain whose owner is gone. `false`: there is none.
@@ -620,10 +624,10 @@ impl Space {
         page_bytes: usize,
         chunks: &mut Vec<(Ptr, Vec<u8>)>,
     ) -> Result<Vec<Item>> {
-        let protected = match self.protected.take() {
-            Some(protected) => protected,
-            None => ground.protected()?,
-        };
+        if !self.judged {
+            ground.read_protected(&mut self.protected)?;
+        }
+        let protected = std::mem::take(&mut self.protected);
         let mut groups = group_by_owner(&protected, items)?;
         let capacity = chunk_capacity(page_bytes);
         let mut inline = groups.iter().map(Group::inline_items).sum::<usize>() + self.pool.len();
@@ -645,6 +649,10 @@ impl Space {
         }
         let mut left = collected(groups.into_iter().flat_map(Group::into_items))?;
         left.sort_unstable_by_key(|item| item.pgno);
+        // Of what came from the pool the last part may be left.
+        let free = left.extract_if(.., |item| item.is_free()).map(|item| FreeRun::of(&item));
+        self.pool.add(collected(free)?)?;
+        self.protected = protected;
         Ok(left)
     }
 

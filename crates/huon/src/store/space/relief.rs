@@ -69,7 +69,10 @@ impl Space {
                 break;
             }
             if !planted::is(26) {
-                self.protected = Some(ground.protected()?);
+                let read = ground.read_protected(&mut self.protected);
+                // Half a set protects too little.
+                self.lost |= read.is_err();
+                read?;
             }
             self.judge_items()?;
             if self.open_until(ground, enough)? {
@@ -98,8 +101,10 @@ impl Space {
     /// What each protected snapshot keeps of the free pages. Reads all of the list, and opens
     /// nothing.
     fn held(&self, ground: &impl Ground) -> Result<Vec<Held>> {
-        let Some(protected) = &self.protected else { return Ok(Vec::new()) };
-        let mut tally = Tally::new(protected)?;
+        if !self.judged {
+            return Ok(Vec::new());
+        }
+        let mut tally = Tally::new(&self.protected)?;
         let mut chains: Vec<Ptr> = Vec::new();
         let mut take = |item: &Item, chains: &mut Vec<Ptr>| match item.is_chain() {
             true => chains.try_push(item.ptr()),
