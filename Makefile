@@ -16,7 +16,7 @@ help:
 	@echo "make proof             all of it at full size, and the figures file (about an hour)"
 	@echo "make crash [SECONDS=]  crash images of new seeds; make torture: kills"
 	@echo "make fuzz [SECONDS=]   inputs that libFuzzer makes up, where cargo-fuzz is installed"
-	@echo "make lint              formatting, clippy, layers, house rules"
+	@echo "make lint              formatting, clippy, rustdoc, layers, house rules"
 	@echo "make bench             Huon beside other engines, 15 minutes at most (ARGS='list')"
 	@echo "make bench-full        all of it at full scale (hours)"
 	@echo "make bench-deps        install the engines that Debian has (needs root)"

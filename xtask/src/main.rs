@@ -250,6 +250,19 @@ fn models_compile(shell: &Shell) -> Result<bool, String> {
     Ok(good)
 }
 
+/// Whether rustdoc has nothing to say: about the pages of contributors, where private items can be
+/// linked to, and about those of users, where they cannot and the engine has no simulation.
+fn docs_are_sound(shell: &Shell) -> Result<bool, String> {
+    let mut good = true;
+    let pages: [&[&str]; 3] =
+        [&["--workspace", "--document-private-items"], &["--workspace"], &["-p", "huon"]];
+    for which in pages {
+        let mut doc = shell.cargo(["doc", "--no-deps", "--keep-going"]);
+        good &= shell.run(doc.args(which).env("RUSTDOCFLAGS", "-D warnings"))?;
+    }
+    Ok(good)
+}
+
 /// Runs every check, also after one has failed, so that one run shows everything.
 fn lint(shell: &Shell) -> Result<bool, String> {
     let mut good = true;
@@ -262,6 +275,7 @@ fn lint(shell: &Shell) -> Result<bool, String> {
     // The engine as users build it: without the simulation that the test kit turns on.
     good &= shell.run(shell.cargo(["clippy", "-p", "huon"]).args(strict))?;
     good &= models_compile(shell)?;
+    good &= docs_are_sound(shell)?;
 
     let files = source::files(&shell.root)?;
     let mut complaints = layers::check(&files)?;

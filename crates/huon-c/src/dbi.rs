@@ -2,7 +2,7 @@
 //!
 //! The main database is Huon's main table, and named ones are named tables. What the main table
 //! cannot be (sorted by another order than bytes, or with many values for a key) is a hidden named
-//! table instead, [`STAND_IN`], as long as the main table is empty when that is asked for.
+//! table instead, `STAND_IN`, as long as the main table is empty when that is asked for.
 
 use std::sync::atomic::Ordering as Atomic;
 use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};

@@ -3,7 +3,7 @@
 //! 1. Only the engine's public interface is used.
 //! 2. Commands that only look open the file read-only and create nothing but its lock file, if that
 //!    is missing.
-//! 3. Every command ends with one of the codes in [`fail::Code`], and says on standard error, in
+//! 3. Every command ends with one of the codes in `fail::Code`, and says on standard error, in
 //!    one sentence, what went wrong, where, and what to do.
 //! 4. A closed pipe is no error: the reader has seen enough.
 

@@ -40,12 +40,11 @@ pub enum SlowReaderAnswer {
     /// Looks again at once, who is there and what is free. The callback has waited as long as it
     /// thinks fit, or has ended the reader itself, or its process.
     Retry,
-    /// Breaks the reader if it is parked; it gets [`Error::Ousted`](crate::Error::Ousted) when it
-    /// comes back. One that is not parked cannot be broken, since it may hold slices of the pages:
-    /// it is waited for, a millisecond each time.
+    /// Breaks the reader if it is parked; it gets [`Error::Ousted`] when it comes back. One
+    /// that is not parked cannot be broken, since it may hold slices of the pages: it is waited
+    /// for, a millisecond each time.
     Break,
-    /// Waits no more: the file grows, or the transaction fails with
-    /// [`Error::MapFull`](crate::Error::MapFull).
+    /// Waits no more: the file grows, or the transaction fails with [`Error::MapFull`].
     GiveUp,
 }
 

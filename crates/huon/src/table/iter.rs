@@ -170,8 +170,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::TableKind`] unless keys are ordered as byte strings: elsewhere they do not lie
-    /// together.
+    /// [`Error::TableKind`](crate::Error::TableKind) unless keys are ordered as byte strings:
+    /// elsewhere they do not lie together.
     pub fn prefix<'t>(self, txn: &'t impl Txn, prefix: &K::In) -> Result<Range<'t, K, V>> {
         let seat = txn.seat().0;
         seat.in_prefix::<K, _>(self.id, prefix, |from, to| Range::new(seat, self.id, from, to))
