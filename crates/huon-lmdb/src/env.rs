@@ -280,12 +280,12 @@ fn descriptor(data: &Path, flags: u32) -> std::io::Result<File> {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let mut name = data.as_os_str().to_owned();
         name.push(format!("-{}-{count}", std::process::id()));
-        if let Ok(own) = options.clone().create_new(true).open(&name) {
+        if let Ok(own) = huon::open_kept(options.clone().create_new(true), Path::new(&name)) {
             std::fs::remove_file(&name)?;
             return Ok(own);
         }
     }
-    options.open(data)
+    huon::open_kept(&options, data)
 }
 
 fn durability_of(flags: u32) -> Durability {

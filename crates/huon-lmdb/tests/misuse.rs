@@ -172,3 +172,35 @@ fn a_child_process_has_nothing_of_its_parents() {
     assert_eq!(get(reader, dbi, b"k"), Ok(b"parent".to_vec()));
     mdb_txn_abort(reader);
 }
+
+/// A program without standard streams prints, and later puts other files in their places.
+#[test]
+fn no_descriptor_takes_the_place_of_a_standard_stream() {
+    let dir = tempfile::tempdir().unwrap();
+    // SAFETY: the child only calls the library and ends.
+    match unsafe { libc::fork() } {
+        0 => {
+            // SAFETY: nothing of the child uses its standard streams.
+            unsafe { (0..3).for_each(|stream| _ = libc::close(stream)) };
+            let mut low = 0;
+            for flags in [NOTLS, NOTLS | RDONLY, NOTLS | 0x40_0000] {
+                let env = Env::at(dir.path(), flags);
+                let mut fd = -1;
+                // SAFETY: the pointer is good for writing; the other calls only ask.
+                unsafe {
+                    low += i32::from(mdb_env_get_fd(env.env, &mut fd) != 0 || fd < 3);
+                    low += (0..3).filter(|&n| libc::fcntl(n, libc::F_GETFD) != -1).count() as i32;
+                }
+                mdb_env_close(env.env);
+            }
+            // SAFETY: ends the child without what the parent has to clear away.
+            unsafe { libc::_exit(low) };
+        }
+        child => {
+            let mut status = 0;
+            // SAFETY: the pointer is good for writing.
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            assert_eq!(status, 0, "the child says {}", libc::WEXITSTATUS(status));
+        }
+    }
+}

@@ -132,7 +132,7 @@ impl Env {
         if let Some(wanted) = setup.geometry.filter(|_| flags & RDONLY == 0 && meta.is_none()) {
             geometry::apply_at_open(&huon, &info, &wanted, is_new)?;
         }
-        let data = File::open(&place.file)?;
+        let data = huon::open_kept(File::options().read(true), &place.file)?;
         setup.flags = agreed(flags, huon.durability())?;
         setup.options.take_over(&huon.settings());
         self.shared.set_opened(huon, rules_of(flags, info.page_bytes)?)?;

@@ -97,6 +97,9 @@ pub use ops::metas::{MetaInfo, MetaSnapshot, MetaState, SwitchReport};
 pub use ops::stat::{HeldBy, Holder, Stat, TableStat};
 pub use ops::visit::{PageInfo, PageKind};
 pub use os::ReadAhead;
+/// For the C interfaces, whose programs see a descriptor of the data file.
+#[doc(hidden)]
+pub use os::open_kept;
 pub use store::Verify;
 pub use store::slow::{SlowReader, SlowReaderAnswer};
 pub use table::codec::{

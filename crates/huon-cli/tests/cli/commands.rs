@@ -539,3 +539,31 @@ fn the_demo_runs_on_a_small_tree() {
     let odd = place.good(&["ls", "demo.huon", "-t", "entries", "--keys"]);
     assert!(odd.contains("odd\\ff\\0a.bin"), "{odd}");
 }
+
+/// What a command prints, and nothing hears, ends in no file.
+#[test]
+fn commands_run_without_standard_streams() {
+    let place = Place::new();
+    place.good(&["put", "a.huon", "key", "value"]);
+    let huon = env!("CARGO_BIN_EXE_huon");
+    for closed in ["<&-", ">&-", "2>&-", "<&- >&-", ">&- 2>&-", "<&- 2>&-", "<&- >&- 2>&-"] {
+        for command in [
+            "put a.huon other value",
+            "get a.huon key",
+            "check a.huon",
+            "dump a.huon text -f",
+            "copy a.huon copy -f",
+            "put a.huon",
+        ] {
+            let line = format!("{huon} {command} {closed}");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &line]).current_dir(place.dir());
+            shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            shell.output().unwrap();
+        }
+        assert_eq!(place.good(&["get", "a.huon", "key"]), "value\n", "{closed}");
+        for file in ["a.huon", "copy"] {
+            assert_eq!(place.good(&["check", file, "-q"]), "", "{closed}");
+        }
+    }
+}

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::counts::{Counters, IoCounts};
+use super::descriptor::open_kept;
 use super::fork::{self, OwnFile};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use super::keeper::Keeper;
@@ -375,7 +376,8 @@ pub(crate) fn sync_directory(file: &Path) -> Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let directory = File::open(parent).map_err(|e| Error::io("open", place(parent), e))?;
+    let opened = open_kept(OpenOptions::new().read(true), parent);
+    let directory = opened.map_err(|e| Error::io("open", place(parent), e))?;
     match directory.sync_all() {
         // Some file systems keep no names to flush.
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
@@ -425,7 +427,7 @@ fn open_file(path: &Path, options: &FileOptions) -> Result<File> {
     open.write(!options.read_only).mode(options.mode);
     let fresh = options.create == Create::Fresh;
     let operation = if fresh { "create" } else { "open" };
-    open.create_new(fresh).open(path).map_err(|e| open_error(operation, path, e))
+    open_kept(open.create_new(fresh), path).map_err(|e| open_error(operation, path, e))
 }
 
 /// Opens the file once more, for the map. A map keeps its open file description alive in forked
@@ -433,7 +435,7 @@ fn open_file(path: &Path, options: &FileOptions) -> Result<File> {
 fn open_again(path: &Path, inode: (u64, u64), write: bool) -> Result<File> {
     let mut open = OpenOptions::new();
     open.read(true).write(write).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    let view = open.open(path).map_err(|e| open_error("open", path, e))?;
+    let view = open_kept(&open, path).map_err(|e| open_error("open", path, e))?;
     if fork::inode_of(view.as_raw_fd()) != Some(inode) {
         return Err(Error::Busy("the file was replaced while it was opened".into()));
     }

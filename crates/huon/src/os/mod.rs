@@ -19,6 +19,7 @@ mod client_files;
 mod clients;
 mod clock;
 mod counts;
+mod descriptor;
 mod disk;
 #[cfg(any(test, feature = "simulation"))]
 mod faulty;
@@ -57,6 +58,7 @@ pub(crate) use anon::system_page;
 pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, Start};
 pub(crate) use clients::Clients;
 pub(crate) use counts::IoCounts;
+pub use descriptor::open_kept;
 pub(crate) use disk::Disk;
 pub use disk::ReadAhead;
 #[cfg(any(test, feature = "simulation"))]

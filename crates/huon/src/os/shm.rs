@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::{Duration, Instant};
 
 use super::client_files::ClientFiles;
+use super::descriptor::open_kept;
 use super::fork::OwnFile;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use super::keeper::Keeper;
@@ -316,7 +317,7 @@ pub(super) fn open_file(path: &Path, create: Option<u32>) -> Result<Option<File>
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     loop {
-        let error = match options.open(path) {
+        let error = match open_kept(&options, path) {
             Ok(file) => {
                 let found = file.metadata().map_err(failed)?;
                 return match (found.is_file(), found.len()) {
@@ -333,7 +334,7 @@ pub(super) fn open_file(path: &Path, create: Option<u32>) -> Result<Option<File>
             (Some(libc::EISDIR), _) => return Err(not_a_file(path, "a directory")),
             (Some(libc::ENOENT), None) => return Ok(None),
             (Some(libc::ENOENT), Some(mode)) => {
-                match options.clone().create_new(true).mode(mode).open(path) {
+                match open_kept(options.clone().create_new(true).mode(mode), path) {
                     Ok(file) => {
                         // The umask may have taken bits away that the data file has.
                         let mode = Permissions::from_mode(mode);

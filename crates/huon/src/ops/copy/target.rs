@@ -34,12 +34,14 @@ impl Draft {
     }
 
     pub(super) fn create(&self, mode: u32) -> Result<File> {
-        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&self.path);
-        file.map_err(|error| self.error("create", error))
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(mode);
+        os::open_kept(&options, &self.path).map_err(|error| self.error("create", error))
     }
 
     pub(super) fn reopen(&self) -> Result<File> {
-        File::open(&self.path).map_err(|error| self.error("open", error))
+        let opened = os::open_kept(OpenOptions::new().read(true), &self.path);
+        opened.map_err(|error| self.error("open", error))
     }
 
     pub(super) fn flush(&self, file: &File) -> Result<()> {

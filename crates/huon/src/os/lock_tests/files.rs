@@ -240,3 +240,27 @@ fn a_closed_descriptor_is_noticed() {
         }
     });
 }
+
+/// A daemon that closed its standard streams prints into no lock file, nor into a client's.
+#[test]
+fn no_descriptor_is_that_of_a_standard_stream() {
+    in_both_ways(concat!(module_path!(), "::no_descriptor_is_that_of_a_standard_stream"), || {
+        let scratch = Scratch::new();
+        // SAFETY: the call only makes duplicates, to be put back below.
+        let kept = [0, 1, 2].map(|stream| unsafe { libc::fcntl(stream, libc::F_DUPFD, 10) });
+        for stream in 0..3 {
+            // SAFETY: this process runs nothing else.
+            unsafe { libc::close(stream) };
+        }
+        let seats = [Seat::real(&scratch.join("lock")), Seat::real(&scratch.join("lock"))];
+        let alive = seats[0].clients.is_alive(seats[1].clients.me());
+        // SAFETY: the call only asks.
+        let open = [0, 1, 2].map(|stream| unsafe { libc::fcntl(stream, libc::F_GETFD) } != -1);
+        for (stream, kept) in (0..).zip(kept) {
+            // SAFETY: both are descriptors of this process, and nobody else uses them.
+            unsafe { libc::dup2(kept, stream) };
+        }
+        assert_eq!(open, [false; 3]);
+        assert!(alive.unwrap());
+    });
+}
