@@ -8,13 +8,14 @@
 //!    see `open::is_named`.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::env::open::{self, lock_path};
 use crate::env::recover;
 use crate::env::{Env, Options};
 use crate::error::{Error, Result};
-use crate::os::{self, Gate};
+use crate::os::{self, Board, Gate};
 
 /// How long it sleeps before it looks again.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -91,7 +92,11 @@ fn delete_if_deserted(path: &Path) -> Result<bool> {
         return Err(Error::ReadOnly);
     }
     let Some(gate) = Gate::try_lock(&ground.shared, GATE_WAIT)? else { return Ok(false) };
-    if !ground.storage.try_alone()? || open::serves_another(&ground, &gate)? {
+    if !ground.storage.try_alone()? {
+        return Ok(false);
+    }
+    let board = Arc::new(Board::attach(ground.shared.clone(), &gate)?);
+    if open::serves_another(&board, &*ground.storage, &gate)? {
         return Ok(false);
     }
     if !open::is_named(path, &*ground.storage)? {

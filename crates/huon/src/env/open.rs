@@ -40,6 +40,21 @@ pub(crate) struct Ground {
     pub(crate) private: bool,
 }
 
+impl Ground {
+    /// Whether this process can do without a lock file that others see.
+    fn may_be_private(&self, options: &Options) -> bool {
+        !self.private && (options.read_only || !self.storage.writable())
+    }
+
+    /// Nobody can use the lock file, or nobody does: a private image, with the data file held
+    /// against writers.
+    fn make_private(&mut self) -> Result<()> {
+        self.shared = private_lock_file()?;
+        self.private = true;
+        Ok(())
+    }
+}
+
 /// An open environment's inside.
 pub(crate) struct Opened {
     pub(crate) core: Core,
@@ -82,16 +97,18 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
         }
         opened => opened?,
     };
-    let mode = opened.mode()?;
     let lock = lock_path(path);
     refuse_foreign(&opened, &lock, options)?;
-    let create = opened.writable().then_some(mode);
-    let found = if options.stays_apart() { Ok(None) } else { RealShared::open(&lock, create) };
+    let create = opened.writable().then(|| opened.lock_file(options.read_only)).transpose()?;
+    let found = match options.stays_apart() {
+        true => Ok(None),
+        false => RealShared::open(&lock, create.as_ref()),
+    };
     let shared: Option<Arc<dyn Shared>> = match found {
         Ok(Some(shared)) => Some(Arc::new(shared)),
         Ok(None) => None,
         Err(Error::Io(e))
-            if may_be_read(&e.source) && (options.read_only || !opened.writable()) =>
+            if os::is_unavailable(&e.source) && (options.read_only || !opened.writable()) =>
         {
             None
         }
@@ -195,9 +212,14 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
     let start = Instant::now();
     loop {
         let gate = Gate::lock(&ground.shared, GATE_TIMEOUT)?;
+        let Some(board) = attach(&ground, &gate, options)? else {
+            drop(gate);
+            ground.make_private()?;
+            continue;
+        };
         if ground.storage.writable() && ground.storage.try_alone()? {
-            if !serves_another(&ground, &gate)? {
-                return open_first(ground, &gate, options);
+            if !serves_another(&board, &*ground.storage, &gate)? {
+                return open_first(ground, board, &gate, options);
             }
             ground.storage.leave()?;
             drop(gate);
@@ -220,12 +242,11 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
         if options.exclusive && !ground.private {
             return Err(Error::Busy("the file is open elsewhere and cannot be had alone".into()));
         }
-        let company = if ground.private { None } else { company(&ground, &gate)? };
-        if ground.private || company.is_some() {
+        if ground.private || has_company(&board, &*ground.storage, &gate)? {
             if become_one_of(&*ground.storage, ground.private)? {
-                return match company {
-                    Some((board, clients)) => join(ground, board, clients, &gate, options),
-                    None => open_private(ground, &gate, options),
+                return match ground.private {
+                    true => open_private(ground, board, &gate, options),
+                    false => join(ground, board, &gate, options),
                 };
             }
             drop(gate);
@@ -242,8 +263,7 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
                 if !ground.storage.writable() {
                     // Nobody has the lock file in use: a private image, with the data file held
                     // shared.
-                    ground.shared = private_lock_file()?;
-                    ground.private = true;
+                    ground.make_private()?;
                     continue;
                 }
                 return Err(Error::Busy(
@@ -273,12 +293,21 @@ fn refused(private: bool) -> Error {
     Error::Busy(who.into())
 }
 
-/// The board and clients of a lock file through which somebody has this very file open.
-fn company(ground: &Ground, gate: &Gate) -> Result<Option<(Arc<Board>, Arc<Clients>)>> {
-    let board = Arc::new(Board::attach(ground.shared.clone(), gate)?);
-    let clients = Arc::new(Clients::new(board.clone()));
-    let there = is_current(&board, &*ground.storage)? && clients.others_alive(gate)?;
-    Ok(there.then_some((board, clients)))
+/// The board of the lock file, which has room for one. `None`: there is none to be had, and this
+/// process only looks.
+fn attach(ground: &Ground, gate: &Gate, options: &Options) -> Result<Option<Arc<Board>>> {
+    match Board::attach(ground.shared.clone(), gate) {
+        Ok(board) => Ok(Some(Arc::new(board))),
+        Err(Error::Io(e)) if os::is_unavailable(&e.source) && ground.may_be_private(options) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether somebody has this very file open through the lock file.
+fn has_company(board: &Arc<Board>, storage: &dyn Storage, gate: &Gate) -> Result<bool> {
+    Ok(is_current(board, storage)? && Clients::new(board.clone()).others_alive(gate)?)
 }
 
 /// Whether `path` still leads to the file that was opened. Who has the file open and sees this can
@@ -294,11 +323,14 @@ pub(crate) fn is_named(path: &Path, storage: &dyn Storage) -> Result<bool> {
 
 /// Whether somebody has another data file open through this lock file: the one that had the name
 /// before. Whoever is dying may have let go of the data file first, so this may pass.
-pub(crate) fn serves_another(ground: &Ground, gate: &Gate) -> Result<bool> {
-    let board = Arc::new(Board::attach(ground.shared.clone(), gate)?);
-    let data = ground.storage.identity()?;
+pub(crate) fn serves_another(
+    board: &Arc<Board>,
+    storage: &dyn Storage,
+    gate: &Gate,
+) -> Result<bool> {
+    let data = storage.identity()?;
     let is_other = board.identity().is_some_and(|identity| identity.data != data);
-    Ok(is_other && Clients::new(board).others_alive(gate)?)
+    Ok(is_other && Clients::new(board.clone()).others_alive(gate)?)
 }
 
 /// Whether the lock file belongs to this data file and this boot.
@@ -308,13 +340,12 @@ fn is_current(board: &Board, storage: &dyn Storage) -> Result<bool> {
 }
 
 /// The first client chooses what everybody starts from.
-fn open_first(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> {
+fn open_first(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options) -> Result<Opened> {
     let (storage, private) = (&*ground.storage, ground.private);
-    let board = Arc::new(Board::attach(ground.shared.clone(), gate)?);
     if board.is_poisoned() || !board.same_boot() {
         storage.forget_cache();
     }
-    if storage.file_bytes()? == 0 && options.create {
+    if storage.file_bytes()? == 0 && options.create && !options.read_only {
         // Half made, the file would be taken for something else by the next opening.
         format_file(storage, options).inspect_err(|_| drop(storage.shrink(0)))?;
     }
@@ -385,13 +416,8 @@ fn initialise(
 }
 
 /// A client that finds others.
-fn join(
-    ground: Ground,
-    board: Arc<Board>,
-    clients: Arc<Clients>,
-    gate: &Gate,
-    options: &Options,
-) -> Result<Opened> {
+fn join(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options) -> Result<Opened> {
+    let clients = Arc::new(Clients::new(board.clone()));
     clients.join(gate)?;
     reach(Point::OpenJoined);
     let joined = (|| {
@@ -415,10 +441,14 @@ fn join(
 }
 
 /// A client that cannot write, of a file that nobody writes: the lock file is its own memory.
-fn open_private(ground: Ground, gate: &Gate, options: &Options) -> Result<Opened> {
+fn open_private(
+    ground: Ground,
+    board: Arc<Board>,
+    gate: &Gate,
+    options: &Options,
+) -> Result<Opened> {
     let metas = recover::metas(&*ground.storage)?;
     let newest = recover::newest(&metas)?.clone();
-    let board = Arc::new(Board::attach(ground.shared.clone(), gate)?);
     let clients = Arc::new(Clients::new(board));
     clients.join(gate)?;
     let store = make_store(ground.storage, clients.clone(), &newest, options)?;

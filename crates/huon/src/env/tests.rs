@@ -742,3 +742,31 @@ fn a_small_commit_is_three_writes() {
     assert!(pages > 3.5, "{pages} pages a commit: the tree is not deep enough to tell");
     assert!(writes < 3.5, "{writes} separate writes a commit, of {pages} pages and a meta");
 }
+
+/// As on a disk that is full, over a quota, or not to be written.
+#[test]
+fn who_only_looks_needs_no_room_for_a_lock_file() {
+    use crate::os::{FaultCall, FaultPlan};
+    for (errno, is_room) in
+        [(libc::ENOSPC, true), (libc::EDQUOT, true), (libc::EROFS, true), (libc::EIO, false)]
+    {
+        let disk = SimDisk::new(8 << 20).unwrap();
+        put(&options().open_simulated(&disk).unwrap(), 1, Durability::Durable);
+        disk.lose_lock_file();
+        for looks in [true, false] {
+            let mut options = options();
+            options.read_only(looks);
+            let plan = FaultPlan::new();
+            drop(options.open_faulty(&disk, &plan).unwrap());
+            let grow = plan.met().iter().position(|call| *call == FaultCall::LockGrow).unwrap();
+            disk.lose_lock_file();
+            let plan = FaultPlan::new();
+            plan.fail_once(grow as u64, errno);
+            let opened = options.open_faulty(&disk, &plan).map(|env| has(&env, 1));
+            match looks && is_room {
+                true => assert!(opened.unwrap(), "{errno}"),
+                false => assert!(matches!(opened, Err(Error::Io(_))), "{opened:?}"),
+            }
+        }
+    }
+}

@@ -166,9 +166,7 @@ impl Board {
     /// that was never a lock file of ours is refused rather than overwritten.
     pub(crate) fn attach(shared: Arc<dyn Shared>, gate: &Gate) -> Result<Board> {
         gate.assert_of(&shared);
-        if let Some(magic) = shared.words().get(MAGIC)
-            && !matches!(magic.load(Ordering::Acquire), 0 | MAGIC_VALUE)
-        {
+        if !matches!(shared.first_word()?, 0 | MAGIC_VALUE) {
             return Err(Error::NotOurs(
                 "the file with -lock appended to the name is no lock file; move it away".into(),
             ));

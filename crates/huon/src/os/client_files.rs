@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::beside::Beside;
 use super::fork::OwnFile;
 use super::locks::{Hold, Way, change};
 use super::shm::open_file;
@@ -19,20 +20,20 @@ use crate::error::{Error, Result};
 /// The clients' files, as one client sees them.
 pub(super) struct ClientFiles {
     lock_file: PathBuf,
-    mode: u32,
+    beside: Beside,
     own: Mutex<Vec<(u32, OwnFile)>>,
 }
 
 impl ClientFiles {
-    /// Beside `lock_file`, with that file mode.
-    pub(super) fn new(lock_file: &Path, mode: u32) -> ClientFiles {
-        ClientFiles { lock_file: lock_file.to_path_buf(), mode, own: Mutex::default() }
+    /// Beside `lock_file`.
+    pub(super) fn new(lock_file: &Path, beside: Beside) -> ClientFiles {
+        ClientFiles { lock_file: lock_file.to_path_buf(), beside, own: Mutex::default() }
     }
 
     fn file(&self, number: u32, create: bool) -> Result<Option<File>> {
         let mut name = self.lock_file.clone().into_os_string();
         name.push(format!("-{number}"));
-        open_file(Path::new(&name), create.then_some(self.mode))
+        open_file(Path::new(&name), create.then_some(&self.beside))
     }
 
     fn own(&self) -> MutexGuard<'_, Vec<(u32, OwnFile)>> {

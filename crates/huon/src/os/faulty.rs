@@ -384,6 +384,10 @@ impl Shared for FaultyShared {
         self.inner.words()
     }
 
+    fn first_word(&self) -> Result<u64> {
+        self.inner.first_word()
+    }
+
     fn grow(&self, words: usize) -> Result<()> {
         self.plan.pass(FaultCall::LockGrow, String::new)?;
         self.inner.grow(words)

@@ -16,11 +16,12 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::beside::Beside;
 use super::counts::{Counters, IoCounts};
 use super::descriptor::open_kept;
 use super::fork::{self, OwnFile};
@@ -128,10 +129,9 @@ impl RealFile {
         })
     }
 
-    /// The permissions of the file, which its lock file shares.
-    pub(crate) fn mode(&self) -> Result<u32> {
-        let stat = self.file.metadata().map_err(|e| self.error("stat", e))?;
-        Ok(stat.permissions().mode() & 0o7777)
+    /// What a new lock file beside it is like. `looks`: for a process that only looks.
+    pub(crate) fn lock_file(&self, looks: bool) -> Result<Beside> {
+        Beside::lock_file(&self.file, looks).map_err(|e| self.error("stat", e))
     }
 
     fn error(&self, operation: &'static str, source: io::Error) -> Error {

@@ -29,6 +29,7 @@ pub(super) const FEW: bool = MODEL || cfg!(any(shuttle, miri));
 /// Words in a cache line.
 pub(super) const LINE: usize = 8;
 
+/// The first word, which is looked at before anything is mapped.
 pub(super) const MAGIC: usize = 0;
 pub(super) const LAYOUT: usize = 1;
 /// [`READY_VALUE`] once everything else is in place; stored last, cleared first.

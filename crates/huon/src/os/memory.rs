@@ -184,7 +184,10 @@ impl MemoryShared {
 /// In models it stands for the real lock file, so that all of the engine compiles.
 #[cfg(any(loom, shuttle))]
 impl MemoryShared {
-    pub(crate) fn open(_: &std::path::Path, _: Option<u32>) -> Result<Option<MemoryShared>> {
+    pub(crate) fn open(
+        _: &std::path::Path,
+        _: Option<&super::beside::Beside>,
+    ) -> Result<Option<MemoryShared>> {
         Err(Error::Invalid("a model has no files"))
     }
 }
@@ -193,6 +196,10 @@ impl Shared for MemoryShared {
     #[inline]
     fn words(&self) -> &[Word] {
         &self.file.words[..self.shown.load(Ordering::Acquire)]
+    }
+
+    fn first_word(&self) -> Result<u64> {
+        Ok(self.words().first().map_or(0, |word| word.load(Ordering::Acquire)))
     }
 
     fn grow(&self, words: usize) -> Result<()> {

@@ -11,6 +11,8 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 
 mod anon;
+#[cfg_attr(any(loom, shuttle), allow(dead_code, reason = "a model has no files"))]
+mod beside;
 mod board;
 #[cfg(not(any(loom, shuttle)))]
 mod boot;
@@ -55,6 +57,7 @@ mod word;
 mod write_map;
 
 pub(crate) use anon::system_page;
+pub(crate) use beside::is_unavailable;
 pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, Start};
 pub(crate) use clients::Clients;
 pub(crate) use counts::IoCounts;
@@ -198,6 +201,8 @@ impl Wake {
 pub(crate) trait Shared: Send + Sync {
     /// All words of the file as far as it is allocated. The address never changes.
     fn words(&self) -> &[Word];
+    /// The first word as the file has it, also where nothing is allocated; 0 if it has none.
+    fn first_word(&self) -> Result<u64>;
     /// Makes the file at least `words` long, allocated and zeroed. Call it under the gate.
     fn grow(&self, words: usize) -> Result<()>;
     /// Notices growth by other clients: afterwards `words` shows all that the file holds.

@@ -14,16 +14,17 @@
 //!
 //! What the words mean is told by `layout`.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::{Duration, Instant};
 
+use super::beside::{self, Beside};
 use super::client_files::ClientFiles;
 use super::descriptor::open_kept;
 use super::fork::OwnFile;
@@ -45,7 +46,6 @@ const TRIAL_BYTE: i64 = GATE_BYTE - 1;
 const CLIENT_BYTES: i64 = GATE_BYTE + 1;
 /// A lock file is empty or says whose it is.
 const WORD_BYTES: u64 = 8;
-static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// A lock file of the file system.
 pub(crate) struct RealShared {
@@ -72,16 +72,16 @@ unsafe impl Send for RealShared {}
 unsafe impl Sync for RealShared {}
 
 impl RealShared {
-    /// Opens the lock file at `path`. With `create` a missing one is made, with that file mode.
+    /// Opens the lock file at `path`. With `create` a missing one is made.
     /// `Ok(None)`: it is missing and was not to be made.
-    pub(crate) fn open(path: &Path, create: Option<u32>) -> Result<Option<RealShared>> {
+    pub(crate) fn open(path: &Path, create: Option<&Beside>) -> Result<Option<RealShared>> {
         RealShared::open_by(path, create, locks::way_of)
     }
 
     /// The same, with the choice of the way to lock as a parameter.
     pub(super) fn open_by(
         path: &Path,
-        create: Option<u32>,
+        create: Option<&Beside>,
         way_of: impl Fn(&File) -> io::Result<Way>,
     ) -> Result<Option<RealShared>> {
         let Some(file) = open_file(path, create)? else { return Ok(None) };
@@ -90,10 +90,14 @@ impl RealShared {
         let way = way_of(&file).map_err(|e| failed("lock", e))?;
         let stat = file.metadata().map_err(|e| failed("stat", e))?;
         let bytes = stat.len() as usize;
+        // Invariant 2: a copy may have been made without its blocks.
+        let bytes_there = if stat.blocks() * 512 >= stat.len() { bytes } else { 0 };
         // Invariant 4.
         let apart = open_again(path, file.inode())?;
         let (base, reserved_bytes) = map(path, &apart, bytes)?;
         let gate = OwnFile::new(open_again(path, file.inode())?)?;
+        let client_files =
+            ClientFiles::new(path, Beside::empty(&file).map_err(|e| failed("stat", e))?);
         Ok(Some(RealShared {
             path: path.to_path_buf(),
             file,
@@ -101,10 +105,10 @@ impl RealShared {
             way,
             #[cfg(any(target_os = "linux", target_os = "android"))]
             keeper: OnceLock::new(),
-            client_files: ClientFiles::new(path, stat.permissions().mode() & 0o7777),
+            client_files,
             base,
             reserved_bytes,
-            allocated_words: AtomicUsize::new(bytes.min(reserved_bytes) / 8),
+            allocated_words: AtomicUsize::new(bytes_there.min(reserved_bytes) / 8),
             gate_taken: AtomicBool::new(false),
         }))
     }
@@ -162,7 +166,7 @@ impl RealShared {
     /// Puts real blocks under the first `bytes`, which may lie past the end of the file.
     fn allocate(&self, bytes: usize) -> io::Result<()> {
         let old = file_bytes(&self.file)?;
-        let done = allocate(&self.file, old, bytes as u64);
+        let done = beside::allocate(&self.file, old, bytes as u64);
         if done.is_err() && file_bytes(&self.file)? > old {
             // Nobody looks past `old` before the gate is left.
             self.file.set_len(old)?;
@@ -178,6 +182,14 @@ impl Shared for RealShared {
         // SAFETY: the mapping starts on a page boundary, lives as long as `self`, has blocks under
         // its first `count` words (invariant 2), and is only ever seen as atomics.
         unsafe { std::slice::from_raw_parts(self.base, count) }
+    }
+
+    fn first_word(&self) -> Result<u64> {
+        let mut word = [0; 8];
+        match self.file.read_exact_at(&mut word, 0) {
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
+            read => read.map(|()| u64::from_ne_bytes(word)).map_err(|e| self.failed("read", e)),
+        }
     }
 
     fn grow(&self, words: usize) -> Result<()> {
@@ -312,7 +324,7 @@ fn client_byte(number: u32) -> i64 {
 
 /// Opens without following links and without waiting (a FIFO would). `None`: missing, not to be
 /// created.
-pub(super) fn open_file(path: &Path, create: Option<u32>) -> Result<Option<File>> {
+pub(super) fn open_file(path: &Path, create: Option<&Beside>) -> Result<Option<File>> {
     let failed = |e| Error::io("open", path.display().to_string(), e);
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
@@ -333,17 +345,10 @@ pub(super) fn open_file(path: &Path, create: Option<u32>) -> Result<Option<File>
             (Some(libc::ELOOP), _) => return Err(not_a_file(path, "a symbolic link")),
             (Some(libc::EISDIR), _) => return Err(not_a_file(path, "a directory")),
             (Some(libc::ENOENT), None) => return Ok(None),
-            (Some(libc::ENOENT), Some(mode)) => {
-                match open_kept(options.clone().create_new(true).mode(mode), path) {
-                    Ok(file) => {
-                        // The umask may have taken bits away that the data file has.
-                        let mode = Permissions::from_mode(mode);
-                        file.set_permissions(mode).map_err(failed)?;
-                        return Ok(Some(file));
-                    }
-                    // Somebody else made it in between.
-                    Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                    Err(e) => return Err(failed(e)),
+            (Some(libc::ENOENT), Some(beside)) => {
+                let made = beside.make(path);
+                if !made.map_err(|e| Error::io("create", path.display().to_string(), e))? {
+                    return Ok(None);
                 }
             }
             _ => return Err(failed(error)),
@@ -392,29 +397,4 @@ fn map(path: &Path, file: &File, bytes: usize) -> Result<(*mut Word, usize)> {
 
 fn file_bytes(file: &File) -> io::Result<u64> {
     Ok(file.metadata()?.len())
-}
-
-/// Real blocks under the first `bytes` of a file that is `old` long; new ones are zero.
-fn allocate(file: &File, old: u64, bytes: u64) -> io::Result<()> {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    loop {
-        // SAFETY: `fallocate` touches no memory of ours.
-        if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, bytes as libc::off_t) } == 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::EINTR) => continue,
-            Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL) => break,
-            _ => return Err(error),
-        }
-    }
-    // The system cannot: write zeros, never over anything that is there already.
-    let mut at = old;
-    while at < bytes {
-        let piece = &ZEROS[..ZEROS.len().min((bytes - at) as usize)];
-        file.write_all_at(piece, at)?;
-        at += piece.len() as u64;
-    }
-    Ok(())
 }

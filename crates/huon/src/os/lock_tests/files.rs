@@ -8,10 +8,10 @@ fn a_lock_file_is_made_or_not() {
     let scratch = Scratch::new();
     let path = scratch.join("lock");
     assert!(RealShared::open(&path, None).unwrap().is_none());
-    let made = RealShared::open(&path, Some(0o640)).unwrap().unwrap();
+    let made = RealShared::open(&path, Some(&Beside::of_mode(0o640, 0))).unwrap().unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
     assert!(made.words().is_empty() && made.intact());
-    let again = RealShared::open(&path, Some(0o600)).unwrap().unwrap();
+    let again = RealShared::open(&path, Some(&Beside::of_mode(0o600, 0))).unwrap().unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(made.boot(), again.boot());
     assert_ne!(made.boot(), [0; 16]);
@@ -20,7 +20,10 @@ fn a_lock_file_is_made_or_not() {
 #[test]
 fn what_is_no_file_is_refused() {
     let scratch = Scratch::new();
-    let refused = |name: &str| match RealShared::open(&scratch.join(name), Some(0o600)) {
+    let refused = |name: &str| match RealShared::open(
+        &scratch.join(name),
+        Some(&Beside::of_mode(0o600, 0)),
+    ) {
         Err(Error::NotOurs(text)) => text.to_string(),
         Err(e) => panic!("{name}: {e}"),
         Ok(_) => panic!("{name} was opened"),
@@ -38,7 +41,7 @@ fn what_is_no_file_is_refused() {
         assert!(refused("letter").contains("too short"));
         assert_eq!(std::fs::read(scratch.join("letter")).unwrap(), letter);
     }
-    let missing = RealShared::open(&scratch.join("no/where"), Some(0o600));
+    let missing = RealShared::open(&scratch.join("no/where"), Some(&Beside::of_mode(0o600, 0)));
     assert!(matches!(missing, Err(Error::Io(_))));
 }
 
@@ -46,7 +49,7 @@ fn what_is_no_file_is_refused() {
 fn growth_is_real_and_seen_by_others() {
     let scratch = Scratch::new();
     let path = scratch.join("lock");
-    let a = RealShared::open(&path, Some(0o600)).unwrap().unwrap();
+    let a = RealShared::open(&path, Some(&Beside::of_mode(0o600, 0))).unwrap().unwrap();
     let b = RealShared::open(&path, None).unwrap().unwrap();
     a.grow(100_000).unwrap();
     let found = std::fs::metadata(&path).unwrap();
@@ -67,7 +70,7 @@ fn growth_without_room_is_an_error() {
     in_child(concat!(module_path!(), "::growth_without_room_is_an_error"), || {
         let scratch = Scratch::new();
         let path = scratch.join("lock");
-        let a = RealShared::open(&path, Some(0o600)).unwrap().unwrap();
+        let a = RealShared::open(&path, Some(&Beside::of_mode(0o600, 0))).unwrap().unwrap();
         a.grow(1000).unwrap();
         // SAFETY: ignoring a signal; nothing runs on it.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
@@ -97,7 +100,9 @@ fn bytes_and_gate_exclude_descriptors_and_threads() {
             let scratch = Scratch::new();
             let path = scratch.join("lock");
             let open = || -> Arc<dyn Shared> {
-                Arc::new(RealShared::open(&path, Some(0o600)).unwrap().unwrap())
+                Arc::new(
+                    RealShared::open(&path, Some(&Beside::of_mode(0o600, 0))).unwrap().unwrap(),
+                )
             };
             let (a, b) = (open(), open());
             assert!(a.claim(3).unwrap() && !b.claim(3).unwrap() && b.claim(4).unwrap());
@@ -133,7 +138,11 @@ fn clients_that_lock_in_another_way_are_refused() {
         let scratch = Scratch::new();
         let path = scratch.join("lock");
         let [shared, other] = ways.map(|way| -> Arc<dyn Shared> {
-            Arc::new(RealShared::open_by(&path, Some(0o600), |_| Ok(way)).unwrap().unwrap())
+            Arc::new(
+                RealShared::open_by(&path, Some(&Beside::of_mode(0o600, 0)), |_| Ok(way))
+                    .unwrap()
+                    .unwrap(),
+            )
         });
         let seat = Seat::new(shared);
         let this_boot = BoardIdentity { boot: seat.shared.boot(), ..identity() };
@@ -159,7 +168,8 @@ fn a_closed_file_of_a_client_is_noticed() {
     in_child(concat!(module_path!(), "::a_closed_file_of_a_client_is_noticed"), || {
         let scratch = Scratch::new();
         let path = scratch.join("lock");
-        let shared = RealShared::open_by(&path, Some(0o600), |_| Ok(Way::Files));
+        let shared =
+            RealShared::open_by(&path, Some(&Beside::of_mode(0o600, 0)), |_| Ok(Way::Files));
         let seat = Seat::new(Arc::new(shared.unwrap().unwrap()));
         assert!(
             seat.shared.intact()
@@ -186,7 +196,8 @@ fn clients_have_files_where_bytes_cannot_be_locked() {
     let scratch = Scratch::new();
     let path = scratch.join("lock");
     let open = || -> Arc<dyn Shared> {
-        let shared = RealShared::open_by(&path, Some(0o640), |_| Ok(Way::Files));
+        let shared =
+            RealShared::open_by(&path, Some(&Beside::of_mode(0o640, 0)), |_| Ok(Way::Files));
         Arc::new(shared.unwrap().unwrap())
     };
     let (a, b) = (Seat::new(open()), Seat::new(open()));

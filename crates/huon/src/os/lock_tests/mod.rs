@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::beside::Beside;
 use super::layout::IMAGE_BYTES;
 use super::locks::Way;
 use super::memory::MemoryShared;
@@ -81,7 +82,9 @@ impl Seat {
     }
 
     fn real(path: &Path) -> Seat {
-        Seat::new(Arc::new(RealShared::open(path, Some(0o600)).unwrap().unwrap()))
+        Seat::new(Arc::new(
+            RealShared::open(path, Some(&Beside::of_mode(0o600, 0))).unwrap().unwrap(),
+        ))
     }
 
     fn gate(&self) -> Gate {

@@ -200,7 +200,8 @@ fn a_released_flusher_rings() {
 #[test]
 fn a_wake_reaches_whom_it_means() {
     let scratch = Scratch::new();
-    let real = RealShared::open(&scratch.join("lock"), Some(0o600)).unwrap().unwrap();
+    let real =
+        RealShared::open(&scratch.join("lock"), Some(&Beside::of_mode(0o600, 0))).unwrap().unwrap();
     real.grow(1).unwrap();
     let memory = MemoryFile::new(BOOT).open();
     memory.grow(1).unwrap();

@@ -1,0 +1,317 @@
+//! Files that the engine makes beside a data file: its lock file, and those of clients (P6).
+//!
+//! 1. A new file has the owner, group, permissions and access list of the data file, as far as the
+//!    system lets this process give them: whoever comes first, all who may use the one may use the
+//!    other. A process that only looks makes no file that it cannot give to the owner.
+//! 2. A file gets its name when it has all that, and blocks under all its bytes: a process that
+//!    cannot make it whole leaves nothing behind. (But for file systems without links: there it is
+//!    made in its place.)
+//! 3. No link is followed, and what has the name already is left as it is.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::Path;
+
+use super::descriptor::open_kept;
+use super::layout::WORDS_FIRST;
+use super::random;
+
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
+/// What a new file takes from the file that it lies beside.
+#[derive(Debug, Clone)]
+pub(crate) struct Beside {
+    mode: u32,
+    owner: u32,
+    group: u32,
+    access_list: Option<Vec<u8>>,
+    bytes: u64,
+    for_owner_only: bool,
+}
+
+impl Beside {
+    /// A lock file beside the data file `data`. `looks`: for a process that only looks (1).
+    pub(super) fn lock_file(data: &File, looks: bool) -> io::Result<Beside> {
+        let bytes = WORDS_FIRST as u64 * 8;
+        Ok(Beside { bytes, for_owner_only: looks, ..Beside::empty(data)? })
+    }
+
+    /// A file without contents beside `file`.
+    pub(super) fn empty(file: &File) -> io::Result<Beside> {
+        let stat = file.metadata()?;
+        Ok(Beside {
+            mode: stat.mode() & 0o777,
+            owner: stat.uid(),
+            group: stat.gid(),
+            access_list: access_list::of(file),
+            bytes: 0,
+            for_owner_only: false,
+        })
+    }
+
+    /// Makes the file; `false`: it is not to be made (1). No error if it is there by then.
+    pub(super) fn make(&self, path: &Path) -> io::Result<bool> {
+        // Short, and unlike the name: that may have no room for more.
+        let draft = format!(".huon-{}-{}", std::process::id(), random::unique_number());
+        let draft = path.with_file_name(draft);
+        let made = self.make_draft(&draft).and_then(|ours| match ours {
+            true => give_name(&draft, path),
+            false => Ok(Named::Not),
+        });
+        // Whatever became of it, the draft's own name is of no use any more.
+        let _ = std::fs::remove_file(&draft);
+        match made? {
+            Named::Yes => Ok(true),
+            Named::Not => Ok(false),
+            Named::NoLinks => self.make_in_place(path),
+        }
+    }
+
+    fn make_draft(&self, draft: &Path) -> io::Result<bool> {
+        let file = create(draft)?;
+        if !self.give(&file)? {
+            return Ok(false);
+        }
+        allocate(&file, 0, self.bytes).map(|()| true)
+    }
+
+    fn make_in_place(&self, path: &Path) -> io::Result<bool> {
+        match create(path) {
+            // It stays if it gets no blocks: others may have it open.
+            Ok(file) => self.give(&file),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(true),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Gives the file what it is to have; `false` if it cannot be the owner's, and should.
+    fn give(&self, file: &File) -> io::Result<bool> {
+        let is_owners = |file: &File| file.metadata().map(|stat| stat.uid() == self.owner);
+        let stat = file.metadata()?;
+        if (stat.uid(), stat.gid()) != (self.owner, self.group) {
+            // Where both cannot be given, either is better than none.
+            let _ = fchown(file, Some(self.owner), Some(self.group))
+                .or_else(|_| fchown(file, Some(self.owner), None))
+                .or_else(|_| fchown(file, None, Some(self.group)));
+        }
+        if self.for_owner_only && !is_owners(file)? {
+            return Ok(false);
+        }
+        // The umask may have taken bits away that the data file has. Before the access list, whose
+        // mask these bits are.
+        file.set_permissions(Permissions::from_mode(self.mode))?;
+        if let Some(list) = &self.access_list {
+            access_list::set(file, list)?;
+        }
+        Ok(true)
+    }
+}
+
+/// For this user alone, until it is told otherwise.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    open_kept(options.read(true).write(true).create_new(true).mode(0o600), path)
+}
+
+enum Named {
+    Yes,
+    Not,
+    /// The file system has no links.
+    NoLinks,
+}
+
+/// Unlike a rename, a link never replaces what appeared there meanwhile.
+fn give_name(draft: &Path, path: &Path) -> io::Result<Named> {
+    match std::fs::hard_link(draft, path) {
+        Ok(()) => Ok(Named::Yes),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(Named::Yes),
+        Err(e) => match e.raw_os_error() {
+            Some(libc::EPERM | libc::EOPNOTSUPP | libc::ENOSYS | libc::EMLINK) => {
+                Ok(Named::NoLinks)
+            }
+            _ => Err(e),
+        },
+    }
+}
+
+/// Real blocks under the first `bytes` of a file that is `old` long; new ones are zero.
+pub(super) fn allocate(file: &File, old: u64, bytes: u64) -> io::Result<()> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    loop {
+        // SAFETY: `fallocate` touches no memory of ours.
+        if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, bytes as libc::off_t) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EINTR) => continue,
+            Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL) => break,
+            _ => return Err(error),
+        }
+    }
+    // The system cannot: write zeros, never over anything that is there already.
+    let mut at = old;
+    while at < bytes {
+        let piece = &ZEROS[..ZEROS.len().min((bytes - at) as usize)];
+        file.write_all_at(piece, at)?;
+        at += piece.len() as u64;
+    }
+    Ok(())
+}
+
+/// Whether the lock file cannot be used or made for a reason that leaves the data readable: a
+/// permission, a medium that is full or not to be written, a limit of this user's.
+pub(crate) fn is_unavailable(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded};
+    use io::ErrorKind::{InvalidFilename, ReadOnlyFilesystem, StorageFull};
+    let permission = matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem);
+    permission
+        || matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge | InvalidFilename)
+}
+
+/// Access lists, as the system hands them out: it knows what they mean.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod access_list {
+    use std::ffi::CStr;
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsRawFd;
+
+    const NAME: &CStr = c"system.posix_acl_access";
+    /// The longest that the system keeps.
+    const BYTES_MAX: usize = 64 << 10;
+
+    /// That of the file; `None` if it has none that goes beyond its mode.
+    pub(super) fn of(file: &File) -> Option<Vec<u8>> {
+        let descriptor = file.as_raw_fd();
+        // SAFETY: asks for the length only; `NAME` ends with a zero.
+        let bytes = unsafe { libc::fgetxattr(descriptor, NAME.as_ptr(), std::ptr::null_mut(), 0) };
+        let bytes = usize::try_from(bytes).ok().filter(|bytes| (1..=BYTES_MAX).contains(bytes))?;
+        let mut list = vec![0u8; bytes];
+        // SAFETY: the system writes at most `bytes` bytes into `list`, which has so many.
+        let found =
+            unsafe { libc::fgetxattr(descriptor, NAME.as_ptr(), list.as_mut_ptr().cast(), bytes) };
+        list.truncate(usize::try_from(found).ok()?);
+        Some(list)
+    }
+
+    pub(super) fn set(file: &File, list: &[u8]) -> io::Result<()> {
+        // SAFETY: the system reads `list.len()` bytes of `list`; `NAME` ends with a zero.
+        let set = unsafe {
+            libc::fsetxattr(file.as_raw_fd(), NAME.as_ptr(), list.as_ptr().cast(), list.len(), 0)
+        };
+        if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod access_list {
+    use std::fs::File;
+    use std::io;
+
+    pub(super) fn of(_: &File) -> Option<Vec<u8>> {
+        None
+    }
+
+    pub(super) fn set(_: &File, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+impl Beside {
+    /// A file of this user's, of so many bytes.
+    pub(super) fn of_mode(mode: u32, bytes: u64) -> Beside {
+        // SAFETY: these only ask.
+        let (owner, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+        Beside { mode, owner, group, access_list: None, bytes, for_owner_only: false }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::os::RealShared;
+    use crate::os::testing::{Scratch, skip};
+
+    const STRANGER: u32 = 65534;
+
+    fn data_file(scratch: &Scratch) -> File {
+        let file = create(&scratch.join("data")).expect("a file");
+        file.set_permissions(Permissions::from_mode(0o640)).expect("its own mode");
+        file
+    }
+
+    fn access(path: &Path) -> (u32, u32, u32) {
+        let found = std::fs::metadata(path).expect("a file");
+        (found.uid(), found.gid(), found.mode() & 0o7777)
+    }
+
+    #[test]
+    fn a_new_file_is_whole_and_as_accessible_as_the_data_file() {
+        let scratch = Scratch::new();
+        let data = data_file(&scratch);
+        let given = fchown(&data, Some(STRANGER), Some(STRANGER));
+        if given.is_err() {
+            return skip("os::beside::tests", "this user cannot give files away");
+        }
+        let path = scratch.join("lock");
+        assert!(Beside::lock_file(&data, true).unwrap().make(&path).unwrap());
+        assert_eq!(access(&path), (STRANGER, STRANGER, 0o640));
+        let found = std::fs::metadata(&path).unwrap();
+        assert_eq!(found.len(), WORDS_FIRST as u64 * 8);
+        assert!(found.blocks() * 512 >= found.len());
+        let names = || std::fs::read_dir(scratch.path()).unwrap().count();
+        assert_eq!(names(), 2, "the draft is gone");
+
+        // What is there stays as it is.
+        std::fs::write(&path, "as it was").unwrap();
+        assert!(Beside::empty(&data).unwrap().make(&path).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"as it was");
+        let link = scratch.join("link");
+        std::os::unix::fs::symlink(scratch.join("nowhere"), &link).unwrap();
+        assert!(Beside::empty(&data).unwrap().make(&link).unwrap());
+        assert!(!scratch.join("nowhere").exists());
+        assert_eq!(names(), 3);
+    }
+
+    #[test]
+    fn the_files_of_clients_are_the_owners_too() {
+        let scratch = Scratch::new();
+        let data = data_file(&scratch);
+        let given = fchown(&data, Some(STRANGER), Some(STRANGER));
+        if given.is_err() {
+            return skip("os::beside::tests", "this user cannot give files away");
+        }
+        let beside = Beside::lock_file(&data, false).unwrap();
+        let path = scratch.join("lock");
+        let files = |_: &File| Ok(crate::os::locks::Way::Files);
+        let shared = RealShared::open_by(&path, Some(&beside), files).unwrap().unwrap();
+        assert!(crate::os::Shared::claim(&shared, 0).unwrap());
+        assert_eq!(access(&scratch.join("lock-0")), (STRANGER, STRANGER, 0o640));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn access_lists_are_taken_over() {
+        let scratch = Scratch::new();
+        let data = data_file(&scratch);
+        // Version 2; the owner, one user, the group, the mask, others: what they are, may, and who.
+        let mut list = 2u32.to_le_bytes().to_vec();
+        for (kind, may, user) in [(1, 6, !0), (2, 6, 1234), (4, 4, !0), (16, 6, !0), (32, 0, !0)] {
+            list.extend(u16::to_le_bytes(kind).iter().chain(&u16::to_le_bytes(may)));
+            list.extend(u32::to_le_bytes(user));
+        }
+        if access_list::set(&data, &list).is_err() {
+            return skip("os::beside::tests", "this file system keeps no access lists");
+        }
+        let path = scratch.join("lock");
+        assert!(Beside::lock_file(&data, true).unwrap().make(&path).unwrap());
+        assert_eq!(access_list::of(&File::open(&path).unwrap()).as_deref(), Some(&list[..]));
+    }
+}
