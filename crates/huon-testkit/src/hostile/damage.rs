@@ -102,8 +102,12 @@ impl Damages<'_> {
         }
         let near = [used - 1, used + 1, file_pages, file_pages + 1, file.first_page()];
         for pages in U32S.into_iter().chain(near) {
-            for field in [meta::LOWER, meta::UPPER, meta::GROW, meta::SHRINK, meta::UNGATHERED] {
+            for field in [meta::LOWER, meta::UPPER, meta::GROW, meta::SHRINK] {
                 self.set("geometry", field, &pages.to_le_bytes(), Anything);
+            }
+            let sweep = [meta::SWEEP_OWED, meta::SWEEP_SINCE, meta::SWEEP_LINE, meta::SWEEP_ROOF];
+            for field in sweep {
+                self.set("sweep", field, &pages.to_le_bytes(), Anything);
             }
             self.set("frontier", meta::USED, &pages.to_le_bytes(), Found);
             self.edit("frontier and geometry", Found, |file| {
@@ -114,7 +118,7 @@ impl Damages<'_> {
                 }
             });
         }
-        self.set("reserved bytes", meta::UNGATHERED + 4, &[1], Found);
+        self.set("reserved bytes", meta::ZERO, &[1], Found);
         self.set("reserved bytes", META_BYTES - 1, &[1], Found);
         self.set("main table of another order", meta::MAIN + tree::ORDER, &[1], Found);
         self.edit("another uuid", Found, |file| file.set(meta::UUID, &[9; 16]));

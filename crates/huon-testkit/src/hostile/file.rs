@@ -23,7 +23,11 @@ pub mod meta {
     pub const USED: usize = 88;
     pub const MAIN: usize = 96;
     pub const ITEM_COUNT: usize = 192;
-    pub const UNGATHERED: usize = 196;
+    pub const SWEEP_OWED: usize = 196;
+    pub const SWEEP_SINCE: usize = 200;
+    pub const SWEEP_LINE: usize = 208;
+    pub const SWEEP_ROOF: usize = 212;
+    pub const ZERO: usize = 216;
     pub const ITEMS: usize = 256;
 }
 

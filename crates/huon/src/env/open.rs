@@ -18,7 +18,7 @@ use crate::os::{
     self, Board, BoardIdentity, Clients, Create, FileOptions, GATE_TIMEOUT, Gate, MemoryFile,
     RealFile, RealShared, Role, RoleKind, Shared, Start, Storage,
 };
-use crate::page::{CommitKind, META_BYTES, Meta, OrderKind, Tree, Txnid, first_data_page};
+use crate::page::{CommitKind, META_BYTES, Meta, OrderKind, Sweep, Tree, Txnid, first_data_page};
 use crate::store::slow::SlowReaders;
 use crate::store::{Store, StoreParts};
 use crate::txn::names::Names;
@@ -199,7 +199,7 @@ pub(crate) fn format_file(storage: &dyn Storage, options: &Options) -> Result<()
         markers: [0; 3],
         markers_txnid: 0,
         app_flags: 0,
-        ungathered_chunks: 0,
+        sweep: Sweep::default(),
         items: Vec::new(),
     };
     storage.grow(u64::from(geometry.lower) * page_bytes as u64)?;

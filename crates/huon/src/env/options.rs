@@ -162,6 +162,11 @@ impl Options {
 
     /// A free tail of at least so many bytes is given back to the system (8 MiB unless said); 0:
     /// never. Taken when the environment is created.
+    ///
+    /// A sixteenth of the file, at most 256 pages, stays beyond that for the pages that commits
+    /// write again and again. The tail is given back by the commits that follow, once no reader
+    /// sees it: by the next few if its pages were freed lately, by more if the free pages of the
+    /// file are in very many pieces, of which a commit looks at a bounded number.
     pub fn shrink_bytes(&mut self, bytes: u64) -> &mut Self {
         self.shrink_bytes = bytes;
         self

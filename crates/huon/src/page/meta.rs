@@ -9,7 +9,7 @@
 //!  24  16 bytes  uuid               160  3 x u64  markers
 //!  40  u32  page_bytes              184  u64  markers_txnid
 //!  44  u32  commit kind             192  u32  items
-//!  48  u64  txnid                   196  u32  ungathered chunks, then zero
+//!  48  u64  txnid                   196  u32, u64, 2 x u32  sweep, then zero
 //!  56  u64  before                  256  160 x 24 bytes  free-space items
 //!  64  u64  ceiling                4096
 //! ```
@@ -60,8 +60,8 @@ const MAIN: usize = 96;
 const MARKERS: usize = 160;
 const MARKERS_TXNID: usize = 184;
 const ITEM_COUNT: usize = 192;
-const UNGATHERED: usize = 196;
-const ZERO: usize = 200;
+const SWEEP: usize = 196;
+const ZERO: usize = 216;
 const ITEMS: usize = 256;
 
 const _: () = {
@@ -91,6 +91,21 @@ pub(crate) struct Geometry {
     pub(crate) shrink: u32,
 }
 
+/// How far the free pages that lie in chunks have been looked through for a free tail of the file.
+/// Hints: whatever they say, nothing is taken that is in use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Sweep {
+    /// Chunks that commits may open for it still.
+    pub(crate) owed: u32,
+    /// Chunks born earlier have not been looked through; 0: no sweep is running.
+    pub(crate) since: Txnid,
+    /// Free pages from here on are kept apart while a sweep is running.
+    pub(crate) line: u32,
+    /// No chunk that waits for no snapshot, but for those not looked through, lies or lists a page
+    /// here or further back.
+    pub(crate) roof: u32,
+}
+
 /// A snapshot, and the state of the file with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Meta {
@@ -109,8 +124,7 @@ pub(crate) struct Meta {
     pub(crate) markers: [u64; 3],
     pub(crate) markers_txnid: u64,
     pub(crate) app_flags: u32,
-    /// Chunks of the free space that no commit has looked through for a free tail of the file yet.
-    pub(crate) ungathered_chunks: u32,
+    pub(crate) sweep: Sweep,
     /// The youngest end of the free space; at most [`META_ITEMS_MAX`].
     pub(crate) items: Vec<Item>,
 }
@@ -183,7 +197,9 @@ impl Meta {
             (USED, self.used),
             (APP_FLAGS, self.app_flags),
             (ITEM_COUNT, self.items.len() as u32),
-            (UNGATHERED, self.ungathered_chunks),
+            (SWEEP, self.sweep.owed),
+            (SWEEP + 12, self.sweep.line),
+            (SWEEP + 16, self.sweep.roof),
         ];
         for (at, value) in halves {
             out[at..at + 4].copy_from_slice(&value.to_le_bytes());
@@ -196,6 +212,7 @@ impl Meta {
             (MARKERS + 8, self.markers[1]),
             (MARKERS + 16, self.markers[2]),
             (MARKERS_TXNID, self.markers_txnid),
+            (SWEEP + 4, self.sweep.since.0),
         ];
         for (at, value) in words {
             out[at..at + 8].copy_from_slice(&value.to_le_bytes());
@@ -241,7 +258,12 @@ impl Meta {
             markers: [0, 8, 16].map(|at| word(block, MARKERS + at)),
             markers_txnid: word(block, MARKERS_TXNID),
             app_flags: half(block, APP_FLAGS),
-            ungathered_chunks: half(block, UNGATHERED),
+            sweep: Sweep {
+                owed: half(block, SWEEP),
+                since: Txnid(word(block, SWEEP + 4)),
+                line: half(block, SWEEP + 12),
+                roof: half(block, SWEEP + 16),
+            },
             items: items.map_err(|e| MetaFault::Corrupt(e.text()))?,
         };
         let unused = &block[ITEMS + count * ITEM_BYTES..];

@@ -56,7 +56,7 @@ pub(crate) use leaf_edit::LeafMut;
 pub(crate) use limits::{MAX_VALUE_BYTES, fits_inline, key_bytes_max};
 pub(crate) use meta::{
     CEILING_AHEAD, CommitKind, Geometry, ID_MAX, META_BYTES, META_HEAD_WORDS, META_ITEMS_MAX,
-    META_SLOTS, Meta, MetaFault, MetaHead, first_data_page, meta_checksum,
+    META_SLOTS, Meta, MetaFault, MetaHead, Sweep, first_data_page, meta_checksum,
 };
 pub(crate) use order::{AnyOrder, BytesOrder, CustomOrder, KeyOrder, ReversedOrder};
 pub(crate) use pack::pack_for_writing;

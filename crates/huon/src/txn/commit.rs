@@ -211,10 +211,12 @@ impl WriteTxn {
         let txnid = self.txnid();
         let main = self.main;
         let mut pages = self.pages.take().expect("pages are there until the commit");
+        let in_use = pages.used().max(self.geometry.lower);
         let shrink = Shrink {
             pages: self.geometry.shrink,
             upper: self.geometry.upper,
-            ungathered: self.base.ungathered_chunks,
+            behind: core.store.file_pages().saturating_sub(in_use),
+            sweep: self.base.sweep,
         };
         let (space, counts) = pages.seal(shrink)?;
         reach(Point::PagesWritten);
@@ -226,7 +228,7 @@ impl WriteTxn {
             main,
             geometry: self.geometry,
             items,
-            ungathered_chunks: space.ungathered,
+            sweep: space.sweep,
             // These three are the flusher's to say; an image holds what is always valid.
             commit: CommitKind::TwoFlush,
             before: self.base.txnid,

@@ -173,7 +173,7 @@ fn meta() -> Meta {
         markers: [1, 2, u64::MAX],
         markers_txnid: 150,
         app_flags: 0xF0F0,
-        ungathered_chunks: 0,
+        sweep: Sweep::default(),
         items: vec![Item { pgno: 70, pages: 30, birth: 1, freed: 2 }; META_ITEMS_MAX],
     }
 }
@@ -235,7 +235,7 @@ fn metas_are_held_against_sense() {
         (96, &[2]),
         (100, &[41]),
         (192, &[161]),
-        (200, &[1]),
+        (216, &[1]),
         (256, &[0xFF, 0xFF, 0xFF, 0xFF]),
     ];
     for (at, bytes) in senseless {

@@ -7,7 +7,7 @@
 //!    this id, until the frontier moves back at the seal. (What the level wrote below the old upper
 //!    size, and with it maybe the reserve for deletes, is not to be had before the next id.)
 
-use super::{GATHER_CHUNKS_MAX, Ground, Space};
+use super::{CUT_CHUNKS_MAX, Ground, Space};
 use crate::error::Result;
 use crate::page::Pgno;
 
@@ -22,7 +22,7 @@ impl Space {
         let judged = self.judge_once(ground);
         self.frugal = frugal;
         judged?;
-        for _ in 0..2 * GATHER_CHUNKS_MAX {
+        for _ in 0..CUT_CHUNKS_MAX {
             if self.is_free_from(upper) || !self.open_chain(ground)? {
                 break;
             }

@@ -26,16 +26,16 @@
 //!     then all are judged again. Whoever starts from the list that a snapshot records, since
 //!     somebody else has written or it is the first, comes to the same.
 
+mod chunks;
 mod limit;
 mod page_set;
 mod relief;
 mod runs;
+mod sweep;
 
-use crate::alloc::{Reserved, TryGrow, collected, filled};
+use crate::alloc::{Reserved, TryGrow, collected};
 use crate::error::{Error, Result};
-use crate::page::{
-    Chunk, Item, META_ITEMS_MAX, Pgno, Ptr, Reason, Txnid, chunk_capacity, write_chunk,
-};
+use crate::page::{Chunk, Item, META_ITEMS_MAX, Pgno, Ptr, Reason, Sweep, Txnid};
 use crate::planted;
 use crate::store::source::damaged;
 use page_set::PageSet;
@@ -49,15 +49,11 @@ pub(crate) const INLINE_ITEMS_MAX: usize = META_ITEMS_MAX;
 /// Inline items a commit aims at once it has to move some. With fewer, free tails of the file are
 /// moved away too before they are cut off.
 const INLINE_ITEMS_LOW: usize = INLINE_ITEMS_MAX / 2;
-/// A group smaller than this is not worth a chunk of its own.
-const GROUP_ITEMS_MIN: usize = 4;
 /// Chunks that one request may open in vain before the file grows instead (P15).
 const CHUNKS_IN_VAIN_MAX: usize = 4;
 
-/// Chunks that a commit looks through for a free tail at most.
-const GATHER_CHUNKS_MAX: u32 = 256;
-/// A commit that moves fewer items into chunks than these hold frees too little to look for a tail.
-const GATHER_CHUNKS_MIN: u32 = 4;
+/// Chunks that a cut of the upper size opens at most.
+const CUT_CHUNKS_MAX: u32 = 512;
 
 /// Pages that a transaction puts into the gaps at most. One that writes more is served best by long
 /// runs, whatever becomes of the pages.
@@ -205,15 +201,16 @@ pub(crate) struct Shrink {
     pub(crate) pages: u32,
     /// No page lies behind so many.
     pub(crate) upper: u32,
-    /// Chunks that no commit has looked through yet.
-    pub(crate) ungathered: u32,
+    /// Pages of the file behind the part in use: they end with the same cut.
+    pub(crate) behind: u32,
+    /// What is known of the free pages that lie in chunks.
+    pub(crate) sweep: Sweep,
 }
 
 /// What a commit stores of the free space.
 pub(crate) struct SealedSpace {
     pub(crate) used: u32,
-    /// Chunks that no commit has looked through for a free tail yet.
-    pub(crate) ungathered: u32,
+    pub(crate) sweep: Sweep,
     /// Chunk pages to write: pointer and bytes, checksum not yet stamped.
     pub(crate) chunks: Vec<(Ptr, Vec<u8>)>,
 }
@@ -487,7 +484,14 @@ impl Space {
         let newest = (0..self.items.len())
             .filter(|&i| self.items[i].is_chain() && protected.owner(&self.items[i]) == 0)
             .max_by_key(|&i| (self.items[i].birth, i));
-        let Some(at) = newest else { return Ok(false) };
+        match newest {
+            Some(at) => self.open(ground, at).map(|_| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Opens the first chunk of the chain that is this item; returns how many items it lists.
+    fn open(&mut self, ground: &impl Ground, at: usize) -> Result<usize> {
         let chain = self.items[at];
         let ptr = chain.ptr();
         let chunk = ground.chunk(ptr, self.used)?;
@@ -508,9 +512,10 @@ impl Space {
         if !chunk.next().is_none() {
             items.push(Item::chain(chunk.next(), Txnid(chain.freed)));
         }
+        let count = items.len();
         let taken_in = self.take_in(items);
         self.lost |= taken_in.is_err();
-        taken_in.map(|()| true)
+        taken_in.map(|()| count)
     }
 
     /// Judges what a chunk has listed. An error leaves it open where they are.
@@ -550,8 +555,8 @@ impl Space {
         self.frugal = true;
         self.unfold()?;
         self.clip(shrink.upper);
-        let gathered = self.gather(ground, shrink)?;
-        self.drop_tail(shrink.pages);
+        let mut swept = self.sweep(ground, shrink)?;
+        self.drop_tail(shrink);
         let mut fresh = std::mem::take(&mut self.retired);
         fresh.try_extend(self.lasting.drain(..))?;
         let mut items = merge(std::mem::take(&mut self.items), fresh)?;
@@ -560,18 +565,13 @@ impl Space {
         }
         let mut chunks = Vec::new();
         if items.len() + self.pool.len() > INLINE_ITEMS_MAX {
-            items = self.move_to_chunks(ground, items, page_bytes, &mut chunks)?;
+            items = self.move_to_chunks(ground, items, page_bytes, &mut swept, &mut chunks)?;
         }
         self.items = items;
         assert!(self.inline_items() <= INLINE_ITEMS_MAX, "F2: the inline items fit the meta");
         self.counts.chunks_written += chunks.len() as u64;
-        let written = u32::try_from(chunks.len()).unwrap_or(u32::MAX);
-        let ungathered = match gathered {
-            true => 0,
-            false if written < GATHER_CHUNKS_MIN => shrink.ungathered,
-            false => shrink.ungathered.saturating_add(written),
-        };
-        Ok(SealedSpace { used: self.used, ungathered, chunks })
+        swept.now.earn(chunks.len().saturating_sub(swept.opened));
+        Ok(SealedSpace { used: self.used, sweep: swept.now, chunks })
     }
 
     /// Fills in the list that a snapshot records which was sealed just now: what is free first.
@@ -587,149 +587,17 @@ impl Space {
         self.pool.len() + self.items.len()
     }
 
-    /// After much was freed and nobody sees it any more: opens the chains once, so that the free
-    /// pages at the end of the file come together. What a single commit does for it is bounded;
-    /// larger heaps of free pages stay in the file, to be reused. Whether it was done.
-    fn gather(&mut self, ground: &impl Ground, shrink: Shrink) -> Result<bool> {
-        if shrink.pages == 0 || shrink.ungathered == 0 || shrink.ungathered > GATHER_CHUNKS_MAX {
-            return Ok(false);
-        }
-        self.judge_once(ground)?;
-        let mut gathered = false;
-        for _ in 0..2 * GATHER_CHUNKS_MAX {
-            if !self.open_chain(ground)? {
-                break;
-            }
-            gathered = true;
-        }
-        Ok(gathered)
-    }
-
     /// M10: pages at the end of the file that nobody can see, beyond the slack, go back to the
     /// system after this commit.
-    fn drop_tail(&mut self, shrink_pages: u32) {
+    fn drop_tail(&mut self, shrink: Shrink) {
         let Some(tail) = self.pool.tail(self.used) else { return };
         let surplus = tail.pages.saturating_sub(slack(tail.pgno));
-        if shrink_pages > 0 && surplus >= shrink_pages {
+        if shrink.pages > 0 && surplus > 0 && surplus.saturating_add(shrink.behind) >= shrink.pages
+        {
             self.pool.cut_tail(surplus);
             self.used -= surplus;
         }
     }
-
-    /// Moves the largest groups of items into chunks until what is left fits the meta comfortably.
-    fn move_to_chunks(
-        &mut self,
-        ground: &impl Ground,
-        items: Vec<Item>,
-        page_bytes: usize,
-        chunks: &mut Vec<(Ptr, Vec<u8>)>,
-    ) -> Result<Vec<Item>> {
-        if !self.judged {
-            ground.read_protected(&mut self.protected)?;
-        }
-        let protected = std::mem::take(&mut self.protected);
-        let mut groups = group_by_owner(&protected, items)?;
-        let capacity = chunk_capacity(page_bytes);
-        let mut inline = groups.iter().map(Group::inline_items).sum::<usize>() + self.pool.len();
-        while inline > INLINE_ITEMS_LOW {
-            let group = self.next_group(&mut groups)?;
-            let ptr = Ptr { pgno: self.take_for_chunk(ground)?, birth: self.txnid };
-            let keep = group.items.len().saturating_sub(capacity);
-            let moved = &group.items[keep..];
-            debug_assert!(
-                group.owner == 0 || moved.iter().all(|item| protected.owner(item) != 0),
-                "P15: what nobody holds waits for nobody"
-            );
-            let mut page = filled(0, page_bytes)?;
-            write_chunk(&mut page, ptr, group.chain, moved);
-            group.items.truncate(keep);
-            chunks.try_push((ptr, page))?;
-            group.chain = ptr;
-            inline = groups.iter().map(Group::inline_items).sum::<usize>() + self.pool.len();
-        }
-        let mut left = collected(groups.into_iter().flat_map(Group::into_items))?;
-        left.sort_unstable_by_key(|item| item.pgno);
-        // Of what came from the pool the last part may be left.
-        let free = left.extract_if(.., |item| item.is_free()).map(|item| FreeRun::of(&item));
-        self.pool.add(collected(free)?)?;
-        self.protected = protected;
-        Ok(left)
-    }
-
-    /// The group to move from: the largest; the reusable runs when they are more; the held items of
-    /// all owners together when none has enough for a chunk of its own (then the oldest owner
-    /// stands for all).
-    fn next_group<'g>(&mut self, groups: &'g mut Vec<Group>) -> Result<&'g mut Group> {
-        let largest = groups.iter().map(|g| g.items.len()).max().unwrap_or(0);
-        if self.pool.len() > largest.max(GROUP_ITEMS_MIN) {
-            let free = self.pool.take_items()?;
-            match groups.iter_mut().find(|g| g.owner == 0) {
-                Some(group) => group.items.try_extend(free.into_iter())?,
-                None => {
-                    groups.try_reserve(1)?;
-                    groups.insert(0, Group::new(0, free));
-                }
-            }
-        } else if largest < GROUP_ITEMS_MIN {
-            let first = groups.partition_point(|g| g.owner == 0);
-            let owner = groups[first].owner;
-            let items = collected(groups.drain(first..).flat_map(Group::into_items))?;
-            groups.try_push(Group::new(owner, items))?;
-        }
-        Ok(groups.iter_mut().max_by_key(|g| g.items.len()).expect("there are items to move"))
-    }
-
-    /// F2: from the pool, or from the frontier.
-    fn take_for_chunk(&mut self, ground: &impl Ground) -> Result<Pgno> {
-        match self.pool.take_from_longest() {
-            Some(pgno) => self.check_unwritten(pgno, 1),
-            None => self.advance(ground, 1),
-        }
-    }
-}
-
-/// Items with one owner.
-struct Group {
-    owner: u64,
-    items: Vec<Item>,
-    /// The owner's chain, on top of which a new chunk goes.
-    chain: Ptr,
-}
-
-impl Group {
-    fn new(owner: u64, items: Vec<Item>) -> Group {
-        Group { owner, items, chain: Ptr::NONE }
-    }
-
-    fn add(&mut self, item: Item) -> Reserved<()> {
-        if item.is_chain() && item.freed == self.owner && self.chain.is_none() {
-            self.chain = item.ptr();
-            return Ok(());
-        }
-        self.items.try_push(item)
-    }
-
-    fn inline_items(&self) -> usize {
-        self.items.len() + usize::from(!self.chain.is_none())
-    }
-
-    fn into_items(self) -> impl Iterator<Item = Item> {
-        let chain = (!self.chain.is_none()).then(|| Item::chain(self.chain, Txnid(self.owner)));
-        chain.into_iter().chain(self.items)
-    }
-}
-
-fn group_by_owner(protected: &Protected, items: Vec<Item>) -> Reserved<Vec<Group>> {
-    let mut owned = collected(items.into_iter().map(|item| (protected.owner(&item), item)))?;
-    owned.sort_unstable_by_key(|(owner, item)| (*owner, item.freed, item.pgno));
-    let mut groups: Vec<Group> = Vec::new();
-    for (owner, item) in owned {
-        if groups.last().is_none_or(|group| group.owner != owner) {
-            groups.try_push(Group::new(owner, Vec::new()))?;
-        }
-        groups.last_mut().expect("it was just added").add(item)?;
-    }
-    Ok(groups)
 }
 
 #[cfg(test)]

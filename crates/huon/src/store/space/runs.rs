@@ -13,8 +13,9 @@ const FREE_RUN_PAGES_MAX: u32 = 1 << 31;
 /// takes few pages.
 const LOOKS_MAX: u32 = 8;
 
-/// A run with fewer pages left is not gone on with.
-const CONTINUED_PAGES_MIN: u32 = 16;
+/// A run with fewer pages is not preferred to the last one of the file, nor does the next
+/// transaction go on with it.
+const CONVENIENT_PAGES_MIN: u32 = 16;
 
 /// Consecutive pages.
 pub(super) trait Run: Copy {
@@ -202,7 +203,7 @@ impl Pool {
     /// finds room in it, and looks for the longest anew if not.
     pub(super) fn begin(&mut self) {
         let left = self.taking.and_then(|end| self.ending(end)).map_or(0, |at| self.runs[at].pages);
-        if left < CONTINUED_PAGES_MIN {
+        if left < CONVENIENT_PAGES_MIN {
             self.taking = None;
         }
         self.unrank();
@@ -249,22 +250,45 @@ impl Pool {
 
     /// The longest run is used up page by page before the next longest is begun: a commit's pages
     /// are few contiguous writes. Among equals the youngest goes first: a short cycle keeps caches
-    /// warm.
+    /// warm. The last run of the file waits as long as there is another convenient one, so that the
+    /// pages that go round do not keep the end of the file.
     fn longest(&mut self) -> Option<usize> {
         if let Some(at) = self.taking.and_then(|end| self.ending(end)) {
             return Some(at);
         }
         self.looks = self.looks.saturating_add(1);
         let at = match self.looks {
-            ..LOOKS_MAX => (0..self.runs.len()).max_by_key(|&i| self.runs[i].rank())?,
+            ..LOOKS_MAX => self.look_for_longest()?,
             LOOKS_MAX => {
                 self.ranks.extend(self.runs.iter().map(FreeRun::rank));
-                self.next_ranked()?
+                self.next_but_last()?
             }
-            _ => self.next_ranked()?,
+            _ => self.next_but_last()?,
         };
         self.taking = Some(self.runs[at].end());
         Some(at)
+    }
+
+    fn look_for_longest(&self) -> Option<usize> {
+        let longest = |to: usize| (0..to).max_by_key(|&i| self.runs[i].rank());
+        let others = longest(self.runs.len().saturating_sub(1));
+        let others = others.filter(|&at| self.runs[at].pages >= CONVENIENT_PAGES_MIN);
+        others.or_else(|| longest(self.runs.len()))
+    }
+
+    /// The same by rank.
+    fn next_but_last(&mut self) -> Option<usize> {
+        let first = self.next_ranked()?;
+        if first + 1 < self.runs.len() {
+            return Some(first);
+        }
+        let Some(second) = self.next_ranked() else { return Some(first) };
+        let (taken, put_back) = match self.runs[second].pages >= CONVENIENT_PAGES_MIN {
+            true => (second, first),
+            false => (first, second),
+        };
+        self.ranks.push(self.runs[put_back].rank());
+        Some(taken)
     }
 
     fn next_ranked(&mut self) -> Option<usize> {
@@ -316,14 +340,34 @@ impl Pool {
         pgno
     }
 
-    /// Takes all runs but the longest, as items.
-    pub(super) fn take_items(&mut self) -> Reserved<Vec<Item>> {
-        let Some(longest) = self.longest() else { return Ok(Vec::new()) };
-        let mut items = crate::alloc::collected(self.items())?;
-        items.remove(longest);
-        self.runs = vec![self.runs[longest]];
+    /// One page of the first run of the file.
+    pub(super) fn take_lowest(&mut self) -> Option<Pgno> {
+        (!self.runs.is_empty()).then(|| self.take_at(0, 1))
+    }
+
+    /// Takes out at most `count` runs, as items: the highest but for `kept` of them, and for the
+    /// longest, which pages are being taken off. They end on one side of the line if there is one.
+    pub(super) fn take_below(
+        &mut self,
+        kept: usize,
+        count: usize,
+        line: Option<u32>,
+    ) -> Reserved<Vec<Item>> {
+        let Some(longest) = self.longest().map(|at| self.runs[at].pgno) else {
+            return Ok(Vec::new());
+        };
+        let end = self.runs.len().saturating_sub(kept);
+        let mut from = end.saturating_sub(count);
+        let before_line = line.map_or(0, |line| self.runs.partition_point(|r| r.end() <= line));
+        if before_line < end {
+            from = from.max(before_line);
+        }
+        let mut taken = Vec::new();
+        taken.try_reserve_exact(end - from)?;
+        let out = self.runs.extract_if(from..end, |run| run.pgno != longest);
+        taken.extend(out.map(|run| run.item()));
         self.unrank();
-        Ok(items)
+        Ok(taken)
     }
 
     /// The run that ends at `end`, the last of all if there is one.
@@ -357,9 +401,12 @@ mod tests {
 
     /// What a pool should take next, as each look at all runs finds it.
     fn expected(pool: &Pool) -> Option<u32> {
-        let longest = || pool.runs.iter().map(FreeRun::rank).max();
+        let (last, others) = pool.runs.split_last()?;
+        let convenient = others.iter().filter(|run| run.pages >= CONVENIENT_PAGES_MIN);
+        let longest = convenient.map(FreeRun::rank).max();
+        let longest = longest.or_else(|| others.iter().chain([last]).map(FreeRun::rank).max());
         let end = pool.taking.filter(|end| pool.ending(*end).is_some());
-        let end = end.or_else(|| longest().map(|rank| rank as u32))?;
+        let end = end.or_else(|| longest.map(|rank| rank as u32))?;
         pool.runs.iter().find(|run| run.end() == end).map(|run| run.pgno)
     }
 

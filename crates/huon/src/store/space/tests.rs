@@ -4,10 +4,16 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::*;
-use crate::page::{Kind, admit};
+use crate::page::{Kind, admit, write_chunk};
 
 const PAGE_BYTES: usize = 4096;
 const FIRST: u32 = 3;
+const NO_SHRINK: Shrink = Shrink {
+    pages: 0,
+    upper: u32::MAX,
+    behind: 0,
+    sweep: Sweep { owed: 0, since: Txnid(0), line: 0, roof: 0 },
+};
 
 /// A file that has every page, chunks kept in memory, and a protected set to choose.
 #[derive(Default)]
@@ -55,6 +61,8 @@ struct World {
     txnid: u64,
     /// Live pages of the newest snapshot and their births.
     live: BTreeMap<u32, u64>,
+    /// How commits look for a free tail.
+    shrink: Shrink,
 }
 
 impl World {
@@ -67,6 +75,7 @@ impl World {
             used: FIRST,
             txnid: 1,
             live: BTreeMap::new(),
+            shrink: NO_SHRINK,
         }
     }
 
@@ -91,15 +100,9 @@ impl World {
             space.retire(Pgno(pgno), 1, Txnid(birth), true);
         }
         self.live.extend(taken.iter().map(|&pgno| (pgno, txnid)));
-        let mut counts = space.counts;
-        let sealed = space
-            .seal(
-                &self.ground,
-                self.ground.page_bytes,
-                Shrink { pages: 0, upper: u32::MAX, ungathered: 0 },
-            )
-            .unwrap();
-        counts.chunks_written = sealed.chunks.len() as u64;
+        let sealed = space.seal(&self.ground, self.ground.page_bytes, self.shrink).unwrap();
+        self.shrink.sweep = sealed.sweep;
+        let counts = space.counts;
         for (ptr, page) in sealed.chunks {
             assert!(!self.live.contains_key(&ptr.pgno.0), "F1: a chunk lies on a live page");
             self.ground.chunks.insert(ptr.pgno.0, (ptr.birth.0, page));
@@ -230,12 +233,9 @@ fn random_histories_never_touch_what_a_snapshot_sees() {
     crate::figure("model", steps);
 }
 
-/// Bound 4: a million free runs interleaved with held ones do not slow a small commit, whoever
-/// makes it.
-#[test]
-fn work_is_bounded_by_what_a_transaction_uses() {
+/// Two million pages, of which every second one is free, and half of those held by a reader.
+fn riddled() -> World {
     let mut world = World::new(PAGE_BYTES);
-    // Two million pages; every second one is born before the reader's snapshot and freed after.
     world.run(1_000_000, &[], true);
     let held: Vec<u32> = world.live.keys().copied().filter(|pgno| pgno % 2 == 0).collect();
     world.ground.readers.borrow_mut().push(world.txnid);
@@ -247,23 +247,57 @@ fn work_is_bounded_by_what_a_transaction_uses() {
     world.run(4, &[], true);
     let items = world.all_items().len();
     assert!(items > 900_000, "there are {items} items");
-    let (mut opened, mut written, mut judged) = (0, 0, 0);
-    let rounds = 1000;
+    world
+}
+
+/// So many commits that each write four pages; what they did for the free space, in all.
+fn small_commits(world: &mut World, rounds: u64, each: impl Fn(&SpaceCounts)) -> SpaceCounts {
+    let mut all = SpaceCounts::default();
     for _ in 0..rounds {
         let retires: Vec<u32> = world.live.keys().copied().take(4).collect();
         let counts = world.run(4, &retires, true);
+        each(&counts);
+        all.chunks_opened += counts.chunks_opened;
+        all.chunks_written += counts.chunks_written;
+        all.items_judged += counts.items_judged;
+    }
+    println!("over {rounds} commits: {all:?}");
+    all
+}
+
+/// Bound 4: a million free runs interleaved with held ones do not slow a small commit, whoever
+/// makes it.
+#[test]
+fn work_is_bounded_by_what_a_transaction_uses() {
+    let mut world = riddled();
+    let all = small_commits(&mut world, 1000, |counts| {
         assert!(counts.chunks_opened <= 4, "bound 4: {} chunks opened", counts.chunks_opened);
         assert!(counts.chunks_written <= 4, "bound 3: {} chunks written", counts.chunks_written);
         assert!(counts.items_judged <= 800, "bound 4: {} items judged", counts.items_judged);
-        opened += counts.chunks_opened;
-        written += counts.chunks_written;
-        judged += counts.items_judged;
-    }
-    println!(
-        "{items} items; over {rounds} commits: {opened} chunks opened, {written} written, \
-         {judged} items judged"
-    );
-    assert!(written <= rounds / 5, "bound 3: {written} chunk pages in {rounds} commits");
+    });
+    let written = all.chunks_written;
+    assert!(written <= 1000 / 5, "bound 3: {written} chunk pages in 1000 commits");
+}
+
+/// The same while commits look for a free tail: what a sweep opens was paid for when it was
+/// written, and when that is used up, small commits are as small as ever.
+#[test]
+fn a_sweep_is_paid_for_by_what_was_freed() {
+    let mut world = riddled();
+    world.shrink.pages = 2048;
+    let owed = u64::from(world.shrink.sweep.owed);
+    assert!(owed > 20_000, "{owed}");
+    let all = small_commits(&mut world, 500, |counts| {
+        assert!(counts.chunks_opened <= 240, "bound 4: {} chunks opened", counts.chunks_opened);
+        assert!(counts.chunks_written <= 240, "bound 3: {} chunks written", counts.chunks_written);
+    });
+    assert!(all.chunks_opened > 5000, "nothing was swept");
+    assert!(all.chunks_opened <= owed + 500, "more than was paid for");
+    world.shrink.sweep = Sweep { owed: 0, roof: world.used, ..Sweep::default() };
+    let all = small_commits(&mut world, 3000, |_| ());
+    let written = all.chunks_written;
+    assert!(written <= 3000 / 5, "bound 3: {written} chunk pages in 3000 commits");
+    world.audit();
 }
 
 /// Bound 5: a large value searches a bounded number of chunks, then the file grows.
@@ -310,15 +344,82 @@ fn what_is_left_of_the_free_runs_is_free() {
     let (free, held) = odd.split_at(101);
     world.run(0, free, true);
     world.ground.readers.borrow_mut().push(world.txnid);
-    // A chunk takes 78 of the 99 runs that are free, another one all that the reader holds.
+    // A chunk takes 67 of the 99 runs that are free, another one all that the reader holds.
     world.run(1, &held[..62], true);
     let inline = |item: &&Item| !item.is_chain();
-    assert_eq!(world.items.iter().filter(inline).count(), 21);
-    assert_eq!(world.items.len(), 23, "there are two chains");
+    assert_eq!(world.items.iter().filter(inline).count(), 31);
+    assert_eq!(world.items.len(), 33, "there are two chains");
     world.compare();
-    world.run(21, &[], true);
-    assert!(world.items.iter().all(Item::is_chain), "all 21 were taken");
+    world.run(31, &[], true);
+    assert!(world.items.iter().all(Item::is_chain), "all 31 were taken");
     world.audit();
+}
+
+/// M10: whatever the history, small commits give the free tail back, and none of them is large.
+#[test]
+fn a_free_tail_goes_back_after_any_history() {
+    let (mut worlds, mut cuts) = (0, 0);
+    for seed in 0..24 {
+        let mut random = crate::testing::Random::new(seed);
+        let page_bytes = [256, 512, 4096][seed as usize % 3];
+        let mut world = World::new(page_bytes);
+        world.shrink.pages = [1, 20, 300, 2000][seed as usize % 4];
+        let mut readers: Vec<u64> = Vec::new();
+        for _ in 0..120 {
+            let size = [4, 30, 300, 1500][random.below(4) as usize];
+            let live: Vec<u32> = world.live.keys().copied().collect();
+            let retires: Vec<u32> = match random.below(5) {
+                // From the front, from the end, here and there, every second one, all.
+                0 => live.iter().copied().take(size).collect(),
+                1 => live.iter().rev().copied().take(size).collect(),
+                2 => live.iter().copied().filter(|_| random.below(4) == 0).collect(),
+                3 => live.iter().copied().filter(|pgno| pgno % 2 == 0).collect(),
+                _ if random.below(8) == 0 => live,
+                _ => Vec::new(),
+            };
+            world.run(random.below(size as u64) as usize, &retires, random.below(3) == 0);
+            match random.below(6) {
+                0 if readers.len() < 5 => readers.push(world.txnid),
+                1 if !readers.is_empty() => {
+                    readers.remove(random.below(readers.len() as u64) as usize);
+                }
+                2 => world.space = None,
+                _ => {}
+            }
+            *world.ground.readers.borrow_mut() = readers.clone();
+        }
+        world.ground.readers.borrow_mut().clear();
+        // Most of it goes; what is left lies in front, if anywhere.
+        let live: Vec<u32> = world.live.keys().copied().skip(seed as usize % 60).collect();
+        world.run(2, &live, true);
+        let full = world.used;
+        let mut commits = 0;
+        let last = loop {
+            // What is written again and again is one of the last pages as readily as another.
+            let live: Vec<u32> = world.live.keys().copied().collect();
+            let old = live[random.below(live.len() as u64) as usize];
+            world.run(1, &[old], true);
+            let last = *world.live.keys().next_back().expect("there is one");
+            let tail = world.used - last - 1;
+            commits += 1;
+            if tail < world.shrink.pages + slack(world.used) || commits == 100 {
+                break last;
+            }
+            if commits % 5 == 0 {
+                world.space = None;
+            }
+        };
+        world.audit();
+        let tail = world.used - last - 1;
+        assert!(
+            tail < world.shrink.pages + slack(world.used),
+            "M10: seed {seed}: {tail} of {} pages lie free behind the last after {commits} commits",
+            world.used
+        );
+        worlds += 1;
+        cuts += u32::from(world.used < full);
+    }
+    assert!(cuts > worlds / 3, "{cuts} of {worlds}");
 }
 
 /// A transaction over a list that is one chain of one chunk, at page 60 of 100, with these items.
@@ -352,11 +453,10 @@ fn chunks_that_name_metas_or_themselves_are_refused() {
         is_corrupt(space.take_run(&ground, 2));
         // A commit that opens chains to look for a free tail.
         let (ground, mut space) = misled(&[run(20, 2), item]);
-        is_corrupt(
-            space
-                .seal(&ground, PAGE_BYTES, Shrink { pages: 1, upper: u32::MAX, ungathered: 1 })
-                .map(drop),
-        );
+        assert_eq!(space.take(&ground, Stay::Short).unwrap(), Pgno(50));
+        let sweep = Sweep { roof: 100, ..Sweep::default() };
+        let shrink = Shrink { pages: 1, sweep, ..NO_SHRINK };
+        is_corrupt(space.seal(&ground, PAGE_BYTES, shrink).map(drop));
     }
     let (ground, mut space) = misled(&[run(FIRST, 2), run(61, 39)]);
     let taken: Vec<u32> = (0..42).map(|_| space.take(&ground, Stay::Short).unwrap().0).collect();
@@ -401,10 +501,6 @@ fn a_page_that_was_freed_twice_is_not_recorded() {
         let (ground, mut space) = misled(&[]);
         space.retire(Pgno(first.0), first.1, Txnid(4), true);
         space.retire(Pgno(second.0), second.1, Txnid(6), true);
-        is_corrupt(
-            space
-                .seal(&ground, PAGE_BYTES, Shrink { pages: 0, upper: u32::MAX, ungathered: 0 })
-                .map(drop),
-        );
+        is_corrupt(space.seal(&ground, PAGE_BYTES, NO_SHRINK).map(drop));
     }
 }
