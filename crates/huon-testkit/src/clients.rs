@@ -15,6 +15,9 @@ use crate::trail::Trail;
 /// How long the file may become, where nothing else is said.
 pub(crate) const RESERVE_BYTES: u64 = 64 << 20;
 
+/// The number of the client that may not write.
+pub(crate) const GUEST: usize = 2;
+
 /// What environments are opened on.
 pub(crate) enum Ground {
     Simulated(SimDisk),
@@ -92,6 +95,25 @@ impl History {
         Ok(recovery)
     }
 
+    /// The process that may not write, which opens the file if it has not: on simulated machines,
+    /// and where nobody has the file alone.
+    pub(crate) fn guest(&mut self) -> huon::Result<Option<Env>> {
+        let Ground::Simulated(disk) = &self.ground else { return Ok(None) };
+        if self.guest.is_none() && self.clients.iter().all(|client| !client.exclusive) {
+            let mut options = Env::options();
+            options.upper_bytes(RESERVE_BYTES).read_only(true);
+            self.guest = Some(options.open_simulated_to_read(disk)?);
+            self.counts.add("guest", 1);
+        }
+        Ok(self.guest.clone())
+    }
+
+    /// The process that may not write ends.
+    fn end_guest(&mut self) {
+        self.readers.retain(|reader| reader.client != GUEST);
+        self.guest = None;
+    }
+
     /// Closes a client with everything that belongs to it; what it counted is kept.
     fn close(&mut self, client: usize) -> huon::Result<()> {
         self.close_as(client, |env| env.close())
@@ -144,7 +166,10 @@ impl History {
         }
         let recovery = match how {
             Reopening::ReadOnly => self.open(client)?,
-            Reopening::Exclusive => self.open_alone(client)?,
+            Reopening::Exclusive => {
+                self.end_guest();
+                self.open_alone(client)?
+            }
             how => self.open_as(client, how)?,
         };
         self.may_be_unflushed |= how == Reopening::Dirty;
@@ -157,6 +182,9 @@ impl History {
         self.may_be_unflushed &= self.clients[1 - client].env.is_some();
         self.may_be_unflushed |= how == Reopening::Unsynced;
         self.counts.add("reopen", 1);
+        if self.guest.is_some() && self.clients[1 - client].env.is_none() {
+            self.counts.add("reopen beside a guest", 1);
+        }
         match how {
             Reopening::Same => {}
             Reopening::NoMetaSync => self.counts.add("reopen without meta syncs", 1),
@@ -228,6 +256,7 @@ impl History {
     }
 
     pub(crate) fn close_all(&mut self) -> huon::Result<()> {
+        self.end_guest();
         self.close(1)?;
         self.close(0)
     }

@@ -96,6 +96,8 @@ pub(crate) struct History {
     pub(crate) ground: Ground,
     pub(crate) trail: Trail,
     pub(crate) clients: [Client; 2],
+    /// A process that may not write, if it has the file open.
+    pub(crate) guest: Option<Env>,
     /// The client whose transaction is open, or was last.
     pub(crate) client: usize,
     pub(crate) readers: Vec<Reader>,
@@ -159,6 +161,7 @@ impl History {
             ground,
             trail: Trail::default(),
             clients: Default::default(),
+            guest: None,
             client: 0,
             readers: Vec::new(),
             scans: (0..SCANS).map(|_| None).collect(),

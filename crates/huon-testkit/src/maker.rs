@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 
+use crate::clients::GUEST;
 use crate::model::{TableId, Values};
 use crate::program::{
     Answer, By, Config, Goal, How, Limit, Op, PairHow, Program, Reopening, SAVEPOINTS, SCANS,
@@ -222,7 +223,8 @@ impl Maker {
             let by = if self.random.chance(60) { By::Ticket } else { By::Name };
             self.ops.push(Op::Commit { lazy: true, by });
             if round < 2 {
-                self.ops.push(Op::Pin { client: u8::from(self.random.chance(30)) });
+                let client = self.reading_client();
+                self.ops.push(Op::Pin { client });
                 self.ops.push(Op::Park { reader: self.random.below(6) as u8 });
             }
             if round == 1 {
@@ -240,9 +242,8 @@ impl Maker {
 
     fn reader(&mut self) {
         let reader = self.random.below(6) as u8;
-        let client = u8::from(self.random.chance(30));
         let op = match self.random.below(14) {
-            0..=3 => Op::Pin { client },
+            0..=3 => Op::Pin { client: self.reading_client() },
             4 | 5 => Op::Unpin { reader },
             6..=8 => Op::Verify { reader },
             9 => Op::Renew { reader },
@@ -250,6 +251,15 @@ impl Maker {
             _ => Op::Unpark { reader, or_newest: self.random.chance(30) },
         };
         self.ops.push(op);
+    }
+
+    /// Who pins a snapshot; some may not write.
+    fn reading_client(&mut self) -> u8 {
+        match self.random.below(10) {
+            0..=4 => 0,
+            5..=7 => 1,
+            _ => GUEST as u8,
+        }
     }
 
     fn table(&mut self) -> TableId {

@@ -335,7 +335,7 @@ pub enum Op {
         steps: u8,
         reader: bool,
     },
-    // Readers and clients.
+    // Readers and clients. A third client, the guest, may not write and only pins.
     Pin {
         client: u8,
     },

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use huon::{Error, Parked, ReadTxn, SlowReader, SlowReaderAnswer};
 
+use crate::clients::GUEST;
 use crate::history::{History, Step, Stop};
 use crate::model::Model;
 use crate::program::{Answer, Op};
@@ -78,6 +79,7 @@ impl History {
             self.note_breakable();
         }
         match op {
+            Op::Pin { client } if usize::from(*client) == GUEST => self.pin_as_guest()?,
             Op::Pin { client } => self.pin(self.present(*client))?,
             Op::Unpin { reader } => {
                 if usize::from(*reader) < self.readers.len() {
@@ -109,6 +111,22 @@ impl History {
             self.readers.push(Reader { client, seat: Seat::Live(txn), model, is_breakable: false });
             self.counts.add("pin", 1);
         }
+        Ok(())
+    }
+
+    fn pin_as_guest(&mut self) -> Step {
+        if self.readers.len() >= READERS {
+            return Ok(());
+        }
+        let Some(guest) = self.guest()? else { return self.pin(0) };
+        let (txn, model) = (guest.read()?, self.committed.clone());
+        self.readers.push(Reader {
+            client: GUEST,
+            seat: Seat::Live(txn),
+            model,
+            is_breakable: false,
+        });
+        self.counts.add("pin as a guest", 1);
         Ok(())
     }
 

@@ -163,6 +163,9 @@ pub struct Keeper {
     pub freed_bytes: u64,
     /// It is parked, and can be broken: see [`ReadTxn::park`](crate::ReadTxn::park).
     pub parked: bool,
+    /// It may not write the lock file. The system does not tell which process it is, or how many:
+    /// client, process and thread say nothing then.
+    pub guest: bool,
 }
 
 /// A failed system operation.
@@ -353,11 +356,15 @@ impl fmt::Display for FullMap {
         if *unflushed_bytes > 0 {
             write!(f, "; a sync would free {unflushed_bytes} bytes")?;
         }
-        for Keeper { client, pid, txnid, lag, freed_bytes, .. } in keepers.iter().take(3) {
+        for Keeper { client, pid, txnid, lag, freed_bytes, guest, .. } in keepers.iter().take(3) {
+            match guest {
+                true => write!(f, "; a reader that may not write the lock file")?,
+                false => write!(f, "; process {pid} (client {client})")?,
+            }
             write!(
                 f,
-                "; process {pid} (client {client}) keeps {freed_bytes} bytes by reading snapshot \
-                 {txnid}, which is {lag} commits behind"
+                " keeps {freed_bytes} bytes by reading snapshot {txnid}, which is {lag} commits \
+                 behind"
             )?;
         }
         match keepers.len() {

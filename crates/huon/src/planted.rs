@@ -60,6 +60,17 @@
 //! | 114 | P14: the second look at the published mark after the pin |
 //! | 115 | P15: the oldest holder as the owner of a held page: it is the newest |
 //! | 116 | P16: the repair after an unclean end |
+//! | 221 | R1: the count of a guest's readers of one snapshot: the first to end gives its byte up |
+//! | 222 | R2: the look whether the lock file is of the data file that a guest has opened |
+//! | 223 | R3: a guest's second look at the published mark |
+//! | 224 | R4: asking below an answer: only what lies above is asked for again |
+//! | 225 | R5: asking at each scan: a client asks once |
+//! | 226 | R6: joining where guests are left alone with the lock file |
+//! | 227 | R7: a private reader's lock on the data file |
+//! | 228 | R8: guests among the readers that are named |
+//! | 229 | R9: asking for a client's byte to read: a lock to read counts as a life |
+//! | 230 | R10: the fence between a guest's lock and its second look |
+//! | 231 | R11: no guests where locks are on whole files |
 
 use std::sync::Mutex;
 

@@ -25,6 +25,9 @@ pub struct ReaderInfo {
     pub age_ms: u64,
     /// It is parked: see [`ReadTxn::park`](crate::ReadTxn::park).
     pub parked: bool,
+    /// It may not write the lock file. The system tells which snapshot it keeps and no more, not
+    /// even how many readers it is: client, process, thread and age say nothing then.
+    pub guest: bool,
 }
 
 /// What one client did since it opened the environment.
@@ -168,7 +171,7 @@ impl Env {
         let store = &core.store;
         let board = &store.board;
         let (mark, meta) = core.newest_sealed()?;
-        let readers = store.slots.list()?.into_iter().filter(|reader| !reader.ousted);
+        let readers = store.readers()?.into_iter().filter(|reader| !reader.ousted);
         let mut readers = collected(readers.map(|reader| ReaderInfo {
             client: reader.client.number,
             pid: reader.pid,
@@ -177,6 +180,7 @@ impl Env {
             lag: mark.txnid().saturating_sub(reader.txnid),
             age_ms: reader.age_ms,
             parked: reader.parked,
+            guest: reader.is_guest(),
         }))?;
         readers.sort_unstable_by_key(|reader| (reader.txnid, reader.client));
         let (requests, requested_bytes) = store.requests();

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod damage_tests;
 mod delete;
+#[cfg(test)]
+mod guest_tests;
 mod info;
 mod keep;
 pub mod limits;
@@ -93,18 +95,21 @@ impl Env {
     pub(crate) fn open_sim(
         disk: &crate::os::SimDisk,
         plan: Option<&crate::os::FaultPlan>,
+        guest: bool,
         options: &Options,
     ) -> Result<Env> {
         use crate::os::{Faulty, FaultyShared, Shared};
-        let private = options.stays_apart();
-        let mut shared: Arc<dyn Shared> = match private {
-            true => open::private_lock_file()?,
-            false => Arc::new(disk.shared()),
+        let found: Option<Arc<dyn Shared>> = match guest {
+            _ if options.stays_apart() => None,
+            true => disk.shared_to_read().map(|shared| Arc::new(shared) as _),
+            false => Some(Arc::new(disk.shared())),
         };
-        let mut storage = disk.storage();
+        let private = found.is_none();
+        let mut shared = found.map_or_else(open::private_lock_file, Ok)?;
+        let mut storage = if guest { disk.storage_read_only() } else { disk.storage() };
         if let Some(plan) = plan {
             shared = Arc::new(FaultyShared::new(shared, plan.clone()));
-            storage = Box::new(Faulty::new(disk, plan.clone()));
+            storage = Box::new(Faulty::new(disk, storage, plan.clone()));
         }
         let ground = open::Ground { storage, shared, private };
         Ok(Env::from_opened(open::open(ground, options)?, Path::new(""), options))

@@ -15,10 +15,11 @@ use crate::env::recover::{self, Chosen, Left, Recovery};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::{
-    self, Board, BoardIdentity, Clients, Create, FileOptions, GATE_TIMEOUT, Gate, MemoryFile,
-    RealFile, RealShared, Role, RoleKind, Shared, Start, Storage,
+    self, Board, BoardIdentity, Clients, Create, FileOptions, Flag, GATE_TIMEOUT, Gate, Guest,
+    MemoryFile, RealFile, RealShared, Role, RoleKind, Shared, Start, Storage,
 };
 use crate::page::{CommitKind, META_BYTES, Meta, OrderKind, Sweep, Tree, Txnid, first_data_page};
+use crate::planted;
 use crate::store::slow::SlowReaders;
 use crate::store::{Store, StoreParts};
 use crate::txn::names::Names;
@@ -41,6 +42,11 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
+    /// Whether this process may only read the lock file.
+    fn is_guest(&self) -> bool {
+        !self.shared.writable()
+    }
+
     /// Whether this process can do without a lock file that others see.
     fn may_be_private(&self, options: &Options) -> bool {
         !self.private && (options.read_only || !self.storage.writable())
@@ -104,22 +110,29 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
         true => Ok(None),
         false => RealShared::open(&lock, create.as_ref()),
     };
-    let shared: Option<Arc<dyn Shared>> = match found {
-        Ok(Some(shared)) => Some(Arc::new(shared)),
-        Ok(None) => None,
+    let found = match found {
         Err(Error::Io(e))
             if os::is_unavailable(&e.source) && (options.read_only || !opened.writable()) =>
         {
-            None
+            visit(&lock)?
         }
-        Err(error) => return Err(error),
+        found => found?,
     };
+    let shared = found.map(|shared| Arc::new(shared) as Arc<dyn Shared>);
     let private = shared.is_none();
     let shared = match shared {
         Some(shared) => shared,
         None => private_lock_file()?,
     };
     Ok(Ground { storage: Box::new(opened), shared, private })
+}
+
+/// The lock file for a guest. `None`: it cannot be had, or not be used so.
+fn visit(lock: &Path) -> Result<Option<RealShared>> {
+    match RealShared::visit(lock) {
+        Err(Error::Io(e)) if os::is_unavailable(&e.source) => Ok(None),
+        found => found,
+    }
 }
 
 /// No lock file is made beside what is no environment. An empty file becomes one, and what is not
@@ -207,6 +220,25 @@ pub(crate) fn format_file(storage: &dyn Storage, options: &Options) -> Result<()
     storage.sync()
 }
 
+const REPLACED: &str = "the lock file is in use for another data file, which had this name and was \
+                        replaced while open";
+const UNSEEN: &str = "the file is in use, but not through this lock file: it was replaced while \
+                      open, or a process reads the file without it, or one that may not write \
+                      reads on after a failed flush";
+
+/// Refuses to share the file where that was not wanted.
+fn check_shared(ground: &Ground, options: &Options) -> Result<()> {
+    if options.stays_apart() && ground.storage.has_others()? {
+        return Err(Error::Busy(
+            "the file is open elsewhere; a meta is chosen by hand only where nobody else is".into(),
+        ));
+    }
+    if options.exclusive && !ground.private {
+        return Err(Error::Busy("the file is open elsewhere and cannot be had alone".into()));
+    }
+    Ok(())
+}
+
 /// Opens what `ground` gives.
 pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
     let start = Instant::now();
@@ -217,31 +249,20 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
             ground.make_private()?;
             continue;
         };
-        if ground.storage.writable() && ground.storage.try_alone()? {
+        let may_be_first = ground.storage.writable() && !ground.is_guest();
+        if may_be_first && ground.storage.try_alone()? {
             if !serves_another(&board, &*ground.storage, &gate)? {
                 return open_first(ground, board, &gate, options);
             }
             ground.storage.leave()?;
             drop(gate);
             if start.elapsed() > JOIN_TIMEOUT {
-                return Err(Error::Busy(
-                    "the lock file is in use for another data file, which had this name and was \
-                     replaced while open"
-                        .into(),
-                ));
+                return Err(Error::Busy(REPLACED.into()));
             }
             os::pause(JOIN_PAUSE);
             continue;
         }
-        if options.stays_apart() && ground.storage.has_others()? {
-            return Err(Error::Busy(
-                "the file is open elsewhere; a meta is chosen by hand only where nobody else is"
-                    .into(),
-            ));
-        }
-        if options.exclusive && !ground.private {
-            return Err(Error::Busy("the file is open elsewhere and cannot be had alone".into()));
-        }
+        check_shared(&ground, options)?;
         if ground.private || has_company(&board, &*ground.storage, &gate)? {
             if become_one_of(&*ground.storage, ground.private)? {
                 return match ground.private {
@@ -255,22 +276,28 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
             }
         } else {
             // Who cannot write need not wait where the data file's lock shows that nobody is there.
-            let deserted = !ground.storage.writable() && !ground.storage.has_others()?;
+            let deserted = !may_be_first && !ground.storage.has_others()?;
+            if deserted && ground.is_guest() {
+                match open_deserted(ground, board, options)? {
+                    Deserted::Opened(opened) => return Ok(*opened),
+                    Deserted::Unreliable(storage) => {
+                        drop(gate);
+                        ground = Ground { storage, shared: private_lock_file()?, private: true };
+                        continue;
+                    }
+                }
+            }
             // Several that wait must not keep each other from being first.
             ground.storage.leave()?;
             drop(gate);
             if deserted || start.elapsed() > JOIN_TIMEOUT {
-                if !ground.storage.writable() {
+                if !may_be_first {
                     // Nobody has the lock file in use: a private image, with the data file held
                     // shared.
                     ground.make_private()?;
                     continue;
                 }
-                return Err(Error::Busy(
-                    "the file is in use, but not through this lock file: it was replaced while \
-                     open, or a process that may not write it reads it"
-                        .into(),
-                ));
+                return Err(Error::Busy(UNSEEN.into()));
             }
         }
         // The data file's lock is not held here: two who wait would keep each other from being
@@ -281,6 +308,10 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
 
 /// Holds the data file beside others of one's kind; `false`: somebody of another kind is there.
 fn become_one_of(storage: &dyn Storage, private: bool) -> Result<bool> {
+    if private && planted::is(227) {
+        // Held against nobody.
+        return storage.try_private().and_then(|held| storage.leave().map(|()| held));
+    }
     if private { storage.try_private() } else { storage.try_join() }
 }
 
@@ -296,6 +327,15 @@ fn refused(private: bool) -> Error {
 /// The board of the lock file, which has room for one. `None`: there is none to be had, and this
 /// process only looks.
 fn attach(ground: &Ground, gate: &Gate, options: &Options) -> Result<Option<Arc<Board>>> {
+    if ground.is_guest() {
+        // R2: of this boot and this data file, or it is of no use.
+        let board = Board::visit(ground.shared.clone(), gate)?;
+        let board = board.filter(|_| !options.exclusive).map(Arc::new);
+        return match board {
+            Some(board) if is_of(&board, &*ground.storage)? || planted::is(222) => Ok(Some(board)),
+            _ => Ok(None),
+        };
+    }
     match Board::attach(ground.shared.clone(), gate) {
         Ok(board) => Ok(Some(Arc::new(board))),
         Err(Error::Io(e)) if os::is_unavailable(&e.source) && ground.may_be_private(options) => {
@@ -305,9 +345,54 @@ fn attach(ground: &Ground, gate: &Gate, options: &Options) -> Result<Option<Arc<
     }
 }
 
-/// Whether somebody has this very file open through the lock file.
+/// Whether somebody has this very file open through the lock file, and can be joined.
 fn has_company(board: &Arc<Board>, storage: &dyn Storage, gate: &Gate) -> Result<bool> {
-    Ok(is_current(board, storage)? && Clients::new(board.clone()).others_alive(gate)?)
+    if !is_current(board, storage)? {
+        return Ok(false);
+    }
+    if Clients::new(board.clone()).others_alive(gate)? {
+        return Ok(true);
+    }
+    // R6: all who could write are gone, and guests read on.
+    let goes_on = board.same_boot() && !board.is_poisoned() && !planted::is(226);
+    Ok(goes_on && board.shared().attended()?)
+}
+
+/// Whether what the lock file says is of this data file, identity and contents.
+fn is_of(board: &Board, storage: &dyn Storage) -> Result<bool> {
+    let uuid = recover::newest(&recover::metas(storage)?)?.uuid;
+    Ok(is_current(board, storage)? && board.identity().is_some_and(|its| its.uuid == uuid))
+}
+
+/// What comes of a guest that finds nobody.
+enum Deserted {
+    Opened(Box<Opened>),
+    /// What the lock file says does not do.
+    Unreliable(Box<dyn Storage>),
+}
+
+/// A guest where nobody has the file open. It goes by the lock file if a first client would start
+/// from what that says: then clients can join it (R6). Otherwise it needs an image of its own (R7).
+fn open_deserted(ground: Ground, board: Arc<Board>, options: &Options) -> Result<Deserted> {
+    let storage = &*ground.storage;
+    if !become_one_of(storage, false)? {
+        return Ok(Deserted::Unreliable(ground.storage));
+    }
+    let metas = recover::metas(storage)?;
+    let newest = recover::newest(&metas)?.clone();
+    let left = recover::left_by_others(&board, storage, &newest.uuid)?;
+    let clean = recover::closed_cleanly(&board);
+    let guest = Guest::enter(board.clone())?;
+    let clients = Arc::new(Clients::of_guest(board.clone()));
+    let store = make_store(ground.storage, clients.clone(), Some(guest), &newest, options)?;
+    let chosen = recover::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
+    let named = chosen.sealed || chosen.recovery == Recovery::Clean;
+    if named && board.published() == board.sealed() {
+        return Ok(Deserted::Opened(Box::new(finish(store, clients, chosen.recovery, options)?)));
+    }
+    let Store { storage, .. } = store;
+    storage.leave()?;
+    Ok(Deserted::Unreliable(storage))
 }
 
 /// Whether `path` still leads to the file that was opened. Who has the file open and sees this can
@@ -330,7 +415,8 @@ pub(crate) fn serves_another(
 ) -> Result<bool> {
     let data = storage.identity()?;
     let is_other = board.identity().is_some_and(|identity| identity.data != data);
-    Ok(is_other && Clients::new(board.clone()).others_alive(gate)?)
+    let others = || Clients::new(board.clone()).others_alive(gate);
+    Ok(is_other && (others()? || board.shared().attended()?))
 }
 
 /// Whether the lock file belongs to this data file and this boot.
@@ -362,7 +448,7 @@ fn open_first(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options)
     let clients = Arc::new(Clients::new(board.clone()));
     clients.join(gate)?;
     reach(Point::OpenAlone);
-    let store = make_store(ground.storage, clients.clone(), &newest, options)?;
+    let store = make_store(ground.storage, clients.clone(), None, &newest, options)?;
     let chosen = recover::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
     reach(Point::OpenChosen);
     let sound = match chosen.recovery {
@@ -415,10 +501,18 @@ fn initialise(
     Ok(())
 }
 
-/// A client that finds others.
+/// A client, or a guest, that finds others.
 fn join(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options) -> Result<Opened> {
-    let clients = Arc::new(Clients::new(board.clone()));
-    clients.join(gate)?;
+    let (clients, guest) = match ground.is_guest() {
+        true => (Clients::of_guest(board.clone()), Some(Guest::enter(board.clone())?)),
+        false => (Clients::new(board.clone()), None),
+    };
+    let clients = Arc::new(clients);
+    if guest.is_none() {
+        clients.join(gate)?;
+        // Noted by a client that left guests behind (R6).
+        board.set_flag(Flag::CleanClose, false);
+    }
     reach(Point::OpenJoined);
     let joined = (|| {
         let mut block = [0; META_BYTES];
@@ -429,7 +523,7 @@ fn join(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options) -> Re
         let meta = Meta::decode(&block).map_err(|_| {
             Error::corrupt_file("the lock file's image of the published snapshot is damaged")
         })?;
-        make_store(ground.storage, clients.clone(), &meta, options)
+        make_store(ground.storage, clients.clone(), guest, &meta, options)
     })();
     match joined {
         Ok(store) => finish(store, clients, Recovery::Clean, options),
@@ -451,7 +545,7 @@ fn open_private(
     let newest = recover::newest(&metas)?.clone();
     let clients = Arc::new(Clients::new(board));
     clients.join(gate)?;
-    let store = make_store(ground.storage, clients.clone(), &newest, options)?;
+    let store = make_store(ground.storage, clients.clone(), None, &newest, options)?;
     let none: Option<&Left> = None;
     let chosen = recover::choose(&store, &metas, none, false, options.meta_slot)?;
     initialise(&store, gate, &chosen, 0, chosen.recovery != Recovery::Clean)?;
@@ -461,6 +555,7 @@ fn open_private(
 fn make_store(
     storage: Box<dyn Storage>,
     clients: Arc<Clients>,
+    guest: Option<Guest>,
     meta: &Meta,
     options: &Options,
 ) -> Result<Store> {
@@ -471,6 +566,7 @@ fn make_store(
     Store::new(StoreParts {
         storage,
         clients,
+        guest,
         uuid: meta.uuid,
         page_bytes,
         spill_bytes: options.spill_bytes,
@@ -489,7 +585,7 @@ fn finish(
     recovery: Recovery,
     options: &Options,
 ) -> Result<Opened> {
-    let read_only = options.read_only || !store.storage.writable();
+    let read_only = options.read_only || !store.storage.writable() || !clients.board().writable();
     let modes = modes::agreed(clients.board(), options, read_only);
     let core = Core {
         store: Arc::new(store),

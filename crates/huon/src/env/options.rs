@@ -385,7 +385,15 @@ impl Options {
     #[cfg(any(test, feature = "simulation"))]
     pub fn open_simulated(&self, disk: &crate::os::SimDisk) -> Result<Env> {
         self.check()?;
-        Env::open_sim(disk, None, self)
+        Env::open_sim(disk, None, false, self)
+    }
+
+    /// Opens the data file of a simulated machine as a process that may read its data file and its
+    /// lock file and write neither.
+    #[cfg(any(test, feature = "simulation"))]
+    pub fn open_simulated_to_read(&self, disk: &crate::os::SimDisk) -> Result<Env> {
+        self.check()?;
+        Env::open_sim(disk, None, true, self)
     }
 
     /// The same, with calls that fail as `plan` says.
@@ -396,7 +404,18 @@ impl Options {
         plan: &crate::os::FaultPlan,
     ) -> Result<Env> {
         self.check()?;
-        Env::open_sim(disk, Some(plan), self)
+        Env::open_sim(disk, Some(plan), false, self)
+    }
+
+    /// As [`Options::open_simulated_to_read`], with calls that fail as `plan` says.
+    #[cfg(any(test, feature = "simulation"))]
+    pub fn open_faulty_to_read(
+        &self,
+        disk: &crate::os::SimDisk,
+        plan: &crate::os::FaultPlan,
+    ) -> Result<Env> {
+        self.check()?;
+        Env::open_sim(disk, Some(plan), true, self)
     }
 
     fn check(&self) -> Result<()> {

@@ -24,15 +24,15 @@
 
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::Duration;
 
+use super::bell::marks_of;
 use super::clock;
 use super::gate::Gate;
 use super::layout::*;
 use super::locks::Way;
 use super::slots::Slot;
 use super::word::{Ordering, Word, fence};
-use super::{ANY_MARK, Identity, Shared, Wake};
+use super::{Identity, Shared, Wake};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::planted;
@@ -153,6 +153,8 @@ pub(crate) struct Board {
     shared: Arc<dyn Shared>,
     /// The first [`WORDS_FIRST`] words of `shared`.
     fixed: NonNull<[Word; WORDS_FIRST]>,
+    /// A guest's is not.
+    writable: bool,
 }
 
 // SAFETY: `fixed` points into the words of `shared`, which is kept alive beside it; words are
@@ -174,9 +176,24 @@ impl Board {
         shared.grow(WORDS_FIRST)?;
         let fixed = shared.words().first_chunk::<WORDS_FIRST>();
         let fixed = NonNull::from(fixed.ok_or(Error::Invalid("the lock file did not grow"))?);
-        let board = Board { shared, fixed };
+        let board = Board { writable: shared.writable(), shared, fixed };
         board.check_way()?;
         Ok(board)
+    }
+
+    /// The board on `shared` for a guest, which changes nothing. `None`: it is not ready, or not of
+    /// this boot, or clients lock in another way (R2, R11).
+    pub(crate) fn visit(shared: Arc<dyn Shared>, gate: &Gate) -> Result<Option<Board>> {
+        gate.assert_of(&shared);
+        let Some(fixed) = shared.words().first_chunk::<WORDS_FIRST>() else { return Ok(None) };
+        let fixed = NonNull::from(fixed);
+        let board = Board { writable: shared.writable(), shared, fixed };
+        Ok(board.same_boot().then_some(board))
+    }
+
+    /// Whether this process may change what the board says (R2).
+    pub(crate) fn writable(&self) -> bool {
+        self.writable
     }
 
     /// P6: who locks in another way than those who use the lock file would see none of them.
@@ -214,6 +231,7 @@ impl Board {
     }
 
     fn store(&self, word: usize, value: u64) {
+        assert!(self.writable, "R2: a guest stores no word");
         self.fixed()[word].store(value, Ordering::Release);
     }
 
@@ -309,6 +327,7 @@ impl Board {
     }
 
     pub(crate) fn set_flag(&self, flag: Flag, on: bool) {
+        assert!(self.writable, "R2: a guest stores no word");
         let flags = &self.fixed()[FLAGS];
         if on {
             flags.fetch_or(flag as u64, Ordering::AcqRel);
@@ -461,7 +480,6 @@ impl Board {
     /// system call but a coarse clock, no allocation; repeats only if a publish comes in between.
     #[inline]
     pub(crate) fn read_published(&self, slot: &Slot, wanted: &mut [u64]) -> Mark {
-        let fixed = self.fixed();
         let own = self.slot_words(slot.index());
         own[SLOT_SINCE].store(clock::now_ms(), Ordering::Relaxed);
         own[SLOT_THREAD].store(u64::from(clock::thread_id()), Ordering::Relaxed);
@@ -471,15 +489,12 @@ impl Board {
             // Who sees this pin and not the one before is past what was read under that one.
             let order = if planted::is(27) { Ordering::Relaxed } else { Ordering::Release };
             own[SLOT_PIN].store(mark.txnid(), order);
-            let image = &fixed[IMAGES + mark.index() * IMAGE_WORDS..][..IMAGE_WORDS];
-            for (value, word) in wanted.iter_mut().zip(image) {
-                *value = word.load(Ordering::Relaxed);
-            }
+            self.copy_first_words(mark, wanted);
             // Pairs with the fence of `Slots::scan`: either the scan sees the pin, or this load
             // sees a mark that the writer protects anyway. Also keeps the copy above the second
             // look.
             fence(Ordering::SeqCst);
-            if fixed[PUBLISHED].load(Ordering::Relaxed) == mark.0 || planted::is(114) {
+            if self.is_still_published(mark) || planted::is(114) {
                 debug_assert!(
                     own[SLOT_PIN].load(Ordering::Relaxed) == mark.txnid(),
                     "P14: what is read is what is pinned"
@@ -487,6 +502,21 @@ impl Board {
                 return mark;
             }
         }
+    }
+
+    /// Copies the first words of the image of `mark`, which may be given away meanwhile.
+    #[inline]
+    pub(super) fn copy_first_words(&self, mark: Mark, wanted: &mut [u64]) {
+        let image = &self.fixed()[IMAGES + mark.index() * IMAGE_WORDS..][..IMAGE_WORDS];
+        for (value, word) in wanted.iter_mut().zip(image) {
+            *value = word.load(Ordering::Relaxed);
+        }
+    }
+
+    /// The second look of P14, after a fence.
+    #[inline]
+    pub(super) fn is_still_published(&self, mark: Mark) -> bool {
+        self.fixed()[PUBLISHED].load(Ordering::Relaxed) == mark.0
     }
 
     #[inline]
@@ -724,46 +754,6 @@ impl Board {
     pub(crate) fn written_since_durable(&self) -> u64 {
         self.load(WRITTEN).wrapping_sub(self.load(WRITTEN_DURABLE))
     }
-
-    // ---- waiting for durability
-
-    /// A number that changes with each event of flushing: end, failure, change of the flusher.
-    pub(crate) fn bell(&self) -> u64 {
-        self.load(BELL)
-    }
-
-    /// Sleeps until the bell is no longer `seen`, at most `timeout`; may return early, or hear
-    /// nothing of what is not about `snapshot`. Ask for the number first, then look whether there
-    /// is anything to wait for: so nothing is missed.
-    pub(crate) fn wait_bell(&self, seen: u64, timeout: Duration, snapshot: Option<u64>) {
-        self.shared.wait(BELL, seen, timeout, snapshot.map_or(ANY_MARK, mark_of));
-    }
-
-    /// The flusher's role is free: wakes one of those who still wait, to flush for all of them.
-    pub(super) fn ring_next(&self) {
-        let (durable, sealed) = (self.durable().txnid(), self.sealed().txnid());
-        let marks = if durable < sealed { marks_of(durable + 1, sealed) } else { ANY_MARK };
-        self.ring(Wake::First(marks));
-    }
-
-    fn ring(&self, who: Wake) {
-        self.fixed()[BELL].fetch_add(1, Ordering::AcqRel);
-        self.shared.wake(BELL, who);
-    }
-}
-
-/// The marks of all who wait for one of these snapshots; every mark if a damaged lock file has them
-/// the wrong way round.
-pub(super) fn marks_of(first: u64, last: u64) -> u32 {
-    match last.wrapping_sub(first) {
-        0..32 => (first..=last).fold(0, |marks, txnid| marks | mark_of(txnid)),
-        _ => ANY_MARK,
-    }
-}
-
-/// The mark of who waits for this snapshot.
-fn mark_of(txnid: u64) -> u32 {
-    1 << (txnid % 32)
 }
 
 /// The error for words that break a rule.

@@ -33,7 +33,7 @@ impl ClientFiles {
     fn file(&self, number: u32, create: bool) -> Result<Option<File>> {
         let mut name = self.lock_file.clone().into_os_string();
         name.push(format!("-{number}"));
-        open_file(Path::new(&name), create.then_some(&self.beside))
+        open_file(Path::new(&name), true, create.then_some(&self.beside))
     }
 
     fn own(&self) -> MutexGuard<'_, Vec<(u32, OwnFile)>> {

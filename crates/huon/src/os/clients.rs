@@ -33,6 +33,9 @@ pub(crate) struct ClientId {
 }
 
 impl ClientId {
+    /// No client: what a guest has for a name. No table has the number.
+    pub(crate) const NONE: ClientId = ClientId { number: 0xFFFF, generation: 0 };
+
     /// The name in one word, never 0; its low two bits are free for the state of a slot.
     #[inline]
     pub(super) fn word(self) -> u64 {
@@ -70,6 +73,12 @@ impl Clients {
         Clients { board, me: OnceLock::new(), fork_generation: fork::generation() }
     }
 
+    /// The client table as a guest sees it, who is no client (R2).
+    pub(crate) fn of_guest(board: Arc<Board>) -> Clients {
+        let me = OnceLock::from(ClientId::NONE);
+        Clients { board, me, fork_generation: fork::generation() }
+    }
+
     pub(crate) fn board(&self) -> &Arc<Board> {
         &self.board
     }
@@ -104,7 +113,7 @@ impl Clients {
     /// released.
     pub(crate) fn leave(&self, gate: &Gate) {
         gate.assert_of(self.board.shared());
-        let Some(me) = self.me.get() else { return };
+        let Some(me) = self.me.get().filter(|me| **me != ClientId::NONE) else { return };
         if fork::generation() != self.fork_generation {
             return;
         }

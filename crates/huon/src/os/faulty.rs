@@ -8,6 +8,7 @@
 //! 3. A flush that fails on a lossy machine (`SimDisk::lossy`) loses what it should have written.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -55,11 +56,19 @@ pub enum FaultCall {
     LockHeld,
     /// Asking whether the lock file's descriptor is still there; failing is a "no".
     LockIntact,
+    /// Taking the byte that shows that a guest is there.
+    LockAttend,
+    /// Asking whether a guest is there.
+    LockAttended,
+    /// Taking the byte of a snapshot.
+    LockPin,
+    /// Asking for the bytes of snapshots.
+    LockPinned,
 }
 
 impl FaultCall {
     /// All of them.
-    pub const ALL: [FaultCall; 17] = [
+    pub const ALL: [FaultCall; 21] = [
         FaultCall::Length,
         FaultCall::Read,
         FaultCall::Write,
@@ -77,6 +86,10 @@ impl FaultCall {
         FaultCall::LockClaim,
         FaultCall::LockHeld,
         FaultCall::LockIntact,
+        FaultCall::LockAttend,
+        FaultCall::LockAttended,
+        FaultCall::LockPin,
+        FaultCall::LockPinned,
     ];
 
     /// What is tried, as errors have it.
@@ -99,6 +112,10 @@ impl FaultCall {
             FaultCall::LockClaim => "lock a client's byte",
             FaultCall::LockHeld => "ask for a client's byte",
             FaultCall::LockIntact => "use the lock file",
+            FaultCall::LockAttend => "lock the guests' byte",
+            FaultCall::LockAttended => "ask for the guests' byte",
+            FaultCall::LockPin => "lock a snapshot's byte",
+            FaultCall::LockPinned => "ask for snapshots' bytes",
         }
     }
 
@@ -259,9 +276,9 @@ pub(crate) struct Faulty {
 }
 
 impl Faulty {
-    /// Opens the file of `disk`, failing as `plan` says.
-    pub(crate) fn new(disk: &SimDisk, plan: FaultPlan) -> Faulty {
-        Faulty { disk: disk.clone(), inner: disk.storage(), plan }
+    /// The file of `disk` that `inner` is, failing as `plan` says.
+    pub(crate) fn new(disk: &SimDisk, inner: Box<dyn Storage>, plan: FaultPlan) -> Faulty {
+        Faulty { disk: disk.clone(), inner, plan }
     }
 }
 
@@ -425,6 +442,34 @@ impl Shared for FaultyShared {
         self.inner.way()
     }
 
+    fn writable(&self) -> bool {
+        self.inner.writable()
+    }
+
+    fn attend(&self) -> Result<()> {
+        self.plan.pass(FaultCall::LockAttend, String::new)?;
+        self.inner.attend()
+    }
+
+    fn attended(&self) -> Result<bool> {
+        self.plan.pass(FaultCall::LockAttended, String::new)?;
+        self.inner.attended()
+    }
+
+    fn pin(&self, txnid: u64) -> Result<()> {
+        self.plan.pass(FaultCall::LockPin, String::new)?;
+        self.inner.pin(txnid)
+    }
+
+    fn unpin(&self, txnid: u64) {
+        self.inner.unpin(txnid);
+    }
+
+    fn pinned(&self, range: &RangeInclusive<u64>) -> Result<Option<RangeInclusive<u64>>> {
+        self.plan.pass(FaultCall::LockPinned, String::new)?;
+        self.inner.pinned(range)
+    }
+
     fn wait(&self, word: usize, expected: u64, timeout: Duration, marks: u32) {
         self.inner.wait(word, expected, timeout, marks);
     }
@@ -489,7 +534,7 @@ mod tests {
         disk.storage().grow(4096).unwrap();
         disk.clear_events();
         let lock = Arc::new(MemoryFile::new([1; 16]).open());
-        let file = Faulty::new(&disk, plan.clone());
+        let file = Faulty::new(&disk, disk.storage(), plan.clone());
         (disk, file, FaultyShared::new(lock, plan.clone()))
     }
 
@@ -584,7 +629,7 @@ mod tests {
         plan.fail_once(1, libc::ENOSPC);
         let disk = SimDisk::new(1 << 16).unwrap().lossy();
         disk.storage().grow(4096).unwrap();
-        let file = Faulty::new(&disk, plan);
+        let file = Faulty::new(&disk, disk.storage(), plan);
         file.write_at(&[b"lost"], 0).unwrap();
         assert!(file.sync().is_err());
         file.sync().unwrap();

@@ -35,9 +35,14 @@ const BYTES: usize = 1;
 
 impl Keeper {
     /// Keeps the locks of `file`. `another` is a description of the same file, on which it is tried
-    /// with a lock on `byte`, which is nobody else's. `None`: not here.
-    pub(super) fn new(file: &File, another: File, byte: i64) -> io::Result<Option<Keeper>> {
-        if !locks::change(&another, Way::Bytes, byte, Hold::Alone)? {
+    /// with a lock of that kind on `byte`, which is nobody else's. `None`: not here.
+    pub(super) fn new(
+        file: &File,
+        another: File,
+        byte: i64,
+        hold: Hold,
+    ) -> io::Result<Option<Keeper>> {
+        if !locks::change(&another, Way::Bytes, byte, hold)? {
             return Ok(None);
         }
         let trial = Keeper::map(&another)?;
@@ -93,7 +98,7 @@ mod tests {
             return skip("os::keeper::tests", "no OFD locks on this system");
         }
         assert!(locks::change(&mine, Way::Bytes, 7, Hold::Alone).unwrap());
-        let Some(keeper) = Keeper::new(&mine, open(), 8).unwrap() else {
+        let Some(keeper) = Keeper::new(&mine, open(), 8, Hold::Alone).unwrap() else {
             return skip("os::keeper::tests", "no lock outlives its descriptor here");
         };
         assert!(locks::is_free(&other, 8).unwrap(), "the trial is over");
@@ -103,7 +108,10 @@ mod tests {
         assert!(locks::is_free(&other, 7).unwrap());
 
         assert!(locks::change(&other, Way::Bytes, 8, Hold::Alone).unwrap());
-        assert!(Keeper::new(&open(), open(), 8).unwrap().is_none(), "the byte is somebody's");
+        assert!(
+            Keeper::new(&open(), open(), 8, Hold::Alone).unwrap().is_none(),
+            "the byte is somebody's"
+        );
     }
 
     /// As on a file system that maps another file than the one that is locked.
@@ -119,7 +127,7 @@ mod tests {
         if !locks::is_free(&mine, 8).is_ok_and(|free| free) {
             return skip("os::keeper::tests", "no OFD locks on this system");
         }
-        assert!(Keeper::new(&mine, below, 8).unwrap().is_none());
+        assert!(Keeper::new(&mine, below, 8, Hold::Alone).unwrap().is_none());
         assert!(locks::is_free(&mine, 8).unwrap());
     }
 }

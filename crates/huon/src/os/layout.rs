@@ -128,7 +128,7 @@ pub(super) const WORDS_FIRST: usize = SLOTS + SLOTS_FIRST as usize * SLOT_WORDS;
 pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"HUONLOCK");
 pub(super) const READY_VALUE: u64 = u64::from_le_bytes(*b"READY!\r\n");
 /// Version of this picture, and the sizes that it depends on.
-pub(super) const LAYOUT_VALUE: u64 = (3 << 48) | ((CLIENTS as u64) << 24) | SLOTS as u64;
+pub(super) const LAYOUT_VALUE: u64 = (4 << 48) | ((CLIENTS as u64) << 24) | SLOTS as u64;
 /// The same where clients lock whole files (P6).
 pub(super) const LAYOUT_FILES: u64 = LAYOUT_VALUE | 1 << 63;
 

@@ -14,7 +14,10 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd;
+
+use crate::planted;
 
 /// How clients lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +64,7 @@ pub(super) fn change(file: &File, way: Way, byte: i64, hold: Hold) -> io::Result
                 Hold::Shared => libc::F_RDLCK,
                 Hold::Alone => libc::F_WRLCK,
             };
-            ofd(file, OfdCall::Set, kind, byte).map(drop)
+            ofd(file, OfdCall::Set, kind, byte..=byte).map(drop)
         }
         Way::Files => {
             let operation = match hold {
@@ -83,7 +86,22 @@ pub(super) fn change(file: &File, way: Way, byte: i64, hold: Hold) -> io::Result
 /// Whether nobody else has anything of the OFD lock on `byte`. The system answers this for
 /// descriptors that may only read, too.
 pub(super) fn is_free(file: &File, byte: i64) -> io::Result<bool> {
-    ofd(file, OfdCall::Ask, libc::F_WRLCK, byte).map(|kind| kind == libc::F_UNLCK)
+    first_of(file, byte..=byte).map(|found| found.is_none())
+}
+
+/// Whether another descriptor has the OFD lock on `byte` alone, for which it must be allowed to
+/// write (R9).
+pub(super) fn is_held_alone(file: &File, byte: i64) -> io::Result<bool> {
+    let kind = if planted::is(229) { libc::F_WRLCK } else { libc::F_RDLCK };
+    ofd(file, OfdCall::Ask, kind, byte..=byte).map(|found| found.is_some())
+}
+
+/// An OFD lock of others within `bytes`: which of them it covers. Of several the system names any.
+pub(super) fn first_of(
+    file: &File,
+    bytes: RangeInclusive<i64>,
+) -> io::Result<Option<RangeInclusive<i64>>> {
+    ofd(file, OfdCall::Ask, libc::F_WRLCK, bytes)
 }
 
 enum OfdCall {
@@ -91,9 +109,14 @@ enum OfdCall {
     Ask,
 }
 
-/// The call; what the system left in the kind of the lock.
+/// The call; which of the bytes the lock covers that is in the way, if the call asks.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn ofd(file: &File, call: OfdCall, kind: libc::c_int, byte: i64) -> io::Result<libc::c_int> {
+fn ofd(
+    file: &File,
+    call: OfdCall,
+    kind: libc::c_int,
+    bytes: RangeInclusive<i64>,
+) -> io::Result<Option<RangeInclusive<i64>>> {
     let command = match call {
         OfdCall::Set => libc::F_OFD_SETLK,
         OfdCall::Ask => libc::F_OFD_GETLK,
@@ -102,15 +125,29 @@ fn ofd(file: &File, call: OfdCall, kind: libc::c_int, byte: i64) -> io::Result<l
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
     lock.l_type = kind as _;
     lock.l_whence = libc::SEEK_SET as _;
-    lock.l_start = byte as libc::off_t;
-    lock.l_len = 1;
+    let (first, last) = (*bytes.start(), *bytes.end());
+    lock.l_start = first as libc::off_t;
+    lock.l_len = (last - first + 1) as libc::off_t;
     // SAFETY: `lock` is a valid `flock` that outlives the call.
     retried(|| unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) })?;
-    Ok(lock.l_type.into())
+    if matches!(call, OfdCall::Set) || libc::c_int::from(lock.l_type) == libc::F_UNLCK {
+        return Ok(None);
+    }
+    // A length of 0 is without end.
+    let end = match lock.l_len {
+        0 => last,
+        len => lock.l_start.saturating_add(len - 1).min(last),
+    };
+    Ok(Some(lock.l_start.max(first)..=end))
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn ofd(_: &File, _: OfdCall, _: libc::c_int, _: i64) -> io::Result<libc::c_int> {
+fn ofd(
+    _: &File,
+    _: OfdCall,
+    _: libc::c_int,
+    _: RangeInclusive<i64>,
+) -> io::Result<Option<RangeInclusive<i64>>> {
     Err(io::Error::from_raw_os_error(libc::EINVAL))
 }
 

@@ -150,6 +150,55 @@ fn protected(board: &Board, slots: &Slots) -> Vec<u64> {
     all
 }
 
+/// The snapshots that page reuse must respect where guests read, too (R4).
+fn protected_with_guests(writer: &Client, slots: &Slots) -> Vec<u64> {
+    let marks = writer.board.protected_marks();
+    let marks = [marks.in_flight, marks.durable, marks.published, marks.sealed];
+    let (mut all, mut spans) = (Vec::new(), Vec::new());
+    slots.scan(&mut all).expect("a scan");
+    scan_guests(&*writer.shared, marks[3].txnid(), &mut all, &mut spans).expect("an answer");
+    assert!(spans.is_empty());
+    all.extend(marks.map(Mark::txnid));
+    all
+}
+
+/// R10: a guest and the writer that publishes and then wants pages. The system's list of locks is a
+/// third party, which orders nothing.
+#[test]
+fn a_guest_is_found_or_not_needed() {
+    model(3, || {
+        let file = MemoryFile::new(BOOT);
+        let writer = client(&file, true);
+        let pages = Pages::new();
+        writer.board.publish(writer.seal(2));
+        let shared: Arc<dyn Shared> = Arc::new(file.visit());
+        let gate = Gate::lock(&shared, Duration::ZERO).expect("the gate is free");
+        let board = Board::visit(shared, &gate).expect("no error").expect("a board");
+        let guest = Guest::enter(Arc::new(board)).expect("a guest");
+        drop(gate);
+        let reading = {
+            let pages = pages.clone();
+            thread::spawn(move || {
+                let mut words = [0; IMAGE_WORDS];
+                let mark = guest.pin_published(&mut words).expect("a pin");
+                assert_eq!(words, [mark.txnid(); IMAGE_WORDS], "R3: a torn image");
+                pages.read(mark.txnid());
+                guest.unpin(mark.txnid());
+                guest
+            })
+        };
+        let slots = Slots::new(writer.clients.clone()).unwrap();
+        writer.board.publish(writer.seal(3));
+        let protected = protected_with_guests(&writer, &slots);
+        for txnid in 1..3 {
+            if !protected.contains(&txnid) {
+                pages.reuse(txnid);
+            }
+        }
+        reading.join().expect("the guest ends");
+    });
+}
+
 /// Reuses the pages of the snapshots below `base` that nothing protects.
 fn reclaim(writer: &Client, slots: &Slots, base: u64, pages: &Pages) {
     let protected = protected(&writer.board, slots);

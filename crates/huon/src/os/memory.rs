@@ -8,7 +8,7 @@
 //! words alone.
 
 use std::collections::HashMap;
-use std::ops::Deref;
+use std::ops::{Deref, RangeInclusive};
 use std::sync::atomic::{AtomicBool, AtomicU64 as StdU64, AtomicUsize};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,21 +23,30 @@ use crate::error::{Error, Result};
 /// Words that a memory lock file can grow to by default: room for about 130,000 reader slots.
 const CAPACITY_WORDS: usize = if layout::FEW { layout::WORDS_FIRST + 128 } else { 1 << 20 };
 
+/// Pins that guests can have at once.
+const PINS_MAX: usize = if layout::FEW { 4 } else { 256 };
+
 /// The lock file itself. It lives as long as a handle or its maker keeps it.
 pub(crate) struct MemoryFile {
     words: Words,
     allocated: AtomicUsize,
     boot: [u8; 16],
     next_handle: StdU64,
+    /// The snapshots that guests pin, 0 for none; which guest, is in the state. They are looked at
+    /// as the system looks at its list: nothing is ordered by it (R10).
+    pins: Box<[Word]>,
     state: Mutex<State>,
     bell: Condvar,
 }
 
-#[derive(Default)]
 struct State {
     /// Byte number to the handle that holds it.
     bytes: HashMap<u32, u64>,
     gate: Option<u64>,
+    /// Handles of guests that show themselves.
+    guests: Vec<u64>,
+    /// Whose the pins are, 0 for nobody.
+    pin_owners: [u64; PINS_MAX],
     /// Who waits on a word, in the order in which they came.
     sleepers: Vec<Sleeper>,
     sleepers_ever: u64,
@@ -45,6 +54,21 @@ struct State {
     /// would look at the holder that they wait for again.
     #[cfg(shuttle)]
     looks_again: bool,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            bytes: HashMap::new(),
+            gate: None,
+            guests: Vec::new(),
+            pin_owners: [0; PINS_MAX],
+            sleepers: Vec::new(),
+            sleepers_ever: 0,
+            #[cfg(shuttle)]
+            looks_again: false,
+        }
+    }
 }
 
 struct Sleeper {
@@ -71,6 +95,7 @@ impl State {
 pub(crate) struct MemoryShared {
     file: Arc<MemoryFile>,
     handle: u64,
+    writable: bool,
     killed: AtomicBool,
     /// Words that this handle knows to be there: others may have grown the file.
     shown: AtomicUsize,
@@ -92,6 +117,7 @@ impl MemoryFile {
             allocated: AtomicUsize::new(image.len()),
             boot,
             next_handle: StdU64::new(1),
+            pins: (0..PINS_MAX).map(|_| Word::new(0)).collect(),
             state: Mutex::new(State::default()),
             bell: Condvar::new(),
         }))
@@ -114,7 +140,16 @@ impl MemoryFile {
     pub(crate) fn open(self: &Arc<Self>) -> MemoryShared {
         let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
         let shown = AtomicUsize::new(self.allocated.load(Ordering::Acquire));
-        MemoryShared { file: self.clone(), handle, killed: AtomicBool::new(false), shown }
+        let killed = AtomicBool::new(false);
+        MemoryShared { file: self.clone(), handle, writable: true, killed, shown }
+    }
+
+    /// A handle of a guest.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn visit(self: &Arc<Self>) -> MemoryShared {
+        let mut guest = self.open();
+        guest.writable = false;
+        guest
     }
 
     /// A copy of all words. Take it while nobody stores, or accept a mixture.
@@ -164,6 +199,13 @@ impl MemoryShared {
         if state.gate == Some(self.handle) {
             state.gate = None;
         }
+        state.guests.retain(|guest| *guest != self.handle);
+        for (at, owner) in state.pin_owners.iter_mut().enumerate() {
+            if *owner == self.handle {
+                *owner = 0;
+                self.file.pins[at].store(0, Ordering::Relaxed);
+            }
+        }
         #[cfg(shuttle)]
         {
             state.looks_again = true;
@@ -184,6 +226,10 @@ impl MemoryShared {
 /// In models it stands for the real lock file, so that all of the engine compiles.
 #[cfg(any(loom, shuttle))]
 impl MemoryShared {
+    pub(crate) fn visit(_: &std::path::Path) -> Result<Option<MemoryShared>> {
+        Err(Error::Invalid("a model has no files"))
+    }
+
     pub(crate) fn open(
         _: &std::path::Path,
         _: Option<&super::beside::Beside>,
@@ -264,6 +310,55 @@ impl Shared for MemoryShared {
 
     fn way(&self) -> Way {
         Way::Bytes
+    }
+
+    fn writable(&self) -> bool {
+        self.writable
+    }
+
+    fn attend(&self) -> Result<()> {
+        self.check()?;
+        self.file.state().guests.push(self.handle);
+        Ok(())
+    }
+
+    fn attended(&self) -> Result<bool> {
+        self.check()?;
+        Ok(self.file.state().guests.iter().any(|guest| *guest != self.handle))
+    }
+
+    fn pin(&self, txnid: u64) -> Result<()> {
+        self.check()?;
+        let mut state = self.file.state();
+        let Some(at) = state.pin_owners.iter().position(|owner| *owner == 0) else {
+            let source = std::io::Error::from_raw_os_error(libc::ENOLCK);
+            return Err(Error::io("lock", "memory", source));
+        };
+        state.pin_owners[at] = self.handle;
+        self.file.pins[at].store(txnid, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn unpin(&self, txnid: u64) {
+        let mut state = self.file.state();
+        for (at, owner) in state.pin_owners.iter_mut().enumerate() {
+            let pin = &self.file.pins[at];
+            if *owner == self.handle && pin.load(Ordering::Relaxed) == txnid {
+                *owner = 0;
+                pin.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Of several the one that came first, as the system does where each is of another descriptor.
+    fn pinned(&self, range: &RangeInclusive<u64>) -> Result<Option<RangeInclusive<u64>>> {
+        self.check()?;
+        let owners = self.file.state().pin_owners;
+        let found = self.file.pins.iter().zip(owners).find_map(|(pin, owner)| {
+            let txnid = pin.load(Ordering::Relaxed);
+            (txnid != 0 && owner != self.handle && range.contains(&txnid)).then_some(txnid)
+        });
+        Ok(found.map(|txnid| txnid..=txnid))
     }
 
     #[cfg(not(loom))]

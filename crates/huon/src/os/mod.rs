@@ -5,12 +5,14 @@
 //! a simulated back end; [`Storage`] also has one that fails on demand. Above this module nothing
 //! names a file descriptor, a pointer or a system call.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 
 mod anon;
+mod bell;
 #[cfg_attr(any(loom, shuttle), allow(dead_code, reason = "a model has no files"))]
 mod beside;
 mod board;
@@ -30,6 +32,7 @@ mod fork;
 #[cfg(not(any(loom, shuttle)))]
 mod futex;
 mod gate;
+mod guests;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod keeper;
 mod layout;
@@ -71,6 +74,7 @@ pub(crate) use faulty::{Faulty, FaultyShared};
 pub(crate) use file::{Create, FileOptions, RealFile, sync_directory};
 pub(crate) use fork::generation as fork_generation;
 pub(crate) use gate::{GATE_TIMEOUT, Gate};
+pub(crate) use guests::{Guest, scan as scan_guests};
 pub(crate) use layout::CLIENTS_MAX;
 pub(crate) use map::Map;
 pub(crate) use map_pages::MapPages;
@@ -219,6 +223,21 @@ pub(crate) trait Shared: Send + Sync {
     fn held(&self, number: u32) -> Result<bool>;
     /// How clients of this lock file hold their bytes.
     fn way(&self) -> locks::Way;
+    /// Whether this process may store to the words; a guest may not (R2).
+    fn writable(&self) -> bool {
+        true
+    }
+    /// Shows, from now on, that a guest is there (R2).
+    fn attend(&self) -> Result<()>;
+    /// Whether another guest is there.
+    fn attended(&self) -> Result<bool>;
+    /// Takes the lock that pins a snapshot (R1); once only, until [`Shared::unpin`].
+    fn pin(&self, txnid: u64) -> Result<()>;
+    /// Gives up what [`Shared::pin`] took.
+    fn unpin(&self, txnid: u64);
+    /// The snapshots, within the range, that a lock of another guest pins. Of several locks any
+    /// (R4).
+    fn pinned(&self, range: &RangeInclusive<u64>) -> Result<Option<RangeInclusive<u64>>>;
     /// Sleeps while the word's low half stays as it is in `expected`, at most `timeout`. May wake
     /// early. `marks`, not 0, say who it is.
     fn wait(&self, word: usize, expected: u64, timeout: Duration, marks: u32);

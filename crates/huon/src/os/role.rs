@@ -201,6 +201,9 @@ impl Role {
         if self.forked() {
             return Err(Error::Forked);
         }
+        if !self.board().writable() {
+            return Err(Error::ReadOnly);
+        }
         if !self.enter_queue(deadline) {
             return Ok(None);
         }

@@ -12,10 +12,14 @@
 //! 5. The descriptor is closed only while it still names the lock file (a daemon may have closed it
 //!    and something else may have got its number).
 //!
-//! What the words mean is told by `layout`.
+//! 6. A guest's descriptors and mapping are for reading: its atomics are only loaded. (A guest that
+//!    stored would end by SIGSEGV; the board refuses it before.)
+//!
+//! What the words mean is told by `layout`, which bytes are locked by FORMAT.md.
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -34,6 +38,7 @@ use super::locks::{self, Hold, Way};
 use super::word::{Ordering, Word};
 use super::{Shared, Wake, fork, futex};
 use crate::error::{Error, Result};
+use crate::planted;
 
 /// Address space kept for the lock file: some four million reader slots.
 const RESERVED_BYTES: usize = 256 << 20;
@@ -43,7 +48,14 @@ const GATE_BYTE: i64 = 1 << 62;
 /// For who has the gate, to try what locks do.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const TRIAL_BYTE: i64 = GATE_BYTE - 1;
+/// Locked to read by each guest, as long as it lives (R2).
+const PRESENCE_BYTE: i64 = GATE_BYTE - 2;
+/// Guests try locks on one of so many bytes below that: several may have the gate to read.
+const GUEST_TRIALS: i64 = 1 << 20;
 const CLIENT_BYTES: i64 = GATE_BYTE + 1;
+/// R1: the bytes of snapshots, every other one. Ids lie below 2^60.
+const SNAPSHOT_BYTES: i64 = GATE_BYTE + (1 << 20);
+const SNAPSHOTS_MAX: u64 = 1 << 60;
 /// A lock file is empty or says whose it is.
 const WORD_BYTES: u64 = 8;
 
@@ -55,6 +67,8 @@ pub(crate) struct RealShared {
     /// nobody else would get in.
     gate: OwnFile,
     way: Way,
+    /// Not for a guest: its descriptors and its mapping are for reading only.
+    writable: bool,
     #[cfg(any(target_os = "linux", target_os = "android"))]
     keeper: OnceLock<Keeper>,
     /// Only used where locks are on whole files.
@@ -84,7 +98,34 @@ impl RealShared {
         create: Option<&Beside>,
         way_of: impl Fn(&File) -> io::Result<Way>,
     ) -> Result<Option<RealShared>> {
-        let Some(file) = open_file(path, create)? else { return Ok(None) };
+        RealShared::open_as(path, true, create, way_of)
+    }
+
+    /// Opens the lock file at `path` for a guest, who may only read it. `Ok(None)`: there is none,
+    /// or clients would not see the guest's locks (R11).
+    pub(crate) fn visit(path: &Path) -> Result<Option<RealShared>> {
+        RealShared::visit_by(path, locks::way_of)
+    }
+
+    /// The same, with the choice of the way to lock as a parameter.
+    pub(super) fn visit_by(
+        path: &Path,
+        way_of: impl Fn(&File) -> io::Result<Way>,
+    ) -> Result<Option<RealShared>> {
+        let Some(shared) = RealShared::open_as(path, false, None, way_of)? else {
+            return Ok(None);
+        };
+        let seen = planted::is(231) || shared.way == Way::Bytes && shared.locks_are_seen()?;
+        Ok(seen.then_some(shared))
+    }
+
+    fn open_as(
+        path: &Path,
+        writable: bool,
+        create: Option<&Beside>,
+        way_of: impl Fn(&File) -> io::Result<Way>,
+    ) -> Result<Option<RealShared>> {
+        let Some(file) = open_file(path, writable, create)? else { return Ok(None) };
         let file = OwnFile::new(file)?;
         let failed = |what, e| Error::io(what, path.display().to_string(), e);
         let way = way_of(&file).map_err(|e| failed("lock", e))?;
@@ -93,9 +134,9 @@ impl RealShared {
         // Invariant 2: a copy may have been made without its blocks.
         let bytes_there = if stat.blocks() * 512 >= stat.len() { bytes } else { 0 };
         // Invariant 4.
-        let apart = open_again(path, file.inode())?;
-        let (base, reserved_bytes) = map(path, &apart, bytes)?;
-        let gate = OwnFile::new(open_again(path, file.inode())?)?;
+        let apart = open_again(path, file.inode(), writable)?;
+        let (base, reserved_bytes) = map(path, &apart, bytes, writable)?;
+        let gate = OwnFile::new(open_again(path, file.inode(), writable)?)?;
         let client_files =
             ClientFiles::new(path, Beside::empty(&file).map_err(|e| failed("stat", e))?);
         Ok(Some(RealShared {
@@ -103,6 +144,7 @@ impl RealShared {
             file,
             gate,
             way,
+            writable,
             #[cfg(any(target_os = "linux", target_os = "android"))]
             keeper: OnceLock::new(),
             client_files,
@@ -150,8 +192,12 @@ impl RealShared {
     /// gate.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn keep(&self) -> Result<()> {
-        let another = open_again(&self.path, self.file.inode())?;
-        let keeper = Keeper::new(&self.file, another, TRIAL_BYTE);
+        let another = open_again(&self.path, self.file.inode(), self.writable)?;
+        let (byte, hold) = match self.writable {
+            true => (TRIAL_BYTE, Hold::Alone),
+            false => (guest_trial_byte(), Hold::Shared),
+        };
+        let keeper = Keeper::new(&self.file, another, byte, hold);
         if let Some(keeper) = keeper.map_err(|e| self.failed("keep the lock of", e))? {
             let _ = self.keeper.set(keeper);
         }
@@ -161,6 +207,20 @@ impl RealShared {
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     fn keep(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// R11: whether a lock to read, by a descriptor that may only read, is seen by another one.
+    fn locks_are_seen(&self) -> Result<bool> {
+        let another = open_again(&self.path, self.file.inode(), false)?;
+        let byte = guest_trial_byte();
+        let failed = |e| self.failed("lock", e);
+        let locked = locks::change(&another, Way::Bytes, byte, Hold::Shared).map_err(failed)?;
+        Ok(locked && !locks::is_free(&self.file, byte).map_err(failed)?)
+    }
+
+    /// What a lock on the gate is for this process.
+    fn gate_hold(&self) -> Hold {
+        if self.writable { Hold::Alone } else { Hold::Shared }
     }
 
     /// Puts real blocks under the first `bytes`, which may lie past the end of the file.
@@ -194,6 +254,7 @@ impl Shared for RealShared {
 
     fn grow(&self, words: usize) -> Result<()> {
         self.check()?;
+        assert!(self.writable, "R2: a guest changes nothing");
         if words * 8 > self.reserved_bytes {
             let source = io::Error::from(io::ErrorKind::OutOfMemory);
             return Err(self.failed("grow the lock file past its reservation", source));
@@ -219,7 +280,7 @@ impl Shared for RealShared {
         loop {
             // Other threads of this client first: the descriptor would not stop them (invariant 3).
             if !self.gate_taken.swap(true, Ordering::Acquire) {
-                match self.lock_byte(&self.gate, GATE_BYTE, Hold::Alone) {
+                match self.lock_byte(&self.gate, GATE_BYTE, self.gate_hold()) {
                     Ok(true) => return Ok(true),
                     Ok(false) => self.gate_taken.store(false, Ordering::Release),
                     Err(e) => {
@@ -267,8 +328,7 @@ impl Shared for RealShared {
 
     fn held(&self, number: u32) -> Result<bool> {
         let held = match self.way {
-            Way::Bytes => locks::is_free(&self.file, client_byte(number))
-                .map(|free| !free)
+            Way::Bytes => locks::is_held_alone(&self.file, client_byte(number))
                 .map_err(|e| self.failed("lock", e))?,
             Way::Files => self.client_files.held(number)?,
         };
@@ -281,6 +341,51 @@ impl Shared for RealShared {
 
     fn way(&self) -> Way {
         self.way
+    }
+
+    fn writable(&self) -> bool {
+        self.writable
+    }
+
+    fn attend(&self) -> Result<()> {
+        if self.lock_byte(&self.file, PRESENCE_BYTE, Hold::Shared)? {
+            return self.keep();
+        }
+        Err(Error::Busy("another process holds the byte of guests in the lock file (R2)".into()))
+    }
+
+    fn attended(&self) -> Result<bool> {
+        self.check()?;
+        match self.way {
+            Way::Bytes => locks::is_free(&self.file, PRESENCE_BYTE)
+                .map(|free| !free)
+                .map_err(|e| self.failed("lock", e)),
+            Way::Files => Ok(false),
+        }
+    }
+
+    fn pin(&self, txnid: u64) -> Result<()> {
+        match self.lock_byte(&self.file, snapshot_byte(txnid), Hold::Shared)? {
+            true => Ok(()),
+            false => Err(Error::Busy("another process holds the byte of a snapshot (R1)".into())),
+        }
+    }
+
+    fn unpin(&self, txnid: u64) {
+        self.unlock_byte(&self.file, snapshot_byte(txnid));
+    }
+
+    fn pinned(&self, range: &RangeInclusive<u64>) -> Result<Option<RangeInclusive<u64>>> {
+        if self.way == Way::Files {
+            return Ok(None);
+        }
+        let bytes = snapshot_byte(*range.start())..=snapshot_byte(*range.end());
+        let found = locks::first_of(&self.file, bytes).map_err(|e| self.failed("lock", e))?;
+        Ok(found.map(|bytes| {
+            // A stranger may have locked odd bytes alone: then it is the snapshot below.
+            let first = snapshot_of(*bytes.start());
+            first..=snapshot_of(*bytes.end()).max(first)
+        }))
     }
 
     fn wait(&self, word: usize, expected: u64, timeout: Duration, marks: u32) {
@@ -322,12 +427,28 @@ fn client_byte(number: u32) -> i64 {
     CLIENT_BYTES + i64::from(number)
 }
 
+/// A damaged lock file may name any snapshot.
+fn snapshot_byte(txnid: u64) -> i64 {
+    SNAPSHOT_BYTES + 2 * txnid.min(SNAPSHOTS_MAX) as i64
+}
+
+fn snapshot_of(byte: i64) -> u64 {
+    ((byte - SNAPSHOT_BYTES) / 2) as u64
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn guest_trial_byte() -> i64 {
+    PRESENCE_BYTE
+        - 1
+        - (super::unique_number() as i64 ^ i64::from(std::process::id())) % GUEST_TRIALS
+}
+
 /// Opens without following links and without waiting (a FIFO would). `None`: missing, not to be
 /// created.
-pub(super) fn open_file(path: &Path, create: Option<&Beside>) -> Result<Option<File>> {
+pub(super) fn open_file(path: &Path, write: bool, create: Option<&Beside>) -> Result<Option<File>> {
     let failed = |e| Error::io("open", path.display().to_string(), e);
     let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    options.read(true).write(write).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     loop {
         let error = match open_kept(&options, path) {
             Ok(file) => {
@@ -361,15 +482,16 @@ fn not_a_file(path: &Path, what: &str) -> Error {
 }
 
 /// Another open file description of the file.
-fn open_again(path: &Path, inode: (u64, u64)) -> Result<File> {
-    match open_file(path, None)? {
+fn open_again(path: &Path, inode: (u64, u64), write: bool) -> Result<File> {
+    match open_file(path, write, None)? {
         Some(file) if fork::inode_of(file.as_raw_fd()) == Some(inode) => Ok(file),
         _ => Err(Error::Busy("the lock file was replaced while it was opened".into())),
     }
 }
 
 /// Reserves address space and maps the file to its beginning; returns where, and how many bytes.
-fn map(path: &Path, file: &File, bytes: usize) -> Result<(*mut Word, usize)> {
+fn map(path: &Path, file: &File, bytes: usize, write: bool) -> Result<(*mut Word, usize)> {
+    let protection = libc::PROT_READ | if write { libc::PROT_WRITE } else { 0 };
     let mut reserved_bytes = RESERVED_BYTES;
     loop {
         // SAFETY: a new mapping at an address of the system's choice; it may reach past the end of
@@ -378,7 +500,7 @@ fn map(path: &Path, file: &File, bytes: usize) -> Result<(*mut Word, usize)> {
             libc::mmap(
                 std::ptr::null_mut(),
                 reserved_bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
+                protection,
                 libc::MAP_SHARED | libc::MAP_NORESERVE,
                 file.as_raw_fd(),
                 0,
@@ -397,4 +519,16 @@ fn map(path: &Path, file: &File, bytes: usize) -> Result<(*mut Word, usize)> {
 
 fn file_bytes(file: &File) -> io::Result<u64> {
     Ok(file.metadata()?.len())
+}
+
+/// For tests that lock as a stranger does.
+#[cfg(test)]
+pub(super) mod tests {
+    pub(in crate::os) fn snapshot_bytes(first: u64, last: u64) -> std::ops::RangeInclusive<i64> {
+        super::snapshot_byte(first)..=super::snapshot_byte(last)
+    }
+
+    pub(in crate::os) fn client_byte_of(number: u32) -> i64 {
+        super::client_byte(number)
+    }
 }

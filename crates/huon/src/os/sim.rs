@@ -358,7 +358,6 @@ impl SimDisk {
         self.open(true)
     }
 
-    #[cfg(test)]
     /// Opens the file for reading.
     pub(crate) fn storage_read_only(&self) -> Box<dyn Storage> {
         self.open(false)
@@ -373,6 +372,11 @@ impl SimDisk {
     pub(crate) fn shared(&self) -> MemoryShared {
         let boot = self.boot();
         self.machine.lock_file().get_or_insert_with(|| MemoryFile::new(boot)).open()
+    }
+
+    /// Opens the lock file of this machine as a guest; `None` if there is none.
+    pub(crate) fn shared_to_read(&self) -> Option<MemoryShared> {
+        self.machine.lock_file().as_ref().map(MemoryFile::visit)
     }
 
     #[cfg(test)]

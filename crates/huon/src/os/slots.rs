@@ -82,6 +82,26 @@ pub(crate) struct ReaderInfo {
     pub(crate) ousted: bool,
 }
 
+impl ReaderInfo {
+    /// Readers of a guest: no more is known of them than the snapshot (R8).
+    pub(crate) fn of_guest(txnid: u64) -> ReaderInfo {
+        ReaderInfo {
+            slot: u32::MAX,
+            client: ClientId::NONE,
+            pid: 0,
+            thread: 0,
+            txnid,
+            age_ms: 0,
+            parked: false,
+            ousted: false,
+        }
+    }
+
+    pub(crate) fn is_guest(&self) -> bool {
+        self.client == ClientId::NONE
+    }
+}
+
 /// The reader slots, as one client sees them.
 pub(crate) struct Slots {
     clients: Arc<Clients>,
@@ -199,7 +219,10 @@ impl Slots {
                 any_dead = true;
             }
         }
-        if any_dead && let Some(gate) = Gate::try_lock(self.board().shared(), Duration::ZERO)? {
+        if any_dead
+            && self.board().writable()
+            && let Some(gate) = Gate::try_lock(self.board().shared(), Duration::ZERO)?
+        {
             self.sweep(&gate)?;
         }
         Ok(())
@@ -208,6 +231,9 @@ impl Slots {
     /// Frees the slots of dead clients; returns how many.
     pub(crate) fn sweep(&self, gate: &Gate) -> Result<u32> {
         gate.assert_of(self.board().shared());
+        if !self.board().writable() {
+            return Ok(0);
+        }
         let mut judge = Judge { clients: &self.clients, known: Vec::new() };
         let mut freed = 0;
         for index in 0..self.high()? {

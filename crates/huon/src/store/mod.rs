@@ -9,13 +9,14 @@ pub(crate) mod source;
 pub(crate) mod space;
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::alloc::{TryGrow, filled};
 use crate::error::{Error, Result};
 use crate::os::{
-    Ahead, Board, Clients, Disk, MapPages, ReadAhead, Role, RoleKind, Slots, Storage, ViewPage,
+    self, Ahead, Board, Clients, Disk, Guest, MapPages, ReadAhead, Role, RoleKind, Slots, Storage,
+    ViewPage,
 };
 use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
 use crate::planted;
@@ -92,6 +93,8 @@ pub(crate) struct Store {
     pub(crate) storage: Box<dyn Storage>,
     pub(crate) board: Arc<Board>,
     pub(crate) slots: Slots,
+    /// This process may not write the lock file, and pins snapshots so.
+    pub(crate) guest: Option<Guest>,
     /// Under which pages are written.
     pub(crate) writer: Role,
     /// What is done about readers that keep it from pages.
@@ -109,6 +112,8 @@ pub(crate) struct Store {
     grow_pages: AtomicU32,
     buffers: Mutex<Vec<Box<[u8]>>>,
     stale_scan: planted::StaleScan,
+    /// Only for a planted bug.
+    asked_guests: AtomicBool,
     /// Checksums of pages computed for reading (they are counted, so that tests can assert on
     /// them).
     pub(crate) verified_count: AtomicU64,
@@ -118,6 +123,7 @@ pub(crate) struct Store {
 pub(crate) struct StoreParts {
     pub(crate) storage: Box<dyn Storage>,
     pub(crate) clients: Arc<Clients>,
+    pub(crate) guest: Option<Guest>,
     pub(crate) uuid: [u8; 16],
     pub(crate) page_bytes: usize,
     pub(crate) spill_bytes: usize,
@@ -135,6 +141,7 @@ impl Store {
             board: parts.clients.board().clone(),
             writer: Role::new(parts.clients.clone(), RoleKind::Writer),
             slots: Slots::new(parts.clients)?,
+            guest: parts.guest,
             slow_readers: parts.slow_readers,
             uuid: parts.uuid,
             page_bytes: parts.page_bytes,
@@ -144,6 +151,7 @@ impl Store {
             grow_pages: AtomicU32::new(0),
             buffers: Mutex::new(Vec::new()),
             stale_scan: planted::StaleScan::default(),
+            asked_guests: AtomicBool::new(false),
             verified_count: AtomicU64::new(0),
         };
         store.set_spill_bytes(parts.spill_bytes);
@@ -467,9 +475,13 @@ impl Ground for Store {
                 "the lock file names snapshots out of order (P9, P10)",
             ));
         }
-        let Protected { all, lasting } = into;
+        let Protected { all, lasting, spans } = into;
         lasting.clear();
+        spans.clear();
         self.slots.scan(lasting)?;
+        if !planted::is(225) || !self.asked_guests.swap(true, Ordering::Relaxed) {
+            os::scan_guests(&**self.board.shared(), marks.sealed.txnid(), lasting, spans)?;
+        }
         if planted::is(113) {
             self.stale_scan.swap(lasting);
         }

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::alloc::{Reserved, collected};
+use crate::alloc::{Reserved, TryGrow, collected};
 use crate::error::{Error, Keeper, Result};
-use crate::os::{self, ReaderInfo};
+use crate::os::{self, Guest, ReaderInfo};
+use crate::planted;
 use crate::store::Store;
 use crate::store::space::{Held, Need};
 
@@ -85,6 +86,20 @@ impl SlowReaders {
 }
 
 impl Store {
+    /// All readers that pin a snapshot, guests last: of these only the snapshot is known (R8).
+    pub(crate) fn readers(&self) -> Result<Vec<ReaderInfo>> {
+        let mut readers = self.slots.list()?;
+        let (mut pins, mut spans) = (Vec::new(), Vec::new());
+        let newest = self.board.sealed().txnid();
+        os::scan_guests(&**self.board.shared(), newest, &mut pins, &mut spans)?;
+        pins.try_extend(self.guest.iter().flat_map(Guest::pinned))?;
+        pins.try_extend(spans.iter().map(|span| *span.start()))?;
+        if !planted::is(228) {
+            readers.try_extend(pins.into_iter().map(ReaderInfo::of_guest))?;
+        }
+        Ok(readers)
+    }
+
     /// Asks about the reader that keeps most, or breaks a parked one if nobody is to be asked.
     /// Whether it is worth to look again.
     pub(super) fn relieve_by_readers(&self, need: &Need<'_>) -> Result<bool> {
@@ -129,9 +144,10 @@ impl Store {
                 held_bytes: held[at].pages * page_bytes,
                 freed_bytes: held[at].alone_pages * page_bytes,
                 parked: info.parked,
+                guest: info.is_guest(),
             })
         };
-        let readers = self.slots.list()?.into_iter().filter(|info| !info.ousted);
+        let readers = self.readers()?.into_iter().filter(|info| !info.ousted);
         let mut readers: Vec<_> =
             collected(readers.filter_map(|info| keeper(&info).map(|keeper| (info, keeper))))?;
         readers.sort_by_key(|(_, keeper)| (u64::MAX - keeper.freed_bytes, keeper.txnid));

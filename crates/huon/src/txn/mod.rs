@@ -95,6 +95,15 @@ pub(crate) struct Base {
     pub(crate) pages: Box<Pages>,
 }
 
+/// What keeps the pages of a snapshot while a reader is there.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Pin {
+    /// Of a client.
+    Slot(Slot),
+    /// The byte of the snapshot, of a guest (`os/guests.rs`).
+    Byte(u64),
+}
+
 /// Gives a role back when it goes, also when a panic ends the work: what is left half-done then is
 /// what a dead holder leaves, and nobody waits for ever.
 pub(crate) struct Release<'r>(pub(crate) &'r Role);
@@ -141,19 +150,21 @@ impl Core {
     }
 
     /// P14: pins the published snapshot.
-    pub(crate) fn pin(&self) -> Result<(Slot, MetaHead)> {
-        let slot = self.store.slots.claim()?;
-        reach(Point::SlotClaimed);
+    #[inline]
+    pub(crate) fn pin(&self) -> Result<(Pin, MetaHead)> {
         let mut words = [0; META_HEAD_WORDS];
-        let mark = self.store.board.read_published(&slot, &mut words);
+        let (pin, mark) = match &self.store.guest {
+            None => self.pin_in_slot(&mut words)?,
+            Some(guest) => {
+                let mark = guest.pin_published(&mut words)?;
+                (Pin::Byte(mark.txnid()), mark)
+            }
+        };
         reach(Point::Pinned);
-        if planted::is(14) {
-            self.store.board.forget_pin(&slot);
-        }
         match MetaHead::decode(&words) {
-            Ok(head) if head.txnid.0 == mark.txnid() => Ok((slot, head)),
+            Ok(head) if head.txnid.0 == mark.txnid() => Ok((pin, head)),
             _ => {
-                self.unpin(slot);
+                self.unpin(pin);
                 Err(Error::corrupt_file(
                     "the lock file's image of the published snapshot is damaged",
                 ))
@@ -161,8 +172,26 @@ impl Core {
         }
     }
 
-    pub(crate) fn unpin(&self, slot: Slot) {
-        self.store.slots.release(slot);
+    #[inline]
+    fn pin_in_slot(&self, words: &mut [u64; META_HEAD_WORDS]) -> Result<(Pin, Mark)> {
+        let slot = self.store.slots.claim()?;
+        reach(Point::SlotClaimed);
+        let mark = self.store.board.read_published(&slot, words);
+        if planted::is(14) {
+            self.store.board.forget_pin(&slot);
+        }
+        Ok((Pin::Slot(slot), mark))
+    }
+
+    pub(crate) fn unpin(&self, pin: Pin) {
+        match pin {
+            Pin::Slot(slot) => self.store.slots.release(slot),
+            Pin::Byte(txnid) => {
+                if let Some(guest) = &self.store.guest {
+                    guest.unpin(txnid);
+                }
+            }
+        }
     }
 
     /// Becomes the writer. A dead writer's unsealed work is dropped with it: nobody can have seen
@@ -340,6 +369,10 @@ impl Core {
     /// order.
     fn close(&self) -> Result<()> {
         self.check_forked()?;
+        if self.store.guest.is_some() {
+            // R2: nobody knows of it but by its locks, which go with it.
+            return Ok(());
+        }
         let board = &self.store.board;
         let dirty = self.close_dirty.load(Ordering::Relaxed);
         let flushed = match self.owes_flush_at_close() && !dirty && !board.is_poisoned() {

@@ -5,6 +5,8 @@
 //! compiler's to see: parking takes the transaction, so no slice of it is left.
 
 use crate::error::{Error, Result};
+use crate::os::Slot;
+use crate::txn::Pin;
 use crate::txn::read::ReadTxn;
 
 /// A read transaction that is parked: see [`ReadTxn::park`]. Dropping it ends the transaction.
@@ -24,12 +26,21 @@ pub struct Parked {
 }
 
 impl ReadTxn {
+    /// Its slot; a guest has none.
+    fn slot(&self) -> Option<&Slot> {
+        match self.pin.as_ref().expect("a running transaction has a pin") {
+            Pin::Slot(slot) => Some(slot),
+            Pin::Byte(_) => None,
+        }
+    }
+
     /// Puts the transaction aside. It keeps its snapshot as long as nobody is in need of its pages;
     /// a writer that would have to give up for want of room may break it, of whatever process, and
     /// [`Parked::unpark`] then says so. For transactions that wait, for a client or a timer: they
     /// do no harm meanwhile.
     ///
-    /// Costs one change of a word that processes share.
+    /// Costs one change of a word that processes share. Where this process may not write the lock
+    /// file it changes nothing, and no writer breaks the transaction (R8).
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -63,8 +74,7 @@ impl ReadTxn {
     /// somebody closed its descriptors. The transaction has ended then.
     pub fn park(self) -> Result<Parked> {
         self.core().check_usable()?;
-        let slot = self.slot.as_ref().expect("a running transaction has a slot");
-        match self.core().store.slots.park(slot) {
+        match self.slot().is_none_or(|slot| self.core().store.slots.park(slot)) {
             true => Ok(Parked { txn: self }),
             false => Err(Error::Ousted),
         }
@@ -86,8 +96,7 @@ impl Parked {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_broken(&self) -> bool {
-        let slot = self.txn.slot.as_ref().expect("a parked transaction has a slot");
-        !self.txn.core().store.slots.is_parked(slot)
+        self.txn.slot().is_some_and(|slot| !self.txn.core().store.slots.is_parked(slot))
     }
 
     /// The transaction again, on the same snapshot.
@@ -104,8 +113,8 @@ impl Parked {
     /// ```
     pub fn unpark(self) -> Result<ReadTxn> {
         self.txn.core().check_usable()?;
-        let slot = self.txn.slot.as_ref().expect("a parked transaction has a slot");
-        match self.txn.core().store.slots.unpark(slot) {
+        let unpark = |slot| self.txn.core().store.slots.unpark(slot);
+        match self.txn.slot().is_none_or(unpark) {
             true => Ok(self.txn),
             false => Err(Error::Ousted),
         }

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::error::{Error, Result};
-use crate::os::Slot;
 use crate::page::{Meta, Tree, Txnid};
 use crate::txn::names::{MAIN, TableInfo};
 use crate::txn::notes::Markers;
 use crate::txn::snapshot::Snapshot;
-use crate::txn::{Core, catalog};
+use crate::txn::{Core, Pin, catalog};
 
 /// Tables found without a lock; later ones lie behind one.
 const TABLES_AT_HAND: usize = 4;
@@ -32,7 +31,7 @@ const TABLES_AT_HAND: usize = 4;
 /// ```
 pub struct ReadTxn {
     pub(crate) snapshot: Snapshot,
-    pub(super) slot: Option<Slot>,
+    pub(super) pin: Option<Pin>,
     txnid: u64,
     main: Tree,
     markers: Markers,
@@ -43,14 +42,14 @@ pub struct ReadTxn {
 impl ReadTxn {
     pub(crate) fn begin(core: &Arc<Core>) -> Result<ReadTxn> {
         core.check_usable()?;
-        let (slot, head) = core.pin()?;
+        let (pin, head) = core.pin()?;
         if head.used > core.store.map_pages() {
-            core.unpin(slot);
+            core.unpin(pin);
             return Err(core.store.map_too_small(head.used));
         }
         Ok(ReadTxn {
             snapshot: Snapshot { core: core.clone(), used: head.used },
-            slot: Some(slot),
+            pin: Some(pin),
             txnid: head.txnid.0,
             main: head.main,
             markers: Markers { values: head.markers, txnid: head.markers_txnid },
@@ -201,8 +200,8 @@ impl ReadTxn {
 
 impl Drop for ReadTxn {
     fn drop(&mut self) {
-        if let Some(slot) = self.slot.take() {
-            self.core().unpin(slot);
+        if let Some(pin) = self.pin.take() {
+            self.core().unpin(pin);
         }
     }
 }

@@ -1,4 +1,4 @@
-use super::super::board::marks_of;
+use super::super::bell::marks_of;
 use super::*;
 
 fn seat() -> (Seat, Arc<MemoryShared>) {

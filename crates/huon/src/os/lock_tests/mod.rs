@@ -2,6 +2,7 @@
 
 mod board;
 mod files;
+mod guests;
 mod processes;
 mod roles;
 mod slots;

@@ -33,6 +33,8 @@ mod relief;
 mod runs;
 mod sweep;
 
+use std::ops::RangeInclusive;
+
 use crate::alloc::{Reserved, TryGrow, collected};
 use crate::error::{Error, Result};
 use crate::page::{Chunk, Item, META_ITEMS_MAX, Pgno, Ptr, Reason, Sweep, Txnid};
@@ -101,6 +103,9 @@ pub(crate) struct Protected {
     pub(crate) all: Vec<u64>,
     /// Those that tend to stay (readers, durable, in flight), ascending: they own chains.
     pub(crate) lasting: Vec<u64>,
+    /// Snapshots from one to another that count as pinned, each and every one, ascending and apart:
+    /// where guests pin so many that not all were asked for (R4). Rarely any.
+    pub(crate) spans: Vec<RangeInclusive<u64>>,
 }
 
 impl Protected {
@@ -112,18 +117,33 @@ impl Protected {
 
     /// P12, the one sentence.
     pub(crate) fn holds(&self, birth: u64, freed: u64) -> bool {
-        Self::oldest_holder(&self.all, birth, freed).is_some()
+        self.oldest_of(&self.all, birth, freed).is_some()
+    }
+
+    /// The same of `ids` and of the spans.
+    fn oldest_of(&self, ids: &[u64], birth: u64, freed: u64) -> Option<u64> {
+        let single = Self::oldest_holder(ids, birth, freed);
+        let at = self.spans.partition_point(|span| *span.end() < birth);
+        let of_span = self.spans.get(at).map(|span| birth.max(*span.start()));
+        let of_span = of_span.filter(|&s| s < freed);
+        single.into_iter().chain(of_span).min()
+    }
+
+    /// Whether the snapshot is protected.
+    fn contains(&self, txnid: u64) -> bool {
+        let in_span = || self.spans.iter().any(|span| span.contains(&txnid));
+        self.all.binary_search(&txnid).is_ok() || in_span()
     }
 
     fn owner(&self, item: &Item) -> u64 {
         match item.is_chain() {
-            true if self.all.binary_search(&item.freed).is_ok() => item.freed,
+            true if self.contains(item.freed) => item.freed,
             true => 0,
             false if planted::is(115) => {
                 let seen = self.lasting.iter().rev().find(|&&s| item.birth <= s && s < item.freed);
                 seen.copied().unwrap_or(0)
             }
-            false => Self::oldest_holder(&self.lasting, item.birth, item.freed).unwrap_or(0),
+            false => self.oldest_of(&self.lasting, item.birth, item.freed).unwrap_or(0),
         }
     }
 }
@@ -423,7 +443,7 @@ impl Space {
 
     fn judge_each(&mut self) -> Result<()> {
         let protected = self.protected();
-        let stay = self.holders.iter().all(|id| protected.all.binary_search(id).is_ok());
+        let stay = self.holders.iter().all(|id| protected.contains(*id));
         if !stay && !planted::is(37) {
             // F6: they are held by others, or not at all.
             self.judged_up_to = 0;
@@ -458,7 +478,7 @@ impl Space {
             return Ok(true);
         }
         let protected = self.protected();
-        let Some(holder) = Protected::oldest_holder(&protected.all, item.birth, item.freed) else {
+        let Some(holder) = protected.oldest_of(&protected.all, item.birth, item.freed) else {
             debug_assert!(
                 protected.all.iter().all(|&s| s < item.birth || item.freed <= s) || planted::is(5),
                 "P12: a page is handed out that a protected snapshot sees"

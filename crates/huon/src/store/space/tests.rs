@@ -35,7 +35,7 @@ impl Ground for Plain {
             ids.sort_unstable();
             ids.dedup();
         }
-        *into = Protected { all, lasting };
+        *into = Protected { all, lasting, spans: Vec::new() };
         Ok(())
     }
 
