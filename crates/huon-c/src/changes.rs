@@ -144,7 +144,7 @@ impl Writer {
             if cursor.is_of(number, dbi) {
                 cursor.with_place(|place| match is_empty {
                     true => {
-                        place.unset();
+                        place.leave_last();
                         Ok(())
                     }
                     false => place.leave(engine, went),

@@ -12,6 +12,12 @@
 //!     that is left.
 //! C4. Whoever deletes a record tells every cursor of the transaction ([`Place::leave`]), so no
 //!     cursor stands on a record that is not there.
+//! C5. `Between`: a search has not found its key, and keys have many values. The gap is where the
+//!     key would be. No value is the cursor's: what asks for one, or for the next one of its key,
+//!     is refused, and a step goes to the record on its side of the gap.
+//! C6. `Emptied`: the cursor's record was the last of its table, and was deleted. The next step
+//!     ends at what lies on its side of the record that went, so a walk that puts it again ends.
+//!     It is a mark as in C2: behind the first thing that is asked the cursor stands nowhere.
 
 use huon::{Bytes, MultiScan, Scan, Txn};
 
@@ -27,6 +33,8 @@ pub(crate) struct Place {
     pub(crate) stand: Stand,
     /// The last thing asked for was the end of the table, or lay behind it.
     pub(crate) at_end: bool,
+    /// The cursor's value was given last, with others.
+    pub(crate) is_given: bool,
 }
 
 #[derive(Clone)]
@@ -48,6 +56,8 @@ pub(crate) enum Stand {
         of_key: bool,
     },
     DupsEnd,
+    Between,
+    Emptied,
 }
 
 /// What was deleted.
@@ -67,7 +77,7 @@ impl Place {
             Table::Main(table) | Table::Plain(table) => Gap::Plain(table.scan()),
             Table::Multi(table) => Gap::Multi(table.scan()),
         };
-        Place { scan, stand: Stand::Unset, at_end: false }
+        Place { scan, stand: Stand::Unset, at_end: false, is_given: false }
     }
 
     pub(crate) fn is_multi(&self) -> bool {
@@ -90,6 +100,7 @@ impl Place {
         let found = self.step(txn, forward)?;
         if found.is_some() {
             self.stand = if forward { Stand::Before } else { Stand::Behind };
+            self.is_given = false;
         }
         self.at_end = found.is_none() && forward;
         Ok(found)
@@ -139,7 +150,7 @@ impl Place {
     /// On a record that was just stored.
     pub(crate) fn set_on(&mut self, key: &[u8], value: &[u8]) {
         self.seek_pair(key, value, true);
-        (self.stand, self.at_end) = (Stand::Before, false);
+        (self.stand, self.at_end, self.is_given) = (Stand::Before, false, false);
     }
 
     /// The first record or the last.
@@ -153,21 +164,21 @@ impl Place {
 
     /// The cursor's record. Takes the mark away.
     pub(crate) fn current<'t>(&mut self, txn: &'t impl Txn) -> Res<Item<'t>> {
-        let at_end = self.at_end;
+        let (at_end, is_given) = (self.at_end, self.is_given);
         let found = match self.stand {
-            Stand::Unset => return Err(Fault::Unpositioned),
+            Stand::Unset | Stand::Between | Stand::Emptied => return Err(Fault::Unpositioned),
             Stand::Before => self.go(txn, false)?,
             Stand::Behind | Stand::Gone { .. } => self.go(txn, true)?,
             Stand::DupsEnd => None,
         };
-        self.at_end = at_end;
+        (self.at_end, self.is_given) = (at_end, is_given);
         found.ok_or(Fault::NotFound)
     }
 
     /// Whether there is nothing behind the cursor, as far as it was asked for.
     pub(crate) fn is_at_end(&self, txn: &impl Txn) -> Res<bool> {
         match self.stand {
-            Stand::Unset => Ok(true),
+            Stand::Unset | Stand::Emptied => Ok(true),
             Stand::Gone { .. } if !self.at_end => Ok(self.clone().step(txn, true)?.is_none()),
             _ => Ok(self.at_end),
         }
@@ -183,9 +194,17 @@ impl Place {
             }
             // The gap is on the other side of the cursor's record.
             (Stand::Before, false) | (Stand::Behind, true) => drop(self.go(txn, forward)?),
+            (Stand::Emptied, _) => self.pass(forward),
             _ => {}
         }
         self.go(txn, forward)?.ok_or(Fault::NotFound)
+    }
+
+    /// The gap on the other side of the key of the record that it lies beside.
+    fn pass(&mut self, forward: bool) {
+        if let Some(key) = self.near().map(|(key, _)| key.to_vec()) {
+            self.seek(&key, forward);
+        }
     }
 
     /// The same where a step is one of the gap's; `None`, and nothing has moved, where it is not.
@@ -203,7 +222,8 @@ impl Place {
 
     /// As [`Place::beside`], to another key.
     pub(crate) fn beside_key<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Item<'t>> {
-        if !self.is_multi() || self.stand == Stand::Unset {
+        let has_none = matches!(self.stand, Stand::Unset | Stand::Between | Stand::Emptied);
+        if !self.is_multi() || has_none {
             return self.beside(txn, forward);
         }
         let before = self.clone();
@@ -236,19 +256,20 @@ impl Place {
 
     /// As [`Place::beside`], within the cursor's key.
     pub(crate) fn beside_value<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Item<'t>> {
-        let gone = matches!(self.stand, Stand::Gone { .. });
+        let gone = matches!(self.stand, Stand::Gone { .. } | Stand::Emptied);
         if !(self.is_multi() || gone && forward) {
             // With one value for each key the next value is the next key's.
             return self.beside(txn, forward);
         }
         match (self.stand, forward) {
             (Stand::Unset, true) => return self.edge(txn, false),
-            (Stand::Unset, false) | (Stand::Gone { of_key: false }, _) | (Stand::DupsEnd, true) => {
-                return Err(Fault::NotFound);
-            }
+            (Stand::Between, _) => return Err(Fault::Unpositioned),
+            (Stand::Unset, false)
+            | (Stand::Gone { of_key: false } | Stand::Emptied, _)
+            | (Stand::DupsEnd, true) => return Err(Fault::NotFound),
             _ => {}
         }
-        let at_end = self.at_end;
+        let (at_end, is_given) = (self.at_end, self.is_given);
         let marked = !matches!(self.stand, Stand::Before | Stand::Behind);
         let before = marked.then(|| self.clone());
         let key = self.key(txn)?;
@@ -261,15 +282,30 @@ impl Place {
             (Ok(_), None) => drop(self.beside(txn, !forward)?),
             (Err(_), None) => {}
         }
-        self.at_end = at_end;
+        (self.at_end, self.is_given) = (at_end, is_given);
         Err(Fault::NotFound)
+    }
+
+    /// Where the next values of the cursor's key begin, of which there must be one: with the
+    /// cursor's own, unless that was given with others.
+    pub(crate) fn next_values<'t>(&mut self, txn: &'t impl Txn) -> Res<Item<'t>> {
+        let owns = matches!(self.stand, Stand::Before | Stand::Behind) && !self.is_given;
+        let own = owns.then(|| self.clone());
+        let next = self.beside_value(txn, true)?;
+        match own {
+            Some(own) => {
+                *self = own;
+                self.current(txn)
+            }
+            None => Ok(next),
+        }
     }
 
     /// The cursor's key.
     pub(crate) fn key(&mut self, txn: &impl Txn) -> Res<Vec<u8>> {
         let stand = self.stand;
         match stand {
-            Stand::Unset => Err(Fault::Unpositioned),
+            Stand::Unset | Stand::Between | Stand::Emptied => Err(Fault::Unpositioned),
             Stand::Gone { .. } | Stand::DupsEnd => {
                 let mut looking = self.clone();
                 let found = looking.step(txn, stand != Stand::DupsEnd)?;
@@ -327,7 +363,16 @@ impl Place {
         self.current(txn)
     }
 
-    /// Behind the last value of `key`, if it has any: all are below what was looked for.
+    /// Where a key would be that was found not to be there, before the next one.
+    pub(crate) fn miss(&mut self, key: &[u8]) {
+        if self.is_multi() && self.stand == Stand::Before {
+            self.seek(key, false);
+            self.stand = Stand::Between;
+        }
+    }
+
+    /// Behind the last value of `key`, if it has any: all are below what was looked for. If it has
+    /// none, that is a [miss](Place::miss).
     pub(crate) fn behind_values(
         &mut self,
         txn: &impl Txn,
@@ -337,13 +382,14 @@ impl Place {
         let mut looking = self.clone();
         looking.seek(key, true);
         if !looking.step(txn, false)?.is_some_and(|(found, _)| same(found)) {
+            self.miss(key);
             return Ok(());
         }
         let mut before = looking.clone();
         let is_only = !before.step(txn, false)?.is_some_and(|(found, _)| same(found));
         looking.step(txn, true)?;
         looking.stand = if is_only { Stand::Before } else { Stand::DupsEnd };
-        looking.at_end = false;
+        (looking.at_end, looking.is_given) = (false, false);
         *self = looking;
         Ok(())
     }
@@ -352,7 +398,7 @@ impl Place {
     pub(crate) fn at_edge(&self, txn: &impl Txn, last: bool) -> Res<bool> {
         let mut looking = self.clone();
         looking.unmark(txn)?;
-        let beside = match self.stand {
+        let beside = match looking.stand {
             Stand::Unset => looking.edge(txn, last),
             _ => looking.beside_key(txn, last),
         };
@@ -394,7 +440,9 @@ impl Place {
 
     /// Takes away the mark, if there is one: the next record is the cursor's from now on.
     pub(crate) fn unmark(&mut self, txn: &impl Txn) -> Res<()> {
-        if matches!(self.stand, Stand::Gone { .. }) && self.step(txn, true)?.is_some() {
+        if self.stand == Stand::Emptied {
+            self.stand = Stand::Unset;
+        } else if matches!(self.stand, Stand::Gone { .. }) && self.step(txn, true)?.is_some() {
             self.stand = Stand::Before;
         }
         Ok(())
@@ -402,10 +450,16 @@ impl Place {
 
     // ---- what others do
 
+    /// Leaves the last record that its table had.
+    pub(crate) fn leave_last(&mut self) {
+        let stood = !matches!(self.stand, Stand::Unset | Stand::Between) && self.near().is_some();
+        self.stand = if stood { Stand::Emptied } else { Stand::Unset };
+    }
+
     /// Leaves what was deleted, if the cursor stands on it.
     pub(crate) fn leave(&mut self, txn: &impl Txn, went: Went<'_>) -> Res<()> {
         let standing = match (self.near(), went) {
-            _ if matches!(self.stand, Stand::Unset) => false,
+            _ if matches!(self.stand, Stand::Unset | Stand::Between | Stand::Emptied) => false,
             (Some((key, _)), Went::Key(gone)) => key == gone,
             (Some((key, value)), Went::Value(gone, of) | Went::Replaced(gone, of, _)) => {
                 key == gone && value == of
@@ -415,6 +469,7 @@ impl Place {
         if !standing {
             return Ok(());
         }
+        self.is_given = false;
         match went {
             Went::Key(key) => {
                 self.seek(key, false);

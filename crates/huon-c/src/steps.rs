@@ -3,7 +3,7 @@
 use crate::data::Shown;
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::{DUPFIXED, DUPSORT};
-use crate::place::{Item, Place, Stand};
+use crate::place::{Item, Place};
 use crate::table::Dbi;
 
 /// So many bytes of values a call gives at once.
@@ -114,7 +114,7 @@ pub(crate) fn look<'t>(
         Op::Set | Op::SetKey => {
             let key = key_of(key)?;
             let found = place.at_or_above(txn, key)?;
-            exact(dbi, key, found)
+            exact(dbi, key, found).inspect_err(|_| place.miss(key))
         }
         Op::SetRange => place.at_or_above(txn, key_of(key)?),
         Op::GetBoth | Op::GetBothRange => {
@@ -182,9 +182,8 @@ pub(crate) fn multiple(
     op: Op,
 ) -> Res<Given> {
     let first = match op {
-        Op::NextMultiple => place.beside_value(txn, true)?,
+        Op::NextMultiple => place.next_values(txn)?,
         Op::PrevMultiple => place.beside_value(txn, false)?,
-        _ if place.stand == Stand::Unset => return Err(Fault::Unpositioned),
         _ => place.current(txn)?,
     };
     let (key, value) = (Shown::of(first.0), first.1.ok_or(Fault::Invalid)?);
@@ -198,6 +197,7 @@ pub(crate) fn multiple(
             Err(fault) => return Err(fault),
         }
     }
+    place.is_given = true;
     if !forward {
         // They came last first.
         let mut ordered = Vec::with_capacity(batch.len());

@@ -6,7 +6,7 @@ const LIBRARY: Library =
     Library { name: "huon_mdbx", crate_dir: env!("CARGO_MANIFEST_DIR"), header: "mdbx.h" };
 
 /// What is in `tests/c`, without `layout.c`, which has a test of its own.
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 14] = [
     "environment",
     "copies",
     "readers",
@@ -15,6 +15,7 @@ const PROGRAMS: [&str; 13] = [
     "data",
     "cursors",
     "duplicates",
+    "misses",
     "estimates",
     "library",
     "misuse",

@@ -364,10 +364,143 @@ static void a_loop_that_deletes_values(void)
     done(in);
 }
 
+/* a: 1; b: 1 2 3; d: 5. A key is looked for that is not there: between those that have one value
+ * or several, no value is the cursor's. LMDB has it on the next key, and gives the values of that
+ * in some of the ways. */
+static void after_a_key_that_is_not_there(void)
+{
+    static const unsigned of_values[] = {
+        MDB_GET_CURRENT, MDB_FIRST_DUP, MDB_LAST_DUP, MDB_NEXT_DUP, MDB_PREV_DUP,
+    };
+    static const unsigned searches[] = {MDB_SET, MDB_SET_KEY, MDB_GET_BOTH, MDB_GET_BOTH_RANGE};
+    static const char *missed[] = {"", "A", "aa", "bb"}, *next[] = {"", "a", "b", "d"};
+    static const char *before[] = {"", "", "a", "b"};
+    struct place in = few();
+    unsigned i, j, k;
+    OK(del(in.txn, in.dbi, "c", NULL));
+    OK(put(in.txn, in.dbi, "d", "5", 0));
+    for (i = 0; i < 4; i++) {
+        for (j = 1; j < 4; j++) {
+            MDB_val key = text(missed[j]), data;
+            for (k = 0; k < 5; k++) {
+                EXPECT_AT(in.cur, MDB_LAST, "d", "5"); /* wherever it stood before */
+                EXPECT_RC(both(in.cur, missed[j], "2", searches[i], ""), MDB_NOTFOUND);
+                if (OURS) EXPECT_STEP(in.cur, of_values[k], EINVAL);
+                else if (j == 2 && k < 3) EXPECT_STEP(in.cur, of_values[k], EINVAL);
+            }
+            if (!OURS) continue;
+            EXPECT_RC(mdb_cursor_del(in.cur, 0), EINVAL);
+            EXPECT_RC(cursor_put(in.cur, missed[j], "x", MDB_CURRENT), EINVAL);
+            EXPECT_RC(mdb_cursor_count(in.cur, &(size_t){0}), EINVAL);
+            /* The steps go to what lies there. */
+            for (k = 0; k < 4; k++) {
+                static const unsigned steps[] = {
+                    MDB_NEXT, MDB_NEXT_NODUP, MDB_PREV, MDB_PREV_NODUP,
+                };
+                const char *wanted = k < 2 ? next[j] : before[j];
+                EXPECT_RC(both(in.cur, missed[j], "2", searches[i], ""), MDB_NOTFOUND);
+                if (!*wanted) {
+                    EXPECT_STEP(in.cur, steps[k], MDB_NOTFOUND);
+                    continue;
+                }
+                OK(mdb_cursor_get(in.cur, &key, &data, steps[k]));
+                EXPECT_TEXT(key, wanted);
+            }
+        }
+    }
+    /* Behind the end there is nothing at all. */
+    EXPECT_RC(both(in.cur, "x", "2", MDB_SET, ""), MDB_NOTFOUND);
+    EXPECT_STEP(in.cur, MDB_GET_CURRENT, MDB_NOTFOUND);
+    EXPECT_STEP(in.cur, MDB_NEXT_DUP, MDB_NOTFOUND);
+    /* A key that comes in between is met. */
+    EXPECT_RC(both(in.cur, "c", "", MDB_SET, ""), MDB_NOTFOUND);
+    OK(put(in.txn, in.dbi, "c", "4", 0));
+    if (OURS) EXPECT_AT(in.cur, MDB_NEXT, "c", "4");
+    done(in);
+}
+
+static void many_from_a_key_on(void)
+{
+    static const unsigned steps[] = {MDB_FIRST, MDB_NEXT_NODUP, MDB_SET, MDB_SET_RANGE};
+    struct place in = multi(MDB_DUPFIXED);
+    MDB_val key, data;
+    unsigned i;
+    OK(put(in.txn, in.dbi, "k", "1", 0));
+    OK(put(in.txn, in.dbi, "k", "2", 0));
+    OK(put(in.txn, in.dbi, "k", "3", 0));
+    OK(put(in.txn, in.dbi, "one", "1", 0));
+    for (i = 0; i < 4; i++) {
+        key = text("k");
+        mdb_cursor_close(in.cur);
+        in.cur = cursor(in.txn, in.dbi);
+        OK(mdb_cursor_get(in.cur, &key, &data, steps[i]));
+        OK(mdb_cursor_get(in.cur, &key, &data, MDB_NEXT_MULTIPLE));
+        EXPECT_TEXT(data, "123");
+        EXPECT_STEP(in.cur, MDB_NEXT_MULTIPLE, MDB_NOTFOUND);
+        /* What was given stays given, whatever does not move the cursor. */
+        EXPECT_AT(in.cur, MDB_GET_CURRENT, "k", "3");
+        EXPECT_STEP(in.cur, MDB_NEXT_MULTIPLE, MDB_NOTFOUND);
+    }
+    /* From nowhere it is the first key; one with one value has no next ones. */
+    mdb_cursor_close(in.cur);
+    in.cur = cursor(in.txn, in.dbi);
+    OK(mdb_cursor_get(in.cur, &key, &data, MDB_NEXT_MULTIPLE));
+    EXPECT_TEXT(data, "123");
+    GO(in.cur, "one");
+    EXPECT_STEP(in.cur, MDB_NEXT_MULTIPLE, MDB_NOTFOUND);
+    EXPECT_AT(in.cur, MDB_GET_CURRENT, "one", "1");
+    done(in);
+}
+
+/* A walk that takes each key and puts it again. LMDB never comes to the end of this one. */
+static void the_only_key_is_put_again(void)
+{
+    static const unsigned steps[] = {MDB_NEXT_NODUP, MDB_PREV_NODUP, MDB_NEXT, MDB_PREV};
+    struct place in = multi(0);
+    MDB_val key, data;
+    unsigned i, met;
+    ours_alone();
+    for (i = 0; i < 8; i++) {
+        OK(mdb_drop(in.txn, in.dbi, 0));
+        OK(put(in.txn, in.dbi, "k", "1", 0));
+        OK(put(in.txn, in.dbi, "k", "2", 0));
+        for (met = 0; mdb_cursor_get(in.cur, &key, &data, steps[i % 4]) == 0; met++) {
+            EXPECT(met == 0);
+            if (i < 4) OK(del(in.txn, in.dbi, "k", NULL));
+            else OK(mdb_cursor_del(in.cur, MDB_NODUPDATA));
+            OK(put(in.txn, in.dbi, "k", "1", 0));
+            OK(put(in.txn, in.dbi, "k", "2", 0));
+        }
+        EXPECT_NUM(met, 1);
+        EXPECT_NUM(entries(in.txn, in.dbi), 2);
+        /* The mark is gone, and the cursor is nowhere. */
+        EXPECT_STEP(in.cur, MDB_GET_CURRENT, EINVAL);
+    }
+    done(in);
+}
+
+/* What comes in behind the record that went is met, as with LMDB. */
+static void an_emptied_table_is_filled_again(void)
+{
+    struct place in = multi(0);
+    OK(put(in.txn, in.dbi, "k", "1", 0));
+    EXPECT_AT(in.cur, MDB_NEXT, "k", "1");
+    OK(mdb_cursor_del(in.cur, 0));
+    OK(put(in.txn, in.dbi, "l", "1", 0));
+    EXPECT_AT(in.cur, MDB_NEXT, "l", "1");
+    OK(mdb_cursor_del(in.cur, 0));
+    EXPECT_STEP(in.cur, MDB_NEXT, MDB_NOTFOUND);
+    OK(put(in.txn, in.dbi, "a", "1", 0));
+    EXPECT_AT(in.cur, MDB_NEXT, "a", "1"); /* it stood nowhere */
+    done(in);
+}
+
 CASES(CASE(values_in_order), CASE(steps_within_a_key), CASE(steps_between_keys),
       CASE(to_a_key_and_value), CASE(equal_values_are_one), CASE(lengths_of_values),
       CASE(values_are_deleted), CASE(deleted_by_a_cursor), CASE(all_of_a_key_by_a_cursor),
       CASE(the_last_value_of_a_key_is_deleted), CASE(the_current_value_is_replaced),
       CASE(appended_values), CASE(sets_that_grow_and_shrink),
       CASE(values_backwards_and_as_numbers), CASE(many_at_once), CASE(many_need_one_length),
-      CASE(a_loop_that_deletes_values))
+      CASE(a_loop_that_deletes_values), CASE(after_a_key_that_is_not_there),
+      CASE(many_from_a_key_on), CASE(the_only_key_is_put_again),
+      CASE(an_emptied_table_is_filled_again))

@@ -45,6 +45,7 @@ impl Model {
             closed: false,
             doubt: None,
             counted: false,
+            is_given: false,
             at_end: false,
             eof: Some(true),
             stale: false,
@@ -203,7 +204,8 @@ impl Model {
             self.doubted(at)?;
             self.fresh(at)?;
         }
-        let before = self.cursors[at].as_ref().ok_or(Stop::Void)?.place.clone();
+        let cursor = self.cursors[at].as_ref().ok_or(Stop::Void)?;
+        let (before, was_given) = (cursor.place.clone(), cursor.is_given);
         let nowhere = op == PREV_DUP && matches!(before, Place::Unset | Place::Marked { .. });
         self.differs_if(nowhere, "MDB_PREV_DUP of a cursor without a record")?;
         let back = matches!(op, PREV | PREV_NODUP) && !matches!(before, Place::On(_));
@@ -216,7 +218,7 @@ impl Model {
         // From nowhere libmdbx takes any step back to the last record.
         let back = op == PREV_DUP && before == Place::Unset && interface.is_mdbx();
         let op = if back { PREV } else { op };
-        let went = self.look(rows, op, (key, value), &mut place)?;
+        let went = self.look(rows, op, (key, value), (&mut place, was_given))?;
         let eof = end_after(op, went.as_ref().err(), &before, &place);
         let other = op == SET_LOWERBOUND
             && went.as_ref().is_ok_and(|(_, spot)| {
@@ -224,7 +226,10 @@ impl Model {
             });
         let error = went.as_ref().err().copied();
         let doubt = self.doubt_after(rows, op, error.is_some(), &before);
+        let several = matches!(op, GET_MULTIPLE | NEXT_MULTIPLE | PREV_MULTIPLE);
+        let stays = place == before && (error.is_some() || op == GET_CURRENT);
         let cursor = self.cursor_mut(at)?;
+        cursor.is_given = several && error.is_none() || was_given && stays;
         cursor.place = place;
         cursor.eof = eof.or(cursor.eof.filter(|_| op == GET_CURRENT));
         cursor.stale &= error.is_some();
@@ -248,6 +253,8 @@ impl Model {
         match place {
             Place::Marked { .. } => self.note("a mark"),
             Place::ValuesEnd(_) => self.note("behind the last value of a key"),
+            Place::Between(_) => self.note("where a key would be"),
+            Place::Emptied(_) => self.note("in a table that was emptied"),
             _ => {}
         }
     }
@@ -258,7 +265,7 @@ impl Model {
         rows: &Rows,
         op: u32,
         (key, value): (&[u8], &[u8]),
-        place: &mut Place,
+        (place, is_given): (&mut Place, bool),
     ) -> Res<Result<(Vec<u8>, Spot), i32>> {
         Ok(match op {
             SET_UPPERBOUND | SET_LOWERBOUND | SET | SET_KEY | SET_RANGE | GET_BOTH
@@ -281,8 +288,8 @@ impl Model {
                 place.seek(rows, op, key, value).map(|spot| (rows.value_at(&spot), spot))
             }
             GET_MULTIPLE | NEXT_MULTIPLE | PREV_MULTIPLE => {
-                self.pages_count(rows, op, place)?;
-                place.several(rows, op).map(|(spot, values)| (values, spot))
+                self.pages_count(rows, op, place, is_given)?;
+                place.several(rows, op, is_given).map(|(spot, values)| (values, spot))
             }
             _ => place.go(rows, op).map(|spot| (rows.value_at(&spot), spot)),
         })
@@ -300,7 +307,7 @@ impl Model {
     }
 
     /// LMDB gives whole pages of values.
-    fn pages_count(&self, rows: &Rows, op: u32, place: &Place) -> Res<()> {
+    fn pages_count(&self, rows: &Rows, op: u32, place: &Place, is_given: bool) -> Res<()> {
         let whole = match place {
             Place::On(spot) => {
                 let values = rows.values(&spot.key).unwrap_or_default();
@@ -309,7 +316,11 @@ impl Model {
                 let at_last = values.last().is_some_and(|last| *last == spot.value);
                 values.len() > 1
                     && bytes < 400
-                    && (op == GET_MULTIPLE && at_first || op == NEXT_MULTIPLE && at_last)
+                    && match op {
+                        GET_MULTIPLE => at_first,
+                        NEXT_MULTIPLE => at_last || at_first && !is_given,
+                        _ => false,
+                    }
             }
             _ => false,
         };
@@ -364,7 +375,7 @@ impl Model {
         self.differs_if(cursor.counted, "a count that another's change has left behind")?;
         let place = &cursor.place;
         Ok(match place.near() {
-            _ if *place == Place::Unset => Outcome::code(EINVAL),
+            _ if place.is_nowhere() => Outcome::code(EINVAL),
             Some(_) if !rows.kind.has_many() => Outcome::number(1),
             None => Outcome::code(NOTFOUND),
             Some(spot) => Outcome::number(rows.values(&spot.key).map_or(0, <[_]>::len) as i64),
@@ -471,7 +482,7 @@ impl Model {
         let cursor = self.cursor_mut(at)?;
         let marked = matches!(cursor.place, Place::Marked { .. } | Place::ValuesEnd(_));
         if let Some(place) = place {
-            cursor.place = place;
+            (cursor.place, cursor.is_given) = (place, false);
             cursor.eof = (stored.code == 0).then_some(false);
             if cursor.doubt != Some(END) {
                 cursor.doubt = (compared && wide && cursor.at_end).then_some(END);
@@ -555,6 +566,7 @@ impl Model {
         }
         let cursor = self.cursor_mut(at)?;
         cursor.place = Place::On(Spot { key: spot.key, value: value.to_vec() });
+        cursor.is_given = false;
         cursor.eof = Some(false);
         Ok(Outcome::code(0))
     }
@@ -574,7 +586,9 @@ impl Model {
         }
         for cursor in self.cursors.iter_mut().flatten() {
             if cursor.dbi == dbi && !cursor.closed && family.contains(&cursor.txn_uid) {
+                let before = cursor.place.clone();
                 cursor.place.replaced(&spot.key, &spot.value, value);
+                cursor.is_given &= cursor.place == before;
             }
         }
         Ok(())
@@ -647,6 +661,7 @@ fn shows_key(op: u32) -> bool {
 fn code_of_mdbx(op: u32, code: i32) -> i32 {
     match (op, code) {
         (GET_CURRENT, NOTFOUND | EINVAL) => ENODATA,
+        (NEXT_DUP | PREV_DUP | NEXT_MULTIPLE | PREV_MULTIPLE, EINVAL) => ENODATA,
         _ => code,
     }
 }
@@ -655,7 +670,7 @@ fn code_of_mdbx(op: u32, code: i32) -> i32 {
 fn end_after(op: u32, error: Option<&i32>, before: &Place, place: &Place) -> Option<bool> {
     let is_last = matches!(place, Place::Marked { next: None, .. });
     match (op, error) {
-        _ if *place == Place::Unset => Some(true),
+        _ if matches!(place, Place::Unset | Place::Emptied(_)) => Some(true),
         (LAST, None) => Some(true),
         (FIRST | NEXT | PREV | SET | SET_KEY | SET_RANGE | SET_LOWERBOUND, None) => Some(false),
         (NEXT, Some(_)) if matches!(before, Place::On(_)) => Some(true),

@@ -111,6 +111,8 @@ pub(super) struct Cursor {
     pub(super) doubt: Option<&'static str>,
     /// The number of its key's values has changed since it went there.
     pub(super) counted: bool,
+    /// Its value was given last, with others.
+    pub(super) is_given: bool,
     /// It had reached the end.
     pub(super) at_end: bool,
     /// Whether it says that it is at the end, where that is clear.

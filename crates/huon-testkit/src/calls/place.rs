@@ -6,6 +6,10 @@
 //! 3. Where the last value of a key went that has others, the cursor is behind those that are left;
 //!    also where a value was looked for above all of a key's.
 //! 4. At an end it stays where it is.
+//! 5. Where a key was looked for that is not there, and keys have many values, the cursor is
+//!    before the next key and on no value: what is asked of values is refused.
+//! 6. Where the last record of a table went, the next step ends at what has come in on its side
+//!    of that one; whatever is asked of the cursor takes the mark away, and leaves it nowhere.
 
 use super::names::code::*;
 use super::names::go::*;
@@ -24,6 +28,10 @@ pub(super) enum Place {
     },
     /// Behind this one, which is the last value of its key.
     ValuesEnd(Spot),
+    /// Where this key would be, which is not there.
+    Between(Vec<u8>),
+    /// The record of this key was the last of the table, and is gone.
+    Emptied(Vec<u8>),
 }
 
 /// What was deleted.
@@ -43,16 +51,23 @@ impl Place {
     /// The record that is the cursor's, or is next.
     pub(super) fn near(&self) -> Option<&Spot> {
         match self {
-            Place::Unset => None,
+            Place::Unset | Place::Between(_) | Place::Emptied(_) => None,
             Place::On(spot) | Place::ValuesEnd(spot) => Some(spot),
             Place::Marked { next, .. } => next.as_ref(),
         }
     }
 
+    /// Whether no record is the cursor's, and none is where it stands.
+    pub(super) fn is_nowhere(&self) -> bool {
+        matches!(self, Place::Unset | Place::Between(_) | Place::Emptied(_))
+    }
+
     /// Takes the mark away.
     pub(super) fn unmark(&mut self) {
-        if let Place::Marked { next: Some(next), .. } = self {
-            *self = Place::On(next.clone());
+        match self {
+            Place::Marked { next: Some(next), .. } => *self = Place::On(next.clone()),
+            Place::Emptied(_) => *self = Place::Unset,
+            _ => {}
         }
     }
 
@@ -86,7 +101,7 @@ impl Place {
 
     pub(super) fn current(&mut self) -> Went2 {
         match self.clone() {
-            Place::Unset => Err(EINVAL),
+            Place::Unset | Place::Between(_) | Place::Emptied(_) => Err(EINVAL),
             Place::On(spot) => Ok(spot),
             Place::Marked { next, .. } => self.to(next),
             Place::ValuesEnd(_) => Err(NOTFOUND),
@@ -102,6 +117,9 @@ impl Place {
             (Place::Marked { next: None, .. }, false) => rows.edge(true),
             (Place::ValuesEnd(last), true) => rows.beside(last, true),
             (Place::ValuesEnd(last), false) => Some(last.clone()),
+            (Place::Between(key), true) => rows.seek(key, None),
+            (Place::Between(key), false) => rows.beside_key(key, false),
+            (Place::Emptied(key), _) => rows.beside_key(key, forward),
         };
         self.to(next)
     }
@@ -109,9 +127,8 @@ impl Place {
     fn beside_key(&mut self, rows: &Rows, forward: bool) -> Went2 {
         let next = match (&*self, forward) {
             _ if !rows.kind.has_many() => return self.beside(rows, forward),
-            (Place::Unset | Place::Marked { of_key: false, .. }, _) => {
-                return self.beside(rows, forward);
-            }
+            (Place::Marked { of_key: false, .. }, _) => return self.beside(rows, forward),
+            (place, _) if place.is_nowhere() => return self.beside(rows, forward),
             (Place::ValuesEnd(last), true) => rows.beside(last, true),
             (place, _) => {
                 let key = place.near().ok_or(NOTFOUND)?.key.clone();
@@ -122,12 +139,14 @@ impl Place {
     }
 
     fn beside_value(&mut self, rows: &Rows, forward: bool) -> Went2 {
-        if !rows.kind.has_many() && !matches!((&*self, forward), (Place::Marked { .. }, true)) {
+        let marked = matches!(self, Place::Marked { .. } | Place::Emptied(_));
+        if !rows.kind.has_many() && !(marked && forward) {
             return self.beside(rows, forward);
         }
         let next = match (&*self, forward) {
             (Place::Unset, true) => return self.edge(rows, false),
-            (Place::Unset, false) => None,
+            (Place::Between(_), _) => return Err(EINVAL),
+            (Place::Unset, false) | (Place::Emptied(_), _) => None,
             (Place::Marked { of_key: false, .. }, _) | (Place::ValuesEnd(_), true) => None,
             (Place::ValuesEnd(last), false) => Some(last.clone()),
             (Place::On(spot), _) => {
@@ -142,7 +161,7 @@ impl Place {
     }
 
     fn edge_of(&mut self, rows: &Rows, last: bool) -> Went2 {
-        if *self == Place::Unset {
+        if self.is_nowhere() {
             return Err(EINVAL);
         }
         let key = self.near().ok_or(NOTFOUND)?.key.clone();
@@ -195,14 +214,28 @@ impl Place {
             GET_BOTH => found.key == key && found.value == value,
             _ => found.key == key,
         };
+        if !fits && rows.kind.has_many() && found.key != key {
+            *self = Place::Between(key.to_vec());
+        }
         if fits { Ok(found) } else { Err(NOTFOUND) }
     }
 
-    /// Several values at once: where they begin, and what they are.
-    pub(super) fn several(&mut self, rows: &Rows, op: u32) -> Result<(Spot, Vec<u8>), i32> {
-        let first = match op {
-            NEXT_MULTIPLE => self.go(rows, NEXT_DUP)?,
-            PREV_MULTIPLE => self.go(rows, PREV_DUP)?,
+    /// Several values at once: where they begin, and what they are. The next ones begin with the
+    /// cursor's own, unless that was given with others.
+    pub(super) fn several(
+        &mut self,
+        rows: &Rows,
+        op: u32,
+        is_given: bool,
+    ) -> Result<(Spot, Vec<u8>), i32> {
+        let own = self.clone();
+        let first = match (op, &own) {
+            (NEXT_MULTIPLE, Place::On(spot)) if !is_given => {
+                self.go(rows, NEXT_DUP)?;
+                self.to(Some(spot.clone()))?
+            }
+            (NEXT_MULTIPLE, _) => self.go(rows, NEXT_DUP)?,
+            (PREV_MULTIPLE, _) => self.go(rows, PREV_DUP)?,
             _ => self.go(rows, GET_CURRENT)?,
         };
         let mut values = vec![first.value.clone()];
@@ -222,7 +255,11 @@ impl Place {
     /// Another cursor, or this one, has deleted something.
     pub(super) fn leave(&mut self, rows: &Rows, went: &Went<'_>) {
         if rows.is_empty() {
-            *self = Place::Unset;
+            *self = match self.near() {
+                Some(near) => Place::Emptied(near.key.clone()),
+                None if matches!(self, Place::Emptied(_)) => return,
+                None => Place::Unset,
+            };
             return;
         }
         let Some(near) = self.near() else { return };

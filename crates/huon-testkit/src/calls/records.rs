@@ -389,7 +389,9 @@ impl Model {
                 let before = cursor.place.clone();
                 cursor.place.leave(rows, went);
                 if cursor.place != before {
-                    cursor.eof = (cursor.place == Place::Unset).then_some(true);
+                    let is_out = matches!(cursor.place, Place::Unset | Place::Emptied(_));
+                    cursor.eof = is_out.then_some(true);
+                    cursor.is_given = false;
                 }
                 cursor.at_end |= matches!(cursor.place, Place::Marked { next: None, .. });
                 let marked = matches!(cursor.place, Place::Marked { .. });
