@@ -117,18 +117,18 @@ impl From<std::io::Error> for Fault {
     }
 }
 
-/// An interface's own codes: what their names begin with, what 0 says, and a row for each, with its
-/// name, its number, and what it says.
+/// An interface's own codes: what 0 says, and a row for each, with its name, its number, and what it
+/// says. Programs compare the texts, so they are those of the interface, letter for letter.
 #[macro_export]
 macro_rules! codes {
-    ($prefix:literal, $good:literal; $($name:ident = $number:literal, $text:literal;)*) => {
+    ($good:literal; $($name:ident = $number:literal, $text:literal;)*) => {
         $(#[allow(dead_code)] pub(crate) const $name: std::ffi::c_int = $number;)*
 
         /// What a code means; `None`: it is none of the interface's own.
         pub(crate) fn text(code: std::ffi::c_int) -> Option<&'static std::ffi::CStr> {
             let text = match code {
                 0 => concat!($good, "\0"),
-                $($number => concat!($prefix, stringify!($name), ": ", $text, "\0"),)*
+                $($number => concat!($text, "\0"),)*
                 _ => return None,
             };
             std::ffi::CStr::from_bytes_with_nul(text.as_bytes()).ok()

@@ -25,10 +25,11 @@
  * the next one or is closed. What a caller hands in is copied before the function returns.
  *
  * Threads. Any number of threads may use one environment. A transaction and its cursors belong to
- * the thread that began it, unless MDBX_NOTLS is set: then a read transaction belongs to whoever
- * uses it, one at a time. A thread has one transaction at most; with MDBX_NOTLS it may read as
- * often as it likes, but not begin to while it writes (see MDBX_DBG_LEGACY_OVERLAP). One write
- * transaction exists at a time among all processes; who begins another waits.
+ * the thread that began it, unless MDBX_NOTLS is set: then any thread may use them, one at a time,
+ * and may end a write transaction that another began. A thread has one transaction at most; with
+ * MDBX_NOTLS it may read as often as it likes, but not begin to while it writes (see
+ * MDBX_DBG_LEGACY_OVERLAP). One write transaction exists at a time among all processes; who begins
+ * another waits.
  *
  * Processes. A child of fork must not use what its parent opened: all of it is MDBX_PANIC there.
  */
@@ -55,10 +56,85 @@ typedef int mdbx_filehandle_t;
 typedef pid_t mdbx_pid_t;
 typedef pthread_t mdbx_tid_t;
 
+/*
+ * What libmdbx's own header has for compilers, and its C++ interface (mdbx.h++) takes from it. Here
+ * nothing is exported or imported by a mark, and attributes are those of GCC and Clang.
+ */
+#ifndef LIBMDBX_API
+#define LIBMDBX_API
+#endif
+#ifndef LIBMDBX_API_TYPE
+#define LIBMDBX_API_TYPE LIBMDBX_API
+#endif
+#ifndef __has_builtin
+#define __has_builtin(name) 0
+#endif
+#if defined(__cplusplus) && !defined(__has_cpp_attribute)
+#define __has_cpp_attribute(name) 0
+#endif
+
+#ifdef __GNUC__
+#define MDBX_PURE_FUNCTION __attribute__((__pure__))
+#define MDBX_NOTHROW_PURE_FUNCTION __attribute__((__pure__, __nothrow__))
+#define MDBX_CONST_FUNCTION __attribute__((__const__))
+#define MDBX_NOTHROW_CONST_FUNCTION __attribute__((__const__, __nothrow__))
+#define MDBX_NORETURN __attribute__((__noreturn__))
+#define MDBX_MAYBE_UNUSED __attribute__((__unused__))
+#define MDBX_PRINTF_ARGS(format, first) __attribute__((__format__(__printf__, format, first)))
+#else
+#define MDBX_PURE_FUNCTION
+#define MDBX_NOTHROW_PURE_FUNCTION
+#define MDBX_CONST_FUNCTION
+#define MDBX_NOTHROW_CONST_FUNCTION
+#define MDBX_NORETURN
+#define MDBX_MAYBE_UNUSED
+#define MDBX_PRINTF_ARGS(format, first)
+#endif
+#ifndef MDBX_DEPRECATED
+#ifdef __GNUC__
+#define MDBX_DEPRECATED __attribute__((__deprecated__))
+#else
+#define MDBX_DEPRECATED
+#endif
+#endif
+
+#ifndef MDBX_STRINGIFY
+#define MDBX_STRINGIFY_HELPER(text) #text
+#define MDBX_STRINGIFY(text) MDBX_STRINGIFY_HELPER(text)
+#endif
+
 #if defined(__cplusplus) && __cplusplus >= 201703L
 #define MDBX_CXX17_NOEXCEPT noexcept
 #else
 #define MDBX_CXX17_NOEXCEPT
+#endif
+
+/* Functions and objects that are constant expressions from a version of C++ on. */
+#ifndef __cplusplus
+#define MDBX_CXX01_CONSTEXPR __inline
+#define MDBX_CXX01_CONSTEXPR_VAR const
+#elif __cplusplus >= 201103L
+#define MDBX_CXX01_CONSTEXPR constexpr
+#define MDBX_CXX01_CONSTEXPR_VAR constexpr
+#else
+#define MDBX_CXX01_CONSTEXPR inline
+#define MDBX_CXX01_CONSTEXPR_VAR const
+#endif
+#if defined(__cplusplus) && __cplusplus >= 201402L
+#define MDBX_CXX11_CONSTEXPR constexpr
+#define MDBX_CXX11_CONSTEXPR_VAR constexpr
+#define MDBX_CXX14_CONSTEXPR constexpr
+#define MDBX_CXX14_CONSTEXPR_VAR constexpr
+#elif defined(__cplusplus)
+#define MDBX_CXX11_CONSTEXPR inline
+#define MDBX_CXX11_CONSTEXPR_VAR const
+#define MDBX_CXX14_CONSTEXPR inline
+#define MDBX_CXX14_CONSTEXPR_VAR const
+#else
+#define MDBX_CXX11_CONSTEXPR __inline
+#define MDBX_CXX11_CONSTEXPR_VAR const
+#define MDBX_CXX14_CONSTEXPR __inline
+#define MDBX_CXX14_CONSTEXPR_VAR const
 #endif
 
 /* In C++, flags of one kind combine to flags of that kind, as they do in C. */
@@ -154,8 +230,12 @@ enum MDBX_env_flags_t {
     MDBX_ACCEDE = 0x40000000,
     /* Change pages in a writable map instead of memory. Transactions cannot be nested then. */
     MDBX_WRITEMAP = 0x80000,
-    /* Read transactions belong to nobody: a thread may have many, and another may go on. */
+    /*
+     * Transactions belong to no thread: each may read as often as it likes, and another may go on
+     * with a transaction that this one began, one that writes among them.
+     */
     MDBX_NOTLS = 0x200000,
+    MDBX_NOSTICKYTHREADS = MDBX_NOTLS, /* its name since libmdbx 0.13 */
     /* Tell the system that reading goes here and there in the file. */
     MDBX_NORDAHEAD = 0x800000,
     /* Do not clear memory that is about to be filled. */
@@ -384,6 +464,15 @@ enum MDBX_error_t {
     MDBX_TXN_OVERLAPPING = -30415,
     MDBX_LAST_ADDED_ERRCODE = MDBX_TXN_OVERLAPPING,
 
+    /* Codes of libmdbx 0.12 and later, for programs that name them. None of them is given. */
+    MDBX_BACKLOG_DEPLETED = -30414,
+    MDBX_DUPLICATED_CLK = -30413,
+    MDBX_DUPLICATED_LCK = -30413,
+    MDBX_DANGLING_DBI = -30412,
+    MDBX_OUSTED = -30411,
+    MDBX_MVCC_RETARDED = -30410,
+    MDBX_LAGGARD_READER = -30409,
+
     /* Numbers of the system, for what it would say itself. */
     MDBX_ENODATA = ENODATA, /* the cursor stands nowhere */
     MDBX_EINVAL = EINVAL,   /* an argument is wrong */
@@ -395,7 +484,16 @@ enum MDBX_error_t {
     MDBX_EPERM = EPERM, /* not now, or not any more */
     MDBX_EINTR = EINTR,
     MDBX_ENOFILE = ENOENT,
-    MDBX_EREMOTE = ENOTBLK /* a file system of another machine */
+    MDBX_EREMOTE = ENOTBLK, /* a file system of another machine */
+
+    /* Other names that are in use for such numbers. */
+    MDBX_NODATA = ENODATA,
+    MDBX_EACCES = EACCES,
+    MDBX_ENOENT = ENOENT,
+    MDBX_ENOSPC = ENOSPC,
+    MDBX_EAGAIN = EAGAIN,
+    MDBX_EEXIST = EEXIST,
+    MDBX_EDEADLK = EDEADLK
 };
 typedef enum MDBX_error_t MDBX_error_t;
 

@@ -29,7 +29,7 @@ pub unsafe extern "C" fn mdb_version(
 pub extern "C" fn mdb_strerror(code: c_int) -> *mut c_char {
     match codes::text(code) {
         Some(text) => text.as_ptr().cast_mut(),
-        None if code < 0 => c"Unknown error".as_ptr().cast_mut(),
+        None if code < 0 => c"Invalid error code".as_ptr().cast_mut(),
         // SAFETY: any number may be asked about.
         None => unsafe { libc::strerror(code) },
     }

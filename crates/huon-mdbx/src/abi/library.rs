@@ -92,10 +92,10 @@ pub unsafe extern "C" fn mdbx_strerror_r(
     }
     let mut text = [0_u8; TEXT_BYTES];
     // SAFETY: a place of ours, one byte of which stays 0; any number may be asked about.
-    let known = unsafe { libc::strerror_r(code, text.as_mut_ptr().cast(), TEXT_BYTES - 1) } == 0;
+    unsafe { libc::strerror_r(code, text.as_mut_ptr().cast(), TEXT_BYTES - 1) };
     let end = text.iter().position(|&byte| byte == 0).unwrap_or(0);
-    let unknown = format!("error {code}");
-    let text = if known { &text[..end] } else { unknown.as_bytes() };
+    let none = format!("error {code}");
+    let text = if code > 0 && end > 0 { &text[..end] } else { none.as_bytes() };
     // SAFETY: the caller's promise.
     unsafe { write_text(text, buf, size) };
     buf

@@ -324,6 +324,33 @@ IS(MDBX_EPERM, EPERM);
 IS(MDBX_EINTR, EINTR);
 IS(MDBX_ENOFILE, ENOENT);
 IS(MDBX_EREMOTE, ENOTBLK);
+#ifdef HUON_MDBX_H
+IS(MDBX_BACKLOG_DEPLETED, -30414);
+IS(MDBX_DUPLICATED_CLK, -30413);
+IS(MDBX_DUPLICATED_LCK, -30413);
+IS(MDBX_DANGLING_DBI, -30412);
+IS(MDBX_OUSTED, -30411);
+IS(MDBX_MVCC_RETARDED, -30410);
+IS(MDBX_LAGGARD_READER, -30409);
+IS(MDBX_NODATA, ENODATA);
+IS(MDBX_EACCES, EACCES);
+IS(MDBX_ENOENT, ENOENT);
+IS(MDBX_ENOSPC, ENOSPC);
+IS(MDBX_EAGAIN, EAGAIN);
+IS(MDBX_EEXIST, EEXIST);
+IS(MDBX_EDEADLK, EDEADLK);
+IS(MDBX_NOSTICKYTHREADS, MDBX_NOTLS);
+#endif
+
+/* What the C++ interface takes from the header. */
+LIBMDBX_API MDBX_NOTHROW_PURE_FUNCTION int pure_(int);
+MDBX_MAYBE_UNUSED static MDBX_CXX01_CONSTEXPR int constant_(void) { return 1; }
+static MDBX_CXX11_CONSTEXPR int eleven_(void) { return constant_() + 10; }
+static MDBX_CXX14_CONSTEXPR int fourteen_(void) { return eleven_() + 3; }
+int pure_(int add) { return fourteen_() + add + (int)sizeof MDBX_STRINGIFY(MDBX_NOTLS); }
+#ifdef __cplusplus
+class LIBMDBX_API_TYPE of_the_library_;
+#endif
 
 /* All functions: that they are there, and what they take. */
 static const char *(*strerror_)(int) = mdbx_strerror;

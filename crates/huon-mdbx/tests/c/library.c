@@ -3,6 +3,88 @@
 #include <math.h>
 #include <signal.h>
 
+/* Programs compare them, and look for them in logs: letter for letter those of libmdbx 0.11. */
+static const struct {
+    int code;
+    const char *text;
+} texts[] = {
+    {MDBX_KEYEXIST, "MDBX_KEYEXIST: Key/data pair already exists"},
+    {MDBX_NOTFOUND, "MDBX_NOTFOUND: No matching key/data pair found"},
+    {MDBX_PAGE_NOTFOUND, "MDBX_PAGE_NOTFOUND: Requested page not found"},
+    {MDBX_CORRUPTED, "MDBX_CORRUPTED: Database is corrupted"},
+    {MDBX_PANIC, "MDBX_PANIC: Environment had fatal error"},
+    {MDBX_VERSION_MISMATCH, "MDBX_VERSION_MISMATCH: DB version mismatch libmdbx"},
+    {MDBX_INVALID, "MDBX_INVALID: File is not an MDBX file"},
+    {MDBX_MAP_FULL, "MDBX_MAP_FULL: Environment mapsize limit reached"},
+    {MDBX_DBS_FULL, "MDBX_DBS_FULL: Too many DBI-handles (maxdbs reached)"},
+    {MDBX_READERS_FULL, "MDBX_READERS_FULL: Too many readers (maxreaders reached)"},
+    {MDBX_TXN_FULL,
+     "MDBX_TXN_FULL: Transaction has too many dirty pages, i.e transaction is too big"},
+    {MDBX_CURSOR_FULL,
+     "MDBX_CURSOR_FULL: Cursor stack limit reachedn - this usually indicates corruption, "
+     "i.e branch-pages loop"},
+    {MDBX_PAGE_FULL, "MDBX_PAGE_FULL: Internal error - Page has no more space"},
+    {MDBX_UNABLE_EXTEND_MAPSIZE,
+     "MDBX_UNABLE_EXTEND_MAPSIZE: Database engine was unable to extend mapping, e.g. "
+     "since address space is unavailable or busy, or Operation system not supported such "
+     "operations"},
+    {MDBX_INCOMPATIBLE,
+     "MDBX_INCOMPATIBLE: Environment or database is not compatible with the requested "
+     "operation or the specified flags"},
+    {MDBX_BAD_RSLOT,
+     "MDBX_BAD_RSLOT: Invalid reuse of reader locktable slot, e.g. read-transaction "
+     "already run for current thread"},
+    {MDBX_BAD_TXN,
+     "MDBX_BAD_TXN: Transaction is not valid for requested operation, e.g. had errored "
+     "and be must aborted, has a child, or is invalid"},
+    {MDBX_BAD_VALSIZE,
+     "MDBX_BAD_VALSIZE: Invalid size or alignment of key or data for target database, "
+     "either invalid subDB name"},
+    {MDBX_BAD_DBI,
+     "MDBX_BAD_DBI: The specified DBI-handle is invalid or changed by another "
+     "thread/transaction"},
+    {MDBX_PROBLEM, "MDBX_PROBLEM: Unexpected internal error, transaction should be aborted"},
+    {MDBX_BUSY,
+     "MDBX_BUSY: Another write transaction is running, or environment is already used "
+     "while opening with MDBX_EXCLUSIVE flag"},
+    {MDBX_EMULTIVAL, "MDBX_EMULTIVAL: The specified key has more than one associated value"},
+    {MDBX_EBADSIGN,
+     "MDBX_EBADSIGN: Wrong signature of a runtime object(s), e.g. memory corruption or "
+     "double-free"},
+    {MDBX_WANNA_RECOVERY,
+     "MDBX_WANNA_RECOVERY: Database should be recovered, but this could NOT be done "
+     "automatically for now since it opened in read-only mode"},
+    {MDBX_EKEYMISMATCH,
+     "MDBX_EKEYMISMATCH: The given key value is mismatched to the current cursor position"},
+    {MDBX_TOO_LARGE,
+     "MDBX_TOO_LARGE: Database is too large for current system, e.g. could NOT be mapped "
+     "into RAM"},
+    {MDBX_THREAD_MISMATCH,
+     "MDBX_THREAD_MISMATCH: A thread has attempted to use a not owned object, e.g. a "
+     "transaction that started by another thread"},
+    {MDBX_TXN_OVERLAPPING,
+     "MDBX_TXN_OVERLAPPING: Overlapping read and write transactions for the current thread"},
+    {MDBX_SUCCESS, "MDBX_SUCCESS: Successful"},
+};
+
+static void texts_of_results(void)
+{
+    char buffer[300];
+    unsigned i;
+    for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const char *found = mdbx_strerror(texts[i].code);
+        if (strcmp(found, texts[i].text) != 0)
+            fail(__FILE__, __LINE__, "`%s`, expected `%s`", found, texts[i].text);
+        EXPECT(strcmp(mdbx_liberr2str(texts[i].code), texts[i].text) == 0);
+        EXPECT(strcmp(mdbx_strerror_r(texts[i].code, buffer, sizeof buffer), texts[i].text) == 0);
+    }
+    for (i = 1; i < 150; i++) EXPECT(strcmp(mdbx_strerror((int)i), strerror((int)i)) == 0);
+    EXPECT(strcmp(mdbx_strerror(-1), "error -1") == 0);
+    EXPECT(strcmp(mdbx_strerror(-30777), "error -30777") == 0);
+    EXPECT(strcmp(mdbx_strerror(100000), "Unknown error 100000") == 0);
+    EXPECT(mdbx_liberr2str(-1) == NULL);
+}
+
 static void results_have_texts(void)
 {
     char buffer[100];
@@ -245,6 +327,7 @@ static void the_end_of_the_process(void)
     ends_the_process(asserts, OURS ? "0 asserts 42 1 < 0 at 100%" : NULL);
 }
 
-CASES(CASE(results_have_texts), CASE(limits), CASE(memory), CASE(numbers_as_keys),
+CASES(CASE(texts_of_results), CASE(results_have_texts),
+      CASE(limits), CASE(memory), CASE(numbers_as_keys),
       CASE(numbers_of_json), CASE(orders), CASE(values_are_shown), CASE(how_it_behaves),
       CASE(which_it_is), CASE(the_end_of_the_process), CASE(logged_as_one_text))
