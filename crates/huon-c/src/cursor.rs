@@ -305,15 +305,16 @@ impl Inside {
         }
         let wanted = (key, value);
         let fits = key.map_or(Ok(()), |key| known.check_wanted(key));
-        let (key, value) = in_txn!(view, engine => {
+        let ((key, value), shows_key) = in_txn!(view, engine => {
             let found = fits.and_then(|()| steps::look(place, engine, known, op, wanted));
             if found.is_err() {
                 place.unmark(engine)?;
             }
-            found?
+            let found = found?;
+            (found, steps::shows_key(op, known, engine, found.0)?)
         });
         let is_other = steps::is_other(op, known, (key, value), wanted);
-        let shown = (op != Op::Set).then(|| Shown::of(key));
+        let shown = shows_key.then(|| Shown::of(key));
         let value = match value {
             Some(value) => Some(Shown::of(value)),
             None => {
@@ -327,6 +328,10 @@ impl Inside {
 
 impl Bound {
     fn new(txn: &Arc<Txn>, dbi: u32) -> Res<Bound> {
+        if txn.is_write() && txn.env.dbis().get(dbi, txn).is_ok_and(|known| known.is_told) {
+            // The cursor is of the table that it becomes.
+            txn.writer()?.dbi(txn, dbi)?;
+        }
         let mut access = txn.access()?;
         // A place in a table without records is none.
         let free = dbi == FREE && txn.env.rules()?.shows_free && !txn.is_write();

@@ -25,7 +25,7 @@ pub const MAIN: u32 = 1;
 /// The first handle of a named one.
 const NAMED: usize = 2;
 /// The table that stands for a main database of another kind than the main table can be.
-const STAND_IN: &[u8] = b"\0huon:main";
+pub(crate) const STAND_IN: &[u8] = b"\0huon:main";
 
 /// The databases of an environment by handle.
 #[derive(Default)]
@@ -93,7 +93,7 @@ impl Dbis {
     }
 
     /// Sets what a handle stands for: to a transaction alone, if that has changed it.
-    fn set(&mut self, index: usize, mut dbi: Dbi) {
+    pub(crate) fn set(&mut self, index: usize, mut dbi: Dbi) {
         if self.list.len() <= index {
             self.list.resize_with(index + 1, || None);
         }
@@ -170,9 +170,9 @@ pub fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
         return Err(Fault::Invalid);
     }
     let _alone = txn.env.opening();
-    let Some(name) = name else { return open_main(txn, flags) };
     // Who cannot be used is told so before all else.
     txn.access()?.view()?;
+    let Some(name) = name else { return open_main(txn, flags) };
     let known = txn.env.dbis().named(name).map(|(dbi, known)| (dbi, known.owner));
     if let Some((dbi, owner)) = known {
         return open_again(txn, name, flags, dbi, owner);
@@ -279,6 +279,7 @@ fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
             make_stand_in(txn.writer()?.changing(&txn.env)?, wanted, &[None, None])?;
             Dbi::of_kind(txn, STAND_IN, wanted, [None, None])?
         }
+        None if is_empty && !strict => Dbi { flags: wanted, is_told: true, ..Dbi::main(txn)? },
         None => return Err(Fault::Incompatible),
     };
     if !fits(dbi.flags) {
@@ -289,7 +290,11 @@ fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
 }
 
 /// Makes what stands for the main table, which is empty. The number that is kept with it stays.
-fn make_stand_in(engine: &mut WriteTxn, flags: u32, custom: &[Option<Arc<Compare>>; 2]) -> Res<()> {
+pub(crate) fn make_stand_in(
+    engine: &mut WriteTxn,
+    flags: u32,
+    custom: &[Option<Arc<Compare>>; 2],
+) -> Res<()> {
     let main = engine.open(&TableDef::<Bytes, Bytes>::main())?.ok_or(Fault::TableMissing)?;
     let sequence = main.sequence(engine)?;
     table::make(engine, STAND_IN, flags, custom, [8, 8])?.take_sequence(engine, sequence)
@@ -316,7 +321,14 @@ pub fn set_comparator(txn: &Txn, dbi: u32, compare: Arc<Compare>, of_values: boo
     let found = stat(&access, &old.name)?.ok_or(Fault::TableMissing)?;
     drop(access);
     let is_as_told = table::is_ordered(&found, &table::orders(old.flags, &custom, [8, 8]));
-    if found.entries == 0 && !is_as_told && txn.is_write() {
+    let is_to_be_made = found.entries == 0 && !is_as_told;
+    if is_to_be_made && !txn.is_write() {
+        let [keys, values] = custom;
+        let told = Dbi { keys, values, is_told: true, ..old };
+        txn.env.dbis_mut().set(dbi as usize, told);
+        return Ok(());
+    }
+    if is_to_be_made {
         let mut writer = txn.writer()?;
         let engine = writer.changing(&txn.env)?;
         match main {
@@ -358,7 +370,7 @@ pub fn drop_dbi(txn: &Txn, dbi: u32, delete: bool) -> Res<()> {
     writer.unset_cursors(matches!(gone.table, Table::Main(_)).then_some(0).unwrap_or(dbi));
     if delete {
         // Its name is a record of the main table, on which others may stand.
-        let main = writer.dbi(txn, MAIN)?;
+        let main = writer.dbi_as_is(txn, MAIN)?;
         writer.pass_on(MAIN, &main, Went::Key(&gone.name))?;
         txn.env.dbis_mut().close(dbi);
     }
@@ -405,7 +417,7 @@ pub fn rename(txn: &Txn, dbi: u32, name: &[u8]) -> Res<()> {
         _ => return Err(Fault::Invalid),
     }
     // Its name is a record of the main table, on which others may stand.
-    let main = writer.dbi(txn, MAIN)?;
+    let main = writer.dbi_as_is(txn, MAIN)?;
     writer.pass_on(MAIN, &main, Went::Key(&old.name))?;
     drop(writer);
     let fresh = Dbi::of_kind(txn, name, old.flags, [old.keys.clone(), old.values.clone()])?;

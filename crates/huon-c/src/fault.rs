@@ -117,8 +117,8 @@ impl From<std::io::Error> for Fault {
     }
 }
 
-/// An interface's own codes: what 0 says, and a row for each, with its name, its number, and what it
-/// says. Programs compare the texts, so they are those of the interface, letter for letter.
+/// An interface's own codes: what 0 says, and a row for each, with its name, its number, and what
+/// it says. Programs compare the texts, so they are those of the interface, letter for letter.
 #[macro_export]
 macro_rules! codes {
     ($good:literal; $($name:ident = $number:literal, $text:literal;)*) => {

@@ -25,6 +25,8 @@ pub struct Reader {
     /// In its place, while it is parked; and whether it comes back by itself.
     pub(crate) parked: Option<(Parked, bool)>,
     pub(crate) is_reset: bool,
+    /// The id of the snapshot that it has, or had last.
+    pub(crate) id: u64,
     /// It is to be ended only.
     pub(crate) has_failed: bool,
     /// Set while its thread reads, where a thread may have one read transaction only.
@@ -69,23 +71,26 @@ pub(crate) struct Seen {
 impl Seen {
     /// An open table that the transaction may use.
     #[inline(always)]
-    fn dbi(&mut self, txn: &Txn, number: u32) -> Res<&Arc<Dbi>> {
+    fn dbi(&mut self, txn: &Txn, view: View<'_>, number: u32) -> Res<&Arc<Dbi>> {
         let version = txn.env.dbis_version.load(Ordering::Acquire);
         let index = number as usize;
         let known = self.version == version && matches!(self.dbis.get(index), Some(Some(_)));
         if !known {
-            self.find(txn, number, version)?;
+            self.find(txn, view, number, version)?;
         }
         self.dbis[index].as_ref().ok_or(Fault::Closed)
     }
 
     #[cold]
-    fn find(&mut self, txn: &Txn, number: u32, version: u64) -> Res<()> {
+    fn find(&mut self, txn: &Txn, view: View<'_>, number: u32, version: u64) -> Res<()> {
         if self.version != version {
             self.dbis.clear();
             self.version = version;
         }
-        let found = txn.env.dbis().get(number, txn)?.clone();
+        let mut found = txn.env.dbis().get(number, txn)?.clone();
+        if found.is_told {
+            found = found.met(txn, view)?;
+        }
         if self.dbis.len() <= number as usize {
             self.dbis.resize(number as usize + 1, None);
         }
@@ -139,25 +144,21 @@ impl Access<'_> {
         }
     }
 
-    /// An open table that the transaction may use.
-    #[inline]
-    pub fn dbi(&mut self, txn: &Txn, number: u32) -> Res<&Arc<Dbi>> {
-        self.seen().dbi(txn, number)
-    }
-
-    /// The same, and the engine's transaction beside it.
+    /// An open table that the transaction may use, and the engine's transaction beside it.
     #[inline(always)]
     pub fn dbi_in(&mut self, txn: &Txn, number: u32) -> Res<(&Dbi, View<'_>)> {
         match self {
             Access::Read(reader) => {
                 let Reader { txn: engine, seen, is_reset, .. } = &mut **reader;
                 let engine = engine.as_ref().ok_or(Reader::fault(*is_reset))?;
-                Ok((seen.dbi(txn, number)?, View::Read(engine)))
+                let view = View::Read(engine);
+                Ok((seen.dbi(txn, view, number)?, view))
             }
             Access::Write(writer) => {
                 let Writer { txn: engine, seen, .. } = &mut **writer;
                 let engine = engine.as_ref().ok_or(Fault::BadTxn)?;
-                Ok((seen.dbi(txn, number)?, View::Write(engine)))
+                let view = View::Write(engine);
+                Ok((seen.dbi(txn, view, number)?, view))
             }
         }
     }
@@ -189,12 +190,14 @@ impl Reader {
             txn: None,
             parked: None,
             is_reset: false,
+            id: 0,
             has_failed: false,
             thread,
             seen: Seen::default(),
         };
         match begun {
             Ok(txn) => {
+                reader.id = txn.id();
                 reader.txn = Some(txn);
                 env.readers_high.fetch_max(counted + 1, Ordering::Relaxed);
             }
@@ -273,10 +276,24 @@ impl Writer {
         self.txn.as_mut().ok_or(Fault::BadTxn)
     }
 
-    /// An open table that the transaction may use.
+    /// An open table that the transaction may use, for a change.
     #[inline]
     pub fn dbi(&mut self, txn: &Txn, number: u32) -> Res<Arc<Dbi>> {
-        self.seen.dbi(txn, number).cloned()
+        let known = self.dbi_as_is(txn, number)?;
+        if known.is_told { self.make_so(txn, number, &known) } else { Ok(known) }
+    }
+
+    /// The same, as it is, for who only tells its cursors of something.
+    pub(crate) fn dbi_as_is(&mut self, txn: &Txn, number: u32) -> Res<Arc<Dbi>> {
+        let view = View::Write(self.txn.as_ref().ok_or(Fault::BadTxn)?);
+        self.seen.dbi(txn, view, number).cloned()
+    }
+
+    #[cold]
+    fn make_so(&mut self, txn: &Txn, number: u32, told: &Dbi) -> Res<Arc<Dbi>> {
+        let made = told.make_so(txn, self.changing(&txn.env)?)?;
+        txn.env.dbis_mut().set(number as usize, made);
+        self.dbi_as_is(txn, number)
     }
 
     /// The engine's transaction for who changes something: the limits are then as they were set

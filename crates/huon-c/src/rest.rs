@@ -20,14 +20,6 @@ impl Reader {
         (self.txn, self.parked) = (None, None);
         was_live
     }
-
-    /// The id of its snapshot.
-    pub(crate) fn id(&self) -> Res<u64> {
-        match &self.parked {
-            Some((parked, _)) => Ok(parked.id()),
-            None => Ok(self.txn()?.id()),
-        }
-    }
 }
 
 impl Txn {

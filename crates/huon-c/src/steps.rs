@@ -4,7 +4,7 @@ use crate::data::Shown;
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::{DUPFIXED, DUPSORT};
 use crate::place::{Item, Place};
-use crate::table::Dbi;
+use crate::table::{Dbi, Table};
 
 /// So many bytes of values a call gives at once.
 const BATCH_BYTES: usize = 4096;
@@ -163,6 +163,16 @@ pub(crate) fn is_other(op: Op, dbi: &Dbi, found: Item<'_>, wanted: Wanted<'_>) -
     dbi.compare_keys(key, found.0).is_ne() || other_value()
 }
 
+/// Whether the caller is told the key that a step found. Who looks for it knows it, and so does who
+/// stays among its values; to the latter one with a single value is told all the same.
+pub(crate) fn shows_key(op: Op, dbi: &Dbi, txn: &impl huon::Txn, key: &[u8]) -> Res<bool> {
+    match (op, dbi.table) {
+        (Op::Set | Op::GetBoth | Op::GetBothRange, _) => Ok(false),
+        (Op::FirstDup | Op::LastDup, Table::Multi(table)) => Ok(table.count_of(txn, key)? == 1),
+        _ => Ok(true),
+    }
+}
+
 fn key_of(key: Option<&[u8]>) -> Res<&[u8]> {
     key.ok_or(Fault::Invalid)
 }
@@ -204,5 +214,6 @@ pub(crate) fn multiple(
         batch.chunks_exact(value.len()).rev().for_each(|v| ordered.extend_from_slice(v));
         *batch = ordered;
     }
-    Ok(Given { key: Some(key), value: Some(Shown::of(batch)), is_other: false })
+    let key = (op != Op::GetMultiple).then_some(key);
+    Ok(Given { key, value: Some(Shown::of(batch)), is_other: false })
 }

@@ -10,10 +10,12 @@ use std::sync::Arc;
 
 use huon::{Bytes, Compare, MultiDef, Order, RawMulti, RawTable, TableDef, TableStat, WriteTxn};
 
+use crate::dbi::{self, STAND_IN};
 use crate::env::Rules;
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::*;
 use crate::in_txn;
+use crate::inside::View;
 use crate::txn::Txn;
 
 /// What programs see as the value of a named table's name.
@@ -70,6 +72,10 @@ pub struct Dbi {
     pub(crate) owner: usize,
     /// What the handle stood for before that transaction changed it, as it does for others.
     pub(crate) was: Option<Arc<Dbi>>,
+    /// Its kind and its comparators are what a read transaction has said of an empty table, which
+    /// is stored as another. That holds in this process, and the first one that writes to the table
+    /// makes it so.
+    pub(crate) is_told: bool,
 }
 
 /// The flags that say something, of those that say of which kind a database is to be.
@@ -131,6 +137,7 @@ impl Dbi {
             wanted: wanted(txn.env.rules()?, 0),
             owner: 0,
             was: None,
+            is_told: false,
         })
     }
 
@@ -145,7 +152,17 @@ impl Dbi {
         flags: u32,
         [keys, values]: [Option<Arc<Compare>>; 2],
     ) -> Res<Dbi> {
-        let access = txn.access()?;
+        Dbi::shown(txn, txn.access()?.view()?, name, flags, [keys, values])
+    }
+
+    /// A table as a transaction in use shows it.
+    fn shown(
+        txn: &Txn,
+        view: View<'_>,
+        name: &[u8],
+        flags: u32,
+        [keys, values]: [Option<Arc<Compare>>; 2],
+    ) -> Res<Dbi> {
         let order = |custom: &Option<Arc<Compare>>| match custom {
             Some(compare) => Order::Custom(compare.clone()),
             None => Order::Stored,
@@ -153,7 +170,7 @@ impl Dbi {
         let table = match flags & DUPSORT != 0 {
             false => {
                 let def = TableDef::<Bytes, Bytes>::named(name).ordered(order(&keys));
-                in_txn!(access.view()?, txn => txn.open(&def))?.map(Table::Plain)
+                in_txn!(view, txn => txn.open(&def))?.map(Table::Plain)
             }
             true => {
                 let mut def = MultiDef::<Bytes, Bytes>::named(name).ordered(order(&keys));
@@ -161,7 +178,7 @@ impl Dbi {
                     def = def.values_of_bytes(0);
                 }
                 def = def.values_ordered(order(&values));
-                in_txn!(access.view()?, txn => txn.open_multi(&def))?.map(Table::Multi)
+                in_txn!(view, txn => txn.open_multi(&def))?.map(Table::Multi)
             }
         };
         Ok(Dbi {
@@ -173,7 +190,43 @@ impl Dbi {
             wanted: wanted(txn.env.rules()?, flags),
             owner: txn.handle(),
             was: None,
+            is_told: false,
         })
+    }
+
+    /// The comparators of the program.
+    fn custom(&self) -> [Option<Arc<Compare>>; 2] {
+        [self.keys.clone(), self.values.clone()]
+    }
+
+    /// What is there of a table that a read transaction has said something of: this handle still
+    /// while the table is empty, and one of the table as it is stored once that is as was said.
+    pub(crate) fn met(&self, txn: &Txn, view: View<'_>) -> Res<Dbi> {
+        let is_main = matches!(self.table, Table::Main(_));
+        let name = if is_main { STAND_IN } else { &*self.name };
+        let found = in_txn!(view, txn => txn.table_stat(name))?;
+        let is_as_told = |found: &TableStat| {
+            is_ordered(found, &orders(self.flags, &self.custom(), [8, 8])) || found.entries > 0
+        };
+        if !found.is_some_and(|found| is_as_told(&found)) {
+            return Ok(self.clone());
+        }
+        let fresh = Dbi::shown(txn, view, name, self.flags, self.custom())?;
+        // It is the same opening, to cursors.
+        let name = if is_main { fresh.name.clone() } else { self.name.clone() };
+        Ok(Dbi { owner: self.owner, name, ..fresh })
+    }
+
+    /// Makes the table what a read transaction has said of it.
+    pub(crate) fn make_so(&self, txn: &Txn, engine: &mut WriteTxn) -> Res<Dbi> {
+        let custom = self.custom();
+        let stat = engine.table_stat(&self.name)?.ok_or(Fault::TableMissing)?;
+        match self.table {
+            _ if stat.entries != 0 => return Err(Fault::Incompatible),
+            Table::Main(_) => dbi::make_stand_in(engine, self.flags, &custom)?,
+            _ => remake(engine, &stat, self.flags, &custom, [8, 8])?,
+        }
+        Ok(Dbi { owner: txn.handle(), ..self.met(txn, View::Write(engine))? })
     }
 
     /// A table that is made now.

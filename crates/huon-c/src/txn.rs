@@ -168,10 +168,10 @@ impl Txn {
         matches!(self.body, Body::Write(_))
     }
 
-    /// The id of the snapshot that it shows, or will make.
+    /// The id of the snapshot that it shows, or showed before it was reset, or will make.
     pub fn id(&self) -> Res<u64> {
         match &self.body {
-            Body::Read(reader) => lock(reader)?.id(),
+            Body::Read(reader) => Ok(lock(reader)?.id),
             // Also while another is nested in it.
             Body::Write(writer) => Ok(lock_now(writer)?.txn()?.id()),
         }
@@ -220,6 +220,10 @@ impl Txn {
             && writer.levels.last().is_none_or(|level| level.handle == self.handle());
         if !own || writer.has_failed(self.depth()) {
             return Err(Fault::BadTxn);
+        }
+        if self.thread.load(Ordering::Relaxed) == 0 {
+            // Whoever uses it is the one that writes, wherever it began.
+            self.env.set_writer(me());
         }
         writer.settle()?;
         Ok(writer)

@@ -214,7 +214,7 @@ impl Env {
 
     /// A line for each reader of all processes, below a line that names the columns.
     pub(crate) fn reader_lines(&self) -> Res<Vec<CString>> {
-        if self.flags() & NOLOCK != 0 {
+        if self.flags() & NOLOCK != 0 || !self.shared.is_open() {
             return Ok(vec![c"(no reader locks)\n".into()]);
         }
         let readers = self.huon()?.info()?.readers;

@@ -300,7 +300,7 @@ fn rules_of(flags: u32, page_bytes: u32) -> Res<Rules> {
         read_only: flags & RDONLY != 0,
         one_reader: flags & NOTLS == 0,
         binds_readers: flags & NOTLS == 0,
-        binds_writers: true,
+        binds_writers: flags & NOTLS == 0,
         nests: flags & WRITEMAP == 0,
         keeps_cursors: true,
         keys: 0..=key_bytes_max,

@@ -5,7 +5,7 @@ use std::ptr;
 use libc::{c_int, c_uint};
 
 use super::dbi::MDB_dbi;
-use super::{MDB_cursor, MDB_txn, MDB_val, bytes_of, code, show, txn_of};
+use super::{MDB_cursor, MDB_txn, MDB_val, bytes_of, code, in_reset, show, txn_of};
 use huon_c::cursor::Cursor;
 use huon_c::dbi::MAIN;
 use huon_c::flags::put::{MULTIPLE, NODUPDATA};
@@ -78,11 +78,6 @@ pub unsafe extern "C" fn mdb_cursor_get(
         }
         Ok(())
     })
-}
-
-/// To a cursor a transaction that was reset is none.
-fn in_reset(fault: Fault) -> Fault {
-    if fault == Fault::Reset { Fault::BadTxn } else { fault }
 }
 
 type Wanted<'v> = (Option<&'v [u8]>, Option<&'v [u8]>);
@@ -170,6 +165,9 @@ pub extern "C" fn mdb_cursor_del(cursor: *mut MDB_cursor, flags: c_uint) -> c_in
 pub unsafe extern "C" fn mdb_cursor_count(cursor: *mut MDB_cursor, count: *mut usize) -> c_int {
     code(|| {
         let cursor = objects::cursor(cursor as usize)?;
+        if count.is_null() {
+            return Err(Fault::Invalid);
+        }
         if !cursor.has_many().map_err(in_reset)? {
             return Err(Fault::Incompatible);
         }

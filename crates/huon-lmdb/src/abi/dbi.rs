@@ -8,7 +8,7 @@ use huon::Compare;
 use libc::{c_char, c_int, c_uint, c_void};
 
 use super::env::numbers;
-use super::{MDB_env, MDB_stat, MDB_txn, MDB_val, code, env_of, txn_of};
+use super::{MDB_env, MDB_stat, MDB_txn, MDB_val, code, env_of, in_reset, txn_of};
 use huon_c::dbi;
 use huon_c::pointers::answer;
 use huon_c::table::Dbi;
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn mdb_dbi_open(
             // SAFETY: the caller's promise.
             false => Some(unsafe { CStr::from_ptr(name) }.to_bytes()),
         };
-        let opened = dbi::open(&*txn_of(txn)?, name, flags)?;
+        let opened = dbi::open(&*txn_of(txn)?, name, flags).map_err(in_reset)?;
         // SAFETY: the caller's promise.
         unsafe { answer(dbi, opened) }
     })
@@ -67,6 +67,10 @@ pub unsafe extern "C" fn mdb_dbi_flags(
 ) -> c_int {
     code(|| {
         let txn = txn_of(txn)?;
+        if txn.access().and_then(|access| access.view().map(drop)) == Err(Fault::Reset) {
+            // No table is open in it.
+            return Err(Fault::Reset);
+        }
         let found = txn.env.dbis().get(dbi, &txn)?.flags;
         // SAFETY: the caller's promise.
         unsafe { answer(flags, found) }

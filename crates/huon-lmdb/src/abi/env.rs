@@ -151,7 +151,7 @@ pub unsafe extern "C" fn mdb_env_get_flags(env: *mut MDB_env, flags: *mut c_uint
 pub unsafe extern "C" fn mdb_env_get_path(env: *mut MDB_env, path: *mut *const c_char) -> c_int {
     code(|| {
         // The environment keeps the text until it is closed.
-        let text = env_of(env)?.opened()?.path.as_ptr();
+        let text = env_of(env)?.opened().map_or(ptr::null(), |opened| opened.path.as_ptr());
         // SAFETY: the caller's promise.
         unsafe { answer(path, text) }
     })
@@ -161,8 +161,11 @@ pub unsafe extern "C" fn mdb_env_get_path(env: *mut MDB_env, path: *mut *const c
 /// `fd` is null, or good for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mdb_env_get_fd(env: *mut MDB_env, fd: *mut c_int) -> c_int {
-    // SAFETY: the caller's promise.
-    code(|| unsafe { answer(fd, env_of(env)?.opened()?.data.as_raw_fd()) })
+    code(|| {
+        let data = env_of(env)?.opened().map_or(-1, |opened| opened.data.as_raw_fd());
+        // SAFETY: the caller's promise.
+        unsafe { answer(fd, data) }
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -240,10 +243,11 @@ pub unsafe extern "C" fn mdb_reader_list(
     each: Option<MDB_msg_func>,
     context: *mut c_void,
 ) -> c_int {
+    let Some(each) = each else { return -1 };
+    let Ok(env) = env_of(env) else { return -1 };
     let mut last = 0;
     let failed = code(|| {
-        let each = each.ok_or(Fault::Invalid)?;
-        for line in env_of(env)?.reader_lines()? {
+        for line in env.reader_lines()? {
             // SAFETY: the caller's promise; the text ends with a zero byte.
             last = unsafe { each(line.as_ptr(), context) };
             if last < 0 {
@@ -252,7 +256,8 @@ pub unsafe extern "C" fn mdb_reader_list(
         }
         Ok(())
     });
-    if failed != 0 { failed } else { last }
+    // Less than 0 is a failure here, more is none.
+    if failed != 0 { -failed.abs() } else { last }
 }
 
 /// # Safety
@@ -260,7 +265,10 @@ pub unsafe extern "C" fn mdb_reader_list(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mdb_reader_check(env: *mut MDB_env, dead: *mut c_int) -> c_int {
     code(|| {
-        let freed = env_of(env)?.check_readers()?;
+        let env = env_of(env)?;
+        // SAFETY: the caller's promise.
+        unsafe { tell(dead, 0) };
+        let freed = if env.opened().is_ok() { env.check_readers()? } else { 0 };
         // SAFETY: the caller's promise.
         unsafe { tell(dead, freed as c_int) };
         Ok(())

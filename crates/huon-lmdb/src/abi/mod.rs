@@ -19,7 +19,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use huon_c::pointers::{Val, bytes_of, show};
-use huon_c::{Handles, Res, guarded, objects};
+use huon_c::{Fault, Handles, Res, guarded, objects};
 use libc::{c_int, c_void};
 
 use crate::codes;
@@ -101,6 +101,11 @@ fn env_of(env: *mut MDB_env) -> Res<Arc<crate::env::Env>> {
 
 fn txn_of(txn: *mut MDB_txn) -> Res<Arc<huon_c::Txn>> {
     objects::txn(txn as usize)
+}
+
+/// To a cursor, and to who opens a table, a transaction that was reset is none.
+fn in_reset(fault: Fault) -> Fault {
+    if fault == Fault::Reset { Fault::BadTxn } else { fault }
 }
 
 /// Does the work of a function that answers with a code.

@@ -495,6 +495,33 @@ static void an_emptied_table_is_filled_again(void)
     done(in);
 }
 
+/* Who looks for a key has it, and so has who stays among its values. */
+static void keys_that_are_known_are_left_alone(void)
+{
+    static const struct {
+        MDB_cursor_op op;
+        int in_many, in_one;
+    } shows[] = {
+        {MDB_SET, 0, 0}, {MDB_SET_KEY, 1, 1}, {MDB_SET_RANGE, 1, 1}, {MDB_GET_BOTH, 0, 0},
+        {MDB_GET_BOTH_RANGE, 0, 0}, {MDB_GET_CURRENT, 1, 1}, {MDB_FIRST_DUP, 0, 1},
+        {MDB_LAST_DUP, 0, 1}, {MDB_GET_MULTIPLE, 0, 0},
+    };
+    struct place in = multi(MDB_DUPFIXED);
+    unsigned i, many;
+    OK(put(in.txn, in.dbi, "many", "1", 0));
+    OK(put(in.txn, in.dbi, "many", "2", 0));
+    OK(put(in.txn, in.dbi, "one", "1", 0));
+    for (i = 0; i < 2 * sizeof shows / sizeof shows[0]; i++) {
+        const char *own = (many = i % 2) ? "many" : "one";
+        MDB_val key = text(own), data = text("1");
+        OK(mdb_cursor_get(in.cur, &key, &data, MDB_SET));
+        OK(mdb_cursor_get(in.cur, &key, &data, shows[i / 2].op));
+        EXPECT_TEXT(key, own);
+        EXPECT_NUM(key.mv_data != own, many ? shows[i / 2].in_many : shows[i / 2].in_one);
+    }
+    done(in);
+}
+
 CASES(CASE(values_in_order), CASE(steps_within_a_key), CASE(steps_between_keys),
       CASE(to_a_key_and_value), CASE(equal_values_are_one), CASE(lengths_of_values),
       CASE(values_are_deleted), CASE(deleted_by_a_cursor), CASE(all_of_a_key_by_a_cursor),
@@ -503,4 +530,5 @@ CASES(CASE(values_in_order), CASE(steps_within_a_key), CASE(steps_between_keys),
       CASE(values_backwards_and_as_numbers), CASE(many_at_once), CASE(many_need_one_length),
       CASE(a_loop_that_deletes_values), CASE(after_a_key_that_is_not_there),
       CASE(many_from_a_key_on), CASE(the_only_key_is_put_again),
-      CASE(an_emptied_table_is_filled_again))
+      CASE(an_emptied_table_is_filled_again),
+      CASE(keys_that_are_known_are_left_alone))

@@ -448,6 +448,99 @@ static void the_shape_of_a_table(void)
     mdb_env_close(env);
 }
 
+/* An order that is told in a read transaction, while the table is empty, holds from then on. */
+static void an_order_told_while_reading(void)
+{
+    MDB_env *env = env_with(0);
+    MDB_txn *txn = WRITE(env);
+    MDB_dbi dbi = table(txn, "t", MDB_CREATE | MDB_DUPSORT);
+    MDB_val a = text("zz"), b = text("aaa");
+    MDB_cursor *cur;
+    OK(mdb_txn_commit(txn));
+    mdb_env_close(env);
+    env = env_with(0);
+    txn = READ(env);
+    dbi = table(txn, "t", 0);
+    OK(mdb_set_compare(txn, dbi, by_length));
+    OK(mdb_set_dupsort(txn, dbi, backwards));
+    EXPECT(mdb_cmp(txn, dbi, &a, &b) < 0);
+    EXPECT(mdb_dcmp(txn, dbi, &a, &b) < 0);
+    EXPECT_RC(get(txn, dbi, "k"), MDB_NOTFOUND);
+    EXPECT_NUM(entries(txn, dbi), 0);
+    cur = cursor(txn, dbi);
+    EXPECT_STEP(cur, MDB_FIRST, MDB_NOTFOUND);
+    mdb_cursor_close(cur);
+    OK(mdb_txn_commit(txn));
+    txn = WRITE(env);
+    EXPECT_RC(get(txn, dbi, "k"), MDB_NOTFOUND);
+    OK(put(txn, dbi, "gone", "1", 0));
+    mdb_txn_abort(txn); /* what was told stays */
+    txn = WRITE(env);
+    cur = cursor(txn, dbi);
+    OK(cursor_put(cur, "aaa", "1", 0));
+    OK(put(txn, dbi, "zz", "1", 0));
+    OK(put(txn, dbi, "zz", "2", 0));
+    EXPECT_GET(txn, dbi, "yy", "2");
+    EXPECT_AT(cur, MDB_FIRST, "zz", "2");
+    EXPECT_AT(cur, MDB_NEXT, "zz", "1");
+    EXPECT_AT(cur, MDB_NEXT, "aaa", "1");
+    OK(mdb_txn_commit(txn));
+    txn = READ(env);
+    EXPECT_GET(txn, dbi, "yy", "2");
+    mdb_txn_abort(txn);
+    mdb_env_close(env);
+    env = env_with(MDB_RDONLY); /* where nothing else than reading is possible */
+    txn = READ(env);
+    dbi = table(txn, "t", 0);
+    OK(mdb_set_compare(txn, dbi, by_length));
+    OK(mdb_set_dupsort(txn, dbi, backwards));
+    EXPECT_GET(txn, dbi, "yy", "2");
+    mdb_txn_abort(txn);
+    mdb_env_close(env);
+}
+
+/* The same of the kind of the main table, which is told each time that it is opened. */
+static void a_kind_told_while_reading(void)
+{
+    static const unsigned kinds[] = {MDB_DUPSORT, MDB_REVERSEKEY, MDB_DUPSORT | MDB_REVERSEDUP};
+    unsigned i, found;
+    for (i = 0; i < 3; i++) {
+        MDB_env *env;
+        MDB_txn *txn;
+        MDB_dbi dbi;
+        MDB_cursor *cur;
+        char name[16];
+        snprintf(name, sizeof name, "env%u", i);
+        EXPECT(mkdir(name, 0755) == 0);
+        OK(mdb_env_create(&env));
+        OK(mdb_env_open(env, name, 0, 0644));
+        txn = READ(env);
+        dbi = table(txn, NULL, kinds[i]);
+        OK(mdb_dbi_flags(txn, dbi, &found));
+        EXPECT_NUM(found, kinds[i]);
+        cur = cursor(txn, dbi);
+        EXPECT_STEP(cur, MDB_LAST, MDB_NOTFOUND);
+        EXPECT_STEP(cur, MDB_NEXT_NODUP, MDB_NOTFOUND);
+        mdb_cursor_close(cur);
+        EXPECT_RC(get(txn, dbi, "k"), MDB_NOTFOUND);
+        mdb_txn_abort(txn);
+        if (!OURS) { /* LMDB has it in that transaction only */
+            mdb_env_close(env);
+            continue;
+        }
+        txn = WRITE(env);
+        OK(put(txn, dbi, "az", "ba", 0));
+        OK(put(txn, dbi, "az", "ab", 0));
+        OK(put(txn, dbi, "ba", "1", 0));
+        cur = cursor(txn, dbi);
+        EXPECT_AT(cur, MDB_FIRST, kinds[i] & MDB_REVERSEKEY ? "ba" : "az",
+                  kinds[i] == MDB_DUPSORT ? "ab" : i == 1 ? "1" : "ba");
+        EXPECT_NUM(entries(txn, dbi), i == 1 ? 2 : 3);
+        OK(mdb_txn_commit(txn));
+        mdb_env_close(env);
+    }
+}
+
 CASES(CASE(handles_have_numbers), CASE(handles_of_a_writer_that_aborts), CASE(handles_of_readers),
       CASE(who_began_before_does_not_see_a_handle), CASE(handles_that_are_none),
       CASE(tables_that_cannot_be_opened), CASE(names_are_records_of_the_main_table),
@@ -455,4 +548,5 @@ CASES(CASE(handles_have_numbers), CASE(handles_of_a_writer_that_aborts), CASE(ha
       CASE(flags_of_the_main_table), CASE(the_main_table_with_many_values),
       CASE(the_main_table_of_two_readers), CASE(a_main_table_whose_kind_is_taken_back),
       CASE(emptied_and_removed), CASE(a_removal_that_is_aborted), CASE(orders_of_the_caller),
-      CASE(integers_are_ordered_as_numbers), CASE(the_shape_of_a_table))
+      CASE(integers_are_ordered_as_numbers), CASE(the_shape_of_a_table),
+      CASE(an_order_told_while_reading), CASE(a_kind_told_while_reading))

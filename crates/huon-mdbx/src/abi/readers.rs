@@ -47,6 +47,8 @@ pub unsafe extern "C" fn mdbx_reader_list(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mdbx_reader_check(env: *mut MDBX_env, dead: *mut c_int) -> c_int {
     code(|| {
+        // SAFETY: the caller's promise.
+        unsafe { tell(dead, 0) };
         let freed = env_of(env)?.huon()?.clear_dead_readers()?;
         // SAFETY: the caller's promise.
         unsafe { tell(dead, freed as c_int) };

@@ -496,6 +496,46 @@ static void the_lengths_that_fit(void)
     OK(mdbx_env_close(env));
 }
 
+/* Structures of libmdbx 0.12, 0.13 and 0.14, which are longer, and have numbers elsewhere. */
+static void information_of_later_sizes(void)
+{
+    static const struct {
+        size_t size, last_pgno, metas, step, max_readers, boot, mode, ops;
+    } later[] = {
+        {336, 48, 80, 16, 128, 144, 236, 240},
+        {352, 48, 80, 8, 128, 144, 236, 240},
+        {376, 64, 96, 8, 144, 168, 260, 264},
+    };
+    MDBX_env *env = env_with(MDBX_SAFE_NOSYNC);
+    MDBX_envinfo known;
+    unsigned char room[400];
+    unsigned i, meta;
+    if (!OURS) skip("for Huon's library alone");
+    OK(fill_one(env, 100, 100));
+    OK(mdbx_env_info_ex(env, NULL, &known, sizeof known));
+    for (i = 0; i < 3; i++) {
+        memset(room, 0xa5, sizeof room);
+        OK(mdbx_env_info_ex(env, NULL, (MDBX_envinfo *)room, later[i].size));
+        EXPECT(room[later[i].size] == 0xa5);
+        EXPECT(memcmp(room, &known, 48) == 0);
+        EXPECT(memcmp(room + later[i].last_pgno, &known.mi_last_pgno, 32) == 0);
+        for (meta = 0; meta < 3; meta++) {
+            const uint64_t *own = &known.mi_meta0_txnid + 2 * meta;
+            const unsigned char *at = room + later[i].metas + later[i].step * meta;
+            EXPECT(memcmp(at, own, 8) == 0);
+            EXPECT(memcmp(at + (i == 0 ? 8 : 24), own + 1, 8) == 0);
+        }
+        EXPECT(memcmp(room + later[i].max_readers, &known.mi_maxreaders, 16) == 0);
+        EXPECT(memcmp(room + later[i].boot, &known.mi_bootid, 64) == 0);
+        EXPECT(memcmp(room + later[i].mode, &known.mi_mode, 4) == 0);
+        EXPECT(memcmp(room + later[i].ops + 16, &known.mi_pgop_stat.clone, 48) == 0);
+    }
+    EXPECT(memcmp(room + 48, &known.mi_geo.current, 8) == 0); /* the file's length */
+    EXPECT_RC(mdbx_env_info_ex(env, NULL, (MDBX_envinfo *)room, 360), MDBX_EINVAL);
+    EXPECT_RC(mdbx_env_info_ex(env, NULL, (MDBX_envinfo *)room, 384), MDBX_EINVAL);
+    OK(mdbx_env_close(env));
+}
+
 CASES(CASE(in_a_directory), CASE(in_a_file), CASE(what_is_not_there),
       CASE(a_file_of_something_else), CASE(opened_once), CASE(not_open_yet), CASE(reading_alone),
       CASE(deleted), CASE(flags_before_and_after), CASE(a_pointer_of_the_programs), CASE(options),
@@ -504,4 +544,5 @@ CASES(CASE(in_a_directory), CASE(in_a_file), CASE(what_is_not_there),
       CASE(a_geometry_within_a_transaction), CASE(the_geometry_of_an_old_file),
       CASE(a_size_that_stays), CASE(what_is_known), CASE(information_of_older_sizes),
       CASE(flushed), CASE(not_closed_while_another_writes),
-      CASE(told_of_a_broken_rule), CASE(the_lengths_that_fit))
+      CASE(told_of_a_broken_rule), CASE(the_lengths_that_fit),
+      CASE(information_of_later_sizes))

@@ -38,8 +38,8 @@ static void done(struct place in)
 }
 
 /* a: 1; b: 1 2 3; d: 5. A key is looked for that is not there: between those that have one value
- * or several, no value is the cursor's. libmdbx 0.11 has it on the next key, and gives the
- * values of that in some of the ways. */
+ * or several, no value is the cursor's. libmdbx 0.11 has it on the next key, and gives the values
+ * of that in some of the ways. */
 static void after_a_key_that_is_not_there(void)
 {
     static const MDBX_cursor_op of_values[] = {
@@ -48,7 +48,9 @@ static void after_a_key_that_is_not_there(void)
     static const int codes[] = {
         MDBX_ENODATA, MDBX_EINVAL, MDBX_EINVAL, MDBX_ENODATA, MDBX_ENODATA,
     };
-    static const MDBX_cursor_op searches[] = {MDBX_SET, MDBX_SET_KEY, MDBX_GET_BOTH, MDBX_GET_BOTH_RANGE};
+    static const MDBX_cursor_op searches[] = {
+        MDBX_SET, MDBX_SET_KEY, MDBX_GET_BOTH, MDBX_GET_BOTH_RANGE,
+    };
     static const char *missed[] = {"", "A", "aa", "bb"}, *next[] = {"", "a", "b", "d"};
     static const char *before[] = {"", "", "a", "b"};
     struct place in = few();

@@ -720,6 +720,58 @@ static void parked_readers(void)
 }
 #endif
 
+static void *goes_on_to_write(void *arg)
+{
+    struct other *other = (struct other *)arg;
+    MDBX_txn *child = NULL;
+    MDBX_cursor *cur = NULL;
+    MDBX_val key, data;
+    other->rcs[0] = put(other->txn, other->dbi, "k", "moved", 0);
+    other->rcs[1] = mdbx_txn_begin(other->env, other->txn, MDBX_TXN_READWRITE, &child);
+    other->rcs[2] = mdbx_txn_commit(child);
+    other->rcs[3] = mdbx_cursor_open(other->txn, other->dbi, &cur);
+    other->rcs[4] = mdbx_cursor_get(cur, &key, &data, MDBX_FIRST);
+    mdbx_cursor_close(cur);
+    other->rcs[5] = mdbx_txn_begin(other->env, NULL, MDBX_TXN_TRY, &child);
+    other->rcs[6] = mdbx_txn_commit(other->txn);
+    return NULL;
+}
+
+/* Since libmdbx 0.13, but that there the thread ends it that began. */
+static void a_writer_of_nobody(void)
+{
+    struct place in = in_table(MDBX_NOTLS);
+    MDBX_txn *reader;
+    struct other other = {in.env, WRITE(in.env), in.dbi, {0}};
+    int i;
+    if (!OURS) skip("for Huon's library alone");
+    in_a_thread(goes_on_to_write, &other);
+    for (i = 0; i < 7; i++) EXPECT_RC(other.rcs[i], i == 5 ? MDBX_BUSY : 0);
+    /* This thread has none any more. */
+    reader = READ(in.env);
+    EXPECT_GET(reader, in.dbi, "k", "moved");
+    OK(mdbx_txn_abort(reader));
+    OK(mdbx_txn_abort(WRITE(in.env)));
+    done(in);
+}
+
+/* One that was reset has the number that it had. */
+static void the_number_of_what_was_reset(void)
+{
+    struct place in = in_table(MDBX_NOTLS);
+    MDBX_txn *reader = READ(in.env), *writer = WRITE(in.env);
+    uint64_t id = mdbx_txn_id(reader);
+    EXPECT(id > 0);
+    OK(put(writer, in.dbi, "k", "newer", 0));
+    OK(mdbx_txn_commit(writer));
+    OK(mdbx_txn_reset(reader));
+    EXPECT_NUM(mdbx_txn_id(reader), id);
+    OK(mdbx_txn_renew(reader));
+    EXPECT_NUM(mdbx_txn_id(reader), id + 1);
+    OK(mdbx_txn_abort(reader));
+    done(in);
+}
+
 CASES(CASE(commit_and_abort), CASE(numbers_of_transactions), CASE(flags_tell_the_state),
       CASE(a_reader_sees_one_snapshot), CASE(reset_and_renewed), CASE(the_end_of_what_was_reset),
       CASE(prepared_to_read), CASE(one_of_a_thread), CASE(as_many_as_one_likes),
@@ -732,4 +784,5 @@ CASES(CASE(commit_and_abort), CASE(numbers_of_transactions), CASE(flags_tell_the
       CASE(what_is_refused_breaks_nothing), CASE(broken_on_purpose), CASE(what_a_reader_is_told),
       CASE(what_a_writer_is_told), CASE(what_a_commit_took), CASE(three_numbers_of_the_programs),
       CASE(a_pointer_of_the_programs), CASE(flags_of_a_beginning),
-      CASE(nothing_is_left_after_an_abort), CASE(parked_readers))
+      CASE(nothing_is_left_after_an_abort), CASE(parked_readers),
+      CASE(a_writer_of_nobody), CASE(the_number_of_what_was_reset))

@@ -198,9 +198,7 @@ impl Model {
             Err(code) => return Ok(Outcome::code(code)),
         };
         let Ok(rows) = self.rows(slot, dbi)? else { return Err(Stop::Void) };
-        let seeks = matches!(op, SET | SET_KEY | SET_RANGE | SET_LOWERBOUND | SET_UPPERBOUND);
-        let anew = seeks || matches!(op, FIRST | LAST);
-        if !(anew || matches!(op, GET_BOTH | GET_BOTH_RANGE) && rows.kind.has_many()) {
+        if !(is_anew(op) || matches!(op, GET_BOTH | GET_BOTH_RANGE) && rows.kind.has_many()) {
             self.doubted(at)?;
             self.fresh(at)?;
         }
@@ -219,25 +217,13 @@ impl Model {
         let back = op == PREV_DUP && before == Place::Unset && interface.is_mdbx();
         let op = if back { PREV } else { op };
         let went = self.look(rows, op, (key, value), (&mut place, was_given))?;
-        let eof = end_after(op, went.as_ref().err(), &before, &place);
         let other = op == SET_LOWERBOUND
             && went.as_ref().is_ok_and(|(_, spot)| {
                 !rows.is_same(spot, key, rows.kind.has_many().then_some(value))
             });
         let error = went.as_ref().err().copied();
         let doubt = self.doubt_after(rows, op, error.is_some(), &before);
-        let several = matches!(op, GET_MULTIPLE | NEXT_MULTIPLE | PREV_MULTIPLE);
-        let stays = place == before && (error.is_some() || op == GET_CURRENT);
-        let cursor = self.cursor_mut(at)?;
-        cursor.is_given = several && error.is_none() || was_given && stays;
-        cursor.place = place;
-        cursor.eof = eof.or(cursor.eof.filter(|_| op == GET_CURRENT));
-        cursor.stale &= error.is_some();
-        cursor.counted &= !(anew && error.is_none());
-        cursor.at_end = op == LAST || error.is_some() && (cursor.at_end || !back_or_at(op));
-        if error.is_none() || anew && error != Some(BAD_VALSIZE) || doubt.is_some() {
-            cursor.doubt = doubt;
-        }
+        self.arrive(at, op, error, [&before, &place], doubt)?;
         self.note_place(&before);
         Ok(match went {
             Ok((value, Spot { key, .. })) => {
@@ -247,6 +233,32 @@ impl Model {
             }
             Err(code) => Outcome::code(interface.either(code, code_of_mdbx(op, code))),
         })
+    }
+
+    /// What a look has made of a cursor, and of what is known about it.
+    fn arrive(
+        &mut self,
+        at: Slot,
+        op: u32,
+        error: Option<i32>,
+        [before, place]: [&Place; 2],
+        doubt: Option<&'static str>,
+    ) -> Res<()> {
+        let several = matches!(op, GET_MULTIPLE | NEXT_MULTIPLE | PREV_MULTIPLE);
+        let anew = is_anew(op);
+        let stays = place == before && (error.is_some() || op == GET_CURRENT);
+        let eof = end_after(op, error.as_ref(), before, place);
+        let cursor = self.cursor_mut(at)?;
+        cursor.is_given = several && error.is_none() || cursor.is_given && stays;
+        cursor.place = place.clone();
+        cursor.eof = eof.or(cursor.eof.filter(|_| op == GET_CURRENT));
+        cursor.stale &= error.is_some();
+        cursor.counted &= !(anew && error.is_none());
+        cursor.at_end = op == LAST || error.is_some() && (cursor.at_end || !back_or_at(op));
+        if error.is_none() || anew && error != Some(BAD_VALSIZE) || doubt.is_some() {
+            cursor.doubt = doubt;
+        }
+        Ok(())
     }
 
     fn note_place(&mut self, place: &Place) {
@@ -677,6 +689,11 @@ fn end_after(op: u32, error: Option<&i32>, before: &Place, place: &Place) -> Opt
         (SET | SET_KEY | SET_RANGE, Some(&NOTFOUND)) if is_last => Some(true),
         _ => None,
     }
+}
+
+/// Whether an operation does not go from where the cursor stands.
+fn is_anew(op: u32) -> bool {
+    matches!(op, SET | SET_KEY | SET_RANGE | SET_LOWERBOUND | SET_UPPERBOUND | FIRST | LAST)
 }
 
 /// Whether an operation that fails leaves no mark of the end.

@@ -140,7 +140,7 @@ impl Place {
 
     fn beside_value(&mut self, rows: &Rows, forward: bool) -> Went2 {
         let marked = matches!(self, Place::Marked { .. } | Place::Emptied(_));
-        if !rows.kind.has_many() && !(marked && forward) {
+        if !(rows.kind.has_many() || marked && forward) {
             return self.beside(rows, forward);
         }
         let next = match (&*self, forward) {
