@@ -233,6 +233,14 @@ impl Cursor {
         })
     }
 
+    /// Whether it stands on the name of a table, which is a record of the main one.
+    pub fn is_on_name(&self) -> Res<bool> {
+        // Only looks: a mark stays.
+        self.look(
+            |place, _, view| in_txn!(view, txn => Ok(place.clone().current(txn)?.1.is_none())),
+        )
+    }
+
     /// Whether it stands nowhere.
     pub fn is_unset(&self) -> Res<bool> {
         self.look(|place, _, _| Ok(place.stand == Stand::Unset))

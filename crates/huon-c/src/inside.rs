@@ -38,6 +38,8 @@ pub struct Reader {
 pub struct Writer {
     pub(crate) txn: Option<WriteTxn>,
     pub(crate) levels: Vec<Level>,
+    /// Handles of those that read within the innermost level; 0: of one that has none yet.
+    pub(crate) readers: Vec<usize>,
     /// The place that was given out last, which the caller may still write to.
     pub(crate) reserved: Option<Reserved>,
     /// The one before: what is stored next may be copied from it.
@@ -244,6 +246,7 @@ impl Writer {
         Ok(Writer {
             txn: Some(begun),
             levels: Vec::new(),
+            readers: Vec::new(),
             reserved: None,
             spent: None,
             room: Vec::new(),

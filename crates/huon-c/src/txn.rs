@@ -5,6 +5,9 @@
 //! X2. A transaction is used by one thread at a time. Who comes while another one reads by it waits
 //!     for the end of that call; who comes while another one changes something, or from within a
 //!     comparator, is refused.
+//! X3. A reader that is nested in a writer reads what that has written, in any thread. There may be
+//!     many in the innermost transaction, which rests meanwhile as if it had a child; they end with
+//!     it at the latest.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -41,6 +44,8 @@ pub struct Txn {
 enum Body {
     Read(Box<TryLock<Reader>>),
     Write(Arc<TryLock<Writer>>),
+    /// It reads within a writer, which knows it by its handle.
+    Within(Arc<TryLock<Writer>>),
 }
 
 /// How a transaction begins.
@@ -86,7 +91,10 @@ impl Txn {
         let (parents, body) = match parent {
             Some((handle, parent)) => {
                 let parents = parent.parents.iter().copied().chain([handle]).collect();
-                (parents, Body::Write(parent.nest(how)?))
+                match how.read_only {
+                    true => (parents, Body::Within(parent.let_read()?)),
+                    false => (parents, Body::Write(parent.nest()?)),
+                }
             }
             None if how.read_only => {
                 check_overlap(env, how.overlaps)?;
@@ -116,11 +124,19 @@ impl Txn {
         })
     }
 
-    fn nest(&self, how: Begin) -> Res<Arc<TryLock<Writer>>> {
+    /// Lets a reader read what it has written, which has no handle yet.
+    fn let_read(&self) -> Res<Arc<TryLock<Writer>>> {
         let Body::Write(shared) = &self.body else { return Err(Fault::BadTxn) };
-        if how.read_only {
-            return Err(Fault::Invalid);
-        }
+        self.check()?;
+        let mut writer = lock(shared)?;
+        self.check_innermost(&writer)?;
+        writer.settle_all()?;
+        writer.readers.push(0);
+        Ok(shared.clone())
+    }
+
+    fn nest(&self) -> Res<Arc<TryLock<Writer>>> {
+        let Body::Write(shared) = &self.body else { return Err(Fault::BadTxn) };
         if !self.env.rules()?.nests {
             return Err(Fault::BadTxn);
         }
@@ -138,6 +154,12 @@ impl Txn {
         let _ = self.handle.set(handle);
         if self.is_write() {
             self.env.set_write_txn(handle);
+        }
+        if let Body::Within(writer) = &self.body
+            && let Ok(mut writer) = lock(writer)
+            && let Some(own) = writer.readers.iter_mut().find(|own| **own == 0)
+        {
+            *own = handle;
         }
         if let (Body::Write(writer), true) = (&self.body, self.depth() > 0)
             && let Ok(mut writer) = lock(writer)
@@ -172,6 +194,7 @@ impl Txn {
     pub fn id(&self) -> Res<u64> {
         match &self.body {
             Body::Read(reader) => Ok(lock(reader)?.id),
+            Body::Within(writer) => Ok(lock(writer)?.txn()?.id()),
             // Also while another is nested in it.
             Body::Write(writer) => Ok(lock_now(writer)?.txn()?.id()),
         }
@@ -207,6 +230,12 @@ impl Txn {
                 Ok(Access::Read(reader))
             }
             Body::Write(_) => self.writer().map(Access::Write),
+            Body::Within(writer) => {
+                self.check()?;
+                let writer = lock(writer)?;
+                let is_live = writer.readers.contains(&self.handle());
+                if is_live { Ok(Access::Write(writer)) } else { Err(Fault::BadTxn) }
+            }
         }
     }
 
@@ -216,9 +245,8 @@ impl Txn {
         let Body::Write(writer) = &self.body else { return Err(Fault::ReadOnly) };
         self.check()?;
         let mut writer = lock_now(writer)?;
-        let own = writer.levels.len() == self.depth()
-            && writer.levels.last().is_none_or(|level| level.handle == self.handle());
-        if !own || writer.has_failed(self.depth()) {
+        self.check_innermost(&writer)?;
+        if !writer.readers.is_empty() {
             return Err(Fault::BadTxn);
         }
         if self.thread.load(Ordering::Relaxed) == 0 {
@@ -229,11 +257,19 @@ impl Txn {
         Ok(writer)
     }
 
+    /// Refuses one that has failed, or has another that writes nested in it.
+    #[inline]
+    fn check_innermost(&self, writer: &Writer) -> Res<()> {
+        let own = writer.levels.len() == self.depth()
+            && writer.levels.last().is_none_or(|level| level.handle == self.handle());
+        if own && !writer.has_failed(self.depth()) { Ok(()) } else { Err(Fault::BadTxn) }
+    }
+
     /// The inside of a read transaction, also of one that was reset.
     pub(crate) fn reader(&self) -> Res<Locked<'_, Reader>> {
         match &self.body {
             Body::Read(reader) => lock(reader),
-            Body::Write(_) => Err(Fault::Invalid),
+            Body::Write(_) | Body::Within(_) => Err(Fault::Invalid),
         }
     }
 
@@ -243,6 +279,7 @@ impl Txn {
         match &self.body {
             Body::Read(reader) => lock(reader)?.has_failed = true,
             Body::Write(writer) => lock_now(writer)?.fail_from(self.depth()),
+            Body::Within(_) => {}
         }
         Ok(())
     }
@@ -264,6 +301,7 @@ impl Txn {
                 let (is_reset, has_failed) = (reader.is_reset, reader.has_failed);
                 return Ok(State { is_reset, has_failed, ..State::default() });
             }
+            Body::Within(_) => return Ok(State::default()),
             Body::Write(writer) => lock_now(writer)?,
         };
         let engine = writer.txn()?;
@@ -272,7 +310,7 @@ impl Txn {
         Ok(State {
             is_reset: false,
             has_failed: writer.has_failed(self.depth()),
-            has_child: writer.levels.len() > self.depth(),
+            has_child: writer.levels.len() > self.depth() || !writer.readers.is_empty(),
             is_dirty: costs.dirty_bytes > 0 || costs.written_bytes > 0 || has_noted,
             has_spilled: costs.written_bytes > 0,
         })
@@ -296,6 +334,7 @@ impl Txn {
                     self.env.set_writer(0);
                 }
             }
+            Body::Within(_) => {}
         }
     }
 
@@ -310,6 +349,7 @@ impl Txn {
     pub fn end(&self, commit: bool) -> Ended {
         match &self.body {
             Body::Read(_) => Ended::alone(self.end_read(commit)),
+            Body::Within(writer) => Ended::alone(self.end_within(writer, commit)),
             Body::Write(writer) => match lock_now(writer) {
                 Ok(mut writer) if self.depth() == 0 => self.end_root(&mut writer, commit),
                 Ok(mut writer) => self.end_level(&mut writer, commit),
@@ -330,9 +370,20 @@ impl Txn {
         Ok(())
     }
 
+    fn end_within(&self, writer: &TryLock<Writer>, commit: bool) -> Res<()> {
+        let mut writer = lock(writer)?;
+        if let Some(own) = writer.readers.iter().position(|own| *own == self.handle()) {
+            writer.readers.swap_remove(own);
+        }
+        let owner = self.parents.last().copied().unwrap_or(0);
+        self.env.end_of(&[self.handle()], commit.then_some(owner));
+        Ok(())
+    }
+
     fn end_root(&self, writer: &mut Writer, commit: bool) -> Ended {
         let settled = if commit { writer.ready() } else { Ok(()) };
-        let txns: Vec<usize> = writer.levels.drain(..).map(|level| level.handle).collect();
+        let levels: Vec<usize> = writer.levels.drain(..).map(|level| level.handle).collect();
+        let txns = [levels, std::mem::take(&mut writer.readers)].concat();
         let cursors = writer.cursors.drain(..).filter_map(|cursor| cursor.upgrade());
         let cursors = cursors.map(|cursor| cursor.handle()).collect();
         writer.take_back();
@@ -371,7 +422,8 @@ impl Txn {
         let mut ended: Vec<Level> = writer.levels.drain(at..).collect();
         let result = writer.end_level(name, commit, settled);
         let done = commit && result.is_ok();
-        let txns: Vec<usize> = ended.iter().map(|level| level.handle).collect();
+        let levels: Vec<usize> = ended.iter().map(|level| level.handle).collect();
+        let txns = [levels, std::mem::take(&mut writer.readers)].concat();
         self.env.set_write_txn(self.parents.last().copied().unwrap_or(0));
         if !done {
             writer.restore(ended.swap_remove(0).places);
@@ -418,7 +470,7 @@ impl Drop for Txn {
     fn drop(&mut self) {
         let left = match &self.body {
             Body::Read(reader) => lock(reader).is_ok_and(|reader| reader.is_live()),
-            Body::Write(_) => false,
+            Body::Write(_) | Body::Within(_) => false,
         };
         if left {
             let _ = self.end(false);

@@ -29,6 +29,7 @@
 #define HUON_LMDB_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #ifdef __cplusplus
@@ -43,6 +44,16 @@ typedef void *mdb_filehandle_t;
 typedef mode_t mdb_mode_t;
 typedef int mdb_filehandle_t;
 #endif
+
+/*
+ * Sizes, counts and numbers of transactions, under the name that LMDB's master line has for the
+ * type, and how printf and scanf take it: MDB_PRIy(u).
+ */
+typedef size_t mdb_size_t;
+#define MDB_SIZE_MAX SIZE_MAX
+#define MDB_FMT_Z "z"
+#define MDB_PRIy(t) MDB_FMT_Z #t
+#define MDB_SCNy(t) MDB_FMT_Z #t
 
 /*
  * The version of the interface. MDB_VERSION_FULL is one number that grows with the version, and
@@ -116,6 +127,8 @@ typedef int(MDB_msg_func)(const char *msg, void *ctx);
 #define MDB_NORDAHEAD 0x800000
 /* Do not clear memory that is about to be filled. */
 #define MDB_NOMEMINIT 0x1000000
+/* Open the snapshot before the newest (of LMDB's master line): see mdb_env_open. */
+#define MDB_PREVSNAPSHOT 0x2000000
 
 /* ---- Flags of a table: mdb_dbi_open, mdb_dbi_flags ---- */
 
@@ -230,23 +243,25 @@ typedef enum MDB_cursor_op {
 /* The table's handle was closed, or changed under this transaction. */
 #define MDB_BAD_DBI (-30780)
 #define MDB_LAST_ERRCODE MDB_BAD_DBI
+/* Of LMDB's master line, and never given: something happened that should not. */
+#define MDB_PROBLEM (-30779)
 
 /* The shape of one table, or of the main one. */
 typedef struct MDB_stat {
     unsigned int ms_psize;    /* bytes of a page */
     unsigned int ms_depth;    /* pages from root to leaf; 0 if empty */
-    size_t ms_branch_pages;   /* pages that lead to others */
-    size_t ms_leaf_pages;     /* pages that hold records */
-    size_t ms_overflow_pages; /* pages that hold one large value */
-    size_t ms_entries;        /* records, each value of a key counted */
+    mdb_size_t ms_branch_pages;   /* pages that lead to others */
+    mdb_size_t ms_leaf_pages;     /* pages that hold records */
+    mdb_size_t ms_overflow_pages; /* pages that hold one large value */
+    mdb_size_t ms_entries;        /* records, each value of a key counted */
 } MDB_stat;
 
 /* What is known of an environment. */
 typedef struct MDB_envinfo {
     void *me_mapaddr;           /* the address with MDB_FIXEDMAP, else NULL */
-    size_t me_mapsize;          /* bytes that the file may grow to */
-    size_t me_last_pgno;        /* number of the last page in use */
-    size_t me_last_txnid;       /* number of the last committed transaction */
+    mdb_size_t me_mapsize;          /* bytes that the file may grow to */
+    mdb_size_t me_last_pgno;        /* number of the last page in use */
+    mdb_size_t me_last_txnid;       /* number of the last committed transaction */
     unsigned int me_maxreaders; /* slots for read transactions */
     unsigned int me_numreaders; /* how many of them have been in use at most */
 } MDB_envinfo;
@@ -273,6 +288,10 @@ int mdb_env_create(MDB_env **env);
 /*
  * Opens the environment at `path`, a directory that is there (data in `data.mdb`, locks in
  * `lock.mdb`), or with MDB_NOSUBDIR a file. `mode` is for files that it makes.
+ *
+ * With MDB_PREVSNAPSHOT it is the snapshot of the meta before the newest: to look at it with
+ * MDB_RDONLY, or else to go on from it, which gives up all that is newer with the first commit.
+ * EAGAIN: somebody has the file open. MDB_CORRUPTED: pages of it were used again.
  *
  * EINVAL: unknown flags, or the handle is open already. ENOENT: no such directory, or with
  * MDB_RDONLY no such file. MDB_INVALID, MDB_VERSION_MISMATCH: a file of something else, or of
@@ -330,7 +349,7 @@ int mdb_env_get_fd(MDB_env *env, mdb_filehandle_t *fd);
  * has no transaction (EINVAL if it writes). Less than what is in use becomes what is in use; 0 asks
  * for what the file says, as another process may have set it. The next commit keeps growth there.
  */
-int mdb_env_set_mapsize(MDB_env *env, size_t size);
+int mdb_env_set_mapsize(MDB_env *env, mdb_size_t size);
 
 /* Sets how many read transactions there may be; EINVAL once the environment is open, and for 0. */
 int mdb_env_set_maxreaders(MDB_env *env, unsigned int readers);
@@ -360,7 +379,8 @@ int mdb_reader_check(MDB_env *env, int *dead);
 /*
  * Begins a transaction: to read with MDB_RDONLY, which never waits, else to write, which waits for
  * the writer before. With a `parent` that writes, a nested one, which sees what the parent did; the
- * parent is out of use until it ends. Other flags are ignored.
+ * parent is out of use until it ends. Of those that read there may be many in one parent, in any
+ * threads (LMDB: since its master line). Other flags are ignored.
  *
  * EACCES: to write with MDB_RDONLY on the environment. MDB_BAD_TXN: the parent cannot have a child.
  * MDB_READERS_FULL, MDB_BAD_RSLOT: no slot. MDB_MAP_RESIZED, MDB_PANIC: see there.
@@ -371,7 +391,7 @@ int mdb_txn_begin(MDB_env *env, MDB_txn *parent, unsigned int flags, MDB_txn **t
 MDB_env *mdb_txn_env(MDB_txn *txn);
 
 /* The number of what a reader sees, or of what a writer will have committed; 0 for NULL. */
-size_t mdb_txn_id(MDB_txn *txn);
+mdb_size_t mdb_txn_id(MDB_txn *txn);
 
 /*
  * Makes the changes those of the environment, or of the parent, and frees the transaction also if
@@ -495,7 +515,10 @@ int mdb_cursor_put(MDB_cursor *cursor, MDB_val *key, MDB_val *data, unsigned int
 int mdb_cursor_del(MDB_cursor *cursor, unsigned int flags);
 
 /* How many values the key has that the cursor stands on. MDB_INCOMPATIBLE: no MDB_DUPSORT. */
-int mdb_cursor_count(MDB_cursor *cursor, size_t *countp);
+int mdb_cursor_count(MDB_cursor *cursor, mdb_size_t *countp);
+
+/* Whether the cursor stands on the name of a table: 1, or 0. Of LMDB 1.0. */
+int mdb_cursor_is_db(MDB_cursor *cursor);
 
 /* Names that two functions had once. */
 #define mdb_open(txn, name, flags, dbi) mdb_dbi_open(txn, name, flags, dbi)

@@ -134,7 +134,21 @@ impl Env {
             .durability(durability_of(flags))
             .read_ahead(read_ahead(flags & NORDAHEAD != 0))
             .lock_timeout(FOR_EVER);
-        Ok(options.open(file)?)
+        if flags & PREVSNAPSHOT == 0 {
+            return Ok(options.open(file)?);
+        }
+        let Some(slot) = previous(file)? else { return Ok(options.open(file)?) };
+        // Not while others go on from what was committed last, in this process or another one.
+        let opened = options.meta_slot(slot).open(file).map_err(|error| match error {
+            huon::Error::Busy(_) => Fault::System(libc::EAGAIN),
+            error => error.into(),
+        })?;
+        if opened.recovery() != huon::Recovery::ByHand {
+            return Err(Fault::System(libc::EAGAIN));
+        }
+        // Its pages may have been used again.
+        opened.read()?.table_names()?;
+        Ok(opened)
     }
 
     pub(crate) fn set_flags(&self, changed: u32, on: bool) -> Res<()> {
@@ -264,6 +278,18 @@ fn data_file(path: &CStr, flags: u32) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     let path = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
     if flags & NOSUBDIR != 0 { path.to_owned() } else { path.join("data.mdb") }
+}
+
+/// The slot of the snapshot before the newest, if a file has one.
+fn previous(data: &Path) -> Res<Option<u8>> {
+    if !data.exists() {
+        return Ok(None);
+    }
+    let metas = huon::Env::metas_of(data)?;
+    let mut known: Vec<(u64, u8)> =
+        metas.iter().filter_map(|meta| Some((meta.snapshot()?.txnid, meta.slot))).collect();
+    known.sort_unstable();
+    Ok(known.iter().rev().nth(1).map(|(_, slot)| *slot))
 }
 
 /// Opens what the program gets as the descriptor of the data file, to be written to unless it only

@@ -13,11 +13,20 @@ pub(crate) mod env {
     pub(crate) const NOLOCK: u32 = 0x40_0000;
     pub(crate) const NORDAHEAD: u32 = 0x80_0000;
     pub(crate) const NOMEMINIT: u32 = 0x100_0000;
+    /// Of LMDB's master line.
+    pub(crate) const PREVSNAPSHOT: u32 = 0x200_0000;
 
     /// Those that can be changed while the environment is open.
     pub(crate) const CHANGEABLE: u32 = NOSYNC | NOMETASYNC | MAPASYNC | NOMEMINIT;
-    pub(crate) const ALL: u32 =
-        CHANGEABLE | FIXEDMAP | NOSUBDIR | RDONLY | WRITEMAP | NOTLS | NOLOCK | NORDAHEAD;
+    pub(crate) const ALL: u32 = CHANGEABLE
+        | FIXEDMAP
+        | NOSUBDIR
+        | RDONLY
+        | WRITEMAP
+        | NOTLS
+        | NOLOCK
+        | NORDAHEAD
+        | PREVSNAPSHOT;
 }
 
 /// Of copies.

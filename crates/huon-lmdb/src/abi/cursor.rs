@@ -159,6 +159,15 @@ pub extern "C" fn mdb_cursor_del(cursor: *mut MDB_cursor, flags: c_uint) -> c_in
     })
 }
 
+/// Whether the cursor stands on the name of a database, in the main one: 1, or 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn mdb_cursor_is_db(cursor: *mut MDB_cursor) -> c_int {
+    huon_c::guarded(0, || {
+        let is_name = objects::cursor(cursor as usize).and_then(|cursor| cursor.is_on_name());
+        is_name.unwrap_or(false).into()
+    })
+}
+
 /// # Safety
 /// `count` is null, or good for writing.
 #[unsafe(no_mangle)]

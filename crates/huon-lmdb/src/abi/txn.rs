@@ -24,10 +24,8 @@ pub unsafe extern "C" fn mdb_txn_begin(
         // SAFETY: the caller's promise.
         unsafe { answer(txn, ptr::null_mut()) }?;
         let read_only = flags & RDONLY != 0;
-        match parent.is_null() {
-            false if !txn_of(parent)?.is_write() => return Err(Fault::Invalid),
-            false if read_only => return Err(Fault::BadTxn),
-            _ => {}
+        if !parent.is_null() && !txn_of(parent)?.is_write() {
+            return Err(Fault::Invalid);
         }
         let how = Begin { read_only, wait: true, overlaps: true, durability: None };
         let begun = objects::begin(&inside.shared, env as usize, parent as usize, how)?;

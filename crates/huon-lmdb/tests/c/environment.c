@@ -521,6 +521,53 @@ static void before_it_is_open(void)
     mdb_env_close(env);
 }
 
+/* Of LMDB's master line: the meta before the newest, which gives up what is newer. */
+static void the_snapshot_before(void)
+{
+    MDB_env *env = env_with(0);
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    int i;
+    if (!OURS) skip("not in LMDB 0.9");
+    for (i = 0; i < 3; i++) {
+        txn = WRITE(env);
+        dbi = table(txn, NULL, 0);
+        OK(put(txn, dbi, "k", i == 2 ? "new" : "old", 0));
+        OK(mdb_txn_commit(txn));
+        OK(mdb_env_sync(env, 1));
+    }
+    mdb_env_close(env);
+    env = env_with(MDB_RDONLY | MDB_PREVSNAPSHOT); /* a look */
+    txn = READ(env);
+    EXPECT_GET(txn, table(txn, NULL, 0), "k", "old");
+    mdb_txn_abort(txn);
+    mdb_env_close(env);
+    env = env_with(0);
+    txn = READ(env);
+    EXPECT_GET(txn, table(txn, NULL, 0), "k", "new");
+    mdb_txn_abort(txn);
+    {
+        MDB_env *beside = created(); /* not while others go on from what is newer */
+        EXPECT_RC(mdb_env_open(beside, ".", MDB_PREVSNAPSHOT, 0644), EAGAIN);
+        mdb_env_close(beside);
+    }
+    mdb_env_close(env);
+    env = env_with(MDB_PREVSNAPSHOT);
+    txn = WRITE(env);
+    dbi = table(txn, NULL, 0);
+    EXPECT_GET(txn, dbi, "k", "old");
+    OK(put(txn, dbi, "l", "other", 0));
+    OK(mdb_txn_commit(txn));
+    mdb_env_close(env);
+    env = env_with(0);
+    txn = READ(env);
+    dbi = table(txn, NULL, 0);
+    EXPECT_GET(txn, dbi, "k", "old");
+    EXPECT_GET(txn, dbi, "l", "other");
+    mdb_txn_abort(txn);
+    mdb_env_close(env);
+}
+
 CASES(CASE(versions), CASE(texts_of_errors), CASE(files_of_a_directory),
       CASE(one_file_and_its_lock), CASE(no_lock_file_without_locks), CASE(what_cannot_be_opened),
       CASE(a_file_of_something_else), CASE(opened_once), CASE(a_fresh_environment),
@@ -529,4 +576,4 @@ CASES(CASE(versions), CASE(texts_of_errors), CASE(files_of_a_directory),
       CASE(a_full_map_and_a_larger_one), CASE(another_process_grows_the_file),
       CASE(data_outlives_the_environment), CASE(locks_of_the_program_itself),
       CASE(blocks_for_the_whole_map),
-      CASE(before_it_is_open))
+      CASE(before_it_is_open), CASE(the_snapshot_before))

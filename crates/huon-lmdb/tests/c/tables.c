@@ -541,6 +541,34 @@ static void a_kind_told_while_reading(void)
     }
 }
 
+static void names_are_told_from_records(void)
+{
+#if OURS
+    MDB_env *env = env_with(0);
+    MDB_txn *txn = WRITE(env);
+    MDB_dbi dbi = table(txn, NULL, 0), named = table(txn, "name", MDB_CREATE);
+    MDB_cursor *cur = cursor(txn, dbi), *other = cursor(txn, named);
+    mdb_size_t count = MDB_SIZE_MAX;
+    char shown[32];
+    OK(put(txn, dbi, "plain", "v", 0));
+    OK(put(txn, named, "k", "v", 0));
+    EXPECT_NUM(mdb_cursor_is_db(cur), 0); /* it stands nowhere */
+    OK(mdb_cursor_get(cur, &(MDB_val){0}, &(MDB_val){0}, MDB_FIRST));
+    EXPECT_NUM(mdb_cursor_is_db(cur), 1);
+    EXPECT_AT(cur, MDB_NEXT, "plain", "v");
+    EXPECT_NUM(mdb_cursor_is_db(cur), 0);
+    EXPECT_AT(other, MDB_FIRST, "k", "v");
+    EXPECT_NUM(mdb_cursor_is_db(other), 0);
+    EXPECT_NUM(mdb_cursor_is_db(NULL), 0);
+    snprintf(shown, sizeof shown, "%" MDB_PRIy(u), count);
+    EXPECT(sscanf(shown, "%" MDB_SCNy(u), &count) == 1 && count == MDB_SIZE_MAX);
+    mdb_txn_abort(txn);
+    mdb_env_close(env);
+#else
+    skip("not in LMDB 0.9");
+#endif
+}
+
 CASES(CASE(handles_have_numbers), CASE(handles_of_a_writer_that_aborts), CASE(handles_of_readers),
       CASE(who_began_before_does_not_see_a_handle), CASE(handles_that_are_none),
       CASE(tables_that_cannot_be_opened), CASE(names_are_records_of_the_main_table),
@@ -549,4 +577,5 @@ CASES(CASE(handles_have_numbers), CASE(handles_of_a_writer_that_aborts), CASE(ha
       CASE(the_main_table_of_two_readers), CASE(a_main_table_whose_kind_is_taken_back),
       CASE(emptied_and_removed), CASE(a_removal_that_is_aborted), CASE(orders_of_the_caller),
       CASE(integers_are_ordered_as_numbers), CASE(the_shape_of_a_table),
-      CASE(an_order_told_while_reading), CASE(a_kind_told_while_reading))
+      CASE(an_order_told_while_reading), CASE(a_kind_told_while_reading),
+      CASE(names_are_told_from_records))

@@ -67,8 +67,11 @@ fn begin(env: *mut MDBX_env, parent: *mut MDBX_txn, flags: u32) -> Res<*mut MDBX
     if flags & (if read_only { of_writers } else { of_readers }) != 0 {
         return Err(Fault::Invalid);
     }
-    if !parent.is_null() && txn_of(parent)?.env_handle != env as usize {
-        return Err(Fault::Invalid);
+    if !parent.is_null() {
+        let parent = txn_of(parent)?;
+        if parent.env_handle != env as usize || read_only && parent.is_write() {
+            return Err(Fault::Invalid);
+        }
     }
     // A commit may wait for less than the environment says, and not for more.
     let weaker = flags & SYNC;
