@@ -41,7 +41,7 @@ pub struct Env {
     pub(crate) dbis: RwLock<Dbis>,
     /// Goes up before the tables change.
     pub(crate) dbis_version: AtomicU64,
-    /// The thread that has the write transaction, or used it last where that may be any; 0: none.
+    /// The thread that has begun the write transaction, which another may go on with; 0: none.
     writer: AtomicUsize,
     /// The handle of that transaction, or of the innermost one in it; 0: none.
     write_txn: AtomicUsize,
@@ -197,9 +197,7 @@ impl Env {
     }
 
     pub(crate) fn set_writer(&self, thread: usize) {
-        if self.writer() != thread {
-            self.writer.store(thread, Ordering::Release);
-        }
+        self.writer.store(thread, Ordering::Release);
     }
 
     /// The handle of the write transaction that may be used now; 0: there is none.

@@ -12,9 +12,10 @@
 //!     that is left.
 //! C4. Whoever deletes a record tells every cursor of the transaction ([`Place::leave`]), so no
 //!     cursor stands on a record that is not there.
-//! C5. `Between`: a search has not found its key, and keys have many values. The gap is where the
-//!     key would be. No value is the cursor's: what asks for one, or for the next one of its key,
-//!     is refused, and a step goes to the record on its side of the gap.
+//! C5. `Between`: a search has not found its key, and the next one has several values. The gap is
+//!     where the key would be. No value is the cursor's: what asks for one, or for the next one of
+//!     its key, is refused, and a step goes to the record on its side of the gap. (A next key with
+//!     one value is the cursor's, as in tables that have one for each.)
 //! C6. `Emptied`: the cursor's record was the last of its table, and was deleted. The next step
 //!     ends at what lies on its side of the record that went, so a walk that puts it again ends.
 //!     It is a mark as in C2: behind the first thing that is asked the cursor stands nowhere.
@@ -363,12 +364,19 @@ impl Place {
         self.current(txn)
     }
 
-    /// Where a key would be that was found not to be there, before the next one.
-    pub(crate) fn miss(&mut self, key: &[u8]) {
-        if self.is_multi() && self.stand == Stand::Before {
+    /// Where a key would be that was found not to be there, on none of the several values that the
+    /// next one has.
+    pub(crate) fn miss(&mut self, txn: &impl Txn, key: &[u8]) -> Res<()> {
+        if !self.is_multi() || self.stand != Stand::Before {
+            return Ok(());
+        }
+        let mut looking = self.clone();
+        let second = looking.step(txn, true)?;
+        if second.is_some_and(|(next, _)| self.near().is_some_and(|(first, _)| first == next)) {
             self.seek(key, false);
             self.stand = Stand::Between;
         }
+        Ok(())
     }
 
     /// Behind the last value of `key`, if it has any: all are below what was looked for. If it has
@@ -382,8 +390,7 @@ impl Place {
         let mut looking = self.clone();
         looking.seek(key, true);
         if !looking.step(txn, false)?.is_some_and(|(found, _)| same(found)) {
-            self.miss(key);
-            return Ok(());
+            return self.miss(txn, key);
         }
         let mut before = looking.clone();
         let is_only = !before.step(txn, false)?.is_some_and(|(found, _)| same(found));

@@ -114,7 +114,11 @@ pub(crate) fn look<'t>(
         Op::Set | Op::SetKey => {
             let key = key_of(key)?;
             let found = place.at_or_above(txn, key)?;
-            exact(dbi, key, found).inspect_err(|_| place.miss(key))
+            let found = exact(dbi, key, found);
+            if found.is_err() {
+                place.miss(txn, key)?;
+            }
+            found
         }
         Op::SetRange => place.at_or_above(txn, key_of(key)?),
         Op::GetBoth | Op::GetBothRange => {

@@ -249,10 +249,6 @@ impl Txn {
         if !writer.readers.is_empty() {
             return Err(Fault::BadTxn);
         }
-        if self.thread.load(Ordering::Relaxed) == 0 {
-            // Whoever uses it is the one that writes, wherever it began.
-            self.env.set_writer(me());
-        }
         writer.settle()?;
         Ok(writer)
     }

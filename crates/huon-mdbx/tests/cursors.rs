@@ -62,8 +62,10 @@ fn above_all_values_of_a_key_there_is_the_next_key() {
         // A single value is not left.
         assert_eq!(seek(c, op, b"a", b"9"), Err(NOTFOUND));
         assert_eq!(go(c, GET_CURRENT), pair("a", "1"));
+        // Before a key with several values it is on none of them.
         assert_eq!(seek(c, op, b"bb", b"1"), Err(NOTFOUND));
-        assert_eq!(go(c, GET_CURRENT), pair("c", "1"));
+        assert_eq!(go(c, GET_CURRENT), Err(libc::ENODATA));
+        assert_eq!(go(c, NEXT), pair("c", "1"));
     }
 }
 

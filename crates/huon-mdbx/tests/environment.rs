@@ -277,7 +277,7 @@ fn numbers_are_told_in_the_sizes_of_old() {
         assert!(whole[bytes..].iter().all(|byte| *byte == 0xa5), "{bytes}");
         assert_eq!(whole[56..64], id.to_ne_bytes());
     }
-    for bytes in [0, 40, 143, 303, 305, 336] {
+    for bytes in [0, 40, 143, 303, 305, 335, 353, 377] {
         // SAFETY: it is refused.
         let refused = unsafe { mdbx_env_info(env.env, whole.as_mut_ptr().cast(), bytes) };
         assert_eq!(refused, libc::EINVAL, "{bytes}");

@@ -6,8 +6,8 @@
 //! 3. Where the last value of a key went that has others, the cursor is behind those that are left;
 //!    also where a value was looked for above all of a key's.
 //! 4. At an end it stays where it is.
-//! 5. Where a key was looked for that is not there, and keys have many values, the cursor is
-//!    before the next key and on no value: what is asked of values is refused.
+//! 5. Where a key was looked for that is not there, and the next one has several values, the
+//!    cursor is before that and on no value: what is asked of values is refused.
 //! 6. Where the last record of a table went, the next step ends at what has come in on its side
 //!    of that one; whatever is asked of the cursor takes the mark away, and leaves it nowhere.
 
@@ -214,7 +214,8 @@ impl Place {
             GET_BOTH => found.key == key && found.value == value,
             _ => found.key == key,
         };
-        if !fits && rows.kind.has_many() && found.key != key {
+        let has_several = rows.values(&found.key).is_some_and(|values| values.len() > 1);
+        if !fits && has_several && found.key != key {
             *self = Place::Between(key.to_vec());
         }
         if fits { Ok(found) } else { Err(NOTFOUND) }
