@@ -467,6 +467,28 @@ static void readers_within_a_writer(void)
     mdb_env_close(env);
 }
 
+/* One that was reset has the number that it had. */
+static void the_number_of_what_was_reset(void)
+{
+    MDB_env *env = env_with(MDB_NOTLS);
+    MDB_txn *txn = WRITE(env), *reader;
+    MDB_dbi dbi = table(txn, NULL, 0), again;
+    unsigned flags;
+    OK(put(txn, dbi, "k", "v", 0));
+    OK(mdb_txn_commit(txn));
+    reader = READ(env);
+    EXPECT_NUM(mdb_txn_id(reader), 1);
+    mdb_txn_reset(reader);
+    EXPECT_NUM(mdb_txn_id(reader), 1);
+    EXPECT_RC(mdb_dbi_open(reader, NULL, 0, &again), MDB_BAD_TXN);
+    EXPECT_RC(mdb_dbi_flags(reader, dbi, &flags), EINVAL);
+    EXPECT_RC(get(reader, dbi, "k"), EINVAL);
+    OK(mdb_txn_renew(reader));
+    EXPECT_GET(reader, dbi, "k", "v");
+    mdb_txn_abort(reader);
+    mdb_env_close(env);
+}
+
 CASES(CASE(readers_keep_what_they_saw), CASE(an_abort_leaves_nothing),
       CASE(ends_without_a_transaction), CASE(who_reads_changes_nothing), CASE(reset_and_renewed),
       CASE(one_reader_for_each_thread), CASE(many_readers_of_nobody),
@@ -474,4 +496,4 @@ CASES(CASE(readers_keep_what_they_saw), CASE(an_abort_leaves_nothing),
       CASE(children_that_cannot_be), CASE(cursors_of_a_parent_move_with_its_child),
       CASE(cursors_of_readers_live_on), CASE(writers_wait_for_each_other),
       CASE(processes_write_in_turn), CASE(a_writer_that_dies), CASE(large_transactions),
-      CASE(readers_within_a_writer))
+      CASE(readers_within_a_writer), CASE(the_number_of_what_was_reset))

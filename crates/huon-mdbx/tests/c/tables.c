@@ -570,6 +570,37 @@ static void given_another_name(void)
 }
 #endif
 
+static int shorter(const MDBX_val *a, const MDBX_val *b)
+{
+    return a->iov_len < b->iov_len ? -1 : a->iov_len > b->iov_len;
+}
+
+/* An order that a reader gives of an empty table holds for those that write to it later. */
+static void an_order_given_while_reading(void)
+{
+    MDBX_env *env = env_with(MDBX_UTTERLY_NOSYNC);
+    MDBX_txn *txn = WRITE(env);
+    MDBX_dbi dbi;
+    MDBX_cursor *cur;
+    table(txn, "t", MDBX_CREATE | MDBX_DUPSORT);
+    OK(mdbx_txn_commit(txn));
+    OK(mdbx_env_close(env));
+    env = env_with(MDBX_UTTERLY_NOSYNC);
+    txn = READ(env);
+    OK(mdbx_dbi_open_ex(txn, "t", MDBX_DUPSORT, &dbi, shorter, NULL));
+    EXPECT_RC(get(txn, dbi, "k"), MDBX_NOTFOUND);
+    OK(mdbx_txn_commit(txn));
+    txn = WRITE(env);
+    OK(put(txn, dbi, "aaa", "1", 0));
+    OK(put(txn, dbi, "zz", "1", 0));
+    cur = cursor(txn, dbi);
+    EXPECT_AT(cur, MDBX_FIRST, "zz", "1");
+    EXPECT_AT(cur, MDBX_NEXT, "aaa", "1");
+    mdbx_cursor_close(cur);
+    OK(mdbx_txn_commit(txn));
+    OK(mdbx_env_close(env));
+}
+
 CASES(CASE(made_and_opened), CASE(the_main_table), CASE(a_name_is_not_deleted_as_a_key),
       CASE(a_main_table_of_another_kind), CASE(the_kind_of_an_empty_main_table),
       CASE(names_of_all_lengths), CASE(handles_of_an_abort), CASE(opened_while_reading),
@@ -578,4 +609,5 @@ CASES(CASE(made_and_opened), CASE(the_main_table), CASE(a_name_is_not_deleted_as
       CASE(closed_and_opened_again), CASE(emptied_and_removed), CASE(a_drop_that_is_aborted),
       CASE(a_number_of_each_table), CASE(shapes), CASE(how_values_lie),
       CASE(an_order_of_the_programs), CASE(orders), CASE(all_tables_together), CASE(listed),
-      CASE(given_another_name))
+      CASE(given_another_name),
+      CASE(an_order_given_while_reading))
