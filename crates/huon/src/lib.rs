@@ -117,8 +117,9 @@ pub use table::txn::Txn;
 pub use txn::commit::Durability;
 pub use txn::costs::WriteCosts;
 pub use txn::geometry::Geometry;
-pub use txn::names::{Compare, Order};
+
 pub use txn::notes::Markers;
+pub use txn::order::{Compare, Order};
 pub use txn::park::Parked;
 pub use txn::read::ReadTxn;
 pub use txn::ticket::Ticket;

@@ -78,7 +78,8 @@ fn a_dump_that_is_loaded_dumps_the_same() {
             let name = format!("target-{print}");
             let target = open(&dir, &name, page_bytes);
             // Its comparator must be known before.
-            target.read().unwrap().open(&Def::new("own").ordered(own.clone())).unwrap();
+            let def = Def::new("own").ordered(own.clone());
+            target.update(|txn| txn.create(&def).map(drop)).unwrap();
             let report = load(&target, &text).unwrap();
             assert_eq!(report.tables, 8);
             assert!(report.ignored.is_empty(), "{:?}", report.ignored);

@@ -590,7 +590,7 @@ fn finish(
     let core = Core {
         store: Arc::new(store),
         flusher: Role::new(clients.clone(), RoleKind::Flusher),
-        names: Names::new()?,
+        names: Names::new(),
         clients,
         fork_generation: os::fork_generation(),
         durability: AtomicU8::new(modes.durability as u8),

@@ -21,7 +21,8 @@ use crate::page::{MAX_VALUE_BYTES, key_bytes_max};
 use crate::table::def::{RawTable, Table, TableDef};
 use crate::table::multi::{Multi, RawMulti};
 use crate::txn::commit::Durability;
-use crate::txn::names::{Lengths, Many, Order, TableInfo};
+use crate::txn::meaning::{Lengths, Many, TableInfo, TableSpec};
+use crate::txn::order::Order;
 use crate::txn::write::WriteTxn;
 use header::{Header, Wanted};
 
@@ -52,7 +53,7 @@ impl<'a> LoadOptions<'a> {
     }
 
     /// Creates tables with this order, whatever their sections say. Needed for tables with a
-    /// comparator of their own, unless they were opened with it before.
+    /// comparator of their own, unless they exist and are open with it.
     pub fn order(mut self, order: Order) -> LoadOptions<'a> {
         self.order = Some(order);
         self
@@ -374,14 +375,13 @@ impl Load<'_, '_, '_> {
         (wanted, known): (Order, Option<Order>),
         many: Option<(Many, Option<Order>)>,
     ) -> Result<Target> {
-        let names = &self.batch.env.core().names;
         let as_it_is = |wanted: &Order, known: Option<Order>| match wanted {
             Order::Custom(_) => wanted.clone(),
             _ => known.unwrap_or(Order::Stored),
         };
         let stored = many.as_ref().map(|_| Many { order: Order::Stored, lengths: Lengths::Stored });
-        let number = names.intern(name, &Order::Stored, stored.as_ref())?;
-        let exists = self.batch.txn()?.tree(number)?.is_some();
+        let as_stored = TableSpec { name, order: &Order::Stored, many: stored.as_ref() };
+        let exists = self.batch.txn()?.open_table(&as_stored)?.is_some();
         let (order, many) = match exists {
             true => {
                 let many = many.map(|(many, known)| Many {
@@ -392,20 +392,15 @@ impl Load<'_, '_, '_> {
             }
             false => (wanted, many.map(|(many, _)| many)),
         };
-        let number = self.batch.env.core().names.intern(name, &order, many.as_ref())?;
-        self.batch.txn()?.create_table(number)?;
+        let wanted = TableSpec { name, order: &order, many: many.as_ref() };
+        let number = self.batch.txn()?.create_table(&wanted)?;
         let id = self.batch.env.core().names.handle(number);
         Ok(if many.is_some() { Target::Multi(Multi::of(id)) } else { Target::Plain(Table::of(id)) })
     }
 
     /// The comparator with which a table was opened in this environment before.
     fn known_order(&self, name: &[u8], of: impl Fn(&TableInfo) -> Option<&Order>) -> Option<Order> {
-        let names = &self.batch.env.core().names;
-        let mut known = (0..).map_while(|id| names.get(id));
-        known.find_map(|info| match of(info) {
-            Some(order @ Order::Custom(_)) if *info.name == *name => Some(order.clone()),
-            _ => None,
-        })
+        self.batch.env.core().names.known_order(name, of)
     }
 }
 

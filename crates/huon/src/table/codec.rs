@@ -1,7 +1,7 @@
 //! Codecs: how keys and values become bytes, and bytes become keys and values.
 
 use crate::error::{Error, Result};
-use crate::txn::names::Order;
+use crate::txn::order::Order;
 
 /// Room for an encoded key or value: small ones need no allocation.
 ///

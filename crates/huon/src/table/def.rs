@@ -6,7 +6,8 @@ use std::marker::PhantomData;
 
 use crate::error::Result;
 use crate::table::codec::{Bytes, KeyCodec};
-use crate::txn::names::{Order, TableId};
+use crate::txn::names::{TableId, TableNo};
+use crate::txn::order::Order;
 use crate::txn::write::WriteTxn;
 
 /// The name of a table, and the types of its keys and values.
@@ -96,9 +97,11 @@ impl<K, V> fmt::Debug for TableDef<K, V> {
 /// A handle of a table; see [`ReadTxn::open`](crate::ReadTxn::open) and
 /// [`WriteTxn::create`](crate::WriteTxn::create).
 ///
-/// It is a small `Copy` value, good for every transaction of its environment, for as long as that
-/// is open. In a snapshot where the table does not exist its methods fail with
-/// [`Error::TableMissing`](crate::Error::TableMissing).
+/// It is a small `Copy` value, good for every transaction of its environment that shows the table,
+/// in any thread. In a snapshot where the table does not exist its methods fail with
+/// [`Error::TableMissing`](crate::Error::TableMissing). Where a table was dropped and made again
+/// under its name, an old handle finds the new one or fails so: open it anew. It never finds
+/// another table.
 ///
 /// # Errors
 /// Beside their own, all methods of a table that take a transaction can fail with
@@ -130,7 +133,7 @@ impl<K, V> Table<K, V> {
     }
 
     /// The table's number in the environment of the transaction.
-    pub(crate) fn number_in(self, txn: &WriteTxn) -> Result<u32> {
+    pub(crate) fn number_in(self, txn: &WriteTxn) -> Result<TableNo> {
         txn.core.names.number(self.id)
     }
 

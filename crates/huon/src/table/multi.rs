@@ -9,7 +9,9 @@ use crate::error::{Error, Result};
 use crate::table::codec::{Bytes, KeyCodec, Scratch};
 use crate::table::pairs::{Keys, Pairs, Values};
 use crate::table::txn::{Txn, in_range};
-use crate::txn::names::{Lengths, Many, Order, TableId};
+use crate::txn::meaning::{Lengths, Many, TableSpec};
+use crate::txn::names::{TableId, TableNo};
+use crate::txn::order::Order;
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
 
@@ -112,10 +114,10 @@ impl<K: KeyCodec, V: KeyCodec> MultiDef<K, V> {
         &self.name
     }
 
-    fn intern(&self, core: &crate::txn::Core) -> Result<u32> {
+    fn wanted(&self) -> Result<TableSpec<'_>> {
         match self.name.is_empty() {
             true => Err(Error::Invalid("the main table cannot be a multimap; name one")),
-            false => core.names.intern(&self.name, &self.order, Some(&self.many)),
+            false => Ok(TableSpec { name: &self.name, order: &self.order, many: Some(&self.many) }),
         }
     }
 }
@@ -188,8 +190,8 @@ impl ReadTxn {
         &self,
         def: &MultiDef<K, V>,
     ) -> Result<Option<Multi<K, V>>> {
-        let number = def.intern(self.core())?;
-        Ok(self.tree(number)?.map(|_| Multi::of(self.core().names.handle(number))))
+        let no = self.open_table(&def.wanted()?)?;
+        Ok(no.map(|no| Multi::of(self.core().names.handle(no))))
     }
 }
 
@@ -202,8 +204,8 @@ impl WriteTxn {
         &self,
         def: &MultiDef<K, V>,
     ) -> Result<Option<Multi<K, V>>> {
-        let number = def.intern(&self.core)?;
-        Ok(self.tree(number)?.map(|_| Multi::of(self.core.names.handle(number))))
+        let no = self.open_table(&def.wanted()?)?;
+        Ok(no.map(|no| Multi::of(self.core.names.handle(no))))
     }
 
     /// A handle of the multimap, which is created if it does not exist.
@@ -225,9 +227,8 @@ impl WriteTxn {
         &mut self,
         def: &MultiDef<K, V>,
     ) -> Result<Multi<K, V>> {
-        let number = def.intern(&self.core)?;
-        self.create_table(number)?;
-        Ok(Multi::of(self.core.names.handle(number)))
+        let no = self.create_table(&def.wanted()?)?;
+        Ok(Multi::of(self.core.names.handle(no)))
     }
 }
 
@@ -251,7 +252,7 @@ impl<K, V> Multi<K, V> {
         Multi::of(self.id)
     }
 
-    pub(super) fn number_in(self, txn: &WriteTxn) -> Result<u32> {
+    pub(super) fn number_in(self, txn: &WriteTxn) -> Result<TableNo> {
         txn.core.names.number(self.id)
     }
 }

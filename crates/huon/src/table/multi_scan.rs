@@ -182,7 +182,7 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
                 Orders { keys: seat.order(id, &tree)?, values: UNORDERED }
             }
             Gap::BeforePair | Gap::AfterPair => {
-                Orders { keys: seat.order(id, &tree)?, values: seat.info(id)?.value_order(&tree)? }
+                Orders { keys: seat.order(id, &tree)?, values: seat.value_order(id, &tree)? }
             }
         };
         match seat {

@@ -16,6 +16,7 @@ use crate::tree::finger::Finger;
 use crate::tree::multi::{self, NewPair, PairMode};
 use crate::tree::values::Orders;
 use crate::tree::write;
+use crate::txn::meaning::{has_own_values, value_order};
 use crate::txn::write::WriteTxn;
 
 impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
@@ -296,11 +297,13 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
         let (key, value) = (K::encode(key, &mut key_room), V::encode(value, &mut value_room));
         let number = self.number_in(txn)?;
-        let names = txn.core.clone();
-        let info = names.names.get(number).ok_or(Error::TableMissing)?;
+        let own = match txn.tree(number)? {
+            Some(tree) if has_own_values(&tree) => Some(txn.info(number)?.clone()),
+            _ => None,
+        };
         let act = |pages: &mut Pages, tree: &mut Tree, keys: AnyOrder<'_>, finger: &mut Finger| {
             check_key(tree, key)?;
-            let orders = Orders { keys, values: info.value_order(tree)? };
+            let orders = Orders { keys, values: value_order(tree, own.as_deref())? };
             edit(pages, tree, orders, NewPair { key, value }, finger)
         };
         match frugal {

@@ -54,7 +54,7 @@ impl<'t> SeatKind<'t> {
             let few = Values::<Bytes>::new(self, id, key, from, to)?;
             return few.map(|value| value.map(|_| 1)).sum();
         };
-        let order = self.info(id)?.value_order(&self.tree(id)?)?;
+        let order = self.value_order(id, &self.tree(id)?)?;
         match self {
             SeatKind::Read(txn) => estimate::count(&txn.snapshot, &values, order, from, to),
             SeatKind::Write(txn) => estimate::count(txn.pages(), &values, order, from, to),
@@ -64,7 +64,7 @@ impl<'t> SeatKind<'t> {
     /// Whether the multimap holds a pair.
     pub(super) fn holds_pair(self, id: TableId, key: &[u8], value: &[u8]) -> Result<bool> {
         let Some(held) = self.held(id, key)? else { return Ok(false) };
-        let order = self.info(id)?.value_order(&self.tree(id)?)?;
+        let order = self.value_order(id, &self.tree(id)?)?;
         match self {
             SeatKind::Read(txn) => values::holds(&txn.snapshot, &held, order, value),
             SeatKind::Write(txn) => values::holds(txn.pages(), &held, order, value),
@@ -84,7 +84,7 @@ impl<'t, V: Codec> Values<'t, V> {
         let Some(held) = seat.held(id, key)? else { return Ok(of(AnyValues::None, 0)) };
         let order = match (from, to) {
             (Bound::Unbounded, Bound::Unbounded) => UNORDERED,
-            _ => seat.info(id)?.value_order(&seat.tree(id)?)?,
+            _ => seat.value_order(id, &seat.tree(id)?)?,
         };
         let count = held.count();
         let values = match seat {

@@ -2,6 +2,7 @@
 
 use std::borrow::Borrow;
 use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
 
 use crate::alloc::copied;
 use crate::error::{Error, Result};
@@ -11,7 +12,9 @@ use crate::table::def::{Table, TableDef};
 use crate::tree::many::{self, BATCH};
 use crate::tree::{estimate, read};
 use crate::txn::catalog;
-use crate::txn::names::{MAIN, TableId, TableInfo};
+use crate::txn::meaning::{TableInfo, TableSpec, has_own_values, value_order};
+use crate::txn::names::TableId;
+use crate::txn::order::built_in;
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
 
@@ -82,7 +85,7 @@ impl<'t> SeatKind<'t> {
         }
     }
 
-    pub(crate) fn info(self, id: TableId) -> Result<&'t TableInfo> {
+    fn info(self, id: TableId) -> Result<&'t Arc<TableInfo>> {
         match self {
             SeatKind::Read(txn) => txn.info(txn.core().names.number(id)?),
             SeatKind::Write(txn) => txn.info(txn.core.names.number(id)?),
@@ -92,9 +95,17 @@ impl<'t> SeatKind<'t> {
     /// How the table's keys compare.
     #[inline]
     pub(crate) fn order(self, id: TableId, tree: &Tree) -> Result<AnyOrder<'t>> {
-        match tree.order {
-            OrderKind::Bytes => Ok(AnyOrder::Bytes(BytesOrder)),
-            stored => self.info(id)?.order.resolve(stored).ok_or(Error::TableKind),
+        match built_in(tree.order) {
+            Some(order) => Ok(order),
+            None => self.info(id)?.order.resolve(tree.order).ok_or(Error::TableKind),
+        }
+    }
+
+    /// How the values of a key of a multimap compare.
+    pub(crate) fn value_order(self, id: TableId, tree: &Tree) -> Result<AnyOrder<'t>> {
+        match has_own_values(tree) {
+            true => value_order(tree, Some(self.info(id)?)),
+            false => value_order(tree, None),
         }
     }
 
@@ -193,15 +204,15 @@ impl ReadTxn {
                 None => Ok(None),
             };
         }
-        self.look(number, key)
+        self.look(id, key)
     }
 
     /// As [`ReadTxn::get`], in every case.
     #[inline(never)]
-    fn look(&self, number: u32, key: &[u8]) -> Result<Option<&[u8]>> {
-        let tree = self.tree(number)?.ok_or(Error::TableMissing)?;
-        let order = self.info(number)?.order.resolve(tree.order).ok_or(Error::TableKind)?;
-        let cell = match order {
+    fn look(&self, id: TableId, key: &[u8]) -> Result<Option<&[u8]>> {
+        let seat = SeatKind::Read(self);
+        let tree = seat.tree(id)?;
+        let cell = match seat.order(id, &tree)? {
             AnyOrder::Reversed(order) => read::get(&self.snapshot, &tree, order, key)?,
             order => read::get(&self.snapshot, &tree, order, key)?,
         };
@@ -217,8 +228,8 @@ impl ReadTxn {
     /// [`Error::TableKind`] if the name belongs to an ordinary record, or to a table of another
     /// order.
     pub fn open<K: KeyCodec, V>(&self, def: &TableDef<K, V>) -> Result<Option<Table<K, V>>> {
-        let id = intern(self.core(), def)?;
-        Ok(self.tree(id)?.map(|_| Table::of(self.core().names.handle(id))))
+        let no = self.open_table(&wanted(def))?;
+        Ok(no.map(|no| Table::of(self.core().names.handle(no))))
     }
 
     /// The names of all named tables, in order.
@@ -243,8 +254,8 @@ impl WriteTxn {
     /// # Errors
     /// As [`ReadTxn::open`].
     pub fn open<K: KeyCodec, V>(&self, def: &TableDef<K, V>) -> Result<Option<Table<K, V>>> {
-        let id = intern(&self.core, def)?;
-        Ok(self.tree(id)?.map(|_| Table::of(self.core.names.handle(id))))
+        let no = self.open_table(&wanted(def))?;
+        Ok(no.map(|no| Table::of(self.core.names.handle(no))))
     }
 
     /// A handle of the table, which is created if it does not exist.
@@ -264,9 +275,8 @@ impl WriteTxn {
     /// # Errors
     /// As [`ReadTxn::open`].
     pub fn create<K: KeyCodec, V>(&mut self, def: &TableDef<K, V>) -> Result<Table<K, V>> {
-        let id = intern(&self.core, def)?;
-        self.create_table(id)?;
-        Ok(Table::of(self.core.names.handle(id)))
+        let no = self.create_table(&wanted(def))?;
+        Ok(Table::of(self.core.names.handle(no)))
     }
 
     /// The names of all named tables, in order.
@@ -304,6 +314,6 @@ fn after_prefix(prefix: &[u8]) -> Result<Option<Vec<u8>>> {
     Ok(Some(end))
 }
 
-fn intern<K: KeyCodec, V>(core: &crate::txn::Core, def: &TableDef<K, V>) -> Result<u32> {
-    if def.name.is_empty() { Ok(MAIN) } else { core.names.intern(&def.name, &def.order, None) }
+fn wanted<K, V>(def: &TableDef<K, V>) -> TableSpec<'_> {
+    TableSpec { name: &def.name, order: &def.order, many: None }
 }

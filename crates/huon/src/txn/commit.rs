@@ -256,6 +256,7 @@ impl WriteTxn {
             let text = "the lock file has lost the snapshot that was sealed just now (P3)";
             return Err(Error::corrupt_file(text));
         }
+        self.sealed = Some(txnid);
         core.remember(Base { mark, meta, pages });
         core.count_shapes(&counts);
         core.count(&core.counts.commits, 1);

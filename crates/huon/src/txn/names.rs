@@ -1,297 +1,541 @@
-//! The names of tables that this environment has met, and how their keys compare.
+//! The tables that this client has opened, and the numbers that handles hold.
 //!
-//! A table handle is a number in this list. Numbers are never given out twice, and entries never
-//! move or change, so a handle is found without a lock and stays good as long as the environment is
-//! open.
+//! N1. A handle names a place and the place's version. A place that is given back takes another
+//!     version, so an old handle finds nothing there: never another table.
+//! N2. What a live place says never changes. It is read without a lock: its words are copied, and
+//!     the version is looked at again.
+//! N3. Only a table that a transaction has found or made takes a place: a name that is looked up in
+//!     vain leaves nothing behind.
+//! N4. A place is given back once no transaction of this client can show its table: `reclaim` says
+//!     when that is.
+//! N5. Handles and names are found by words that are never locked. The lock of the book is needed
+//!     only to enter a name, or to give one back. The places, their versions and names say all
+//!     that the book knows of tables that exist, so it can be made again from them: in a child of
+//!     a process that was forked while another thread had it locked. A place that was being
+//!     entered then is not live, and is passed over.
 
-use std::cmp::Ordering;
-use std::collections::HashMap;
-use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::collections::{HashMap, VecDeque};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use twox_hash::XxHash3_64;
 
 use crate::alloc::{collected, copied};
 use crate::error::{Error, Result};
 use crate::os::unique_number;
-use crate::page::{AnyOrder, BytesOrder, CustomOrder, ManyValues, OrderKind, ReversedOrder, Tree};
+use crate::planted;
+use crate::txn::meaning::{Shape, TableInfo, TableSpec};
+use crate::txn::order::Order;
 
-/// A caller's comparison of two keys.
-///
-/// It must be a total order, and the same one for as long as the table exists.
-pub type Compare = dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync;
+/// Places of the first block; each other block has twice as many as the one before.
+const FIRST_BLOCK: u32 = 32;
+/// That is 32 million places.
+const BLOCKS: usize = 20;
+/// Bytes of a name that lie in the words of its place. A longer one is behind a lock.
+const NAME_BYTES: usize = 64;
+const NAME_AT: usize = Shape::WORDS + 1;
+const WORDS: usize = NAME_AT + NAME_BYTES / 8;
+/// Numbers of places at the first level of hints; each level has four times as many.
+const FIRST_HINTS: usize = 256;
+const HINT_LEVELS: usize = 10;
+/// A number lies in one of so many hints.
+const HINT_WINDOW: usize = 4;
+/// Functions that a table may be opened with at the same time; the oldest gives way.
+const FUNCTIONS: usize = 8;
+/// So many names whose tables are gone rest before the first is given back: a table that comes back
+/// under its name is mostly found by its old handles.
+pub(super) const RESTING: usize = 64;
+/// With so many tables the client looks for the first time whether some were dropped by others.
+const FIRST_SWEEP: usize = 1024;
 
-/// How the keys of a table are ordered. Stored with the table when it is created.
-///
-/// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-/// # let mut txn = env.write()?;
-/// use huon::{Order, Str, TableDef, Unit};
-/// let backwards = Order::Custom(std::sync::Arc::new(|a: &[u8], b: &[u8]| b.cmp(a)));
-/// let t = txn.create(&TableDef::<Str, Unit>::new("t").ordered(backwards))?;
-/// t.put(&mut txn, "ann", &())?;
-/// t.put(&mut txn, "bob", &())?;
-/// assert_eq!(t.first(&txn)?, Some(("bob", ())));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Default)]
-#[non_exhaustive]
-pub enum Order {
-    /// As byte strings.
-    #[default]
-    Bytes,
-    /// From the last byte to the first.
-    Reversed,
-    /// Keys are unsigned 32-bit integers, little-endian in the file.
-    NativeU32,
-    /// Keys are unsigned 64-bit integers, little-endian in the file.
-    NativeU64,
-    /// As the function says. The file only notes that there is one: give the same function each
-    /// time.
-    Custom(Arc<Compare>),
-    /// As the table was created; one with a caller's function can then only be read from end to
-    /// end.
-    Stored,
-}
+/// The low bits of a place's version.
+const STATE: u32 = 3;
+const VACANT: u32 = 0;
+const ENTERED: u32 = 1;
+const LIVE: u32 = 2;
+/// A place that was given back so often takes no other name.
+const LAST_VERSION: u32 = u32::MAX - 8;
 
-impl fmt::Debug for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Order::Bytes => "Bytes",
-            Order::Reversed => "Reversed",
-            Order::NativeU32 => "NativeU32",
-            Order::NativeU64 => "NativeU64",
-            Order::Custom(_) => "Custom",
-            Order::Stored => "Stored",
-        })
-    }
-}
-
-impl Order {
-    /// What the file says of the order; `None`: whatever it says is right.
-    pub(crate) fn kind(&self) -> Option<OrderKind> {
-        match self {
-            Order::Bytes => Some(OrderKind::Bytes),
-            Order::Reversed => Some(OrderKind::Reversed),
-            Order::NativeU32 => Some(OrderKind::Native4),
-            Order::NativeU64 => Some(OrderKind::Native8),
-            Order::Custom(_) => Some(OrderKind::Custom),
-            Order::Stored => None,
-        }
-    }
-
-    /// The order to use for a table of the stored kind. `None`: its function is not known here.
-    pub(crate) fn resolve(&self, stored: OrderKind) -> Option<AnyOrder<'_>> {
-        match (stored, self) {
-            (OrderKind::Bytes, _) => Some(AnyOrder::Bytes(BytesOrder)),
-            (OrderKind::Reversed | OrderKind::Native4 | OrderKind::Native8, _) => {
-                Some(AnyOrder::Reversed(ReversedOrder))
-            }
-            (OrderKind::Custom, Order::Custom(compare)) => {
-                Some(AnyOrder::Custom(CustomOrder(&**compare)))
-            }
-            (OrderKind::Custom, _) => None,
-        }
-    }
-}
-
-/// What a handle means by the values of a key where there may be many.
-#[derive(Clone, Debug)]
-pub(crate) struct Many {
-    pub(crate) order: Order,
-    pub(crate) lengths: Lengths,
-}
-
-/// How long the values of a multimap are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Lengths {
-    /// Of any length.
-    Any,
-    /// All of one length, in bytes; 0: that of the first.
-    Equal(u32),
-    /// As the table was created.
-    Stored,
-}
-
-/// One table as a handle means it.
-#[derive(Debug)]
-pub(crate) struct TableInfo {
-    /// The first handle of the same name: what a transaction keeps for a table is kept under it.
-    pub(crate) same_name: u32,
-    /// Empty for the main table.
-    pub(crate) name: Box<[u8]>,
-    pub(crate) order: Order,
-    /// `None`: a key has one value.
-    pub(crate) many: Option<Many>,
-}
-
-impl TableInfo {
-    /// The table when it is created. A stored order means bytes then.
-    pub(crate) fn empty(&self) -> Tree {
-        let kind = |order: &Order| order.kind().unwrap_or_default();
-        let mut tree = Tree::new(kind(&self.order));
-        if let Some(many) = &self.many {
-            let order = kind(&many.order);
-            let bytes = match many.lengths {
-                Lengths::Any | Lengths::Stored => None,
-                Lengths::Equal(bytes) => Some(bytes),
-            };
-            let native = order.key_bytes().map(|bytes| bytes as u32);
-            let equal = native.or(bytes);
-            tree.many = Some(ManyValues { order, equal: equal.is_some() });
-            tree.fixed_bytes = equal.unwrap_or(0);
-        }
-        tree
-    }
-
-    /// Fails unless the stored table is such as the caller expects.
-    pub(crate) fn check(&self, tree: &Tree) -> Result<()> {
-        let same = |order: &Order, stored| order.kind().is_none_or(|kind| kind == stored);
-        let values = match (&self.many, &tree.many) {
-            (None, None) => true,
-            (Some(many), Some(stored)) => {
-                let lengths = match many.lengths {
-                    Lengths::Stored => true,
-                    Lengths::Any => !stored.equal || stored.order.key_bytes().is_some(),
-                    Lengths::Equal(0) => stored.equal,
-                    Lengths::Equal(bytes) => stored.equal && tree.fixed_bytes == bytes,
-                };
-                same(&many.order, stored.order) && lengths
-            }
-            _ => false,
-        };
-        if same(&self.order, tree.order) && values { Ok(()) } else { Err(Error::TableKind) }
-    }
-
-    /// How the values of a key compare.
-    pub(crate) fn value_order(&self, tree: &Tree) -> Result<AnyOrder<'_>> {
-        let (Some(many), Some(stored)) = (&self.many, tree.many) else {
-            return Err(Error::TableKind);
-        };
-        many.order.resolve(stored.order).ok_or(Error::TableKind)
-    }
-}
-
-/// Entries of a block: together they take less than 4096 bytes.
-const BLOCK: usize = 32;
-const BLOCKS: usize = 1024;
-/// The handle of the main table.
-pub(crate) const MAIN: u32 = 0;
-
-type Block = Box<[OnceLock<TableInfo>]>;
-
-/// A handle as users hold it: the number in the list, and which list.
+/// A handle as users hold it: a number, and of which environment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TableId {
     tag: u32,
-    number: u32,
+    no: TableNo,
 }
 
 impl TableId {
     pub(crate) fn is_main(self) -> bool {
-        self.number == MAIN
+        self.no == TableNo::MAIN
     }
+}
+
+/// The number of a table within its environment: a place, and the version that it has (N1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct TableNo {
+    place: u32,
+    version: u32,
+}
+
+impl TableNo {
+    /// The main table, which has no place.
+    pub(crate) const MAIN: TableNo = TableNo { place: u32::MAX, version: 0 };
+}
+
+struct Place {
+    version: AtomicU32,
+    words: [AtomicU64; WORDS],
+    info: Mutex<Option<Arc<TableInfo>>>,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place {
+            version: AtomicU32::new(VACANT),
+            words: [const { AtomicU64::new(0) }; WORDS],
+            info: Mutex::default(),
+        }
+    }
+
+    /// The words of the place, if it has this version from the first to the last.
+    #[inline]
+    fn read(&self, version: u32) -> Option<[u64; WORDS]> {
+        if self.version.load(Ordering::Acquire) != version {
+            return None;
+        }
+        let words = std::array::from_fn(|at| self.words[at].load(Ordering::Relaxed));
+        // N2: a word of another version comes with that version.
+        fence(Ordering::Acquire);
+        (self.version.load(Ordering::Relaxed) == version).then_some(words)
+    }
+
+    /// The version, if the place is live.
+    fn live(&self) -> Option<u32> {
+        let version = self.version.load(Ordering::Acquire);
+        (version & STATE == LIVE).then_some(version)
+    }
+
+    fn info(&self) -> MutexGuard<'_, Option<Arc<TableInfo>>> {
+        self.info.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a name in; the version is returned. With the book.
+    fn enter(&self, words: &[u64; WORDS], info: Arc<TableInfo>) -> u32 {
+        let vacant = self.version.load(Ordering::Relaxed);
+        assert!(vacant & STATE == VACANT, "N2: a live place is not written to");
+        self.version.store(vacant + ENTERED, Ordering::Relaxed);
+        fence(Ordering::Release);
+        for (word, value) in self.words.iter().zip(words) {
+            word.store(*value, Ordering::Relaxed);
+        }
+        *self.info() = Some(info);
+        self.version.store(vacant + LIVE, Ordering::Release);
+        vacant + LIVE
+    }
+
+    /// Gives the name up; whether the place can take another one. With the book.
+    fn leave(&self) -> bool {
+        let live = self.version.load(Ordering::Relaxed);
+        assert!(live & STATE == LIVE, "N1: a place is given back once");
+        let next = if planted::is(50) { live - LIVE } else { live - LIVE + STATE + 1 };
+        self.version.store(next, Ordering::Release);
+        *self.info() = None;
+        next < LAST_VERSION
+    }
+}
+
+/// What a place says, as one that is looked for would say it. A longer name is not all there.
+fn words_of(name: &[u8], shape: &Shape) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    words[..Shape::WORDS].copy_from_slice(&shape.words());
+    words[Shape::WORDS] = name.len() as u64;
+    for (word, bytes) in words[NAME_AT..].iter_mut().zip(name.chunks(8)) {
+        let mut padded = [0; 8];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        *word = u64::from_le_bytes(padded);
+    }
+    words
+}
+
+/// The name of a table, copied from its place.
+pub(crate) enum Name {
+    Short { bytes: [u8; NAME_BYTES], len: usize },
+    Long(Arc<TableInfo>),
+}
+
+impl Deref for Name {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Name::Short { bytes, len } => &bytes[..*len],
+            Name::Long(info) => &info.name,
+        }
+    }
+}
+
+/// Whether a table is there, as far as handles go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// It was, in the newest snapshot in which this client has looked.
+    There,
+    /// A write transaction that is not over has made it, or opened it again.
+    Pending,
+    /// It was gone in this snapshot.
+    Gone(u64),
+}
+
+/// All handles of one name.
+struct Group {
+    places: Vec<u32>,
+    state: State,
+    /// The transaction that made the table, if this client has seen that: older snapshots do not
+    /// show it. 0: all of them may.
+    born: u64,
+}
+
+/// What is known beside the places.
+#[derive(Default)]
+struct Book {
+    groups: HashMap<Box<[u8]>, Group>,
+    /// Places that may take a name, the one that is empty for longest first.
+    vacant: VecDeque<u32>,
+    /// Places that have ever taken one.
+    made: u32,
+    /// Names whose tables are gone, with the snapshot in which they were.
+    gone: VecDeque<(Box<[u8]>, u64)>,
+    /// So many of these make it time to give some back.
+    next_giving: usize,
+    /// So many names make the client look which of them were dropped by others.
+    next_sweep: usize,
 }
 
 /// The list.
 pub(crate) struct Names {
     /// Tells the lists of different environments apart.
     tag: u32,
-    blocks: Box<[OnceLock<Block>]>,
-    by_name: Mutex<HashMap<Box<[u8]>, Vec<u32>>>,
-    count: std::sync::atomic::AtomicUsize,
+    blocks: [OnceLock<Box<[Place]>>; BLOCKS],
+    /// Where names may lie. They are tried, not believed.
+    hints: [OnceLock<Box<[AtomicU32]>>; HINT_LEVELS],
+    hint_level: AtomicUsize,
+    book: Mutex<Book>,
+    /// How often the book was locked.
+    #[cfg(test)]
+    locks: AtomicUsize,
 }
 
 impl Names {
-    pub(crate) fn new() -> Result<Names> {
-        let names = Names {
+    pub(crate) fn new() -> Names {
+        let book = Book { next_giving: 2 * RESTING, next_sweep: FIRST_SWEEP, ..Book::default() };
+        Names {
             tag: unique_number() as u32,
-            blocks: collected((0..BLOCKS).map(|_| OnceLock::new()))?.into_boxed_slice(),
-            by_name: Mutex::default(),
-            count: 0.into(),
-        };
-        names.push(TableInfo {
-            same_name: MAIN,
-            name: Box::default(),
-            order: Order::Bytes,
-            many: None,
-        });
-        Ok(names)
-    }
-
-    /// What a handle stands for.
-    pub(crate) fn get(&self, id: u32) -> Option<&TableInfo> {
-        self.blocks.get(id as usize / BLOCK)?.get()?[id as usize % BLOCK].get()
+            blocks: [const { OnceLock::new() }; BLOCKS],
+            hints: [const { OnceLock::new() }; HINT_LEVELS],
+            hint_level: AtomicUsize::new(0),
+            book: Mutex::new(book),
+            #[cfg(test)]
+            locks: AtomicUsize::new(0),
+        }
     }
 
     /// The handle for a number.
-    pub(crate) fn handle(&self, number: u32) -> TableId {
-        TableId { tag: self.tag, number }
+    pub(crate) fn handle(&self, no: TableNo) -> TableId {
+        TableId { tag: self.tag, no }
     }
 
     /// The number of a handle, which must be of this environment.
     #[inline]
-    pub(crate) fn number(&self, id: TableId) -> Result<u32> {
+    pub(crate) fn number(&self, id: TableId) -> Result<TableNo> {
         match id.tag == self.tag {
-            true => Ok(id.number),
+            true => Ok(id.no),
             false => Err(Error::Invalid("the table handle belongs to another environment")),
         }
     }
 
-    /// What a transaction keeps for a table of this name is kept under this number.
-    pub(crate) fn same_name(&self, name: &[u8]) -> Option<u32> {
-        let by_name = self.by_name.lock().unwrap_or_else(|e| e.into_inner());
-        by_name.get(name).and_then(|handles| handles.first()).copied()
+    #[inline]
+    fn place(&self, number: u32) -> Option<&Place> {
+        let block = (number / FIRST_BLOCK + 1).ilog2();
+        let first = FIRST_BLOCK * ((1 << block) - 1);
+        self.blocks.get(block as usize)?.get()?.get((number - first) as usize)
     }
 
-    /// Adds an entry. `None`: the list is full. Called with the names locked, or before anybody
-    /// else can.
-    fn push(&self, info: TableInfo) -> Option<u32> {
-        let id = self.count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let block = self.blocks.get(id / BLOCK)?;
-        let block = block.get_or_init(|| (0..BLOCK).map(|_| OnceLock::new()).collect());
-        block[id % BLOCK].set(info).expect("numbers are given out once");
-        Some(id as u32)
-    }
-
-    /// The handle for a name with an order; the same one each time. A caller's function counts as
-    /// the same only if it is the very same one.
-    pub(crate) fn intern(&self, name: &[u8], order: &Order, many: Option<&Many>) -> Result<u32> {
-        let mut by_name = self.by_name.lock().unwrap_or_else(|e| e.into_inner());
-        let known = by_name.get(name).into_iter().flatten().copied();
-        let same = known.into_iter().find(|&id| {
-            self.get(id).is_some_and(|info| {
-                same_order(&info.order, order) && same_many(info.many.as_ref(), many)
-            })
-        });
-        if let Some(id) = same {
-            return Ok(id);
+    /// Name and shape of a table. `None`: its number was given back.
+    pub(crate) fn read(&self, no: TableNo) -> Option<(Name, Shape)> {
+        let words = self.place(no.place)?.read(no.version)?;
+        let shape = words.first_chunk().map(Shape::of_words)?;
+        let len = usize::try_from(words[Shape::WORDS]).ok()?;
+        if len > NAME_BYTES {
+            return Some((Name::Long(self.info(no)?), shape));
         }
-        let next = self.count.load(std::sync::atomic::Ordering::Relaxed) as u32;
-        let same_name =
-            by_name.get(name).and_then(|handles| handles.first()).copied().unwrap_or(next);
-        let own_name = || Ok::<_, Error>(copied(name)?.into_boxed_slice());
-        let (info_name, key) = (own_name()?, own_name()?);
-        by_name.try_reserve(1)?;
-        let handles = by_name.entry(key).or_default();
-        handles.try_reserve(1)?;
-        let info =
-            TableInfo { same_name, name: info_name, order: order.clone(), many: many.cloned() };
-        let id = self.push(info).ok_or(Error::Invalid("more than 32768 tables were opened"))?;
-        handles.push(id);
-        Ok(id)
+        let mut bytes = [0; NAME_BYTES];
+        for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(&words[NAME_AT..]) {
+            *to = word.to_le_bytes();
+        }
+        Some((Name::Short { bytes, len }, shape))
+    }
+
+    /// All that a handle means, functions included. Takes a lock, which few share.
+    pub(crate) fn info(&self, no: TableNo) -> Option<Arc<TableInfo>> {
+        let place = self.place(no.place)?;
+        let info = place.info().clone();
+        // It was taken before the version is looked at: one of another version comes later.
+        if place.version.load(Ordering::Acquire) == no.version { info } else { None }
+    }
+
+    /// The number for a name and a shape, if it is easily found. Takes no lock.
+    pub(crate) fn find(&self, name: &[u8], shape: &Shape) -> Option<TableNo> {
+        if name.len() > NAME_BYTES {
+            return None;
+        }
+        let hints = self.hints.get(self.hint_level.load(Ordering::Acquire))?.get()?;
+        let wanted = words_of(name, shape);
+        let at = hash_of(name, shape) as usize;
+        (0..HINT_WINDOW).find_map(|step| {
+            let number = hints[(at + step) % hints.len()].load(Ordering::Relaxed).checked_sub(1)?;
+            let place = self.place(number)?;
+            let version = place.live()?;
+            let is_it = place.read(version)? == wanted;
+            is_it.then_some(TableNo { place: number, version })
+        })
+    }
+
+    /// The number for a name and a shape, the same one each time, whether it was opened before or
+    /// not. `made_by`: the transaction, not over yet, that has made the table.
+    pub(crate) fn intern(
+        &self,
+        wanted: &TableSpec<'_>,
+        shape: &Shape,
+        made_by: Option<u64>,
+    ) -> Result<TableNo> {
+        let mut book = self.book();
+        let book = &mut *book;
+        if !book.groups.contains_key(wanted.name) {
+            book.groups.try_reserve(1)?;
+            let state = if made_by.is_some() { State::Pending } else { State::There };
+            let group = Group { places: Vec::new(), state, born: made_by.unwrap_or(0) };
+            book.groups.insert(copied(wanted.name)?.into_boxed_slice(), group);
+        }
+        let group = book.groups.get_mut(wanted.name).expect("it was put there");
+        if made_by.is_some() {
+            group.state = State::Pending;
+        }
+        let words = words_of(wanted.name, shape);
+        let same = |number: &&u32| {
+            let place = self.place(**number);
+            place.is_some_and(|place| place.live().and_then(|v| place.read(v)) == Some(words))
+        };
+        let number = match group.places.iter().find(same) {
+            Some(number) => *number,
+            None => {
+                if shape.has_function() {
+                    self.end_oldest_function(group, &mut book.vacant);
+                }
+                group.places.try_reserve(1)?;
+                let info = Arc::new(wanted.kept()?);
+                let number = self.take_place(&mut book.vacant, &mut book.made)?;
+                self.place(number).expect("it was taken").enter(&words, info);
+                group.places.push(number);
+                number
+            }
+        };
+        self.hint(number, hash_of(wanted.name, shape), book.made)?;
+        let version = self.place(number).and_then(Place::live).expect("it is live");
+        Ok(TableNo { place: number, version })
+    }
+
+    /// One that made a comparator anew at each opening would have no end of handles.
+    fn end_oldest_function(&self, group: &mut Group, vacant: &mut VecDeque<u32>) {
+        let has_function = |number: u32| {
+            let place = self.place(number)?;
+            let words = place.read(place.live()?)?;
+            Some(Shape::of_words(words.first_chunk()?).has_function())
+        };
+        let of_functions = |number: &&u32| has_function(**number) == Some(true);
+        if group.places.iter().filter(of_functions).count() >= FUNCTIONS
+            && let Some(at) = group.places.iter().position(|number| of_functions(&number))
+        {
+            self.vacate(group.places.remove(at), vacant);
+        }
+    }
+
+    fn vacate(&self, number: u32, vacant: &mut VecDeque<u32>) {
+        if self.place(number).is_some_and(Place::leave) {
+            vacant.push_back(number);
+        }
+    }
+
+    /// An empty place.
+    fn take_place(&self, vacant: &mut VecDeque<u32>, made: &mut u32) -> Result<u32> {
+        if let Some(number) = vacant.pop_front() {
+            return Ok(number);
+        }
+        // Room for all of them, so that giving back needs none.
+        vacant.try_reserve(*made as usize + 1)?;
+        let block = (*made / FIRST_BLOCK + 1).ilog2();
+        let Some(room) = self.blocks.get(block as usize) else {
+            return Err(Error::Invalid("more than 33554400 tables are open"));
+        };
+        if room.get().is_none() {
+            let places = collected((0..FIRST_BLOCK << block).map(|_| Place::new()))?;
+            let _ = room.set(places.into_boxed_slice());
+        }
+        *made += 1;
+        Ok(*made - 1)
+    }
+
+    /// Notes where a name lies. With the book.
+    fn hint(&self, number: u32, hash: u64, made: u32) -> Result<()> {
+        let mut level = self.hint_level.load(Ordering::Relaxed);
+        while made as usize > (FIRST_HINTS << (2 * level)) / 4 && level + 1 < HINT_LEVELS {
+            level += 1;
+        }
+        let Some(room) = self.hints.get(level) else { return Ok(()) };
+        if room.get().is_none() {
+            let hints = collected((0..FIRST_HINTS << (2 * level)).map(|_| AtomicU32::new(0)))?;
+            let _ = room.set(hints.into_boxed_slice());
+        }
+        self.hint_level.store(level, Ordering::Release);
+        let Some(hints) = room.get() else { return Ok(()) };
+        let hint = |step: usize| &hints[(hash as usize + step) % hints.len()];
+        let is_free = |step: &usize| {
+            let found = hint(*step).load(Ordering::Relaxed);
+            let other = found.checked_sub(1).filter(|other| *other != number);
+            other.and_then(|other| self.place(other)?.live()).is_none()
+        };
+        let step = (0..HINT_WINDOW).find(is_free).unwrap_or((hash >> 32) as usize % HINT_WINDOW);
+        hint(step).store(number + 1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// An order of the caller's with which a table was opened before, and is still.
+    pub(crate) fn known_order(
+        &self,
+        name: &[u8],
+        of: impl Fn(&TableInfo) -> Option<&Order>,
+    ) -> Option<Order> {
+        let book = self.book();
+        let mut infos = book.groups.get(name)?.places.iter().filter_map(|number| {
+            let info = self.place(*number)?.info().clone();
+            of(&*info?).filter(|order| order.is_custom()).cloned()
+        });
+        infos.next()
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        #[cfg(test)]
+        self.locks.fetch_add(1, Ordering::Relaxed);
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // ---- giving back
+
+    /// A write transaction is over that has made or dropped the table of this name: whether it is
+    /// there now, or was gone in a snapshot.
+    pub(super) fn settle(&self, name: &[u8], state: State) {
+        let mut book = self.book();
+        let Some(group) = book.groups.get_mut(name) else { return };
+        group.state = state;
+        if let State::Gone(at) = state
+            && let Ok(name) = copied(name)
+        {
+            book.gone.push_back((name.into_boxed_slice(), at));
+        }
+    }
+
+    /// Whether it is time to give numbers back.
+    pub(super) fn is_crowded(&self) -> bool {
+        let book = self.book();
+        book.gone.len() >= book.next_giving || book.groups.len() >= book.next_sweep
+    }
+
+    /// The names that have rested for long enough, the first that went first. They are on the list
+    /// no more: each is to be given back or put off.
+    pub(super) fn take_gone(&self) -> Vec<(Box<[u8]>, u64)> {
+        let mut book = self.book();
+        if book.gone.len() < book.next_giving {
+            return Vec::new();
+        }
+        let count = book.gone.len().saturating_sub(RESTING);
+        book.gone.drain(..count).collect()
+    }
+
+    /// Gives the number of a name back that has been gone since `at`; what happened to the name
+    /// since goes before. `seen`: in a newer snapshot it is there.
+    pub(super) fn give_back(&self, name: &[u8], at: u64, seen: bool) {
+        let mut book = self.book();
+        let book = &mut *book;
+        let Some(group) = book.groups.get_mut(name) else { return };
+        if group.state != State::Gone(at) {
+            return;
+        }
+        if seen {
+            group.state = State::There;
+            return;
+        }
+        let Some(group) = book.groups.remove(name) else { return };
+        group.places.into_iter().for_each(|number| self.vacate(number, &mut book.vacant));
+    }
+
+    /// It cannot be given back yet.
+    pub(super) fn put_off(&self, name: Box<[u8]>, at: u64) {
+        self.book().gone.push_back((name, at));
+    }
+
+    /// The first transaction that may have shown the table; `None`: the name was given back.
+    pub(super) fn born(&self, name: &[u8]) -> Option<u64> {
+        Some(self.book().groups.get(name)?.born)
+    }
+
+    /// The names of all tables that are there as far as is known, if it is time to look whether
+    /// they are.
+    pub(super) fn names_to_sweep(&self) -> Result<Vec<Box<[u8]>>> {
+        let book = self.book();
+        if book.groups.len() < book.next_sweep {
+            return Ok(Vec::new());
+        }
+        let there = book.groups.iter().filter(|(_, group)| group.state == State::There);
+        let mut names = Vec::new();
+        names.try_reserve(book.groups.len())?;
+        for (name, _) in there {
+            names.push(copied(name)?.into_boxed_slice());
+        }
+        Ok(names)
+    }
+
+    /// The next look is due when there are twice as many names, so that all looks together cost a
+    /// constant for each name that is entered.
+    pub(super) fn looked(&self) {
+        let mut book = self.book();
+        book.next_giving = 2 * RESTING.max(book.gone.len());
+        let there = book.groups.len() - book.gone.len().min(book.groups.len());
+        book.next_sweep = FIRST_SWEEP.max(2 * there);
+    }
+
+    /// Others have dropped the table, unless this client has made it again since.
+    pub(super) fn note_gone(&self, name: &[u8], at: u64) {
+        let is_there =
+            self.book().groups.get(name).is_some_and(|group| group.state == State::There);
+        if is_there {
+            self.settle(name, State::Gone(at));
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn locks(&self) -> usize {
+        self.locks.load(Ordering::Relaxed)
+    }
+
+    /// How many tables have numbers, and how many places there are for them.
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let book = self.book();
+        (book.groups.len(), book.made as usize)
     }
 }
 
-fn same_order(a: &Order, b: &Order) -> bool {
-    match (a, b) {
-        (Order::Custom(a), Order::Custom(b)) => Arc::ptr_eq(a, b),
-        (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
-    }
-}
-
-fn same_many(a: Option<&Many>, b: Option<&Many>) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => a.lengths == b.lengths && same_order(&a.order, &b.order),
-        (a, b) => a.is_none() && b.is_none(),
-    }
+/// Where a name and a shape are looked for.
+fn hash_of(name: &[u8], shape: &Shape) -> u64 {
+    let words = shape.words();
+    let fold = words.iter().fold(0u64, |fold, word| fold.rotate_left(13) ^ word);
+    XxHash3_64::oneshot(name) ^ fold.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

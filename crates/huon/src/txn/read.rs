@@ -1,11 +1,13 @@
 //! Read transactions.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::page::{Meta, Tree, Txnid};
-use crate::txn::names::{MAIN, TableInfo};
+use crate::txn::kept::Kept;
+use crate::txn::meaning::{Shape, TableInfo, TableSpec};
+use crate::txn::names::TableNo;
 use crate::txn::notes::Markers;
 use crate::txn::snapshot::Snapshot;
 use crate::txn::{Core, Pin, catalog};
@@ -35,8 +37,10 @@ pub struct ReadTxn {
     txnid: u64,
     main: Tree,
     markers: Markers,
-    tables: [OnceLock<(u32, Option<Tree>)>; TABLES_AT_HAND],
-    more: Mutex<BTreeMap<u32, Option<Tree>>>,
+    tables: [OnceLock<(TableNo, Option<Tree>)>; TABLES_AT_HAND],
+    more: Mutex<BTreeMap<TableNo, Option<Tree>>>,
+    /// Functions of the caller's that order the tables it has used.
+    kept: Kept,
 }
 
 impl ReadTxn {
@@ -55,6 +59,7 @@ impl ReadTxn {
             markers: Markers { values: head.markers, txnid: head.markers_txnid },
             tables: Default::default(),
             more: Mutex::default(),
+            kept: Kept::default(),
         })
     }
 
@@ -158,43 +163,78 @@ impl ReadTxn {
     }
 
     /// The table behind a handle as this snapshot has it. `None`: it does not exist here.
-    pub(crate) fn tree(&self, id: u32) -> Result<Option<Tree>> {
-        match self.tree_at_hand(id) {
+    pub(crate) fn tree(&self, no: TableNo) -> Result<Option<Tree>> {
+        match self.tree_at_hand(no) {
             Some(tree) => Ok(tree.copied()),
-            None => self.find(id),
+            None => self.find(no),
         }
     }
 
     /// As [`ReadTxn::tree`], for the tables that were asked for first; `None` for others.
     #[inline]
-    pub(crate) fn tree_at_hand(&self, id: u32) -> Option<Option<&Tree>> {
-        if id == MAIN {
+    pub(crate) fn tree_at_hand(&self, no: TableNo) -> Option<Option<&Tree>> {
+        if no == TableNo::MAIN {
             return Some(Some(&self.main));
         }
         let mut known = self.tables.iter().map_while(OnceLock::get);
-        known.find(|(known, _)| *known == id).map(|(_, tree)| tree.as_ref())
+        known.find(|(known, _)| *known == no).map(|(_, tree)| tree.as_ref())
     }
 
     #[cold]
-    fn find(&self, id: u32) -> Result<Option<Tree>> {
-        let mut more = self.more.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some(tree) = more.get(&id) {
+    fn find(&self, no: TableNo) -> Result<Option<Tree>> {
+        if let Some(tree) = self.more().get(&no) {
             return Ok(*tree);
         }
-        let info = self.info(id)?;
-        let tree = catalog::find(&self.snapshot, &self.main, &info.name)?;
+        let (name, shape) = self.core().names.read(no).ok_or(Error::TableMissing)?;
+        let tree = catalog::find(&self.snapshot, &self.main, &name)?;
         if let Some(tree) = &tree {
-            info.check(tree)?;
+            shape.check(tree)?;
         }
-        let vacant = self.tables.iter().any(|place| place.set((id, tree)).is_ok());
-        if !vacant {
-            more.insert(id, tree);
-        }
+        self.remember(no, tree);
         Ok(tree)
     }
 
-    pub(crate) fn info(&self, id: u32) -> Result<&TableInfo> {
-        self.core().names.get(id).ok_or(Error::TableMissing)
+    /// A table that was found stays found: the snapshot does not change.
+    fn remember(&self, no: TableNo, tree: Option<Tree>) {
+        for place in &self.tables {
+            match place.get() {
+                Some((known, _)) if *known == no => return,
+                Some(_) => {}
+                None if place.set((no, tree)).is_ok() => return,
+                None => {}
+            }
+        }
+        self.more().insert(no, tree);
+    }
+
+    fn more(&self) -> MutexGuard<'_, BTreeMap<TableNo, Option<Tree>>> {
+        self.more.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a table, if it exists in this snapshot. One that does not leaves nothing
+    /// behind, in the environment or in the transaction.
+    pub(crate) fn open_table(&self, wanted: &TableSpec<'_>) -> Result<Option<TableNo>> {
+        if wanted.name.is_empty() {
+            return Ok(Some(TableNo::MAIN));
+        }
+        let shape = Shape::of(wanted.order, wanted.many);
+        if let Some(no) = self.core().names.find(wanted.name, &shape)
+            && let Some(Some(_)) = self.tree_at_hand(no)
+        {
+            return Ok(Some(no));
+        }
+        let Some(tree) = catalog::find(&self.snapshot, &self.main, wanted.name)? else {
+            return Ok(None);
+        };
+        shape.check(&tree)?;
+        let no = self.core().intern(wanted, &shape, None)?;
+        self.remember(no, Some(tree));
+        Ok(Some(no))
+    }
+
+    /// What a handle means, functions included.
+    pub(crate) fn info(&self, no: TableNo) -> Result<&Arc<TableInfo>> {
+        self.kept.get(no, || self.core().names.info(no).ok_or(Error::TableMissing))
     }
 }
 

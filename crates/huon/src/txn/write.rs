@@ -10,36 +10,30 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::alloc::{TryGrow, copied};
+use crate::alloc::copied;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::Mark;
 use crate::page::{AnyOrder, Geometry, Meta, Tree, Txnid};
 use crate::store::pages::{EditPlace, Pages};
 use crate::tree::finger::Finger;
-use crate::txn::names::{MAIN, TableInfo};
+use crate::txn::kept::Kept;
+use crate::txn::names::TableNo;
 use crate::txn::notes::Notes;
-use crate::txn::{Base, Core, Release, catalog};
+use crate::txn::open_tables::{self, OpenTables, State};
+use crate::txn::order::built_in;
+use crate::txn::{Base, Core, Release};
 
 /// Why the pages of a write transaction are there.
 const PAGES_THERE: &str = "pages are there until the commit";
 
-/// A table of a write transaction.
-#[derive(Clone, Copy, Debug)]
-struct OpenTable {
-    /// `None`: it does not exist (any more).
-    tree: Option<Tree>,
-    /// Its record in the catalog is out of date.
-    changed: bool,
-}
-
 /// What a nested level restores when it is aborted.
-struct Level {
+pub(super) struct Level {
     /// Of a savepoint; `None` for a nested transaction.
     name: Option<Box<[u8]>>,
     main: Tree,
     geometry: Geometry,
-    tables: Vec<Option<OpenTable>>,
+    pub(super) tables: open_tables::Mark,
     notes: Notes,
 }
 
@@ -109,8 +103,10 @@ pub struct WriteTxn {
     pub(crate) base_mark: Mark,
     pub(crate) main: Tree,
     pub(crate) geometry: Geometry,
-    tables: RefCell<Vec<Option<OpenTable>>>,
-    levels: Vec<Level>,
+    pub(super) tables: RefCell<OpenTables>,
+    /// Functions of the caller's that order the tables it has used.
+    pub(super) kept: Kept,
+    pub(super) levels: Vec<Level>,
     /// Where the last put was made, from the second change on.
     finger: Option<Box<Finger>>,
     /// Numbers for the states that the transaction shows, so that detached cursors notice changes;
@@ -120,6 +116,8 @@ pub struct WriteTxn {
     broken: bool,
     /// The writer's role is still held.
     pub(crate) holds_role: bool,
+    /// Its snapshot, once that is sealed: what it did has happened.
+    pub(super) sealed: Option<Txnid>,
 }
 
 impl WriteTxn {
@@ -171,11 +169,13 @@ impl WriteTxn {
             base,
             base_mark,
             tables: RefCell::default(),
+            kept: Kept::default(),
             levels: Vec::new(),
             finger: None,
             stamps: core.take_stamps(),
             broken: false,
             holds_role: true,
+            sealed: None,
         })
     }
 
@@ -257,12 +257,11 @@ impl WriteTxn {
     /// Whether there is anything to commit: pages were touched, or the catalog. A put of what is
     /// there already touches nothing, nor does a delete of what is not there.
     pub(crate) fn is_changed(&self) -> bool {
-        let is_changed = |table: &Option<OpenTable>| table.is_some_and(|table| table.changed);
         self.notes.changed
             || !self.pages().is_untouched()
             || self.main != self.base.main
             || self.geometry != self.base.geometry
-            || self.tables.borrow().iter().any(is_changed)
+            || self.tables.borrow().changed().next().is_some()
     }
 
     /// Whether a nested transaction is open: a panic in its work has left it.
@@ -277,79 +276,34 @@ impl WriteTxn {
         self.core.check_forked()
     }
 
-    pub(crate) fn info(&self, id: u32) -> Result<&TableInfo> {
-        self.core.names.get(id).ok_or(Error::TableMissing)
-    }
-
-    /// The table behind a handle as this transaction has it. `None`: it does not exist here.
-    pub(crate) fn tree(&self, id: u32) -> Result<Option<Tree>> {
-        self.check_usable()?;
-        if id == MAIN {
-            return Ok(Some(self.main));
-        }
-        let info = self.info(id)?;
-        let known = self.tables.borrow().get(info.same_name as usize).copied().flatten();
-        let tree = match known {
-            Some(table) => table.tree,
-            None => catalog::find(self.pages(), &self.main, &info.name)?,
-        };
-        if let Some(tree) = &tree {
-            info.check(tree)?;
-        }
-        if known.is_none() {
-            let mut tables = self.tables.borrow_mut();
-            let missing = (info.same_name as usize + 1).saturating_sub(tables.len());
-            tables.try_extend(std::iter::repeat_n(None, missing))?;
-            drop(tables);
-            self.remember(info, OpenTable { tree, changed: false });
-        }
-        Ok(tree)
-    }
-
-    /// The table of a name as this transaction has it, whatever its kind; an empty name is that of
-    /// the main table.
-    pub(crate) fn tree_named(&self, name: &[u8]) -> Result<Option<Tree>> {
-        self.check_usable()?;
-        if name.is_empty() {
-            return Ok(Some(self.main));
-        }
-        let known = self.core.names.same_name(name);
-        let known = known.and_then(|id| self.tables.borrow().get(id as usize).copied().flatten());
-        match known {
-            Some(table) => Ok(table.tree),
-            None => catalog::find(self.pages(), &self.main, name),
-        }
-    }
-
-    /// All handles of one name share what is known of the table. After [`WriteTxn::tree`], which
-    /// has made room for it: what was changed must not be forgotten for want of memory.
-    fn remember(&self, info: &TableInfo, table: OpenTable) {
-        self.tables.borrow_mut()[info.same_name as usize] = Some(table);
-    }
-
     /// Runs one change of a table (X1). `frugal`: it gives space back, so it may use the last
     /// pages.
     pub(crate) fn change<R>(
         &mut self,
-        id: u32,
+        no: TableNo,
         frugal: bool,
         edit: impl FnOnce(&mut Pages, &mut Tree, AnyOrder<'_>) -> Result<R>,
     ) -> Result<R> {
-        let before = self.begin_change(id, frugal)?;
+        let before = self.begin_change(no, frugal)?;
         let mut tree = before;
-        // The order borrows the names, which stand beside the pages: nothing is cloned.
-        let info = self.core.names.get(id);
-        let result = match info.and_then(|info| info.order.resolve(tree.order)) {
-            Some(order) => edit(self.pages.as_deref_mut().expect(PAGES_THERE), &mut tree, order),
-            None => Err(Error::TableKind),
+        // A function borrows what is kept beside the pages: nothing is cloned.
+        let order = match built_in(tree.order) {
+            Some(order) => Ok(order),
+            None => self
+                .kept
+                .get(no, || self.core.names.info(no).ok_or(Error::TableMissing))
+                .and_then(|info| info.order.resolve(tree.order).ok_or(Error::TableKind)),
         };
-        self.end_change(id, &before, tree, result.as_ref().err()).and(result)
+        let result = order.and_then(|order| {
+            edit(self.pages.as_deref_mut().expect(PAGES_THERE), &mut tree, order)
+        });
+        self.end_change(no, &before, tree, result.as_ref().err()).and(result)
     }
 
     /// The same for a put, which may begin where the last one was made.
     pub(crate) fn change_near<R>(
         &mut self,
-        id: u32,
+        no: TableNo,
         edit: impl FnOnce(&mut Pages, &mut Tree, AnyOrder<'_>, &mut Finger) -> Result<R>,
     ) -> Result<R> {
         let mut kept = match self.finger.take() {
@@ -357,7 +311,7 @@ impl WriteTxn {
             finger => finger,
         };
         let mut first = None;
-        let result = self.change(id, false, |pages, tree, order| {
+        let result = self.change(no, false, |pages, tree, order| {
             let finger = match &mut kept {
                 Some(finger) => finger,
                 None => first.insert(Finger::new()),
@@ -371,32 +325,33 @@ impl WriteTxn {
     /// The same for a change that compares no keys.
     pub(crate) fn change_unordered<R>(
         &mut self,
-        id: u32,
+        no: TableNo,
         frugal: bool,
         edit: impl FnOnce(&mut Pages, &mut Tree) -> Result<R>,
     ) -> Result<R> {
-        let before = self.begin_change(id, frugal)?;
+        let before = self.begin_change(no, frugal)?;
         let mut tree = before;
         let result = edit(self.pages_mut(), &mut tree);
-        self.end_change(id, &before, tree, result.as_ref().err()).and(result)
+        self.end_change(no, &before, tree, result.as_ref().err()).and(result)
     }
 
     /// The same for a change that is made of many: a refusal in the middle breaks the transaction
     /// too.
     pub(crate) fn change_firmly(
         &mut self,
-        id: u32,
+        no: TableNo,
         edit: impl FnOnce(&mut Pages, &mut Tree, AnyOrder<'_>) -> Result<()>,
     ) -> Result<()> {
-        let changed = self.change(id, false, edit);
+        let changed = self.change(no, false, edit);
         self.broken |= changed.is_err();
         changed
     }
 
     /// The table that a change is about to be made of. From here to [`WriteTxn::end_change`] the
     /// transaction counts as broken (X1).
-    fn begin_change(&mut self, id: u32, frugal: bool) -> Result<Tree> {
-        let tree = self.tree(id)?.ok_or(Error::TableMissing)?;
+    fn begin_change(&mut self, no: TableNo, frugal: bool) -> Result<Tree> {
+        let tree = self.tree(no)?.ok_or(Error::TableMissing)?;
+        self.tables.get_mut().make_room()?;
         self.begin_guarded(frugal);
         Ok(tree)
     }
@@ -404,7 +359,7 @@ impl WriteTxn {
     /// The change of a table that was `before` has ended, with an error or with a `tree`.
     fn end_change(
         &mut self,
-        id: u32,
+        no: TableNo,
         before: &Tree,
         mut tree: Tree,
         failed: Option<&Error>,
@@ -414,13 +369,12 @@ impl WriteTxn {
             return Ok(());
         }
         tree.changed = self.pages().txnid();
-        match id {
-            MAIN => self.main = tree,
-            _ => {
-                let info = self.info(id)?;
-                self.remember(info, OpenTable { tree: Some(tree), changed: true });
-            }
+        if no == TableNo::MAIN {
+            self.main = tree;
+            return Ok(());
         }
+        let used = self.tables.get_mut().used(no).expect("it was used when the change began");
+        self.remember(used.at, State::Found { tree, changed: true });
         Ok(())
     }
 
@@ -456,96 +410,6 @@ impl WriteTxn {
         }
         self.broken = false;
         Ok(())
-    }
-
-    /// Creates the table unless it exists.
-    pub(crate) fn create_table(&mut self, id: u32) -> Result<()> {
-        if self.tree(id)?.is_some() {
-            return Ok(());
-        }
-        let core = self.core.clone();
-        let info = core.names.get(id).ok_or(Error::TableMissing)?;
-        let tree = self.guarded(false, |txn| {
-            let mut main = txn.main;
-            let tree = catalog::create(txn.pages_mut(), &mut main, &info.name, info.empty())?;
-            txn.main = main;
-            Ok(tree)
-        })?;
-        self.remember(info, OpenTable { tree: Some(tree), changed: false });
-        Ok(())
-    }
-
-    /// Deletes the table and everything in it; whether it existed.
-    pub(crate) fn drop_table(&mut self, id: u32) -> Result<bool> {
-        if id == MAIN {
-            return Err(Error::Invalid("the main table cannot be dropped; clear it"));
-        }
-        let Some(mut tree) = self.tree(id)? else { return Ok(false) };
-        let core = self.core.clone();
-        let info = core.names.get(id).ok_or(Error::TableMissing)?;
-        self.guarded(true, |txn| {
-            let mut main = txn.main;
-            crate::tree::write::clear(txn.pages_mut(), &mut tree)?;
-            catalog::remove(txn.pages_mut(), &mut main, &info.name)?;
-            txn.main = main;
-            Ok(())
-        })?;
-        self.forget_name(&info.name);
-        Ok(true)
-    }
-
-    /// Gives the table another name; the old handle stands for a missing table then.
-    pub(crate) fn rename_table(&mut self, id: u32, to: &[u8]) -> Result<()> {
-        if id == MAIN || to.is_empty() {
-            return Err(Error::Invalid("the main table has no name to change"));
-        }
-        let tree = self.tree(id)?.ok_or(Error::TableMissing)?;
-        let core = self.core.clone();
-        let info = core.names.get(id).ok_or(Error::TableMissing)?;
-        if crate::tree::read::get(self.pages(), &self.main, crate::page::BytesOrder, to)?.is_some()
-        {
-            return Err(Error::TableExists);
-        }
-        self.guarded(true, |txn| {
-            let mut main = txn.main;
-            catalog::remove(txn.pages_mut(), &mut main, &info.name)?;
-            catalog::create(txn.pages_mut(), &mut main, to, tree)?;
-            txn.main = main;
-            Ok(())
-        })?;
-        self.forget_name(&info.name);
-        self.forget_name(to);
-        Ok(())
-    }
-
-    /// The table of this name is looked up anew.
-    fn forget_name(&mut self, name: &[u8]) {
-        let names = &self.core.names;
-        let mut tables = self.tables.borrow_mut();
-        for (id, table) in tables.iter_mut().enumerate() {
-            if names.get(id as u32).is_some_and(|info| *info.name == *name) {
-                *table = None;
-            }
-        }
-    }
-
-    /// Writes the records of all changed tables into the catalog.
-    pub(crate) fn store_tables(&mut self) -> Result<()> {
-        let tables = self.tables.take();
-        self.guarded(true, |txn| {
-            let mut main = txn.main;
-            for (id, table) in tables.iter().enumerate() {
-                let Some(OpenTable { tree: Some(tree), changed: true }) = table else { continue };
-                let info = txn.core.names.get(id as u32).ok_or(Error::TableMissing)?;
-                let pages = txn.pages.as_deref_mut().expect(PAGES_THERE);
-                catalog::store(pages, &mut main, &info.name, tree)?;
-            }
-            if main != txn.main {
-                main.changed = txn.pages().txnid();
-            }
-            txn.main = main;
-            Ok(())
-        })
     }
 
     /// Runs `work` as a nested transaction: on an error everything it did is undone, and only that.
@@ -674,9 +538,9 @@ impl WriteTxn {
     }
 
     fn push_level(&mut self, name: Option<Box<[u8]>>) -> Result<()> {
-        let tables = copied(&self.tables.borrow())?;
         self.levels.try_reserve(1)?;
         self.pages_mut().push_level()?;
+        let tables = self.tables.get_mut().begin_level();
         let Self { main, geometry, notes, .. } = *self;
         self.levels.push(Level { name, main, geometry, tables, notes });
         Ok(())
@@ -697,7 +561,9 @@ impl WriteTxn {
     }
 
     fn commit_level(&mut self) -> Result<()> {
-        self.levels.pop().expect("W3: a level is open");
+        let level = self.levels.pop().expect("W3: a level is open");
+        let outer = self.levels.last().map(|level| level.tables);
+        self.tables.get_mut().commit_level(level.tables, outer);
         self.pages_mut().commit_level();
         self.renew_stamp();
         self.broken = self.pages().is_lost();
@@ -710,7 +576,7 @@ impl WriteTxn {
         self.pages_mut().abort_level(level.geometry.upper);
         (self.main, self.geometry, self.notes) = (level.main, level.geometry, level.notes);
         self.core.store.set_geometry(&level.geometry);
-        self.tables = RefCell::new(level.tables);
+        self.tables.get_mut().abort_level(level.tables);
         self.renew_stamp();
         // What outer levels have lost is gone for good.
         self.broken = self.pages().is_lost();
@@ -756,6 +622,7 @@ fn is_refusal(error: &Error) -> bool {
 
 impl Drop for WriteTxn {
     fn drop(&mut self) {
+        self.settle_names();
         // The next writer takes these pages.
         if let Some(pages) = self.pages.take() {
             self.core.count_shapes(&pages.counts());

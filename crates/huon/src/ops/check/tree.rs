@@ -11,7 +11,7 @@ use crate::page::{
 use crate::store::source::{PageSource, damaged};
 use crate::tree::values::{Held, Orders};
 use crate::tree::walk::{Spot, Visit, Visitor, walk};
-use crate::txn::names::{Names, Order, TableInfo};
+use crate::txn::order::built_in;
 use std::cmp::Ordering;
 
 /// A named table: its name, its record, and the birth of the leaf that holds the record.
@@ -46,8 +46,13 @@ impl Check<'_, '_> {
         records: Option<&mut Vec<Record>>,
     ) -> Result<()> {
         let core = self.core;
-        let known = order_of(&core.names, name, tree.order);
-        let values = tree.many.map(|many| value_order_of(&core.names, name, many.order));
+        // Functions with which the table is open here.
+        let own = core.names.known_order(name, |info| Some(&info.order));
+        let own_values = core.names.known_order(name, |info| Some(&info.many.as_ref()?.order));
+        let known = built_in(tree.order).or_else(|| own.as_ref()?.resolve(tree.order));
+        let values = tree
+            .many
+            .map(|many| built_in(many.order).or_else(|| own_values.as_ref()?.resolve(many.order)));
         let order = known.unwrap_or(UNKNOWN);
         let report = TableReport {
             name: copied(name)?,
@@ -93,37 +98,6 @@ impl Check<'_, '_> {
         });
         Ok(())
     }
-}
-
-/// How the keys of a table compare, if that is known here.
-fn order_of<'n>(names: &'n Names, name: &[u8], kind: OrderKind) -> Option<AnyOrder<'n>> {
-    known_order(names, name, kind, |info| Some(&info.order))
-}
-
-/// How the values of a key of a multimap compare, if that is known here.
-fn value_order_of<'n>(names: &'n Names, name: &[u8], kind: OrderKind) -> Option<AnyOrder<'n>> {
-    known_order(names, name, kind, |info| info.many.as_ref().map(|many| &many.order))
-}
-
-fn known_order<'n>(
-    names: &'n Names,
-    name: &[u8],
-    kind: OrderKind,
-    of: impl Fn(&'n TableInfo) -> Option<&'n Order>,
-) -> Option<AnyOrder<'n>> {
-    if let Some(order) = Order::Stored.resolve(kind) {
-        // The built-in orders borrow nothing.
-        return match order {
-            AnyOrder::Bytes(order) => Some(AnyOrder::Bytes(order)),
-            AnyOrder::Reversed(order) => Some(AnyOrder::Reversed(order)),
-            AnyOrder::Custom(_) => None,
-        };
-    }
-    let mut known = (0..).map_while(|id| names.get(id));
-    known.find_map(|info| match of(info) {
-        Some(order @ Order::Custom(_)) if *info.name == *name => order.resolve(kind),
-        _ => None,
-    })
 }
 
 /// What reports call an order.

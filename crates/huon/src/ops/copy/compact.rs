@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::CopyOptions;
 use crate::env::Env;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::{Meter, OnProgress};
@@ -18,7 +18,9 @@ use crate::table::def::{RawTable, TableDef};
 use crate::tree::build::Builder;
 use crate::tree::read;
 use crate::tree::values::Held;
-use crate::txn::names::{Lengths, Many, Order};
+use crate::txn::meaning::{Lengths, Many, TableSpec, value_order};
+use crate::txn::names::TableNo;
+use crate::txn::order::Order;
 use crate::txn::write::WriteTxn;
 
 /// Memory that the build buffers, in bytes.
@@ -55,8 +57,8 @@ pub(super) fn build(
             order: build_order(many.order),
             lengths: if many.equal { Lengths::Equal(tree.fixed_bytes) } else { Lengths::Any },
         });
-        let number = txn.core.names.intern(name, &order, many.as_ref())?;
-        txn.create_table(number)?;
+        let wanted = TableSpec { name, order: &order, many: many.as_ref() };
+        let number = txn.create_table(&wanted)?;
         let from = (&source, tree);
         match many {
             None => {
@@ -117,17 +119,16 @@ fn fill(
 /// The same for a multimap: what lies in cells is copied as it is, trees of values are built anew.
 fn fill_many(
     txn: &mut WriteTxn,
-    number: u32,
+    number: TableNo,
     from: (&Verified<'_>, &Tree),
     met: &mut Bitmap,
     meter: &mut Meter<'_>,
 ) -> Result<()> {
     let (source, tree) = from;
-    let core = txn.core.clone();
-    let info = core.names.get(number).ok_or(Error::TableMissing)?;
+    let info = txn.info(number)?.clone();
     txn.change_firmly(number, |pages, copied, order| {
         let mut builder = Builder::new(*copied, order);
-        let value_order = info.value_order(tree)?;
+        let value_order = value_order(tree, Some(&info))?;
         each_record(source, tree, met, &mut |cell, met| {
             let held = Held::of(tree, &cell).map_err(|reason| damaged(tree.root, reason))?;
             let count = held.count();

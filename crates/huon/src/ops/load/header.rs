@@ -3,7 +3,7 @@
 use crate::alloc::copied;
 use crate::error::Result;
 use crate::ops::text::{OnWait, TextReader, decode_hex};
-use crate::txn::names::Order;
+use crate::txn::order::Order;
 
 /// What a section says about its table.
 pub(super) struct Header {

@@ -1,0 +1,226 @@
+//! The tables of a write transaction: found, made, dropped, renamed, and written back.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::page::Tree;
+use crate::txn::catalog;
+use crate::txn::meaning::{Shape, TableInfo, TableSpec};
+use crate::txn::names::{self, TableNo};
+use crate::txn::open_tables::{State, Use};
+use crate::txn::write::WriteTxn;
+
+impl WriteTxn {
+    /// What a handle means, functions included.
+    pub(crate) fn info(&self, no: TableNo) -> Result<&Arc<TableInfo>> {
+        self.kept.get(no, || self.core.names.info(no).ok_or(Error::TableMissing))
+    }
+
+    /// The table behind a handle as this transaction has it. `None`: it does not exist here.
+    #[inline]
+    pub(crate) fn tree(&self, no: TableNo) -> Result<Option<Tree>> {
+        self.check_usable()?;
+        if no == TableNo::MAIN {
+            return Ok(Some(self.main));
+        }
+        let used = self.tables.borrow_mut().used(no);
+        let used = match used {
+            Some(used) => used,
+            None => self.bind(no)?,
+        };
+        let tree = self.tree_at(used.at)?;
+        if let Some(tree) = &tree {
+            used.shape.check(tree)?;
+        }
+        Ok(tree)
+    }
+
+    /// A handle is used for the first time.
+    #[cold]
+    fn bind(&self, no: TableNo) -> Result<Use> {
+        let (name, shape) = self.core.names.read(no).ok_or(Error::TableMissing)?;
+        let mut tables = self.tables.borrow_mut();
+        let used = Use { at: tables.enter(&name)?, shape };
+        tables.bind(no, used);
+        Ok(used)
+    }
+
+    /// A table that was used before, as the transaction has it now.
+    #[inline]
+    fn tree_at(&self, at: usize) -> Result<Option<Tree>> {
+        let state = self.tables.borrow().state(at);
+        match state {
+            State::Found { tree, .. } => Ok(Some(tree)),
+            State::Missing => Ok(None),
+            State::Unknown => self.find(at),
+        }
+    }
+
+    #[cold]
+    fn find(&self, at: usize) -> Result<Option<Tree>> {
+        let name = self.tables.borrow().name(at);
+        let tree = catalog::find(self.pages(), &self.main, &name)?;
+        self.tables.borrow_mut().make_room()?;
+        let changed = false;
+        self.remember(at, tree.map_or(State::Missing, |tree| State::Found { tree, changed }));
+        Ok(tree)
+    }
+
+    /// The table of a name as this transaction has it, whatever its kind; an empty name is that of
+    /// the main table.
+    pub(crate) fn tree_named(&self, name: &[u8]) -> Result<Option<Tree>> {
+        self.check_usable()?;
+        if name.is_empty() {
+            return Ok(Some(self.main));
+        }
+        let known = self.tables.borrow().named(name);
+        match known {
+            Some(at) => self.tree_at(at),
+            None => catalog::find(self.pages(), &self.main, name),
+        }
+    }
+
+    /// The number of a table, if it exists.
+    pub(crate) fn open_table(&self, wanted: &TableSpec<'_>) -> Result<Option<TableNo>> {
+        if wanted.name.is_empty() {
+            return Ok(Some(TableNo::MAIN));
+        }
+        let shape = Shape::of(wanted.order, wanted.many);
+        let Some(tree) = self.tree_named(wanted.name)? else { return Ok(None) };
+        shape.check(&tree)?;
+        self.opened(wanted, shape, None).map(Some)
+    }
+
+    /// The number of a table that exists.
+    fn opened(
+        &self,
+        wanted: &TableSpec<'_>,
+        shape: Shape,
+        made_by: Option<u64>,
+    ) -> Result<TableNo> {
+        let at = self.tables.borrow_mut().enter(wanted.name)?;
+        let no = self.core.intern(wanted, &shape, made_by)?;
+        self.tables.borrow_mut().bind(no, Use { at, shape });
+        Ok(no)
+    }
+
+    #[cfg(test)]
+    pub(super) fn tables_touched(&self) -> (usize, usize) {
+        self.tables.borrow().counts()
+    }
+
+    /// All handles of one name share what is known of the table. There is room for it: what was
+    /// changed must not be forgotten for want of memory.
+    pub(super) fn remember(&self, at: usize, state: State) {
+        let level = self.levels.last().map(|level| level.tables);
+        self.tables.borrow_mut().set(at, state, level);
+    }
+
+    /// Creates the table unless it exists; its number.
+    pub(crate) fn create_table(&mut self, wanted: &TableSpec<'_>) -> Result<TableNo> {
+        if let Some(no) = self.open_table(wanted)? {
+            return Ok(no);
+        }
+        let at = self.prepare_remaking(wanted.name)?;
+        let tree = self.guarded(false, |txn| {
+            let mut main = txn.main;
+            let tree = catalog::create(txn.pages_mut(), &mut main, wanted.name, wanted.empty())?;
+            txn.main = main;
+            Ok(tree)
+        })?;
+        self.remember(at, State::Found { tree, changed: false });
+        let shape = Shape::of(wanted.order, wanted.many);
+        self.opened(wanted, shape, Some(self.txnid().0))
+    }
+
+    /// The table of this name is about to be made, dropped or renamed.
+    fn prepare_remaking(&mut self, name: &[u8]) -> Result<usize> {
+        let tables = self.tables.get_mut();
+        let at = tables.enter(name)?;
+        tables.make_room()?;
+        tables.set_remade(at);
+        Ok(at)
+    }
+
+    /// The name of a table that this handle has found, which is about to be dropped or renamed.
+    fn name_to_remake(&mut self, no: TableNo) -> Result<(usize, Arc<[u8]>)> {
+        let tables = self.tables.get_mut();
+        let used = tables.used(no).expect("its tree was looked for");
+        let name = tables.name(used.at);
+        Ok((self.prepare_remaking(&name)?, name))
+    }
+
+    /// Deletes the table and everything in it; whether it existed.
+    pub(crate) fn drop_table(&mut self, no: TableNo) -> Result<bool> {
+        if no == TableNo::MAIN {
+            return Err(Error::Invalid("the main table cannot be dropped; clear it"));
+        }
+        let Some(mut tree) = self.tree(no)? else { return Ok(false) };
+        let (at, name) = self.name_to_remake(no)?;
+        self.guarded(true, |txn| {
+            let mut main = txn.main;
+            crate::tree::write::clear(txn.pages_mut(), &mut tree)?;
+            catalog::remove(txn.pages_mut(), &mut main, &name)?;
+            txn.main = main;
+            Ok(())
+        })?;
+        self.remember(at, State::Missing);
+        Ok(true)
+    }
+
+    /// Gives the table another name; the old handle stands for a missing table then.
+    pub(crate) fn rename_table(&mut self, no: TableNo, to: &[u8]) -> Result<()> {
+        if no == TableNo::MAIN || to.is_empty() {
+            return Err(Error::Invalid("the main table has no name to change"));
+        }
+        let tree = self.tree(no)?.ok_or(Error::TableMissing)?;
+        if crate::tree::read::get(self.pages(), &self.main, crate::page::BytesOrder, to)?.is_some()
+        {
+            return Err(Error::TableExists);
+        }
+        let (at, name) = self.name_to_remake(no)?;
+        let to_at = self.prepare_remaking(to)?;
+        // For both of them.
+        self.tables.get_mut().make_room()?;
+        let tree = self.guarded(true, |txn| {
+            let mut main = txn.main;
+            catalog::remove(txn.pages_mut(), &mut main, &name)?;
+            let tree = catalog::create(txn.pages_mut(), &mut main, to, tree)?;
+            txn.main = main;
+            Ok(tree)
+        })?;
+        self.remember(at, State::Missing);
+        self.remember(to_at, State::Found { tree, changed: false });
+        Ok(())
+    }
+
+    /// Writes the records of all changed tables into the catalog.
+    pub(crate) fn store_tables(&mut self) -> Result<()> {
+        let tables = self.tables.take();
+        self.guarded(true, |txn| {
+            let mut main = txn.main;
+            for (name, tree) in tables.changed() {
+                catalog::store(txn.pages_mut(), &mut main, name, tree)?;
+            }
+            if main != txn.main {
+                main.changed = txn.pages().txnid();
+            }
+            txn.main = main;
+            Ok(())
+        })?;
+        // Which of them were made or dropped is asked when the transaction is over.
+        self.tables = RefCell::new(tables);
+        Ok(())
+    }
+
+    /// What was made or dropped is so for everybody now, or has not happened: `names` learns it.
+    pub(super) fn settle_names(&self) {
+        let at = self.sealed.unwrap_or(self.base.txnid).0;
+        for (name, exists) in self.tables.borrow().remade() {
+            let is_there = exists && self.sealed.is_some();
+            let state = if is_there { names::State::There } else { names::State::Gone(at) };
+            self.core.names.settle(name, state);
+        }
+    }
+}
