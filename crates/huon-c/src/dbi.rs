@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
 use huon::{Bytes, Compare, TableDef, TableStat, WriteTxn};
 
+use crate::dbis::{Dbis, NAMED};
 use crate::env::Env;
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::*;
@@ -22,18 +23,8 @@ use crate::txn::Txn;
 pub const FREE: u32 = 0;
 /// The handle of the main database.
 pub const MAIN: u32 = 1;
-/// The first handle of a named one.
-const NAMED: usize = 2;
 /// The table that stands for a main database of another kind than the main table can be.
 pub(crate) const STAND_IN: &[u8] = b"\0huon:main";
-
-/// The databases of an environment by handle.
-#[derive(Default)]
-pub struct Dbis {
-    list: Vec<Option<Dbi>>,
-    /// How many named ones may be open at once.
-    pub max: u32,
-}
 
 impl Env {
     /// Its tables.
@@ -56,105 +47,6 @@ impl Env {
             let mut dbis = self.dbis_mut();
             let named = txns.iter().filter(|txn| **txn != 0);
             named.for_each(|&txn| dbis.end_of(txn, owner));
-        }
-    }
-}
-
-impl Dbis {
-    /// A database that the transaction may use: what another one has opened is its own until it
-    /// commits.
-    pub fn get(&self, dbi: u32, txn: &Txn) -> Res<&Dbi> {
-        let mut found = self.list.get(dbi as usize).and_then(Option::as_ref);
-        while let Some(dbi) = found {
-            if dbi.owner == 0 || txn.is_within(dbi.owner) {
-                return Ok(dbi);
-            }
-            found = dbi.was.as_deref();
-        }
-        Err(Fault::Closed)
-    }
-
-    fn named(&self, name: &[u8]) -> Option<(u32, &Dbi)> {
-        let at = |dbi: &Option<Dbi>| dbi.as_ref().is_some_and(|dbi| *dbi.name == *name);
-        let index = NAMED + self.list.get(NAMED..)?.iter().position(at)?;
-        Some((index as u32, self.list[index].as_ref()?))
-    }
-
-    /// The handle of a named one, if it is open.
-    pub fn handle_of(&self, name: &[u8]) -> Option<u32> {
-        self.named(name).map(|(dbi, _)| dbi)
-    }
-
-    /// A handle that is free.
-    fn vacant(&self) -> Res<usize> {
-        let named = self.list.get(NAMED..).unwrap_or_default();
-        let index = named.iter().position(Option::is_none).unwrap_or(named.len());
-        if index < self.max as usize { Ok(NAMED + index) } else { Err(Fault::TablesFull) }
-    }
-
-    /// Sets what a handle stands for: to a transaction alone, if that has changed it.
-    pub(crate) fn set(&mut self, index: usize, mut dbi: Dbi) {
-        if self.list.len() <= index {
-            self.list.resize_with(index + 1, || None);
-        }
-        if let Some(old) = self.list[index].take()
-            && dbi.owner != 0
-        {
-            dbi.was = if old.owner == dbi.owner { old.was } else { Some(Arc::new(old)) };
-        }
-        self.list[index] = Some(dbi);
-    }
-
-    /// Whether it has opened something that is still its own.
-    fn is_owner(&self, txn: usize) -> bool {
-        self.list.iter().flatten().any(|dbi| dbi.owner == txn)
-    }
-
-    /// The same for one of them.
-    fn end_of(&mut self, txn: usize, owner: Option<usize>) {
-        for place in self.list.iter_mut().skip(MAIN as usize) {
-            if let Some(dbi) = place
-                && dbi.owner == txn
-            {
-                match owner {
-                    Some(owner) => {
-                        dbi.owner = owner;
-                        // The owner undoes its own changes together, and nobody what is done.
-                        let before = dbi.was.take();
-                        dbi.was = match before {
-                            Some(was) if owner == was.owner => was.was.clone(),
-                            was => was.filter(|_| owner != 0),
-                        };
-                    }
-                    None => *place = dbi.was.take().map(Arc::unwrap_or_clone),
-                }
-            }
-        }
-    }
-
-    fn share(&mut self, dbi: u32) {
-        if let Some(Some(dbi)) = self.list.get_mut(dbi as usize) {
-            dbi.owner = 0;
-        }
-    }
-
-    /// Whether a handle is open, one of a named table, and everybody's.
-    pub fn is_shared(&self, dbi: u32) -> bool {
-        let found = self.list.get(dbi as usize).and_then(Option::as_ref);
-        dbi as usize >= NAMED && found.is_some_and(|dbi| dbi.owner == 0)
-    }
-
-    /// Closes all of them.
-    pub(crate) fn close_all(&mut self) {
-        self.list.clear();
-    }
-
-    /// Closes a handle, if it is one of a named table.
-    pub fn close(&mut self, dbi: u32) {
-        if dbi as usize >= NAMED
-            && let Some(place) = self.list.get_mut(dbi as usize)
-        {
-            *place = None;
         }
     }
 }

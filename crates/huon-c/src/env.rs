@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use huon::Compare;
 
-use crate::dbi::Dbis;
+use crate::dbis::Dbis;
 use crate::fault::{Fault, Res};
 use crate::objects;
 

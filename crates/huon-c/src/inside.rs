@@ -60,12 +60,18 @@ pub(crate) struct Level {
     pub(crate) places: Vec<(Weak<Cursor>, Bound)>,
 }
 
+/// So many tables are found at once.
+const NEAR: usize = 8;
+
 /// What a transaction has looked up or shown.
 #[derive(Default)]
 pub(crate) struct Seen {
     /// That of the environment's tables when they were looked up.
     version: u64,
-    dbis: Vec<Option<Arc<Dbi>>>,
+    /// Those that were used last, each where its number says.
+    near: [Option<(u32, Arc<Dbi>)>; NEAR],
+    /// All that were used: what it costs to look them up follows those, not all that are open.
+    dbis: BTreeMap<u32, Arc<Dbi>>,
     /// The records of named tables. Boxed, since C has their addresses.
     records: BTreeMap<Vec<u8>, Box<TableRecord>>,
 }
@@ -75,28 +81,32 @@ impl Seen {
     #[inline(always)]
     fn dbi(&mut self, txn: &Txn, view: View<'_>, number: u32) -> Res<&Arc<Dbi>> {
         let version = txn.env.dbis_version.load(Ordering::Acquire);
-        let index = number as usize;
-        let known = self.version == version && matches!(self.dbis.get(index), Some(Some(_)));
-        if !known {
+        let near = number as usize % NEAR;
+        let is_near = matches!(&self.near[near], Some((known, _)) if *known == number);
+        if self.version != version || !is_near {
             self.find(txn, view, number, version)?;
         }
-        self.dbis[index].as_ref().ok_or(Fault::Closed)
+        self.near[near].as_ref().map(|(_, dbi)| dbi).ok_or(Fault::Closed)
     }
 
     #[cold]
     fn find(&mut self, txn: &Txn, view: View<'_>, number: u32, version: u64) -> Res<()> {
         if self.version != version {
             self.dbis.clear();
+            self.near = Default::default();
             self.version = version;
         }
-        let mut found = txn.env.dbis().get(number, txn)?.clone();
-        if found.is_told {
-            found = found.met(txn, view)?;
-        }
-        if self.dbis.len() <= number as usize {
-            self.dbis.resize(number as usize + 1, None);
-        }
-        self.dbis[number as usize] = Some(Arc::new(found));
+        let found = match self.dbis.get(&number) {
+            Some(dbi) => dbi.clone(),
+            None => {
+                let mut found = txn.env.dbis().get(number, txn)?.clone();
+                if found.is_told {
+                    found = found.met(txn, view)?;
+                }
+                self.dbis.entry(number).or_insert(Arc::new(found)).clone()
+            }
+        };
+        self.near[number as usize % NEAR] = Some((number, found));
         Ok(())
     }
 }

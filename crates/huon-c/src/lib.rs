@@ -19,6 +19,7 @@ mod changes;
 pub mod cursor;
 pub mod data;
 pub mod dbi;
+pub mod dbis;
 mod env;
 pub mod estimate;
 mod fault;
