@@ -44,7 +44,10 @@ impl Core {
         let newest = ReadTxn::begin(self)?;
         let slots = &self.store.slots;
         let readers = slots.list()?.into_iter().filter(|reader| slots.is_mine(reader));
-        let pins: Vec<u64> = readers.map(|reader| reader.txnid).collect();
+        let mut pins: Vec<u64> = readers.map(|reader| reader.txnid).collect();
+        if let Some(guest) = &self.store.guest {
+            pins.extend(guest.pinned());
+        }
         let is_there = |name: &[u8]| {
             let found = catalog::find(&newest.snapshot, newest.main(), name);
             // An ordinary record may have the name. A damaged catalog says nothing of it.
