@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 use huon::Compare;
 
@@ -59,8 +59,9 @@ pub struct Env {
     opening: Mutex<()>,
     /// How long the file may become; the next write transaction that writes takes it over.
     upper_bytes: AtomicU64,
-    /// One for each comparator of a program, so that handles of the same one are the same.
-    comparators: Mutex<HashMap<usize, Arc<Compare>>>,
+    /// One for each comparator of a program that a handle uses, so that handles of the same one are
+    /// the same.
+    comparators: Mutex<HashMap<usize, Weak<Compare>>>,
 }
 
 /// What an interface allows, as it is opened.
@@ -249,6 +250,14 @@ impl Env {
     /// The comparator for a function of the program's.
     pub fn comparator(&self, address: usize, make: impl FnOnce() -> Arc<Compare>) -> Arc<Compare> {
         let mut known = self.comparators.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(address).or_insert_with(make).clone()
+        if let Some(compare) = known.get(&address).and_then(Weak::upgrade) {
+            return compare;
+        }
+        if known.len() == known.capacity() {
+            known.retain(|_, compare| compare.strong_count() > 0);
+        }
+        let compare = make();
+        known.insert(address, Arc::downgrade(&compare));
+        compare
     }
 }

@@ -87,7 +87,7 @@ impl From<Error> for Fault {
             | Error::ValueLength => Fault::Size,
             Error::KeyOutOfOrder => Fault::Order,
             Error::TableMissing => Fault::TableMissing,
-            Error::TableKind | Error::TableExists => Fault::Incompatible,
+            Error::TableKind | Error::TableExists | Error::WrongOrder(_) => Fault::Incompatible,
             Error::ManyValues => Fault::ManyValues,
             Error::ReadOnly => Fault::ReadOnly,
             Error::MapFull(_) => Fault::MapFull,

@@ -164,7 +164,7 @@ impl Dbi {
         [keys, values]: [Option<Arc<Compare>>; 2],
     ) -> Res<Dbi> {
         let order = |custom: &Option<Arc<Compare>>| match custom {
-            Some(compare) => Order::Custom(compare.clone()),
+            Some(compare) => Order::unnamed(compare.clone()),
             None => Order::Stored,
         };
         let table = match flags & DUPSORT != 0 {
@@ -335,7 +335,7 @@ pub(crate) fn orders(
     bytes: [usize; 2],
 ) -> [Order; 2] {
     let order = |at: usize, integer: u32, reverse: u32| match &custom[at] {
-        Some(compare) => Order::Custom(compare.clone()),
+        Some(compare) => Order::unnamed(compare.clone()),
         None if flags & integer != 0 => integers(bytes[at]),
         None if flags & reverse != 0 => Order::Reversed,
         None => Order::Bytes,

@@ -102,6 +102,7 @@ fn code_of(error: &Error) -> Code {
         | Error::ValueLength
         | Error::KeyOutOfOrder
         | Error::TableKind
+        | Error::WrongOrder(_)
         | Error::TableExists
         | Error::Invalid(_)
         | Error::PageSize { .. } => Code::Usage,

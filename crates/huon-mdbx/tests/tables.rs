@@ -334,3 +334,32 @@ fn threads_that_open_tables_at_once_get_handles_of_their_own() {
 fn env_of_handle(env: Sent) -> std::mem::ManuallyDrop<Env> {
     std::mem::ManuallyDrop::new(Env { env: env.0 as *mut MDBX_env, dir: None })
 }
+
+#[test]
+fn tables_are_made_and_dropped_without_end() {
+    let env = Env::with(NOTLS | UTTERLY_NOSYNC);
+    for n in 0..100_000 {
+        let txn = env.write();
+        let dbi = open(txn, Some(&format!("table-{n}")), CREATE).unwrap();
+        assert!(dbi < 8, "the lowest free handle");
+        assert_eq!(put(txn, dbi, b"k", b"v", 0), 0);
+        assert_eq!(open(txn, Some(&format!("missing-{n}")), 0), Err(NOTFOUND));
+        match n % 3 {
+            0 => assert_eq!(mdbx_txn_abort(txn), 0),
+            1 => {
+                assert_eq!(mdbx_drop(txn, dbi, true), 0);
+                assert_eq!(mdbx_txn_commit(txn), 0);
+            }
+            _ => {
+                assert_eq!(mdbx_txn_commit(txn), 0);
+                let txn = env.write();
+                assert_eq!(mdbx_drop(txn, dbi, true), 0);
+                assert_eq!(mdbx_txn_commit(txn), 0);
+            }
+        }
+    }
+    let txn = env.write();
+    let dbi = open(txn, Some("one more"), CREATE).unwrap();
+    assert_eq!(put(txn, dbi, b"k", b"v", 0), 0);
+    assert_eq!(mdbx_txn_commit(txn), 0);
+}

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use huon::{Bytes, Geometry, Markers, MultiDef, Order, RawTable, ReadTxn, TableDef, Txn};
 
@@ -43,17 +43,14 @@ impl KeyOrder {
         }
     }
 
-    /// The engine's word for it; the caller's function is the very same one each time.
+    /// The engine's word for it.
     pub fn order(self) -> Order {
-        static BY_LENGTH: OnceLock<Arc<huon::Compare>> = OnceLock::new();
         match self {
             KeyOrder::Bytes => Order::Bytes,
             KeyOrder::Reversed => Order::Reversed,
             KeyOrder::NativeU32 => Order::NativeU32,
             KeyOrder::NativeU64 => Order::NativeU64,
-            KeyOrder::ByLength => {
-                Order::Custom(BY_LENGTH.get_or_init(|| Arc::new(by_length)).clone())
-            }
+            KeyOrder::ByLength => Order::custom("by-length", by_length),
         }
     }
 

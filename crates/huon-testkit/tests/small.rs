@@ -2,7 +2,6 @@
 //! looks for undefined behaviour and races, also on machines of other byte order and address width.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -43,7 +42,7 @@ fn orders() -> [(&'static str, Order); 5] {
         ("reversed", Order::Reversed),
         ("four", Order::NativeU32),
         ("eight", Order::NativeU64),
-        ("custom", Order::Custom(Arc::new(|a: &[u8], b: &[u8]| b.cmp(a)))),
+        ("custom", Order::custom("backwards", |a, b| b.cmp(a))),
     ]
 }
 

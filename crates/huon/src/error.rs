@@ -112,6 +112,33 @@ pub enum Error {
     /// A writer needed the pages that a parked read transaction kept, and broke it; see
     /// [`ReadTxn::park`](crate::ReadTxn::park).
     Ousted,
+    /// The table is ordered by a comparator of another name; see [`Order::custom`].
+    ///
+    /// [`Order::custom`]: crate::Order::custom
+    WrongOrder(Box<WrongOrder>),
+}
+
+/// Which comparator orders a table, and which one a caller gave: see [`Error::WrongOrder`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// use huon::{Error, Order, Str, TableDef, Unit};
+/// let table = |order| TableDef::<Str, Unit>::new("t").ordered(order);
+/// let by_length = Order::custom("by-length", |a, b| a.len().cmp(&b.len()).then(a.cmp(b)));
+/// env.update(|txn| txn.create(&table(by_length)).map(drop))?;
+/// let backwards = Order::custom("backwards", |a, b| b.cmp(a));
+/// let Err(Error::WrongOrder(wrong)) = env.read()?.open(&table(backwards)) else { panic!() };
+/// assert_eq!((&*wrong.stored, &*wrong.wanted), ("by-length", "backwards"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrongOrder {
+    /// The name of the comparator that the table was created with.
+    pub stored: Box<str>,
+    /// The name of the comparator that the caller gave.
+    pub wanted: Box<str>,
 }
 
 /// Why there is no room: see [`Error::MapFull`].
@@ -219,6 +246,13 @@ impl Error {
         Error::Corrupt(Box::new(Corruption { pgno: None, reason }))
     }
 
+    /// The table is ordered by the comparator `stored`.
+    #[cold]
+    pub(crate) fn wrong_order(stored: &str, wanted: &str) -> Self {
+        let (stored, wanted) = (stored.into(), wanted.into());
+        Error::WrongOrder(Box::new(WrongOrder { stored, wanted }))
+    }
+
     /// No room for so many bytes in a file that may not have more than `limit_bytes`.
     #[cold]
     pub(crate) fn map_full(limit_bytes: u64, needed_bytes: u64) -> Self {
@@ -234,7 +268,7 @@ impl Error {
 
     /// The highest number of a kind of error; there is one of each from 1 on.
     #[cfg(test)]
-    const CODES: i32 = 27;
+    const CODES: i32 = 28;
 
     /// The stable number of this kind of error; never reused for another.
     ///
@@ -270,6 +304,7 @@ impl Error {
             Error::ManyValues => 25,
             Error::MapTooSmall { .. } => 26,
             Error::Ousted => 27,
+            Error::WrongOrder(_) => 28,
         }
     }
 }
@@ -341,7 +376,15 @@ impl fmt::Display for Error {
             Error::Ousted => {
                 write!(f, "a writer needed the pages that the parked read transaction kept")
             }
+            Error::WrongOrder(wrong) => write!(f, "{wrong}"),
         }
+    }
+}
+
+impl fmt::Display for WrongOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WrongOrder { stored, wanted } = self;
+        write!(f, "the table is ordered by the comparator `{stored}`, not by `{wanted}`")
     }
 }
 
@@ -460,6 +503,7 @@ mod tests {
             Error::OutOfMemory,
             Error::MapTooSmall { needed_bytes: 2 * limit, map_bytes: limit },
             Error::Ousted,
+            Error::wrong_order("by-length", "backwards"),
         ];
         with.into_iter().chain(without.into_iter().map(|error| (error, vec![]))).collect()
     }

@@ -87,7 +87,7 @@ mod txn;
 
 pub use env::limits;
 pub use env::{Env, EnvInfo, IoInfo, Options, ReaderInfo, Recovery, Settings};
-pub use error::{Corruption, Error, FullMap, InputError, IoError, Keeper, Result};
+pub use error::{Corruption, Error, FullMap, InputError, IoError, Keeper, Result, WrongOrder};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
 pub use ops::copy::{CopyOptions, CopyReport};
@@ -119,7 +119,7 @@ pub use txn::costs::WriteCosts;
 pub use txn::geometry::Geometry;
 
 pub use txn::notes::Markers;
-pub use txn::order::{Compare, Order};
+pub use txn::order::{Comparator, Compare, Order};
 pub use txn::park::Parked;
 pub use txn::read::ReadTxn;
 pub use txn::ticket::Ticket;

@@ -45,6 +45,7 @@
 //! | 37 | the look whether who held items is protected still: they stay held |
 //! | 38 | opening the chunks that may list a part of the free tail of the file |
 //! | 50 | N1: the new version of a place that is given out again: an old handle finds a new table |
+//! | 51 | the comparison of a comparator's name with the one in the file |
 //! | 101 | P1: the new generation of a client number that is given out again |
 //! | 102 | P2: the second look at a holder that does not wake its waiters |
 //! | 103 | P3: the comparison of the newest sealed snapshot with the base |

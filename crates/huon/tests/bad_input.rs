@@ -431,11 +431,10 @@ fn a_panic_aborts_the_transaction_and_nothing_more() {
         env.update(|txn| {
             let t = txn.create(&T)?;
             t.put(txn, "l", b"lost")?;
-            let trap = TableDef::<Str, Bytes>::new("trap").ordered(huon::Order::Custom(
-                std::sync::Arc::new(
-                    |a, b| if a == b"boom" { panic!("compared") } else { a.cmp(b) },
-                ),
-            ));
+            let trap =
+                TableDef::<Str, Bytes>::new("trap").ordered(huon::Order::custom("trap", |a, b| {
+                    if a == b"boom" { panic!("compared") } else { a.cmp(b) }
+                }));
             let trap = txn.create(&trap)?;
             trap.put(txn, "a", b"1")?;
             trap.put(txn, "boom", b"2").map(drop)

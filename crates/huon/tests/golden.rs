@@ -12,7 +12,6 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use huon::{
     Bytes, Durability, Env, Error, MultiDef, Order, RawMulti, RawTable, ReadTxn, Recovery,
@@ -203,7 +202,7 @@ fn order(name: &str) -> Order {
         "reversed" => Order::Reversed,
         "native4" => Order::NativeU32,
         "native8" => Order::NativeU64,
-        "custom" => Order::Custom(Arc::new(descending)),
+        "custom" => Order::custom("descending", descending),
         _ => Order::Bytes,
     }
 }
@@ -378,6 +377,12 @@ fn assert_engine_reads(path: &Path) {
     }
 }
 
+/// The names of the comparators of a table, with their roles.
+fn comparators(keys: &str, values: &str) -> Vec<(u64, String)> {
+    let roles = [(1, keys), (2, values)].into_iter().filter(|(_, order)| *order == "custom");
+    roles.map(|(role, _)| (role, "descending".to_string())).collect()
+}
+
 fn assert_reader_reads(found: &Found) {
     for (table, records) in expected() {
         let name = String::from_utf8(table.clone()).unwrap();
@@ -386,10 +391,12 @@ fn assert_reader_reads(found: &Found) {
     assert_eq!(found.tables.len(), TABLES.len() + 1 + MULTIS.len());
     for (table, order) in TABLES {
         assert_eq!(found.orders[table.as_bytes()], order);
+        assert_eq!(found.comparators[table.as_bytes()], comparators(order, ""));
     }
     assert_eq!(found.values.len(), MULTIS.len());
     for (multi, keys, values) in MULTIS {
         assert_eq!(found.orders[multi.as_bytes()], keys);
+        assert_eq!(found.comparators[multi.as_bytes()], comparators(keys, values));
         let wanted = (values.to_string(), one_length(multi).unwrap_or(0).into());
         assert_eq!(found.values[multi.as_bytes()], wanted, "{multi}");
     }
@@ -453,6 +460,7 @@ fn blocks_are_as_long_as_the_document_says() {
         ("pointer", 12),
         ("meta block", 4096),
         ("tree record", 64),
+        ("name of a comparator", 2),
         ("page header", 32),
         ("leaf slot", 8),
         ("leaf cell", 4),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
-use std::sync::Arc;
 
 use huon::{
     Bytes, Env, Error, Leaf, NativeU32, NativeU64, Order, Str, Table, TableDef, Txn, U64, Unit,
@@ -127,7 +126,7 @@ fn every_order_and_kind_of_key() {
     let eight = txn.create(&TableDef::<NativeU64, U64>::new("eight")).unwrap();
     let by_end = TableDef::<Str, U64>::new("reversed").ordered(Order::Reversed);
     let by_end = txn.create(&by_end).unwrap();
-    let down = Order::Custom(Arc::new(|a: &[u8], b: &[u8]| b.cmp(a)));
+    let down = Order::custom("backwards", |a, b| b.cmp(a));
     let down = txn.create(&TableDef::<Str, U64>::new("custom").ordered(down)).unwrap();
     let text = txn.create(&TableDef::<Str, U64>::new("text")).unwrap();
     let name = |n: u64| format!("a/prefix/that/all/of/them/share/{}/{}", n % 7, n);

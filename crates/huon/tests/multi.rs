@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use std::sync::Arc;
 
 use huon::{Env, Error, Multi, MultiDef, Order, RawMulti, Result, Txn, WriteTxn};
 
@@ -47,9 +46,7 @@ impl Values {
             Values::Fixed(bytes) => def.values_of_bytes(bytes),
             Values::Native4 => def.values_ordered(Order::NativeU32).values_of_bytes(4),
             Values::Native8 => def.values_ordered(Order::NativeU64).values_of_bytes(8),
-            Values::Custom => {
-                def.values_ordered(Order::Custom(Arc::new(|a: &[u8], b: &[u8]| b.cmp(a))))
-            }
+            Values::Custom => def.values_ordered(Order::custom("backwards", |a, b| b.cmp(a))),
         }
     }
 

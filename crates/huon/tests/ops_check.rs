@@ -58,9 +58,8 @@ fn every_commit_of_a_history_is_clean() {
 #[test]
 fn orders_are_checked_where_they_are_known() {
     let dir = tempfile::tempdir().unwrap();
-    let custom = |a: &[u8], b: &[u8]| b.cmp(a);
     let backwards = TableDef::<Bytes, Bytes>::new("backwards")
-        .ordered(Order::Custom(std::sync::Arc::new(custom)));
+        .ordered(Order::custom("backwards", |a, b| b.cmp(a)));
     let ends = TableDef::<Bytes, Bytes>::new("ends").ordered(Order::Reversed);
     {
         let env = open(&dir, 512);

@@ -3,7 +3,6 @@
 use huon::{Bytes, CopyOptions, Durability, Env, Error, Order, RawTable, TableDef};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 
 type Def = TableDef<Bytes, Bytes>;
 
@@ -12,7 +11,7 @@ fn open(path: &Path, page_bytes: usize) -> Env {
 }
 
 fn custom() -> Order {
-    Order::Custom(Arc::new(|a: &[u8], b: &[u8]| b.cmp(a)))
+    Order::custom("backwards", |a, b| b.cmp(a))
 }
 
 fn defs() -> Vec<Def> {

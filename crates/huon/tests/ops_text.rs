@@ -6,7 +6,6 @@ use huon::{
 };
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::Duration;
 
 type Def = TableDef<Bytes, Bytes>;
@@ -16,7 +15,7 @@ fn open(dir: &tempfile::TempDir, name: &str, page_bytes: usize) -> Env {
 }
 
 fn custom() -> Order {
-    Order::Custom(Arc::new(|a: &[u8], b: &[u8]| b.cmp(a)))
+    Order::custom("backwards", |a, b| b.cmp(a))
 }
 
 fn defs(own: &Order) -> Vec<Def> {

@@ -1,7 +1,5 @@
 //! The command `huon` on tables in which a key may have many values.
 
-use std::sync::Arc;
-
 use huon::{Bytes, Env, MultiDef, Order, TableDef};
 use serde_json::Value;
 
@@ -154,7 +152,7 @@ fn orders_that_a_shell_does_not_know_are_said_so() {
     {
         let env = Env::options().open(place.path("a.huon")).unwrap();
         let mut txn = env.write().unwrap();
-        let own = || Order::Custom(Arc::new(|a: &[u8], b: &[u8]| b.cmp(a)));
+        let own = || Order::custom("backwards", |a, b| b.cmp(a));
         let plain = txn.create(&TableDef::<Bytes, Bytes>::new("plain").ordered(own())).unwrap();
         let many = MultiDef::<Bytes, Bytes>::new("many").values_ordered(own());
         let many = txn.create_multi(&many).unwrap();

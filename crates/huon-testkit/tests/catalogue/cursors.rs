@@ -360,9 +360,7 @@ fn ranges_of_every_order() {
     let place = Place::new();
     let env = small().open(&place.path).unwrap();
     let mut txn = env.write().unwrap();
-    let by_last = Order::Custom(std::sync::Arc::new(|a: &[u8], b: &[u8]| {
-        a.last().cmp(&b.last()).then(a.cmp(b))
-    }));
+    let by_last = Order::custom("by-last", |a, b| a.last().cmp(&b.last()).then(a.cmp(b)));
     let orders = [Order::NativeU32, Order::NativeU64, Order::Reversed, by_last];
     for (which, order) in orders.into_iter().enumerate() {
         let bytes = if which == 1 { 8 } else { 4 };

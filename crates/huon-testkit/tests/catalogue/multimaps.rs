@@ -332,7 +332,7 @@ fn nested_drop(txn: &mut WriteTxn, m: RawMulti, depth: u32) -> Result<()> {
 /// all.
 #[test]
 fn every_order_of_keys_with_every_order_of_values() {
-    let backwards = || Order::Custom(std::sync::Arc::new(|a: &[u8], b: &[u8]| b.cmp(a)));
+    let backwards = || Order::custom("backwards", |a, b| b.cmp(a));
     let orders = || [Order::Bytes, Order::Reversed, Order::NativeU64, backwards()];
     let rank = |order: &Order, bytes: &[u8]| -> u64 {
         let bytes: [u8; 8] = bytes.try_into().unwrap();

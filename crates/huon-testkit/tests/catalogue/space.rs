@@ -185,12 +185,12 @@ fn random_change(txn: &mut WriteTxn, t: RawTable, random: &mut Random, step: u64
 fn a_panic_in_any_comparison_leaves_nothing() {
     let calls_left = Arc::new(AtomicU64::new(u64::MAX));
     let counter = calls_left.clone();
-    let order = Order::Custom(Arc::new(move |a: &[u8], b: &[u8]| -> Ordering {
+    let order = Order::custom("counting", move |a, b| -> Ordering {
         if counter.fetch_sub(1, Relaxed) == 0 {
             resume_unwind(Box::new("compared"));
         }
         a.cmp(b)
-    }));
+    });
     let ordered = TableDef::<Bytes, Bytes>::new("ordered").ordered(order);
     let place = Place::new();
     let env = small().open(&place.path).unwrap();

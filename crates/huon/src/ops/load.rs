@@ -310,6 +310,7 @@ impl Load<'_, '_, '_> {
             | Error::SortedValueTooLong { .. }
             | Error::ValueLength
             | Error::TableKind
+            | Error::WrongOrder(_)
             | Error::TableExists => self.text.error(error.to_string()),
             error => error,
         }

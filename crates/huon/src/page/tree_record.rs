@@ -5,12 +5,15 @@
 //!  4  u8   depth                44  u32  leaf_pages
 //!  5  u8   order                48  u32  run_pages
 //!  6  u16  flags                52  u32  fixed_bytes
-//!  8  u64  birth of the root    56  u64  zero
+//!  8  u64  birth of the root    56  u64  labels
 //! 16  u64  entries
 //! 24  u64  sequence
 //! 32  u64  changed (txnid)
 //! ```
+//!
+//! Names of comparators lie behind the record of a named table; `labels` is their fingerprint.
 
+use super::labels::{Labels, fingerprint};
 use super::types::{Pgno, Ptr, Reason, Txnid};
 
 /// The deepest tree that is believed.
@@ -110,6 +113,8 @@ pub(crate) struct Tree {
     pub(crate) sequence: u64,
     /// The transaction that changed the tree last.
     pub(crate) changed: Txnid,
+    /// The fingerprint of the names behind the record; 0: there are none.
+    pub(crate) labels: u64,
 }
 
 impl Tree {
@@ -179,21 +184,31 @@ impl Tree {
         out[44..48].copy_from_slice(&self.leaf_pages.to_le_bytes());
         out[48..52].copy_from_slice(&self.run_pages.to_le_bytes());
         out[52..56].copy_from_slice(&self.fixed_bytes.to_le_bytes());
+        out[56..].copy_from_slice(&self.labels.to_le_bytes());
         out
     }
 
     /// Reads the payload of a table cell, or the main table of a meta.
     pub(crate) fn decode(payload: &[u8]) -> Result<Tree, Reason> {
-        let bytes: &[u8; TREE_BYTES] = payload.try_into().map_err(|_| Reason::Tree)?;
-        let words = bytes.as_chunks::<8>().0;
-        Tree::of_words(&std::array::from_fn(|i| u64::from_le_bytes(words[i])))
+        let (record, labels) = Tree::split(payload)?;
+        let words = record.as_chunks::<8>().0;
+        let tree = Tree::of_any_words(&std::array::from_fn(|i| u64::from_le_bytes(words[i])))?;
+        if !tree.has_sound_lengths() || tree.labels != fingerprint(labels) {
+            return Err(Reason::Tree);
+        }
+        Labels::decode(labels).map(|_| tree)
     }
 
-    /// As [`Tree::decode`], from the same bytes as words.
+    /// The record in the payload of a table cell, and the names behind it.
+    pub(crate) fn split(payload: &[u8]) -> Result<(&[u8; TREE_BYTES], &[u8]), Reason> {
+        payload.split_first_chunk().ok_or(Reason::Tree)
+    }
+
+    /// The main table, from the same bytes as words. It has no names.
     #[inline]
     pub(crate) fn of_words(words: &[u64; TREE_BYTES / 8]) -> Result<Tree, Reason> {
         let tree = Tree::of_any_words(words)?;
-        if tree.has_sound_lengths() { Ok(tree) } else { Err(Reason::Tree) }
+        if tree.has_sound_lengths() && tree.labels == 0 { Ok(tree) } else { Err(Reason::Tree) }
     }
 
     #[inline]
@@ -210,8 +225,8 @@ impl Tree {
             branch_pages: words[5] as u32,
             leaf_pages: (words[5] >> 32) as u32,
             run_pages: words[6] as u32,
+            labels: words[7],
         };
-        let sound = tree.is_sound() && words[7] == 0;
-        if sound { Ok(tree) } else { Err(Reason::Tree) }
+        if tree.is_sound() { Ok(tree) } else { Err(Reason::Tree) }
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
-use crate::page::{BytesOrder, PayloadKind, Reason, Tree};
+use crate::page::{BytesOrder, Labels, PayloadKind, Reason, Tree, fingerprint, key_bytes_max};
 use crate::store::pages::Pages;
 use crate::store::source::PageSource;
 use crate::tree::cursor::Span;
@@ -25,16 +25,57 @@ pub(crate) fn find<S: PageSource>(source: &S, main: &Tree, name: &[u8]) -> Resul
         .map_err(|reason: Reason| Error::corrupt_file(reason.text()))
 }
 
-/// Adds a table, empty or whole. The name must be free.
+/// The bytes behind the record of a table: the names of its comparators.
+pub(crate) fn labels<'s, S: PageSource>(
+    source: &'s S,
+    main: &Tree,
+    name: &[u8],
+) -> Result<&'s [u8]> {
+    let cell = read::get(source, main, NAMES, name)?.ok_or(Error::TableMissing)?;
+    match Tree::split(cell.payload) {
+        Ok((_, labels)) => Ok(labels),
+        Err(reason) => Err(Error::corrupt_file(reason.text())),
+    }
+}
+
+/// Fails if the table is ordered by a comparator of another name than the caller's.
+pub(crate) fn check_labels<S: PageSource>(
+    source: &S,
+    main: &Tree,
+    name: &[u8],
+    wanted: &Labels<'_>,
+) -> Result<()> {
+    let stored = Labels::decode(labels(source, main, name)?);
+    let stored = stored.map_err(|reason| Error::corrupt_file(reason.text()))?;
+    match wanted.conflict(&stored) {
+        Some((wanted, stored)) => Err(Error::wrong_order(stored, wanted)),
+        None => Ok(()),
+    }
+}
+
+/// The cell of a table is no larger than that of a longest key.
+pub(crate) fn check_length(pages: &Pages, name: &[u8], labels: &[u8]) -> Result<()> {
+    let (bytes, max) = (name.len() + labels.len(), key_bytes_max(pages.page_bytes()));
+    if bytes <= max {
+        return Ok(());
+    }
+    Err(Error::KeyTooLong { bytes: bytes as u32, max: max as u32 })
+}
+
+/// Adds a table, empty or whole, with the names of its comparators. The table's name must be free.
 pub(crate) fn create(
     pages: &mut Pages,
     main: &mut Tree,
     name: &[u8],
     mut tree: Tree,
+    labels: &[u8],
 ) -> Result<Tree> {
     tree.changed = pages.txnid();
-    match write::put(pages, main, NAMES, name, NewValue::Table(&tree.encode()), PutMode::InsertNew)?
-    {
+    tree.labels = fingerprint(labels);
+    let mut record = tree.encode().to_vec();
+    record.try_extend(labels.iter().copied())?;
+    check_length(pages, name, labels)?;
+    match write::put(pages, main, NAMES, name, NewValue::Table(&record), PutMode::InsertNew)? {
         Put::Inserted => Ok(tree),
         _ => Err(Error::TableExists),
     }
@@ -42,7 +83,10 @@ pub(crate) fn create(
 
 /// Writes a table's record back.
 pub(crate) fn store(pages: &mut Pages, main: &mut Tree, name: &[u8], tree: &Tree) -> Result<()> {
-    let record = tree.encode();
+    let mut record = tree.encode().to_vec();
+    if tree.labels != 0 {
+        record.try_extend(labels(pages, main, name)?.iter().copied())?;
+    }
     let put = write::put(pages, main, NAMES, name, NewValue::Table(&record), PutMode::Update)?;
     match put {
         Put::Overwritten => Ok(()),

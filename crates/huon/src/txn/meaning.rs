@@ -1,10 +1,9 @@
 //! What a handle means by a table: its name, how it is ordered, and whether keys have many values.
 
-use std::sync::Arc;
-
 use crate::alloc::copied;
 use crate::error::{Error, Result};
-use crate::page::{AnyOrder, ManyValues, OrderKind, Tree};
+use crate::page::{AnyOrder, Labels, ManyValues, OrderKind, Tree, fingerprint};
+use crate::planted;
 use crate::txn::order::{Order, built_in};
 
 /// What a handle means by the values of a key where there may be many.
@@ -35,7 +34,25 @@ pub(crate) struct TableSpec<'d> {
     pub(crate) many: Option<&'d Many>,
 }
 
-impl TableSpec<'_> {
+/// The names of the comparators that order keys and values.
+fn labels<'o>(order: &'o Order, many: Option<&'o Many>) -> Result<Labels<'o>> {
+    let values = many.map(|many| many.order.label()).transpose()?.flatten();
+    Ok(Labels { keys: order.label()?, values })
+}
+
+impl<'d> TableSpec<'d> {
+    /// The names of its comparators.
+    pub(crate) fn labels(&self) -> Result<Labels<'d>> {
+        labels(self.order, self.many)
+    }
+
+    /// What a handle of it means.
+    pub(crate) fn shape(&self) -> Result<Shape> {
+        let values = self.many.map(|many| (Sort::of(&many.order), many.lengths));
+        let labels = fingerprint(&self.labels()?.encode());
+        Ok(Shape { keys: Sort::of(self.order), values, labels })
+    }
+
     /// The table when it is created. A stored order means bytes then.
     pub(crate) fn empty(&self) -> Tree {
         let kind = |order: &Order| order.kind().unwrap_or_default();
@@ -69,6 +86,13 @@ pub(crate) struct TableInfo {
     pub(crate) many: Option<Many>,
 }
 
+impl TableInfo {
+    /// The names of its comparators.
+    pub(crate) fn labels(&self) -> Result<Labels<'_>> {
+        labels(&self.order, self.many.as_ref())
+    }
+}
+
 /// Whether the values of a key compare as a function of the caller's says.
 pub(crate) fn has_own_values(tree: &Tree) -> bool {
     tree.many.is_some_and(|many| many.order == OrderKind::Custom)
@@ -86,14 +110,17 @@ pub(crate) fn value_order<'i>(tree: &Tree, info: Option<&'i TableInfo>) -> Resul
 enum Sort {
     Stored,
     BuiltIn(OrderKind),
-    /// A function: where it lies. No other can lie there as long as a place keeps this one.
+    /// A function that has a name.
+    Named,
+    /// One that has none: where it lies. No other can lie there as long as a place keeps this one.
     Function(usize),
 }
 
 impl Sort {
     fn of(order: &Order) -> Sort {
         match order {
-            Order::Custom(compare) => Sort::Function(Arc::as_ptr(compare).cast::<()>() as usize),
+            Order::Custom(comparator) if comparator.name().is_some() => Sort::Named,
+            Order::Custom(comparator) => Sort::Function(comparator.address()),
             order => order.kind().map_or(Sort::Stored, Sort::BuiltIn),
         }
     }
@@ -102,7 +129,7 @@ impl Sort {
         match self {
             Sort::Stored => true,
             Sort::BuiltIn(kind) => kind == stored,
-            Sort::Function(_) => stored == OrderKind::Custom,
+            Sort::Named | Sort::Function(_) => stored == OrderKind::Custom,
         }
     }
 
@@ -110,6 +137,7 @@ impl Sort {
         match sort {
             0 => Sort::Stored,
             1 => Sort::BuiltIn(OrderKind::decode(word as u8).unwrap_or_default()),
+            2 => Sort::Named,
             _ => Sort::Function(word as usize),
         }
     }
@@ -118,7 +146,8 @@ impl Sort {
         match self {
             Sort::Stored => [0, 0],
             Sort::BuiltIn(kind) => [1, kind as u64],
-            Sort::Function(at) => [2, at as u64],
+            Sort::Named => [2, 0],
+            Sort::Function(at) => [3, at as u64],
         }
     }
 }
@@ -129,33 +158,31 @@ pub(crate) struct Shape {
     keys: Sort,
     /// `None`: a key has one value.
     values: Option<(Sort, Lengths)>,
+    /// The fingerprint of the comparators' names; 0: there are none.
+    labels: u64,
 }
 
 impl Shape {
     /// Words that say all of it.
-    pub(crate) const WORDS: usize = 6;
-
-    pub(crate) fn of(order: &Order, many: Option<&Many>) -> Shape {
-        let values = many.map(|many| (Sort::of(&many.order), many.lengths));
-        Shape { keys: Sort::of(order), values }
-    }
+    pub(crate) const WORDS: usize = 7;
 
     /// The same as words; two that differ have different ones.
     pub(crate) fn words(&self) -> [u64; Shape::WORDS] {
         let [keys, at] = self.keys.words();
-        let Some((values, lengths)) = self.values else { return [keys, at, 0, 0, 0, 0] };
+        let labels = self.labels;
+        let Some((values, lengths)) = self.values else { return [keys, at, 0, 0, 0, 0, labels] };
         let [values, value_at] = values.words();
         let (lengths, bytes) = match lengths {
             Lengths::Any => (1, 0),
             Lengths::Equal(bytes) => (2, u64::from(bytes)),
             Lengths::Stored => (3, 0),
         };
-        [keys, at, values, value_at, lengths, bytes]
+        [keys, at, values, value_at, lengths, bytes, labels]
     }
 
     /// The shape that these words say. Words that [`Shape::words`] has not made say some shape.
     pub(crate) fn of_words(words: &[u64; Shape::WORDS]) -> Shape {
-        let &[keys, at, values, value_at, lengths, bytes] = words;
+        let &[keys, at, values, value_at, lengths, bytes, labels] = words;
         let lengths = match lengths {
             0 => None,
             1 => Some(Lengths::Any),
@@ -163,14 +190,22 @@ impl Shape {
             _ => Some(Lengths::Stored),
         };
         let values = lengths.map(|lengths| (Sort::of_words([values, value_at]), lengths));
-        Shape { keys: Sort::of_words([keys, at]), values }
+        Shape { keys: Sort::of_words([keys, at]), values, labels }
     }
 
-    /// Whether functions of the caller's order keys or values: one that is made anew at each
-    /// opening is another shape each time.
+    /// Whether functions without a name order keys or values: one that is made anew at each opening
+    /// is another shape each time.
     pub(crate) fn has_function(&self) -> bool {
         let is_function = |sort: &Sort| matches!(sort, Sort::Function(_));
         is_function(&self.keys) || self.values.as_ref().is_some_and(|(sort, _)| is_function(sort))
+    }
+
+    /// Whether the names of the comparators have to be compared themselves: both sides have some,
+    /// and they are not all the same.
+    #[inline]
+    pub(crate) fn names_differ(&self, tree: &Tree) -> bool {
+        let differ = self.labels != 0 && tree.labels != 0 && self.labels != tree.labels;
+        differ && !planted::is(51)
     }
 
     /// Fails unless the stored table is such as the caller expects.

@@ -4,12 +4,33 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::page::{AnyOrder, BytesOrder, CustomOrder, OrderKind, ReversedOrder};
+use crate::error::{Error, Result};
+use crate::page::{AnyOrder, BytesOrder, CustomOrder, LABEL_BYTES_MAX, OrderKind, ReversedOrder};
 
 /// A caller's comparison of two keys.
 ///
 /// It must be a total order, and the same one for as long as the table exists.
 pub type Compare = dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync;
+
+/// A caller's comparison with its name; made by [`Order::custom`].
+#[derive(Clone)]
+pub struct Comparator {
+    /// `None`: two are the same only if they are the very same function.
+    name: Option<Arc<str>>,
+    compare: Arc<Compare>,
+}
+
+impl Comparator {
+    /// Its name; `None` for those of C programs, which have none.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Where the function lies.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.compare).cast::<()>() as usize
+    }
+}
 
 /// How the keys of a table are ordered. Stored with the table when it is created.
 ///
@@ -18,7 +39,7 @@ pub type Compare = dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
 /// use huon::{Order, Str, TableDef, Unit};
-/// let backwards = Order::Custom(std::sync::Arc::new(|a: &[u8], b: &[u8]| b.cmp(a)));
+/// let backwards = Order::custom("backwards", |a, b| b.cmp(a));
 /// let t = txn.create(&TableDef::<Str, Unit>::new("t").ordered(backwards))?;
 /// t.put(&mut txn, "ann", &())?;
 /// t.put(&mut txn, "bob", &())?;
@@ -37,9 +58,8 @@ pub enum Order {
     NativeU32,
     /// Keys are unsigned 64-bit integers, little-endian in the file.
     NativeU64,
-    /// As the function says. The file only notes that there is one: give the same function each
-    /// time.
-    Custom(Arc<Compare>),
+    /// As a function says that has a name: see [`Order::custom`].
+    Custom(Comparator),
     /// As the table was created; one with a caller's function can then only be read from end to
     /// end.
     Stored,
@@ -52,13 +72,60 @@ impl fmt::Debug for Order {
             Order::Reversed => "Reversed",
             Order::NativeU32 => "NativeU32",
             Order::NativeU64 => "NativeU64",
-            Order::Custom(_) => "Custom",
+            Order::Custom(comparator) => {
+                return f.debug_tuple("Custom").field(&comparator.name).finish();
+            }
             Order::Stored => "Stored",
         })
     }
 }
 
 impl Order {
+    /// As `compare` says, which must be a total order of byte strings, and the same one each time
+    /// that it has this name. The name, of 1 to 255 bytes, is stored with the table: a comparator
+    /// of another name is refused. Two functions of one name count as one, so it may be made anew
+    /// at each opening; while a table is open, the function that opened it first is used.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// use huon::{Error, Order, Str, TableDef, Unit};
+    /// let by_length = || Order::custom("by-length", |a, b| a.len().cmp(&b.len()).then(a.cmp(b)));
+    /// let words = |order| TableDef::<Str, Unit>::new("words").ordered(order);
+    /// let t = txn.create(&words(by_length()))?;
+    /// t.put(&mut txn, "anemone", &())?;
+    /// t.put(&mut txn, "bee", &())?;
+    /// assert_eq!(t.first(&txn)?, Some(("bee", ())));
+    /// let other = txn.open(&words(Order::custom("by-vowels", |a, b| b.cmp(a))));
+    /// assert!(matches!(other, Err(Error::WrongOrder(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn custom(
+        name: impl Into<Arc<str>>,
+        compare: impl Fn(&[u8], &[u8]) -> Ordering + Send + Sync + 'static,
+    ) -> Order {
+        Order::Custom(Comparator { name: Some(name.into()), compare: Arc::new(compare) })
+    }
+
+    /// The same without a name, for programs in C: the file notes that there is a function, and no
+    /// other is refused. Two are the same order only if they are the same function.
+    #[doc(hidden)]
+    pub fn unnamed(compare: Arc<Compare>) -> Order {
+        Order::Custom(Comparator { name: None, compare })
+    }
+
+    /// The name of its comparator, if it has one; refused where it is too short or too long.
+    pub(crate) fn label(&self) -> Result<Option<&str>> {
+        let Order::Custom(comparator) = self else { return Ok(None) };
+        match comparator.name() {
+            Some(name) if name.is_empty() || name.len() > LABEL_BYTES_MAX => {
+                Err(Error::Invalid("the name of a comparator has 1 to 255 bytes"))
+            }
+            name => Ok(name),
+        }
+    }
+
     /// What the file says of the order; `None`: whatever it says is right.
     pub(crate) fn kind(&self) -> Option<OrderKind> {
         match self {
@@ -74,8 +141,8 @@ impl Order {
     /// The order to use for a table of the stored kind. `None`: its function is not known here.
     pub(crate) fn resolve(&self, stored: OrderKind) -> Option<AnyOrder<'_>> {
         match self {
-            Order::Custom(compare) if stored == OrderKind::Custom => {
-                Some(AnyOrder::Custom(CustomOrder(&**compare)))
+            Order::Custom(comparator) if stored == OrderKind::Custom => {
+                Some(AnyOrder::Custom(CustomOrder(&*comparator.compare)))
             }
             _ => built_in(stored),
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::error::{Error, Result};
 use crate::page::{Meta, Tree, Txnid};
 use crate::txn::kept::Kept;
-use crate::txn::meaning::{Shape, TableInfo, TableSpec};
+use crate::txn::meaning::{TableInfo, TableSpec};
 use crate::txn::names::TableNo;
 use crate::txn::notes::Markers;
 use crate::txn::snapshot::Snapshot;
@@ -189,6 +189,10 @@ impl ReadTxn {
         let tree = catalog::find(&self.snapshot, &self.main, &name)?;
         if let Some(tree) = &tree {
             shape.check(tree)?;
+            if shape.names_differ(tree) {
+                let labels = self.info(no)?.labels()?;
+                catalog::check_labels(&self.snapshot, &self.main, &name, &labels)?;
+            }
         }
         self.remember(no, tree);
         Ok(tree)
@@ -217,7 +221,7 @@ impl ReadTxn {
         if wanted.name.is_empty() {
             return Ok(Some(TableNo::MAIN));
         }
-        let shape = Shape::of(wanted.order, wanted.many);
+        let shape = wanted.shape()?;
         if let Some(no) = self.core().names.find(wanted.name, &shape)
             && let Some(Some(_)) = self.tree_at_hand(no)
         {
@@ -227,6 +231,10 @@ impl ReadTxn {
             return Ok(None);
         };
         shape.check(&tree)?;
+        if shape.names_differ(&tree) {
+            let labels = wanted.labels()?;
+            catalog::check_labels(&self.snapshot, &self.main, wanted.name, &labels)?;
+        }
         let no = self.core().intern(wanted, &shape, None)?;
         self.remember(no, Some(tree));
         Ok(Some(no))

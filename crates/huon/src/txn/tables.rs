@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use crate::alloc::copied;
 use crate::error::{Error, Result};
-use crate::page::Tree;
+use crate::page::{Labels, Tree};
 use crate::txn::catalog;
 use crate::txn::meaning::{Shape, TableInfo, TableSpec};
 use crate::txn::names::{self, TableNo};
@@ -32,6 +33,10 @@ impl WriteTxn {
         let tree = self.tree_at(used.at)?;
         if let Some(tree) = &tree {
             used.shape.check(tree)?;
+            if used.shape.names_differ(tree) {
+                let name = self.tables.borrow().name(used.at);
+                self.check_labels(&name, &self.info(no)?.labels()?)?;
+            }
         }
         Ok(tree)
     }
@@ -86,10 +91,17 @@ impl WriteTxn {
         if wanted.name.is_empty() {
             return Ok(Some(TableNo::MAIN));
         }
-        let shape = Shape::of(wanted.order, wanted.many);
+        let shape = wanted.shape()?;
         let Some(tree) = self.tree_named(wanted.name)? else { return Ok(None) };
         shape.check(&tree)?;
+        if shape.names_differ(&tree) {
+            self.check_labels(wanted.name, &wanted.labels()?)?;
+        }
         self.opened(wanted, shape, None).map(Some)
+    }
+
+    fn check_labels(&self, name: &[u8], wanted: &Labels<'_>) -> Result<()> {
+        catalog::check_labels(self.pages(), &self.main, name, wanted)
     }
 
     /// The number of a table that exists.
@@ -122,16 +134,21 @@ impl WriteTxn {
         if let Some(no) = self.open_table(wanted)? {
             return Ok(no);
         }
-        let at = self.prepare_remaking(wanted.name)?;
+        self.make_table(wanted.name, wanted.empty(), &wanted.labels()?.encode())?;
+        self.opened(wanted, wanted.shape()?, Some(self.txnid().0))
+    }
+
+    /// Makes a table as a record says that is free of pages, with the names of its comparators.
+    pub(crate) fn make_table(&mut self, name: &[u8], empty: Tree, labels: &[u8]) -> Result<()> {
+        let at = self.prepare_remaking(name)?;
         let tree = self.guarded(false, |txn| {
             let mut main = txn.main;
-            let tree = catalog::create(txn.pages_mut(), &mut main, wanted.name, wanted.empty())?;
+            let tree = catalog::create(txn.pages_mut(), &mut main, name, empty, labels)?;
             txn.main = main;
             Ok(tree)
         })?;
         self.remember(at, State::Found { tree, changed: false });
-        let shape = Shape::of(wanted.order, wanted.many);
-        self.opened(wanted, shape, Some(self.txnid().0))
+        Ok(())
     }
 
     /// The table of this name is about to be made, dropped or renamed.
@@ -183,10 +200,13 @@ impl WriteTxn {
         let to_at = self.prepare_remaking(to)?;
         // For both of them.
         self.tables.get_mut().make_room()?;
+        let labels = copied(catalog::labels(self.pages(), &self.main, &name)?)?;
+        // What is refused is refused before the old name is gone.
+        catalog::check_length(self.pages(), to, &labels)?;
         let tree = self.guarded(true, |txn| {
             let mut main = txn.main;
             catalog::remove(txn.pages_mut(), &mut main, &name)?;
-            let tree = catalog::create(txn.pages_mut(), &mut main, to, tree)?;
+            let tree = catalog::create(txn.pages_mut(), &mut main, to, tree, &labels)?;
             txn.main = main;
             Ok(tree)
         })?;

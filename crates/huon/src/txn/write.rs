@@ -614,6 +614,7 @@ fn is_refusal(error: &Error) -> bool {
             | Error::KeyOutOfOrder
             | Error::TableMissing
             | Error::TableKind
+            | Error::WrongOrder(_)
             | Error::TableExists
             | Error::Invalid(_)
             | Error::Decode(_)

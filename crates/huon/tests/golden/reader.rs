@@ -19,6 +19,8 @@ pub(crate) struct Found {
     pub(crate) orders: BTreeMap<Vec<u8>, String>,
     /// Of multimaps: the order of values, and the length of each or 0.
     pub(crate) values: BTreeMap<Vec<u8>, (String, u64)>,
+    /// The names of comparators of each table, with their roles.
+    pub(crate) comparators: BTreeMap<Vec<u8>, Vec<(u64, String)>>,
     /// How often each kind of page, cell, item and meta occurs.
     pub(crate) kinds: BTreeMap<String, usize>,
     pub(crate) depth_max: u64,
@@ -129,6 +131,9 @@ impl<'f> Reader<'f> {
             assert!(!name.is_empty(), "the main table is no multimap");
             self.found.values.insert(name.to_vec(), (values.clone(), fixed_bytes));
         }
+        let names = self.names_behind(record);
+        assert!(names.is_empty() || !name.is_empty(), "the main table has a comparator");
+        self.found.comparators.insert(name.to_vec(), names);
         let of = TreeOf { table: name, order, fixed_bytes, values, key: None };
         let mut tables = Vec::new();
         self.pages_of(&of, record, above, &mut tables);
@@ -137,6 +142,25 @@ impl<'f> Reader<'f> {
         for (name, record, birth) in tables {
             self.tree(&name, &record, birth);
         }
+    }
+
+    /// The names of comparators behind a record, each with its role.
+    fn names_behind(&self, record: &[u8]) -> Vec<(u64, String)> {
+        const BLOCK: &str = "name of a comparator";
+        let mut rest = &record[self.format.block_bytes("tree record")..];
+        let fingerprint = if rest.is_empty() { 0 } else { xxh3_64_with_seed(rest, 0).max(1) };
+        assert_eq!(self.format.get(record, "tree record", "labels"), fingerprint);
+        let mut names = Vec::new();
+        while !rest.is_empty() {
+            let get = |field| self.format.get(rest, BLOCK, field);
+            let (role, end) =
+                (get("role"), self.format.block_bytes(BLOCK) + get("name_bytes") as usize);
+            let name = rest[self.format.block_bytes(BLOCK)..end].to_vec();
+            assert!(names.last().is_none_or(|(before, _)| *before < role), "roles rise");
+            names.push((role, String::from_utf8(name).expect("a name is text")));
+            rest = &rest[end..];
+        }
+        names
     }
 
     /// How the values of a multimap compare, by the flags of its record.

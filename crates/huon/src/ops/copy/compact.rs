@@ -18,6 +18,7 @@ use crate::table::def::{RawTable, TableDef};
 use crate::tree::build::Builder;
 use crate::tree::read;
 use crate::tree::values::Held;
+use crate::txn::catalog;
 use crate::txn::meaning::{Lengths, Many, TableSpec, value_order};
 use crate::txn::names::TableNo;
 use crate::txn::order::Order;
@@ -58,6 +59,10 @@ pub(super) fn build(
             lengths: if many.equal { Lengths::Equal(tree.fixed_bytes) } else { Lengths::Any },
         });
         let wanted = TableSpec { name, order: &order, many: many.as_ref() };
+        if tree.labels != 0 {
+            let labels = catalog::labels(&source, &meta.main, name)?;
+            txn.make_table(name, wanted.empty(), labels)?;
+        }
         let number = txn.create_table(&wanted)?;
         let from = (&source, tree);
         match many {
@@ -161,6 +166,6 @@ fn build_order(kind: OrderKind) -> Order {
         OrderKind::Reversed => Order::Reversed,
         OrderKind::Native4 => Order::NativeU32,
         OrderKind::Native8 => Order::NativeU64,
-        OrderKind::Custom => Order::Custom(Arc::new(|_, _| Ordering::Greater)),
+        OrderKind::Custom => Order::unnamed(Arc::new(|_, _| Ordering::Greater)),
     }
 }
