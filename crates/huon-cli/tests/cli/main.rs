@@ -4,6 +4,7 @@ mod aliases;
 mod commands;
 mod common;
 mod deleting;
+mod guests;
 mod metas;
 mod multimaps;
 mod pages;

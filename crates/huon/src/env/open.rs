@@ -332,7 +332,7 @@ fn attach(ground: &Ground, gate: &Gate, options: &Options) -> Result<Option<Arc<
         let board = Board::visit(ground.shared.clone(), gate)?;
         let board = board.filter(|_| !options.exclusive).map(Arc::new);
         return match board {
-            Some(board) if is_of(&board, &*ground.storage)? || planted::is(222) => Ok(Some(board)),
+            Some(board) if is_of(&board, &*ground.storage)? => Ok(Some(board)),
             _ => Ok(None),
         };
     }
@@ -361,7 +361,8 @@ fn has_company(board: &Arc<Board>, storage: &dyn Storage, gate: &Gate) -> Result
 /// Whether what the lock file says is of this data file, identity and contents.
 fn is_of(board: &Board, storage: &dyn Storage) -> Result<bool> {
     let uuid = recover::newest(&recover::metas(storage)?)?.uuid;
-    Ok(is_current(board, storage)? && board.identity().is_some_and(|its| its.uuid == uuid))
+    let same = board.identity().is_some_and(|its| its.uuid == uuid) || planted::is(222);
+    Ok(same && is_current(board, storage)?)
 }
 
 /// What comes of a guest that finds nobody.
@@ -421,6 +422,9 @@ pub(crate) fn serves_another(
 
 /// Whether the lock file belongs to this data file and this boot.
 fn is_current(board: &Board, storage: &dyn Storage) -> Result<bool> {
+    if planted::is(222) && !board.writable() {
+        return Ok(true);
+    }
     let data = storage.identity()?;
     Ok(board.identity().is_some_and(|identity| identity.data == data))
 }

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 const CAPACITY_WORDS: usize = if layout::FEW { layout::WORDS_FIRST + 128 } else { 1 << 20 };
 
 /// Pins that guests can have at once.
-const PINS_MAX: usize = if layout::FEW { 4 } else { 256 };
+const PINS_MAX: usize = if cfg!(loom) { 1 } else { 256 };
 
 /// The lock file itself. It lives as long as a handle or its maker keeps it.
 pub(crate) struct MemoryFile {
@@ -45,8 +45,9 @@ struct State {
     gate: Option<u64>,
     /// Handles of guests that show themselves.
     guests: Vec<u64>,
-    /// Whose the pins are, 0 for nobody.
-    pin_owners: [u64; PINS_MAX],
+    /// Whose the pins are, 0 for nobody, and of which snapshot. A model switches threads where a
+    /// word is touched: so none is while the state is locked.
+    pin_owners: [(u64, u64); PINS_MAX],
     /// Who waits on a word, in the order in which they came.
     sleepers: Vec<Sleeper>,
     sleepers_ever: u64,
@@ -62,7 +63,7 @@ impl Default for State {
             bytes: HashMap::new(),
             gate: None,
             guests: Vec::new(),
-            pin_owners: [0; PINS_MAX],
+            pin_owners: [(0, 0); PINS_MAX],
             sleepers: Vec::new(),
             sleepers_ever: 0,
             #[cfg(shuttle)]
@@ -200,17 +201,16 @@ impl MemoryShared {
             state.gate = None;
         }
         state.guests.retain(|guest| *guest != self.handle);
-        for (at, owner) in state.pin_owners.iter_mut().enumerate() {
-            if *owner == self.handle {
-                *owner = 0;
-                self.file.pins[at].store(0, Ordering::Relaxed);
-            }
-        }
+        let pins = state.pin_owners;
         #[cfg(shuttle)]
         {
             state.looks_again = true;
             state.sleepers.clear();
             self.file.bell.notify_all();
+        }
+        drop(state);
+        for (_, txnid) in pins.iter().filter(|(owner, _)| *owner == self.handle) {
+            self.unpin(*txnid);
         }
     }
 
@@ -330,23 +330,21 @@ impl Shared for MemoryShared {
     fn pin(&self, txnid: u64) -> Result<()> {
         self.check()?;
         let mut state = self.file.state();
-        let Some(at) = state.pin_owners.iter().position(|owner| *owner == 0) else {
+        let Some(at) = state.pin_owners.iter().position(|(owner, _)| *owner == 0) else {
             let source = std::io::Error::from_raw_os_error(libc::ENOLCK);
             return Err(Error::io("lock", "memory", source));
         };
-        state.pin_owners[at] = self.handle;
+        state.pin_owners[at] = (self.handle, txnid);
+        drop(state);
         self.file.pins[at].store(txnid, Ordering::Relaxed);
         Ok(())
     }
 
     fn unpin(&self, txnid: u64) {
-        let mut state = self.file.state();
-        for (at, owner) in state.pin_owners.iter_mut().enumerate() {
-            let pin = &self.file.pins[at];
-            if *owner == self.handle && pin.load(Ordering::Relaxed) == txnid {
-                *owner = 0;
-                pin.store(0, Ordering::Relaxed);
-            }
+        let owners = self.file.state().pin_owners;
+        if let Some(at) = owners.iter().position(|owner| *owner == (self.handle, txnid)) {
+            self.file.pins[at].store(0, Ordering::Relaxed);
+            self.file.state().pin_owners[at] = (0, 0);
         }
     }
 
@@ -354,7 +352,7 @@ impl Shared for MemoryShared {
     fn pinned(&self, range: &RangeInclusive<u64>) -> Result<Option<RangeInclusive<u64>>> {
         self.check()?;
         let owners = self.file.state().pin_owners;
-        let found = self.file.pins.iter().zip(owners).find_map(|(pin, owner)| {
+        let found = self.file.pins.iter().zip(owners).find_map(|(pin, (owner, _))| {
             let txnid = pin.load(Ordering::Relaxed);
             (txnid != 0 && owner != self.handle && range.contains(&txnid)).then_some(txnid)
         });
