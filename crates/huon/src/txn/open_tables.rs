@@ -67,7 +67,10 @@ pub(super) struct Mark {
 #[derive(Default)]
 pub(super) struct OpenTables {
     tables: Vec<OpenTable>,
+    /// All but the first, which is the only one in most transactions.
     by_name: BTreeMap<Arc<[u8]>, usize>,
+    first_use: Option<(TableNo, Use)>,
+    /// All but the first.
     uses: BTreeMap<TableNo, Use>,
     /// The handle that was used last, which mostly is the next one too.
     last: Option<(TableNo, Use)>,
@@ -79,9 +82,8 @@ impl OpenTables {
     /// What a handle stands for, if it was used before.
     #[inline]
     pub(super) fn used(&mut self, no: TableNo) -> Option<Use> {
-        if let Some((last, used)) = self.last
-            && last == no
-        {
+        let mut near = [self.last, self.first_use].into_iter().flatten();
+        if let Some((_, used)) = near.find(|(near, _)| *near == no) {
             return Some(used);
         }
         let used = *self.uses.get(&no)?;
@@ -91,13 +93,19 @@ impl OpenTables {
 
     /// Notes what a handle stands for.
     pub(super) fn bind(&mut self, no: TableNo, used: Use) {
-        self.uses.insert(no, used);
+        match self.first_use {
+            Some((first, _)) if first != no => drop(self.uses.insert(no, used)),
+            _ => self.first_use = Some((no, used)),
+        }
         self.last = Some((no, used));
     }
 
     /// The table of a name, if it was used before.
     pub(super) fn named(&self, name: &[u8]) -> Option<usize> {
-        self.by_name.get(name).copied()
+        match self.tables.first() {
+            Some(first) if *first.name == *name => Some(0),
+            _ => self.by_name.get(name).copied(),
+        }
     }
 
     /// The table of a name, with room for what is to be known of it: what was changed must not be
@@ -107,11 +115,17 @@ impl OpenTables {
             return Ok(at);
         }
         let at = self.tables.len();
-        let name: Arc<[u8]> = copied(name)?.into();
+        let name: Arc<[u8]> = match name.len() {
+            // Where there is no memory for more than this, that is an error.
+            ..2048 => name.into(),
+            _ => copied(name)?.into(),
+        };
         let table =
             OpenTable { name: name.clone(), state: State::Unknown, saved_by: 0, remade: false };
         self.tables.try_push(table)?;
-        self.by_name.insert(name, at);
+        if at > 0 {
+            self.by_name.insert(name, at);
+        }
         Ok(at)
     }
 
@@ -155,11 +169,12 @@ impl OpenTables {
         remade.map(|table| (&*table.name, matches!(table.state, State::Found { .. })))
     }
 
-    /// Name and record of each table whose record in the catalog is out of date, in the order of
-    /// the names.
+    /// Name and record of each table whose record in the catalog is out of date, all but
+    /// the first in the order of their names.
     pub(super) fn changed(&self) -> impl Iterator<Item = (&[u8], &Tree)> {
-        self.by_name.iter().filter_map(|(name, at)| match &self.tables[*at].state {
-            State::Found { tree, changed: true } => Some((&**name, tree)),
+        let others = self.by_name.values().map(|at| &self.tables[*at]);
+        self.tables.first().into_iter().chain(others).filter_map(|table| match &table.state {
+            State::Found { tree, changed: true } => Some((&*table.name, tree)),
             _ => None,
         })
     }

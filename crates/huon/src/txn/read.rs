@@ -222,7 +222,8 @@ impl ReadTxn {
             return Ok(Some(TableNo::MAIN));
         }
         let shape = wanted.shape()?;
-        if let Some(no) = self.core().names.find(wanted.name, &shape)
+        let known = self.core().names.find(wanted.name, &shape);
+        if let Some(no) = known
             && let Some(Some(_)) = self.tree_at_hand(no)
         {
             return Ok(Some(no));
@@ -235,7 +236,10 @@ impl ReadTxn {
             let labels = wanted.labels()?;
             catalog::check_labels(&self.snapshot, &self.main, wanted.name, &labels)?;
         }
-        let no = self.core().intern(wanted, &shape, None)?;
+        let no = match known {
+            Some(no) => no,
+            None => self.core().intern(wanted, &shape, None)?,
+        };
         self.remember(no, Some(tree));
         Ok(Some(no))
     }
