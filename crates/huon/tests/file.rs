@@ -185,3 +185,37 @@ fn many_tables_and_many_readers() {
     tiny_commits(&env, 1);
     assert_eq!(env.info().unwrap().readers.len(), 1);
 }
+
+/// Ids go on by one after a clean close. They jump where it cannot be known which were given out:
+/// the lock file is lost, or the file is a copy.
+#[test]
+fn ids_jump_only_after_unclean_ends() {
+    let (dir, path) = place();
+    let lock = |path: &PathBuf| PathBuf::from(format!("{}-lock", path.display()));
+    let commit = |path: &PathBuf| {
+        let env = Env::options().open(path).unwrap();
+        let due = env.info().unwrap().repair_due;
+        let mut txn = env.write().unwrap();
+        let t = txn.create(&T).unwrap();
+        t.put(&mut txn, &env.read().unwrap().id(), &[0]).unwrap();
+        let id = txn.commit().unwrap();
+        assert!(!env.info().unwrap().repair_due);
+        env.close().unwrap();
+        (id, due)
+    };
+    assert_eq!([2, 3, 4].map(|_| commit(&path)), [(2, false), (3, false), (4, false)]);
+    drop(Env::options().read_only(true).open(&path).unwrap());
+    assert_eq!(commit(&path), (5, false));
+
+    let copy = dir.path().join("copy");
+    std::fs::copy(&path, &copy).unwrap();
+    std::fs::copy(lock(&path), lock(&copy)).unwrap();
+    let (id, due) = commit(&copy);
+    assert!(id > 1 << 32 && due, "{id}");
+    assert_eq!(commit(&copy), (id + 1, false));
+
+    std::fs::remove_file(lock(&path)).unwrap();
+    let (id, due) = commit(&path);
+    assert!(id > 1 << 32 && due, "{id}");
+    assert_eq!(commit(&path), (id + 1, false));
+}

@@ -65,6 +65,7 @@ impl State {
             "unflushed_bytes": info.unflushed_bytes,
             "recovery": format!("{:?}", self.recovery),
             "poisoned": info.poisoned,
+            "repair_due": info.repair_due,
             "tables": self.tables.map(|(tables, _)| tables),
             "multimaps": self.tables.map(|(_, multi)| multi),
             "other_clients": others(info),
@@ -99,6 +100,9 @@ impl State {
         out.field("open elsewhere", clients(info))?;
         out.field("readers", readers_text(info))?;
         out.field("state", state(info, self.recovery))?;
+        if info.repair_due && self.recovery != Recovery::New {
+            out.field("next id", "far ahead: after an unclean end ids jump past all used ones")?;
+        }
         if info.poisoned {
             out.field("PROBLEM", "a flush failed; close it everywhere and open it again")?;
         }

@@ -19,7 +19,7 @@ pub struct ReaderInfo {
     /// Thread id as the client saw it when the transaction began; for people only.
     pub thread: u32,
     /// How far ahead the id of the newest snapshot is: by the commits since, and by the ids that
-    /// aborts, and the first write after an opening, passed over.
+    /// aborts, and the first write after an unclean end, passed over.
     pub lag: u64,
     /// For how long it has been there, in milliseconds.
     pub age_ms: u64,
@@ -106,6 +106,9 @@ pub struct EnvInfo {
     pub unflushed_bytes: u64,
     /// A flush has failed: see [`Error::Poisoned`](crate::Error::Poisoned).
     pub poisoned: bool,
+    /// It was not closed in order, and the next write transaction repairs it before it begins. Ids
+    /// then jump past all that may have been used before: by some 2^32.
+    pub repair_due: bool,
     /// Longest key in bytes.
     pub key_bytes_max: u32,
     /// Processes (or opens) that have the environment open.
@@ -203,6 +206,7 @@ impl Env {
                 false => board.written_since_durable(),
             },
             poisoned: board.is_poisoned(),
+            repair_due: core.is_repair_due(),
             key_bytes_max: crate::page::key_bytes_max(store.page_bytes) as u32,
             clients: core.clients.list()?.len() as u32,
             readers,

@@ -5,6 +5,8 @@ mod damage_tests;
 mod delete;
 #[cfg(test)]
 mod guest_tests;
+#[cfg(test)]
+mod ids_tests;
 mod info;
 mod keep;
 pub mod limits;

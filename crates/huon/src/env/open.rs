@@ -9,14 +9,16 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use twox_hash::XxHash3_64;
+
 use crate::env::modes;
 use crate::env::options::{Options, PAGE_BYTES_DEFAULT};
 use crate::env::recover::{self, Chosen, Left, Recovery};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::{
-    self, Board, BoardIdentity, Clients, Create, FileOptions, Flag, GATE_TIMEOUT, Gate, Guest,
-    MemoryFile, RealFile, RealShared, Role, RoleKind, Shared, Start, Storage,
+    self, Board, BoardIdentity, Clients, Create, FileOptions, GATE_TIMEOUT, Gate, Guest,
+    MemoryFile, RealFile, RealShared, Role, RoleKind, Shared, Sound, Start, Storage, Written,
 };
 use crate::page::{CommitKind, META_BYTES, Meta, OrderKind, Sweep, Tree, Txnid, first_data_page};
 use crate::planted;
@@ -25,8 +27,9 @@ use crate::store::{Store, StoreParts};
 use crate::txn::names::Names;
 use crate::txn::{Core, CoreCounts};
 
-/// Ids that an opening after a clean close leaves out at most: so many that two openings hardly
-/// ever leave out the same number, and so few that a meta's ceiling allows some hundred openings.
+/// Ids that an opening leaves out at most if the file was written after a clean close: so many that
+/// two openings hardly ever leave out the same number, and so few that a meta's ceiling allows some
+/// hundred of them.
 const JUMP_MAX: u64 = 1 << 24;
 /// How long an open that is not first waits for live clients to show in the lock file.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -381,8 +384,8 @@ fn open_deserted(ground: Ground, board: Arc<Board>, options: &Options) -> Result
     }
     let metas = recover::metas(storage)?;
     let newest = recover::newest(&metas)?.clone();
-    let left = recover::left_by_others(&board, storage, &newest.uuid)?;
-    let clean = recover::closed_cleanly(&board);
+    let clean = board.closed_cleanly(storage.modified()?).is_some();
+    let left = recover::left_by_others(&board, storage, &newest.uuid, clean)?;
     let guest = Guest::enter(board.clone())?;
     let clients = Arc::new(Clients::of_guest(board.clone()));
     let store = make_store(ground.storage, clients.clone(), Some(guest), &newest, options)?;
@@ -441,27 +444,35 @@ fn open_first(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options)
     }
     let metas = recover::metas(storage)?;
     let newest = recover::newest(&metas)?.clone();
-    let left = recover::left_by_others(&board, storage, &newest.uuid)?;
-    let issued = if board.same_boot() { board.issued() } else { 0 };
-    // P7: the lock file may be an older one, put back or left behind by a disk that was mounted
-    // anew, and not know of ids under which pages were written since. A jump leaves them alone.
-    let burnt = issued.saturating_add(storage.salt()? % JUMP_MAX);
+    let modified = storage.modified()?;
+    let closed = board.closed_cleanly(modified);
+    let left = recover::left_by_others(&board, storage, &newest.uuid, closed.is_some())?;
+    let issued = match closed {
+        Some(Written(false)) => board.issued(),
+        // P7: the lock file may have been put back, and not know of ids under which pages were
+        // written since. A jump leaves them alone.
+        Some(Written(true)) => board.issued().saturating_add(jump(modified)),
+        None if board.same_boot() => board.issued(),
+        None => 0,
+    };
     // An id that no ceiling allows is damage; the repair leaves every believable one behind.
-    let clean = recover::closed_cleanly(&board) && burnt < newest.ceiling;
-    let issued = Core::usable_id(if clean { burnt } else { issued }).unwrap_or(0);
+    let clean = closed.is_some() && issued < newest.ceiling;
+    let issued = Core::usable_id(issued).unwrap_or(0);
     let clients = Arc::new(Clients::new(board.clone()));
     clients.join(gate)?;
     reach(Point::OpenAlone);
     let store = make_store(ground.storage, clients.clone(), None, &newest, options)?;
     let chosen = recover::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
     reach(Point::OpenChosen);
+    // Where nobody was given an id, nothing bears one.
+    let nothing_written =
+        || Ok::<_, Error>(issued <= recover::FIRST_ID.0 && recover::is_blank(&*store.storage)?);
     let sound = match chosen.recovery {
-        Recovery::Clean => true,
-        // Nobody was given an id, and nothing bears one.
-        Recovery::New => issued <= recover::FIRST_ID.0 && recover::is_blank(&*store.storage)?,
-        _ => false,
+        Recovery::Clean => Sound::Closed,
+        Recovery::New if nothing_written()? => Sound::New,
+        _ => Sound::Not,
     };
-    initialise(&store, gate, &chosen, issued, !sound)?;
+    initialise(&store, gate, &chosen, issued, sound)?;
     if chosen.sealed && chosen.recovery == Recovery::Clean {
         // How much was left unflushed is not known any more; so much that one flush does not do.
         store.board.add_written(store.page_bytes as u64 * u64::from(chosen.meta.used));
@@ -473,13 +484,19 @@ fn open_first(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options)
     finish(store, clients, chosen.recovery, options)
 }
 
+/// How many ids to leave out of a file that was `modified` last at that time: another number for
+/// each time.
+fn jump(modified: u64) -> u64 {
+    1 + XxHash3_64::oneshot(&modified.to_le_bytes()) % JUMP_MAX
+}
+
 /// Fills the board around the chosen snapshot.
 fn initialise(
     store: &Store,
     gate: &Gate,
     chosen: &Chosen,
     issued: u64,
-    repair_due: bool,
+    sound: Sound,
 ) -> Result<()> {
     let identity = BoardIdentity {
         data: store.storage.identity()?,
@@ -499,7 +516,7 @@ fn initialise(
             meta_slot: chosen.meta_slot,
             checksum: chosen.checksum,
             ceiling: chosen.meta.ceiling,
-            repair_due,
+            sound,
         },
     );
     Ok(())
@@ -515,7 +532,7 @@ fn join(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options) -> Re
     if guest.is_none() {
         clients.join(gate)?;
         // Noted by a client that left guests behind (R6).
-        board.set_flag(Flag::CleanClose, false);
+        board.go_on_from_close();
     }
     reach(Point::OpenJoined);
     let joined = (|| {
@@ -552,7 +569,7 @@ fn open_private(
     let store = make_store(ground.storage, clients.clone(), None, &newest, options)?;
     let none: Option<&Left> = None;
     let chosen = recover::choose(&store, &metas, none, false, options.meta_slot)?;
-    initialise(&store, gate, &chosen, 0, chosen.recovery != Recovery::Clean)?;
+    initialise(&store, gate, &chosen, 0, Sound::Not)?;
     finish(store, clients, chosen.recovery, options)
 }
 

@@ -1,6 +1,6 @@
 //! Choosing the snapshot that a first client starts from.
 //!
-//! In the order of trust: a clean close of this boot; the lock file's newest sealed image, if
+//! In the order of trust: a clean close; the lock file's newest sealed image, if
 //! everything born since the meta it builds on verifies; the newest whole meta, if it was flushed
 //! on its own or its tail verifies; one step back from it, if nothing that the predecessor sees has
 //! been written over. Never further. Only damage speaks against a snapshot: what cannot be read
@@ -8,7 +8,7 @@
 
 use crate::alloc::filled;
 use crate::error::{Error, Result};
-use crate::os::{Board, Flag, Storage};
+use crate::os::{Board, Storage};
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Meta, MetaFault, Txnid, meta_checksum};
 use crate::store::Store;
 use crate::txn::repair::read_metas;
@@ -110,14 +110,16 @@ pub(crate) fn check_ours(storage: &dyn Storage) -> Result<()> {
     }
 }
 
-/// What an earlier lock file of this boot still knows; `None` if it does not count.
+/// What an earlier lock file of this boot still knows, or one that notes a clean close; `None` if
+/// it does not count.
 pub(crate) fn left_by_others(
     board: &Board,
     storage: &dyn Storage,
     uuid: &[u8; 16],
+    clean: bool,
 ) -> Result<Option<Left>> {
     let data = storage.identity()?;
-    let same = board.same_boot()
+    let same = (clean || board.same_boot())
         && board.identity().is_some_and(|its| its.data == data && its.uuid == *uuid)
         && !board.is_poisoned();
     let mut block = [0; META_BYTES];
@@ -137,7 +139,7 @@ pub(crate) fn left_by_others(
     Ok(left)
 }
 
-/// Chooses. `clean`: the lock file is of this boot and notes a clean close.
+/// Chooses. `clean`: the lock file notes a clean close that counts.
 pub(crate) fn choose(
     store: &Store,
     metas: &Metas,
@@ -241,11 +243,6 @@ pub(crate) fn is_blank(storage: &dyn Storage) -> Result<bool> {
     let mut bytes = filled(0u8, BLANK_BYTES_MAX)?;
     let read = storage.read_at(&mut bytes, META_BYTES as u64)?;
     Ok(read < BLANK_BYTES_MAX && bytes[..read].iter().all(|&byte| byte == 0))
-}
-
-/// Whether an earlier client noted that everything was flushed when it left last.
-pub(crate) fn closed_cleanly(board: &Board) -> bool {
-    board.same_boot() && board.flag(Flag::CleanClose) && !board.is_poisoned()
 }
 
 /// The metas as the file holds them now.

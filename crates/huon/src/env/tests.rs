@@ -215,23 +215,6 @@ fn the_whole_tail_is_written_again() {
     assert!(pages >= 2, "pages born since the durable snapshot: {again:?}");
 }
 
-/// A clean close leaves a lock file; it is put back after somebody else wrote pages that no meta
-/// names. Whoever opens next must not give such a page's pair to another content.
-#[test]
-fn an_old_lock_file_brings_no_id_back() {
-    let disk = SimDisk::new(8 << 20).unwrap();
-    let env = options().open_simulated(&disk).unwrap();
-    put(&env, 1, Durability::Durable);
-    drop(env);
-    let old = disk.lock_image();
-    let env = options().open_simulated(&disk).unwrap();
-    let given_up = put(&env, 2, Durability::Lazy);
-    let disk = disk.after_crash(&disk.image(), true).unwrap().with_lock_image(&old);
-    let env = options().open_simulated(&disk).unwrap();
-    assert!(env.recovery() == Recovery::Clean && !has(&env, 2));
-    assert_ne!(put(&env, 3, Durability::Durable), given_up);
-}
-
 /// A lock file from before a flush point is put back. It names the commit that was flushed then,
 /// but an older meta below it; the repair that it causes must not write over the only durable one.
 #[test]

@@ -25,7 +25,6 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::bell::marks_of;
 use super::clock;
 use super::gate::Gate;
 use super::layout::*;
@@ -36,6 +35,8 @@ use super::{Identity, Shared, Wake};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::planted;
+
+mod flush;
 
 /// Names a sealed snapshot and the image that holds it, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -91,9 +92,24 @@ pub(crate) struct Start<'a> {
     pub(crate) meta_slot: u8,
     pub(crate) checksum: u64,
     pub(crate) ceiling: u64,
-    /// Whether the repair of P16 is due.
-    pub(crate) repair_due: bool,
+    /// Whether the environment was closed in order; else the repair of P16 is due.
+    pub(crate) sound: Sound,
 }
+
+/// Whether ids and pages of the time before an opening can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sound {
+    /// Nobody ever had an id.
+    New,
+    /// The lock file notes a clean close.
+    Closed,
+    /// The end was unclean: the repair of P16 is due.
+    Not,
+}
+
+/// Whether the data file was written after the clean close that the lock file notes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Written(pub(crate) bool);
 
 /// The durable snapshot and the meta that holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,8 +160,12 @@ pub(crate) enum Flag {
     RepairDue = 1,
     /// A flush failed: no commits until a client is alone and opens anew.
     Poisoned = 2,
-    /// Everything sealed was flushed, and then the last client left.
+    /// The last client left in order, and what was sealed then is there as long as the system runs.
     CleanClose = 4,
+    /// It is on the disk, too: the close counts after the next boot as well.
+    FlushedClose = 8,
+    /// The opening found a clean close, which the lock file may still note on the disk.
+    NotedOnDisk = 16,
 }
 
 /// The typed face of a lock file.
@@ -255,6 +275,12 @@ impl Board {
         if !start.keep {
             self.fill_image(mark, start.image);
         }
+        let flags = match start.sound {
+            Sound::New => 0,
+            Sound::Closed => Flag::NotedOnDisk as u64,
+            Sound::Not if planted::is(116) => 0,
+            Sound::Not => Flag::RepairDue as u64,
+        };
         let meta = METAS + usize::from(start.meta_slot) * META_WORDS;
         let [uuid0, uuid1] = words_of(&identity.uuid);
         let [boot0, boot1] = words_of(&identity.boot);
@@ -268,7 +294,7 @@ impl Board {
             (PAGE_BYTES, u64::from(identity.page_bytes)),
             (BOOT, boot0),
             (BOOT + 1, boot1),
-            (FLAGS, if start.repair_due && !planted::is(116) { Flag::RepairDue as u64 } else { 0 }),
+            (FLAGS, flags),
             (SLOT_CAPACITY, u64::from(SLOTS_FIRST)),
             (SLOT_HIGH, 0),
             (CLIENT_HIGH, client_high.min(u64::from(CLIENTS_MAX))),
@@ -334,6 +360,42 @@ impl Board {
         } else {
             flags.fetch_and(!(flag as u64), Ordering::AcqRel);
         }
+    }
+
+    /// Notes a clean close, with the time of the data file's last write; `flushed`: all is durable.
+    pub(crate) fn note_close(&self, modified: u64, flushed: bool) {
+        self.store(CLOSED_AT, modified);
+        self.set_flag(Flag::FlushedClose, flushed);
+        self.set_flag(Flag::CleanClose, true);
+    }
+
+    /// Clients go on where others closed in order, since guests are left that read (R6).
+    pub(crate) fn go_on_from_close(&self) {
+        if self.flag(Flag::CleanClose) {
+            self.set_flag(Flag::NotedOnDisk, true);
+        }
+        self.set_flag(Flag::CleanClose, false);
+    }
+
+    /// Whether a clean close is noted, and whether the data file, which was `modified` last, was
+    /// written since. The note is not believed then after another boot; in this one it may be of a
+    /// lock file that was put back, which does not know all ids that were given out.
+    pub(crate) fn closed_cleanly(&self, modified: u64) -> Option<Written> {
+        let unwritten = self.load(CLOSED_AT) == modified || planted::is(43);
+        let counts = self.same_boot() || self.flag(Flag::FlushedClose) && unwritten;
+        let closed = self.flag(Flag::CleanClose) && counts && !self.is_poisoned();
+        closed.then_some(Written(!unwritten))
+    }
+
+    /// P7: before an id is given out, what the lock file notes on the disk of the last close is
+    /// gone: no boot and no disk that is mounted anew brings it back. Costs a flush of the lock
+    /// file, once after a clean close.
+    pub(crate) fn forget_close(&self) -> Result<()> {
+        if self.flag(Flag::NotedOnDisk) && !planted::is(42) {
+            self.shared.sync()?;
+        }
+        self.set_flag(Flag::NotedOnDisk, false);
+        Ok(())
     }
 
     /// Notes that a flush failed, and wakes everybody who waits for one.
@@ -559,200 +621,6 @@ impl Board {
         let durable = if planted::is(110) { early } else { self.durable() };
         let published = self.published();
         ProtectedMarks { in_flight, durable, published, sealed: self.sealed() }
-    }
-
-    // ---- flush
-
-    /// Cleans up after the flusher before, dead or failed; call it first under the flusher's role.
-    /// `Some`: its candidate's meta may be in its slot already, so the same flush is to be done
-    /// again (P4).
-    pub(crate) fn unfinished_flush(&self) -> Result<Option<Plan>> {
-        let candidate = self.in_flight();
-        if candidate.is_none() {
-            return Ok(None);
-        }
-        if candidate != self.durable()
-            && !planted::is(104)
-            && let Some(plan) = self.candidate_plan()
-        {
-            return self.check_plan(&plan).map(|()| Some(plan));
-        }
-        // It ended but for the last store, or never got as far as a plan.
-        self.store(IN_FLIGHT, 0);
-        self.ring(Wake::All);
-        Ok(None)
-    }
-
-    /// How many ids the last flush made durable: a hint of how many commit at the same time. 0 if
-    /// that is not known, or a flush is going on.
-    pub(crate) fn served_by_last_flush(&self) -> u64 {
-        let durable = self.durable();
-        match self.load(PLAN_MARK) == durable.0 {
-            true => durable.txnid().saturating_sub(self.load(PLAN_PREDECESSOR)),
-            false => 0,
-        }
-    }
-
-    /// P4: the meta of a candidate never goes where the durable one lies, nor does an older one.
-    fn check_plan(&self, plan: &Plan) -> Result<()> {
-        let durable = self.durable_info();
-        let apart = durable.is_some_and(|d| d.meta_slot != plan.meta_slot && d.mark < plan.mark);
-        if plan.mark != self.in_flight() {
-            return Err(damaged("the lock file has lost the snapshot in flight (P4)"));
-        }
-        match apart && usize::from(plan.meta_slot) < META_SLOTS {
-            true => Ok(()),
-            false => Err(damaged("the lock file plans a flush over the durable meta (P4)")),
-        }
-    }
-
-    /// Puts the newest sealed snapshot in flight; after [`Board::unfinished_flush`]. `None`: it is
-    /// durable already.
-    pub(crate) fn nominate(&self) -> Result<Option<Mark>> {
-        if !self.in_flight().is_none() {
-            return Err(damaged(
-                "the lock file names a snapshot in flight that nobody flushes (P4)",
-            ));
-        }
-        if self.sealed() == self.durable() {
-            return Ok(None);
-        }
-        self.store(PLAN_MARK, 0);
-        self.store(PLAN_WRITTEN, self.load(WRITTEN));
-        // Before `sealed` is read: what is sealed later notes its own time.
-        self.store(UNFLUSHED_SINCE, 0);
-        loop {
-            let candidate = self.sealed();
-            self.store(IN_FLIGHT, candidate.0);
-            // Pairs with the fence of `protected_marks`: either the writer sees the candidate, or
-            // we see what it sealed.
-            fence(Ordering::SeqCst);
-            reach(Point::CandidateStored);
-            if self.sealed() == candidate {
-                return Ok(Some(candidate));
-            }
-        }
-    }
-
-    /// Stores how the candidate in flight will be flushed; before its meta is written (P4).
-    pub(crate) fn set_candidate_plan(&self, plan: &Plan) -> Result<()> {
-        self.check_plan(plan)?;
-        self.store(PLAN_MARK, 0);
-        fence(Ordering::Release);
-        self.store(PLAN_HOW, plan.how());
-        self.store(PLAN_PREDECESSOR, plan.predecessor);
-        self.store(PLAN_CEILING, plan.ceiling);
-        self.store(PLAN_MARK, plan.mark.0);
-        reach(Point::PlanStored);
-        Ok(())
-    }
-
-    /// Notes that the candidate's pages are on the disk and its meta is in its slot: only a flush
-    /// is missing, by whoever flushes next. Until then it stays in flight, and protected.
-    pub(crate) fn postpone_meta_flush(&self, plan: &Plan) -> Result<()> {
-        self.check_plan(plan)?;
-        assert!(plan.two_flush, "P4: a one-flush meta has nothing without its flush");
-        self.store(PLAN_HOW, Plan { meta_written: true, ..*plan }.how());
-        reach(Point::FlushPostponed);
-        self.ring(Wake::All);
-        Ok(())
-    }
-
-    /// The snapshot in flight if its pages are on the disk and its meta is written.
-    pub(crate) fn postponed(&self) -> Option<Mark> {
-        self.candidate_plan().filter(|plan| plan.meta_written).map(|plan| plan.mark)
-    }
-
-    /// The plan of the candidate in flight, if it has one.
-    pub(crate) fn candidate_plan(&self) -> Option<Plan> {
-        let mark = Mark(self.load(PLAN_MARK));
-        if mark.is_none() || mark != self.in_flight() {
-            return None;
-        }
-        let how = self.load(PLAN_HOW);
-        Some(Plan {
-            mark,
-            meta_slot: u8::try_from(how >> 2).unwrap_or(u8::MAX),
-            two_flush: how & 1 != 0,
-            meta_written: how & 2 != 0,
-            predecessor: self.load(PLAN_PREDECESSOR),
-            ceiling: self.load(PLAN_CEILING),
-        })
-    }
-
-    /// The candidate's flush has ended well: hands over in the order of P9, and wakes those
-    /// who waited for it.
-    pub(crate) fn finish_flush(&self, done: &Durable) -> Result<()> {
-        let before = self.durable();
-        if done.mark != self.in_flight() || done.mark <= before {
-            return Err(damaged("the lock file has lost the snapshot that was flushed (P9)"));
-        }
-        let meta = METAS + usize::from(done.meta_slot) * META_WORDS;
-        self.store(meta + META_MARK, 0);
-        fence(Ordering::Release);
-        self.store(meta + META_CHECKSUM, done.checksum);
-        self.store(meta + META_CEILING, done.ceiling);
-        self.store(meta + META_MARK, done.mark.0);
-        self.store(WRITTEN_DURABLE, self.load(PLAN_WRITTEN));
-        if planted::is(109) {
-            self.store(DURABLE, done.mark.0);
-            self.ring(Wake::All);
-        }
-        self.publish(done.mark);
-        reach(Point::FlushPublished);
-        self.store(DURABLE, done.mark.0);
-        reach(Point::DurableMoved);
-        self.store(IN_FLIGHT, 0);
-        reach(Point::FlightEnded);
-        // They commit again while the next flusher comes, and so many of them share its flush: that
-        // was measured to be better than the other way round.
-        self.ring(Wake::Marked(marks_of(before.txnid() + 1, done.mark.txnid())));
-        Ok(())
-    }
-
-    /// The durable snapshot and its meta. `None` only from a lock file that somebody damaged.
-    pub(crate) fn durable_info(&self) -> Option<Durable> {
-        loop {
-            let mark = self.durable();
-            if mark.is_none() {
-                return None;
-            }
-            for meta_slot in 0..META_SLOTS {
-                let meta = METAS + meta_slot * META_WORDS;
-                if self.load(meta + META_MARK) != mark.0 {
-                    continue;
-                }
-                let (checksum, ceiling) =
-                    (self.load(meta + META_CHECKSUM), self.load(meta + META_CEILING));
-                // While `durable` names it nobody writes there (invariant 4).
-                if self.durable() == mark {
-                    return Some(Durable { mark, meta_slot: meta_slot as u8, checksum, ceiling });
-                }
-            }
-            if self.durable() == mark {
-                return None;
-            }
-        }
-    }
-
-    /// Counts bytes written for commits; only the choice between one flush and two rests on it.
-    pub(crate) fn add_written(&self, bytes: u64) {
-        self.fixed()[WRITTEN].fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// For how many milliseconds something sealed has not been flushed; 0 if nothing is owed.
-    pub(crate) fn unflushed_ms(&self) -> u64 {
-        match self.load(UNFLUSHED_SINCE) {
-            since if since != 0 && self.sealed() != self.durable() => {
-                clock::now_ms().saturating_sub(since)
-            }
-            _ => 0,
-        }
-    }
-
-    /// Bytes written since the durable snapshot's flush began.
-    pub(crate) fn written_since_durable(&self) -> u64 {
-        self.load(WRITTEN).wrapping_sub(self.load(WRITTEN_DURABLE))
     }
 }
 

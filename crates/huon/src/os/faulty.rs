@@ -34,7 +34,7 @@ pub enum FaultCall {
     Grow,
     /// Making the file shorter.
     Shrink,
-    /// Asking which file it is.
+    /// Asking which file it is, or when it was written last.
     Identity,
     /// Taking the data file for oneself alone.
     Alone,
@@ -54,6 +54,8 @@ pub enum FaultCall {
     LockClaim,
     /// Asking whether a client's byte is held.
     LockHeld,
+    /// Flushing the lock file.
+    LockSync,
     /// Asking whether the lock file's descriptor is still there; failing is a "no".
     LockIntact,
     /// Taking the byte that shows that a guest is there.
@@ -68,7 +70,7 @@ pub enum FaultCall {
 
 impl FaultCall {
     /// All of them.
-    pub const ALL: [FaultCall; 21] = [
+    pub const ALL: [FaultCall; 22] = [
         FaultCall::Length,
         FaultCall::Read,
         FaultCall::Write,
@@ -85,6 +87,7 @@ impl FaultCall {
         FaultCall::LockGate,
         FaultCall::LockClaim,
         FaultCall::LockHeld,
+        FaultCall::LockSync,
         FaultCall::LockIntact,
         FaultCall::LockAttend,
         FaultCall::LockAttended,
@@ -111,6 +114,7 @@ impl FaultCall {
             FaultCall::LockGate => "lock the gate",
             FaultCall::LockClaim => "lock a client's byte",
             FaultCall::LockHeld => "ask for a client's byte",
+            FaultCall::LockSync => "flush the lock file",
             FaultCall::LockIntact => "use the lock file",
             FaultCall::LockAttend => "lock the guests' byte",
             FaultCall::LockAttended => "ask for the guests' byte",
@@ -370,8 +374,9 @@ impl Storage for Faulty {
         self.inner.has_others()
     }
 
-    fn salt(&self) -> Result<u64> {
-        self.inner.salt()
+    fn modified(&self) -> Result<u64> {
+        self.plan.pass(FaultCall::Identity, String::new)?;
+        self.inner.modified()
     }
 
     fn forget_cache(&self) {
@@ -489,6 +494,11 @@ impl Shared for FaultyShared {
     fn boot(&self) -> [u8; 16] {
         self.inner.boot()
     }
+
+    fn sync(&self) -> Result<()> {
+        self.plan.pass(FaultCall::LockSync, String::new)?;
+        self.inner.sync()
+    }
 }
 
 #[cfg(test)]
@@ -518,6 +528,7 @@ mod tests {
             lock.lock_gate(Duration::ZERO).map(|_| lock.unlock_gate()),
             lock.claim(3).map(|_| lock.release(3)),
             lock.held(3).map(drop),
+            lock.sync(),
         ];
         let failed = results.into_iter().filter_map(|result| match result {
             Err(Error::Io(e)) => Some((e.operation, e.source.raw_os_error())),
@@ -527,7 +538,7 @@ mod tests {
         failed.collect()
     }
 
-    const CALLS: u64 = 16;
+    const CALLS: u64 = 17;
 
     fn faulty(plan: &FaultPlan) -> (SimDisk, Faulty, FaultyShared) {
         let disk = SimDisk::new(1 << 16).unwrap();
@@ -566,7 +577,7 @@ mod tests {
         }
         met.sort();
         assert_eq!(met, FaultCall::ALL[..met.len()], "all but `intact`");
-        assert_eq!(met.iter().filter(|call| call.is_lock()).count(), 5);
+        assert_eq!(met.iter().filter(|call| call.is_lock()).count(), 6);
     }
 
     #[test]

@@ -314,6 +314,12 @@ impl Storage for RealFile {
         Ok(Identity { device: stat.dev(), inode: stat.ino() })
     }
 
+    fn modified(&self) -> Result<u64> {
+        let stat = self.file.metadata().map_err(|e| self.error("stat", e))?;
+        let nanoseconds = i128::from(stat.mtime()) * 1_000_000_000 + i128::from(stat.mtime_nsec());
+        Ok((nanoseconds as u64).max(1))
+    }
+
     fn try_alone(&self) -> Result<bool> {
         // The system gives an exclusive lock only to descriptors that may write.
         if self.writable { self.hold(&mut self.held(), Hold::Alone) } else { Ok(false) }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!     0  magic | layout | ready | device | inode | uuid (2) | page bytes
-//!     8  boot (2) | flags | slot capacity | slot high-water | client high-water | - | -
+//!     8  boot (2) | flags | slot capacity | slot high-water | client high-water | closed at | -
 //!    16  writer's role:  holder | since (ms) | waiters | thread | last holder | - - -
 //!    24  flusher's role: the same
 //!    32  published                                (a line of its own: every reader loads it)
@@ -46,6 +46,9 @@ pub(super) const SLOT_CAPACITY: usize = 11;
 pub(super) const SLOT_HIGH: usize = 12;
 /// Client numbers from here on were never given out.
 pub(super) const CLIENT_HIGH: usize = 13;
+/// When the data file was written last, as the clean close saw it. In one sector of the disk with
+/// the flags and the issued id, which count together.
+pub(super) const CLOSED_AT: usize = 14;
 
 pub(super) const WRITER: usize = 2 * LINE;
 pub(super) const FLUSHER: usize = 3 * LINE;
@@ -132,6 +135,7 @@ pub(super) const LAYOUT_VALUE: u64 = (4 << 48) | ((CLIENTS as u64) << 24) | SLOT
 /// The same where clients lock whole files (P6).
 pub(super) const LAYOUT_FILES: u64 = LAYOUT_VALUE | 1 << 63;
 
+const _: () = assert!(ISSUED * 8 < 512 && CLOSED_AT * 8 < 512 && FLAGS * 8 < 512);
 const _: () = assert!(METAS + META_SLOTS * META_WORDS <= IMAGE_MARKS);
 const _: () = assert!(IMAGE_MARKS + IMAGES_COUNT <= IMAGES);
 const _: () = assert!(MODEL || IMAGE_WORDS * 8 == IMAGE_BYTES);

@@ -59,7 +59,7 @@ fn client(file: &Arc<MemoryFile>, first: bool) -> Client {
             meta_slot: 0,
             checksum: 9,
             ceiling: 1 << 32,
-            repair_due: false,
+            sound: Sound::New,
         };
         board.initialise(&gate, &identity, &start);
     }

@@ -37,6 +37,9 @@ pub(crate) struct MemoryFile {
     pins: Box<[Word]>,
     state: Mutex<State>,
     bell: Condvar,
+    /// What it held when it was flushed last.
+    #[cfg(any(test, feature = "simulation"))]
+    flushed: std::sync::Mutex<Option<Vec<u64>>>,
 }
 
 struct State {
@@ -121,6 +124,8 @@ impl MemoryFile {
             pins: (0..PINS_MAX).map(|_| Word::new(0)).collect(),
             state: Mutex::new(State::default()),
             bell: Condvar::new(),
+            #[cfg(any(test, feature = "simulation"))]
+            flushed: std::sync::Mutex::default(),
         }))
     }
 
@@ -135,6 +140,7 @@ impl MemoryFile {
         }
         self.boot = boot;
         *self.state() = State::default();
+        *self.flushed() = None;
     }
 
     /// A handle of its own, as a process that opens the file gets it.
@@ -158,6 +164,17 @@ impl MemoryFile {
     pub(crate) fn words_image(&self) -> Vec<u64> {
         let allocated = self.allocated.load(Ordering::Acquire);
         self.words[..allocated].iter().map(|word| word.load(Ordering::Relaxed)).collect()
+    }
+
+    /// What it held when it was flushed last, if it ever was.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn flushed_image(&self) -> Option<Vec<u64>> {
+        self.flushed().clone()
+    }
+
+    #[cfg(any(test, feature = "simulation"))]
+    fn flushed(&self) -> std::sync::MutexGuard<'_, Option<Vec<u64>>> {
+        self.flushed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes a word past everybody who uses the file.
@@ -408,6 +425,15 @@ impl Shared for MemoryShared {
 
     fn boot(&self) -> [u8; 16] {
         self.file.boot
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.check()?;
+        #[cfg(any(test, feature = "simulation"))]
+        {
+            *self.file.flushed() = Some(self.file.words_image());
+        }
+        Ok(())
     }
 }
 

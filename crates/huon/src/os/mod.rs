@@ -61,7 +61,7 @@ mod write_map;
 
 pub(crate) use anon::system_page;
 pub(crate) use beside::is_unavailable;
-pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, Start};
+pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, Sound, Start, Written};
 pub(crate) use clients::Clients;
 pub(crate) use counts::IoCounts;
 pub use descriptor::open_kept;
@@ -149,10 +149,9 @@ pub(crate) trait Storage: Send + Sync {
     fn leave(&self) -> Result<()>;
     /// Whether somebody else has the file open; also for handles that cannot write. Only asks.
     fn has_others(&self) -> Result<bool>;
-    /// A number that no earlier opening of the file is likely to have got.
-    fn salt(&self) -> Result<u64> {
-        Ok(u128::from_le_bytes(random_bytes()?) as u64)
-    }
+    /// When the file was written last, as the system notes it: another number after each write, but
+    /// for what falls into one tick of its clock. Not 0.
+    fn modified(&self) -> Result<u64>;
     /// Drops clean cached pages, so that reads see what the disk holds. Best effort.
     fn forget_cache(&self);
     /// What was written and flushed through this handle.
@@ -253,4 +252,6 @@ pub(crate) trait Shared: Send + Sync {
     }
     /// A number that changes with each boot of the system.
     fn boot(&self) -> [u8; 16];
+    /// Flushes what the words hold now. Words that share a sector reach the disk together.
+    fn sync(&self) -> Result<()>;
 }

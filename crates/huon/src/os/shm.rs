@@ -413,6 +413,12 @@ impl Shared for RealShared {
     fn boot(&self) -> [u8; 16] {
         super::boot::boot_id()
     }
+
+    fn sync(&self) -> Result<()> {
+        self.check()?;
+        // What was stored through the mapping belongs to it.
+        self.file.sync_data().map_err(|e| self.failed("flush", e))
+    }
 }
 
 impl Drop for RealShared {

@@ -16,6 +16,8 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use twox_hash::XxHash3_64;
+
 use super::counts::{Counters, IoCounts};
 use super::layout::{IMAGE_WORDS, IMAGES, IMAGES_COUNT, SEALED};
 use super::map::Map;
@@ -95,8 +97,6 @@ struct Machine {
     state: Mutex<State>,
     /// The lock file; `None` until somebody opens it.
     lock_file: Mutex<Option<Arc<MemoryFile>>>,
-    /// Salts that were given out, by this machine and all that it became.
-    salts: Arc<AtomicU64>,
 }
 
 struct State {
@@ -108,6 +108,8 @@ struct State {
     holders: Vec<(u64, bool)>,
     loss: Option<Loss>,
     watch: Option<Arc<Watch>>,
+    /// Plays the time of the last write.
+    modified: u64,
 }
 
 type Watch = dyn Fn(&SimDisk) + Send + Sync;
@@ -120,7 +122,7 @@ impl SimDisk {
 
     /// A machine of its own whose file holds `image`, and can grow to `reserve_bytes`.
     pub fn from_image(image: &[u8], reserve_bytes: u64) -> Result<SimDisk> {
-        SimDisk::build(image, reserve_bytes, unique(), boot_number(), Arc::default())
+        SimDisk::build(image, reserve_bytes, unique(), boot_number(), 1)
     }
 
     /// The same machine later: the same file by identity, now holding `image`, and nobody has it
@@ -130,8 +132,9 @@ impl SimDisk {
     /// [`SimDisk::boot`]. There is no lock file; it records, as a new machine does.
     pub fn after_crash(&self, image: &[u8], same_boot: bool) -> Result<SimDisk> {
         let boot = if same_boot { self.boot() } else { boot_number() };
-        let Machine { map, inode, salts, .. } = &*self.machine;
-        SimDisk::build(image, map.bytes(), *inode, boot, salts.clone())
+        let Machine { map, inode, .. } = &*self.machine;
+        let modified = self.modified_with(image);
+        SimDisk::build(image, map.bytes(), *inode, boot, modified)
     }
 
     fn build(
@@ -139,7 +142,7 @@ impl SimDisk {
         reserve_bytes: u64,
         inode: u64,
         boot: [u8; 16],
-        salts: Arc<AtomicU64>,
+        modified: u64,
     ) -> Result<SimDisk> {
         let map = Arc::new(Map::memory(reserve_bytes.max(image.len() as u64))?);
         // SAFETY: nobody else has the map yet.
@@ -152,9 +155,10 @@ impl SimDisk {
             holders: Vec::new(),
             loss: None,
             watch: None,
+            modified,
         };
         let lock_file = Mutex::new(None);
-        let machine = Machine { map, inode, state: Mutex::new(state), lock_file, salts };
+        let machine = Machine { map, inode, state: Mutex::new(state), lock_file };
         Ok(SimDisk { machine: Arc::new(machine) })
     }
 
@@ -173,7 +177,9 @@ impl SimDisk {
     /// If somebody has the machine's files open, or `image` is longer than the file can become.
     pub fn restart(&self, image: &[u8], boot: Option<[u8; 16]>, lock: Option<&[u64]>) {
         let boot = boot.unwrap_or_else(boot_number);
+        let modified = self.modified_with(image);
         let mut state = self.state();
+        state.modified = modified;
         assert!(state.holders.is_empty(), "nobody has a machine's file open while it starts");
         let (old, new) = (state.file_bytes, image.len() as u64);
         // SAFETY: we hold the state's lock, and nobody has the file open. Past the end of the file
@@ -194,6 +200,23 @@ impl SimDisk {
             drop(state);
             self.clone().with_lock_image(lock);
         }
+    }
+
+    /// The time of the last write, as the system notes it: another number after each.
+    pub fn modified(&self) -> u64 {
+        self.state().modified
+    }
+
+    /// Puts the time of the last write back: a disk that is mounted anew may hold what was written
+    /// and not yet when.
+    pub fn set_modified(&self, modified: u64) {
+        self.state().modified = modified;
+    }
+
+    /// The time of the last write if the file comes to hold `image`.
+    fn modified_with(&self, image: &[u8]) -> u64 {
+        let now = self.modified();
+        if image == self.image() { now } else { next_time(now ^ XxHash3_64::oneshot(image)) }
     }
 
     /// Turns recording off: no more events, and no memory for them.
@@ -315,6 +338,12 @@ impl SimDisk {
         self.machine.lock_file().as_ref().map(|file| file.words_image()).unwrap_or_default()
     }
 
+    /// The words of the lock file when it was flushed last, if it ever was: what a power cut leaves
+    /// of it may be older than [`SimDisk::lock_image`], and no older than this.
+    pub fn flushed_lock_image(&self) -> Option<Vec<u64>> {
+        self.machine.lock_file().as_ref().and_then(|file| file.flushed_image())
+    }
+
     /// Puts a lock file that holds `words`, as [`SimDisk::lock_image`] gave them, beside the data
     /// file, unless there is one. Nobody has it open.
     pub fn with_lock_image(self, words: &[u64]) -> SimDisk {
@@ -399,6 +428,11 @@ pub fn sealed_image(lock: &[u64]) -> Option<Vec<u8>> {
     Some(words.iter().flat_map(|word| word.to_le_bytes()).collect())
 }
 
+/// A time of the last write that is another one.
+fn next_time(time: u64) -> u64 {
+    time.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407).max(1)
+}
+
 /// A boot number that differs from all others of this process.
 fn boot_number() -> [u8; 16] {
     let mut boot = *b"simulated boot\0\0";
@@ -438,6 +472,7 @@ impl Machine {
         // SAFETY: whoever has the state holds its lock, and nobody looks at pages that are being
         // changed: the argument of `map.rs`.
         unsafe { self.map.write(offset, bytes) };
+        state.modified = next_time(state.modified);
         state.note(|| Event::Write { offset, bytes: bytes.into() });
     }
 }
@@ -552,6 +587,7 @@ impl Storage for SimFile {
         if bytes > from {
             // Cut bytes were zeroed when they were cut, the rest was never written.
             state.file_bytes = bytes;
+            state.modified = next_time(state.modified);
             state.note(|| Event::Grow { from, to: bytes });
             self.counters.grew();
             seen(&self.machine, state);
@@ -569,6 +605,7 @@ impl Storage for SimFile {
             // SAFETY: we hold the state's lock, and nobody can see pages that are being cut off.
             unsafe { self.machine.map.zero(bytes..from) };
             state.file_bytes = bytes;
+            state.modified = next_time(state.modified);
             state.note(|| Event::Shrink { from, to: bytes });
             seen(&self.machine, state);
         }
@@ -604,10 +641,8 @@ impl Storage for SimFile {
         Ok(self.machine.state().holders.iter().any(|&(handle, _)| handle != self.handle))
     }
 
-    /// The same numbers in each run: they tell the times of one machine apart.
-    fn salt(&self) -> Result<u64> {
-        let number = self.machine.salts.fetch_add(1, Ordering::Relaxed);
-        Ok((number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(24))
+    fn modified(&self) -> Result<u64> {
+        Ok(self.machine.state().modified)
     }
 
     fn forget_cache(&self) {

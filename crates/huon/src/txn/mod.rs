@@ -397,12 +397,21 @@ impl Core {
             true => self.note_newest(),
             false => Ok(()),
         };
-        let owed = board.sealed() != board.durable() || !board.in_flight().is_none();
-        let in_order = !owed || writes && unsynced && noted.is_ok();
+        let in_flight = !board.in_flight().is_none();
+        let flushed_all = board.sealed() == board.durable() && !in_flight;
+        // Where nobody wrote, a clean close that was not flushed on purpose is what it was.
+        let as_found = board.flag(Flag::NotedOnDisk) && !in_flight;
+        let in_order = flushed_all || as_found || writes && unsynced && noted.is_ok();
+        let modified = self.store.storage.modified();
         self.clients.leave(&gate);
         reach(Point::CloseLeft);
-        if last && in_order && sound && !board.is_poisoned() {
-            board.set_flag(Flag::CleanClose, true);
+        if last
+            && in_order
+            && sound
+            && !board.is_poisoned()
+            && let Ok(modified) = modified
+        {
+            board.note_close(modified, flushed_all);
         }
         flushed.and(noted)
     }

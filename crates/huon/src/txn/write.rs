@@ -146,6 +146,7 @@ impl WriteTxn {
         }
         let Base { mark: base_mark, meta: base, mut pages } = core.base()?;
         let txnid = core.next_id(&base)?;
+        core.store.board.forget_close()?;
         if base.used > core.store.map_pages() {
             return Err(core.store.map_too_small(base.used));
         }

@@ -53,7 +53,7 @@ fn start(image: &[u8; IMAGE_BYTES]) -> Start<'_> {
         meta_slot: 0,
         checksum: 9,
         ceiling: 1 << 32,
-        repair_due: true,
+        sound: Sound::Not,
     }
 }
 
