@@ -95,6 +95,7 @@ impl From<Error> for Fault {
             Error::TxnBroken => Fault::BadTxn,
             Error::Ousted => Fault::Ousted,
             Error::Busy(_) => Fault::Busy,
+            Error::ThreadWrites => Fault::ThreadWrites,
             Error::NotOurs(_) | Error::PageSize { .. } => Fault::NotOurs,
             Error::Version(_) => Fault::Version,
             Error::Poisoned | Error::Forked => Fault::Panic,

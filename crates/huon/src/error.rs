@@ -116,6 +116,10 @@ pub enum Error {
     ///
     /// [`Order::custom`]: crate::Order::custom
     WrongOrder(Box<WrongOrder>),
+    /// This thread has the write transaction of the environment already, and would wait for itself:
+    /// end that one first, or nest in it ([`WriteTxn::nested`](crate::WriteTxn::nested)). See
+    /// [`Env::write`](crate::Env::write) for transactions that move to other threads.
+    ThreadWrites,
 }
 
 /// Which comparator orders a table, and which one a caller gave: see [`Error::WrongOrder`].
@@ -140,6 +144,9 @@ pub struct WrongOrder {
     /// The name of the comparator that the caller gave.
     pub wanted: Box<str>,
 }
+
+const THREAD_WRITES: &str = "this thread has the write transaction already and would wait for \
+                             itself; end it first, or nest in it";
 
 /// Why there is no room: see [`Error::MapFull`].
 ///
@@ -305,6 +312,7 @@ impl Error {
             Error::MapTooSmall { .. } => 26,
             Error::Ousted => 27,
             Error::WrongOrder(_) => 28,
+            Error::ThreadWrites => 29,
         }
     }
 }
@@ -377,6 +385,7 @@ impl fmt::Display for Error {
                 write!(f, "a writer needed the pages that the parked read transaction kept")
             }
             Error::WrongOrder(wrong) => write!(f, "{wrong}"),
+            Error::ThreadWrites => f.write_str(THREAD_WRITES),
         }
     }
 }

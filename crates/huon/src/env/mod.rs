@@ -195,7 +195,14 @@ impl Env {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Busy`] names who holds the writer's role; [`Error::ReadOnly`], [`Error::Poisoned`].
+    /// [`Error::Busy`] names the client that holds the writer's role, after
+    /// [`Options::lock_timeout`]; [`Error::ReadOnly`], [`Error::Poisoned`].
+    ///
+    /// [`Error::ThreadWrites`] if this thread has the write transaction itself, through this
+    /// environment or another one of the same file: at once within [`Env::update`] and
+    /// [`WriteTxn::nested`]. A transaction that is a value of its own may have been moved to
+    /// another thread, which then ends it. So a wait of half a second comes before, and what was
+    /// used in another thread by then is waited for as any.
     pub fn write(&self) -> Result<WriteTxn> {
         self.write_within(self.settings().lock_timeout)
     }
@@ -208,6 +215,7 @@ impl Env {
     /// let first = env.write()?;
     /// let refused = env.write_within(std::time::Duration::from_millis(10)).unwrap_err();
     /// assert!(matches!(refused, huon::Error::Busy(_)), "{refused}");
+    /// assert!(matches!(env.write(), Err(huon::Error::ThreadWrites)));
     /// drop(first);
     /// assert!(env.write_within(std::time::Duration::ZERO).is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -252,7 +260,10 @@ impl Env {
         work: impl FnOnce(&mut WriteTxn) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
         let mut txn = self.write()?;
-        let result = work(&mut txn)?;
+        let bound = self.core().store.writer.bind();
+        let result = work(&mut txn);
+        drop(bound);
+        let result = result?;
         txn.commit()?;
         Ok(result)
     }

@@ -106,7 +106,7 @@ impl Default for Options {
             flush_ms: u64::MAX,
             verify: Verify::Pages,
             read_ahead: ReadAhead::IfItFits,
-            lock_timeout: Duration::from_secs(3600),
+            lock_timeout: Duration::from_secs(30),
             meta_slot: None,
             apart: false,
             slow_reader: None,
@@ -280,8 +280,8 @@ impl Options {
         self
     }
 
-    /// How long [`Env::write`] waits for another writer before it fails with [`Error::Busy`]; an
-    /// hour unless said.
+    /// How long [`Env::write`] waits for another writer before it fails with [`Error::Busy`]; 30
+    /// seconds unless said.
     pub fn lock_timeout(&mut self, timeout: Duration) -> &mut Self {
         self.lock_timeout = timeout;
         self
@@ -293,8 +293,8 @@ impl Options {
     /// need be, and live ones never.
     ///
     /// It is asked in the thread that writes, in the middle of a change. It may read, sleep, end
-    /// transactions and processes; it may not write to the environment, which waits for itself
-    /// then.
+    /// transactions and processes; it may not write to the environment, which is
+    /// [`Error::ThreadWrites`] then.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

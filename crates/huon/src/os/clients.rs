@@ -10,7 +10,7 @@
 //!    final: a generation never comes back.
 //! 3. Nobody judges its own client: a descriptor does not see its own lock (P2).
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError, Weak};
 
 use super::board::Board;
 use super::gate::Gate;
@@ -61,6 +61,22 @@ pub(crate) struct ClientInfo {
     pub(crate) me: bool,
 }
 
+/// The clients of this process, and of those that it was forked from.
+static OF_THIS_PROCESS: Mutex<Vec<Weak<Clients>>> = Mutex::new(Vec::new());
+
+/// Looks a few times rather than wait: in a forked child it may be locked for ever. Only what is
+/// said to people, and whether a thread is told that it waits for itself, depend on it.
+fn of_this_process() -> Option<MutexGuard<'static, Vec<Weak<Clients>>>> {
+    (0..1000).find_map(|_| match OF_THIS_PROCESS.try_lock() {
+        Ok(all) => Some(all),
+        Err(TryLockError::Poisoned(all)) => Some(all.into_inner()),
+        Err(TryLockError::WouldBlock) => {
+            std::thread::yield_now();
+            None
+        }
+    })
+}
+
 /// The client table, seen by one client.
 pub(crate) struct Clients {
     board: Arc<Board>,
@@ -77,6 +93,24 @@ impl Clients {
     pub(crate) fn of_guest(board: Arc<Board>) -> Clients {
         let me = OnceLock::from(ClientId::NONE);
         Clients { board, me, fork_generation: fork::generation() }
+    }
+
+    /// Has it known as one of this process.
+    pub(crate) fn register(self: &Arc<Self>) -> Result<()> {
+        let Some(mut all) = of_this_process() else { return Ok(()) };
+        all.retain(|clients| clients.strong_count() > 0);
+        Ok(all.try_push(Arc::downgrade(self))?)
+    }
+
+    /// Whether a client of this lock file is one of this process. Process ids do not say that: each
+    /// container counts on its own.
+    pub(crate) fn is_of_this_process(&self, id: ClientId) -> bool {
+        let Some(all) = of_this_process() else { return false };
+        all.iter().filter_map(Weak::upgrade).any(|clients| {
+            clients.me.get() == Some(&id)
+                && clients.fork_generation == fork::generation()
+                && clients.board.identity() == self.board.identity()
+        })
     }
 
     pub(crate) fn board(&self) -> &Arc<Board> {

@@ -10,10 +10,14 @@
 //! 3. Nobody judges its own client dead: within a client the queue decides (P2).
 //! 4. Neither queue nor word knows threads: any thread of the client may release.
 //! 5. Waits are timed and look at the holder again: a dead one wakes nobody (P2).
+//! 6. A thread that waits for itself is refused, and no other. That is known at once where the
+//!    holder cannot be given away meanwhile ([`Role::bind`]). Elsewhere it may have been moved to
+//!    another thread, which is known only once it is used there ([`Role::used_here`]): the wait
+//!    goes on for [`MOVING`], and is refused if it was not seen elsewhere by then.
 //!
 //! What a takeover means for the work that the dead one left is the caller's business.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,6 +36,9 @@ const SPIN: Duration = Duration::from_micros(100);
 const OVERTAKEN_MAX: u32 = 8;
 /// How long a wait lasts before the holder's byte is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How long the thread that was seen last with the role waits for it before it is taken to wait for
+/// itself.
+const MOVING: Duration = Duration::from_millis(500);
 /// How long a client that was asked to hand over waits for the other to come.
 /// (Shuttle's schedules must not depend on the clock.)
 const GIVE_WAY: Duration = Duration::from_millis(if cfg!(shuttle) { 0 } else { 1 });
@@ -76,7 +83,23 @@ pub(crate) struct Role {
     looks_open: AtomicBool,
     /// Another client slept when the role was released last.
     give_way: AtomicBool,
+    /// The thread that was seen last with the role; 0 while it is free.
+    user: AtomicU32,
+    /// The thread that has it and cannot give it away now; 0 for none.
+    bound: AtomicU32,
     fork_generation: u32,
+}
+
+/// While it lasts, this thread cannot give away what has the role: see [`Role::bind`].
+pub(crate) struct Bound<'r> {
+    role: &'r Role,
+    before: u32,
+}
+
+impl Drop for Bound<'_> {
+    fn drop(&mut self) {
+        self.role.bound.store(self.before, Ordering::Relaxed);
+    }
 }
 
 #[derive(Default)]
@@ -130,11 +153,14 @@ impl Role {
             turn: Condvar::new(),
             looks_open: AtomicBool::new(true),
             give_way: AtomicBool::new(false),
+            user: AtomicU32::new(0),
+            bound: AtomicU32::new(0),
             fork_generation: fork::generation(),
         }
     }
 
-    /// Takes the role, waiting at most `timeout`; `Error::Busy` names who has it then.
+    /// Takes the role, waiting at most `timeout`; `Error::Busy` names who has it then. A thread
+    /// that would wait for itself gets [`Error::ThreadWrites`] (invariant 6).
     pub(crate) fn acquire(&self, timeout: Duration) -> Result<Acquired> {
         let deadline = Deadline { start: Instant::now(), timeout };
         match self.acquire_by(deadline)? {
@@ -153,12 +179,51 @@ impl Role {
         if self.forked() {
             return;
         }
+        self.user.store(0, Ordering::Relaxed);
         self.leave_word();
         self.leave_queue();
         if self.kind == RoleKind::Flusher {
             // Last: who wakes must find the role free, also in this client's queue.
             self.board().ring_next();
         }
+    }
+
+    /// This thread works with the role now, which may have been taken in another.
+    #[inline]
+    pub(crate) fn used_here(&self) {
+        let me = clock::thread_id();
+        if self.user.load(Ordering::Relaxed) != me && !planted::is(44) {
+            self.moved_to(me);
+        }
+    }
+
+    #[cold]
+    fn moved_to(&self, thread: u32) {
+        if self.user.swap(thread, Ordering::Relaxed) != 0 {
+            self.word(ROLE_THREAD).store(u64::from(thread), Ordering::Relaxed);
+        }
+    }
+
+    /// What has the role stays with this thread as long as the answer lives: it is borrowed by a
+    /// function that the thread is in.
+    pub(crate) fn bind(&self) -> Bound<'_> {
+        Bound { role: self, before: self.bound.swap(clock::thread_id(), Ordering::Relaxed) }
+    }
+
+    /// Whether this thread, which has waited for so long, waits for itself.
+    fn waits_for_itself(&self, waited: Duration) -> bool {
+        let me = clock::thread_id();
+        // In models all threads are one of the system's.
+        !cfg!(any(loom, shuttle))
+            && (self.bound.load(Ordering::Relaxed) == me
+                || waited >= MOVING && self.user.load(Ordering::Relaxed) == me)
+    }
+
+    /// The same, where another client has the role: it may be one of this thread's.
+    fn waits_for_itself_elsewhere(&self, holder: u64, waited: Duration) -> bool {
+        waited >= MOVING
+            && self.word(ROLE_THREAD).load(Ordering::Relaxed) == u64::from(clock::thread_id())
+            && self.clients.is_of_this_process(ClientId::of_word(holder))
     }
 
     /// Whether this client still has the role: nobody has taken it for dead (P3).
@@ -204,12 +269,13 @@ impl Role {
         if !self.board().writable() {
             return Err(Error::ReadOnly);
         }
-        if !self.enter_queue(deadline) {
+        if !self.enter_queue(deadline)? {
             return Ok(None);
         }
         let acquired = self.take_word(deadline);
         match acquired {
             Ok(Some(_)) => {
+                self.user.store(clock::thread_id(), Ordering::Relaxed);
                 self.word(ROLE_SINCE).store(clock::now_ms(), Ordering::Relaxed);
                 self.word(ROLE_THREAD).store(u64::from(clock::thread_id()), Ordering::Relaxed);
             }
@@ -229,7 +295,7 @@ impl Role {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter_queue(&self, deadline: Deadline) -> bool {
+    fn enter_queue(&self, deadline: Deadline) -> Result<bool> {
         if !deadline.timeout.is_zero() {
             spin(SPIN, || self.looks_open.load(Ordering::Relaxed));
         }
@@ -238,21 +304,26 @@ impl Role {
             queue.waiting += 1;
             let mut ours = false;
             // What was handed over is for those who slept here before: nobody takes it unslept.
-            while !ours && !deadline.left().is_zero() {
-                let woken = self.turn.wait_timeout(queue, deadline.left());
+            let mut alone = false;
+            while !ours && !alone && !deadline.left().is_zero() {
+                let waited = deadline.start.elapsed();
+                alone = self.waits_for_itself(waited);
+                let nap = MOVING.checked_sub(waited).unwrap_or(deadline.left());
+                let nap = if alone { Duration::ZERO } else { nap.min(deadline.left()) };
+                let woken = self.turn.wait_timeout(queue, nap);
                 queue = woken.unwrap_or_else(PoisonError::into_inner).0;
                 ours = !queue.busy;
             }
             queue.waiting -= 1;
             if !ours {
                 queue.turned_away = true;
-                return false;
+                return if alone { Err(Error::ThreadWrites) } else { Ok(false) };
             }
             queue.handed = false;
         }
         queue.busy = true;
         self.looks_open.store(false, Ordering::Relaxed);
-        true
+        Ok(true)
     }
 
     /// Whether somebody was turned away meanwhile.
@@ -281,6 +352,9 @@ impl Role {
             let left = deadline.left();
             if left.is_zero() {
                 return Ok(None);
+            }
+            if self.waits_for_itself_elsewhere(holder, deadline.start.elapsed()) {
+                return Err(Error::ThreadWrites);
             }
             if !std::mem::replace(&mut spun, true) {
                 spin(SPIN, || self.word(ROLE_HOLDER).load(Ordering::Acquire) != holder);
@@ -396,7 +470,7 @@ impl Role {
         };
         let place = if holder.me {
             "this environment".to_string()
-        } else if holder.pid == std::process::id() {
+        } else if self.clients.is_of_this_process(holder.client) {
             "another environment of this process".to_string()
         } else if is_process(holder.pid) {
             format!("process {}", holder.pid)

@@ -138,7 +138,10 @@ impl Store {
             seal: Seal::new(&parts.uuid),
             pages: MapPages::new(parts.storage.map(), parts.page_bytes)?,
             storage: parts.storage,
-            board: parts.clients.board().clone(),
+            board: {
+                parts.clients.register()?;
+                parts.clients.board().clone()
+            },
             writer: Role::new(parts.clients.clone(), RoleKind::Writer),
             slots: Slots::new(parts.clients)?,
             guest: parts.guest,

@@ -111,6 +111,7 @@ impl Store {
         let Some((info, reader)) = readers.first() else { return Ok(false) };
         let own = self.slots.is_mine(info);
         let Need { retries, full, .. } = *need;
+        let _bound = self.writer.bind();
         match callback(&SlowReader { reader: *reader, own, retries, full }) {
             SlowReaderAnswer::Retry => Ok(true),
             SlowReaderAnswer::Break => Ok(self.break_reader(info)),

@@ -271,6 +271,7 @@ impl WriteTxn {
     }
 
     pub(crate) fn check_usable(&self) -> Result<()> {
+        self.core.store.writer.used_here();
         if self.broken {
             return Err(Error::TxnBroken);
         }
@@ -453,7 +454,10 @@ impl WriteTxn {
         self.push_level(None)?;
         // A panic in `work` leaves levels behind: the transaction is broken then, and is only
         // dropped.
+        let core = self.core.clone();
+        let bound = core.store.writer.bind();
         let result = work(self);
+        drop(bound);
         assert!(self.levels.len() > depth, "W3: nested levels end in order");
         match result {
             Ok(result) if !self.broken => {

@@ -67,6 +67,7 @@ impl Seat {
         }
         let clients = Arc::new(Clients::new(board.clone()));
         clients.join(&gate).unwrap();
+        clients.register().unwrap();
         Seat {
             shared,
             board,

@@ -1,0 +1,146 @@
+//! A thread that would wait for itself is refused, and no other. Nothing here waits an hour.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use huon::{Bytes, CheckOptions, Env, Error, Options, SlowReaderAnswer, TableDef, U64};
+
+const T: TableDef<U64, Bytes> = TableDef::new("t");
+/// Longer than an unused transaction counts as one that is on its way to another thread.
+const LONG: Duration = Duration::from_millis(800);
+
+fn options() -> Options {
+    let mut options = Env::options();
+    options.lock_timeout(Duration::from_secs(3600));
+    options
+}
+
+fn place() -> (tempfile::TempDir, std::path::PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.huon");
+    (dir, path)
+}
+
+fn is_refused<T>(result: Result<T, Error>) -> bool {
+    matches!(result, Err(Error::ThreadWrites))
+}
+
+#[test]
+fn a_second_write_in_one_thread_is_refused() {
+    let (_dir, path) = place();
+    let env = options().open(&path).unwrap();
+    let mut txn = env.write().unwrap();
+    let error = env.write().unwrap_err();
+    assert!(matches!(error, Error::ThreadWrites), "{error}");
+    assert!(error.to_string().contains("this thread"), "{error}");
+    let now = env.write_within(Duration::ZERO);
+    assert!(matches!(now, Err(Error::Busy(_))), "a try is told what holds for everybody");
+    txn.create(&T).unwrap().put(&mut txn, &1, b"").unwrap();
+    txn.commit().unwrap();
+    env.write().unwrap().commit().unwrap();
+}
+
+#[test]
+fn whatever_would_wait_for_its_own_thread_is_refused() {
+    let (_dir, path) = place();
+    let env = options().open(&path).unwrap();
+    let twin = options().open(&path).unwrap();
+    env.update(|txn| {
+        assert!(is_refused(env.write()));
+        assert!(is_refused(env.update(|_| Ok::<_, Error>(()))));
+        assert!(is_refused(env.set_geometry(env.info()?.geometry)));
+        let checked = env.check_with(&mut CheckOptions::default().meta_slot(0));
+        assert!(is_refused(checked));
+        assert!(is_refused(twin.write()), "another environment of the same file");
+        txn.nested(|_| {
+            assert!(is_refused(env.write()));
+            Ok::<_, Error>(())
+        })?;
+        // These wait for no writer.
+        env.sync()?;
+        env.read()?.renew()?;
+        txn.create(&T)?.put(txn, &1, b"").map(drop)
+    })
+    .unwrap();
+    let mut txn = env.write().unwrap();
+    txn.nested(|_| {
+        assert!(is_refused(env.write()));
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+    drop(txn);
+    assert!(env.write().is_ok() && twin.write().is_ok());
+}
+
+#[test]
+fn a_transaction_that_was_moved_is_waited_for() {
+    let (_dir, path) = place();
+    let env = options().open(&path).unwrap();
+    let mut txn = env.write().unwrap();
+    let (used, when_used) = mpsc::channel();
+    let other = thread::spawn(move || {
+        let t = txn.create(&T).unwrap();
+        t.put(&mut txn, &1, b"").unwrap();
+        used.send(()).unwrap();
+        thread::sleep(LONG);
+        txn.commit().unwrap();
+    });
+    when_used.recv().unwrap();
+    let twin = options().open(&path).unwrap();
+    let waiting = thread::spawn(move || twin.write().map(drop).unwrap());
+    drop(env.write().unwrap());
+    waiting.join().unwrap();
+    other.join().unwrap();
+    // One that is on its way is used soon.
+    let txn = env.write().unwrap();
+    let other = thread::spawn(move || {
+        thread::sleep(LONG / 8);
+        drop(txn);
+    });
+    drop(env.write().unwrap());
+    other.join().unwrap();
+}
+
+/// The thread that ends up with a transaction is the one that would wait for itself.
+#[test]
+fn who_was_given_a_transaction_is_refused() {
+    let (_dir, path) = place();
+    let env = options().open(&path).unwrap();
+    let txn = env.write().unwrap();
+    let second = env.clone();
+    let given = thread::spawn(move || {
+        assert!(txn.open(&T).unwrap().is_none());
+        assert!(is_refused(second.write()));
+        txn
+    });
+    let txn = given.join().unwrap();
+    assert!(txn.open(&T).unwrap().is_none());
+    assert!(is_refused(env.write()));
+}
+
+#[test]
+fn a_callback_of_the_writer_cannot_write() {
+    let (_dir, path) = place();
+    let (seen, refused) = mpsc::channel();
+    let env = options().upper_bytes(1 << 20).open(&path).unwrap();
+    let inner = std::sync::Mutex::new((env.clone(), seen));
+    env.set_on_slow_reader(move |_| {
+        let (env, seen) = &*inner.lock().unwrap();
+        seen.send(is_refused(env.write())).unwrap();
+        SlowReaderAnswer::GiveUp
+    });
+    let fill = |byte| {
+        env.update(|txn| {
+            let t = txn.create(&T)?;
+            (0..200).try_for_each(|n| t.put(txn, &n, &[byte; 2000]).map(drop))
+        })
+    };
+    fill(1).unwrap();
+    let _reader = env.read().unwrap();
+    fill(2).unwrap();
+    assert!(matches!(fill(3), Err(Error::MapFull(_))));
+    env.clear_on_slow_reader();
+    let answers: Vec<bool> = refused.iter().collect();
+    assert!(!answers.is_empty() && answers.iter().all(|refused| *refused));
+}
