@@ -147,3 +147,83 @@ fn readers_of_other_processes_in_the_way() {
     (8..14).for_each(|byte| rewrite(&env, byte).unwrap());
     assert_clean(&env, "after all");
 }
+
+/// Address space for 200 environments of 500 GiB each is not there. LMDB and libmdbx fail with
+/// `ENOMEM`; here later ones reserve less, and something is left for threads and allocations.
+#[test]
+fn large_reservations_leave_room_for_each_other() {
+    const UPPER: u64 = 500 << 30;
+    let name = "limits::large_reservations_leave_room_for_each_other";
+    if child::part().is_some() {
+        let open = |number: u32| {
+            let path = child::path().join(number.to_string());
+            Env::options().upper_bytes(UPPER).map_bytes(1 << 40).open(path).unwrap()
+        };
+        let all: Vec<Env> = (0..200).map(open).collect();
+        for env in &all {
+            rewrite(env, 1).unwrap();
+            let info = env.info().unwrap();
+            assert!(info.upper_bytes == UPPER && info.map_bytes >= UPPER, "{}", info.map_bytes);
+        }
+        assert_eq!(all[0].info().unwrap().map_bytes, 1 << 40, "the first has all it wants");
+        let reader = all[199].clone();
+        std::thread::spawn(move || first_byte(&reader.read().unwrap())).join().unwrap();
+        drop(all);
+        assert_eq!(open(3).info().unwrap().map_bytes, 1 << 40, "it is given back");
+        say("done");
+        return;
+    }
+    let place = Place::new();
+    let mut child = Child::start(name, "child", place.path.parent().unwrap());
+    assert_eq!(child.hear(), "done");
+    child.finish();
+}
+
+/// A process that may have 1 GiB of addresses reserves less than it would like. Where that is too
+/// little the error says so, and what was committed stays.
+#[test]
+fn a_limit_of_address_space() {
+    const ROOM: u64 = 1 << 30;
+    let name = "limits::a_limit_of_address_space";
+    if child::part().is_some() {
+        let open =
+            |number: u32| Env::options().open(child::path().join(number.to_string())).unwrap();
+        let all: Vec<Env> = (0..20).map(open).collect();
+        let bytes: Vec<u64> = all.iter().map(|env| env.info().unwrap().map_bytes).collect();
+        assert!(bytes.iter().sum::<u64>() < ROOM && bytes[0] > bytes[19], "{bytes:?}");
+        all.iter().for_each(|env| rewrite(env, 1).unwrap());
+        let small = &all[19];
+        let value = vec![7; 1 << 20];
+        let fill = |key: u32| {
+            small.update(|txn| {
+                let t = txn.create(&def())?;
+                t.put(txn, &(1000 + key).to_be_bytes(), &value).map(drop)
+            })
+        };
+        let mut kept = 0;
+        let error = loop {
+            match fill(kept) {
+                Ok(()) => kept += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, Error::MapTooSmall { map_bytes, .. } if map_bytes == bytes[19]));
+        let count = small.view(|txn| txn.open(&def())?.unwrap().count(txn)).unwrap();
+        assert!(count == 400 + u64::from(kept) && small.check().unwrap().is_clean());
+        say(&kept.to_string());
+        return;
+    }
+    let place = Place::new();
+    let limit = format!("ulimit -v {}; exec \"$0\" \"$@\"", ROOM >> 10);
+    let program = ["sh", "-c", &limit];
+    let mut child = Child::start_under(&program, name, "child", place.path.parent().unwrap());
+    let kept: u32 = child.hear().parse().unwrap();
+    child.finish();
+    // Without a limit it goes on.
+    let env = Env::options().open(place.path.parent().unwrap().join("19")).unwrap();
+    env.update(|txn| {
+        let t = txn.create(&def())?;
+        t.put(txn, &(1000 + kept).to_be_bytes(), &vec![7; 1 << 20]).map(drop)
+    })
+    .unwrap();
+}

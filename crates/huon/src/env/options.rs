@@ -8,7 +8,7 @@ use crate::env::Env;
 use crate::env::limits::check_page_bytes;
 use crate::env::settings::Settings;
 use crate::error::{Error, Result};
-use crate::os::ReadAhead;
+use crate::os::{self, ReadAhead};
 use crate::page;
 use crate::store::Verify;
 use crate::store::slow::{Callback, SlowReader, SlowReaderAnswer};
@@ -132,7 +132,8 @@ impl Options {
     }
 
     /// Address space to reserve for the file, in bytes, if that is more than
-    /// [`Options::upper_bytes`]: then the limit can be raised so far while the file is open.
+    /// [`Options::upper_bytes`]: then the limit can be raised so far while the file is open. A
+    /// process that has little address space left reserves no more than the upper size, or less.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -462,7 +463,12 @@ impl Options {
 
     /// Bytes of address space to reserve.
     pub(crate) fn reservation(&self) -> u64 {
-        self.upper().max(self.map_bytes)
+        let upper = self.upper();
+        if self.map_bytes > upper && os::has_plenty(self.map_bytes) {
+            self.map_bytes
+        } else {
+            upper
+        }
     }
 
     /// The geometry of a new environment.

@@ -27,17 +27,21 @@ use crate::error::{Error, Result};
 use crate::planted;
 
 /// Most descriptors that one process can have registered.
-const DESCRIPTORS_MAX: usize = 4096;
-const VACANT: i32 = -1;
+const DESCRIPTORS_MAX: usize = 1 << 16;
+/// Of each environment: the data file, the lock file and its gate.
+const DESCRIPTORS_EACH: usize = 3;
+const VACANT: i32 = 0;
 /// Being filled; the handler leaves it alone.
-const TAKEN: i32 = -2;
+const TAKEN: i32 = -1;
 
 /// Marks lie above what a file that is read from its start comes to soon, and below what any file
 /// system refuses.
 const MARKS_FIRST: u64 = 1 << 30;
 const MARKS_COUNT: u64 = 1 << 30;
 
+/// Zeros while vacant, so that the table costs memory only where it was used.
 struct Entry {
+    /// One more than the descriptor's number.
     descriptor: AtomicI32,
     mark: AtomicU64,
 }
@@ -133,23 +137,28 @@ impl Drop for OwnFile {
 fn register(descriptor: i32, mark: u64) -> Result<()> {
     install()?;
     for (n, entry) in ENTRIES.iter().enumerate() {
+        if entry.descriptor.load(Ordering::Relaxed) != VACANT {
+            continue;
+        }
         let free =
             entry.descriptor.compare_exchange(VACANT, TAKEN, Ordering::Acquire, Ordering::Relaxed);
         if free.is_ok() {
             HIGH.fetch_max(n + 1, Ordering::Relaxed);
             entry.mark.store(mark, Ordering::Relaxed);
-            entry.descriptor.store(descriptor, Ordering::Release);
+            entry.descriptor.store(descriptor + 1, Ordering::Release);
             return Ok(());
         }
     }
-    Err(Error::Invalid("too many environments are open in this process"))
+    let source = std::io::Error::from_raw_os_error(libc::EMFILE);
+    let most = DESCRIPTORS_MAX / DESCRIPTORS_EACH;
+    Err(Error::io("open", format!("more than {most} environments in one process"), source))
 }
 
 /// Undoes [`register`]; call it before the descriptor is closed.
 fn unregister(descriptor: i32) {
     for entry in &ENTRIES[..HIGH.load(Ordering::Relaxed)] {
         let ours = entry.descriptor.compare_exchange(
-            descriptor,
+            descriptor + 1,
             VACANT,
             Ordering::Release,
             Ordering::Relaxed,
@@ -212,10 +221,11 @@ extern "C" fn in_child() {
     }
     GENERATION.fetch_add(1, Ordering::Relaxed);
     for entry in &ENTRIES[..HIGH.load(Ordering::Relaxed)] {
-        let descriptor = entry.descriptor.load(Ordering::Acquire);
-        if descriptor < 0 {
+        let held = entry.descriptor.load(Ordering::Acquire);
+        if held <= VACANT {
             continue;
         }
+        let descriptor = held - 1;
         if mark_of(descriptor) == Some(entry.mark.load(Ordering::Relaxed)) {
             // SAFETY: the descriptor is this process's copy of one that an environment owns; its
             // handles see the new generation and use it no more.

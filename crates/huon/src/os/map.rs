@@ -21,6 +21,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 
+use super::addresses::{fair_bytes, note_given_back, note_reserved};
 #[cfg(any(test, feature = "simulation"))]
 use super::anon::Anon;
 use super::anon::{system_page, whole_pages};
@@ -53,17 +54,18 @@ unsafe impl Sync for Map {}
 impl Map {
     /// Maps `file`, now `file_bytes` long, into `upper_bytes` of reserved addresses.
     ///
-    /// Where the system refuses (an address-space limit, for example) the reservation is halved,
-    /// down to the size of the file; [`Map::bytes`] tells what it became.
+    /// Less is reserved where addresses are scarce (`addresses`), and where the system refuses the
+    /// reservation is halved, down to the size of the file; [`Map::bytes`] tells what it became.
     pub(crate) fn reserve(file: BorrowedFd<'_>, upper_bytes: u64, file_bytes: u64) -> Result<Map> {
         let lower = file_bytes.max(RESERVE_BYTES_MIN);
-        let mut wanted = upper_bytes.max(lower);
+        let mut wanted = upper_bytes.min(fair_bytes()).max(lower);
         loop {
             let tried = whole_pages(wanted)
                 .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
                 .and_then(|bytes| Ok((map_file(file, bytes)?, bytes)));
             match tried {
                 Ok((base, bytes)) => {
+                    note_reserved(bytes as u64);
                     return Ok(Map { base, bytes: bytes as u64, backing: Backing::File });
                 }
                 Err(source) if wanted == lower => {
@@ -214,6 +216,7 @@ impl Map {
 impl Drop for Map {
     fn drop(&mut self) {
         if matches!(self.backing, Backing::File) {
+            note_given_back(self.bytes);
             // SAFETY: the mapping is ours, and every slice of it borrowed `self`.
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes as usize) };
         }

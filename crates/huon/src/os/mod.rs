@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
+mod addresses;
 mod anon;
 mod bell;
 #[cfg_attr(any(loom, shuttle), allow(dead_code, reason = "a model has no files"))]
@@ -59,6 +60,7 @@ mod testing;
 mod word;
 mod write_map;
 
+pub(crate) use addresses::has_plenty;
 pub(crate) use anon::system_page;
 pub(crate) use beside::is_unavailable;
 pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, Sound, Start, Written};

@@ -28,6 +28,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::{Duration, Instant};
 
+use super::addresses::fair_bytes;
 use super::beside::{self, Beside};
 use super::client_files::ClientFiles;
 use super::descriptor::open_kept;
@@ -498,7 +499,9 @@ fn open_again(path: &Path, inode: (u64, u64), write: bool) -> Result<File> {
 /// Reserves address space and maps the file to its beginning; returns where, and how many bytes.
 fn map(path: &Path, file: &File, bytes: usize, write: bool) -> Result<(*mut Word, usize)> {
     let protection = libc::PROT_READ | if write { libc::PROT_WRITE } else { 0 };
-    let mut reserved_bytes = RESERVED_BYTES;
+    let fair = usize::try_from(fair_bytes()).unwrap_or(usize::MAX);
+    let needed = bytes.clamp(RESERVED_BYTES_MIN, RESERVED_BYTES);
+    let mut reserved_bytes = RESERVED_BYTES.min(fair).max(needed);
     loop {
         // SAFETY: a new mapping at an address of the system's choice; it may reach past the end of
         // the file, where nothing touches it before the file has grown (invariant 2).
