@@ -109,7 +109,12 @@ fn any_byte_of_a_meta_may_be_damaged() {
         bytes[usize::from(damaged) * 4096 + at] ^= 0x40;
         std::fs::write(&place.path, bytes).unwrap();
         let metas = Env::metas_of(&place.path).unwrap();
-        assert!(matches!(metas[usize::from(damaged)].state, MetaState::Damaged(_)), "byte {at}");
+        // Version and features are outside the checksum: the block is whole, and of another version.
+        let right = match &metas[usize::from(damaged)].state {
+            MetaState::Unknown(_) => (4..16).contains(&at),
+            state => matches!(state, MetaState::Damaged(_)),
+        };
+        assert!(right, "byte {at}");
         assert_eq!(metas.iter().filter(|meta| meta.snapshot().is_some()).count(), 2);
         assert!(switch(&place.path, damaged).is_err());
     }

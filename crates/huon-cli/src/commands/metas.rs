@@ -30,7 +30,8 @@ pub(crate) fn metas(args: &Look) -> Outcome {
         false => print(&mut out, &metas, &opened)?,
     }
     out.finish()?;
-    let is_damaged = |meta: &MetaInfo| matches!(meta.state, MetaState::Damaged(_));
+    let is_damaged =
+        |meta: &MetaInfo| matches!(meta.state, MetaState::Damaged(_) | MetaState::Unknown(_));
     Ok(match opened {
         Err(Error::Busy(_)) | Ok(_) if !metas.iter().any(is_damaged) => Code::Fine,
         _ => Code::Problems,
@@ -60,6 +61,7 @@ fn as_json(metas: &[MetaInfo], opened: &Opened) -> Value {
             "flushes": s.flushes,
         }),
         MetaState::Damaged(why) => json!({ "slot": meta.slot, "state": "damaged", "why": why }),
+        MetaState::Unknown(why) => json!({ "slot": meta.slot, "state": "unknown", "why": why }),
         _ => json!({ "slot": meta.slot, "state": "unused" }),
     };
     let info = opened.as_ref().ok().map(|(info, _)| info);
@@ -89,6 +91,9 @@ fn print(out: &mut Out, metas: &[MetaInfo], opened: &Opened) -> Result<(), Failu
                 marks(s, opened),
             ))?,
             MetaState::Damaged(why) => out.line(format_args!("{slot:>4} damaged: {why}"))?,
+            MetaState::Unknown(why) => {
+                out.line(format_args!("{slot:>4} of a newer version: {why}"))?;
+            }
             _ => out.line(format_args!("{slot:>4} unused"))?,
         }
     }
@@ -218,6 +223,11 @@ impl Choice {
             Some(MetaState::Whole(snapshot)) => snapshot.txnid,
             Some(MetaState::Damaged(why)) => {
                 let text = format!("the meta in slot {slot} of {path} is damaged: {why}.");
+                return Err(Failure::Told(Code::Corrupt, text));
+            }
+            Some(MetaState::Unknown(why)) => {
+                let text =
+                    format!("the meta in slot {slot} of {path} is of a newer version: {why}.");
                 return Err(Failure::Told(Code::Corrupt, text));
             }
             _ => {

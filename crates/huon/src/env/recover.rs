@@ -9,9 +9,9 @@
 use crate::alloc::filled;
 use crate::error::{Error, Result};
 use crate::os::{Board, Storage};
-use crate::page::{CommitKind, META_BYTES, META_SLOTS, Meta, MetaFault, Txnid, meta_checksum};
+use crate::page::{CommitKind, META_BYTES, Meta, MetaFault, Txnid, meta_checksum};
 use crate::store::Store;
-use crate::txn::repair::read_metas;
+use crate::txn::repair::{Metas, known_metas};
 use crate::txn::tail;
 
 /// So much of a new file is looked at to see that nothing was written.
@@ -38,9 +38,6 @@ pub enum Recovery {
 
 /// The id that a file is created with.
 pub(crate) const FIRST_ID: Txnid = Txnid(1);
-
-/// The metas of a file.
-pub(crate) type Metas = [std::result::Result<Meta, MetaFault>; META_SLOTS];
 
 /// A snapshot to start from.
 pub(crate) struct Chosen {
@@ -92,12 +89,11 @@ pub(crate) fn newest(metas: &Metas) -> Result<&Meta> {
         return Ok(meta);
     }
     let faults = metas.iter().filter_map(|meta| meta.as_ref().err().copied());
-    // The fault that says most: a version or page size shows that the file is ours.
+    // The fault that says most.
     let telling = faults.max_by_key(|fault| match fault {
-        MetaFault::Version(_) | MetaFault::Features(_) => 3,
-        MetaFault::PageSize(_) => 2,
-        MetaFault::Corrupt(_) => 1,
         MetaFault::NotOurs => 0,
+        MetaFault::Corrupt(_) => 1,
+        _ => 2,
     });
     Err(telling.map_or(Error::corrupt_file("no meta"), Error::from))
 }
@@ -128,7 +124,12 @@ pub(crate) fn left_by_others(
         return Ok(None);
     }
     let named = |meta: &Meta| meta.uuid == *uuid && meta.txnid.0 == sealed.txnid();
-    let image = Meta::decode(&block).ok().filter(named);
+    let image = match Meta::decode(&block) {
+        Err(fault) if fault.is_unknown() => {
+            return Err(fault.refuse(format_args!("the newest snapshot in the lock file")));
+        }
+        image => image.ok().filter(named),
+    };
     // P9: what is durable was sealed before, or is what was sealed last.
     let durable = board.durable_info().filter(|durable| durable.mark <= sealed);
     let left = image.zip(durable).map(|(image, durable)| Left {
@@ -245,7 +246,14 @@ pub(crate) fn is_blank(storage: &dyn Storage) -> Result<bool> {
     Ok(read < BLANK_BYTES_MAX && bytes[..read].iter().all(|&byte| byte == 0))
 }
 
+/// Whether the place of the first meta was never written.
+pub(crate) fn is_unwritten(storage: &dyn Storage) -> Result<bool> {
+    let mut block = [0; META_BYTES];
+    storage.read_at(&mut block, 0)?;
+    Ok(block == [0; META_BYTES])
+}
+
 /// The metas as the file holds them now.
 pub(crate) fn metas(storage: &dyn Storage) -> Result<Metas> {
-    read_metas(storage)
+    known_metas(storage)
 }

@@ -16,7 +16,10 @@
 //!
 //! 1. What a reader needs lies in the first 512 bytes.
 //! 2. What [`Meta::encode`] writes, [`Meta::decode`] believes: both hold it against `Meta::flaw`.
-//! 3. Magic, version and features are outside the checksum: a newer format may have another one.
+//! 3. Magic, version, features, checksum and uuid keep their places and the checksum its meaning in
+//!    every version: so each version tells a whole block of a newer one from a torn block.
+//! 4. A block that is whole and says what this version does not know is never taken for a damaged
+//!    one: the file is refused ([`MetaFault::is_unknown`]), not opened at an older snapshot.
 //!
 //! Which of several metas counts is decided at opening.
 
@@ -134,27 +137,61 @@ pub(crate) struct Meta {
 pub(crate) enum MetaFault {
     /// It does not begin as a meta does.
     NotOurs,
-    /// It has another format version.
+    /// It is whole, and has another format version.
     Version(u32),
-    /// It needs features that this version lacks.
+    /// It is whole, and needs features that this version lacks.
     Features(u64),
-    /// It is whole, but its page size is none.
+    /// It is whole, and has a page size that this version does not know.
     PageSize(u32),
+    /// It is whole, and says something else that this version does not know.
+    Unknown(&'static str),
+    /// It has another format version, and no checksum that this version knows.
+    Stray(u32),
     /// It is damaged; the text says how it shows.
     Corrupt(&'static str),
+}
+
+impl MetaFault {
+    /// Whether the block is whole, and of a version that knows more than this one.
+    pub(crate) fn is_unknown(self) -> bool {
+        use MetaFault::{Features, PageSize, Unknown, Version};
+        matches!(self, Version(_) | Features(_) | PageSize(_) | Unknown(_))
+    }
+
+    /// The error of a file, or a lock file, with such a block at `place`.
+    pub(crate) fn refuse(self, place: std::fmt::Arguments<'_>) -> Error {
+        let text = format!(
+            "{place}: {self}; open the file with the version of Huon that wrote it, or a newer one"
+        );
+        Error::Version(text.into())
+    }
+}
+
+impl std::fmt::Display for MetaFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            MetaFault::NotOurs => write!(f, "it does not begin with HUON"),
+            MetaFault::Version(found) | MetaFault::Stray(found) => {
+                write!(f, "it has format version {found}, and this is version {FORMAT_VERSION}")
+            }
+            MetaFault::Features(bits) => {
+                write!(f, "it needs features that this version does not know: bits {bits:#x}")
+            }
+            MetaFault::PageSize(found) => write!(f, "it has an unknown page size, {found} bytes"),
+            MetaFault::Unknown(what) | MetaFault::Corrupt(what) => write!(f, "{what}"),
+        }
+    }
 }
 
 impl From<MetaFault> for Error {
     fn from(fault: MetaFault) -> Error {
         match fault {
-            MetaFault::NotOurs => Error::NotOurs("it does not begin with HUON".into()),
-            MetaFault::Version(found) => Error::Version(
-                format!("the file has version {found}, this is version {FORMAT_VERSION}").into(),
-            ),
-            MetaFault::Features(bits) => {
-                Error::Version(format!("the file needs unknown features {bits:#x}").into())
-            }
+            MetaFault::NotOurs => Error::NotOurs(fault.to_string().into()),
             MetaFault::PageSize(found) => Error::PageSize { found },
+            MetaFault::Version(_)
+            | MetaFault::Features(_)
+            | MetaFault::Unknown(_)
+            | MetaFault::Stray(_) => fault.refuse(format_args!("a meta of the file")),
             MetaFault::Corrupt(what) => Error::corrupt_file(what),
         }
     }
@@ -242,7 +279,7 @@ impl Meta {
             commit: match half(block, COMMIT) {
                 1 => CommitKind::OneFlush,
                 2 => CommitKind::TwoFlush,
-                _ => return Err(MetaFault::Corrupt("unknown commit kind in a meta")),
+                _ => return Err(MetaFault::Unknown("it has an unknown commit kind")),
             },
             txnid: Txnid(word(block, TXNID)),
             before: Txnid(word(block, BEFORE)),
@@ -254,7 +291,7 @@ impl Meta {
                 shrink: half(block, GEOMETRY + 12),
             },
             used: half(block, USED),
-            main: Tree::decode(&block[MAIN..MARKERS]).map_err(|e| MetaFault::Corrupt(e.text()))?,
+            main: Tree::decode(&block[MAIN..MARKERS]).map_err(|e| MetaFault::Unknown(e.text()))?,
             markers: [0, 8, 16].map(|at| word(block, MARKERS + at)),
             markers_txnid: word(block, MARKERS_TXNID),
             app_flags: half(block, APP_FLAGS),
@@ -268,7 +305,7 @@ impl Meta {
         };
         let unused = &block[ITEMS + count * ITEM_BYTES..];
         if !is_zero(&block[ZERO..ITEMS]) || !is_zero(unused) {
-            return Err(MetaFault::Corrupt("reserved bytes of a meta are not zero"));
+            return Err(MetaFault::Unknown("bytes that are reserved in this version are in use"));
         }
         match meta.flaw() {
             None => Ok(meta),
@@ -351,18 +388,21 @@ fn admit(block: &[u8; META_BYTES]) -> Result<[u8; 16], MetaFault> {
     if !block.starts_with(MAGIC) {
         return Err(MetaFault::NotOurs);
     }
-    if half(block, VERSION) != FORMAT_VERSION {
-        return Err(MetaFault::Version(half(block, VERSION)));
-    }
-    if word(block, FEATURES) != 0 {
-        return Err(MetaFault::Features(word(block, FEATURES)));
-    }
+    let version = half(block, VERSION);
     let mut uuid = [0; 16];
     uuid.copy_from_slice(&block[UUID..PAGE_BYTES]);
-    if Seal::new(&uuid).run(&block[UUID..]) != word(block, CHECKSUM) && !planted::is(8) {
-        return Err(MetaFault::Corrupt("the checksum of a meta does not match its contents"));
+    let is_whole = Seal::new(&uuid).run(&block[UUID..]) == word(block, CHECKSUM) || planted::is(8);
+    match (is_whole, version == FORMAT_VERSION) {
+        (true, true) if word(block, FEATURES) != 0 => {
+            Err(MetaFault::Features(word(block, FEATURES)))
+        }
+        (true, true) => Ok(uuid),
+        (true, false) => Err(MetaFault::Version(version)),
+        (false, true) => {
+            Err(MetaFault::Corrupt("the checksum of a meta does not match its contents"))
+        }
+        (false, false) => Err(MetaFault::Stray(version)),
     }
-    Ok(uuid)
 }
 
 /// Whether all bytes of a part of a meta are zero.

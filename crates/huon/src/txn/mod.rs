@@ -247,8 +247,10 @@ impl Core {
 
     /// Verifies the checksum: the lock file is as little trusted as the data.
     fn decode_image(&self, mark: Mark, bytes: &[u8; META_BYTES]) -> Result<Meta> {
-        let meta = Meta::decode(bytes)
-            .map_err(|_| Error::corrupt_file("an image in the lock file is damaged"))?;
+        let meta = Meta::decode(bytes).map_err(|fault| match fault.is_unknown() {
+            true => fault.refuse(format_args!("an image in the lock file")),
+            false => Error::corrupt_file("an image in the lock file is damaged"),
+        })?;
         match meta.txnid.0 == mark.txnid() && meta.uuid == self.store.uuid {
             true => Ok(meta),
             false => {

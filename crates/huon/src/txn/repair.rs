@@ -13,7 +13,7 @@
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::os::{Flag, Plan};
+use crate::os::{Flag, Plan, Storage};
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Meta, MetaFault, Txnid};
 use crate::planted;
 use crate::txn::commit::FLUSH_LOOK;
@@ -95,7 +95,7 @@ impl Core {
 
     /// The three metas as the file holds them; `None` where there is no whole one.
     pub(crate) fn metas_on_disk(&self) -> Result<[Option<Meta>; META_SLOTS]> {
-        read_metas(&*self.store.storage).map(|metas| metas.map(|meta| meta.ok()))
+        known_metas(&*self.store.storage).map(|metas| metas.map(|meta| meta.ok()))
     }
 
     fn highest_ceiling(&self) -> Result<u64> {
@@ -119,11 +119,27 @@ impl Core {
     }
 }
 
+/// What each meta slot of a file holds.
+pub(crate) type Metas = [std::result::Result<Meta, MetaFault>; META_SLOTS];
+
+/// The metas, of a file that this version knows: a whole block that says what it does not know may
+/// be the newest snapshot, and every decision without it would be one about an older state.
+pub(crate) fn known_metas(storage: &dyn Storage) -> Result<Metas> {
+    let metas = read_metas(storage)?;
+    for (slot, meta) in metas.iter().enumerate() {
+        if let Err(fault) = meta
+            && fault.is_unknown()
+            && !planted::is(46)
+        {
+            return Err(fault.refuse(format_args!("meta slot {slot}")));
+        }
+    }
+    Ok(metas)
+}
+
 /// Reads the three meta blocks past the map. What is whole, but of another file than the newest or
 /// with other pages, is none of this file's.
-pub(crate) fn read_metas(
-    storage: &dyn crate::os::Storage,
-) -> Result<[std::result::Result<Meta, MetaFault>; META_SLOTS]> {
+pub(crate) fn read_metas(storage: &dyn Storage) -> Result<Metas> {
     let mut blocks = [[0; META_BYTES]; META_SLOTS];
     for (slot, block) in blocks.iter_mut().enumerate() {
         storage.read_at(block, (slot * META_BYTES) as u64)?;

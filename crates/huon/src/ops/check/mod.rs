@@ -129,7 +129,7 @@ impl Env {
                 core.check_usable()?;
                 core.take_writer(self.lock_timeout())?;
                 let _role = Release(&core.store.writer);
-                let [a, b, c] = crate::txn::repair::read_metas(&*core.store.storage)?;
+                let [a, b, c] = crate::txn::repair::known_metas(&*core.store.storage)?;
                 let meta = match slot {
                     0 => a?,
                     1 => b?,
@@ -235,6 +235,9 @@ impl<'s, 'a> Check<'s, 'a> {
                 Some(text) if durable => {
                     let text = || format!("the durable meta, in slot {slot}: {text}");
                     self.report.add(None, None, text);
+                }
+                Some(text) if matches!(meta, Err(fault) if fault.is_unknown()) => {
+                    self.report.add(None, None, || format!("meta slot {slot}: {text}"));
                 }
                 Some(text) => self.report.notes.push(format!("meta slot {slot}: {text}")),
                 None => {}

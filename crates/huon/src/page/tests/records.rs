@@ -202,6 +202,7 @@ fn metas_refuse_every_flip() {
             8..16 => matches!(fault, MetaFault::Features(_)),
             _ => matches!(fault, MetaFault::Corrupt(_)),
         };
+        assert_eq!(fault.is_unknown(), (4..16).contains(&(bit / 8)), "bit {bit}");
         assert!(right, "bit {bit}: {fault:?}");
         flips += 1;
     }
@@ -224,8 +225,13 @@ fn metas_are_held_against_sense() {
     for page_bytes in [0_u32, 1, 128, 4095, 131_072, u32::MAX] {
         assert_eq!(forged(&[(40, &page_bytes.to_le_bytes())]), MetaFault::PageSize(page_bytes));
     }
-    let senseless: [(usize, &[u8]); 12] = [
-        (44, &[3]),
+    let unknown: [(usize, &[u8]); 6] =
+        [(44, &[3]), (101, &[5]), (102, &[8]), (100, &[41]), (152, &[1]), (216, &[1])];
+    for (at, bytes) in unknown {
+        let fault = forged(&[(at, bytes)]);
+        assert!(fault.is_unknown() && matches!(fault, MetaFault::Unknown(_)), "byte {at}");
+    }
+    let senseless: [(usize, &[u8]); 9] = [
         (48, &[100]),
         (64, &[199, 0, 0, 0, 0]),
         (72, &[0xFF, 0xFF]),
@@ -233,9 +239,7 @@ fn metas_are_held_against_sense() {
         (88, &[99]),
         (88, &[2]),
         (96, &[2]),
-        (100, &[41]),
         (192, &[161]),
-        (216, &[1]),
         (256, &[0xFF, 0xFF, 0xFF, 0xFF]),
     ];
     for (at, bytes) in senseless {
@@ -243,6 +247,8 @@ fn metas_are_held_against_sense() {
     }
     let text = |fault: MetaFault| crate::error::Error::from(fault).to_string();
     assert!(text(MetaFault::Version(9)).contains("version 9"));
+    assert!(text(MetaFault::Stray(9)).contains("version 9"));
+    assert!(text(MetaFault::Unknown("x")).contains("not supported"));
     assert!(text(MetaFault::Features(4)).contains("0x4"));
     assert!(text(MetaFault::NotOurs).contains("HUON"));
     assert!(text(MetaFault::PageSize(3)).contains("3 bytes"));
