@@ -86,7 +86,7 @@ mod tree;
 mod txn;
 
 pub use env::limits;
-pub use env::{Env, EnvInfo, IoInfo, Options, ReaderInfo, Recovery, Settings};
+pub use env::{Env, EnvInfo, FileKind, IoInfo, Options, ReaderInfo, Recovery, Settings};
 pub use error::{Corruption, Error, FullMap, InputError, IoError, Keeper, Result, WrongOrder};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use huon::{Durability, Env, Error, Options, RawTable, ReadTxn};
 use huon_testkit::figures;
@@ -38,10 +39,12 @@ fn version_of(txn: &ReadTxn, t: RawTable) -> u32 {
     version
 }
 
-/// A child that holds snapshots as it is told: `pin`, `check`, `drop`.
+/// A child that holds snapshots as it is told, `pin`, `check`, `drop`, and the writer's lock: `lock`
+/// takes it, `unlock` gives it up, `try` says what keeps it away.
 fn hold_snapshots(options: &Options) {
     let env = options.open(child::path()).unwrap();
     let mut held: Vec<(ReadTxn, u32)> = Vec::new();
+    let mut writing = None;
     say(&format!("ready {}", std::process::id()));
     while let Some(order) = listen() {
         match order.as_str() {
@@ -59,6 +62,18 @@ fn hold_snapshots(options: &Options) {
                 }
                 say("the same");
             }
+            "lock" => {
+                writing = Some(env.write().unwrap());
+                say("locked");
+            }
+            "unlock" => {
+                writing = None;
+                say("unlocked");
+            }
+            "try" => match env.write_within(Duration::from_millis(20)) {
+                Err(Error::Busy(text)) => say(&text),
+                other => say(&format!("not busy: {}", other.is_ok())),
+            },
             _ => {
                 held.clear();
                 say("dropped");
@@ -92,6 +107,15 @@ fn two_processes_of_one_number() {
     let mut new = Child::start_under(&UNSHARE, name, "hold", &place.path);
     assert_eq!(new.hear(), "ready 1", "the first one of another namespace");
     assert_eq!(new.ask("pin"), "pinned 2");
+    // Their numbers are equal and mean two processes.
+    assert_eq!(old.ask("lock"), "locked");
+    let busy = new.ask("try");
+    assert!(busy.contains("process 1 of another container"), "{busy}");
+    let Err(Error::Busy(busy)) = env.write_within(Duration::from_millis(20)) else {
+        panic!("it is locked");
+    };
+    assert!(busy.contains("process 1 of another container"), "{busy}");
+    assert_eq!(old.ask("unlock"), "unlocked");
     // A reader that ends gives up its own snapshot, and no other one's.
     assert_eq!(new.ask("drop"), "dropped");
     assert_eq!(new.ask("pin"), "pinned 2");
@@ -149,12 +173,15 @@ fn one_file_by_several_names() {
         assert_eq!(version_of(&reader, t), 1, "round {round}: after the second one was closed");
     }
 
-    // A link in the file's place is refused. Another name of the file has another lock file: who
-    // comes by it while others are there is refused too, and not when they are gone.
+    // A link in the file's place leads to the same lock file. Another name of the file has another
+    // one: who comes by it while others are there is refused, and not when they are gone.
     let symbolic = place.dir().join("symbolic.huon");
     std::os::unix::fs::symlink(&place.path, &symbolic).unwrap();
-    let error = small().open(&symbolic).unwrap_err();
-    assert!(matches!(error, Error::NotOurs(_)), "{error}");
+    let second = small().open(&symbolic).unwrap();
+    assert_eq!(second.info().unwrap().clients, 2);
+    write_version(&second, 40, RECORDS);
+    assert_eq!(version_of(&reader, t), 1);
+    drop(second);
     let hard = place.dir().join("hard.huon");
     fs::hard_link(&place.path, &hard).unwrap();
     let error = small().open(&hard).unwrap_err();

@@ -12,8 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::env::open::{self, lock_path};
-use crate::env::recover;
-use crate::env::{Env, Options};
+use crate::env::{Env, Options, kinds, recover};
 use crate::error::{Error, Result};
 use crate::os::{self, Board, Gate};
 
@@ -24,7 +23,8 @@ const GATE_WAIT: Duration = Duration::from_millis(50);
 
 impl Env {
     /// Deletes the environment at `path`: the data file and its lock file, and nothing else.
-    /// `false`: there is no such file.
+    /// `false`: there is no such file. A symbolic link is refused, although it would be opened where
+    /// it leads: what is to be deleted is named by its own name.
     ///
     /// It must not be open anywhere, in this process or another; nobody can open it meanwhile, and
     /// who tries finds no file, or makes a new one. Takes no longer for a large file than the file
@@ -69,7 +69,7 @@ impl Env {
                 Err(Error::Io(e)) if e.source.kind() == std::io::ErrorKind::NotFound => {
                     return Ok(false);
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(kinds::named(path, error)),
                 Ok(true) => return Ok(true),
                 Ok(false) if start.elapsed() >= timeout => {
                     return Err(Error::Busy(

@@ -9,10 +9,12 @@ mod guest_tests;
 mod ids_tests;
 mod info;
 mod keep;
+mod kinds;
 pub mod limits;
 mod modes;
 mod open;
 mod options;
+mod place;
 mod recover;
 mod settings;
 #[cfg(all(test, shuttle))]
@@ -34,9 +36,12 @@ use crate::txn::geometry::Geometry;
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
 
+pub(crate) use kinds::named;
 pub(crate) use open::look_at;
+pub(crate) use place::{check_new, resolve};
 
 pub use info::{EnvInfo, IoInfo, ReaderInfo};
+pub use kinds::FileKind;
 pub use options::Options;
 pub use recover::Recovery;
 pub use settings::Settings;
@@ -81,13 +86,14 @@ impl Env {
         Options::default()
     }
 
-    pub(crate) fn open_at(path: &Path, options: &Options) -> Result<Env> {
+    pub(crate) fn open_at(given: &Path, options: &Options) -> Result<Env> {
+        let path = &place::resolve(given)?;
+        let attempt = || open::open(open::real_ground(path, options)?, options);
         for _ in 0..OPENS_MAX {
-            let ground = open::real_ground(path, options)?;
-            let opened = open::open(ground, options)?;
+            let opened = attempt().map_err(|error| kinds::named(path, error))?;
             // Who came while it was deleted would go on with a file that has no name.
             if open::is_named(path, &*opened.core.store.storage)? {
-                return Ok(Env::from_opened(opened, path, options));
+                return Ok(Env::from_opened(opened, given, options));
             }
         }
         Err(Error::Busy("the file is replaced again and again while it is opened".into()))
@@ -139,7 +145,8 @@ impl Env {
 
     /// Where the lock file of the environment at `path` lies: beside it, with `-lock` appended; for
     /// a file that is called `data.mdb`, as LMDB's users call it, `lock.mdb`, and for libmdbx's
-    /// `mdbx.dat` it is `mdbx.lck`.
+    /// `mdbx.dat` it is `mdbx.lck`. Where `path` is a symbolic link, that is beside the file that
+    /// it leads to.
     ///
     /// ```
     /// use huon::Env;
@@ -148,7 +155,8 @@ impl Env {
     /// assert_eq!(Env::lock_path("shop/mdbx.dat"), std::path::Path::new("shop/mdbx.lck"));
     /// ```
     pub fn lock_path(path: impl AsRef<Path>) -> PathBuf {
-        open::lock_path(path.as_ref())
+        let path = path.as_ref();
+        open::lock_path(&place::resolve(path).unwrap_or_else(|_| path.to_owned()))
     }
 
     /// How the snapshot that this process started from was found.

@@ -13,6 +13,7 @@ use twox_hash::XxHash3_64;
 
 use crate::env::modes;
 use crate::env::options::{Options, PAGE_BYTES_DEFAULT};
+use crate::env::place;
 use crate::env::recover::{self, Chosen, Left, Recovery};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
@@ -94,10 +95,15 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
         mode: options.mode,
         reserve_bytes: options.reservation(),
     };
-    let missing =
-        std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
-    if missing && options.create && !options.read_only {
-        create_file(path, options)?;
+    if options.create && !options.read_only {
+        match std::fs::symlink_metadata(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                place::check_new(path)?;
+                create_file(path, options)?;
+            }
+            Ok(found) if found.is_file() && found.len() == 0 => place::check_new(path)?,
+            _ => {}
+        }
     }
     let opened = match RealFile::open(path, &file) {
         Err(Error::Io(e)) if may_be_read(&e.source) => {
@@ -138,16 +144,25 @@ fn visit(lock: &Path) -> Result<Option<RealShared>> {
     }
 }
 
-/// No lock file is made beside what is no environment. An empty file becomes one, and what is not
-/// one yet has a lock file while it becomes one: it is looked for after the content.
+/// No lock file is made or opened beside what is no environment. What is not one yet, and shows
+/// nothing of anything else, has a lock file while it becomes one: see [`refuse_foreign_alone`].
 fn refuse_foreign(storage: &dyn Storage, lock: &Path, options: &Options) -> Result<()> {
-    let has_lock = || lock.symlink_metadata().is_ok();
-    if has_lock() || options.create && !options.read_only && storage.file_bytes()? == 0 {
-        return Ok(());
-    }
-    match recover::check_ours(storage) {
-        Err(_) if has_lock() => Ok(()),
+    match refuse_foreign_alone(storage, options) {
+        Err(Error::NotOurs(_))
+            if lock.symlink_metadata().is_ok() && recover::is_unwritten(storage)? =>
+        {
+            Ok(())
+        }
         checked => checked,
+    }
+}
+
+/// Nothing is written to what is no environment, or to its lock file. An empty file becomes one.
+/// Under the gate, where nothing is half made.
+fn refuse_foreign_alone(storage: &dyn Storage, options: &Options) -> Result<()> {
+    match options.create && !options.read_only && storage.file_bytes()? == 0 {
+        true => Ok(()),
+        false => recover::check_ours(storage),
     }
 }
 
@@ -247,6 +262,7 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
     let start = Instant::now();
     loop {
         let gate = Gate::lock(&ground.shared, GATE_TIMEOUT)?;
+        refuse_foreign_alone(&*ground.storage, options)?;
         let Some(board) = attach(&ground, &gate, options)? else {
             drop(gate);
             ground.make_private()?;
@@ -541,8 +557,11 @@ fn join(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options) -> Re
             let text = "the lock file does not hold the published snapshot";
             return Err(Error::corrupt_file(text));
         }
-        let meta = Meta::decode(&block).map_err(|_| {
-            Error::corrupt_file("the lock file's image of the published snapshot is damaged")
+        let meta = Meta::decode(&block).map_err(|fault| match fault.is_unknown() {
+            true => fault.refuse(format_args!("the snapshot in the lock file")),
+            false => {
+                Error::corrupt_file("the lock file's image of the published snapshot is damaged")
+            }
         })?;
         make_store(ground.storage, clients.clone(), guest, &meta, options)
     })();

@@ -15,6 +15,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::alloc::{TryGrow, collected, filled};
@@ -24,6 +25,7 @@ use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::{Meter, OnProgress, Progress};
 use crate::ops::tables::ANY;
+use crate::os::LimitedFile;
 use crate::page::{
     CommitKind, Item, META_BYTES, META_SLOTS, Meta, PayloadKind, Pgno, Ptr, Reason, RunRef, Tree,
     Txnid, chunk_capacity, first_data_page, write_chunk,
@@ -127,8 +129,9 @@ impl Env {
     /// The copy has a name of its own only when it is complete and flushed.
     ///
     /// # Errors
-    /// [`Error::Io`] if `path` exists, or cannot be written; [`Error::Corrupt`] for a damaged
-    /// page, which is never copied: [`Env::dump`] can rescue what is left.
+    /// [`Error::Io`] if `path` exists, or cannot be written; [`Error::NotOurs`] if it is the name of
+    /// another environment's lock file, or its own lock file is something else; [`Error::Corrupt`]
+    /// for a damaged page, which is never copied: [`Env::dump`] can rescue what is left.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -151,8 +154,8 @@ impl Env {
         let txnid = if options.compact {
             compact::build(self, draft.path(), options, 1)?.0
         } else {
-            let mut file = draft.create(options.mode_bits())?;
-            let txnid = plain(self, &mut file, options)?;
+            let file = draft.create(options.mode_bits())?;
+            let txnid = plain(self, &mut LimitedFile::new(&file), options)?;
             draft.flush(&file)?;
             txnid
         };
@@ -198,7 +201,8 @@ impl Env {
     /// file is flushed in the end.
     ///
     /// # Errors
-    /// Those of [`Env::copy_to_writer`]. The other end of a pipe may be gone: [`Error::Io`], as
+    /// Those of [`Env::copy_to_writer`]. [`Error::Invalid`] if it is a descriptor of the
+    /// environment's own files. The other end of a pipe may be gone: [`Error::Io`], as
     /// long as the process ignores `SIGPIPE`, which Rust's do.
     ///
     /// ```
@@ -220,12 +224,28 @@ impl Env {
         options: &mut CopyOptions<'_>,
     ) -> Result<CopyReport> {
         let file = descriptor.as_fd().try_clone_to_owned().map_err(write_error)?;
-        let mut file = File::from(file);
-        let report = self.copy_to_writer(&mut file, options)?;
+        let file = File::from(file);
+        self.refuse_own(&file)?;
+        let report = self.copy_to_writer(&mut LimitedFile::new(&file), options)?;
         if file.metadata().map_err(write_error)?.is_file() {
             file.sync_all().map_err(|error| Error::io("flush the copy", "", error))?;
         }
         Ok(report)
+    }
+}
+
+impl Env {
+    /// A copy into a file of the environment itself would write over what it reads.
+    fn refuse_own(&self, file: &File) -> Result<()> {
+        let found = file.metadata().map_err(write_error)?;
+        let own = self.core().store.storage.identity()?;
+        let lock = std::fs::metadata(Env::lock_path(self.path())).ok();
+        let is_lock =
+            lock.is_some_and(|lock| (lock.dev(), lock.ino()) == (found.dev(), found.ino()));
+        match (found.dev(), found.ino()) == (own.device, own.inode) || is_lock {
+            true => Err(Error::Invalid("a copy cannot go into a file of the environment itself")),
+            false => Ok(()),
+        }
     }
 }
 

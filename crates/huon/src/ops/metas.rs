@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use crate::env::Env;
+use crate::env::{Env, named};
 use crate::error::{Error, Result};
 use crate::ops::check::CheckOptions;
 use crate::os::Storage;
@@ -35,6 +35,9 @@ pub enum MetaState {
     /// It cannot be believed; the text says why. One that was being written when it was read looks
     /// so, too.
     Damaged(String),
+    /// It is whole, and says what this version does not know; the text says what. Such a file is
+    /// for a newer version: this one refuses to open it, at any snapshot.
+    Unknown(String),
     /// A whole meta. Whether all pages of its snapshot are still there is another question, which
     /// [`CheckOptions::meta_slot`] asks.
     Whole(MetaSnapshot),
@@ -134,16 +137,18 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn metas_of(path: impl AsRef<Path>) -> Result<Vec<MetaInfo>> {
-        let metas = list(&*crate::env::look_at(path.as_ref())?)?;
+        let path = &crate::env::resolve(path.as_ref())?;
+        let storage = crate::env::look_at(path).map_err(|error| named(path, error))?;
+        let metas = list(&*storage)?;
         let not_ours = Error::from(MetaFault::NotOurs).to_string();
         let is_ours = |meta: &MetaInfo| match &meta.state {
             MetaState::Unused => false,
             MetaState::Damaged(text) => *text != not_ours,
-            MetaState::Whole(_) => true,
+            MetaState::Whole(_) | MetaState::Unknown(_) => true,
         };
         match metas.iter().any(is_ours) {
             true => Ok(metas),
-            false => Err(MetaFault::NotOurs.into()),
+            false => Err(named(path, MetaFault::NotOurs.into())),
         }
     }
 
@@ -258,6 +263,7 @@ fn list(storage: &dyn Storage) -> Result<Vec<MetaInfo>> {
         Ok(match meta {
             Ok(meta) => MetaState::Whole(MetaSnapshot::of(&meta, newest == Some(meta.txnid))),
             Err(MetaFault::NotOurs) if is_unused(storage, slot)? => MetaState::Unused,
+            Err(fault) if fault.is_unknown() => MetaState::Unknown(fault.to_string()),
             Err(fault) => MetaState::Damaged(Error::from(fault).to_string()),
         })
     };

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use super::descriptor::open_kept;
 use super::layout::WORDS_FIRST;
-use super::random;
+use super::{random, size_limit};
 
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
@@ -138,6 +138,9 @@ fn give_name(draft: &Path, path: &Path) -> io::Result<Named> {
 
 /// Real blocks under the first `bytes` of a file that is `old` long; new ones are zero.
 pub(super) fn allocate(file: &File, old: u64, bytes: u64) -> io::Result<()> {
+    if bytes > old {
+        size_limit::check(bytes)?;
+    }
     if bytes == 0 {
         return Ok(());
     }

@@ -263,6 +263,8 @@ impl Board {
         gate.assert_of(&self.shared);
         assert!(start.issued >= start.txnid && start.ceiling >= start.txnid);
         let client_high = self.load(CLIENT_HIGH);
+        // First of all, so that whoever is killed in here leaves what is known as a lock file.
+        self.store(MAGIC, MAGIC_VALUE);
         let (mark, durable) = if start.keep {
             (self.sealed(), self.durable())
         } else {
@@ -285,7 +287,6 @@ impl Board {
         let [uuid0, uuid1] = words_of(&identity.uuid);
         let [boot0, boot1] = words_of(&identity.boot);
         for (word, value) in [
-            (MAGIC, MAGIC_VALUE),
             (LAYOUT, layout_of(self.shared.way())),
             (DEVICE, identity.data.device),
             (INODE, identity.data.inode),
@@ -311,11 +312,17 @@ impl Board {
         self.store(READY, READY_VALUE);
     }
 
-    /// Zeroes everything but the client table, and but what names the snapshots that are kept.
+    /// Zeroes everything but the magic and the client table, and but what names the snapshots that
+    /// are kept.
     fn clear(&self, keep: bool) {
         let all = self.shared.words();
         let kept = |at: usize| {
-            keep && (at < WRITER || at == SEALED || at == DURABLE || (METAS..IMAGES).contains(&at))
+            at == MAGIC
+                || keep
+                    && (at < WRITER
+                        || at == SEALED
+                        || at == DURABLE
+                        || (METAS..IMAGES).contains(&at))
         };
         let head = all[..IMAGES].iter().enumerate().filter(|(at, _)| !kept(*at));
         let words = head.map(|(_, word)| word).chain(&all[SLOTS..]);

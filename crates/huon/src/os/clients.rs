@@ -55,6 +55,8 @@ pub(crate) struct ClientInfo {
     pub(crate) id: ClientId,
     /// As the client saw it, in its own PID namespace; for people only.
     pub(crate) pid: u32,
+    /// The PID namespace that it is of; 0 where the system does not tell.
+    pub(super) space: u64,
     /// For how long it has had the environment open, in milliseconds.
     pub(crate) age_ms: u64,
     /// Whether it is this very client.
@@ -136,6 +138,7 @@ impl Clients {
             let high = &self.board.fixed()[CLIENT_HIGH];
             high.fetch_max(u64::from(number) + 1, Ordering::AcqRel);
             entry[CLIENT_PID].store(u64::from(std::process::id()), Ordering::Relaxed);
+            entry[CLIENT_SPACE].store(pid_space(), Ordering::Relaxed);
             entry[CLIENT_SINCE].store(clock::now_ms(), Ordering::Relaxed);
             entry[CLIENT_GENERATION].store(generation, Ordering::Release);
             return Ok(*self.me.get_or_init(|| ClientId { number, generation }));
@@ -205,10 +208,11 @@ impl Clients {
         }
         let entry = self.entry(id.number);
         let pid = entry[CLIENT_PID].load(Ordering::Relaxed) as u32;
+        let space = entry[CLIENT_SPACE].load(Ordering::Relaxed);
         let since = entry[CLIENT_SINCE].load(Ordering::Relaxed);
         let age_ms = clock::now_ms().saturating_sub(since);
         let same = entry[CLIENT_GENERATION].load(Ordering::Acquire) == id.generation;
-        same.then(|| ClientInfo { id, pid, age_ms, me: self.me.get() == Some(&id) })
+        same.then(|| ClientInfo { id, pid, space, age_ms, me: self.me.get() == Some(&id) })
     }
 
     /// All clients that are alive, this one included.
@@ -236,5 +240,60 @@ impl Clients {
     fn entry(&self, number: u32) -> &[Word] {
         let at = CLIENTS + number as usize * CLIENT_WORDS;
         &self.board.fixed()[at..at + CLIENT_WORDS]
+    }
+}
+
+/// The space in which this process's id counts, as a number: containers have their own. 0 where the
+/// system does not tell.
+fn pid_space() -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    // Models and interpreted code see no such file.
+    match cfg!(any(loom, shuttle, miri)) {
+        true => 0,
+        false => std::fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino()),
+    }
+}
+
+/// The process of a client that is not of this one, in words: `pid` counts in `space`.
+pub(super) fn process_text(pid: u32, space: u64) -> String {
+    let (here, me) = (pid_space(), std::process::id());
+    let is_elsewhere = pid == me || space != here && space != 0 && here != 0;
+    match pid {
+        0 => "a process that has left".to_string(),
+        pid if is_elsewhere => format!("process {pid} of another container, as it counts itself"),
+        pid if space == 0 || here == 0 => format!("process {pid}, as it counts itself"),
+        pid if is_process(pid) => format!("process {pid}"),
+        // Seen from here only its lock is left.
+        pid => format!("process {pid} (gone; a child that it forked has its lock)"),
+    }
+}
+
+/// Whether a process of that number can be seen from here; only words of an error depend on it.
+fn is_process(pid: u32) -> bool {
+    // SAFETY: signal 0 is never delivered, the call only asks.
+    let sent = unsafe { libc::kill(pid as libc::pid_t, 0) };
+    sent == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_number_and_its_space() {
+        let (me, here) = (std::process::id(), pid_space());
+        if here == 0 {
+            return;
+        }
+        for pid in [me, 1, u32::MAX >> 1] {
+            let elsewhere = process_text(pid, here + 1);
+            assert!(elsewhere.contains(&format!("process {pid} of another container")));
+        }
+        // Whoever has the number of this process and is not of it.
+        assert!(process_text(me, here).contains("another container"));
+        assert!(process_text(1, 0).contains("as it counts itself"));
+        assert_eq!(process_text(1, here), "process 1");
+        assert!(process_text(u32::MAX >> 1, here).contains("gone"));
+        assert!(process_text(0, here).contains("has left"));
     }
 }

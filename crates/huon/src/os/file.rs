@@ -1,7 +1,8 @@
 //! The real data file.
 //!
 //! 1. The descriptor is close-on-exec, and names a regular file that was not reached through a
-//!    symbolic link in its last component.
+//!    symbolic link in its last component. (Where a link leads is looked up before.) What is seen to
+//!    be something else is not opened at all: opening a device may do something.
 //! 2. Nothing here extends the file but `grow`, which puts blocks under every new byte: the map can
 //!    never meet a hole that a full disk cannot fill.
 //! 3. A failed `grow` leaves the file as long as it was.
@@ -10,6 +11,8 @@
 //! 5. Who else has the file open is decided by a lock on one byte far past any data, or on the
 //!    whole file (`locks`). It belongs to the open file description, not to the process, and ends
 //!    with it however it ends.
+//! 6. A write past the process's limit of file sizes is refused before the system sends a signal
+//!    (`size_limit`).
 //!
 //! What is in the file is left to others.
 
@@ -29,6 +32,7 @@ use super::fork::{self, OwnFile};
 use super::keeper::Keeper;
 use super::locks::{self, Hold, Way};
 use super::map::Map;
+use super::size_limit::{self, SizeLimit};
 use super::write_map::{ViewPage, WriteMap};
 use super::{Identity, Storage, parts_bytes, past_end};
 use crate::error::{Error, Result};
@@ -85,6 +89,7 @@ pub(crate) struct RealFile {
     /// Who notes a length that was asked for, or cuts the file: one at a time.
     measuring: Mutex<()>,
     counters: Counters,
+    size_limit: SizeLimit,
     way: Way,
     /// What this handle has of the lock.
     held: Mutex<Hold>,
@@ -124,6 +129,7 @@ impl RealFile {
             known_bytes: AtomicU64::new(stat.len()),
             measuring: Mutex::default(),
             counters: Counters::default(),
+            size_limit: SizeLimit::new(),
             way,
             held: Mutex::new(Hold::Nothing),
         })
@@ -167,7 +173,9 @@ impl RealFile {
         if bytes <= from {
             return Ok(());
         }
-        let grown = match allocate(&self.file, from, bytes - from) {
+        let allocate =
+            || size_limit::check(bytes).and_then(|()| allocate(&self.file, from, bytes - from));
+        let grown = match allocate() {
             Err(e) if cannot_allocate(&e) => fill_with_zeros(&self.file, from, bytes),
             other => other,
         };
@@ -249,6 +257,8 @@ impl Storage for RealFile {
         self.must_write()?;
         let bytes = parts_bytes(parts);
         self.check_end(offset, bytes)?;
+        let allowed = self.size_limit.check(offset + bytes);
+        allowed.map_err(|e| self.error_at("write", offset, e))?;
         write_parts(parts, offset, |slices, at| pwritev(&self.file, slices, at))
             .map_err(|e| self.error_at("write", offset, e))?;
         self.counters.wrote(bytes);
@@ -399,6 +409,11 @@ fn refused(path: &Path, what: &str) -> Error {
     Error::NotOurs(format!("{} is {what}, not a regular file", path.display()).into())
 }
 
+/// What the path names, if it is no regular file.
+fn kind_of(path: &Path) -> Option<&'static str> {
+    std::fs::symlink_metadata(path).ok().and_then(|stat| not_regular(stat.file_type()))
+}
+
 /// What a file is that is not a regular one.
 fn not_regular(kind: std::fs::FileType) -> Option<&'static str> {
     if kind.is_file() {
@@ -432,6 +447,9 @@ fn open_file(path: &Path, options: &FileOptions) -> Result<File> {
     open.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     open.write(!options.read_only).mode(options.mode);
     let fresh = options.create == Create::Fresh;
+    if !fresh && let Some(what) = kind_of(path) {
+        return Err(refused(path, what));
+    }
     let operation = if fresh { "create" } else { "open" };
     open_kept(open.create_new(fresh), path).map_err(|e| open_error(operation, path, e))
 }
@@ -450,7 +468,7 @@ fn open_again(path: &Path, inode: (u64, u64), write: bool) -> Result<File> {
 
 /// The error of a failed open: what the path names, where that explains it.
 fn open_error(operation: &'static str, path: &Path, source: io::Error) -> Error {
-    match std::fs::symlink_metadata(path).ok().and_then(|stat| not_regular(stat.file_type())) {
+    match kind_of(path) {
         Some(what) => refused(path, what),
         None => Error::io(operation, place(path), source),
     }

@@ -13,10 +13,13 @@
 //!    56  plan of the flush: mark | slot and kind | predecessor | ceiling | bytes written | - - -
 //!    64  what each of three meta slots holds: mark | checksum | ceiling | -
 //!    80  mark of each of eight images
-//!   512  eight images of 512 words
-//!  4608  client table: 4096 x (generation | pid | since (ms) | -)
-//! 20992  reader slots: state | pin | since (ms) | thread | - - - -      (512 at first, then more)
+//!   520  eight images of 512 words
+//!  4616  client table: 4096 x (generation | pid | since (ms) | space of the pid)
+//! 21000  reader slots: state | pin | since (ms) | thread | - - - -      (512 at first, then more)
 //! ```
+//!
+//! Nothing here can be taken for a data file: the first word is another magic, and no image lies
+//! where a data file has a meta slot (at a multiple of 512 words).
 //!
 //! A mark is `txnid << 3 | image index`, 0 for none. Words that different parties write often lie
 //! on different cache lines. Models use the same layout with smaller tables.
@@ -96,7 +99,7 @@ pub(super) const META_CEILING: usize = 2;
 
 pub(super) const IMAGES_COUNT: usize = 8;
 pub(super) const IMAGE_MARKS: usize = 10 * LINE;
-pub(super) const IMAGES: usize = if MODEL { 12 * LINE } else { 512 };
+pub(super) const IMAGES: usize = if MODEL { 12 * LINE } else { 512 + LINE };
 /// Words kept of one image; a model keeps the first ones only.
 pub(super) const IMAGE_WORDS: usize = if MODEL { 2 } else { 512 };
 /// Bytes of one image: a meta without its trimmings.
@@ -113,6 +116,8 @@ pub(super) const CLIENT_WORDS: usize = 4;
 pub(super) const CLIENT_GENERATION: usize = 0;
 pub(super) const CLIENT_PID: usize = 1;
 pub(super) const CLIENT_SINCE: usize = 2;
+/// Which PID namespace the pid is of; 0: not known.
+pub(super) const CLIENT_SPACE: usize = 3;
 
 pub(super) const SLOTS: usize = CLIENTS + CLIENTS_MAX as usize * CLIENT_WORDS;
 pub(super) const SLOT_WORDS: usize = LINE;
@@ -126,9 +131,13 @@ pub(super) const SLOT_THREAD: usize = 3;
 
 /// Words of a lock file that has not grown.
 pub(super) const WORDS_FIRST: usize = SLOTS + SLOTS_FIRST as usize * SLOT_WORDS;
+/// The same in bytes.
+pub(crate) const LOCK_BYTES: u64 = WORDS_FIRST as u64 * 8;
 
-/// `HUONLOCK` on little-endian machines; another machine's lock file is a foreign one.
-pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"HUONLOCK");
+/// `LOCKHUON` on little-endian machines; another machine's lock file is a foreign one. It differs
+/// from the data file's magic in the first byte: neither ever passes for the other.
+pub(crate) const LOCK_MAGIC: [u8; 8] = *b"LOCKHUON";
+pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(LOCK_MAGIC);
 pub(super) const READY_VALUE: u64 = u64::from_le_bytes(*b"READY!\r\n");
 /// Version of this picture, and the sizes that it depends on.
 pub(super) const LAYOUT_VALUE: u64 = (4 << 48) | ((CLIENTS as u64) << 24) | SLOTS as u64;
@@ -139,4 +148,5 @@ const _: () = assert!(ISSUED * 8 < 512 && CLOSED_AT * 8 < 512 && FLAGS * 8 < 512
 const _: () = assert!(METAS + META_SLOTS * META_WORDS <= IMAGE_MARKS);
 const _: () = assert!(IMAGE_MARKS + IMAGES_COUNT <= IMAGES);
 const _: () = assert!(MODEL || IMAGE_WORDS * 8 == IMAGE_BYTES);
-const _: () = assert!(FEW || (SLOTS == 20992 && SLOTS.is_multiple_of(LINE)));
+const _: () = assert!(MODEL || !IMAGES.is_multiple_of(IMAGE_BYTES / 8));
+const _: () = assert!(FEW || (SLOTS == 21000 && SLOTS.is_multiple_of(LINE)));

@@ -54,6 +54,7 @@ mod role;
 mod shm;
 #[cfg(any(test, feature = "simulation"))]
 mod sim;
+mod size_limit;
 mod slots;
 #[cfg(test)]
 mod testing;
@@ -77,7 +78,7 @@ pub(crate) use file::{Create, FileOptions, RealFile, sync_directory};
 pub(crate) use fork::generation as fork_generation;
 pub(crate) use gate::{GATE_TIMEOUT, Gate};
 pub(crate) use guests::{Guest, scan as scan_guests};
-pub(crate) use layout::CLIENTS_MAX;
+pub(crate) use layout::{CLIENTS_MAX, LOCK_BYTES, LOCK_MAGIC};
 pub(crate) use map::Map;
 pub(crate) use map_pages::MapPages;
 pub(crate) use memory::MemoryFile;
@@ -91,6 +92,7 @@ pub(crate) use role::{Role, RoleKind};
 pub(crate) use shm::RealShared;
 #[cfg(any(test, feature = "simulation"))]
 pub use sim::{Event, SimDisk, sealed_image};
+pub(crate) use size_limit::{LimitedFile, check as check_size};
 pub(crate) use slots::{ReaderInfo, Slot, Slots};
 pub(crate) use word::{Word, pause, spin};
 pub(crate) use write_map::ViewPage;

@@ -22,7 +22,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::board::Board;
-use super::clients::{ClientId, Clients};
+use super::clients::{ClientId, Clients, process_text};
 use super::layout::*;
 use super::word::{Condvar, Mutex, MutexGuard, Ordering, Word, fence, pause, spin};
 use super::{ANY_MARK, Wake, clock, fork};
@@ -64,6 +64,8 @@ pub(crate) struct Holder {
     pub(crate) client: ClientId,
     /// 0 if the client table has forgotten it.
     pub(crate) pid: u32,
+    /// The PID namespace in which that number counts; 0 where it is not known.
+    space: u64,
     pub(crate) thread: u32,
     /// For how long, in milliseconds.
     pub(crate) age_ms: u64,
@@ -252,9 +254,11 @@ impl Role {
         }
         let client = ClientId::of_word(word);
         let since = self.word(ROLE_SINCE).load(Ordering::Relaxed);
+        let (pid, space) = self.clients.info(client).map_or((0, 0), |info| (info.pid, info.space));
         Some(Holder {
             client,
-            pid: self.clients.info(client).map_or(0, |info| info.pid),
+            pid,
+            space,
             thread: self.word(ROLE_THREAD).load(Ordering::Relaxed) as u32,
             age_ms: clock::now_ms().saturating_sub(since),
             me: client == self.me,
@@ -472,11 +476,8 @@ impl Role {
             "this environment".to_string()
         } else if self.clients.is_of_this_process(holder.client) {
             "another environment of this process".to_string()
-        } else if is_process(holder.pid) {
-            format!("process {}", holder.pid)
         } else {
-            // Seen from here only its lock is left.
-            format!("process {} (gone; a child that it forked, or another container)", holder.pid)
+            process_text(holder.pid, holder.space)
         };
         format!(
             "{what} was not free within {waited} ms: client {} of {place}, thread {}, \
@@ -496,13 +497,6 @@ impl Deadline {
     fn left(self) -> Duration {
         self.timeout.saturating_sub(self.start.elapsed())
     }
-}
-
-/// Whether a process of that number can be seen from here; only words of an error depend on it.
-fn is_process(pid: u32) -> bool {
-    // SAFETY: signal 0 is never delivered, the call only asks.
-    let sent = unsafe { libc::kill(pid as libc::pid_t, 0) };
-    sent == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
 #[cfg(test)]

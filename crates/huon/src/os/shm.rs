@@ -35,6 +35,7 @@ use super::descriptor::open_kept;
 use super::fork::OwnFile;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use super::keeper::Keeper;
+use super::layout::MAGIC_VALUE;
 use super::locks::{self, Hold, Way};
 use super::word::{Ordering, Word};
 use super::{Shared, Wake, fork, futex};
@@ -57,8 +58,9 @@ const CLIENT_BYTES: i64 = GATE_BYTE + 1;
 /// R1: the bytes of snapshots, every other one. Ids lie below 2^60.
 const SNAPSHOT_BYTES: i64 = GATE_BYTE + (1 << 20);
 const SNAPSHOTS_MAX: u64 = 1 << 60;
-/// A lock file is empty or says whose it is.
-const WORD_BYTES: u64 = 8;
+/// A lock file is empty or says whose it is, in its first word.
+const WORD_BYTES: usize = 8;
+const TOO_SHORT: u64 = WORD_BYTES as u64 - 1;
 
 /// A lock file of the file system.
 pub(crate) struct RealShared {
@@ -462,9 +464,11 @@ pub(super) fn open_file(path: &Path, write: bool, create: Option<&Beside>) -> Re
                 let found = file.metadata().map_err(failed)?;
                 return match (found.is_file(), found.len()) {
                     (false, _) => Err(not_a_file(path, "not a regular file")),
+                    (true, 0) => Ok(Some(file)),
                     // Whose it is could not be seen any more once it has grown.
-                    (true, 1..WORD_BYTES) => Err(not_a_file(path, "too short to be one")),
-                    _ => Ok(Some(file)),
+                    (true, 1..=TOO_SHORT) => Err(not_a_file(path, "too short to be one")),
+                    _ if begins_as_ours(&file).map_err(failed)? => Ok(Some(file)),
+                    _ => Err(not_a_file(path, "something else")),
                 };
             }
             Err(error) => error,
@@ -485,7 +489,20 @@ pub(super) fn open_file(path: &Path, write: bool, create: Option<&Beside>) -> Re
 }
 
 fn not_a_file(path: &Path, what: &str) -> Error {
-    Error::NotOurs(format!("the lock file {} is {what}", path.display()).into())
+    let text = format!(
+        "{} has the name of the lock file and is {what}; move it away, or give the environment \
+         another name",
+        path.display()
+    );
+    Error::NotOurs(text.into())
+}
+
+/// Whether it begins as a lock file does. One whose maker died, or whose disk lost power, may show
+/// zeros.
+fn begins_as_ours(file: &File) -> io::Result<bool> {
+    let mut word = [0; WORD_BYTES];
+    file.read_exact_at(&mut word, 0)?;
+    Ok(matches!(u64::from_ne_bytes(word), 0 | MAGIC_VALUE))
 }
 
 /// Another open file description of the file.

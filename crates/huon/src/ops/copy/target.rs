@@ -18,6 +18,7 @@ impl Draft {
         if std::fs::symlink_metadata(target).is_ok() {
             return Err(exists(target));
         }
+        crate::env::check_new(target)?;
         let mut name = target.as_os_str().to_owned();
         name.push(format!("-copy-{}-{}", std::process::id(), os::unique_number()));
         Ok(Draft { path: PathBuf::from(name) })

@@ -1,0 +1,96 @@
+//! Where an environment lies: which file a path leads to, and which names are not for data.
+//!
+//! 1. A data file is opened where a symbolic link leads, and its lock file lies beside it there: all
+//!    names of one file lead to one lock file. The lock file itself is never followed.
+//! 2. Nothing is made at the name of an environment's lock file: it would pass for that lock file
+//!    once it is missed, or be one to refuse.
+//! 3. Nothing is made whose lock file would be something else that is there.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::env::open::{lock_path, look_at};
+use crate::env::recover;
+use crate::error::{Error, Result};
+use crate::os::{self, RealShared, Storage};
+
+/// So many links are followed to a name that is still to be made, as by the system.
+const LINKS_MAX: usize = 40;
+
+/// The path of the data file itself: `path`, or where it leads if it is a symbolic link. The last
+/// name may be missing.
+pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
+    if !is_link(path) {
+        return Ok(path.to_owned());
+    }
+    let failed = |e| Error::io("follow the link", path.display().to_string(), e);
+    // The system follows first: it has rules of its own for links in directories of everybody.
+    match std::fs::metadata(path) {
+        Ok(_) => path.canonicalize().map_err(failed),
+        Err(e) if e.kind() == ErrorKind::NotFound => end_of_links(path).map_err(failed),
+        Err(e) => Err(failed(e)),
+    }
+}
+
+/// The missing name that a chain of links ends with.
+fn end_of_links(path: &Path) -> std::io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        if !is_link(&path) {
+            return Ok(path);
+        }
+        let target = std::fs::read_link(&path)?;
+        // An absolute target takes the place of the whole path.
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    Err(std::io::Error::from_raw_os_error(libc::ELOOP))
+}
+
+fn is_link(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_symlink())
+}
+
+/// Refuses to make an environment at `path` (2, 3).
+pub(crate) fn check_new(path: &Path) -> Result<()> {
+    if let Some(data) = served_environment(path) {
+        let text = format!("this is the name of the lock file of {}", data.display());
+        return Err(Error::NotOurs(text.into()));
+    }
+    // Without a lock file nothing can be done with it.
+    let allowed = os::check_size(os::LOCK_BYTES);
+    allowed.map_err(|e| Error::io("make a lock file for", path.display().to_string(), e))?;
+    match RealShared::open(&lock_path(path), None) {
+        Err(error @ Error::NotOurs(_)) => Err(error),
+        // What else is wrong with it is told when it is opened to be used.
+        _ => Ok(()),
+    }
+}
+
+/// The environment beside `path` whose lock file, or whose client's file (P6), has that name.
+pub(crate) fn served_environment(path: &Path) -> Option<PathBuf> {
+    let data = served_by(path)?;
+    let is_ours = |storage: &dyn Storage| {
+        matches!(recover::check_ours(storage), Ok(()) | Err(Error::Version(_)))
+    };
+    look_at(&data).is_ok_and(|storage| is_ours(&*storage)).then_some(data)
+}
+
+/// The data file whose lock file, or whose client's file (P6), would have the name `path`.
+fn served_by(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let lock = match name.rsplit_once('-') {
+        Some((lock, number)) if !number.is_empty() && is_number(number) => lock,
+        _ => name,
+    };
+    let data = match lock {
+        "lock.mdb" => "data.mdb",
+        "mdbx.lck" => "mdbx.dat",
+        lock => lock.strip_suffix("-lock")?,
+    };
+    let data = path.with_file_name((!data.is_empty()).then_some(data)?);
+    (lock_path(&data) == path.with_file_name(lock)).then_some(data)
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
