@@ -137,12 +137,14 @@ fn the_text_of_other_programs_is_read() {
                 sequence=7\nHEADER=END\n ada\\20l\\\\\n 36\\00\\0a\nDATA=END\n";
     let report = load(&env, format!("{lmdb}{mdbx}").as_bytes()).unwrap();
     assert_eq!(report.ignored, ["nonsense"]);
+    assert_eq!(env.read().unwrap().markers().values, [2, 3, 4]);
     assert_eq!((report.tables, report.records), (2, 2));
     let txn = env.read().unwrap();
     let ids = txn.open(&TableDef::<NativeU64, Unit>::new("ids")).unwrap().unwrap();
     assert!(ids.contains(&txn, &7).unwrap());
     let people: RawTable = txn.open(&Def::new("people")).unwrap().unwrap();
     assert_eq!(people.get(&txn, b"ada l\\").unwrap(), Some(&b"36\0\n"[..]));
+    assert_eq!(people.sequence(&txn).unwrap(), 7);
     drop(txn);
 
     let narrow = lmdb.replace("0700000000000000", "07000000").replace("=ids", "=narrow");
@@ -161,7 +163,10 @@ fn wrong_input_is_refused_with_its_line() {
         (String::new(), 0, "empty"),
         ("VERSION=4\n".into(), 1, "version"),
         ("VERSION=3\nformat=xml\n".into(), 2, "format"),
-        ("VERSION=3\ntype=hash\n".into(), 2, "btree"),
+        ("VERSION=3\ntype=recno\n".into(), 2, "btree"),
+        ("VERSION=3\ntype=btree\nkeys=0\n".into(), 3, "without keys"),
+        ("VERSION=3\nsequence=many\n".into(), 2, "number"),
+        ("VERSION=3\ncanary=v1,x2,y3\n".into(), 2, "four numbers"),
         ("nonsense\n".into(), 1, "word=value"),
         ("VERSION=3\n".into(), 1, "inside a header"),
         ("dupsort=1\nHEADER=END\n 61\n 62\nDATA=END\n".into(), 4, "one value a key"),

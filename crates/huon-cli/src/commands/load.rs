@@ -13,6 +13,7 @@ use crate::args::Load;
 use crate::commands::pairs::Pairs;
 use crate::commands::tables::clear_main;
 use crate::fail::{Code, Failure, Outcome};
+use crate::guard;
 use crate::open;
 use crate::progress::Bar;
 use crate::stop::Stop;
@@ -21,6 +22,7 @@ use crate::text::number;
 
 /// `huon load`.
 pub(crate) fn load(args: &Load) -> Outcome {
+    guard::input(&args.file, &args.input)?;
     // A pipe that nobody writes yet is waited for, and until then any signal ends this.
     let (reader, total) = input(args)?;
     let stop = Stop::on_signals()?;
@@ -87,8 +89,8 @@ const HEADER_LINES: u64 = 5;
 fn header(env: &Env, args: &Load) -> Result<String, Failure> {
     let name = open::name(args.table.as_deref())?;
     let table = table::find(&env.read()?, &name)?;
-    let duplicates = u8::from(matches!(table, Some(AnyTable::Many(_))));
-    Ok(format!("VERSION=3\nformat=print\ntype=btree\nduplicates={duplicates}\nHEADER=END\n"))
+    let many = u8::from(matches!(table, Some(AnyTable::Many(_))));
+    Ok(format!("VERSION=3\nformat=print\ntype=btree\ndupsort={many}\nHEADER=END\n"))
 }
 
 fn input_name(args: &Load) -> String {
@@ -111,11 +113,11 @@ fn input(args: &Load) -> Result<(Box<dyn Read + Send>, u64), Failure> {
 
 fn tell(report: &LoadReport) {
     if !report.ignored.is_empty() {
-        eprintln!("huon: ignored in the headers: {}.", report.ignored.join(", "));
+        tell!("huon: ignored in the headers: {}.", report.ignored.join(", "));
     }
     if io::stderr().is_terminal() {
         let (records, tables) = (number(report.records), number(report.tables));
-        eprintln!("loaded {records} records in {tables} sections");
+        tell!("loaded {records} records in {tables} sections");
     }
 }
 

@@ -241,6 +241,11 @@ impl Dump<'_, '_, '_> {
         let used = u64::from(self.meta.used) * u64::from(self.meta.page_bytes);
         text.header(format!("mapsize={}", used.saturating_mul(4).next_multiple_of(1 << 24)))?;
         text.header("maxreaders=126")?;
+        if self.meta.markers_txnid != 0 {
+            // libmdbx's line.
+            let ([x, y, z], v) = (self.meta.markers, self.meta.markers_txnid);
+            text.header(format!("canary=v{v},x{x},y{y},z{z}"))?;
+        }
         let order = tree.order;
         match order {
             OrderKind::Bytes => {}
@@ -254,6 +259,10 @@ impl Dump<'_, '_, '_> {
         if let Some(many) = tree.many {
             self.values_header(many)?;
         }
+        if tree.sequence != 0 {
+            // libmdbx's line.
+            self.text.header(format!("sequence={}", tree.sequence))?;
+        }
         self.text.header(format!("db_pagesize={}", self.meta.page_bytes))?;
         self.text.header("HEADER=END")
     }
@@ -261,7 +270,9 @@ impl Dump<'_, '_, '_> {
     /// What the header of a multimap says about values.
     fn values_header(&mut self, many: ManyValues) -> Result<()> {
         let text = &mut self.text;
-        text.header("duplicates=1")?;
+        // LMDB's word, which all of them know; what else it is called is passed over by mdb_load,
+        // and then one value a key is left.
+        text.header("dupsort=1")?;
         if many.equal {
             text.header("dupfixed=1")?;
         }

@@ -288,10 +288,15 @@ impl Load<'_, '_, '_> {
             self.meter.now.records += 1;
             self.done(self.text.bytes - before)?;
         }
-        if table.is_none() {
-            self.open(header, None)?;
+        let table = match table {
+            Some(table) => table,
+            None => self.open(header, None)?,
+        };
+        let txn = self.batch.txn()?;
+        if let Some(markers) = header.markers {
+            txn.set_markers(markers)?;
         }
-        Ok(())
+        table.raise_sequence(txn, header.sequence)
     }
 
     /// Counts, and commits when it is time.
@@ -413,6 +418,19 @@ enum Target {
 }
 
 impl Target {
+    /// Moves the table's counter on to what the text says; never back.
+    fn raise_sequence(self, txn: &mut WriteTxn, wanted: u64) -> Result<()> {
+        let now = match self {
+            Target::Plain(table) => table.sequence(txn)?,
+            Target::Multi(table) => table.sequence(txn)?,
+        };
+        match (wanted.saturating_sub(now), self) {
+            (0, _) => Ok(()),
+            (more, Target::Plain(table)) => table.take_sequence(txn, more).map(drop),
+            (more, Target::Multi(table)) => table.take_sequence(txn, more).map(drop),
+        }
+    }
+
     /// Stores a record: at the end if records are `rising`, and not in the place of another where
     /// those are to be kept.
     fn store(

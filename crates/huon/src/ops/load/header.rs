@@ -17,6 +17,10 @@ pub(super) struct Header {
     pub(super) values: Wanted,
     /// All of them have one length.
     pub(super) equal: bool,
+    /// The counter of the table for the application.
+    pub(super) sequence: u64,
+    /// The environment's markers.
+    pub(super) markers: Option<[u64; 3]>,
 }
 
 /// The order that a section asks for.
@@ -70,17 +74,18 @@ impl Wanted {
     }
 }
 
-/// Words that describe the environment a dump came from, and need no mention.
-const EXPECTED: [&str; 9] = [
+/// Words that describe the environment or the pages that a dump came from, and need no mention.
+const EXPECTED: [&str; 10] = [
     "mapsize",
     "mapaddr",
     "maxreaders",
     "db_pagesize",
     "geometry",
-    "canary",
-    "sequence",
     "db_lorder",
-    "keys",
+    "chksum",
+    "bt_minkey",
+    "h_ffactor",
+    "h_nelem",
 ];
 
 /// Words that mean nothing where they are 0.
@@ -112,6 +117,8 @@ impl Header {
             many: false,
             values: Wanted::Order(Known::Bytes),
             equal: false,
+            sequence: 0,
+            markers: None,
         };
         let mut line = Vec::new();
         let mut exact = false;
@@ -163,8 +170,19 @@ impl Header {
                     _ => return Err(text.error("format must be bytevalue or print")),
                 }
             }
-            "type" if value == b"btree" => {}
-            "type" => return Err(text.error("only type=btree can be loaded")),
+            // Berkeley DB's hash tables have keys and values, too; only their order means nothing.
+            "type" if value == b"btree" || value == b"hash" => {}
+            "type" => return Err(text.error("only type=btree and type=hash can be loaded")),
+            "keys" if on => {}
+            "keys" => return Err(text.error("records without keys cannot be loaded")),
+            "sequence" => {
+                let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+                self.sequence = number.ok_or_else(|| text.error("sequence must be a number"))?;
+            }
+            "canary" => {
+                let markers = markers_of(value);
+                self.markers = Some(markers.ok_or_else(|| text.error("canary has four numbers"))?);
+            }
             "reversekey" if on => self.wanted = Wanted::Order(Known::Reversed),
             "integerkey" if on => self.wanted.be_integers(),
             "huon_order" => self.wanted = Wanted::named(text, value)?,
@@ -190,4 +208,12 @@ impl Header {
         }
         Ok(())
     }
+}
+
+/// libmdbx's form of them: `v1,x2,y3,z4`, of which `v` is the transaction that set the others.
+fn markers_of(value: &[u8]) -> Option<[u64; 3]> {
+    let mut parts = std::str::from_utf8(value).ok()?.split(',');
+    let mut number = |name| parts.next()?.trim().strip_prefix(name)?.parse().ok();
+    let [_, x, y, z] = [number('v')?, number('x')?, number('y')?, number('z')?];
+    parts.next().is_none().then_some([x, y, z])
 }
