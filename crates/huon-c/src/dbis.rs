@@ -2,7 +2,7 @@
 //!
 //! Each is found by its number and by its name, those that a transaction has opened by the
 //! transaction, and the lowest free number at once: none of it looks at all that are open. All of
-//! it is kept by [`Dbis::put`], the one place that changes what a handle stands for.
+//! it is kept by `Dbis::put`, the one place that changes what a handle stands for.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

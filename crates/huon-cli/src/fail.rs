@@ -1,9 +1,10 @@
 //! How a command ends: its exit code, and the one sentence that explains it.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::Parser;
 use huon::Error;
 
 /// Exit codes, the same for all commands.
@@ -63,11 +64,11 @@ impl Failure {
         match self {
             Failure::ClosedPipe => Code::Fine,
             Failure::Told(code, text) => {
-                eprintln!("{program}: {text}");
+                tell!("{program}: {text}");
                 code
             }
             Failure::Engine(error) => {
-                eprintln!("{program}: {}", sentence(&error, path));
+                tell!("{program}: {}", sentence(&error, path));
                 code_of(&error)
             }
         }
@@ -82,6 +83,18 @@ impl From<Error> for Failure {
             error => Failure::Engine(error),
         }
     }
+}
+
+/// The arguments of this process; or how it ends, after help, a version, or what is wrong was told.
+pub(crate) fn parsed<T: Parser>(program: &str) -> Result<T, Code> {
+    T::try_parse().map_err(|error| {
+        let printed = error.print().and_then(|()| io::stdout().flush());
+        match (error.use_stderr(), printed) {
+            (true, _) => Code::Usage,
+            (false, Ok(())) => Code::Fine,
+            (false, Err(error)) => Failure::from(error).report(program, Path::new("")),
+        }
+    })
 }
 
 /// Only writes to standard output give plain system errors.
@@ -146,8 +159,6 @@ fn without_number(text: String) -> String {
 fn advice(error: &Error) -> &'static str {
     match error {
         Error::Busy(_) => "try again when it is free",
-        Error::NotOurs(_) => "check the name",
-        Error::Version(_) => "use a newer huon",
         Error::PageSize { .. } => "leave the option out to take the file as it is",
         Error::Corrupt(_) => {
             "see `huon check`, `huon metas` for older snapshots, and `huon dump --rescue` to save \
@@ -165,6 +176,9 @@ fn advice(error: &Error) -> &'static str {
                 "check the name, or make the file with `huon put` or `huon load`"
             }
             io::ErrorKind::PermissionDenied => "check the permissions",
+            io::ErrorKind::FileTooLarge => {
+                "raise the limit on the length of files (`ulimit -f`); what was committed is safe"
+            }
             io::ErrorKind::StorageFull => "free some space; what was committed is safe",
             _ => "",
         },

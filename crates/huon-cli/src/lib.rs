@@ -5,7 +5,18 @@
 //!    is missing.
 //! 3. Every command ends with one of the codes in `fail::Code`, and says on standard error, in
 //!    one sentence, what went wrong, where, and what to do.
-//! 4. A closed pipe is no error: the reader has seen enough.
+//! 4. A closed pipe is no error: the reader has seen enough. Any other output that cannot be
+//!    written is, that of `--help` and `--version` among them.
+//! 5. A limit of file sizes is an error like a full disk, not the end by a signal.
+
+/// A line on standard error. Where that cannot be written nothing is left to be told, and the exit
+/// code stands.
+macro_rules! tell {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
 
 pub mod alias;
 mod args;
@@ -15,6 +26,7 @@ pub mod demo;
 mod docs;
 mod draft;
 mod fail;
+mod guard;
 mod open;
 mod out;
 mod progress;
@@ -24,13 +36,15 @@ mod text;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 /// Runs `huon` with the arguments of this process.
 pub fn main() -> ExitCode {
-    let args = args::Args::parse();
+    stop::survive_size_limits();
+    let args = match fail::parsed::<args::Args>("huon") {
+        Ok(args) => args,
+        Err(code) => return code.into(),
+    };
     let path = args.command.path().to_owned();
-    match commands::run(args.command) {
+    match guard::streams(&path).and_then(|()| commands::run(args.command)) {
         Ok(code) => code.into(),
         Err(failure) => failure.report("huon", &path).into(),
     }

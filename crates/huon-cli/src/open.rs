@@ -37,7 +37,7 @@ pub(crate) fn look_from(path: &Path, meta_slot: Option<u8>) -> Result<Env, Failu
 fn told(path: &Path, env: Env) -> Env {
     if is_stepped_back(&env) {
         let path = path.display();
-        eprintln!("huon: {path}: the newest snapshot is damaged; this is the one before it.");
+        tell!("huon: {path}: the newest snapshot is damaged; this is the one before it.");
     }
     env
 }

@@ -5,10 +5,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 
 use crate::fail::Failure;
+
+/// A write past `ulimit -f` is an error from now on, and no longer the end of the process.
+pub(crate) fn survive_size_limits() {
+    // Should it fail, the signal ends the process as it does others.
+    let _ = flag::register(SIGXFSZ, Arc::default());
+}
 
 /// Whether somebody asked this process to end.
 #[derive(Clone)]

@@ -109,7 +109,7 @@ fn any_byte_of_a_meta_may_be_damaged() {
         bytes[usize::from(damaged) * 4096 + at] ^= 0x40;
         std::fs::write(&place.path, bytes).unwrap();
         let metas = Env::metas_of(&place.path).unwrap();
-        // Version and features are outside the checksum: the block is whole, and of another version.
+        // Version and features are outside the checksum: the block is whole, of another version.
         let right = match &metas[usize::from(damaged)].state {
             MetaState::Unknown(_) => (4..16).contains(&at),
             state => matches!(state, MetaState::Damaged(_)),

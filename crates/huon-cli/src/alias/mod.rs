@@ -20,9 +20,10 @@ use std::process::ExitCode;
 use clap::{Args, Parser};
 
 use crate::args::Writing;
-use crate::fail::{Code, Outcome};
+use crate::fail::{self, Code, Outcome};
 use crate::progress;
 use crate::text::Form;
+use crate::{guard, stop};
 
 /// Runs `huon_chk`.
 pub fn chk() -> ExitCode {
@@ -83,20 +84,16 @@ trait Tool: Parser {
 }
 
 fn run<T: Tool>() -> ExitCode {
-    let tool = match T::try_parse() {
+    stop::survive_size_limits();
+    let tool = match fail::parsed::<T>(T::NAME) {
         Ok(tool) => tool,
-        Err(error) => {
-            // Nobody is left to be told that this cannot be printed.
-            let _ = error.print();
-            let code = if error.use_stderr() { Code::Usage } else { Code::Fine };
-            return T::code(code).into();
-        }
+        Err(code) => return T::code(code).into(),
     };
     let mut foreign = tool.foreign();
     foreign.retain(|(is_given, ..)| *is_given);
     for (_, flag, why) in &foreign {
         if let Foreign::Refuse(why) = why {
-            eprintln!("{}: {flag}: {why}.", T::NAME);
+            tell!("{}: {flag}: {why}.", T::NAME);
             return T::code(Code::Usage).into();
         }
     }
@@ -105,11 +102,12 @@ fn run<T: Tool>() -> ExitCode {
     }
     for (_, flag, why) in &foreign {
         match why {
-            Foreign::Note(why) if !tool.is_quiet() => eprintln!("{}: {flag}: {why}.", T::NAME),
+            Foreign::Note(why) if !tool.is_quiet() => tell!("{}: {flag}: {why}.", T::NAME),
             _ => {}
         }
     }
-    let code = tool.run().unwrap_or_else(|failure| failure.report(T::NAME, tool.path()));
+    let outcome = guard::streams(tool.path()).and_then(|()| tool.run());
+    let code = outcome.unwrap_or_else(|failure| failure.report(T::NAME, tool.path()));
     T::code(code).into()
 }
 

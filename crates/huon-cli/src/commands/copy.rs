@@ -10,6 +10,7 @@ use huon::{CopyOptions, Error, Progress};
 use crate::args::Copy;
 use crate::draft;
 use crate::fail::{Code, Failure, Outcome};
+use crate::guard;
 use crate::open;
 use crate::progress::Bar;
 use crate::stop::Stop;
@@ -20,6 +21,9 @@ pub(crate) fn copy(args: &Copy) -> Outcome {
     if to_pipe && io::stdout().is_terminal() {
         let text = "a copy is no text for a terminal; redirect it, or name the new file.";
         return Err(Failure::usage(text));
+    }
+    if !to_pipe {
+        guard::copy(&args.file, &args.target)?;
     }
     let env = open::look(&args.file)?;
     let stop = Stop::on_signals()?;
@@ -40,7 +44,7 @@ pub(crate) fn copy(args: &Copy) -> Outcome {
         let copied = env.copy_to(&draft, &mut options);
         drop(bar);
         let Ok(_) = copied else { return ended(copied.map(drop), args, &stop) };
-        return replace(&draft, &target);
+        return replace(&args.file, &draft, &target);
     } else {
         env.copy_to(&args.target, &mut options)
     };
@@ -65,8 +69,10 @@ fn ended(copied: huon::Result<()>, args: &Copy, stop: &Stop) -> Outcome {
 }
 
 /// Puts a copy in the place of another file, unless that is an environment that is in use.
-fn replace(draft: &Path, target: &Path) -> Outcome {
-    let replaced = refuse_open(target).and_then(|()| {
+fn replace(env: &Path, draft: &Path, target: &Path) -> Outcome {
+    // What is there may have come to be something else meanwhile.
+    let free = guard::copy(env, target).and_then(|()| refuse_open(target));
+    let replaced = free.and_then(|()| {
         // It belongs to what was there, as do the commits that it may hold.
         match fs::remove_file(huon::Env::lock_path(target)) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),

@@ -10,6 +10,7 @@ use huon::{DumpOptions, DumpReport, Progress};
 use crate::args::Dump;
 use crate::draft;
 use crate::fail::{Code, Failure, Outcome};
+use crate::guard;
 use crate::open;
 use crate::progress::{self, Bar};
 use crate::stop::Stop;
@@ -20,6 +21,7 @@ const SHOWN_MAX: usize = 20;
 
 /// `huon dump`.
 pub(crate) fn dump(args: &Dump) -> Outcome {
+    guard::output(&args.file, &args.output)?;
     let env = open::look_from(&args.file, args.start.meta_slot)?;
     // A pipe that nobody reads yet is waited for, and until then any signal ends this.
     let special = special(&args.output)?;
@@ -42,7 +44,7 @@ pub(crate) fn dump(args: &Dump) -> Outcome {
     let dumped = match special {
         Some(pipe) => through(pipe, write),
         None if args.output.as_os_str() == "-" => through(io::stdout().lock(), write),
-        None => to_file(&args.output, args.force, write),
+        None => to_file(&args.file, &args.output, args.force, write),
     };
     drop(bar);
     match dumped {
@@ -82,7 +84,12 @@ fn failed(path: &Path, error: &io::Error) -> Failure {
 
 /// A file of that name is made, and only kept if the dump in it is whole. With `force` it is
 /// written under another name, and takes the place of what is there.
-fn to_file(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Dumped) -> Dumped {
+fn to_file(
+    env: &Path,
+    path: &Path,
+    force: bool,
+    write: impl FnOnce(&mut dyn Write) -> Dumped,
+) -> Dumped {
     let failed = |e: io::Error| failed(path, &e);
     let meant = draft::meant(path);
     let draft = if force { draft::of(&meant) } else { path.to_owned() };
@@ -92,6 +99,8 @@ fn to_file(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Dumpe
         out.flush().map_err(failed)?;
         file.sync_all().map_err(failed)?;
         if force {
+            // It may have come to be one meanwhile.
+            guard::output(env, &meant)?;
             draft::put(&draft, &meant).map_err(failed)?;
         }
         Ok(report)
@@ -109,12 +118,12 @@ fn tell(report: &DumpReport) -> Code {
         return Code::Fine;
     }
     for problem in report.skipped.iter().take(SHOWN_MAX) {
-        eprintln!("left out: {problem}");
+        tell!("left out: {problem}");
     }
     let shown = report.skipped.len().min(SHOWN_MAX) as u64;
     if report.skipped_count > shown {
-        eprintln!("left out: {} more", number(report.skipped_count - shown));
+        tell!("left out: {} more", number(report.skipped_count - shown));
     }
-    eprintln!("huon: saved {} records; not all could be read.", number(report.records));
+    tell!("huon: saved {} records; not all could be read.", number(report.records));
     Code::Problems
 }

@@ -99,7 +99,7 @@ fn hint_at_tables(txn: &ReadTxn, args: &Ls) -> Result<(), Failure> {
     let tables = txn.table_names()?.len();
     if main_count(txn)? == 0 && tables > 0 {
         let path = args.target.file.display();
-        eprintln!("The main table is empty; `huon tables {path}` lists {tables} more.");
+        tell!("The main table is empty; `huon tables {path}` lists {tables} more.");
     }
     Ok(())
 }

@@ -89,7 +89,7 @@ pub(crate) fn put(args: &Put) -> Outcome {
     let mut kept = 0;
     let mut put_one = |txn: &mut WriteTxn, key: &[u8], value: &[u8]| {
         if !store(txn, table, key, value, args)? {
-            eprintln!("huon: key {} is there already and was left as it is.", form.show(key));
+            tell!("huon: key {} is there already and was left as it is.", form.show(key));
             kept += 1;
         }
         Ok::<(), Failure>(())
@@ -236,9 +236,9 @@ impl Absent {
         let path = path.display();
         match self.count {
             0 => return Code::Fine,
-            1 => eprintln!("huon: {path} has no key \"{}\" in this table.", self.first),
+            1 => tell!("huon: {path} has no key \"{}\" in this table.", self.first),
             n => {
-                eprintln!("huon: {path} lacks {n} of these keys; the first is \"{}\".", self.first)
+                tell!("huon: {path} lacks {n} of these keys; the first is \"{}\".", self.first)
             }
         }
         Code::Problems

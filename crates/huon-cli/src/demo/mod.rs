@@ -25,8 +25,9 @@ use clap::{Parser, ValueEnum};
 use huon::Env;
 use tempfile::TempDir;
 
-use crate::fail::{Code, Failure, Outcome};
+use crate::fail::{self, Code, Failure, Outcome};
 use crate::progress::Bar;
+use crate::stop;
 use crate::text::number;
 use parts::{Verifier, Writer};
 
@@ -59,7 +60,11 @@ enum Role {
 
 /// Runs `huon-demo` with the arguments of this process.
 pub fn main() -> ExitCode {
-    let args = Args::parse();
+    stop::survive_size_limits();
+    let args = match fail::parsed::<Args>("huon-demo") {
+        Ok(args) => args,
+        Err(code) => return code.into(),
+    };
     let file = args.keep.clone().unwrap_or_default();
     let outcome = match args.role {
         None => direct(&args),

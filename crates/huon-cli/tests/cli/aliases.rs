@@ -125,7 +125,7 @@ fn dump_and_load_are_inverse() {
     assert!(main.out.ends_with(" apple\n red\n pear\n green\nDATA=END\n"), "{main:?}");
     assert_eq!(main.out.matches("HEADER=END").count(), 1);
     let tags = place.tool("dump", &["-p", "-s", TAGS, "a.huon"]);
-    assert!(tags.out.contains("duplicates=1") && tags.out.contains(" sour\n lime\n"), "{tags:?}");
+    assert!(tags.out.contains("dupsort=1") && tags.out.contains(" sour\n lime\n"), "{tags:?}");
     let all = place.tool("dump", &["-a", "-q", "-u", "a.huon"]);
     assert_eq!(all.out.matches("HEADER=END").count(), 2);
     assert_eq!(place.tool("dump", &["-l", "a.huon"]).out, "tags\\\\\n");

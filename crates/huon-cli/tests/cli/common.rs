@@ -30,7 +30,11 @@ impl Place {
 
     /// `huon_NAME`, an alias, in the same way.
     pub(crate) fn tool(&self, name: &str, args: &[&str]) -> Run {
-        Run::of(self.program(tool_path(name), args).output().unwrap())
+        Run::of(self.tool_command(name, args).output().unwrap())
+    }
+
+    pub(crate) fn tool_command(&self, name: &str, args: &[&str]) -> Command {
+        self.program(tool_path(name), args)
     }
 
     /// The same with something on standard input.

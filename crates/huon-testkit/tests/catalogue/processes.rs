@@ -39,12 +39,12 @@ fn version_of(txn: &ReadTxn, t: RawTable) -> u32 {
     version
 }
 
-/// A child that holds snapshots as it is told, `pin`, `check`, `drop`, and the writer's lock: `lock`
-/// takes it, `unlock` gives it up, `try` says what keeps it away.
+/// A child that holds snapshots as it is told, `pin`, `check`, `drop`, and the writer's lock:
+/// `lock` takes it, `unlock` gives it up, `try` says what keeps it away.
 fn hold_snapshots(options: &Options) {
     let env = options.open(child::path()).unwrap();
     let mut held: Vec<(ReadTxn, u32)> = Vec::new();
-    let mut writing = None;
+    let mut writing = Vec::new();
     say(&format!("ready {}", std::process::id()));
     while let Some(order) = listen() {
         match order.as_str() {
@@ -63,11 +63,11 @@ fn hold_snapshots(options: &Options) {
                 say("the same");
             }
             "lock" => {
-                writing = Some(env.write().unwrap());
+                writing.push(env.write().unwrap());
                 say("locked");
             }
             "unlock" => {
-                writing = None;
+                writing.clear();
                 say("unlocked");
             }
             "try" => match env.write_within(Duration::from_millis(20)) {

@@ -23,8 +23,8 @@ const GATE_WAIT: Duration = Duration::from_millis(50);
 
 impl Env {
     /// Deletes the environment at `path`: the data file and its lock file, and nothing else.
-    /// `false`: there is no such file. A symbolic link is refused, although it would be opened where
-    /// it leads: what is to be deleted is named by its own name.
+    /// `false`: there is no such file. A symbolic link is refused: what is to be deleted is
+    /// named by its own name.
     ///
     /// It must not be open anywhere, in this process or another; nobody can open it meanwhile, and
     /// who tries finds no file, or makes a new one. Takes no longer for a large file than the file

@@ -11,8 +11,8 @@ use crate::txn::commit::Durability;
 pub(super) type Context = Mutex<Option<Arc<dyn Any + Send + Sync>>>;
 
 impl Env {
-    /// The path that the environment was opened with, as it was given; of a symbolic link, not where
-    /// it leads. [`Env::lock_path`] says where its lock file lies. Empty for a simulated one.
+    /// The path that the environment was opened with, as it was given: a symbolic link as such.
+    /// [`Env::lock_path`] says where its lock file lies. Empty for a simulated one.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

@@ -1,7 +1,7 @@
 //! Where an environment lies: which file a path leads to, and which names are not for data.
 //!
-//! 1. A data file is opened where a symbolic link leads, and its lock file lies beside it there: all
-//!    names of one file lead to one lock file. The lock file itself is never followed.
+//! 1. A data file is opened where a symbolic link leads, and its lock file lies beside it there:
+//!    all names of one file lead to one lock file. The lock file itself is never followed.
 //! 2. Nothing is made at the name of an environment's lock file: it would pass for that lock file
 //!    once it is missed, or be one to refuse.
 //! 3. Nothing is made whose lock file would be something else that is there.

@@ -129,9 +129,10 @@ impl Env {
     /// The copy has a name of its own only when it is complete and flushed.
     ///
     /// # Errors
-    /// [`Error::Io`] if `path` exists, or cannot be written; [`Error::NotOurs`] if it is the name of
-    /// another environment's lock file, or its own lock file is something else; [`Error::Corrupt`]
-    /// for a damaged page, which is never copied: [`Env::dump`] can rescue what is left.
+    /// [`Error::Io`] if `path` exists, or cannot be written; [`Error::NotOurs`] if it is the name
+    /// of another environment's lock file, or its own lock file is something else;
+    /// [`Error::Corrupt`] for a damaged page, which is never copied: [`Env::dump`] can rescue what
+    /// is left.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

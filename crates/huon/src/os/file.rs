@@ -1,8 +1,8 @@
 //! The real data file.
 //!
 //! 1. The descriptor is close-on-exec, and names a regular file that was not reached through a
-//!    symbolic link in its last component. (Where a link leads is looked up before.) What is seen to
-//!    be something else is not opened at all: opening a device may do something.
+//!    symbolic link in its last component. (Where a link leads is looked up before.) What is seen
+//!    to be something else is not opened at all: opening a device may do something.
 //! 2. Nothing here extends the file but `grow`, which puts blocks under every new byte: the map can
 //!    never meet a hole that a full disk cannot fill.
 //! 3. A failed `grow` leaves the file as long as it was.

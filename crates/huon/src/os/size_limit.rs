@@ -1,13 +1,13 @@
 //! The process's limit of file sizes: `RLIMIT_FSIZE`, which `ulimit -f` sets.
 //!
-//! A write past the limit is not only refused: the system sends `SIGXFSZ`, which ends a process that
-//! neither catches nor ignores it. The library asks before it writes or grows a file, and gives the
-//! error that the system would (`EFBIG`), so that no signal is sent. Two cases are left: a limit
-//! that is lowered below the length of a file that is open (`setrlimit`, `prlimit`), and writes of
-//! the caller's own writer (`Env::dump`, `Env::copy_to_writer`).
+//! A write past the limit is not only refused: the system sends `SIGXFSZ`, which ends a process
+//! that neither catches nor ignores it. The library asks before it writes or grows a file, and
+//! gives the error that the system would (`EFBIG`), so that no signal is sent. Two cases are
+//! left: a limit that is lowered below the length of a file that is open (`setrlimit`,
+//! `prlimit`), and writes of the caller's own writer (`Env::dump`, `Env::copy_to_writer`).
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -63,7 +63,7 @@ impl<'f> LimitedFile<'f> {
         let at = match file.metadata() {
             Ok(found) if !found.is_file() => None,
             Ok(found) if is_appending => Some(found.len()),
-            _ => file.seek(SeekFrom::Current(0)).ok(),
+            _ => file.stream_position().ok(),
         };
         LimitedFile { file, at }
     }
