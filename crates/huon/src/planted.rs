@@ -47,6 +47,7 @@
 //! | 42 | P7: the flush of the lock file that takes the note of a clean close from the disk |
 //! | 43 | P7: the time of the data file's last write in believing a clean close |
 //! | 44 | the note that a write transaction was moved to another thread, which uses it |
+//! | 45 | the second look at the length of the lock file for a client or slot that others added |
 //! | 46 | the refusal of a file with a whole meta of a newer version: an older snapshot is opened |
 //! | 50 | N1: the new version of a place that is given out again: an old handle finds a new table |
 //! | 51 | the comparison of a comparator's name with the one in the file |

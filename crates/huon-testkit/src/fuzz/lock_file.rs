@@ -141,8 +141,7 @@ fn word(choices: &mut Choices<'_>, count: usize) -> usize {
         // Everything before the images.
         0..=4 => choices.below(88),
         5 => 520 + choices.below(8) * 512 + choices.below(32),
-        6 if choices.once_in(2) => 4616 + choices.below(12),
-        6 => 21_000 + choices.below(64),
+        6 => 4624 + choices.below(64),
         _ => choices.below(count),
     }
 }

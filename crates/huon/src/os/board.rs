@@ -20,7 +20,8 @@
 //! (Flush), seal and everything the writer protects (P10).
 //!
 //! Who may call what: `seal` and `publish` the holder of the writer's role, everything about the
-//! flush the holder of the flusher's (`role`). Reader slots are in `slots`, clients in `clients`.
+//! flush the holder of the flusher's (`role`). The rows, which grow, hold reader slots (`slots`)
+//! and clients (`clients`).
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -312,7 +313,7 @@ impl Board {
         self.store(READY, READY_VALUE);
     }
 
-    /// Zeroes everything but the magic and the client table, and but what names the snapshots that
+    /// Zeroes everything but the magic, the clients of the rows, and what names the snapshots that
     /// are kept.
     fn clear(&self, keep: bool) {
         let all = self.shared.words();
@@ -325,7 +326,8 @@ impl Board {
                         || (METAS..IMAGES).contains(&at))
         };
         let head = all[..IMAGES].iter().enumerate().filter(|(at, _)| !kept(*at));
-        let words = head.map(|(_, word)| word).chain(&all[SLOTS..]);
+        let slots = all[ROWS..].chunks(ROW_WORDS).flat_map(|row| row.iter().take(LINE));
+        let words = head.map(|(_, word)| word).chain(slots);
         words.for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
@@ -549,7 +551,7 @@ impl Board {
     /// system call but a coarse clock, no allocation; repeats only if a publish comes in between.
     #[inline]
     pub(crate) fn read_published(&self, slot: &Slot, wanted: &mut [u64]) -> Mark {
-        let own = self.slot_words(slot.index());
+        let own = self.row(slot.index());
         own[SLOT_SINCE].store(clock::now_ms(), Ordering::Relaxed);
         own[SLOT_THREAD].store(u64::from(clock::thread_id()), Ordering::Relaxed);
         loop {
@@ -588,35 +590,42 @@ impl Board {
         self.fixed()[PUBLISHED].load(Ordering::Relaxed) == mark.0
     }
 
+    /// A row that is known to be there.
     #[inline]
-    pub(super) fn slot_words(&self, index: u32) -> &[Word] {
-        let at = SLOTS + index as usize * SLOT_WORDS;
-        if index < SLOTS_FIRST {
-            &self.fixed()[at..at + SLOT_WORDS]
-        } else {
-            self.late_slot_words(at)
+    pub(super) fn row(&self, index: u32) -> &[Word] {
+        let at = words_of_rows(index);
+        match index < ROWS_FIRST {
+            true => &self.fixed()[at..at + ROW_WORDS],
+            // Its caller has seen through `rows_there` that the file reaches so far.
+            false => &self.shared.words()[at..at + ROW_WORDS],
         }
     }
 
-    #[cold]
-    fn late_slot_words(&self, at: usize) -> &[Word] {
-        // Whoever knows the index has seen through `slots_there` that the file reaches so far.
-        &self.shared.words()[at..at + SLOT_WORDS]
+    /// The row, if the file reaches so far.
+    pub(super) fn row_if_there(&self, index: u32) -> Result<Option<&[Word]>> {
+        let is_there = index < ROWS_FIRST || self.rows_there(u64::from(index) + 1)? > index;
+        Ok(is_there.then(|| self.row(index)))
     }
 
-    /// How many reader slots the file has room for. Looks again, since other clients grow it, if
-    /// these are fewer than `wanted`: what the file says of itself is not believed.
-    pub(super) fn slots_there(&self, wanted: u64) -> Result<u32> {
-        let count = || ((self.shared.words().len() - SLOTS) / SLOT_WORDS) as u32;
-        if u64::from(count()) < wanted {
+    /// How many rows the file has room for. Looks again, since other clients grow it, if these are
+    /// fewer than `wanted`: what the file says of itself is not believed.
+    pub(super) fn rows_there(&self, wanted: u64) -> Result<u32> {
+        let count = || ((self.shared.words().len() - ROWS) / ROW_WORDS) as u32;
+        if u64::from(count()) < wanted && !planted::is(45) {
             self.shared.refresh()?;
         }
         Ok(count())
     }
 
+    /// Makes room for so many rows. Under the gate.
+    pub(super) fn grow_rows(&self, gate: &Gate, rows: u32) -> Result<()> {
+        gate.assert_of(&self.shared);
+        self.shared.grow(words_of_rows(rows))
+    }
+
     /// Only for a planted bug: the reader goes on without its pin.
     pub(crate) fn forget_pin(&self, slot: &Slot) {
-        self.slot_words(slot.index())[SLOT_PIN].store(0, Ordering::Relaxed);
+        self.row(slot.index())[SLOT_PIN].store(0, Ordering::Relaxed);
     }
 
     /// What the writer must not harm besides readers' snapshots, in the order of P10.

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError, Weak};
 use super::board::Board;
 use super::gate::Gate;
 use super::layout::*;
-use super::word::{Ordering, Word};
+use super::word::Ordering;
 use super::{clock, fork, slots};
 use crate::alloc::TryGrow;
 use crate::error::{Error, Result};
@@ -128,7 +128,10 @@ impl Clients {
             if !shared.claim(number)? {
                 continue;
             }
-            let entry = self.entry(number);
+            if number >= ROWS_FIRST {
+                self.board.grow_rows(gate, (number + 1).next_power_of_two())?;
+            }
+            let entry = self.board.row(number);
             let before = entry[CLIENT_GENERATION].load(Ordering::Relaxed);
             let generation = match before {
                 1.. if planted::is(101) => before,
@@ -155,7 +158,7 @@ impl Clients {
             return;
         }
         slots::clear_all_of(&self.board, *me);
-        self.entry(me.number)[CLIENT_PID].store(0, Ordering::Relaxed);
+        self.board.row(me.number)[CLIENT_PID].store(0, Ordering::Relaxed);
         self.board.shared().release(me.number);
     }
 
@@ -185,8 +188,9 @@ impl Clients {
         if id.number >= CLIENTS_MAX {
             return Ok(false);
         }
-        let generation = self.entry(id.number)[CLIENT_GENERATION].load(Ordering::Acquire);
-        Ok(generation == id.generation && self.board.shared().held(id.number)?)
+        let entry = self.board.row_if_there(id.number)?;
+        let generation = entry.map(|entry| entry[CLIENT_GENERATION].load(Ordering::Acquire));
+        Ok(generation == Some(id.generation) && self.board.shared().held(id.number)?)
     }
 
     /// Whether anybody but this client has the environment open. Under the gate, so that it stays
@@ -206,7 +210,7 @@ impl Clients {
         if id.number >= CLIENTS_MAX {
             return None;
         }
-        let entry = self.entry(id.number);
+        let entry = self.board.row_if_there(id.number).ok()??;
         let pid = entry[CLIENT_PID].load(Ordering::Relaxed) as u32;
         let space = entry[CLIENT_SPACE].load(Ordering::Relaxed);
         let since = entry[CLIENT_SINCE].load(Ordering::Relaxed);
@@ -219,7 +223,8 @@ impl Clients {
     pub(crate) fn list(&self) -> Result<Vec<ClientInfo>> {
         let mut alive = Vec::new();
         for number in 0..self.high() {
-            let generation = self.entry(number)[CLIENT_GENERATION].load(Ordering::Acquire);
+            let Some(entry) = self.board.row_if_there(number)? else { break };
+            let generation = entry[CLIENT_GENERATION].load(Ordering::Acquire);
             let id = ClientId { number, generation };
             if generation != 0 && self.is_alive(id)? {
                 alive.try_extend(self.info(id).into_iter())?;
@@ -235,11 +240,6 @@ impl Clients {
         }
         let high = self.board.fixed()[CLIENT_HIGH].load(Ordering::Acquire);
         high.min(u64::from(CLIENTS_MAX)) as u32
-    }
-
-    fn entry(&self, number: u32) -> &[Word] {
-        let at = CLIENTS + number as usize * CLIENT_WORDS;
-        &self.board.fixed()[at..at + CLIENT_WORDS]
     }
 }
 

@@ -14,8 +14,9 @@
 //!    64  what each of three meta slots holds: mark | checksum | ceiling | -
 //!    80  mark of each of eight images
 //!   520  eight images of 512 words
-//!  4616  client table: 4096 x (generation | pid | since (ms) | space of the pid)
-//! 21000  reader slots: state | pin | since (ms) | thread | - - - -      (512 at first, then more)
+//!  4624  rows of 16 words, 16 of them at first, then more, each one
+//!        reader slot: state | pin | since (ms) | thread | - - - -
+//!        and client:  generation | pid | since (ms) | space of the pid | - - - -
 //! ```
 //!
 //! Nothing here can be taken for a data file: the first word is another magic, and no image lies
@@ -111,28 +112,37 @@ pub(crate) const CLIENTS_MAX: u32 = match (MODEL, FEW) {
     (_, true) => 8,
     _ => 4096,
 };
-pub(super) const CLIENTS: usize = IMAGES + IMAGES_COUNT * IMAGE_WORDS;
-pub(super) const CLIENT_WORDS: usize = 4;
-pub(super) const CLIENT_GENERATION: usize = 0;
-pub(super) const CLIENT_PID: usize = 1;
-pub(super) const CLIENT_SINCE: usize = 2;
-/// Which PID namespace the pid is of; 0: not known.
-pub(super) const CLIENT_SPACE: usize = 3;
-
-pub(super) const SLOTS: usize = CLIENTS + CLIENTS_MAX as usize * CLIENT_WORDS;
-pub(super) const SLOT_WORDS: usize = LINE;
 /// Reader slots that every lock file has.
-pub(super) const SLOTS_FIRST: u32 = if FEW { 2 } else { 512 };
+pub(super) const SLOTS_FIRST: u32 = if FEW { 2 } else { 16 };
+/// Rows that every lock file has.
+pub(super) const ROWS_FIRST: u32 = if FEW { CLIENTS_MAX } else { SLOTS_FIRST };
+pub(super) const ROWS: usize = (IMAGES + IMAGES_COUNT * IMAGE_WORDS).next_multiple_of(ROW_WORDS);
+/// Slot and client have a cache line each, and a row is the pair that the prefetcher fetches.
+pub(super) const ROW_WORDS: usize = 2 * LINE;
+
+/// The slot is the first line of its row.
 pub(super) const SLOT_STATE: usize = 0;
 /// The txnid that the slot protects; 0 for none.
 pub(super) const SLOT_PIN: usize = 1;
 pub(super) const SLOT_SINCE: usize = 2;
 pub(super) const SLOT_THREAD: usize = 3;
 
+/// The client is the second line.
+pub(super) const CLIENT_GENERATION: usize = LINE;
+pub(super) const CLIENT_PID: usize = LINE + 1;
+pub(super) const CLIENT_SINCE: usize = LINE + 2;
+/// Which PID namespace the pid is of; 0: not known.
+pub(super) const CLIENT_SPACE: usize = LINE + 3;
+
 /// Words of a lock file that has not grown.
-pub(super) const WORDS_FIRST: usize = SLOTS + SLOTS_FIRST as usize * SLOT_WORDS;
+pub(super) const WORDS_FIRST: usize = words_of_rows(ROWS_FIRST);
 /// The same in bytes.
 pub(crate) const LOCK_BYTES: u64 = WORDS_FIRST as u64 * 8;
+
+/// Words of a lock file with so many rows.
+pub(super) const fn words_of_rows(rows: u32) -> usize {
+    ROWS + rows as usize * ROW_WORDS
+}
 
 /// `LOCKHUON` on little-endian machines; another machine's lock file is a foreign one. It differs
 /// from the data file's magic in the first byte: neither ever passes for the other.
@@ -140,7 +150,7 @@ pub(crate) const LOCK_MAGIC: [u8; 8] = *b"LOCKHUON";
 pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(LOCK_MAGIC);
 pub(super) const READY_VALUE: u64 = u64::from_le_bytes(*b"READY!\r\n");
 /// Version of this picture, and the sizes that it depends on.
-pub(super) const LAYOUT_VALUE: u64 = (4 << 48) | ((CLIENTS as u64) << 24) | SLOTS as u64;
+pub(super) const LAYOUT_VALUE: u64 = (5 << 48) | ((ROWS as u64) << 24) | ROW_WORDS as u64;
 /// The same where clients lock whole files (P6).
 pub(super) const LAYOUT_FILES: u64 = LAYOUT_VALUE | 1 << 63;
 
@@ -149,4 +159,4 @@ const _: () = assert!(METAS + META_SLOTS * META_WORDS <= IMAGE_MARKS);
 const _: () = assert!(IMAGE_MARKS + IMAGES_COUNT <= IMAGES);
 const _: () = assert!(MODEL || IMAGE_WORDS * 8 == IMAGE_BYTES);
 const _: () = assert!(MODEL || !IMAGES.is_multiple_of(IMAGE_BYTES / 8));
-const _: () = assert!(FEW || (SLOTS == 21000 && SLOTS.is_multiple_of(LINE)));
+const _: () = assert!(MODEL || (ROWS == 4624 && ROWS.is_multiple_of(ROW_WORDS)));

@@ -20,7 +20,7 @@ use super::word::{Condvar, Mutex, MutexGuard, Ordering, Word, pause};
 use super::{Shared, Wake, layout};
 use crate::error::{Error, Result};
 
-/// Words that a memory lock file can grow to by default: room for about 130,000 reader slots.
+/// Words that a memory lock file can grow to by default: room for about 65,000 reader slots.
 const CAPACITY_WORDS: usize = if layout::FEW { layout::WORDS_FIRST + 128 } else { 1 << 20 };
 
 /// Pins that guests can have at once.

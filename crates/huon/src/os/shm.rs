@@ -42,7 +42,7 @@ use super::{Shared, Wake, fork, futex};
 use crate::error::{Error, Result};
 use crate::planted;
 
-/// Address space kept for the lock file: some four million reader slots.
+/// Address space kept for the lock file: some two million reader slots.
 const RESERVED_BYTES: usize = 256 << 20;
 const RESERVED_BYTES_MIN: usize = 4 << 20;
 /// Locks lie far beyond the contents. This byte is the gate, the next ones belong to the clients.

@@ -153,7 +153,7 @@ impl Slots {
         if !self.usable(slot.index) && !self.revive(slot.index) {
             return;
         }
-        self.board().slot_words(slot.index)[SLOT_PIN].store(0, Ordering::Release);
+        self.board().row(slot.index)[SLOT_PIN].store(0, Ordering::Release);
         let kept =
             self.place().compare_exchange(0, slot.index + 1, Ordering::Release, Ordering::Relaxed);
         if kept.is_err() {
@@ -179,7 +179,7 @@ impl Slots {
 
     /// Whether the reader is parked and was not ousted.
     pub(crate) fn is_parked(&self, slot: &Slot) -> bool {
-        let state = self.board().slot_words(slot.index)[SLOT_STATE].load(Ordering::Relaxed);
+        let state = self.board().row(slot.index)[SLOT_STATE].load(Ordering::Relaxed);
         state == self.me.word() | PARKED
     }
 
@@ -191,7 +191,7 @@ impl Slots {
         }
         let ousted = reader.client.word() | OUSTED;
         if planted::is(25) {
-            self.board().slot_words(reader.slot)[SLOT_STATE].store(ousted, Ordering::Release);
+            self.board().row(reader.slot)[SLOT_STATE].store(ousted, Ordering::Release);
             return true;
         }
         self.change(reader.slot, reader.client.word() | PARKED, ousted)
@@ -206,7 +206,7 @@ impl Slots {
         let mut judge = Judge { clients: &self.clients, known: Vec::new() };
         let mut any_dead = false;
         for index in 0..self.high()? {
-            let words = self.board().slot_words(index);
+            let words = self.board().row(index);
             let state = words[SLOT_STATE].load(Ordering::Acquire);
             let pin = words[SLOT_PIN].load(Ordering::Acquire);
             if pin == 0 || state & STATE_MASK == OUSTED {
@@ -237,7 +237,7 @@ impl Slots {
         let mut judge = Judge { clients: &self.clients, known: Vec::new() };
         let mut freed = 0;
         for index in 0..self.high()? {
-            let state = self.board().slot_words(index)[SLOT_STATE].load(Ordering::Acquire);
+            let state = self.board().row(index)[SLOT_STATE].load(Ordering::Acquire);
             if state & STATE_MASK != FREE && !judge.is_alive(state)? {
                 freed += u32::from(clear(self.board(), index, state));
             }
@@ -249,7 +249,7 @@ impl Slots {
     pub(crate) fn list(&self) -> Result<Vec<ReaderInfo>> {
         let now = clock::now_ms();
         let reader = |slot| {
-            let words = self.board().slot_words(slot);
+            let words = self.board().row(slot);
             let state = words[SLOT_STATE].load(Ordering::Acquire);
             let txnid = words[SLOT_PIN].load(Ordering::Acquire);
             let client = ClientId::of_word(state);
@@ -279,7 +279,7 @@ impl Slots {
     #[inline]
     fn usable(&self, index: u32) -> bool {
         fork::generation() == self.fork_generation
-            && self.board().slot_words(index)[SLOT_STATE].load(Ordering::Relaxed) == self.live
+            && self.board().row(index)[SLOT_STATE].load(Ordering::Relaxed) == self.live
     }
 
     /// Makes a slot live again that was parked, maybe ousted. `false`: it is not ours any more.
@@ -289,11 +289,11 @@ impl Slots {
             return false;
         }
         // An ousted slot's pin must be gone before its state counts again.
-        let state = self.board().slot_words(index)[SLOT_STATE].load(Ordering::Acquire);
+        let state = self.board().row(index)[SLOT_STATE].load(Ordering::Acquire);
         if state & !STATE_MASK != self.me.word() {
             return false;
         }
-        self.board().slot_words(index)[SLOT_PIN].store(0, Ordering::Release);
+        self.board().row(index)[SLOT_PIN].store(0, Ordering::Release);
         self.change(index, self.me.word() | PARKED, self.live)
             || self.change(index, self.me.word() | OUSTED, self.live)
     }
@@ -382,7 +382,7 @@ impl Slots {
         let high = slots_high(self.board());
         let start = self.rover.load(Ordering::Relaxed).min(high);
         let found = (start..high).chain(0..start).find(|index| {
-            self.board().slot_words(*index)[SLOT_STATE].load(Ordering::Relaxed) == FREE
+            self.board().row(*index)[SLOT_STATE].load(Ordering::Relaxed) == FREE
                 && self.change(*index, FREE, self.live)
         });
         self.rover.store(found.map_or(0, |index| index + 1), Ordering::Relaxed);
@@ -390,15 +390,14 @@ impl Slots {
     }
 
     fn grow(&self, gate: &Gate) -> Result<()> {
-        gate.assert_of(self.board().shared());
         let capacity = self.capacity()?.max(SLOTS_FIRST / 2) * 2;
-        self.board().shared().grow(SLOTS + capacity as usize * SLOT_WORDS)?;
+        self.board().grow_rows(gate, capacity)?;
         self.board().fixed()[SLOT_CAPACITY].store(u64::from(capacity), Ordering::Release);
         Ok(())
     }
 
     fn change(&self, index: u32, from: u64, to: u64) -> bool {
-        let state = &self.board().slot_words(index)[SLOT_STATE];
+        let state = &self.board().row(index)[SLOT_STATE];
         state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
@@ -415,7 +414,7 @@ impl Slots {
     /// A count of slots that the lock file states, if it has so many.
     fn bounded(&self, word: usize) -> Result<u32> {
         let stated = self.board().fixed()[word].load(Ordering::Acquire);
-        match self.board().slots_there(stated)? {
+        match self.board().rows_there(stated)? {
             there if stated <= u64::from(there) => Ok(stated as u32),
             _ => Err(Error::corrupt_file("the lock file states more reader slots than it has")),
         }
@@ -447,7 +446,7 @@ impl Judge<'_> {
 /// Frees all slots of a client that is about to leave.
 pub(super) fn clear_all_of(board: &Board, client: ClientId) {
     for index in 0..slots_high(board) {
-        let state = board.slot_words(index)[SLOT_STATE].load(Ordering::Acquire);
+        let state = board.row(index)[SLOT_STATE].load(Ordering::Acquire);
         if state & STATE_MASK != FREE && state & !STATE_MASK == client.word() {
             clear(board, index, state);
         }
@@ -456,7 +455,7 @@ pub(super) fn clear_all_of(board: &Board, client: ClientId) {
 
 /// Frees a slot whose owner is dead or leaving. Under the gate, so nobody else clears it too.
 fn clear(board: &Board, index: u32, state: u64) -> bool {
-    let words = board.slot_words(index);
+    let words = board.row(index);
     // The pin first: once the slot is free its next owner's pin must not be lost.
     words[SLOT_PIN].store(0, Ordering::Release);
     let freed =
@@ -467,6 +466,6 @@ fn clear(board: &Board, index: u32, state: u64) -> bool {
 /// Slots that can be looked at: fewer than are stated if the lock file is damaged.
 fn slots_high(board: &Board) -> u32 {
     let stated = board.fixed()[SLOT_HIGH].load(Ordering::Acquire);
-    let there = board.slots_there(stated).unwrap_or(SLOTS_FIRST);
+    let there = board.rows_there(stated).unwrap_or(SLOTS_FIRST);
     stated.min(u64::from(there)) as u32
 }

@@ -171,11 +171,10 @@ fn a_forked_child_is_refused_and_harmless() {
         let now: Vec<u64> =
             parent.shared.words().iter().map(|w| w.load(word::Ordering::Relaxed)).collect();
         // Its own entry in the table is all that the child has changed.
-        let entry = layout::CLIENTS + 2 * layout::CLIENT_WORDS;
+        let entry = layout::words_of_rows(2) + layout::LINE;
         let changed: Vec<usize> = (0..now.len()).filter(|n| now[*n] != before[*n]).collect();
-        let allowed = |n: &usize| {
-            *n == layout::CLIENT_HIGH || (entry..entry + layout::CLIENT_WORDS).contains(n)
-        };
+        let allowed =
+            |n: &usize| *n == layout::CLIENT_HIGH || (entry..entry + layout::LINE).contains(n);
         assert!(changed.iter().all(allowed), "{changed:?}");
         // The children live on, the parent's byte does not.
         let me = parent.clients.me();
@@ -220,7 +219,7 @@ fn turns_survive_kills() {
         let path = scratch.join("lock");
         let a = Seat::real(&path);
         // Words that nothing else uses.
-        let (inside, turns) = (layout::CLIENTS - 1, layout::SLOTS - 1);
+        let (inside, turns) = (layout::IMAGES - 1, layout::IMAGES - 2);
         let work = |seat: &Seat| {
             let words = seat.board.fixed();
             seat.writer.acquire(LONG).unwrap();

@@ -68,7 +68,7 @@ fn the_table_grows_and_others_see_it() {
 fn a_full_disk_is_an_error_of_claim() {
     let file = MemoryFile::with_capacity(&[], BOOT, layout::WORDS_FIRST);
     let (a, _) = Seat::memory(&file);
-    let held: Vec<Slot> = (0..512).map(|_| a.read().0).collect();
+    let held: Vec<Slot> = (0..layout::SLOTS_FIRST).map(|_| a.read().0).collect();
     assert!(matches!(a.slots.claim(), Err(Error::Io(_))));
     held.into_iter().for_each(|slot| a.slots.release(slot));
     assert!(a.slots.claim().is_ok());
@@ -207,7 +207,7 @@ fn threads_share_the_pool() {
 fn false_counts_of_slots_are_errors() {
     use word::Ordering::Relaxed;
     let scratch = super::super::testing::Scratch::new();
-    for false_count in [513, 1 << 32, u64::MAX] {
+    for false_count in [u64::from(layout::SLOTS_FIRST) + 1, 1 << 32, u64::MAX] {
         let seats = [Seat::memory(&MemoryFile::new(BOOT)).0, Seat::real(&scratch.join("lock"))];
         for a in seats {
             let (slot, _) = a.read();
@@ -217,11 +217,42 @@ fn false_counts_of_slots_are_errors() {
             assert!(matches!(a.slots.sweep(&a.gate()), Err(Error::Corrupt(_))));
             poke(layout::SLOT_CAPACITY);
             let held: Vec<_> = (0..600).map_while(|_| a.slots.claim().ok()).collect();
-            assert!(held.len() < 512, "there is no room for more");
+            assert!(held.len() < layout::SLOTS_FIRST as usize, "there is no room for more");
             assert_eq!(a.slots.list().unwrap().len(), 1);
             held.into_iter().for_each(|slot| a.slots.release(slot));
             a.slots.release(slot);
             a.leave();
         }
+    }
+}
+
+/// The lock file has room for some clients, and grows for more; those who came before see them.
+#[test]
+fn the_file_grows_with_its_clients() {
+    let scratch = super::super::testing::Scratch::new();
+    let memory = MemoryFile::new(BOOT);
+    for real in [false, true] {
+        let path = scratch.join("lock");
+        let seat = || if real { Seat::real(&path) } else { Seat::memory(&memory).0 };
+        let first = seat();
+        let words = first.shared.words().len();
+        assert_eq!(words, layout::WORDS_FIRST);
+        let others: Vec<Seat> = (0..40).map(|_| seat()).collect();
+        let last = others[39].clients.me();
+        assert_eq!(last.number, 40);
+        assert!(first.clients.is_alive(last).unwrap());
+        assert_eq!(first.clients.list().unwrap().len(), 41);
+        assert_eq!(first.clients.info(last).unwrap().pid, std::process::id());
+        assert!(others[39].writer.acquire(NOW).is_ok());
+        assert!(first.writer.try_acquire().unwrap().is_none(), "its holder lives");
+        others[39].writer.release();
+        // Room that was made for clients has room for slots, and none is taken for one.
+        let held: Vec<Slot> = (0..100).map(|_| first.read().0).collect();
+        assert_eq!(others[0].slots.list().unwrap().len(), 100);
+        held.into_iter().for_each(|slot| first.slots.release(slot));
+        others.into_iter().for_each(Seat::leave);
+        assert!(!first.clients.is_alive(last).unwrap());
+        first.leave();
+        assert_eq!(seat().clients.me().generation, 2, "the table stays");
     }
 }
