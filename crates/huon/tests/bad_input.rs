@@ -412,7 +412,9 @@ fn who_lost_the_descriptors_harms_nobody() {
         assert!(matches!(early, Ok(_) | Err(Error::Busy(_))), "{what}: {early:?}");
         let lost = fill(&mut txn, &vec![1; bytes]).and_then(|()| txn.commit());
         let text = lost.expect_err("it has no lock").to_string();
-        assert!(text.contains("taken over") || text.contains("closed"), "{text}");
+        // The last: the file has to grow, and cannot be asked how long it is.
+        let known = ["taken over", "closed", "Bad file descriptor"];
+        assert!(known.iter().any(|known| text.contains(known)), "{text}");
         succeed(Duration::from_secs(10)).unwrap();
         assert_eq!(get(&heir, "key 7"), Some(b"of the heir".to_vec()));
         assert!(heir.check().unwrap().is_clean(), "{what}");

@@ -155,7 +155,8 @@ impl Options {
     }
 
     /// Bytes that the file of a new environment grows by; 0, the default, lets the growth follow
-    /// the size: a thirty-second of it, at least 1 MiB and at most 64 MiB.
+    /// the size: it doubles up to 1 MiB, grows by 1 MiB up to 32 MiB, and then by a thirty-second
+    /// of its length, at most 64 MiB.
     pub fn grow_bytes(&mut self, bytes: u64) -> &mut Self {
         self.grow_bytes = bytes;
         self

@@ -753,3 +753,30 @@ fn who_only_looks_needs_no_room_for_a_lock_file() {
         }
     }
 }
+
+/// A file doubles until it grows by a mebibyte: a load has the system allocate some times more than
+/// if it began with that.
+#[test]
+fn a_load_grows_the_file_in_few_steps() {
+    let disk = SimDisk::new(64 << 20).unwrap().quiet();
+    let mut options = Env::options();
+    let env = options.upper_bytes(64 << 20).open_simulated(&disk).unwrap();
+    let grown = || {
+        let bytes = env.info().unwrap().file_bytes;
+        (env.core().store.storage.counts().grows, bytes)
+    };
+    let fill = |records: u64| {
+        env.update(|txn| {
+            let t = txn.create(&T)?;
+            (0..records).try_for_each(|n| t.put(txn, &n, &[1; 1000]).map(drop))
+        })
+        .unwrap();
+    };
+    fill(1);
+    assert!(grown().1 <= 64 << 10, "{:?}", grown());
+    fill(500);
+    assert!(grown().0 <= 8 && grown().1 <= 2 << 20, "{:?}", grown());
+    fill(20_000);
+    let (grows, bytes) = grown();
+    assert!(bytes > 20 << 20 && grows <= 8 + bytes / (1 << 20), "{grows} steps to {bytes} bytes");
+}

@@ -62,11 +62,14 @@ impl DerefMut for Buffer {
 /// Buffers kept for the next transaction at most.
 const SPARE_BUFFERS_MAX: usize = 4096;
 /// Pages that only deletes and commits may take when the file cannot grow any more: they need some,
-/// and give more back.
+/// and give more back. A small file has fewer: a share of what is in use, and a few.
 const RESERVE_PAGES: u32 = 64;
-/// The growth step where the geometry leaves it open: this part of the file, within these bounds.
-const GROW_SHARE: u64 = 32;
+const RESERVE_PAGES_MIN: u64 = 4;
+const RESERVE_SHARE: u64 = 4;
+/// The growth step where the geometry leaves it open: a file doubles until this step is reached,
+/// and grows by a share of it from then on.
 const GROW_BYTES_MIN: u64 = 1 << 20;
+const GROW_SHARE: u64 = 32;
 const GROW_BYTES_MAX: u64 = 64 << 20;
 
 /// When checksums of pages are verified in reading.
@@ -401,9 +404,9 @@ impl Store {
     fn growth_step(&self, file_pages: u32) -> u32 {
         match self.grow_pages.load(Ordering::Relaxed) {
             0 => {
-                let bytes =
-                    (self.offset(file_pages) / GROW_SHARE).clamp(GROW_BYTES_MIN, GROW_BYTES_MAX);
-                (bytes / self.page_bytes as u64) as u32
+                let file_bytes = self.offset(file_pages);
+                let step = file_bytes.min(GROW_BYTES_MIN).max(file_bytes / GROW_SHARE);
+                (step.min(GROW_BYTES_MAX) / self.page_bytes as u64) as u32
             }
             pages => pages,
         }
@@ -447,6 +450,11 @@ impl Store {
         }
         self.measure().map(drop)
     }
+}
+
+/// Pages to keep behind the `used` ones.
+fn reserve_pages(used: u64) -> u64 {
+    (used / RESERVE_SHARE).clamp(RESERVE_PAGES_MIN, RESERVE_PAGES.into())
 }
 
 /// Asks for all of a value: who reads its first page wants the others too.
@@ -517,8 +525,8 @@ impl Ground for Store {
     fn extend(&self, used: u64, frugal: bool) -> Result<()> {
         let upper = self.upper_pages.load(Ordering::Relaxed);
         let limit = upper.min(self.map_pages());
-        let reserve = if frugal { 0 } else { RESERVE_PAGES.min(limit / 16) };
-        let wanted = used + u64::from(reserve);
+        let reserve = if frugal { 0 } else { reserve_pages(used).min(u64::from(limit / 16)) };
+        let wanted = used + reserve;
         match u32::try_from(wanted) {
             // The file may be longer than its upper size, until that was lowered for good.
             Ok(wanted) if wanted <= limit && wanted <= self.pages.in_file() => Ok(()),
@@ -529,7 +537,7 @@ impl Ground for Store {
     }
 
     fn asks_before(&self, used: u64) -> bool {
-        used + u64::from(RESERVE_PAGES) > u64::from(self.pages.in_file())
+        used + reserve_pages(used) > u64::from(self.pages.in_file())
             && self.slow_readers.before_growing()
     }
 

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::CopyOptions;
 use crate::env::Env;
@@ -18,6 +19,7 @@ use crate::table::def::{RawTable, TableDef};
 use crate::tree::build::Builder;
 use crate::tree::read;
 use crate::tree::values::Held;
+use crate::txn::Release;
 use crate::txn::catalog;
 use crate::txn::meaning::{Lengths, Many, TableSpec, value_order};
 use crate::txn::names::TableNo;
@@ -79,9 +81,19 @@ pub(super) fn build(
     }
     txn.commit()?;
     copy.sync()?;
+    cut(&copy)?;
     meter.now.done_bytes = total;
     meter.tell()?;
     Ok((meta.txnid.0, total))
+}
+
+/// The copy ends where its data ends, and not a growth step later: nobody else has it open.
+fn cut(copy: &Env) -> Result<()> {
+    let core = copy.core();
+    core.take_writer(Duration::ZERO)?;
+    let _role = Release(&core.store.writer);
+    let (_, meta) = core.newest_sealed()?;
+    core.store.shrink(meta.used.max(meta.geometry.lower), 1)
 }
 
 /// An empty environment with the geometry of the old one.
