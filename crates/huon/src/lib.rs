@@ -90,6 +90,7 @@ pub use env::{Env, EnvInfo, FileKind, IoInfo, Options, ReaderInfo, Recovery, Set
 pub use error::{Corruption, Error, FullMap, InputError, IoError, Keeper, Result, WrongOrder};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
+pub use ops::compact::{CompactEnd, CompactOptions, CompactReport};
 pub use ops::copy::{CopyOptions, CopyReport};
 pub use ops::dump::{DumpOptions, DumpReport};
 pub use ops::load::{LoadOptions, LoadReport};

@@ -8,6 +8,7 @@
 //! 2. Check and copy verify the checksum of everything they read, whatever was verified before.
 
 pub(crate) mod check;
+pub(crate) mod compact;
 pub(crate) mod copy;
 pub(crate) mod dump;
 pub(crate) mod load;

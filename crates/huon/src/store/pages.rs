@@ -280,11 +280,25 @@ impl Pages {
     /// Makes the page editable by this level; the answer is where it lives now. Costs a look into a
     /// map if it is already, else a copy of the page, a free number, and an item of free space.
     pub(crate) fn touch(&mut self, ptr: Ptr) -> Result<Ptr> {
+        let age = self.txnid.0.saturating_sub(ptr.birth.0);
+        let stay = if age < SHORT_LIFE { Stay::Short } else { Stay::Long };
+        self.touch_to(ptr, stay)
+    }
+
+    /// The same; if it is copied, then to the first free place, as long as that lies before `line`.
+    pub(crate) fn touch_below(&mut self, ptr: Ptr, line: u32) -> Result<Ptr> {
+        self.touch_to(ptr, Stay::Before(line))
+    }
+
+    /// Whether so many pages are free before `line`; looks for them within bounds.
+    pub(crate) fn has_room_below(&mut self, pages: u32, line: u32) -> Result<bool> {
+        self.space.has_below(&*self.store, pages, line)
+    }
+
+    fn touch_to(&mut self, ptr: Ptr, stay: Stay) -> Result<Ptr> {
         if self.is_editable(ptr) {
             return Ok(ptr);
         }
-        let age = self.txnid.0.saturating_sub(ptr.birth.0);
-        let stay = if age < SHORT_LIFE { Stay::Short } else { Stay::Long };
         // All of it is copied once there is a place for it.
         self.store.ahead(ptr).ask_all();
         let (fresh, mut buffer) = self.fresh(stay)?;
@@ -393,21 +407,50 @@ impl Pages {
         let checksum = self.store.seal.run(bytes);
         let mut run = RunRef { pgno: Pgno(0), birth: self.txnid, bytes: len, checksum };
         let pages = run.pages(page_bytes);
-        let tail = filled(0, pages as usize * page_bytes - bytes.len())?;
+        let tail = self.prepare_run(pages, bytes)?;
+        run.pgno = self.space.take_run(&*self.store, pages)?;
+        self.write_run_to(&run, [bytes, &tail]).map(|()| run)
+    }
+
+    /// Copies a large value to consecutive pages before `line`, if there are such, and frees those
+    /// where it was.
+    pub(crate) fn move_run_below(&mut self, run: &RunRef, line: u32) -> Result<Option<RunRef>> {
+        let store = self.store.clone();
+        let bytes = store.run_verified(run, self.space.used())?;
+        let pages = run.pages(self.page_bytes());
+        let tail = self.prepare_run(pages, bytes)?;
+        let Some(pgno) = self.space.take_run_below(&*self.store, pages, line)? else {
+            return Ok(None);
+        };
+        let moved = RunRef { pgno, birth: self.txnid, ..*run };
+        self.write_run_to(&moved, [bytes, &tail])?;
+        if !planted::is(40) {
+            self.free_run(run)?;
+        }
+        Ok(Some(moved))
+    }
+
+    /// What follows the bytes of a large value in its last page. There is room to note the pages.
+    fn prepare_run(&mut self, pages: u32, bytes: &[u8]) -> Result<Vec<u8>> {
         let level = self.level();
         self.levels[level].written.try_reserve(1)?;
-        run.pgno = self.space.take_run(&*self.store, pages)?;
+        Ok(filled(0, pages as usize * self.page_bytes() - bytes.len())?)
+    }
+
+    fn write_run_to(&mut self, run: &RunRef, parts: [&[u8]; 2]) -> Result<()> {
+        let page_bytes = self.page_bytes();
+        let pages = run.pages(page_bytes);
         // F1: only a free-space list that names a page twice leads here.
         if let Some(twice) = self.buffered(run.pgno, pages) {
             return Err(Error::corrupt(twice, Reason::Space.text()));
         }
         self.before_write()?;
         self.space.note_written(run.pgno, pages);
+        let level = self.level();
         self.levels[level].written.push((run.pgno, pages, false));
         let offset = u64::from(run.pgno.0) * page_bytes as u64;
         self.counts.written_bytes += u64::from(pages) * page_bytes as u64;
-        self.store.storage.write_at(&[bytes, &tail], offset)?;
-        Ok(run)
+        self.store.storage.write_at(&parts, offset)
     }
 
     /// The first of these pages that is buffered.

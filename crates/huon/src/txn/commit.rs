@@ -213,7 +213,8 @@ impl WriteTxn {
         let mut pages = self.pages.take().expect("pages are there until the commit");
         let in_use = pages.used().max(self.geometry.lower);
         let shrink = Shrink {
-            pages: self.geometry.shrink,
+            pages: if self.give_back_to.is_some() { 1 } else { self.geometry.shrink },
+            all_to: self.give_back_to,
             upper: self.geometry.upper,
             behind: core.store.file_pages().saturating_sub(in_use),
             sweep: self.base.sweep,

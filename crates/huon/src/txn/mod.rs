@@ -5,6 +5,7 @@
 
 pub(crate) mod catalog;
 pub(crate) mod commit;
+pub(crate) mod compact;
 pub(crate) mod costs;
 pub(crate) mod flush;
 pub(crate) mod geometry;
@@ -300,6 +301,14 @@ impl Core {
         }
         // The upper size was lowered since the file grew.
         if too_long { self.store.shrink(upper, 1) } else { Ok(()) }
+    }
+
+    /// The same whatever the threshold is, down to the lower size.
+    pub(crate) fn cut_file(&self, base: &Meta) -> Result<()> {
+        match self.store.board.published().txnid() < base.txnid.0 {
+            true => Ok(()),
+            false => self.store.shrink(base.used.max(base.geometry.lower), 1),
+        }
     }
 
     /// The writer's role ends.

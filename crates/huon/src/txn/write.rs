@@ -114,6 +114,9 @@ pub struct WriteTxn {
     stamps: Range<u64>,
     pub(super) notes: Notes,
     broken: bool,
+    /// The commit gives back all that is free at the end of the file, but for slack up to so many
+    /// pages.
+    pub(crate) give_back_to: Option<u32>,
     /// The writer's role is still held.
     pub(crate) holds_role: bool,
     /// Its snapshot, once that is sealed: what it did has happened.
@@ -175,6 +178,7 @@ impl WriteTxn {
             finger: None,
             stamps: core.take_stamps(),
             broken: false,
+            give_back_to: None,
             holds_role: true,
             sealed: None,
         })
@@ -262,6 +266,7 @@ impl WriteTxn {
             || !self.pages().is_untouched()
             || self.main != self.base.main
             || self.geometry != self.base.geometry
+            || self.give_back_to.is_some()
             || self.tables.borrow().changed().next().is_some()
     }
 

@@ -28,6 +28,7 @@
 
 mod chunks;
 mod limit;
+mod low;
 mod page_set;
 mod relief;
 mod runs;
@@ -169,6 +170,8 @@ pub(crate) enum Stay {
     Short,
     /// It fills the first gap of the file.
     Long,
+    /// It is moved to the front: to the first gap, if that lies before this page.
+    Before(u32),
 }
 
 /// How much of a file with so many pages in use is kept free.
@@ -223,6 +226,8 @@ pub(crate) struct Shrink {
     pub(crate) upper: u32,
     /// Pages of the file behind the part in use: they end with the same cut.
     pub(crate) behind: u32,
+    /// All that is free at the end is given back, but for slack up to so many pages.
+    pub(crate) all_to: Option<u32>,
     /// What is known of the free pages that lie in chunks.
     pub(crate) sweep: Sweep,
 }
@@ -329,9 +334,10 @@ impl Space {
         self.refill(ground, |pool| !pool.is_empty())?;
         let gap = match stay {
             Stay::Long if self.gaps_left > 0 => self.pool.take_from_gap(),
+            Stay::Before(line) if self.pool.has_below(1, line) => self.pool.take_lowest(),
             _ => None,
         };
-        self.gaps_left -= u32::from(gap.is_some());
+        self.gaps_left -= u32::from(gap.is_some() && stay == Stay::Long);
         match gap.or_else(|| self.pool.take_from_longest()) {
             Some(pgno) => self.check_unwritten(pgno, 1),
             None => match self.advance_or_wait(ground, 1, |pool| !pool.is_empty())? {
@@ -611,7 +617,8 @@ impl Space {
     /// system after this commit.
     fn drop_tail(&mut self, shrink: Shrink) {
         let Some(tail) = self.pool.tail(self.used) else { return };
-        let surplus = tail.pages.saturating_sub(slack(tail.pgno));
+        let slack = shrink.all_to.map_or(u32::MAX, |to| to.saturating_sub(tail.pgno));
+        let surplus = tail.pages.saturating_sub(slack.min(self::slack(tail.pgno)));
         if shrink.pages > 0 && surplus > 0 && surplus.saturating_add(shrink.behind) >= shrink.pages
         {
             self.pool.cut_tail(surplus);

@@ -345,6 +345,28 @@ impl Pool {
         (!self.runs.is_empty()).then(|| self.take_at(0, 1))
     }
 
+    /// Whether so many pages lie before `line`.
+    pub(super) fn has_below(&self, pages: u32, line: u32) -> bool {
+        let mut missing = pages;
+        for run in self.runs.iter().take_while(|run| run.pgno < line) {
+            missing = missing.saturating_sub(run.end().min(line) - run.pgno);
+            if missing == 0 {
+                break;
+            }
+        }
+        missing == 0
+    }
+
+    /// Consecutive pages before `line`, of the shortest run that has so many there.
+    pub(super) fn take_run_below(&mut self, pages: u32, line: u32) -> Option<Pgno> {
+        let enough = |run: &FreeRun| {
+            u64::from(run.pgno) + u64::from(pages) <= u64::from(line.min(run.end()))
+        };
+        let long_enough = (0..self.runs.len()).filter(|&i| enough(&self.runs[i]));
+        let best = long_enough.min_by_key(|&i| self.runs[i].pages)?;
+        Some(self.take_at(best, pages))
+    }
+
     /// Takes out at most `count` runs, as items: the highest but for `kept` of them, and for the
     /// longest, which pages are being taken off. They end on one side of the line if there is one.
     pub(super) fn take_below(

@@ -38,6 +38,8 @@ const START_CHUNKS: u32 = 64;
 /// Chunks that each earns that a commit writes, but for the first one: a commit that frees a few
 /// pages writes one now and then.
 const CHUNKS_PER_WRITTEN: u32 = 2;
+/// Chunks that a commit may open that gives back all it can.
+const ALL_CHUNKS: u32 = 256;
 /// What is not used is kept up to here: those who work for it later need not be slowed for long.
 const OWED_CHUNKS_MAX: u32 = 1 << 20;
 /// One in so many commits earns a chunk for nothing.
@@ -97,6 +99,9 @@ impl Space {
         if sweep.since > self.txnid {
             // Hints may be wrong.
             sweep = Sweep { roof: u32::MAX, ..Sweep::default() };
+        }
+        if shrink.all_to.is_some() {
+            sweep.owed = sweep.owed.max(ALL_CHUNKS);
         }
         let mut opened = 0;
         if self.sweeps(shrink.pages) {

@@ -12,6 +12,7 @@ const NO_SHRINK: Shrink = Shrink {
     pages: 0,
     upper: u32::MAX,
     behind: 0,
+    all_to: None,
     sweep: Sweep { owed: 0, since: Txnid(0), line: 0, roof: 0 },
 };
 

@@ -1,0 +1,388 @@
+//! Compaction in place: live pages move from the end of the file into free places before it, and
+//! the free end is given back, while others read and write.
+//!
+//! 1. It is made of ordinary write transactions, each bounded in pages and in time. Between two of
+//!    them the writer's role is free. So whatever ends it leaves a file that is whole.
+//! 2. A pass goes through all trees once, large values first, which need gaps of their length. What
+//!    others change meanwhile is left to the next pass.
+//! 3. Nothing is moved for which there is no room before the line, and the line lies as far back as
+//!    the target allows.
+//!
+//! Costs reading all branches, the leaves of tables that have large values or are multimaps, and
+//! what is moved; and writing what is moved with the pages above it.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::ops::pinned::Verified;
+use crate::ops::progress::{OnProgress, Progress};
+use crate::ops::stat::Holder;
+use crate::ops::tables;
+use crate::page::{Reason, Tree, first_data_page};
+use crate::tree::compact::{Step, What};
+use crate::txn::commit::Durability;
+
+/// Bytes that a step moves unless said: a durable commit of so much needs one flush.
+const STEP_BYTES: u64 = 768 << 10;
+/// How long a step looks for what it may move.
+const STEP_TIME: Duration = Duration::from_millis(20);
+/// Pages that the target leaves in any case.
+const SPARE_PAGES: u64 = 8;
+/// Passes at most: others may write as fast as this moves.
+const PASSES_MAX: u32 = 12;
+/// Commits in a row that may give nothing back before that counts as the end.
+const VAIN_COMMITS_MAX: u32 = 6;
+
+/// Options of a compaction in place; see [`Env::compact`].
+pub struct CompactOptions<'a> {
+    target: f64,
+    time: Option<Duration>,
+    step_bytes: u64,
+    durability: Option<Durability>,
+    progress: Option<OnProgress<'a>>,
+}
+
+impl Default for CompactOptions<'_> {
+    fn default() -> Self {
+        CompactOptions {
+            target: 1.1,
+            time: None,
+            step_bytes: STEP_BYTES,
+            durability: None,
+            progress: None,
+        }
+    }
+}
+
+impl<'a> CompactOptions<'a> {
+    /// A compaction to 1.1 times what lives, however long it takes.
+    pub fn new() -> CompactOptions<'a> {
+        CompactOptions::default()
+    }
+
+    /// Ends when the file is so many times as long as what lives in it (1.1 unless said), and eight
+    /// pages; at least 1.
+    pub fn target(mut self, times: f64) -> CompactOptions<'a> {
+        self.target = times;
+        self
+    }
+
+    /// Ends after so much time, with what has been done by then.
+    pub fn time_limit(mut self, time: Duration) -> CompactOptions<'a> {
+        self.time = Some(time);
+        self
+    }
+
+    /// Bytes that one transaction moves, about (768 KiB unless said). Other writers wait for one
+    /// transaction at most. A single large value is moved at once, however long it is.
+    pub fn step_bytes(mut self, bytes: u64) -> CompactOptions<'a> {
+        self.step_bytes = bytes;
+        self
+    }
+
+    /// How its transactions are committed; as the environment's unless said.
+    /// [`Durability::Unsynced`] moves pages but gives nothing back: a power cut would need it.
+    pub fn durability(mut self, durability: Durability) -> CompactOptions<'a> {
+        self.durability = Some(durability);
+        self
+    }
+
+    /// Calls `report` before each transaction, with the bytes that were moved so far; how many
+    /// there are to move is not known beforehand. The compaction ends in order if it breaks.
+    pub fn progress(
+        mut self,
+        report: &'a mut (dyn FnMut(&Progress) -> ControlFlow<()> + 'a),
+    ) -> CompactOptions<'a> {
+        self.progress = Some(report);
+        self
+    }
+}
+
+impl std::fmt::Debug for CompactOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CompactOptions")
+            .field("target", &self.target)
+            .field("time", &self.time)
+            .field("step_bytes", &self.step_bytes)
+            .field("durability", &self.durability)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a compaction ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CompactEnd {
+    /// The file is as short as was asked for.
+    Target,
+    /// The time is over.
+    TimeLimit,
+    /// The progress callback asked for it.
+    Stopped,
+    /// Older snapshots still see pages that are in the way, or places that are needed. The pages
+    /// that could be moved were moved: once these are gone, the commits that follow give back the
+    /// end of the file, as far as the threshold of the geometry lets them.
+    Held(Vec<Holder>),
+    /// What is left has nowhere to go: large values find no gap of their length, or others write as
+    /// fast as this moves.
+    NoRoom,
+}
+
+/// What a compaction came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CompactReport {
+    /// Why it ended.
+    pub end: CompactEnd,
+    /// Length of the file before.
+    pub before_bytes: u64,
+    /// Length of the file after it.
+    pub after_bytes: u64,
+    /// What lives in the file: all pages of all tables.
+    pub live_bytes: u64,
+    /// Bytes of the pages and large values that were moved, without the pages above them.
+    pub moved_bytes: u64,
+    /// Transactions that were committed for it.
+    pub commits: u64,
+}
+
+impl Env {
+    /// Makes the file shorter where it is: moves live pages from its end into free places before
+    /// it, in many small transactions, and gives the end back to the system. Readers and writers
+    /// of all processes go on meanwhile; a writer waits for one of these transactions at most.
+    ///
+    /// For a file that has become much longer than what is in it. Where pages are free that will be
+    /// needed again there is no use: they are used again anyway. [`CopyOptions::compact`] makes a
+    /// copy that is smaller still, as it packs pages anew, and needs the room for it.
+    ///
+    /// Whatever ends it, also a crash, leaves an environment that is whole, as after any commit.
+    ///
+    /// [`CopyOptions::compact`]: crate::CopyOptions::compact
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// use huon::{Bytes, CompactEnd, CompactOptions, Env, TableDef, U64};
+    /// const T: TableDef<U64, Bytes> = TableDef::new("t");
+    /// let env = Env::options().open(dir.path().join("a.huon"))?;
+    /// let t = env.update(|txn| {
+    ///     let t = txn.create(&T)?;
+    ///     (0..20_000).try_for_each(|n| t.put(txn, &n, &[7; 200]).map(drop))?;
+    ///     Ok::<_, huon::Error>(t)
+    /// })?;
+    /// env.update(|txn| (0..18_000).try_for_each(|n| t.delete(txn, &n).map(drop)))?;
+    /// let report = env.compact(&mut CompactOptions::new())?;
+    /// assert_eq!(report.end, CompactEnd::Target);
+    /// assert!(report.after_bytes < report.before_bytes / 4);
+    /// assert!(env.check()?.is_clean());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Cost
+    /// A pass over all branches, and the leaves of multimaps and of tables with large values; two
+    /// as a rule, more if others write meanwhile. What is moved is read and written once, with the
+    /// pages above it once in each transaction. Memory for one transaction.
+    ///
+    /// # Errors
+    /// Those of a write transaction. [`Error::Invalid`] for a target below 1.
+    pub fn compact(&self, options: &mut CompactOptions<'_>) -> Result<CompactReport> {
+        if !options.target.is_finite() || options.target < 1.0 {
+            return Err(Error::Invalid("a file is never shorter than what lives in it"));
+        }
+        let store = &self.core().store;
+        let before_bytes = store.storage.file_bytes()?;
+        let mut work = Work {
+            env: self,
+            durability: options.durability.unwrap_or_else(|| self.core().durability()),
+            target: options.target,
+            step_pages: (options.step_bytes / store.page_bytes as u64).clamp(8, 1 << 20) as usize,
+            ends_at: options.time.and_then(|time| Instant::now().checked_add(time)),
+            progress: options.progress.as_mut().map(|report| &mut **report as _),
+            now: Progress::default(),
+            moved_pages: 0,
+            commits: 0,
+        };
+        let end = work.passes()?;
+        work.flush()?;
+        let plan = work.plan()?;
+        let page_bytes = store.page_bytes as u64;
+        Ok(CompactReport {
+            end,
+            before_bytes,
+            after_bytes: store.storage.file_bytes()?,
+            live_bytes: plan.live * page_bytes,
+            moved_bytes: work.moved_pages * page_bytes,
+            commits: work.commits,
+        })
+    }
+}
+
+/// Where a pass moves things.
+#[derive(Clone, Copy)]
+struct Plan {
+    /// Pages of all tables.
+    live: u64,
+    /// Pages in use, and pages of the file.
+    used: u32,
+    file: u32,
+    /// As many may be left.
+    target: u32,
+    /// What lies from here on is moved.
+    line: u32,
+}
+
+impl Plan {
+    fn is_reached(&self, page_bytes: usize) -> bool {
+        // Files are cut at whole pages of the system.
+        let system_pages = (crate::os::system_page() / page_bytes) as u32;
+        self.used <= self.target && self.file <= self.target.saturating_add(system_pages)
+    }
+}
+
+/// A compaction under way.
+struct Work<'e, 'p> {
+    env: &'e Env,
+    durability: Durability,
+    target: f64,
+    step_pages: usize,
+    ends_at: Option<Instant>,
+    progress: Option<OnProgress<'p>>,
+    now: Progress,
+    moved_pages: u64,
+    commits: u64,
+}
+
+impl Work<'_, '_> {
+    fn passes(&mut self) -> Result<CompactEnd> {
+        for _ in 0..PASSES_MAX {
+            let plan = self.plan()?;
+            if plan.is_reached(self.env.core().store.page_bytes) {
+                return Ok(CompactEnd::Target);
+            }
+            let mut moved = 0;
+            for what in [What::Runs, What::All] {
+                match self.pass(plan, what)? {
+                    ControlFlow::Continue(pages) => moved += pages,
+                    ControlFlow::Break(end) => return Ok(end),
+                }
+            }
+            if let Some(end) = self.settle(plan)? {
+                return Ok(end);
+            }
+            if moved == 0 {
+                break;
+            }
+        }
+        let mut holders = self.env.holders()?;
+        holders.retain(|holder| holder.pages > 0);
+        Ok(match holders.is_empty() {
+            true => CompactEnd::NoRoom,
+            false => CompactEnd::Held(holders),
+        })
+    }
+
+    /// Goes through all trees once; how many pages were moved.
+    fn pass(&mut self, plan: Plan, what: What) -> Result<ControlFlow<CompactEnd, u64>> {
+        let (mut place, mut moved, mut looks) = (Vec::new(), 0, 0);
+        loop {
+            if let Some(end) = self.is_over() {
+                return Ok(ControlFlow::Break(end));
+            }
+            let mut step = Step {
+                what,
+                line: plan.line,
+                pages_max: self.step_pages,
+                deadline: Instant::now() + STEP_TIME,
+                place,
+                moved_pages: 0,
+                looks: 0,
+            };
+            let mut txn = self.env.write()?;
+            txn.compact(&mut step)?;
+            self.commits += u64::from(txn.is_changed());
+            txn.commit_with(self.durability)?;
+            moved += step.moved_pages;
+            self.moved_pages += step.moved_pages;
+            looks += step.looks;
+            place = step.place;
+            if place.is_empty() {
+                return Ok(ControlFlow::Continue(moved));
+            }
+            // Others may make trees longer meanwhile, but a damaged one has no end.
+            if looks > 64 * (u64::from(plan.used) + 1024) {
+                return Err(Error::corrupt_file(Reason::Cycle.text()));
+            }
+        }
+    }
+
+    /// Commits until nothing more comes free at the end of the file.
+    fn settle(&mut self, plan: Plan) -> Result<Option<CompactEnd>> {
+        let (mut vain, mut last) = (0, (u32::MAX, u32::MAX));
+        while vain < VAIN_COMMITS_MAX {
+            if let Some(end) = self.is_over() {
+                return Ok(Some(end));
+            }
+            let mut txn = self.env.write()?;
+            txn.give_back_all(plan.target)?;
+            txn.commit_with(self.durability)?;
+            self.commits += 1;
+            self.flush()?;
+            // The file is cut by the transaction after the one that says so.
+            self.env.write()?.cut_file()?;
+            let now = self.plan()?;
+            if now.is_reached(self.env.core().store.page_bytes) {
+                return Ok(Some(CompactEnd::Target));
+            }
+            let state = (now.used, now.file);
+            vain = if state < last { 0 } else { vain + 1 };
+            last = last.min(state);
+        }
+        Ok(None)
+    }
+
+    fn flush(&self) -> Result<()> {
+        match self.durability {
+            Durability::Unsynced => Ok(()),
+            _ => self.env.sync().map(drop),
+        }
+    }
+
+    /// Tells how far it is; why it ends here, if it does.
+    fn is_over(&mut self) -> Option<CompactEnd> {
+        self.now.done_bytes = self.moved_pages * self.env.core().store.page_bytes as u64;
+        if let Some(report) = &mut self.progress
+            && report(&self.now).is_break()
+        {
+            return Some(CompactEnd::Stopped);
+        }
+        let late = self.ends_at.is_some_and(|end| Instant::now() >= end);
+        late.then_some(CompactEnd::TimeLimit)
+    }
+
+    fn plan(&mut self) -> Result<Plan> {
+        let (_pin, meta) = crate::ops::pinned::pin(self.env)?;
+        let store = &self.env.core().store;
+        let source = Verified { store, used: meta.used };
+        let named = tables::named(&source, &meta.main)?;
+        let trees = named.iter().map(|(_, tree)| tree).chain([&meta.main]);
+        let pages = |tree: &Tree| {
+            [tree.branch_pages, tree.leaf_pages, tree.run_pages].map(u64::from).iter().sum::<u64>()
+        };
+        // No sum of what records claim is more than the pages there are.
+        let live = trees.map(pages).fold(0, u64::saturating_add).min(meta.used.into());
+        let first = u64::from(first_data_page(store.page_bytes));
+        let target = first + (live as f64 * self.target).ceil() as u64 + SPARE_PAGES;
+        let target = target.max(meta.geometry.lower.into());
+        let slack = (target / 16).min(256);
+        let line = (target - slack.min(target)).max(first + live + SPARE_PAGES / 2).min(target);
+        let pages = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        Ok(Plan {
+            live,
+            used: meta.used,
+            file: pages(store.storage.file_bytes()? / store.page_bytes as u64),
+            target: pages(target),
+            line: pages(line),
+        })
+    }
+}
