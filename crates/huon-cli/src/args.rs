@@ -98,6 +98,9 @@ pub(crate) enum Command {
     /// Copy the newest snapshot to a new file, while others go on writing
     #[command(after_help = COPY_HELP)]
     Copy(Copy),
+    /// Make the file shorter where it is, while others read and write
+    #[command(after_help = COMPACT_HELP)]
+    Compact(Compact),
     /// Delete an environment: the file and its lock file
     #[command(after_help = DELETE_ENV_HELP)]
     DeleteEnv(DeleteEnv),
@@ -123,6 +126,7 @@ impl Command {
             Command::Dump(a) => &a.file,
             Command::Load(a) => &a.file,
             Command::Copy(a) => &a.file,
+            Command::Compact(a) => &a.file,
             Command::DeleteEnv(a) => &a.file,
         }
     }
@@ -651,6 +655,35 @@ pub(crate) struct Copy {
     /// Replace the new file if it exists and nobody has it open
     #[arg(short, long)]
     pub(crate) force: bool,
+}
+
+const COMPACT_HELP: &str = "\
+Moves what lives at the end of the file into free places before it, in small
+transactions, and gives the end back to the system. Ends with 1 if the target
+was not reached, and says why: time, readers, or no room. Ctrl-C ends it in
+order; whatever ends it, the environment is whole.
+
+Examples:
+  huon compact data.huon
+  huon compact data.huon --target 1.5 --time 60
+  huon compact data.huon --json";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Compact {
+    /// The environment
+    pub(crate) file: PathBuf,
+    /// How long the file may stay, in times of what lives in it; at least 1
+    #[arg(long, value_name = "TIMES", default_value_t = 1.1)]
+    pub(crate) target: f64,
+    /// End after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) time: Option<u64>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How long to wait for another writer
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub(crate) wait: u64,
 }
 
 const DELETE_ENV_HELP: &str = "\

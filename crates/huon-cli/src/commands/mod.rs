@@ -1,6 +1,7 @@
 //! One module a command, or a few small ones that belong together.
 
 pub(crate) mod check;
+pub(crate) mod compact;
 pub(crate) mod copy;
 mod delete_env;
 pub(crate) mod dump;
@@ -41,6 +42,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Dump(args) => dump::dump(&args),
         Command::Load(args) => load::load(&args),
         Command::Copy(args) => copy::copy(&args),
+        Command::Compact(args) => compact::compact(&args),
         Command::DeleteEnv(args) => delete_env::delete(&args),
     }
 }

@@ -3,6 +3,7 @@
 mod aliases;
 mod commands;
 mod common;
+mod compacting;
 mod deleting;
 mod guests;
 mod limits;
