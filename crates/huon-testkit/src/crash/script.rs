@@ -7,7 +7,10 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huon::sim::{Point, SimDisk};
-use huon::{CheckOptions, Durability, Env, Error, Geometry, Options, ReadTxn, Ticket, WriteTxn};
+use huon::{
+    CheckOptions, CompactOptions, Durability, Env, Error, Geometry, Options, ReadTxn, Ticket,
+    WriteTxn,
+};
 
 use super::oracle::Case;
 use super::record::{self, Held, Kill, Moment, Record, State, Trace};
@@ -631,6 +634,15 @@ impl Stage {
         self.desk.done(self.envs[0].sync(), "sync")?;
         let newest = self.desk.record.borrow().states.len() - 1;
         self.desk.settled(&self.envs[0], Some(newest));
+        Ok(())
+    }
+
+    /// The first client compacts the file, a few pages a transaction. No record changes.
+    pub fn compact(&mut self) -> Play {
+        let mut options = CompactOptions::new().step_bytes(8 * self.desk.setup.page_bytes as u64);
+        self.desk.done(self.envs[0].compact(&mut options), "compact")?;
+        let sealed = self.desk.record.borrow().sealed;
+        self.desk.settled(&self.envs[0], Some(sealed));
         Ok(())
     }
 

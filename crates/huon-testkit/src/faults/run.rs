@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use huon::{Bytes, Durability, Env, Error, Options, ReadTxn, Recovery, TableDef, Ticket, WriteTxn};
+use huon::{
+    Bytes, CompactOptions, Durability, Env, Error, Options, ReadTxn, Recovery, TableDef, Ticket,
+    WriteTxn,
+};
 
 use super::edit::Edit;
 use super::workloads::Workload;
@@ -338,6 +341,19 @@ impl<'g> Run<'g> {
         if self.tried("sync", || env.sync()).is_some() {
             self.visible = self.newest.clone();
             self.kept = self.newest.clone();
+        }
+    }
+
+    /// Compacts the file, a few pages a transaction. No record changes.
+    pub fn compact(&mut self) {
+        let Some(env) = self.env.clone() else { return };
+        let work = || env.compact(&mut CompactOptions::new().step_bytes(30_000));
+        match self.tried("compact", work) {
+            Some(_) => {
+                self.visible = self.newest.clone();
+                self.kept = self.newest.clone();
+            }
+            None => self.believe(),
         }
     }
 

@@ -19,7 +19,7 @@ pub struct Workload {
 }
 
 /// All of them.
-pub const ALL: [Workload; 32] = [
+pub const ALL: [Workload; 34] = [
     Workload { name: "open new", before: nothing, during: open_and_use },
     Workload { name: "open", before: closed, during: open_and_use },
     Workload { name: "join", before: open_elsewhere, during: open_and_use },
@@ -42,6 +42,8 @@ pub const ALL: [Workload; 32] = [
     Workload { name: "growth", before: filled, during: growth },
     Workload { name: "shrink", before: full_of_free_pages, during: shrink },
     Workload { name: "chunks", before: full_of_values, during: chunks },
+    Workload { name: "compact", before: full_of_free_pages, during: compact },
+    Workload { name: "compact pieces", before: in_pieces, during: compact },
     Workload { name: "tables", before: filled, during: tables },
     Workload { name: "multimaps", before: poured, during: multimaps },
     Workload { name: "many readers", before: nearly_all_slots, during: many_readers },
@@ -285,6 +287,14 @@ fn shrink(run: &mut Run<'_>) {
     for n in 0..4 {
         run.commit(Durable, |edit| edit.put(2, n, 5));
     }
+}
+
+/// What lives moves to the front.
+fn compact(run: &mut Run<'_>) {
+    run.compact();
+    run.look("compacted");
+    run.commit(Lazy, |edit| edit.put(2, 1, 5));
+    run.compact();
 }
 
 /// Frees so much in pieces, under the eyes of readers, that the list needs pages of its own.

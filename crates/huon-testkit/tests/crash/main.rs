@@ -3,6 +3,7 @@
 //! `HUON_SECONDS` goes on with new seeds for so long; `HUON_SCRIPT` picks the scripts whose name
 //! and page size, as in `spilling@512`, contain it; `HUON_CRASH` replays one image.
 
+mod compact;
 mod limits;
 mod metas;
 mod multi;

@@ -9,7 +9,7 @@ use huon::{Durability, Error};
 use huon_testkit::crash::{Play, Script, Setup, Stage, random};
 use huon_testkit::program::{Value, key};
 
-use crate::{limits, metas, multi};
+use crate::{compact, limits, metas, multi};
 
 use Durability::{Durable, Lazy, NoMetaSync, Unsynced};
 
@@ -105,6 +105,7 @@ pub(crate) const SCRIPTS: &[Script] = &[
     // Free space.
     with("many free pieces", plain, SMALL, many_free_pieces),
     with("free pieces used up", plain, &[256], free_pieces_used_up),
+    script("compacted", compact::compacted),
     // Tables.
     script("tables come and go", tables_come_and_go),
     script("many tables", many_tables),
