@@ -44,6 +44,8 @@
 //! | 36 | the check of a snapshot before its meta is made the newest |
 //! | 37 | the look whether who held items is protected still: they stay held |
 //! | 38 | opening the chunks that may list a part of the free tail of the file |
+//! | 39 | the pointer to a page that a compaction has moved: it still leads to the old one |
+//! | 40 | the retirement of the pages of a large value that a compaction has moved |
 //! | 42 | P7: the flush of the lock file that takes the note of a clean close from the disk |
 //! | 43 | P7: the time of the data file's last write in believing a clean close |
 //! | 44 | the note that a write transaction was moved to another thread, which uses it |
@@ -51,8 +53,6 @@
 //! | 46 | the refusal of a file with a whole meta of a newer version: an older snapshot is opened |
 //! | 50 | N1: the new version of a place that is given out again: an old handle finds a new table |
 //! | 51 | the comparison of a comparator's name with the one in the file |
-//! | 39 | the pointer to a page that a compaction has moved: it still leads to the old one |
-//! | 40 | the retirement of the pages of a large value that a compaction has moved |
 //! | 101 | P1: the new generation of a client number that is given out again |
 //! | 102 | P2: the second look at a holder that does not wake its waiters |
 //! | 103 | P3: the comparison of the newest sealed snapshot with the base |
