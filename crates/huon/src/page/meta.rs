@@ -272,7 +272,11 @@ impl Meta {
         let count = half(block, ITEM_COUNT) as usize;
         let places = block[ITEMS..].as_chunks().0.get(..count);
         let Some(places) = places else { return Err(MetaFault::Corrupt("too many items")) };
-        let items: Result<Vec<Item>, _> = places.iter().map(Item::decode).collect();
+        // Of the exact size: a vector that grows would ask for more than a block holds.
+        let mut items = Vec::with_capacity(count);
+        for place in places {
+            items.push(Item::decode(place).map_err(|e| MetaFault::Corrupt(e.text()))?);
+        }
         let meta = Meta {
             uuid,
             page_bytes,
@@ -301,7 +305,7 @@ impl Meta {
                 line: half(block, SWEEP + 12),
                 roof: half(block, SWEEP + 16),
             },
-            items: items.map_err(|e| MetaFault::Corrupt(e.text()))?,
+            items,
         };
         let unused = &block[ITEMS + count * ITEM_BYTES..];
         if !is_zero(&block[ZERO..ITEMS]) || !is_zero(unused) {
