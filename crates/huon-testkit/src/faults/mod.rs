@@ -61,6 +61,9 @@ pub trait Ground {
     fn open(&self, options: &Options) -> Result<Env, Error>;
     /// Opens a client to which nothing happens.
     fn open_healthy(&self, options: &Options) -> Result<Env, Error>;
+    /// Opens a guest, a reader that may write neither file. What it does fails as planned, too.
+    /// `None` where there is no such reader.
+    fn open_guest(&self, options: &Options) -> Option<Result<Env, Error>>;
     /// Lets faults happen, or not.
     fn arm(&self, on: bool);
     /// Whether they may happen while a snapshot is compared with its model, too: comparing does

@@ -32,6 +32,9 @@ pub struct Run<'g> {
     env: Option<Env>,
     /// Another client, to which nothing happens.
     other: Option<Env>,
+    /// A reader that may not write, and what it reads. It outlasts the clients.
+    guest: Option<Env>,
+    guest_readers: Vec<(ReadTxn, usize)>,
     /// The contents after each commit that was tried.
     models: Vec<Model>,
     /// The ids of those commits.
@@ -82,6 +85,8 @@ impl<'g> Run<'g> {
             page_bytes,
             env: None,
             other: None,
+            guest: None,
+            guest_readers: Vec::new(),
             models: vec![Model::default()],
             ids: vec![0],
             newest: first.clone(),
@@ -186,7 +191,7 @@ impl<'g> Run<'g> {
     /// Opens the client under test.
     pub fn open(&mut self) {
         let (ground, options) = (self.ground, self.options.clone());
-        let alone = self.other.is_none();
+        let alone = self.other.is_none() && self.guest.is_none();
         if let Some(env) = self.tried("open", || ground.open(&options)) {
             if alone {
                 self.begin_anew(&env);
@@ -203,6 +208,42 @@ impl<'g> Run<'g> {
             self.begin_anew(&env);
         }
         self.other = Some(env);
+    }
+
+    /// Opens a guest, where there are any.
+    pub fn open_guest(&mut self) {
+        let (ground, options) = (self.ground, self.options.clone());
+        let opened = self.call(|| ground.open_guest(&options));
+        self.guest = opened.and_then(|opened| self.note("open a guest", opened));
+    }
+
+    /// Begins a reader of the guest that stays.
+    pub fn park_guest(&mut self) {
+        let Some(guest) = self.guest.clone() else { return };
+        if let Some(txn) = self.tried("read as a guest", || guest.read()) {
+            let state = self.state_seen(&txn);
+            assert!(self.visible.contains(&state), "a guest reads {state}, not {:?}", self.visible);
+            self.guest_readers.push((txn, state));
+        }
+    }
+
+    /// The guest ends.
+    pub fn close_guest(&mut self) {
+        let readers = std::mem::take(&mut self.guest_readers);
+        self.call(|| drop(readers));
+        if let Some(guest) = self.guest.take() {
+            self.tried("close a guest", || guest.close());
+        }
+    }
+
+    /// Commits in the other client, to which nothing happens, if it is open.
+    pub fn commit_elsewhere(&mut self) {
+        let Some(other) = self.other.clone() else { return };
+        let armed = std::mem::replace(&mut self.armed, false);
+        let txn = other.write().expect("another client writes");
+        let done = self.commit_in(txn, Durability::Lazy, |edit| edit.put(4, 77, 20));
+        assert!(done, "another client commits: {:?}", self.errors);
+        self.armed = armed;
     }
 
     /// Whoever opens first chooses what is there.
@@ -422,7 +463,7 @@ impl<'g> Run<'g> {
         {
             let reads_fail = self.armed && self.ground.reads_fail();
             let _armed = reads_fail.then(|| Armed::new(self.ground));
-            for (txn, state) in &self.readers {
+            for (txn, state) in self.readers.iter().chain(&self.guest_readers) {
                 self.models[*state]
                     .compare(txn)
                     .unwrap_or_else(|wrong| panic!("{what}, a reader goes on: {wrong}"));
@@ -488,7 +529,9 @@ impl<'g> Run<'g> {
 
     /// Whoever is healthy goes on at once, unless the environment is poisoned: then nobody does.
     pub fn go_on(&mut self) {
-        if self.other.is_none() && self.env.is_some() {
+        // A guest alone lets others in, but not after a failed flush.
+        let joins_guest = self.guest.as_ref().is_some_and(|guest| !Run::is_poisoned(guest));
+        if self.other.is_none() && (self.env.is_some() || joins_guest) {
             self.other = self.ground.open_healthy(&self.options).ok();
             assert!(self.other.is_some(), "another client cannot join");
         }
@@ -502,9 +545,7 @@ impl<'g> Run<'g> {
                 assert!(matches!(env.sync(), Err(Error::Poisoned)), "it must not flush");
             }
         } else {
-            let txn = other.write().expect("another client writes");
-            let done = self.commit_in(txn, Durability::Lazy, |edit| edit.put(4, 77, 20));
-            assert!(done, "another client commits: {:?}", self.errors);
+            self.commit_elsewhere();
             audit(&other).unwrap_or_else(|what| panic!("another client checks: {what}"));
         }
         let state = self.state_seen(&other.read().expect("readers go on"));
@@ -521,6 +562,8 @@ impl<'g> Run<'g> {
             self.close();
             self.armed = armed;
         }
+        self.look("after closing");
+        self.close_guest();
     }
 
     /// Closes the client under test.
@@ -566,7 +609,8 @@ impl<'g> Run<'g> {
             return self.close_dirty();
         }
         self.unpark();
-        (self.env, self.other) = (None, None);
+        self.guest_readers.clear();
+        (self.env, self.other, self.guest) = (None, None, None);
         if how == Crash::PowerCut {
             self.newest = self.kept.clone();
         }

@@ -19,7 +19,7 @@ pub struct Workload {
 }
 
 /// All of them.
-pub const ALL: [Workload; 34] = [
+pub const ALL: [Workload; 38] = [
     Workload { name: "open new", before: nothing, during: open_and_use },
     Workload { name: "open", before: closed, during: open_and_use },
     Workload { name: "join", before: open_elsewhere, during: open_and_use },
@@ -48,6 +48,10 @@ pub const ALL: [Workload; 34] = [
     Workload { name: "multimaps", before: poured, during: multimaps },
     Workload { name: "many readers", before: nearly_all_slots, during: many_readers },
     Workload { name: "readers elsewhere", before: readers_elsewhere, during: small_durable },
+    Workload { name: "beside a guest", before: guest_beside, during: beside_a_guest },
+    Workload { name: "join a guest", before: guest_alone, during: open_and_use },
+    Workload { name: "guest", before: open_elsewhere, during: read_as_guest },
+    Workload { name: "guest alone", before: closed, during: read_as_guest },
     Workload { name: "close", before: lazily_filled, during: close_twice },
     Workload { name: "copy", before: filled, during: copy },
     Workload { name: "copy of pieces", before: in_pieces, during: copy },
@@ -152,6 +156,19 @@ fn readers_elsewhere(run: &mut Run<'_>) {
     run.park_elsewhere(520);
 }
 
+/// Open, and a guest reads a snapshot.
+fn guest_beside(run: &mut Run<'_>) {
+    filled(run);
+    run.open_guest();
+    run.park_guest();
+}
+
+/// A guest reads on where all that may write have left.
+fn guest_alone(run: &mut Run<'_>) {
+    guest_beside(run);
+    run.close();
+}
+
 fn open_and_use(run: &mut Run<'_>) {
     run.open();
     run.look("opened");
@@ -164,6 +181,28 @@ fn small_durable(run: &mut Run<'_>) {
     run.commit(Durable, |edit| edit.put(2, 5, 40));
     run.look("after one commit");
     run.commit(Durable, |edit| (0..8).try_for_each(|n| edit.delete(2, n)));
+}
+
+/// Commits that look for guests, and a guest that moves on.
+fn beside_a_guest(run: &mut Run<'_>) {
+    run.commit(Durable, |edit| edit.put(2, 5, 40));
+    run.park_guest();
+    run.commit(Lazy, |edit| (0..8).try_for_each(|n| edit.delete(2, n)));
+    run.look("beside a guest");
+    run.close_guest();
+    run.open_guest();
+    run.park_guest();
+    run.commit(Durable, |edit| edit.put(2, 6, 40));
+}
+
+/// Reads as a guest, beside another client if there is one.
+fn read_as_guest(run: &mut Run<'_>) {
+    run.open_guest();
+    run.park_guest();
+    run.commit_elsewhere();
+    run.park_guest();
+    run.look("as a guest");
+    run.close_guest();
 }
 
 /// More than goes out in one flush.
