@@ -140,7 +140,7 @@ impl Writer {
             Table::Main(table) | Table::Plain(table) => table.count(engine)? == 0,
             Table::Multi(table) => table.count(engine)? == 0,
         };
-        for cursor in self.cursors.iter().filter_map(std::sync::Weak::upgrade) {
+        for cursor in self.cursors.iter() {
             if cursor.is_of(number, dbi) {
                 cursor.with_place(|place| match is_empty {
                     true => {
@@ -156,7 +156,7 @@ impl Writer {
 
     /// All cursors of a database, or with 0 of all of them, stand nowhere.
     pub(crate) fn unset_cursors(&mut self, number: u32) {
-        for cursor in self.cursors.iter().filter_map(std::sync::Weak::upgrade) {
+        for cursor in self.cursors.iter() {
             if number == 0 || cursor.dbi() == Some(number) {
                 let _ = cursor.with_place(Place::unset);
             }

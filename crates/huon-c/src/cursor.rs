@@ -75,7 +75,7 @@ impl Cursor {
 
     fn join(cursor: &Arc<Cursor>, txn: &Txn) -> Res<()> {
         if txn.is_write() {
-            txn.writer()?.enlist(cursor);
+            txn.writer()?.cursors.add(cursor);
         }
         Ok(())
     }

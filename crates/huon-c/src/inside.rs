@@ -10,6 +10,7 @@ use try_lock::Locked;
 
 use crate::cursor::{Bound, Cursor};
 use crate::data::Reserved;
+use crate::enlisted::Enlisted;
 use crate::env::Env;
 use crate::fault::{Fault, Res};
 use crate::table::{Dbi, TableRecord};
@@ -46,7 +47,7 @@ pub struct Writer {
     spent: Option<Reserved>,
     /// For what is copied before it is stored.
     pub(crate) room: Vec<u8>,
-    pub(crate) cursors: Vec<Weak<Cursor>>,
+    pub(crate) cursors: Enlisted,
     seen: Seen,
     /// The depth from which on transactions can only be aborted.
     pub(crate) failed_from: Option<usize>,
@@ -260,7 +261,7 @@ impl Writer {
             reserved: None,
             spent: None,
             room: Vec::new(),
-            cursors: Vec::new(),
+            cursors: Enlisted::default(),
             seen: Seen::default(),
             failed_from: None,
             durability: how.durability,
@@ -376,31 +377,17 @@ impl Writer {
 
     /// The cursors of some transactions, which are forgotten.
     pub(crate) fn cursors_of(&mut self, txns: &[usize]) -> Vec<usize> {
-        let mut theirs = Vec::new();
-        self.cursors.retain(|cursor| {
-            let Some(cursor) = cursor.upgrade() else { return false };
-            let ended = cursor.txn().is_some_and(|txn| txns.contains(&txn.handle()));
-            if ended {
-                theirs.push(cursor.handle());
-            }
-            !ended
-        });
-        theirs
+        let has_ended =
+            |cursor: &Arc<Cursor>| cursor.txn().is_some_and(|txn| txns.contains(&txn.handle()));
+        let theirs: Vec<_> = self.cursors.iter().filter(has_ended).collect();
+        theirs.iter().for_each(|cursor| self.cursors.remove(Arc::as_ptr(cursor)));
+        theirs.iter().map(|cursor| cursor.handle()).collect()
     }
 
     /// Where all cursors stand.
-    pub(crate) fn places(&mut self) -> Vec<(Weak<Cursor>, Bound)> {
-        self.cursors.retain(|cursor| cursor.strong_count() > 0);
-        let place =
-            |cursor: &Weak<Cursor>| Some((cursor.clone(), cursor.upgrade()?.bound_now().ok()?));
+    pub(crate) fn places(&self) -> Vec<(Weak<Cursor>, Bound)> {
+        let place = |cursor: Arc<Cursor>| Some((Arc::downgrade(&cursor), cursor.bound_now().ok()?));
         self.cursors.iter().filter_map(place).collect()
-    }
-
-    /// Has a cursor told of what is deleted.
-    pub(crate) fn enlist(&mut self, cursor: &Arc<Cursor>) {
-        let own = Arc::as_ptr(cursor);
-        self.cursors.retain(|other| other.strong_count() > 0 && other.as_ptr() != own);
-        self.cursors.push(Arc::downgrade(cursor));
     }
 
     /// Puts cursors back to where they were, but for those that were taken elsewhere.
@@ -410,7 +397,7 @@ impl Writer {
             let stays = |txn: Arc<Txn>| txn.is_write() && Arc::ptr_eq(&txn.env, &bound.txn.env);
             if cursor.txn().is_some_and(stays) {
                 let _ = cursor.put_bound(bound);
-                self.enlist(&cursor);
+                self.cursors.add(&cursor);
             }
         }
     }

@@ -20,6 +20,7 @@ pub mod cursor;
 pub mod data;
 pub mod dbi;
 pub mod dbis;
+mod enlisted;
 mod env;
 pub mod estimate;
 mod fault;

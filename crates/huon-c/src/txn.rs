@@ -285,7 +285,7 @@ impl Txn {
         if let Body::Write(writer) = &self.body
             && let Ok(mut writer) = lock_now(writer)
         {
-            writer.cursors.retain(|other| !std::ptr::eq(other.as_ptr(), Arc::as_ptr(cursor)));
+            writer.cursors.remove(Arc::as_ptr(cursor));
         }
     }
 
@@ -380,8 +380,8 @@ impl Txn {
         let settled = if commit { writer.ready() } else { Ok(()) };
         let levels: Vec<usize> = writer.levels.drain(..).map(|level| level.handle).collect();
         let txns = [levels, std::mem::take(&mut writer.readers)].concat();
-        let cursors = writer.cursors.drain(..).filter_map(|cursor| cursor.upgrade());
-        let cursors = cursors.map(|cursor| cursor.handle()).collect();
+        let cursors = std::mem::take(&mut writer.cursors);
+        let cursors = cursors.iter().map(|cursor| cursor.handle()).collect();
         writer.take_back();
         let Some(txn) = writer.txn.take() else {
             let refused = if commit { Err(Fault::BadTxn) } else { Ok(()) };
