@@ -90,7 +90,17 @@ fn a_name_stays_with_its_table() {
         })
         .unwrap();
     }
-    env.update(|txn| txn.create(&def(by_length()))?.rename(txn, b"u")).unwrap();
+    env.update(|txn| {
+        let t = txn.create(&def(by_length()))?;
+        t.rename(txn, b"u")?;
+        assert_eq!(txn.table_stat(b"u")?.unwrap().comparator.as_deref(), Some("by-length"));
+        txn.create(&Def::new("plain")).map(drop)
+    })
+    .unwrap();
+    let tables = env.stat().unwrap().tables;
+    let names: Vec<_> = tables.iter().map(|table| table.comparator.as_deref()).collect();
+    assert_eq!(names, [None, None, Some("by-length")], "of the main table, plain and u");
+    assert!(tables.iter().all(|table| table.value_comparator.is_none()));
     let renamed = |order| Def::new("u").ordered(order);
     let wrong = ("by-length".to_string(), "backwards".to_string());
     assert_eq!(refused(env.read().unwrap().open(&renamed(backwards()))), wrong);

@@ -211,7 +211,8 @@ pub(crate) fn tables(args: &Names) -> Outcome {
         false => {
             for table in &stat.tables {
                 let (name, records) = (table_name(table, form), own_records(&stat, table));
-                let kind = kind(table.order, table.values, table.value_bytes);
+                let (order, values) = (key_order(table), value_order(table));
+                let kind = kind(&order, values.as_deref(), table.value_bytes);
                 match kind.is_empty() {
                     true => out.line(format_args!("{name}\t{records}"))?,
                     false => out.line(format_args!("{name}\t{records}\t{kind}"))?,
@@ -239,9 +240,28 @@ fn table_json(stat: &Stat, table: &TableStat, form: Form) -> Value {
         "name": form.show(&table.name),
         "records": own_records(stat, table),
         "order": table.order,
+        "comparator": table.comparator,
         "values": table.values,
+        "value_comparator": table.value_comparator,
         "value_bytes": table.value_bytes,
     })
+}
+
+/// How the keys of a table are ordered, for people: with the name of a program's own order.
+pub(crate) fn key_order(table: &TableStat) -> String {
+    order(table.order, table.comparator.as_deref())
+}
+
+/// How the values of a key are ordered, where it may have many.
+pub(crate) fn value_order(table: &TableStat) -> Option<String> {
+    table.values.map(|values| order(values, table.value_comparator.as_deref()))
+}
+
+fn order(kind: &str, comparator: Option<&str>) -> String {
+    match comparator {
+        Some(name) => format!("{kind} \"{}\"", Form::Plain.show(name.as_bytes())),
+        None => kind.into(),
+    }
 }
 
 /// A table's name for people.

@@ -4,7 +4,7 @@ use huon::{HeldBy, Holder, Stat, TableStat};
 use serde_json::{Value, json};
 
 use crate::args::{Look, Names};
-use crate::commands::info::{own_records, table_name};
+use crate::commands::info::{own_records, table_name, value_order};
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
@@ -42,7 +42,9 @@ fn as_json(stat: &Stat, form: Form) -> Value {
         json!({
             "name": form.show(&table.name),
             "order": table.order,
+            "comparator": table.comparator,
             "values": table.values,
+            "value_comparator": table.value_comparator,
             "value_bytes": table.value_bytes,
             "entries": table.entries,
             "depth": table.depth,
@@ -145,7 +147,11 @@ fn print_tables(out: &mut Out, stat: &Stat, form: Form) -> Result<(), Failure> {
             number(u64::from(table.branch_pages)),
             number(u64::from(table.leaf_pages)),
         ))?;
-        if let Some(values) = table.values {
+        if let Some(name) = &table.comparator {
+            let name = Form::Plain.show(name.as_bytes());
+            out.line(format_args!("  its keys in the order of the comparator \"{name}\""))?;
+        }
+        if let Some(values) = value_order(table) {
             let bytes = match table.value_bytes {
                 None | Some(0) => String::new(),
                 Some(bytes) => format!(", {bytes} bytes each"),

@@ -176,7 +176,25 @@ fn orders_that_a_shell_does_not_know_are_said_so() {
     // A key with all its values needs no order of values.
     assert_eq!(run(&["del", "many", "key"]).code, 0);
     let tables = place.good(&["tables", "a.huon"]);
-    assert!(tables.contains("many\t0\tmultimap, values: custom"), "{tables}");
-    assert!(tables.contains("plain\t3\tkeys: custom"), "{tables}");
+    assert!(tables.contains("many\t0\tmultimap, values: custom \"backwards\""), "{tables}");
+    assert!(tables.contains("plain\t3\tkeys: custom \"backwards\""), "{tables}");
+    let stat = place.good(&["stat", "a.huon"]);
+    assert!(stat.contains("its keys in the order of the comparator \"backwards\""), "{stat}");
+    assert!(stat.contains("its values in the order custom \"backwards\""), "{stat}");
+    for command in ["tables", "stat"] {
+        let json: Value =
+            serde_json::from_str(&place.good(&[command, "a.huon", "--json"])).unwrap();
+        let named = |n: usize, field: &str| json["tables"][n][field].clone();
+        assert_eq!(named(0, "comparator"), Value::Null);
+        assert_eq!(
+            (named(1, "name"), named(1, "value_comparator")),
+            ("many".into(), "backwards".into())
+        );
+        assert_eq!(
+            (named(2, "name"), named(2, "comparator")),
+            ("plain".into(), "backwards".into())
+        );
+        assert_eq!(named(2, "value_comparator"), Value::Null);
+    }
     place.good(&["drop", "a.huon", "-t", "plain"]);
 }

@@ -7,7 +7,8 @@ use crate::ops::check::order_name;
 use crate::ops::free::free_items;
 use crate::ops::pinned::{self, Verified};
 use crate::ops::tables;
-use crate::page::{Item, Tree, first_data_page};
+use crate::page::{Item, Labels, Tree, first_data_page};
+use crate::store::source::PageSource;
 use crate::store::space::Ground;
 use crate::txn::catalog;
 use crate::txn::read::ReadTxn;
@@ -51,6 +52,12 @@ pub struct TableStat {
     pub order: &'static str,
     /// How the values of a key are ordered, in the same words; `None` if it has one value only.
     pub values: Option<&'static str>,
+    /// The name of the comparator that orders its keys, as given to
+    /// [`Order::custom`](crate::Order::custom). `None`: the order is none of a caller's, or has no
+    /// name, as those of C programs.
+    pub comparator: Option<String>,
+    /// The name of the comparator that orders the values of a key.
+    pub value_comparator: Option<String>,
     /// Length in bytes of each value, if it is a multimap whose values have one length: 0 until it
     /// has the first one.
     pub value_bytes: Option<u32>,
@@ -69,11 +76,18 @@ pub struct TableStat {
 }
 
 impl TableStat {
-    fn new(name: Vec<u8>, tree: &Tree) -> TableStat {
-        TableStat {
-            name,
+    /// What there is of a table of the catalog `main`, or of that itself.
+    fn of<S: PageSource>(source: &S, main: &Tree, name: &[u8], tree: &Tree) -> Result<TableStat> {
+        let labels = match tree.labels == 0 || name.is_empty() {
+            true => Labels::default(),
+            false => catalog::comparators(source, main, name)?,
+        };
+        Ok(TableStat {
+            name: copied(name)?,
             order: order_name(tree.order),
             values: tree.many.map(|many| order_name(many.order)),
+            comparator: labels.keys.map(str::to_owned),
+            value_comparator: labels.values.map(str::to_owned),
             value_bytes: tree.many.filter(|many| many.equal).map(|_| tree.fixed_bytes),
             entries: tree.entries,
             depth: tree.depth,
@@ -81,7 +95,7 @@ impl TableStat {
             leaf_pages: tree.leaf_pages,
             run_pages: tree.run_pages,
             changed: tree.changed.0,
-        }
+        })
     }
 
     /// All its pages.
@@ -139,7 +153,7 @@ impl ReadTxn {
             true => Some(*self.main()),
             false => catalog::find(&self.snapshot, self.main(), name)?,
         };
-        tree.map(|tree| Ok(TableStat::new(copied(name)?, &tree))).transpose()
+        tree.map(|tree| TableStat::of(&self.snapshot, self.main(), name, &tree)).transpose()
     }
 }
 
@@ -149,8 +163,8 @@ impl WriteTxn {
     /// # Errors
     /// As there.
     pub fn table_stat(&self, name: &[u8]) -> Result<Option<TableStat>> {
-        let tree = self.tree_named(name)?;
-        tree.map(|tree| Ok(TableStat::new(copied(name)?, &tree))).transpose()
+        let Some(tree) = self.tree_named(name)? else { return Ok(None) };
+        TableStat::of(self.pages(), &self.main, name, &tree).map(Some)
     }
 }
 
@@ -182,9 +196,12 @@ impl Env {
         let store = &self.core().store;
         let file_bytes = store.storage.file_bytes()?;
         let page_bytes = store.page_bytes as u64;
-        let mut tables = vec![TableStat::new(Vec::new(), &meta.main)];
-        let named = tables::named(&Verified { store, used: meta.used }, &meta.main)?;
-        tables.try_extend(named.into_iter().map(|(name, tree)| TableStat::new(name, &tree)))?;
+        let source = Verified { store, used: meta.used };
+        let mut tables = Vec::new();
+        tables.try_push(TableStat::of(&source, &meta.main, b"", &meta.main)?)?;
+        for (name, tree) in tables::named(&source, &meta.main)? {
+            tables.try_push(TableStat::of(&source, &meta.main, &name, &tree)?)?;
+        }
         let mut stat = Stat {
             txnid: meta.txnid.0,
             page_bytes: page_bytes as u32,

@@ -25,7 +25,17 @@ pub(crate) fn find<S: PageSource>(source: &S, main: &Tree, name: &[u8]) -> Resul
         .map_err(|reason: Reason| Error::corrupt_file(reason.text()))
 }
 
-/// The bytes behind the record of a table: the names of its comparators.
+/// The names of a table's comparators, which lie behind its record.
+pub(crate) fn comparators<'s, S: PageSource>(
+    source: &'s S,
+    main: &Tree,
+    name: &[u8],
+) -> Result<Labels<'s>> {
+    let stored = Labels::decode(labels(source, main, name)?);
+    stored.map_err(|reason| Error::corrupt_file(reason.text()))
+}
+
+/// The same as bytes.
 pub(crate) fn labels<'s, S: PageSource>(
     source: &'s S,
     main: &Tree,
@@ -45,9 +55,7 @@ pub(crate) fn check_labels<S: PageSource>(
     name: &[u8],
     wanted: &Labels<'_>,
 ) -> Result<()> {
-    let stored = Labels::decode(labels(source, main, name)?);
-    let stored = stored.map_err(|reason| Error::corrupt_file(reason.text()))?;
-    match wanted.conflict(&stored) {
+    match wanted.conflict(&comparators(source, main, name)?) {
         Some((wanted, stored)) => Err(Error::wrong_order(stored, wanted)),
         None => Ok(()),
     }
