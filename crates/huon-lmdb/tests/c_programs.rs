@@ -8,8 +8,8 @@ use std::path::Path;
 use huon_testkit::c_programs::{Built, are_installed, text};
 use library::LIBRARY;
 
-/// What is in `tests/c`, without what has tests of its own: `layout.c`, `growth.c`, and `mixed.c`,
-/// which `mixed.rs` runs.
+/// What is in `tests/c`, without what has tests of its own: `layout.c`, `growth.c`,
+/// `guests.c`, and `mixed.c`, which `mixed.rs` runs.
 const PROGRAMS: [&str; 9] = [
     "environment",
     "transactions",
@@ -29,6 +29,11 @@ const WATCHED: [&str; 7] =
 #[test]
 fn programs_in_c_pass() {
     LIBRARY.programs_pass(&PROGRAMS, "programs_in_c_pass");
+}
+
+#[test]
+fn readers_without_write_permission_in_c() {
+    LIBRARY.programs_of_two_users_pass(&["guests"], "readers_without_write_permission_in_c");
 }
 
 #[test]

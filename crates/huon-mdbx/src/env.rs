@@ -132,7 +132,10 @@ impl Env {
         if let Some(wanted) = setup.geometry.filter(|_| flags & RDONLY == 0 && meta.is_none()) {
             geometry::apply_at_open(&huon, &info, &wanted, is_new)?;
         }
-        let data = huon::open_kept(File::options().read(true), &place.file)?;
+        // Opened for writing where that is asked for: a program that may not write is told so.
+        let mut access = File::options();
+        access.read(true).write(flags & RDONLY == 0);
+        let data = huon::open_kept(&access, &place.file)?;
         setup.flags = agreed(flags, huon.durability())?;
         setup.options.take_over(&huon.settings());
         self.shared.set_opened(huon, rules_of(flags, info.page_bytes)?)?;

@@ -5,7 +5,7 @@ use huon_testkit::c_programs::Library;
 const LIBRARY: Library =
     Library { name: "huon_mdbx", crate_dir: env!("CARGO_MANIFEST_DIR"), header: "mdbx.h" };
 
-/// What is in `tests/c`, without `layout.c`, which has a test of its own.
+/// What is in `tests/c`, without `layout.c` and `guests.c`, which have tests of their own.
 const PROGRAMS: [&str; 14] = [
     "environment",
     "copies",
@@ -30,6 +30,11 @@ const WATCHED: [&str; 8] =
 #[test]
 fn programs_in_c_pass() {
     LIBRARY.programs_pass(&PROGRAMS, "programs_in_c_pass");
+}
+
+#[test]
+fn readers_without_write_permission_in_c() {
+    LIBRARY.programs_of_two_users_pass(&["guests"], "readers_without_write_permission_in_c");
 }
 
 #[test]

@@ -46,6 +46,14 @@ impl Library {
         assert!(failures.is_empty(), "{failures:?}");
     }
 
+    /// These programs, which start processes of another user, pass; only root can run them.
+    pub fn programs_of_two_users_pass(&self, programs: &[&str], test: &str) {
+        match rustix::process::geteuid().is_root() {
+            true => self.programs_pass(programs, test),
+            false => figures::skip(test, "not run by root"),
+        }
+    }
+
     /// These programs do nothing that valgrind sees.
     pub fn programs_are_clean(&self, programs: &[&str], test: &str) {
         if !are_installed(&["cc", "valgrind"], test) {
