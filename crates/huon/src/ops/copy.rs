@@ -25,7 +25,7 @@ use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::{Meter, OnProgress, Progress};
 use crate::ops::tables::ANY;
-use crate::os::LimitedFile;
+use crate::os::QuietFile;
 use crate::page::{
     CommitKind, Item, META_BYTES, META_SLOTS, Meta, PayloadKind, Pgno, Ptr, Reason, RunRef, Tree,
     Txnid, chunk_capacity, first_data_page, write_chunk,
@@ -156,7 +156,7 @@ impl Env {
             compact::build(self, draft.path(), options, 1)?.0
         } else {
             let file = draft.create(options.mode_bits())?;
-            let txnid = plain(self, &mut LimitedFile::new(&file), options)?;
+            let txnid = plain(self, &mut QuietFile(&file), options)?;
             draft.flush(&file)?;
             txnid
         };
@@ -203,8 +203,8 @@ impl Env {
     ///
     /// # Errors
     /// Those of [`Env::copy_to_writer`]. [`Error::Invalid`] if it is a descriptor of the
-    /// environment's own files. The other end of a pipe may be gone: [`Error::Io`], as
-    /// long as the process ignores `SIGPIPE`, which Rust's do.
+    /// environment's own files. [`Error::Io`] where the other end of a pipe is gone, or the
+    /// limit of file sizes is reached; the process gets neither `SIGPIPE` nor `SIGXFSZ`.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -227,7 +227,7 @@ impl Env {
         let file = descriptor.as_fd().try_clone_to_owned().map_err(write_error)?;
         let file = File::from(file);
         self.refuse_own(&file)?;
-        let report = self.copy_to_writer(&mut LimitedFile::new(&file), options)?;
+        let report = self.copy_to_writer(&mut QuietFile(&file), options)?;
         if file.metadata().map_err(write_error)?.is_file() {
             file.sync_all().map_err(|error| Error::io("flush the copy", "", error))?;
         }

@@ -47,6 +47,7 @@ mod map_pages;
 mod memory;
 mod modes;
 mod prefetch;
+mod quiet;
 mod ram;
 mod random;
 mod role;
@@ -86,13 +87,14 @@ pub(crate) use memory::MemoryFile;
 pub(crate) use memory::MemoryShared as RealShared;
 pub(crate) use modes::Modes;
 pub(crate) use prefetch::{Ahead, prefetch_start};
+pub(crate) use quiet::QuietFile;
 pub(crate) use random::{random_bytes, unique_number};
 pub(crate) use role::{Role, RoleKind};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use shm::RealShared;
 #[cfg(any(test, feature = "simulation"))]
 pub use sim::{Event, SimDisk, sealed_image};
-pub(crate) use size_limit::{LimitedFile, check as check_size};
+pub(crate) use size_limit::check as check_size;
 pub(crate) use slots::{ReaderInfo, Slot, Slots};
 pub(crate) use word::{Word, pause, spin};
 pub(crate) use write_map::ViewPage;

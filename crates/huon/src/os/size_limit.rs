@@ -2,13 +2,12 @@
 //!
 //! A write past the limit is not only refused: the system sends `SIGXFSZ`, which ends a process
 //! that neither catches nor ignores it. The library asks before it writes or grows a file, and
-//! gives the error that the system would (`EFBIG`), so that no signal is sent. Two cases are
-//! left: a limit that is lowered below the length of a file that is open (`setrlimit`,
+//! gives the error that the system would (`EFBIG`), so that no signal is sent. Files of the
+//! caller's own, which copies are written to, are written to quietly instead (`quiet`). Two cases
+//! are left: a limit that is lowered below the length of a file that is open (`setrlimit`,
 //! `prlimit`), and writes of the caller's own writer (`Env::dump`, `Env::copy_to_writer`).
 
-use std::fs::File;
-use std::io::{self, Seek, Write};
-use std::os::fd::AsRawFd;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How long a file may become by the limit at present, in bytes.
@@ -45,41 +44,5 @@ impl SizeLimit {
         }
         self.0.store(limit_bytes(), Ordering::Relaxed);
         check(end)
-    }
-}
-
-/// A file that is written from front to back within the limit.
-pub(crate) struct LimitedFile<'f> {
-    file: &'f File,
-    /// Where the next byte goes; nothing is limited that has no places.
-    at: Option<u64>,
-}
-
-impl<'f> LimitedFile<'f> {
-    pub(crate) fn new(mut file: &'f File) -> LimitedFile<'f> {
-        // SAFETY: the descriptor is open; the call touches no memory of ours.
-        let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };
-        let is_appending = flags != -1 && flags & libc::O_APPEND != 0;
-        let at = match file.metadata() {
-            Ok(found) if !found.is_file() => None,
-            Ok(found) if is_appending => Some(found.len()),
-            _ => file.stream_position().ok(),
-        };
-        LimitedFile { file, at }
-    }
-}
-
-impl Write for LimitedFile<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(at) = self.at {
-            check(at.saturating_add(bytes.len() as u64))?;
-        }
-        let written = self.file.write(bytes)?;
-        self.at = self.at.map(|at| at + written as u64);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
     }
 }
