@@ -58,6 +58,8 @@ pub enum Fault {
     ReadOnly,
     /// The file may not become longer.
     MapFull,
+    /// The process has as many environments open as it can have.
+    EnvironmentsFull,
     /// Others have made the file longer than this process has addresses for.
     MapTooSmall,
     /// The file is damaged.
@@ -96,6 +98,7 @@ impl From<Error> for Fault {
             Error::Ousted => Fault::Ousted,
             Error::Busy(_) => Fault::Busy,
             Error::ThreadWrites => Fault::ThreadWrites,
+            Error::EnvironmentsFull { .. } => Fault::EnvironmentsFull,
             Error::NotOurs(_) | Error::PageSize { .. } => Fault::NotOurs,
             Error::Version(_) => Fault::Version,
             Error::Poisoned | Error::Forked => Fault::Panic,

@@ -41,6 +41,7 @@ pub(crate) fn number(fault: Fault) -> c_int {
         Fault::TableMissing => BAD_DBI,
         Fault::TablesFull => DBS_FULL,
         Fault::ReadersFull => READERS_FULL,
+        Fault::EnvironmentsFull => TLS_FULL,
         Fault::ThreadReads | Fault::Overlap => BAD_RSLOT,
         Fault::ThreadWrites => libc::EDEADLK,
         Fault::Busy => libc::EBUSY,
@@ -69,5 +70,11 @@ mod tests {
         assert_eq!(text(0).unwrap(), c"Successful return: 0");
         assert!(text(-30778).is_none() && text(libc::EINVAL).is_none());
         assert_eq!(text(-30798).unwrap(), c"MDB_NOTFOUND: No matching key/data pair found");
+    }
+
+    #[test]
+    fn one_environment_too_many_has_a_code() {
+        let full = huon::Error::EnvironmentsFull { max: 21_845 };
+        assert_eq!(number(full.into()), TLS_FULL);
     }
 }

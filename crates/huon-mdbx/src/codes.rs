@@ -95,6 +95,7 @@ pub(crate) fn number(fault: Fault) -> c_int {
         Fault::Closed | Fault::TableMissing => BAD_DBI,
         Fault::TablesFull => DBS_FULL,
         Fault::ReadersFull => READERS_FULL,
+        Fault::EnvironmentsFull => libc::EMFILE,
         Fault::ThreadReads => BAD_RSLOT,
         Fault::Overlap => TXN_OVERLAPPING,
         Fault::ThreadWrites | Fault::Busy => BUSY,
@@ -140,5 +141,11 @@ mod tests {
         for foreign in [-1, -2, -30789, -30777, -30422, -30414, libc::EINVAL] {
             assert!(text(foreign).is_none(), "{foreign}");
         }
+    }
+
+    #[test]
+    fn one_environment_too_many_has_a_code() {
+        let full = huon::Error::EnvironmentsFull { max: 21_845 };
+        assert_eq!(number(full.into()), libc::EMFILE);
     }
 }

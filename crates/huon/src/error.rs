@@ -120,6 +120,11 @@ pub enum Error {
     /// end that one first, or nest in it ([`WriteTxn::nested`](crate::WriteTxn::nested)). See
     /// [`Env::write`](crate::Env::write) for transactions that move to other threads.
     ThreadWrites,
+    /// This process has as many environments open as it can have.
+    EnvironmentsFull {
+        /// How many that are.
+        max: u32,
+    },
 }
 
 /// Which comparator orders a table, and which one a caller gave: see [`Error::WrongOrder`].
@@ -145,6 +150,8 @@ pub struct WrongOrder {
     pub wanted: Box<str>,
 }
 
+const OUSTED: &str = "a writer needed the pages that the parked read transaction kept";
+const ALL_OPEN: &str = "in this process, as many as it can have";
 const THREAD_WRITES: &str = "this thread has the write transaction already and would wait for \
                              itself; end it first, or nest in it";
 
@@ -275,7 +282,7 @@ impl Error {
 
     /// The highest number of a kind of error; there is one of each from 1 on.
     #[cfg(test)]
-    const CODES: i32 = 28;
+    const CODES: i32 = 30;
 
     /// The stable number of this kind of error; never reused for another.
     ///
@@ -313,6 +320,7 @@ impl Error {
             Error::Ousted => 27,
             Error::WrongOrder(_) => 28,
             Error::ThreadWrites => 29,
+            Error::EnvironmentsFull { .. } => 30,
         }
     }
 }
@@ -381,11 +389,10 @@ impl fmt::Display for Error {
                 "the file needs {needed_bytes} bytes of address space and {map_bytes} are \
                  reserved; open it again with a larger reservation"
             ),
-            Error::Ousted => {
-                write!(f, "a writer needed the pages that the parked read transaction kept")
-            }
+            Error::Ousted => f.write_str(OUSTED),
             Error::WrongOrder(wrong) => write!(f, "{wrong}"),
             Error::ThreadWrites => f.write_str(THREAD_WRITES),
+            Error::EnvironmentsFull { max } => write!(f, "{max} environments are open {ALL_OPEN}"),
         }
     }
 }
@@ -513,6 +520,8 @@ mod tests {
             Error::MapTooSmall { needed_bytes: 2 * limit, map_bytes: limit },
             Error::Ousted,
             Error::wrong_order("by-length", "backwards"),
+            Error::ThreadWrites,
+            Error::EnvironmentsFull { max },
         ];
         with.into_iter().chain(without.into_iter().map(|error| (error, vec![]))).collect()
     }

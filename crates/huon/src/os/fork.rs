@@ -149,9 +149,7 @@ fn register(descriptor: i32, mark: u64) -> Result<()> {
             return Ok(());
         }
     }
-    let source = std::io::Error::from_raw_os_error(libc::EMFILE);
-    let most = DESCRIPTORS_MAX / DESCRIPTORS_EACH;
-    Err(Error::io("open", format!("more than {most} environments in one process"), source))
+    Err(Error::EnvironmentsFull { max: (DESCRIPTORS_MAX / DESCRIPTORS_EACH) as u32 })
 }
 
 /// Undoes [`register`]; call it before the descriptor is closed.
@@ -232,5 +230,28 @@ extern "C" fn in_child() {
             unsafe { libc::close(descriptor) };
         }
         entry.descriptor.store(VACANT, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::os::testing::in_child as in_process;
+
+    #[test]
+    fn one_environment_too_many_is_said_to_be_that() {
+        let name = concat!(module_path!(), "::one_environment_too_many_is_said_to_be_that");
+        in_process(name, || {
+            for n in 0..DESCRIPTORS_MAX as i32 {
+                register(i32::MAX - 1 - n, 0).unwrap();
+            }
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("a.huon");
+            let full = crate::Env::options().open(&path).unwrap_err();
+            assert!(matches!(full, Error::EnvironmentsFull { max: 21_845 }), "{full}");
+            assert!(!path.exists(), "nothing is left behind");
+            (0..9).for_each(|n| unregister(i32::MAX - 1 - n));
+            crate::Env::options().open(&path).unwrap();
+        });
     }
 }
