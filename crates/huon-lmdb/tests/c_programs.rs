@@ -10,7 +10,7 @@ use library::LIBRARY;
 
 /// What is in `tests/c`, without what has tests of its own: `layout.c`, `growth.c`,
 /// `guests.c`, and `mixed.c`, which `mixed.rs` runs.
-const PROGRAMS: [&str; 9] = [
+const PROGRAMS: [&str; 10] = [
     "environment",
     "transactions",
     "tables",
@@ -20,6 +20,7 @@ const PROGRAMS: [&str; 9] = [
     "copies",
     "readers",
     "misuse",
+    "limits",
 ];
 
 /// Those that valgrind watches: not the two that spend their time in filling files.

@@ -6,7 +6,7 @@ const LIBRARY: Library =
     Library { name: "huon_mdbx", crate_dir: env!("CARGO_MANIFEST_DIR"), header: "mdbx.h" };
 
 /// What is in `tests/c`, without `layout.c` and `guests.c`, which have tests of their own.
-const PROGRAMS: [&str; 14] = [
+const PROGRAMS: [&str; 15] = [
     "environment",
     "copies",
     "readers",
@@ -19,6 +19,7 @@ const PROGRAMS: [&str; 14] = [
     "estimates",
     "library",
     "misuse",
+    "limits",
     "processes",
     "random",
 ];
