@@ -154,6 +154,25 @@ fn the_text_of_other_programs_is_read() {
     assert!(narrow.contains(&txn, &7).unwrap());
 }
 
+/// `mdb_dump` writes the name of a table as it is.
+#[test]
+fn a_name_may_have_several_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = open(&dir, "a.huon", 4096);
+    let name = "of\n\nlines\n";
+    let section = |name: &str| {
+        let head = format!("VERSION=3\nformat=print\ndatabase={name}\ntype=btree\nHEADER=END\n");
+        format!("{head} k\n v\nDATA=END\n")
+    };
+    load(&env, (section(name) + &section("next")).as_bytes()).unwrap();
+    let tables = env.stat().unwrap().tables;
+    let names: Vec<_> = tables.iter().map(|table| (&*table.name, table.entries)).collect();
+    assert_eq!(names[1..], [(&b"next"[..], 1), (name.as_bytes(), 1)]);
+    let endless = section(&"line\n".repeat(100_000));
+    let refused = load(&env, endless.as_bytes()).unwrap_err().to_string();
+    assert!(refused.contains("name is too long"), "{refused}");
+}
+
 #[test]
 fn wrong_input_is_refused_with_its_line() {
     let head = "VERSION=3\nformat=bytevalue\ndatabase=t\ntype=btree\nHEADER=END\n";

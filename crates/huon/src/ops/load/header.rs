@@ -1,6 +1,6 @@
 //! The header of a section.
 
-use crate::alloc::copied;
+use crate::alloc::{TryGrow, copied};
 use crate::error::Result;
 use crate::ops::text::{OnWait, TextReader, decode_hex};
 use crate::txn::order::Order;
@@ -100,6 +100,9 @@ const FLAGS: [&str; 8] = [
     "reversedup",
 ];
 
+/// No page holds a longer name.
+const NAME_BYTES_MAX: usize = 1 << 16;
+
 /// Unknown words kept at most.
 const IGNORED_MAX: usize = 32;
 
@@ -123,6 +126,7 @@ impl Header {
         let mut line = Vec::new();
         let mut exact = false;
         let mut any = false;
+        let mut in_name = false;
         loop {
             if !text.header(wait, &mut line)? {
                 return match any {
@@ -135,8 +139,13 @@ impl Header {
             }
             any = true;
             let Some(at) = line.iter().position(|&byte| byte == b'=') else {
+                if in_name {
+                    header.go_on_with_name(text, &line)?;
+                    continue;
+                }
                 return Err(text.error("a header line has the form word=value"));
             };
+            in_name = false;
             let word = std::str::from_utf8(&line[..at]).unwrap_or("a word that is not UTF-8");
             let value = &line[at + 1..];
             match word {
@@ -146,10 +155,20 @@ impl Header {
                     exact = true;
                 }
                 "database" if exact => {}
-                "database" => header.name = copied(value)?,
+                "database" => (header.name, in_name) = (copied(value)?, true),
                 _ => header.line(text, word, value, ignored)?,
             }
         }
+    }
+
+    /// `mdb_dump` writes a name as it is, and each line of one that has several as a line.
+    fn go_on_with_name(&mut self, text: &TextReader<'_>, line: &[u8]) -> Result<()> {
+        if self.name.len() + line.len() > NAME_BYTES_MAX {
+            return Err(text.error("this name is too long"));
+        }
+        self.name.try_push(b'\n')?;
+        self.name.try_extend(line.iter().copied())?;
+        Ok(())
     }
 
     fn line(
