@@ -7,7 +7,7 @@ use std::time::Duration;
 use huon::{Env, Recovery};
 
 use crate::args::Writing;
-use crate::fail::Failure;
+use crate::fail::{Failure, Outcome};
 use crate::text::Form;
 
 /// Opens a file to look at it: nothing is written, and nothing made but a missing lock file.
@@ -54,6 +54,25 @@ pub(crate) fn change(path: &Path, writing: &Writing, create: bool) -> Result<Env
         options.page_bytes(bytes);
     }
     Ok(told(path, options.open(path)?))
+}
+
+/// Has `work` change the environment, which is made if it is not there. What was made for it goes
+/// again where it fails before anything is committed.
+pub(crate) fn make_and_change(
+    path: &Path,
+    writing: &Writing,
+    work: impl FnOnce(&Env) -> Outcome,
+) -> Outcome {
+    let is_new =
+        std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+    let env = change(path, writing, true)?;
+    let outcome = work(&env);
+    drop(env);
+    if is_new && outcome.is_err() {
+        // The failure that is reported says more than this one could.
+        let _ = Env::delete_unused(path);
+    }
+    outcome
 }
 
 /// The name that `--table` gives; empty for the main table.

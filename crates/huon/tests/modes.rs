@@ -257,6 +257,24 @@ fn files_go_when_nobody_has_them_open() {
 }
 
 #[test]
+fn only_what_was_never_written_is_unused() {
+    let place = Place::new();
+    assert!(!Env::delete_unused(&place.path).unwrap(), "there is none");
+    let env = Env::options().open(&place.path).unwrap();
+    assert!(!Env::delete_unused(&place.path).unwrap(), "it is open");
+    env.close().unwrap();
+    assert!(Env::delete_unused(&place.path).unwrap());
+    assert!(place.names().is_empty());
+    let env = Env::options().open(&place.path).unwrap();
+    let mut txn = env.write().unwrap();
+    txn.create(&T).unwrap().put(&mut txn, "a", &1).unwrap();
+    txn.commit_with(Durability::Lazy).unwrap();
+    drop(env);
+    assert!(!Env::delete_unused(&place.path).unwrap(), "it has a record");
+    assert_eq!(get(&Env::options().open(&place.path).unwrap(), "a"), Some(1));
+}
+
+#[test]
 fn what_is_no_environment_is_not_deleted() {
     let place = Place::new();
     for text in [&b""[..], b"HUO", b"a letter", &[0; 50_000]] {

@@ -26,12 +26,24 @@ pub(crate) fn load(args: &Load) -> Outcome {
     // A pipe that nobody writes yet is waited for, and until then any signal ends this.
     let (reader, total) = input(args)?;
     let stop = Stop::on_signals()?;
-    let env = open::change(&args.file, &args.writing, true)?;
+    open::make_and_change(&args.file, &args.writing, |env| {
+        load_into(env, args, reader, total, stop)
+    })
+}
+
+/// Loads what `reader` gives, `total` bytes if that is known.
+fn load_into(
+    env: &Env,
+    args: &Load,
+    reader: Box<dyn Read + Send>,
+    total: u64,
+    stop: Stop,
+) -> Outcome {
     if args.empty {
-        empty(&env, args)?;
+        empty(env, args)?;
     }
     let reader = match args.pairs {
-        true => Box::new(Pairs::new(reader, &header(&env, args)?)),
+        true => Box::new(Pairs::new(reader, &header(env, args)?)),
         false => reader,
     };
     let mut input = StoppableInput::start(reader, stop.clone());

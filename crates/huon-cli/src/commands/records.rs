@@ -1,6 +1,6 @@
 //! Single records: `get`, `put`, `del`, `count`.
 
-use huon::WriteTxn;
+use huon::{Env, WriteTxn};
 use serde_json::json;
 
 use crate::args::{Count, Del, Get, Put};
@@ -83,7 +83,11 @@ pub(crate) fn put(args: &Put) -> Outcome {
         (None, true) => None,
         (Some(value), false) => Some((form.argument("key", &args.key)?, value_of(form, value)?)),
     };
-    let env = open::change(&args.target.file, &args.writing, true)?;
+    open::make_and_change(&args.target.file, &args.writing, |env| put_into(env, args, record, form))
+}
+
+/// Puts `record`, or those of standard input, in one transaction.
+fn put_into(env: &Env, args: &Put, record: Option<(Vec<u8>, Vec<u8>)>, form: Form) -> Outcome {
     let mut txn = env.write()?;
     let table = table::to_fill(&mut txn, &args.target, &args.make)?;
     let mut kept = 0;

@@ -101,3 +101,48 @@ fn plain_lines_are_loaded() {
     assert_eq!(load(&["-t", "fresh", "--empty"], b"x\ny\n").code, 0);
     assert_eq!(load(&["--empty"], b"x\ny\n").code, 2);
 }
+
+/// A command that fails before it has committed anything leaves no file of its own.
+#[test]
+fn what_a_refused_command_has_made_goes_again() {
+    let place = two();
+    let head = "VERSION=3\nformat=print\ntype=btree\nHEADER=END\n";
+    let inputs = [
+        ("none", String::new()),
+        ("noise", "garbage".into()),
+        ("queue", head.replace("btree", "queue")),
+        ("odd", head.replace("print", "bytevalue") + " 6\n 62\nDATA=END\n"),
+        ("long", format!("{head} {}\n v\nDATA=END\n", "k".repeat(3000))),
+    ];
+    let before = files(&place);
+    for (what, text) in &inputs {
+        for args in [&["load", "new"][..], &["load", "new", "--table", "t", "--empty"]] {
+            let refused = place.feed(args, text.as_bytes());
+            assert_eq!(refused.code, 2, "{what}: {refused:?}");
+            assert_eq!(files(&place), before, "{what}");
+        }
+        let refused = place.feed_tool("load", &["new"], text.as_bytes());
+        assert_eq!((refused.code, files(&place)), (1, before.clone()), "{what}");
+    }
+    assert_eq!(place.run(&["load", "new", "."]).code, 5);
+    let long = "k".repeat(3000);
+    let puts: [&[&str]; 4] = [
+        &["put", "new", &long, "v"],
+        &["put", "new", "k", "v", "--order", "native-u32"],
+        &["put", "new", "k", "v", "--multi", "--value-bytes", "9"],
+        &["put", "new", "-t", &long, "k", "v"],
+    ];
+    for args in puts {
+        assert_eq!(place.run(args).code, 2, "{args:?}");
+        assert_eq!(files(&place), before, "{args:?}");
+    }
+    assert_eq!(place.feed(&["put", "new", "-"], b"k\tv\nno tab\n").code, 2);
+    assert_eq!(files(&place), before);
+    // What was committed stays, and so does a file that was there before, be it empty.
+    let half = format!("{head} k\n v\nDATA=END\ngarbage\n");
+    assert_eq!(place.feed(&["load", "half"], half.as_bytes()).code, 2);
+    assert_eq!(place.good(&["get", "half", "k"]), "v\n");
+    place.feed(&["put", "there", "-"], b"");
+    assert_eq!(place.feed(&["load", "there"], b"garbage").code, 2);
+    assert_eq!(place.good(&["count", "there"]), "0\n");
+}

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::env::open::{self, lock_path};
 use crate::env::{Env, Options, kinds, recover};
 use crate::error::{Error, Result};
-use crate::os::{self, Board, Gate};
+use crate::os::{self, Board, Gate, Storage};
 
 /// How long it sleeps before it looks again.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -65,7 +65,7 @@ impl Env {
         let path = path.as_ref();
         let start = Instant::now();
         loop {
-            match delete_if_deserted(path) {
+            match delete_if_deserted(path, |_, _| Ok(true)) {
                 Err(Error::Io(e)) if e.source.kind() == std::io::ErrorKind::NotFound => {
                     return Ok(false);
                 }
@@ -81,10 +81,47 @@ impl Env {
             }
         }
     }
+
+    /// Deletes the environment at `path` if nothing was ever committed to it: for programs that
+    /// made one and cannot go on. `false`: it stays, since something was committed or it is open
+    /// somewhere, or there is no such file.
+    ///
+    /// # Errors
+    /// Those of [`Env::delete`], but never [`Error::Busy`].
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// use huon::{Env, TableDef, U64};
+    /// # const T: TableDef<U64, U64> = TableDef::new("t");
+    /// let path = dir.path().join("a.huon");
+    /// Env::options().open(&path)?.close()?;
+    /// assert!(Env::delete_unused(&path)?);
+    /// let env = Env::options().open(&path)?;
+    /// env.update(|txn| txn.create(&T).map(drop))?;
+    /// env.close()?;
+    /// assert!(!Env::delete_unused(&path)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn delete_unused(path: impl AsRef<Path>) -> Result<bool> {
+        let path = path.as_ref();
+        match delete_if_deserted(path, is_unused) {
+            Err(Error::Io(e)) if e.source.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            deleted => deleted.map_err(|error| kinds::named(path, error)),
+        }
+    }
 }
 
-/// Deletes the files if nobody has them open; whether it did.
-fn delete_if_deserted(path: &Path) -> Result<bool> {
+/// Whether neither the file nor the lock file knows of a commit.
+fn is_unused(board: &Board, storage: &dyn Storage) -> Result<bool> {
+    let flushed = recover::newest(&recover::metas(storage)?)?.txnid;
+    Ok(flushed == recover::FIRST_ID && board.sealed().txnid() <= recover::FIRST_ID.0)
+}
+
+/// Deletes the files if nobody has them open and they are `wanted` gone; whether it did.
+fn delete_if_deserted(
+    path: &Path,
+    wanted: impl Fn(&Board, &dyn Storage) -> Result<bool>,
+) -> Result<bool> {
     // Before a lock file is made beside what is no environment.
     recover::check_ours(&*open::look_at(path)?)?;
     let ground = open::real_ground(path, Options::default().create(false))?;
@@ -103,6 +140,9 @@ fn delete_if_deserted(path: &Path) -> Result<bool> {
         return Ok(false);
     }
     recover::check_ours(&*ground.storage)?;
+    if !wanted(&board, &*ground.storage)? {
+        return Ok(false);
+    }
     let remove = |path: &Path| {
         let removed = std::fs::remove_file(path);
         removed.map_err(|e| Error::io("delete", path.display().to_string(), e))
