@@ -2,9 +2,36 @@
 
 mod common;
 
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::*;
+
+/// The system's allocator, which counts the bytes that a thread holds.
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+thread_local! {
+    static HELD_BYTES: Cell<isize> = const { Cell::new(0) };
+}
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        HELD_BYTES.set(HELD_BYTES.get() + layout.size() as isize);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD_BYTES.set(HELD_BYTES.get() - layout.size() as isize);
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(pointer, layout) };
+    }
+}
 
 const NOSYNC: u32 = 0x1_0000;
 const CYCLES: usize = 100_000;
@@ -98,4 +125,27 @@ fn comparators_are_set_without_end() {
         assert_eq!(mdb_txn_commit(txn), 0);
         mdb_dbi_close(env.env, dbi);
     }
+}
+
+/// Opens and closes handles: of a database that stays, of a new one, and of one that is missing.
+fn cycle(env: &Env, n: usize) {
+    let txn = env.begin();
+    let kept = dbi_open(txn, Some("kept"), 0).unwrap();
+    let new = dbi_open(txn, Some(&format!("database-{n}")), CREATE).unwrap();
+    let missing = format!("missing-{n}-{}", "x".repeat(100));
+    assert_eq!(dbi_open(txn, Some(&missing), 0), Err(NOTFOUND));
+    assert_eq!(mdb_drop(txn, new, 1), 0);
+    assert_eq!(mdb_txn_commit(txn), 0);
+    mdb_dbi_close(env.env, kept);
+}
+
+#[test]
+fn handles_give_their_memory_back() {
+    let env = Env::with(NOTLS | NOSYNC);
+    env.dbi("kept", 0);
+    (0..CYCLES / 10).for_each(|n| cycle(&env, n));
+    let before = HELD_BYTES.get();
+    (0..CYCLES).for_each(|n| cycle(&env, CYCLES + n));
+    let more = HELD_BYTES.get() - before;
+    assert!(more < CYCLES as isize, "a byte a cycle: {more}");
 }
