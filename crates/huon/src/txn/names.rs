@@ -13,6 +13,12 @@
 //!     that the book knows of tables that exist, so it can be made again from them: in a child of
 //!     a process that was forked while another thread had it locked. A place that was being
 //!     entered then is not live, and is passed over.
+//!
+//! There is no model of N2 here, since one exists: `Place::enter` and `Place::read` order their
+//! loads, stores and fences as the board does for its images (`Board::fill_image`, `copy_image`),
+//! and Loom tries those (`a_reused_image_is_noticed_by_copiers`). Keep the two alike. A thread that
+//! enters a name or gives one back holds the lock of the book, and a hint counts only where its
+//! place says the same name.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
