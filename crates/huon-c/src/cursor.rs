@@ -24,6 +24,8 @@ pub struct Cursor {
     /// A pointer of the program's.
     pub context: AtomicUsize,
     inside: TryLock<Inside>,
+    /// The fork generation of the process that made it.
+    generation: u32,
 }
 
 struct Inside {
@@ -56,7 +58,13 @@ impl Cursor {
 
     fn with(bound: Option<Bound>) -> Cursor {
         let inside = TryLock::new(Inside { bound, batch: Vec::new() });
-        Cursor { handle: OnceLock::new(), context: AtomicUsize::new(0), inside }
+        let generation = huon::fork_generation();
+        Cursor { handle: OnceLock::new(), context: AtomicUsize::new(0), inside, generation }
+    }
+
+    /// Whether the parent of this process made it, a thread of which may have been at it.
+    pub(crate) fn is_inherited(&self) -> bool {
+        huon::is_inherited(self.generation)
     }
 
     /// Its handle, or 0.

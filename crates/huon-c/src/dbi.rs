@@ -4,12 +4,12 @@
 //! cannot be (sorted by another order than bytes, or with many values for a key) is a hidden named
 //! table instead, `STAND_IN`, as long as the main table is empty when that is asked for.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering as Atomic;
-use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
-use huon::{Bytes, Compare, TableDef, TableStat, WriteTxn};
+use huon::{Bytes, Compare, TableDef, TableStat, WriteTxn, hold_off};
 
-use crate::dbis::{Dbis, NAMED};
+use crate::dbis::{Dbis, DbisMut, NAMED};
 use crate::env::Env;
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::*;
@@ -28,15 +28,16 @@ pub(crate) const STAND_IN: &[u8] = b"\0huon:main";
 
 impl Env {
     /// Its tables.
-    pub fn dbis(&self) -> RwLockReadGuard<'_, Dbis> {
-        self.dbis.read().unwrap_or_else(PoisonError::into_inner)
+    pub fn dbis(&self) -> Arc<Dbis> {
+        self.dbis.copied()
     }
 
     /// Its tables, for a change.
-    pub fn dbis_mut(&self) -> RwLockWriteGuard<'_, Dbis> {
-        let dbis = self.dbis.write().unwrap_or_else(PoisonError::into_inner);
+    pub fn dbis_mut(&self) -> DbisMut<'_> {
+        let dbis = self.dbis.lock();
+        let held_off = hold_off();
         self.dbis_version.fetch_add(1, Atomic::Release);
-        dbis
+        DbisMut { dbis, _held_off: held_off }
     }
 
     /// Transactions are over. What they opened is their parent's then, or everybody's (0), or

@@ -5,7 +5,10 @@
 //! it is kept by `Dbis::put`, the one place that changes what a handle stands for.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+
+use huon::{ForkGuard, HeldOff};
 
 use crate::fault::{Fault, Res};
 use crate::table::Dbi;
@@ -15,7 +18,7 @@ use crate::txn::Txn;
 pub(crate) const NAMED: usize = 2;
 
 /// The databases of an environment by handle.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Dbis {
     list: Vec<Option<Dbi>>,
     /// The handles of named ones by name; the lowest counts.
@@ -26,6 +29,27 @@ pub struct Dbis {
     owned: HashMap<usize, BTreeSet<usize>>,
     /// How many named ones may be open at once.
     pub max: u32,
+}
+
+/// The databases of an environment while one thread changes them.
+pub struct DbisMut<'e> {
+    pub(crate) dbis: ForkGuard<'e, Arc<Dbis>>,
+    /// A child that is forked meanwhile finds them before or after the change.
+    pub(crate) _held_off: HeldOff,
+}
+
+impl Deref for DbisMut<'_> {
+    type Target = Dbis;
+
+    fn deref(&self) -> &Dbis {
+        &self.dbis
+    }
+}
+
+impl DerefMut for DbisMut<'_> {
+    fn deref_mut(&mut self) -> &mut Dbis {
+        Arc::make_mut(&mut self.dbis)
+    }
 }
 
 impl Dbis {
@@ -135,6 +159,20 @@ impl Dbis {
     pub fn is_shared(&self, dbi: u32) -> bool {
         let found = self.list.get(dbi as usize).and_then(Option::as_ref);
         dbi as usize >= NAMED && found.is_some_and(|dbi| dbi.owner == 0)
+    }
+
+    /// Undoes what transactions have opened or changed that do not exist any more.
+    pub(crate) fn orphan(&mut self) {
+        for index in std::mem::take(&mut self.owned).into_values().flatten() {
+            while let Some(dbi) = self.put(index, None) {
+                let shared = dbi.owner == 0;
+                let after = if shared { Some(dbi) } else { dbi.was.map(Arc::unwrap_or_clone) };
+                self.put(index, after);
+                if shared {
+                    break;
+                }
+            }
+        }
     }
 
     /// Closes all of them.

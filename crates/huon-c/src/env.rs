@@ -1,12 +1,17 @@
 //! What transactions, tables and cursors need of an environment. What else an interface keeps of
 //! one (how it was set up, names of files) is its own.
+//!
+//! In a forked child it goes on: what is counted of transactions begins anew, and what was open at
+//! the fork is dead (`Txn::check_alive`). No lock of another thread of the parent is in the way:
+//! locks are `ForkLock`s, and what takes more than one store to change is changed while forks are
+//! held off.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
-use huon::Compare;
+use huon::{Compare, ForkGuard, ForkLock, fork_generation, hold_off, is_inherited};
 
 use crate::dbis::Dbis;
 use crate::fault::{Fault, Res};
@@ -36,9 +41,9 @@ pub fn read_ahead(never: bool) -> huon::ReadAhead {
 
 /// An environment, from its creation on.
 pub struct Env {
-    opened: Mutex<Option<huon::Env>>,
+    opened: ForkLock<Option<huon::Env>>,
     rules: OnceLock<Rules>,
-    pub(crate) dbis: RwLock<Dbis>,
+    pub(crate) dbis: ForkLock<Arc<Dbis>>,
     /// Goes up before the tables change.
     pub(crate) dbis_version: AtomicU64,
     /// The thread that has begun the write transaction, which another may go on with; 0: none.
@@ -53,15 +58,17 @@ pub struct Env {
     pub(crate) readers_high: AtomicU32,
     readers_max: AtomicU32,
     closed: AtomicBool,
-    /// The process that made it.
-    pid: u32,
+    /// The fork generation of the process that counts its transactions here.
+    generation: AtomicU32,
+    /// Who sets that does it alone.
+    beginning: ForkLock<()>,
     /// Who opens tables, or changes what handles stand for, does it alone.
-    opening: Mutex<()>,
+    opening: ForkLock<()>,
     /// How long the file may become; the next write transaction that writes takes it over.
     upper_bytes: AtomicU64,
     /// One for each comparator of a program that a handle uses, so that handles of the same one are
     /// the same.
-    comparators: Mutex<HashMap<usize, Weak<Compare>>>,
+    comparators: ForkLock<HashMap<usize, Weak<Compare>>>,
 }
 
 /// What an interface allows, as it is opened.
@@ -106,9 +113,9 @@ impl Env {
     /// An environment that is not open yet.
     pub fn new(readers_max: u32) -> Env {
         Env {
-            opened: Mutex::new(None),
+            opened: ForkLock::new(None),
             rules: OnceLock::new(),
-            dbis: RwLock::default(),
+            dbis: ForkLock::default(),
             dbis_version: AtomicU64::new(0),
             writer: AtomicUsize::new(0),
             write_txn: AtomicUsize::new(0),
@@ -118,28 +125,53 @@ impl Env {
             readers_high: AtomicU32::new(0),
             readers_max: AtomicU32::new(readers_max),
             closed: AtomicBool::new(false),
-            pid: std::process::id(),
-            opening: Mutex::default(),
+            generation: AtomicU32::new(fork_generation()),
+            beginning: ForkLock::new(()),
+            opening: ForkLock::new(()),
             upper_bytes: AtomicU64::new(u64::MAX),
-            comparators: Mutex::default(),
+            comparators: ForkLock::default(),
         }
     }
 
     /// It is open now.
     pub fn set_opened(&self, env: huon::Env, rules: Rules) -> Res<()> {
+        let _held_off = hold_off();
         self.rules.set(rules).map_err(|_| Fault::Invalid)?;
-        *self.opened() = Some(env);
+        *self.opened.lock() = Some(env);
         OPEN_COUNT.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    fn opened(&self) -> MutexGuard<'_, Option<huon::Env>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    /// In a forked child at its first use of the environment: no transaction is open, and tables
+    /// that one of the parent's had opened for itself are closed.
+    #[inline]
+    fn settle(&self) {
+        if is_inherited(self.generation.load(Ordering::Acquire)) {
+            self.begin_anew();
+        }
+    }
+
+    #[cold]
+    fn begin_anew(&self) {
+        let _alone = self.beginning.lock();
+        let now = fork_generation();
+        if self.generation.load(Ordering::Acquire) == now {
+            return;
+        }
+        for count in [&self.writer, &self.write_txn, &self.live] {
+            count.store(0, Ordering::Relaxed);
+        }
+        for count in [&self.readers, &self.resting, &self.readers_high] {
+            count.store(0, Ordering::Relaxed);
+        }
+        self.dbis_mut().orphan();
+        self.generation.store(now, Ordering::Release);
     }
 
     /// The engine's environment.
     pub fn huon(&self) -> Res<huon::Env> {
-        let open = self.opened().clone();
+        self.settle();
+        let open = self.opened.copied();
         open.filter(|_| !self.is_closed()).ok_or(Fault::Invalid)
     }
 
@@ -153,24 +185,17 @@ impl Env {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Whether this process is a child of the one that made it.
-    pub fn is_forked(&self) -> bool {
-        std::process::id() != self.pid
-    }
-
     /// For who opens tables.
-    pub(crate) fn opening(&self) -> MutexGuard<'_, ()> {
-        self.opening.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn opening(&self) -> ForkGuard<'_, ()> {
+        self.opening.lock()
     }
 
     /// Closes it, and hands over the engine's environment, for the end that it is to come to.
     /// Transactions that are left open hold nothing from now on, and are of no use.
     pub fn close(&self) -> Option<huon::Env> {
         self.closed.store(true, Ordering::Release);
-        if !self.is_forked() {
-            objects::let_go(|txn| std::ptr::eq(&*txn.env, self));
-        }
-        let open = self.opened().take();
+        objects::let_go(|txn| std::ptr::eq(&*txn.env, self));
+        let open = self.opened.lock().take();
         OPEN_COUNT.fetch_sub(usize::from(open.is_some()), Ordering::Relaxed);
         open
     }
@@ -178,7 +203,7 @@ impl Env {
     /// Gives back the engine's environment while `work` opens it in another way, or the same again.
     /// Without one, it is closed.
     pub fn reopen(&self, work: impl FnOnce(huon::Env) -> Option<huon::Env>) {
-        let mut opened = self.opened();
+        let mut opened = self.opened.lock();
         *opened = opened.take().and_then(work);
         // What they stood for was of the one that is gone.
         self.dbis_mut().close_all();
@@ -189,11 +214,13 @@ impl Env {
     }
 
     pub(crate) fn rules(&self) -> Res<&Rules> {
+        self.settle();
         self.rules.get().ok_or(Fault::Invalid)
     }
 
     /// The thread ([`me`](crate::me)) that has the write transaction; 0: none.
     pub fn writer(&self) -> usize {
+        self.settle();
         self.writer.load(Ordering::Acquire)
     }
 
@@ -203,6 +230,7 @@ impl Env {
 
     /// The handle of the write transaction that may be used now; 0: there is none.
     pub fn write_txn(&self) -> usize {
+        self.settle();
         self.write_txn.load(Ordering::Acquire)
     }
 
@@ -212,11 +240,13 @@ impl Env {
 
     /// How many transactions are not over yet.
     pub fn live_count(&self) -> usize {
+        self.settle();
         self.live.load(Ordering::Acquire)
     }
 
     /// How many read transactions were reset, and not renewed or ended.
     pub fn resting_count(&self) -> u32 {
+        self.settle();
         self.resting.load(Ordering::Acquire)
     }
 
@@ -249,14 +279,15 @@ impl Env {
 
     /// The comparator for a function of the program's.
     pub fn comparator(&self, address: usize, make: impl FnOnce() -> Arc<Compare>) -> Arc<Compare> {
-        let mut known = self.comparators.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.comparators.lock();
         if let Some(compare) = known.get(&address).and_then(Weak::upgrade) {
             return compare;
         }
+        let compare = make();
+        let _held_off = hold_off();
         if known.len() == known.capacity() {
             known.retain(|_, compare| compare.strong_count() > 0);
         }
-        let compare = make();
         known.insert(address, Arc::downgrade(&compare));
         compare
     }

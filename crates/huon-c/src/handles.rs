@@ -6,11 +6,15 @@
 //! H2. A place is never given back to the system: any number can be looked up.
 //! H3. Who looks an object up shares it: it stays while it is used, also if somebody closes it
 //!     meanwhile. What a thread used last stays until it uses another one.
+//! H4. A forked child finds all of them, whatever other threads were doing: no lock is held for
+//!     more than an object's going in or out.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+
+use huon::{ForkGuard, ForkLock, hold_off};
 
 /// The lowest bits are zero, as those of pointers are.
 const ZERO_BITS: u32 = 4;
@@ -25,13 +29,13 @@ const BLOCKS: usize = (1 << PLACE_BITS) / BLOCK;
 pub struct Handles<T> {
     kind: u64,
     blocks: [OnceLock<Box<[Place<T>]>>; BLOCKS],
-    book: Mutex<Book>,
+    book: ForkLock<Book>,
 }
 
 struct Place<T> {
     /// Of the next handle, or of the one that is open; changes while the object is locked.
     generation: AtomicU64,
-    object: Mutex<Option<Arc<T>>>,
+    object: ForkLock<Option<Arc<T>>>,
 }
 
 struct Book {
@@ -46,7 +50,7 @@ impl<T> Handles<T> {
         Handles {
             kind: kind as u64,
             blocks: [const { OnceLock::new() }; BLOCKS],
-            book: Mutex::new(Book { free: VecDeque::new(), made: 0 }),
+            book: ForkLock::new(Book { free: VecDeque::new(), made: 0 }),
         }
     }
 
@@ -89,7 +93,8 @@ impl<T> Handles<T> {
         let object = held.take()?;
         place.generation.store((generation + 1) % GENERATIONS, Ordering::Release);
         drop(held);
-        self.book().free.push_back(index_of(handle));
+        let _held_off = hold_off();
+        self.book.lock().free.push_back(index_of(handle));
         Some(object)
     }
 
@@ -105,7 +110,9 @@ impl<T> Handles<T> {
     }
 
     fn take_place(&self) -> Option<usize> {
-        let mut book = self.book();
+        // A child that is forked meanwhile must not find it half changed.
+        let _held_off = hold_off();
+        let mut book = self.book.lock();
         // A place rests while others are free, so that its generations last.
         let rested = book.free.len() >= BLOCK || book.made == BLOCKS * BLOCK;
         if rested && let Some(index) = book.free.pop_front() {
@@ -117,18 +124,19 @@ impl<T> Handles<T> {
     }
 
     fn block(&self, at: usize) -> Option<&[Place<T>]> {
-        let fresh = || Place { generation: AtomicU64::new(0), object: Mutex::new(None) };
-        Some(self.blocks.get(at)?.get_or_init(|| (0..BLOCK).map(|_| fresh()).collect()))
-    }
-
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        let fresh = || Place { generation: AtomicU64::new(0), object: ForkLock::new(None) };
+        let block = self.blocks.get(at)?;
+        if let Some(made) = block.get() {
+            return Some(made);
+        }
+        let _held_off = hold_off();
+        Some(block.get_or_init(|| (0..BLOCK).map(|_| fresh()).collect()))
     }
 }
 
 impl<T> Place<T> {
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<T>>> {
-        self.object.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> ForkGuard<'_, Option<Arc<T>>> {
+        self.object.lock()
     }
 }
 

@@ -73,6 +73,11 @@ pub fn end(handle: usize, commit: bool) -> Res<()> {
     txn(handle)?.check_thread()?;
     let ending = TXNS.remove(handle).ok_or_else(|| missing(handle))?;
     let ended = ending.end(commit);
+    if ending.is_dead() {
+        // Threads of the parent may have been in the middle of changing it.
+        std::mem::forget(ending);
+        return ended.result;
+    }
     ended.txns.into_iter().for_each(|txn| drop(TXNS.remove(txn)));
     if !ending.env.keeps_cursors() {
         ended.cursors.into_iter().for_each(|cursor| drop(CURSORS.remove(cursor)));
@@ -109,5 +114,9 @@ pub fn release_cursors(txn: &Txn, unbind: bool) -> Res<usize> {
 
 /// Closes a cursor.
 pub fn close_cursor(handle: usize) -> Res<()> {
-    CURSORS.remove(handle).map(drop).ok_or_else(|| missing(handle))
+    let cursor = CURSORS.remove(handle).ok_or_else(|| missing(handle))?;
+    if cursor.is_inherited() {
+        std::mem::forget(cursor);
+    }
+    Ok(())
 }

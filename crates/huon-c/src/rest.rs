@@ -42,7 +42,10 @@ impl Txn {
 
     /// Takes the newest snapshot, after [`Txn::reset`].
     pub fn renew(&self) -> Res<()> {
-        let mut reader = self.reader()?;
+        let mut reader = self.resting_reader()?;
+        if self.is_dead() && !reader.is_reset {
+            return Err(Fault::Panic);
+        }
         self.begin_anew(&mut reader)
     }
 
@@ -55,7 +58,11 @@ impl Txn {
         }
         check_overlap(&self.env, self.overlaps)?;
         let fresh = Reader::begin(&self.env, self.env_handle)?;
-        self.env.resting.fetch_sub(1, Ordering::AcqRel);
+        match self.adopt() {
+            // It was counted in the parent.
+            true => self.env.live.fetch_add(1, Ordering::AcqRel),
+            false => self.env.resting.fetch_sub(1, Ordering::AcqRel) as usize,
+        };
         let seen = std::mem::take(&mut reader.seen);
         *reader = Reader { seen, ..fresh };
         if self.thread.load(Ordering::Relaxed) != 0 {

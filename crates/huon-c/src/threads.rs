@@ -1,10 +1,11 @@
 //! What is known of the threads that call: which one it is, what it reads, whether it compares.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use huon::fork_generation;
 use try_lock::{Locked, TryLock};
 
 use crate::fault::{Fault, Res};
@@ -14,8 +15,7 @@ use crate::objects;
 const READING_MAX: usize = 64;
 /// So often a thread looks whether another one is done, before it lets others work.
 const SPINS: u32 = 100;
-/// As long as no reading call lasts. Who holds a lock for longer is not there any more, as in a
-/// forked child.
+/// As long as no reading call lasts. Who holds a lock for longer is not there any more.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 thread_local! {
@@ -23,12 +23,25 @@ thread_local! {
     static ME: Cell<usize> = const { Cell::new(0) };
     /// For each environment that this thread has read: whether it does at this moment.
     static READING: Readings = const { Readings(RefCell::new(Vec::new())) };
+    /// The fork generation that these are of.
+    static GENERATION: Cell<u32> = const { Cell::new(0) };
     /// Whether this thread is in a comparator of the program's.
     static COMPARING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// What a thread reads, by the handles of environments.
 struct Readings(RefCell<Vec<(usize, Arc<AtomicBool>)>>);
+
+impl Readings {
+    /// Those of this process: what the thread read when it was forked is its parent's.
+    fn own(&self) -> RefMut<'_, Vec<(usize, Arc<AtomicBool>)>> {
+        let mut all = self.0.borrow_mut();
+        if GENERATION.replace(fork_generation()) != fork_generation() {
+            all.clear();
+        }
+        all
+    }
+}
 
 impl Drop for Readings {
     /// The thread is over. What it was reading nobody else may end.
@@ -57,7 +70,7 @@ pub fn me() -> usize {
 /// The flag of this thread for an environment: whether it reads that.
 pub(crate) fn reading(env_handle: usize) -> Arc<AtomicBool> {
     READING.with(|own| {
-        let mut all = own.0.borrow_mut();
+        let mut all = own.own();
         if let Some((_, flag)) = all.iter().find(|(handle, _)| *handle == env_handle) {
             return flag.clone();
         }
@@ -73,7 +86,7 @@ pub(crate) fn reading(env_handle: usize) -> Arc<AtomicBool> {
 
 /// Has this thread known as a reader of an environment; whether it was not before.
 pub fn register(env_handle: usize) -> bool {
-    let known = READING.with(|own| own.0.borrow().iter().any(|(handle, _)| *handle == env_handle));
+    let known = READING.with(|own| own.own().iter().any(|(handle, _)| *handle == env_handle));
     if !known {
         reading(env_handle);
     }
@@ -86,7 +99,7 @@ pub fn unregister(env_handle: usize) -> Res<bool> {
         return Err(Fault::Busy);
     }
     READING.with(|own| {
-        let mut all = own.0.borrow_mut();
+        let mut all = own.own();
         let before_count = all.len();
         all.retain(|(handle, _)| *handle != env_handle);
         Ok(all.len() < before_count)
@@ -96,7 +109,7 @@ pub fn unregister(env_handle: usize) -> Res<bool> {
 /// Whether this thread reads an environment at this moment, where that is kept.
 pub(crate) fn reads(env_handle: usize) -> bool {
     READING.with(|own| {
-        own.0.borrow().iter().any(|(env, flag)| *env == env_handle && flag.load(Ordering::Acquire))
+        own.own().iter().any(|(env, flag)| *env == env_handle && flag.load(Ordering::Acquire))
     })
 }
 

@@ -8,11 +8,14 @@
 //! X3. A reader that is nested in a writer reads what that has written, in any thread. There may be
 //!     many in the innermost transaction, which rests meanwhile as if it had a child; they end with
 //!     it at the latest.
+//! X4. What was open when this process was forked is its parent's: each use is a fault, nothing of
+//!     it is looked at, and it is forgotten when it ends. A read transaction that was reset is open
+//!     to nobody, and can be renewed.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use huon::Durability;
+use huon::{Durability, fork_generation, is_inherited};
 use try_lock::{Locked, TryLock};
 
 use crate::cursor::Cursor;
@@ -38,6 +41,8 @@ pub struct Txn {
     /// What the interface keeps of the flags that it began with.
     pub begun_with: AtomicU32,
     pub(crate) overlaps: bool,
+    /// The fork generation of the process that began it, or renewed it.
+    generation: AtomicU32,
     body: Body,
 }
 
@@ -120,6 +125,7 @@ impl Txn {
             context: AtomicUsize::new(0),
             begun_with: AtomicU32::new(0),
             overlaps: how.overlaps,
+            generation: AtomicU32::new(fork_generation()),
             body,
         })
     }
@@ -193,16 +199,40 @@ impl Txn {
     /// The id of the snapshot that it shows, or showed before it was reset, or will make.
     pub fn id(&self) -> Res<u64> {
         match &self.body {
-            Body::Read(reader) => Ok(lock(reader)?.id),
-            Body::Within(writer) => Ok(lock(writer)?.txn()?.id()),
+            Body::Read(_) => Ok(self.reader()?.id),
+            Body::Within(writer) => {
+                self.check_alive()?;
+                Ok(lock(writer)?.txn()?.id())
+            }
             // Also while another is nested in it.
-            Body::Write(writer) => Ok(lock_now(writer)?.txn()?.id()),
+            Body::Write(writer) => {
+                self.check_alive()?;
+                Ok(lock_now(writer)?.txn()?.id())
+            }
         }
+    }
+
+    /// Whether it was open when this process was forked (X4).
+    #[inline]
+    pub(crate) fn is_dead(&self) -> bool {
+        is_inherited(self.generation.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    pub(crate) fn check_alive(&self) -> Res<()> {
+        if self.is_dead() { Err(Fault::Panic) } else { Ok(()) }
+    }
+
+    /// It is this process's now: it was at rest when that was forked. Whether it was not before.
+    pub(crate) fn adopt(&self) -> bool {
+        let before = self.generation.swap(fork_generation(), Ordering::Relaxed);
+        before != fork_generation()
     }
 
     /// Refuses who may not use it.
     #[inline]
     pub(crate) fn check(&self) -> Res<()> {
+        self.check_alive()?;
         if self.env.is_closed() {
             return Err(Fault::BadTxn);
         }
@@ -263,6 +293,12 @@ impl Txn {
 
     /// The inside of a read transaction, also of one that was reset.
     pub(crate) fn reader(&self) -> Res<Locked<'_, Reader>> {
+        self.check_alive()?;
+        self.resting_reader()
+    }
+
+    /// The same, also of one that was reset before this process was forked.
+    pub(crate) fn resting_reader(&self) -> Res<Locked<'_, Reader>> {
         match &self.body {
             Body::Read(reader) => lock(reader),
             Body::Write(_) | Body::Within(_) => Err(Fault::Invalid),
@@ -283,6 +319,7 @@ impl Txn {
     /// Tells a cursor no more of what is deleted.
     pub(crate) fn forget(&self, cursor: &Arc<Cursor>) {
         if let Body::Write(writer) = &self.body
+            && !self.is_dead()
             && let Ok(mut writer) = lock_now(writer)
         {
             writer.cursors.remove(Arc::as_ptr(cursor));
@@ -291,6 +328,7 @@ impl Txn {
 
     /// What has become of it.
     pub fn state(&self) -> Res<State> {
+        self.check_alive()?;
         let writer = match &self.body {
             Body::Read(reader) => {
                 let reader = lock(reader)?;
@@ -314,6 +352,9 @@ impl Txn {
 
     /// Lets go of all that it holds, for one that nobody will end. Its handle stays.
     pub(crate) fn let_go(&self) {
+        if self.is_dead() {
+            return;
+        }
         match &self.body {
             Body::Read(reader) => {
                 if let Ok(mut reader) = lock(reader)
@@ -337,12 +378,18 @@ impl Txn {
     /// Whether it is what a thread reads, where that is kept.
     pub(crate) fn is_reader_of(&self, flag: &Arc<AtomicBool>) -> bool {
         let Body::Read(reader) = &self.body else { return false };
+        if self.is_dead() {
+            return false;
+        }
         let is = |reader: &Reader| reader.thread.as_ref().is_some_and(|own| Arc::ptr_eq(own, flag));
         lock(reader).is_ok_and(|reader| is(&reader))
     }
 
     /// Ends it.
     pub fn end(&self, commit: bool) -> Ended {
+        if self.is_dead() {
+            return Ended::alone(if commit { Err(Fault::Panic) } else { Ok(()) });
+        }
         match &self.body {
             Body::Read(_) => Ended::alone(self.end_read(commit)),
             Body::Within(writer) => Ended::alone(self.end_within(writer, commit)),
@@ -465,6 +512,7 @@ impl Drop for Txn {
     /// Only for one that never got a handle, or that closing the environment left behind.
     fn drop(&mut self) {
         let left = match &self.body {
+            _ if self.is_dead() => false,
             Body::Read(reader) => lock(reader).is_ok_and(|reader| reader.is_live()),
             Body::Write(_) | Body::Within(_) => false,
         };

@@ -3,11 +3,11 @@
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use huon::{CopyOptions, Durability};
+use huon::{CopyOptions, Durability, ForkGuard, ForkLock, hold_off};
 use huon_c::flags::put::PLAIN;
 use huon_c::{Fault, Res, Rules, read_ahead, reserve_bytes};
 use libc::c_void;
@@ -38,7 +38,7 @@ pub(crate) fn id_of(id: u64) -> u64 {
 
 pub(crate) struct Env {
     pub(crate) shared: Arc<huon_c::Env>,
-    setup: Mutex<Setup>,
+    setup: ForkLock<Setup>,
     /// Changes with the map size; the next write transaction that writes takes it over.
     map_bytes: AtomicU64,
     pub(crate) context: AtomicPtr<c_void>,
@@ -71,14 +71,14 @@ impl Env {
     pub(crate) fn new() -> Env {
         Env {
             shared: Arc::new(huon_c::Env::new(READERS_MAX_DEFAULT)),
-            setup: Mutex::new(Setup { flags: 0, map_is_set: false, opened: None }),
+            setup: ForkLock::new(Setup { flags: 0, map_is_set: false, opened: None }),
             map_bytes: AtomicU64::new(MAP_BYTES_DEFAULT),
             context: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 
-    fn setup(&self) -> MutexGuard<'_, Setup> {
-        self.setup.lock().unwrap_or_else(PoisonError::into_inner)
+    fn setup(&self) -> ForkGuard<'_, Setup> {
+        self.setup.lock()
     }
 
     pub(crate) fn opened(&self) -> Res<Opened> {
@@ -111,6 +111,7 @@ impl Env {
             false => map_of(info.upper_bytes),
         };
         let data = descriptor(&file, all)?;
+        let _held_off = hold_off();
         self.shared.set_opened(opened, rules_of(all))?;
         self.store_map_bytes(bytes);
         setup.flags = all;

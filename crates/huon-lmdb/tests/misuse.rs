@@ -142,35 +142,100 @@ fn a_comparator_that_uses_its_own_transaction_is_refused() {
 }
 
 #[test]
-fn a_child_process_has_nothing_of_its_parents() {
+fn a_child_process_has_no_transaction_of_its_parents() {
     let env = Env::new();
     let dbi = env.dbi("t", 0);
     let (reader, txn) = (env.read(), env.begin());
+    let of_reader = cursor(reader, dbi);
+    in_child(|| {
+        let reads = env.begin_as(ptr::null_mut(), RDONLY).is_ok_and(|own| {
+            let read = get(own, dbi, b"k") == Err(NOTFOUND);
+            mdb_txn_abort(own);
+            read
+        });
+        let refused = [
+            reads,
+            get(reader, dbi, b"k") == Err(PANIC),
+            go(of_reader, FIRST) == Err(PANIC),
+            put(txn, dbi, b"k", b"child", 0) == PANIC,
+            get(txn, dbi, b"k") == Err(PANIC),
+            mdb_txn_commit(txn) == PANIC,
+            mdb_txn_renew(reader) == PANIC,
+        ];
+        mdb_cursor_close(of_reader);
+        mdb_txn_abort(reader);
+        mdb_env_close(env.env);
+        refused.to_vec()
+    });
+    assert_eq!(put(txn, dbi, b"k", b"parent", 0), 0);
+    assert_eq!(mdb_txn_commit(txn), 0);
+    mdb_cursor_close(of_reader);
+    assert_eq!(mdb_txn_commit(reader), 0);
+    let reader = env.read();
+    assert_eq!(get(reader, dbi, b"k"), Ok(b"parent".to_vec()));
+    mdb_txn_abort(reader);
+}
+
+/// Runs `work` in a forked child, in which all that it says must be so.
+fn in_child(work: impl FnOnce() -> Vec<bool>) {
     // SAFETY: the child only calls the library and ends.
     match unsafe { libc::fork() } {
         0 => {
-            let begun = env.begin_as(ptr::null_mut(), RDONLY) == Err(PANIC);
-            let written = put(txn, dbi, b"k", b"child", 0) == PANIC;
-            let committed = mdb_txn_commit(txn) != 0;
-            mdb_txn_abort(reader);
-            mdb_env_close(env.env);
-            let failed = i32::from(!begun) + 2 * i32::from(!written) + 4 * i32::from(!committed);
+            let wrong = work().iter().position(|so| !so).map_or(0, |at| at as i32 + 1);
             // SAFETY: ends the child without what the parent has to clear away.
-            unsafe { libc::_exit(failed) };
+            unsafe { libc::_exit(wrong) };
         }
         child => {
             let mut status = 0;
             // SAFETY: the pointer is good for writing.
             assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            assert_eq!(status, 0, "the child says {}", libc::WEXITSTATUS(status));
+            assert_eq!(status, 0, "number {} of what the child says", libc::WEXITSTATUS(status));
         }
     }
-    assert_eq!(put(txn, dbi, b"k", b"parent", 0), 0);
-    assert_eq!(mdb_txn_commit(txn), 0);
-    assert_eq!(mdb_txn_commit(reader), 0);
-    let reader = env.read();
-    assert_eq!(get(reader, dbi, b"k"), Ok(b"parent".to_vec()));
-    mdb_txn_abort(reader);
+}
+
+/// As servers do that open all, and then fork their workers.
+#[test]
+fn a_child_process_goes_on_with_the_environment() {
+    for flags in [NOTLS, 0] {
+        let env = Env::with(flags);
+        let dbi = env.dbi("t", 0);
+        let txn = env.begin();
+        assert_eq!(put(txn, dbi, b"k", b"parent", 0), 0);
+        assert_eq!(mdb_txn_commit(txn), 0);
+        // One that rests: programs keep those.
+        let rested = env.read();
+        mdb_txn_reset(rested);
+        let reader = env.read();
+        for worker in 0..3_u8 {
+            in_child(|| {
+                let mut good = vec![];
+                if flags & NOTLS != 0 {
+                    good.push(mdb_txn_renew(rested) == 0);
+                    good.push(get(rested, dbi, b"k") == Ok(b"parent".to_vec()));
+                    mdb_txn_abort(rested);
+                }
+                let own = env.begin_as(ptr::null_mut(), RDONLY);
+                good.push(own.is_ok_and(|own| get(own, dbi, b"k") == Ok(b"parent".to_vec())));
+                own.into_iter().for_each(|own| mdb_txn_abort(own));
+                let own = env.begin();
+                good.push(put(own, dbi, &[worker], b"child", 0) == 0);
+                good.push(mdb_txn_commit(own) == 0);
+                // What the parent opened later under that handle is nothing of the child's.
+                good.push(env.dbi("another", 0) > dbi);
+                mdb_env_close(env.env);
+                good
+            });
+        }
+        assert_eq!(get(reader, dbi, b"k"), Ok(b"parent".to_vec()));
+        assert_eq!(get(reader, dbi, &[0]), Err(NOTFOUND), "it is older");
+        mdb_txn_abort(reader);
+        let reader = env.read();
+        for worker in 0..3 {
+            assert_eq!(get(reader, dbi, &[worker]), Ok(b"child".to_vec()));
+        }
+        mdb_txn_abort(reader);
+    }
 }
 
 /// A program without standard streams prints, and later puts other files in their places.

@@ -3,11 +3,11 @@
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use huon::{Durability, Error};
+use huon::{Durability, Error, ForkGuard, ForkLock, hold_off};
 use huon_c::flags::put::{ALLDUPS, CURRENT, PLAIN};
 use huon_c::{Fault, Res, Rules, me, read_ahead, reserve_bytes};
 use libc::c_void;
@@ -34,10 +34,10 @@ pub(crate) const NOT_NOW: Fault = Fault::System(libc::EPERM);
 
 pub(crate) struct Env {
     pub(crate) shared: Arc<huon_c::Env>,
-    setup: Mutex<Setup>,
+    setup: ForkLock<Setup>,
     pub(crate) context: AtomicPtr<c_void>,
     /// Is told of a broken rule.
-    pub(crate) assert: Mutex<MDBX_assert_func>,
+    pub(crate) assert: ForkLock<MDBX_assert_func>,
 }
 
 /// What was set, and what is open.
@@ -67,14 +67,14 @@ impl Env {
         let setup = Setup { flags: 0, options, geometry: None, asked: None, opened: None };
         Env {
             shared: Arc::new(shared),
-            setup: Mutex::new(setup),
+            setup: ForkLock::new(setup),
             context: AtomicPtr::new(std::ptr::null_mut()),
-            assert: Mutex::default(),
+            assert: ForkLock::default(),
         }
     }
 
-    pub(crate) fn setup(&self) -> MutexGuard<'_, Setup> {
-        self.setup.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn setup(&self) -> ForkGuard<'_, Setup> {
+        self.setup.lock()
     }
 
     pub(crate) fn opened(&self) -> Res<Opened> {
@@ -136,7 +136,9 @@ impl Env {
         let mut access = File::options();
         access.read(true).write(flags & RDONLY == 0);
         let data = huon::open_kept(&access, &place.file)?;
-        setup.flags = agreed(flags, huon.durability())?;
+        let agreed = agreed(flags, huon.durability())?;
+        let held_off = hold_off();
+        setup.flags = agreed;
         setup.options.take_over(&huon.settings());
         self.shared.set_opened(huon, rules_of(flags, info.page_bytes)?)?;
         setup.opened = Some(Opened {
@@ -145,7 +147,7 @@ impl Env {
             file: Arc::new(place.file),
             page_bytes: info.page_bytes,
         });
-        drop(setup);
+        drop((setup, held_off));
         self.settings_changed()
     }
 
@@ -153,21 +155,13 @@ impl Env {
     pub(crate) fn check_closable(&self) -> Res<()> {
         match self.shared.writer() {
             0 => Ok(()),
-            writer if writer == me() || self.shared.is_forked() => Ok(()),
+            writer if writer == me() => Ok(()),
             _ => Err(Fault::Busy),
         }
     }
 
-    /// What is wrong, for who may be in a child of fork: there that is what is wrong.
-    pub(crate) fn fault(&self, fault: Fault) -> Fault {
-        if self.shared.is_forked() { Fault::Panic } else { fault }
-    }
-
     pub(crate) fn close(&self, dont_sync: bool) -> Res<()> {
         let huon = self.shared.close();
-        if self.shared.is_forked() {
-            return Err(Fault::Panic);
-        }
         let Some(huon) = huon else { return Ok(()) };
         if dont_sync {
             huon.close_dirty();

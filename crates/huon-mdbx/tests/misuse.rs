@@ -203,18 +203,21 @@ fn whether_a_place_is_dirty_is_told_without_a_look_at_it() {
 }
 
 #[test]
-fn a_child_process_has_nothing_of_its_parents() {
+fn a_child_process_has_no_transaction_of_its_parents() {
     let env = Env::new();
     let (reader, txn) = (env.read(), env.write());
     // SAFETY: the child only calls the library and ends.
     match unsafe { libc::fork() } {
         0 => {
-            let begun = env.begin(ptr::null_mut(), RDONLY) == Err(PANIC);
+            let begun = env.begin(ptr::null_mut(), RDONLY).is_ok_and(|own| {
+                noted(own).is_ok_and(|canary| canary.x == 0) && mdbx_txn_abort(own) == 0
+            });
+            let read = noted(reader) == Err(PANIC);
             let written = note(txn, 5) == PANIC;
-            let committed = mdbx_txn_commit(txn) != 0;
-            mdbx_txn_abort(reader);
-            let closed = mdbx_env_close(env.env) == PANIC;
-            let wrong = [!begun, !written, !committed, !closed];
+            let committed = mdbx_txn_commit(txn) == PANIC;
+            let aborted = mdbx_txn_abort(reader) == 0;
+            let closed = mdbx_env_close(env.env) == 0;
+            let wrong = [!begun, !read, !written, !committed, !aborted, !closed];
             let failed = (0..).zip(wrong).map(|(bit, wrong)| i32::from(wrong) << bit).sum();
             // SAFETY: ends the child without what the parent has to clear away.
             unsafe { libc::_exit(failed) };
@@ -232,6 +235,45 @@ fn a_child_process_has_nothing_of_its_parents() {
     let reader = env.read();
     assert_eq!(noted(reader).unwrap().x, 6);
     assert_eq!(mdbx_txn_abort(reader), 0);
+}
+
+/// As servers do that open all, and then fork their workers.
+#[test]
+fn a_child_process_goes_on_with_the_environment() {
+    for flags in [NOTLS, 0] {
+        let env = Env::with(flags);
+        env.commit(5);
+        let reader = env.read();
+        for worker in 0..3 {
+            // SAFETY: the child only calls the library and ends.
+            match unsafe { libc::fork() } {
+                0 => {
+                    let own = env.begin(ptr::null_mut(), RDONLY);
+                    let read = own.is_ok_and(|own| noted(own).is_ok_and(|c| c.x == 5 + worker));
+                    own.into_iter().for_each(|own| _ = mdbx_txn_abort(own));
+                    let own = env.begin(ptr::null_mut(), 0);
+                    let written = own
+                        .is_ok_and(|own| note(own, 6 + worker) == 0 && mdbx_txn_commit(own) == 0);
+                    let closed = mdbx_env_close(env.env) == 0;
+                    let wrong = [!read, !written, !closed];
+                    let failed = (0..).zip(wrong).map(|(bit, wrong)| i32::from(wrong) << bit).sum();
+                    // SAFETY: ends the child without what the parent has to clear away.
+                    unsafe { libc::_exit(failed) };
+                }
+                child => {
+                    let mut status = 0;
+                    // SAFETY: the pointer is good for writing.
+                    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+                    assert_eq!(status, 0, "the child says {}", libc::WEXITSTATUS(status));
+                }
+            }
+        }
+        assert_eq!(noted(reader).unwrap().x, 5);
+        assert_eq!(mdbx_txn_abort(reader), 0);
+        let reader = env.read();
+        assert_eq!(noted(reader).unwrap().x, 8);
+        assert_eq!(mdbx_txn_abort(reader), 0);
+    }
 }
 
 /// A program without standard streams prints, and later puts other files in their places.

@@ -78,7 +78,8 @@ pub enum Error {
     /// A flush failed earlier: what reached the disk is unknown. Close it everywhere and open
     /// again.
     Poisoned,
-    /// This environment was opened before a `fork`; open it again in the child.
+    /// The transaction, cursor or ticket is of the process that this one was forked from. Or the
+    /// environment is, and its path does not lead to the same files any more: open it anew.
     Forked,
     /// The system refused an operation.
     Io(Box<IoError>),
@@ -325,6 +326,9 @@ impl Error {
     }
 }
 
+const FORKED: &str = "it was open before fork, and is the parent's: begin anew in this process; or \
+                      the files of the environment were renamed, deleted or replaced since";
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -365,9 +369,7 @@ impl fmt::Display for Error {
                 "a flush failed and what reached the disk is unknown; close the file in all \
                  processes and open it again"
             ),
-            Error::Forked => {
-                write!(f, "the environment was opened before fork; open it again in this process")
-            }
+            Error::Forked => write!(f, "{FORKED}"),
             Error::Io(e) if e.place.is_empty() => write!(f, "{} failed: {}", e.operation, e.source),
             Error::Io(e) => write!(f, "{} failed at {}: {}", e.operation, e.place, e.source),
             Error::Corrupt(c) => match c.pgno {

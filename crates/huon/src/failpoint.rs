@@ -35,6 +35,9 @@ macro_rules! points {
 }
 
 points! {
+    // Opening, in `os`: forks are held off.
+    /// A file is open, and not yet one that forked children close.
+    FileOpened = "open: a file",
     // Opening, in `env`; the gate is held.
     /// Opening, as the first client: alone with the data file, and known as a client.
     OpenAlone = "open: alone",

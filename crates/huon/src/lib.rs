@@ -60,7 +60,8 @@
 //!
 //! Beside the file `data.huon` lies `data.huon-lock`, memory that all processes share. It need not
 //! be kept while nobody has the file open, but then commits that were never flushed are gone.
-//! Opening a file twice in one process is fine. After a `fork` the child must open it anew.
+//! Opening a file twice in one process is fine. A child of `fork` goes on with its parent's
+//! environment, but not with transactions that were open: [`Error::Forked`].
 //!
 //! # Features
 //!
@@ -98,9 +99,9 @@ pub use ops::metas::{MetaInfo, MetaSnapshot, MetaState, SwitchReport};
 pub use ops::stat::{HeldBy, Holder, Stat, TableStat};
 pub use ops::visit::{PageInfo, PageKind};
 pub use os::ReadAhead;
-/// For the C interfaces, whose programs see a descriptor of the data file.
+/// For the C interfaces: what outlives a fork, and descriptors that programs see.
 #[doc(hidden)]
-pub use os::open_kept;
+pub use os::{ForkGuard, ForkLock, HeldOff, fork_generation, hold_off, is_inherited, open_kept};
 pub use store::Verify;
 pub use store::slow::{SlowReader, SlowReaderAnswer};
 pub use table::codec::{

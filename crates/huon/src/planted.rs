@@ -80,6 +80,15 @@
 //! | 229 | R9: asking for a client's byte to read: a lock to read counts as a life |
 //! | 230 | R10: the fence between a guest's lock and its second look |
 //! | 231 | R11: no guests where locks are on whole files |
+//! | 241 | C1: the look whether a read transaction was inherited, where its tables are at hand |
+//! | 242 | C2: that what was locked in another generation is free |
+//! | 243 | C3: the registration of what a forked child opens |
+//! | 244 | C4: the comparison of the files with those of the parent |
+//! | 245 | C5: the forgetting of an inherited environment: it is dropped, its map with it |
+//! | 246 | C6: the wait of a fork for what is opened and not registered |
+//! | 247 | C7: the page that children find zeroed |
+//! | 248 | C8: that a child's child need not wait for who was attaching |
+//! | 249 | C9: the attaching that is asked for |
 
 use std::sync::Mutex;
 

@@ -119,6 +119,60 @@ fn killed_owners_and_guests_leave_nothing_in_the_way() {
     }
 }
 
+/// A child of a guest is a guest of its own: what it pins is found, and it keeps nothing of its
+/// parent's.
+#[test]
+fn a_forked_child_of_a_guest_is_another_guest() {
+    const TEST: &str = "a_forked_child_of_a_guest_is_another_guest";
+    if act() || !users_can_be_changed(TEST) || !guests_are_there(TEST) {
+        return;
+    }
+    let place = Place::made(OWNER, 0o644);
+    let (mut owner, said) = Actor::opens(TEST, OWNER, &place.path, "open");
+    assert_eq!(said, "opened");
+    let (mut guest, said) = Actor::opens(TEST, OTHER, &place.path, "look");
+    assert_eq!(said, "opened");
+    let old = guest.ask("begin");
+    owner.ask("lazily a 2");
+    assert_eq!(guest.ask("child get a"), "Some(2)");
+    assert!(guest.ask("child see a").starts_with(&Error::Forked.code().to_string()));
+    assert_eq!(guest.ask("see a"), "Some(1)", "the snapshot of the parent stays");
+    assert_eq!(owner.ask("readers"), format!("[({old}, 0)]"));
+    let stays = guest.ask("stay begin");
+    let (child, new) = stays.split_once(' ').unwrap();
+    owner.ask("lazily a 3");
+    assert_eq!(owner.ask("readers"), format!("[({old}, 0), ({new}, 0)]"));
+    guest.ask("finish");
+    assert_eq!(owner.ask("readers"), format!("[({new}, 0)]"), "the child keeps its own alone");
+    guest.ask("begin");
+    guest.kill();
+    assert_eq!(owner.ask("readers"), format!("[({new}, 0)]"), "also when its parent is gone");
+    // SAFETY: ends a process that this test has made.
+    unsafe { libc::kill(child.parse().unwrap(), libc::SIGKILL) };
+    // Its parent is gone: its locks go some time after the signal.
+    assert!((0..100_000).any(|_| owner.ask("readers") == "[]"), "its locks stay");
+    assert_eq!(owner.ask("check"), "clean: true");
+}
+
+/// Privileges that a child gives up after the fork: it may read then, and no more.
+#[test]
+fn a_forked_child_that_may_write_no_more_reads() {
+    const TEST: &str = "a_forked_child_that_may_write_no_more_reads";
+    if act() || !users_can_be_changed(TEST) || !guests_are_there(TEST) {
+        return;
+    }
+    let place = Place::made(OWNER, 0o644);
+    let (mut owner, said) = Actor::opens(TEST, OWNER, &place.path, "open");
+    assert_eq!(said, "opened");
+    let (mut server, said) = Actor::opens(TEST, 0, &place.path, "open");
+    assert_eq!(said, "opened");
+    owner.ask("lazily a 2");
+    assert_eq!(server.ask(&format!("child become {OTHER} get a")), "Some(2)");
+    let refused = Error::ReadOnly.code().to_string();
+    assert!(server.ask(&format!("child become {OTHER} lazily a 3")).starts_with(&refused));
+    assert_eq!((&*server.ask("get a"), &*owner.ask("check")), ("Some(2)", "clean: true"));
+}
+
 /// A data file that another one has replaced while it was open: the lock file is the old one's.
 #[test]
 fn a_lock_file_in_use_for_another_file_is_not_believed() {

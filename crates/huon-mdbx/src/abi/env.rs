@@ -2,8 +2,8 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use huon_c::pointers::{answer, text};
 use huon_c::{Fault, Res, guarded, objects};
@@ -252,18 +252,14 @@ pub unsafe extern "C" fn mdbx_env_set_assert(
     function: MDBX_assert_func,
 ) -> c_int {
     code(|| {
-        *lock(&env_of(env)?.assert) = function;
+        *env_of(env)?.assert.lock() = function;
         Ok(())
     })
 }
 
 /// What [`mdbx_env_set_assert`] was given.
 pub(super) fn assert_function(env: *const MDBX_env) -> MDBX_assert_func {
-    env_of(env).ok().and_then(|env| *lock(&env.assert))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    env_of(env).ok().and_then(|env| env.assert.copied())
 }
 
 #[unsafe(no_mangle)]

@@ -1,9 +1,9 @@
 //! The library itself: what results mean, what is logged, and which library it is.
 
+use huon::{ForkGuard, ForkLock};
 use std::ffi::CStr;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use huon_c::guarded;
 use libc::{c_char, c_int, c_uint, c_void, size_t};
@@ -161,11 +161,11 @@ enum Logger {
     Takes(MDBX_debug_func_nofmt, usize, usize),
 }
 
-static SETUP: Mutex<Setup> =
-    Mutex::new(Setup { level: log::LOG_FATAL, flags: 0, logger: Logger::Formats(None) });
+static SETUP: ForkLock<Setup> =
+    ForkLock::new(Setup { level: log::LOG_FATAL, flags: 0, logger: Logger::Formats(None) });
 
-fn setup() -> MutexGuard<'static, Setup> {
-    SETUP.lock().unwrap_or_else(PoisonError::into_inner)
+fn setup() -> ForkGuard<'static, Setup> {
+    SETUP.lock()
 }
 
 /// Its flags, for who is in a hurry.

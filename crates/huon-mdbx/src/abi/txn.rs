@@ -78,8 +78,7 @@ fn begin(env: *mut MDBX_env, parent: *mut MDBX_txn, flags: u32) -> Res<*mut MDBX
     let durability = (weaker != 0).then(|| durability_of(inside.flags() | weaker));
     let overlaps = debug_flags() & DBG_LEGACY_OVERLAP != 0;
     let how = Begin { read_only, wait: flags & TXN_TRY == 0, overlaps, durability };
-    let begun = objects::begin(&inside.shared, env as usize, parent as usize, how)
-        .map_err(|fault| inside.fault(fault))?;
+    let begun = objects::begin(&inside.shared, env as usize, parent as usize, how)?;
     let txn = objects::txn(begun)?;
     txn.begun_with.store(weaker, Ordering::Relaxed);
     if is_prepared {

@@ -1,5 +1,5 @@
-//! What a forked child does: nothing of its parent's handles serves it, and it keeps nothing of its
-//! parent alive.
+//! What a forked child does: its parent's environment serves it as its own, its parent's
+//! transactions do not, and it keeps nothing of its parent alive.
 //!
 //! It is there when its parent is killed, and for as long as the supervisor needs to see that all
 //! goes on without the parent. Then it is told to end.
@@ -17,8 +17,7 @@ use super::options;
 /// The value of [`SeatWord::ForkOrder`] that ends it.
 pub(crate) const END: u64 = 1;
 
-/// Forked in the middle of a step of the engine: whatever was locked stays locked, so it only
-/// lives.
+/// Forked in the middle of a step of the engine: it only lives.
 pub(crate) fn at_a_point(child: &Child) {
     live(child);
 }
@@ -30,20 +29,19 @@ pub(crate) fn in_transaction(child: &Child, env: &Env, txn: &mut WriteTxn) {
         matches!(table, Err(Error::Forked))
     };
     check(child, refuses(txn), "a forked child changes its parent's transaction");
-    refused(child, env);
     live(child);
     check(child, refuses(txn), "an orphan changes its parent's transaction");
-    refused(child, env);
+    inherited(child, env);
     anew(child);
 }
 
 /// Forked while a snapshot is pinned.
 pub(crate) fn in_snapshot(child: &Child, env: &Env, txn: &ReadTxn) {
-    refused(child, env);
     live(child);
-    refused(child, env);
     // The snapshot is the parent's, and gone with it; only the handle must be harmless.
-    let _ = txn.id();
+    let dead = matches!(txn.table_names(), Err(Error::Forked));
+    check(child, dead, "an orphan reads in its parent's transaction");
+    inherited(child, env);
     anew(child);
 }
 
@@ -53,24 +51,25 @@ fn check(child: &Child, good: bool, text: &str) {
     }
 }
 
-fn refused(child: &Child, env: &Env) {
-    let all = matches!(env.read(), Err(Error::Forked))
-        && matches!(env.write(), Err(Error::Forked))
-        && matches!(env.sync(), Err(Error::Forked))
-        && matches!(env.info(), Err(Error::Forked));
-    check(child, all, "a forked child uses its parent's environment");
+/// The environment of the parent is its own.
+fn inherited(child: &Child, env: &Env) {
+    if let Err(text) = seen(child, env) {
+        child.fail(&format!("an orphan with its parent's environment: {text}"));
+    }
 }
 
 /// It may open the file itself.
 fn anew(child: &Child) {
-    let seen = options(child.orders.page_bytes).open(&child.path).map_err(told).and_then(|env| {
-        let txn = env.read().map_err(told)?;
-        let canary = verify(&txn, false)?;
-        child.compare(&canary)
-    });
-    if let Err(text) = seen {
+    let opened = options(child.orders.page_bytes).open(&child.path).map_err(told);
+    if let Err(text) = opened.and_then(|env| seen(child, &env)) {
         child.fail(&format!("an orphan that opens the file anew: {text}"));
     }
+}
+
+fn seen(child: &Child, env: &Env) -> Result<(), String> {
+    let txn = env.read().map_err(told)?;
+    let canary = verify(&txn, false)?;
+    child.compare(&canary)
 }
 
 /// Waits to be told to end, by somebody who is still there.

@@ -116,7 +116,8 @@ const READING: &str = "reading";
 /// between.
 pub(crate) fn writer_rows() -> Vec<&'static str> {
     let mut rows = vec![STARTING];
-    for point in Point::ALL.iter().copied().filter(|point| !is_for_readers(*point)) {
+    let points = Point::ALL.iter().copied();
+    for point in points.filter(|point| !is_for_readers(*point) && !holds_forks_off(*point)) {
         rows.push(point.name());
         if point == Point::Begun {
             rows.push(CHANGING);
@@ -141,6 +142,11 @@ pub(crate) const READING_POINTS: [Point; 3] =
 /// Points that only readers pass.
 pub(crate) fn is_for_readers(point: Point) -> bool {
     READING_POINTS.contains(&point)
+}
+
+/// Points at which forks are held off: no process forks there, nor waits.
+pub(crate) fn holds_forks_off(point: Point) -> bool {
+    point == Point::FileOpened
 }
 
 #[cfg(test)]

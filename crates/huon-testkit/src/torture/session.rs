@@ -17,7 +17,7 @@ use super::content::{Amount, Canary, Waits, commit, told, verify};
 use super::crew::{Crew, HANG};
 use super::ledger::SeatWord;
 use super::orders::{Act, Orders, Place, Role, Stop};
-use super::phase::{READING_POINTS, is_for_readers};
+use super::phase::{READING_POINTS, holds_forks_off, is_for_readers};
 use super::tally::Tally;
 use super::{OpenEnv, options};
 use crate::audit::audit;
@@ -60,7 +60,8 @@ fn live_places() -> Vec<Place> {
     let repair = [Point::TailRewritten, Point::RepairSealed, Point::RepairFlushed];
     let special = [&opening[..], &repair].concat();
     let points = Point::ALL.iter().copied();
-    let points = points.filter(|point| !special.contains(point) && !is_for_readers(*point));
+    let other = |point: &Point| is_for_readers(*point) || holds_forks_off(*point);
+    let points = points.filter(|point| !special.contains(point) && !other(point));
     points.map(Place::Point).chain([Place::InTransaction, Place::Outside]).collect()
 }
 

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use huon::{Bytes, Durability, Env, Error, ReadTxn, Table, Ticket, WriteTxn};
+use huon::{Bytes, Durability, Env, Error, Parked, ReadTxn, Table, Ticket, WriteTxn};
 use huon_testkit::figures;
 
 use super::child::{self, Child};
@@ -16,7 +16,8 @@ use super::{Model, Place, assert_clean, assert_holds, assert_same, def, small};
 /// What the parent has open besides the environment.
 enum Held {
     Nothing,
-    Reader(ReadTxn),
+    Reader(ReadTxn, Table<Bytes, Bytes>),
+    Parked(Parked),
     Writer(Changed),
     SpilledWriter(Changed),
     Ticket(Ticket),
@@ -24,9 +25,14 @@ enum Held {
 
 type Hold = (&'static str, fn(&Env) -> Held);
 
-const HOLDS: [Hold; 6] = [
+const HOLDS: [Hold; 7] = [
     ("nothing", |_| Held::Nothing),
-    ("a reader", |env| Held::Reader(env.read().unwrap())),
+    ("a reader", |env| {
+        let txn = env.read().unwrap();
+        let t = txn.open(&def()).unwrap().unwrap();
+        Held::Reader(txn, t)
+    }),
+    ("a parked reader", |env| Held::Parked(env.read().unwrap().park().unwrap())),
     ("a writer", |env| Held::Writer(changed(env, 3))),
     ("a writer that edits in the file", |env| {
         // Pages that lazy commits have taken and given back: the next one's view shows them.
@@ -52,7 +58,7 @@ fn changed(env: &Env, count: u8) -> Changed {
 /// What a child does; 0 if all was as it should be.
 type Deed = (&'static str, fn(&std::path::Path, Env, Held) -> i32);
 
-const DEEDS: [Deed; 6] = [
+const DEEDS: [Deed; 7] = [
     ("leaves at once", |_, env, held| {
         std::mem::forget((env, held));
         0
@@ -67,61 +73,96 @@ const DEEDS: [Deed; 6] = [
         drop(env);
         0
     }),
-    ("uses all it has", |_, env, held| i32::from(!all_refused(&env, held))),
-    ("opens the file anew", |path, env, held| {
-        let free = !matches!(held, Held::Writer(_) | Held::SpilledWriter(_));
-        i32::from(!all_refused(&env, held)) + i32::from(!works_anew(path, free))
+    ("uses all it has", |_, env, held| {
+        let free = is_free(&held);
+        i32::from(!works(&env, free)) + i32::from(!is_dead(held))
     }),
-    ("forks again", |path, env, held| {
-        // SAFETY: the grandchild only calls this library and leaves without unwinding.
-        match unsafe { libc::fork() } {
-            0 => {
-                let good = all_refused(&env, held) && works_anew(path, false);
-                // SAFETY: leaves at once.
-                unsafe { libc::_exit(i32::from(!good)) }
-            }
-            pid => ended_well(pid).map_or(1, i32::from),
-        }
+    ("opens the file anew", |path, env, held| {
+        let free = is_free(&held);
+        let anew = small().open(path).is_ok_and(|anew| works(&anew, free));
+        i32::from(!is_dead(held)) + i32::from(!anew) + i32::from(!works(&env, free))
+    }),
+    ("forks again before it has used it", |_, env, held| forks_again(&env, held)),
+    ("forks again", |_, env, held| {
+        i32::from(!works(&env, is_free(&held))) + forks_again(&env, held)
     }),
 ];
 
-/// Everything that was inherited says so.
-fn all_refused(env: &Env, held: Held) -> bool {
-    let forked = |error: Option<Error>| matches!(error, Some(Error::Forked));
-    let of_env = forked(env.read().err())
-        && forked(env.write().err())
-        && forked(env.sync().err())
-        && forked(env.info().err())
-        && forked(env.check().err())
-        && forked(env.flush_if_due().err());
-    let of_held = match held {
-        Held::Nothing => true,
-        // A snapshot that was got before stays what it is as long as the parent holds it.
-        Held::Reader(txn) => txn.open(&def()).is_ok_and(|t| t.is_some()),
-        Held::Writer((mut txn, t)) | Held::SpilledWriter((mut txn, t)) => {
-            let refused = forked(txn.open(&def()).err()) && forked(txn.create(&def()).err());
-            refused && forked(t.put(&mut txn, &[200, 1], &[]).err()) && forked(txn.commit().err())
+/// The child of a child does the same, in the middle of a read transaction of its parent.
+fn forks_again(env: &Env, held: Held) -> i32 {
+    let free = is_free(&held);
+    let between = env.read().unwrap();
+    // SAFETY: the grandchild only calls this library and leaves without unwinding.
+    match unsafe { libc::fork() } {
+        0 => {
+            let dead = matches!(between.open(&def()), Err(Error::Forked));
+            let good = dead && is_dead(held) && works(env, free);
+            // SAFETY: leaves at once.
+            unsafe { libc::_exit(i32::from(!good)) }
         }
-        Held::Ticket(ticket) => forked(ticket.wait().err()),
-    };
-    of_env && of_held
+        pid => {
+            let good = between.open(&def()).is_ok_and(|t| t.is_some()) && works(env, free);
+            ended_well(pid).map_or(1, i32::from) + i32::from(!good)
+        }
+    }
 }
 
-/// The child's own environment; `free`: nobody writes.
-fn works_anew(path: &std::path::Path, free: bool) -> bool {
-    let Ok(env) = small().open(path) else { return false };
-    let read = env.view(|txn| Ok::<_, Error>(txn.open(&def())?.is_some()));
+/// Whether nobody writes.
+fn is_free(held: &Held) -> bool {
+    !matches!(held, Held::Writer(_) | Held::SpilledWriter(_))
+}
+
+/// What was open at the fork says so at each use.
+fn is_dead(held: Held) -> bool {
+    let forked = |error: Option<Error>| matches!(error, Some(Error::Forked));
+    match held {
+        Held::Nothing => true,
+        Held::Reader(mut txn, t) => {
+            forked(txn.open(&def()).err())
+                && forked(t.get(&txn, &[1]).err())
+                && forked(t.iter(&txn).err())
+                && forked(t.scan().next(&txn).err())
+                && forked(txn.table_names().err())
+                && forked(txn.renew().err())
+                && forked(txn.park().err())
+        }
+        Held::Parked(parked) => forked(parked.unpark().err()),
+        Held::Writer((mut txn, t)) | Held::SpilledWriter((mut txn, t)) => {
+            forked(txn.open(&def()).err())
+                && forked(txn.create(&def()).err())
+                && forked(t.get(&txn, &[1]).err())
+                && forked(t.put(&mut txn, &[200, 1], &[]).err())
+                && forked(txn.savepoint("s").err())
+                && forked(txn.nested(|_| Ok::<_, Error>(())).err())
+                && forked(txn.commit().err())
+        }
+        Held::Ticket(ticket) => {
+            !ticket.is_durable()
+                && forked(ticket.wait().err())
+                && forked(ticket.wait_within(Duration::ZERO).err())
+        }
+    }
+}
+
+/// The environment works, inherited or not; `free`: nobody writes.
+fn works(env: &Env, free: bool) -> bool {
+    let read = env.view(|txn| {
+        let t = txn.open(&def())?.ok_or(Error::TableMissing)?;
+        let all = (0..150u8).map(|n| Ok(t.get(txn, &[n])? == Some(&[n; 70][..])));
+        all.collect::<Result<Vec<_>, Error>>()
+    });
     let written = env.write_within(Duration::from_millis(20)).and_then(|mut txn| {
         let t = txn.create(&def())?;
         t.put(&mut txn, b"from a child", b"")?;
         txn.commit_with(Durability::Durable)
     });
     let as_expected = match written {
-        Ok(_) => true,
+        Ok(_) => env.sync().is_ok() && env.check().is_ok_and(|check| check.is_clean()),
         Err(Error::Busy(_)) => !free,
         Err(_) => false,
     };
-    read.unwrap_or(false) && as_expected
+    let known = env.info().is_ok() && env.attach().is_ok() && env.flush_if_due().is_ok();
+    read.is_ok_and(|read| read.iter().all(|same| *same)) && as_expected && known
 }
 
 /// How a child ended: `None` if it did not end by itself, and whether it complained.
@@ -236,13 +277,18 @@ fn go_on(env: &Env, other: &Env, held: Held, model: &mut Model, what: &str) {
     };
     match held {
         Held::Nothing => {}
-        Held::Reader(txn) => {
+        Held::Parked(parked) => {
+            let txn = parked.unpark().unwrap();
             let t = txn.open(&def()).unwrap().unwrap();
+            assert_eq!(t.get(&txn, &[7]).unwrap(), Some(&[7; 70][..]), "{what}");
+        }
+        Held::Reader(txn, t) => {
             for round in 0..20 {
                 other.update(|txn| churn(txn, round)).unwrap();
             }
             assert_same(&txn, t, model, what);
-            assert_eq!(env.info().unwrap().readers.len(), 1, "{what}");
+            let readers = env.info().unwrap().readers;
+            assert!(readers.iter().any(|reader| reader.txnid == txn.id()), "{what}");
         }
         Held::Writer((txn, _)) => {
             let busy = other.write_within(Duration::from_millis(5)).map(drop);

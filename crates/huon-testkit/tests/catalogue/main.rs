@@ -5,6 +5,7 @@ mod child;
 mod cursors;
 mod durability;
 mod forks;
+mod heirs;
 mod levels;
 mod limits;
 mod multimaps;

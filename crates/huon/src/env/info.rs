@@ -150,8 +150,7 @@ impl Env {
     /// # Errors
     /// [`Error::Busy`](crate::Error::Busy) if others open and close the file all the time.
     pub fn clear_dead_readers(&self) -> Result<u32> {
-        let core = self.core();
-        core.check_usable()?;
+        let core = self.core()?;
         let gate = Gate::lock(core.store.board.shared(), GATE_TIMEOUT)?;
         core.store.slots.sweep(&gate)
     }
@@ -169,8 +168,7 @@ impl Env {
     /// ```
     pub fn info(&self) -> Result<EnvInfo> {
         use std::sync::atomic::Ordering::Relaxed;
-        let core = self.core();
-        core.check_usable()?;
+        let core = self.core()?;
         let store = &core.store;
         let board = &store.board;
         let (mark, meta) = core.newest_sealed()?;

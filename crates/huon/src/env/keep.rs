@@ -2,13 +2,14 @@
 
 use std::any::Any;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::env::Env;
+use crate::os::ForkLock;
 use crate::txn::commit::Durability;
 
 /// A value of the user's own.
-pub(super) type Context = Mutex<Option<Arc<dyn Any + Send + Sync>>>;
+pub(super) type Context = ForkLock<Option<Arc<dyn Any + Send + Sync>>>;
 
 impl Env {
     /// The path that the environment was opened with, as it was given: a symbolic link as such.
@@ -34,7 +35,7 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn durability(&self) -> Durability {
-        self.inner.core.durability()
+        self.last_core().durability()
     }
 
     /// Keeps a value of any type with the environment, in place of the one before: for who gets
@@ -52,11 +53,8 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_context<T: Any + Send + Sync>(&self, context: Arc<T>) {
-        let mut place = self.inner.context.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = place.replace(context);
-        drop(place);
-        // Dropping it may call back.
-        drop(before);
+        // Dropping the one before may call back.
+        drop(self.inner.context.replace(Some(context)));
     }
 
     /// The value that [`Env::set_context`] keeps; `None` if there is none, or it has another type.
@@ -69,7 +67,6 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn context<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        let place = self.inner.context.lock().unwrap_or_else(PoisonError::into_inner);
-        place.clone().and_then(|context| context.downcast().ok())
+        self.inner.context.copied().and_then(|context| context.downcast().ok())
     }
 }

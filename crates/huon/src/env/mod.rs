@@ -11,6 +11,7 @@ mod info;
 mod keep;
 mod kinds;
 pub mod limits;
+mod living;
 mod modes;
 mod open;
 mod options;
@@ -25,10 +26,11 @@ mod tests;
 mod unchanged_tests;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::env::living::Lives;
 use crate::error::{Error, Result};
 use crate::txn::Core;
 use crate::txn::flush::MetaFlush;
@@ -69,12 +71,13 @@ pub struct Env {
     inner: Arc<Inner>,
 }
 
+/// What all clones of a handle lead to: it outlives a fork, but for the part that a process has of
+/// its own.
 struct Inner {
-    core: Arc<Core>,
+    lives: Lives,
     recovery: Recovery,
     path: PathBuf,
     context: keep::Context,
-    settings: Mutex<Settings>,
 }
 
 /// How often a file is opened anew that was deleted or replaced while it was opened.
@@ -93,7 +96,7 @@ impl Env {
             let opened = attempt().map_err(|error| kinds::named(path, error))?;
             // Who came while it was deleted would go on with a file that has no name.
             if open::is_named(path, &*opened.core.store.storage)? {
-                return Ok(Env::from_opened(opened, given, options));
+                return Env::from_opened(opened, given, path, options);
             }
         }
         Err(Error::Busy("the file is replaced again and again while it is opened".into()))
@@ -120,18 +123,24 @@ impl Env {
             storage = Box::new(Faulty::new(disk, storage, plan.clone()));
         }
         let ground = open::Ground { storage, shared, private };
-        Ok(Env::from_opened(open::open(ground, options)?, Path::new(""), options))
+        let nowhere = Path::new("");
+        Env::from_opened(open::open(ground, options)?, nowhere, nowhere, options)
     }
 
-    fn from_opened(opened: open::Opened, path: &Path, options: &Options) -> Env {
+    /// `path`: where `given` leads.
+    fn from_opened(
+        opened: open::Opened,
+        given: &Path,
+        path: &Path,
+        options: &Options,
+    ) -> Result<Env> {
         let inner = Inner {
-            settings: Mutex::new(Settings::of(options, &opened.core)),
-            core: Arc::new(opened.core),
+            lives: Lives::new(opened.core, path, options)?,
             recovery: opened.recovery,
-            path: path.to_owned(),
+            path: given.to_owned(),
             context: keep::Context::default(),
         };
-        Env { inner: Arc::new(inner) }
+        Ok(Env { inner: Arc::new(inner) })
     }
 
     /// How long this environment waits for a writer.
@@ -139,8 +148,20 @@ impl Env {
         self.settings().lock_timeout
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.inner.core
+    /// This process's share of the environment: a forked child attaches first.
+    #[inline]
+    pub(crate) fn core(&self) -> Result<&Arc<Core>> {
+        self.inner.lives.core()
+    }
+
+    /// The same for a look at what needs no files: a forked child need not have attached.
+    pub(crate) fn last_core(&self) -> &Arc<Core> {
+        self.inner.lives.last()
+    }
+
+    /// What a change goes to: in a forked child that cannot attach, to what its parent had.
+    pub(crate) fn core_or_last(&self) -> &Arc<Core> {
+        self.core().unwrap_or_else(|_| self.last_core())
     }
 
     /// Where the lock file of the environment at `path` lies: beside it, with `-lock` appended; for
@@ -185,10 +206,11 @@ impl Env {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Forked`] after a fork; [`Error::MapTooSmall`] if the snapshot is larger than the
-    /// address space reserved at open: open again.
+    /// [`Error::MapTooSmall`] if the snapshot is larger than the address space reserved at open:
+    /// open again. In a forked child at its first use also those of [`Env::attach`].
+    #[inline]
     pub fn read(&self) -> Result<ReadTxn> {
-        ReadTxn::begin(&self.inner.core)
+        ReadTxn::begin(self.core()?)
     }
 
     /// Begins the one write transaction; waits for another writer as long as the options say.
@@ -229,7 +251,7 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn write_within(&self, timeout: Duration) -> Result<WriteTxn> {
-        WriteTxn::begin(&self.inner.core, timeout)
+        WriteTxn::begin(self.core()?, timeout)
     }
 
     /// Runs `work` in a read transaction.
@@ -268,7 +290,7 @@ impl Env {
         work: impl FnOnce(&mut WriteTxn) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
         let mut txn = self.write()?;
-        let bound = self.core().store.writer.bind();
+        let bound = self.core()?.store.writer.bind();
         let result = work(&mut txn);
         drop(bound);
         let result = result?;
@@ -310,7 +332,7 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn sync(&self) -> Result<u64> {
-        let core = &self.inner.core;
+        let core = self.core()?;
         core.check_writable()?;
         if core.is_repair_due() {
             drop(self.write()?);
@@ -334,8 +356,7 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn flush_if_due(&self) -> Result<bool> {
-        self.inner.core.check_forked()?;
-        self.inner.core.flush_if_due()
+        self.core()?.flush_if_due()
     }
 
     /// Flushes what is committed, by this process or by one that has died, and lets go of the
@@ -356,10 +377,11 @@ impl Env {
     /// Whatever the flush fails with: [`Error::Poisoned`], [`Error::Io`]. It is closed all the
     /// same, and what was not flushed is to the next opening as after a crash of this process.
     pub fn close(self) -> Result<()> {
-        if self.inner.core.owes_flush_at_close() {
+        // A forked child that never used it has nothing to close.
+        if self.inner.lives.own().is_some_and(|core| core.owes_flush_at_close()) {
             self.sync()?;
         }
-        let core = Arc::into_inner(self.inner).map(|inner| inner.core);
+        let core = Arc::into_inner(self.inner).and_then(|inner| inner.lives.into_own());
         match core.and_then(Arc::into_inner) {
             Some(core) => core.close_and_tell(),
             None => Ok(()),
@@ -383,7 +405,9 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn close_dirty(self) {
-        self.inner.core.close_dirty.store(true, Ordering::Relaxed);
+        if let Some(core) = self.inner.lives.own() {
+            core.close_dirty.store(true, Ordering::Relaxed);
+        }
     }
 
     /// The newest durable snapshot's id: everything up to it survives a power cut.
@@ -399,7 +423,7 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn durable_id(&self) -> u64 {
-        self.inner.core.store.board.durable().txnid()
+        self.last_core().store.board.durable().txnid()
     }
 }
 

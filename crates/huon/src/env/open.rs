@@ -18,8 +18,8 @@ use crate::env::recover::{self, Chosen, Left, Recovery};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::{
-    self, Board, BoardIdentity, Clients, Create, FileOptions, GATE_TIMEOUT, Gate, Guest,
-    MemoryFile, RealFile, RealShared, Role, RoleKind, Shared, Sound, Start, Storage, Written,
+    self, Board, BoardIdentity, Clients, Create, FileOptions, GATE_TIMEOUT, Gate, Guest, Identity,
+    Map, MemoryFile, RealFile, RealShared, Role, RoleKind, Shared, Sound, Start, Storage, Written,
 };
 use crate::page::{CommitKind, META_BYTES, Meta, OrderKind, Sweep, Tree, Txnid, first_data_page};
 use crate::planted;
@@ -85,8 +85,28 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// What a forked child has of its parent's files (C4, C5).
+pub(crate) struct Inherited {
+    pub(crate) data: Identity,
+    /// `None`: the parent's lock file is its own memory.
+    pub(crate) lock: Option<Identity>,
+    pub(crate) map: Arc<Map>,
+}
+
 /// The real files behind `path`, created if need be.
 pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
+    ground_of(path, options, None)
+}
+
+/// The same in a forked child, which wants the very files of its parent.
+pub(crate) fn inherited_ground(path: &Path, options: &Options, of: Inherited) -> Result<Ground> {
+    match ground_of(path, options, Some(of)) {
+        Err(Error::Io(e)) if e.source.kind() == std::io::ErrorKind::NotFound => Err(Error::Forked),
+        found => found,
+    }
+}
+
+fn ground_of(path: &Path, options: &Options, inherited: Option<Inherited>) -> Result<Ground> {
     let mut file = FileOptions {
         // A reader opens for writing too where it may: then it can be first, and writers can join
         // it.
@@ -94,6 +114,7 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
         create: Create::Never,
         mode: options.mode,
         reserve_bytes: options.reservation(),
+        inherited: inherited.as_ref().map(|of| (of.data, of.map.clone())),
     };
     if options.create && !options.read_only {
         match std::fs::symlink_metadata(path) {
@@ -114,7 +135,9 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
     };
     let lock = lock_path(path);
     refuse_foreign(&opened, &lock, options)?;
-    let create = opened.writable().then(|| opened.lock_file(options.read_only)).transpose()?;
+    // A child makes none: it would be another one than its parent's.
+    let makes = opened.writable() && inherited.is_none();
+    let create = makes.then(|| opened.lock_file(options.read_only)).transpose()?;
     let found = match options.stays_apart() {
         true => Ok(None),
         false => RealShared::open(&lock, create.as_ref()),
@@ -128,6 +151,12 @@ pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
         found => found?,
     };
     let shared = found.map(|shared| Arc::new(shared) as Arc<dyn Shared>);
+    if let Some(Inherited { lock: Some(lock), .. }) = inherited
+        && shared.as_ref().and_then(|shared| shared.identity()) != Some(lock)
+        && !planted::is(244)
+    {
+        return Err(Error::Forked);
+    }
     let private = shared.is_none();
     let shared = match shared {
         Some(shared) => shared,
@@ -175,8 +204,13 @@ pub(crate) fn private_lock_file() -> Result<Arc<dyn Shared>> {
 
 /// The data file, for somebody who takes no lock and only reads.
 pub(crate) fn look_at(path: &Path) -> Result<Box<dyn Storage>> {
-    let file =
-        FileOptions { read_only: true, create: Create::Never, mode: 0, reserve_bytes: 1 << 20 };
+    let file = FileOptions {
+        read_only: true,
+        create: Create::Never,
+        mode: 0,
+        reserve_bytes: 1 << 20,
+        inherited: None,
+    };
     Ok(Box::new(RealFile::open(path, &file)?))
 }
 
@@ -211,6 +245,7 @@ fn make_draft(draft: &Path, options: &Options) -> Result<()> {
         create: Create::Fresh,
         mode: options.mode,
         reserve_bytes: 1 << 20,
+        inherited: None,
     };
     format_file(&RealFile::open(draft, &file)?, options)
 }
@@ -567,13 +602,8 @@ fn join(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options) -> Re
         })?;
         make_store(ground.storage, clients.clone(), guest, &meta, options)
     })();
-    match joined {
-        Ok(store) => finish(store, clients, Recovery::Clean, options),
-        Err(error) => {
-            clients.leave(gate);
-            Err(error)
-        }
-    }
+    let opened = joined.and_then(|store| finish(store, clients.clone(), Recovery::Clean, options));
+    opened.inspect_err(|_| clients.leave(gate))
 }
 
 /// A client that cannot write, of a file that nobody writes: the lock file is its own memory.
@@ -627,12 +657,13 @@ fn finish(
     recovery: Recovery,
     options: &Options,
 ) -> Result<Opened> {
+    clients.register()?;
     let read_only = options.read_only || !store.storage.writable() || !clients.board().writable();
     let modes = modes::agreed(clients.board(), options, read_only);
     let core = Core {
         store: Arc::new(store),
         flusher: Role::new(clients.clone(), RoleKind::Flusher),
-        names: Names::new(),
+        names: Arc::new(Names::new()),
         clients,
         fork_generation: os::fork_generation(),
         durability: AtomicU8::new(modes.durability as u8),

@@ -1,10 +1,10 @@
 //! What can be changed while an environment is open.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::env::{Env, Options};
+use crate::os;
 use crate::store::Verify;
 use crate::store::slow::{SlowReader, SlowReaderAnswer};
 use crate::txn::Core;
@@ -64,7 +64,7 @@ impl Settings {
 impl Env {
     /// The options in force that can be changed.
     pub fn settings(&self) -> Settings {
-        *self.inner.settings.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lives.settings.copied()
     }
 
     /// Changes options while the environment is open, for all its clones. A transaction that runs
@@ -81,8 +81,10 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_settings(&self, settings: Settings) {
-        let mut kept = self.inner.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        let core = &self.inner.core;
+        let core = self.core_or_last();
+        // One at a time, and whole for a child that is forked meanwhile.
+        let mut kept = self.inner.lives.settings.lock();
+        let _held_off = os::hold_off();
         let millis = u64::try_from(settings.flush_after.as_millis()).unwrap_or(u64::MAX);
         core.set_durability(settings.durability);
         core.flush_bytes.store(settings.flush_after_bytes, Ordering::Relaxed);
@@ -110,11 +112,11 @@ impl Env {
         &self,
         callback: impl Fn(&SlowReader) -> SlowReaderAnswer + Send + Sync + 'static,
     ) {
-        self.inner.core.store.slow_readers.set_callback(Some(std::sync::Arc::new(callback)));
+        self.core_or_last().store.slow_readers.set_callback(Some(std::sync::Arc::new(callback)));
     }
 
     /// Has nobody asked any more.
     pub fn clear_on_slow_reader(&self) {
-        self.inner.core.store.slow_readers.set_callback(None);
+        self.core_or_last().store.slow_readers.set_callback(None);
     }
 }

@@ -92,7 +92,8 @@ fn put_durably(env: &Env, key: u64) {
         2 => {
             let id = put(env, key, key, Durability::NoMetaSync);
             // The second look: what was postponed may just have become durable.
-            let flushed = env.core().is_flushed(id, MetaFlush::Later) || env.durable_id() >= id;
+            let flushed =
+                env.core().unwrap().is_flushed(id, MetaFlush::Later) || env.durable_id() >= id;
             assert!(flushed, "its pages are not flushed");
             if env.durable_id() < id {
                 // A power cut may take it away until somebody flushes again.
@@ -275,7 +276,8 @@ fn shuttle_the_dead_are_succeeded() {
         let ground =
             open::Ground { storage: disk.storage(), shared: shared.clone(), private: false };
         let opened = open::open(ground, &options()).expect("an environment");
-        let doomed = Env::from_opened(opened, std::path::Path::new(""), &options());
+        let nowhere = std::path::Path::new("");
+        let doomed = Env::from_opened(opened, nowhere, nowhere, &options()).unwrap();
         let clients = [open(&disk), open(&disk)];
         let (bury, burial) = mpsc::channel();
         let doomed = thread::spawn(move || {

@@ -38,7 +38,7 @@ fn the_ceiling_of_ids_forces_a_flush_point() {
     let env = options().open_simulated(&disk).unwrap();
     put(&env, 1, Durability::Durable);
     let lazy = put(&env, 2, Durability::Lazy);
-    let board = &env.core().store.board;
+    let board = &env.core().unwrap().store.board;
     let ceiling = board.durable_info().unwrap().ceiling;
     board.raise_issued(ceiling - 1);
     assert!(env.durable_id() < lazy);
@@ -80,7 +80,7 @@ fn nobody_flushes_after_a_failed_flush_though_he_asked_before() {
     let env = options().open_simulated(&disk).unwrap();
     let kept = put(&env, 1, Durability::Durable);
     put(&env, 2, Durability::Lazy);
-    let core = env.core();
+    let core = env.core().unwrap();
     disk.fail_syncs(1);
     assert!(matches!(env.sync(), Err(Error::Io(_))));
     // What he does who had looked before that.
@@ -160,12 +160,12 @@ fn a_panic_gives_the_roles_back() {
             env.write_within(SOON).unwrap().abort();
         }
         let lazy = put(&env, 3, Durability::Lazy);
-        let flush = || env.core().flush_up_to(lazy, MetaFlush::Now).unwrap();
+        let flush = || env.core().unwrap().flush_up_to(lazy, MetaFlush::Now).unwrap();
         let in_flusher = panic_at(&disk, step, &flush);
         for env in [&*env, &*other] {
             let lazy = put(env, 4 + step, Durability::Lazy);
             let deadline = Some(Instant::now() + SOON);
-            let flushed = env.core().flush_within(lazy, MetaFlush::Now, deadline);
+            let flushed = env.core().unwrap().flush_within(lazy, MetaFlush::Now, deadline);
             assert!(flushed.unwrap(), "step {step}: the flusher's role is gone");
         }
         assert!(has(&env, 1) && has(&env, 2) && has(&env, 3), "step {step}");
@@ -198,8 +198,9 @@ fn the_whole_tail_is_written_again() {
             std::panic::resume_unwind(Box::new("killed"));
         }
     });
-    let flushed =
-        catch_unwind(AssertUnwindSafe(|| flusher.core().flush_up_to(lazy, MetaFlush::Now)));
+    let flushed = catch_unwind(AssertUnwindSafe(|| {
+        flusher.core().unwrap().flush_up_to(lazy, MetaFlush::Now)
+    }));
     assert!(flushed.is_err());
     disk.watch(|_| ());
     put(&env, 3, Durability::Lazy);
@@ -300,7 +301,13 @@ fn several_that_come_while_the_last_one_leaves_all_get_in() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.huon");
     drop(Env::options().open(&path).unwrap());
-    let file = FileOptions { read_only: false, create: Create::Never, mode: 0, reserve_bytes: 0 };
+    let file = FileOptions {
+        read_only: false,
+        create: Create::Never,
+        mode: 0,
+        reserve_bytes: 0,
+        inherited: None,
+    };
     // Its byte in the lock file is gone, its lock on the data file not yet.
     let leaving = RealFile::open(&path, &file).unwrap();
     assert!(leaving.try_join().unwrap());
@@ -763,7 +770,7 @@ fn a_load_grows_the_file_in_few_steps() {
     let env = options.upper_bytes(64 << 20).open_simulated(&disk).unwrap();
     let grown = || {
         let bytes = env.info().unwrap().file_bytes;
-        (env.core().store.storage.counts().grows, bytes)
+        (env.core().unwrap().store.storage.counts().grows, bytes)
     };
     let fill = |records: u64| {
         env.update(|txn| {

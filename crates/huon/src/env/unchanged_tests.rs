@@ -194,7 +194,7 @@ fn who_commits_nothing_lazily_sees_what_he_found() {
     let disk = machine();
     let env = filled(&disk);
     for durability in [Durability::NoMetaSync, Durability::Lazy, Durability::Unsynced] {
-        let core = env.core();
+        let core = env.core().unwrap();
         let key = 60 + durability as u64;
         std::thread::scope(|scope| {
             let flusher = core.try_flusher().unwrap().expect("nobody flushes");

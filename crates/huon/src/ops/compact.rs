@@ -190,12 +190,13 @@ impl Env {
         if !options.target.is_finite() || options.target < 1.0 {
             return Err(Error::Invalid("a file is never shorter than what lives in it"));
         }
-        let store = &self.core().store;
+        let store = &self.core()?.store;
         let before_bytes = store.storage.file_bytes()?;
         let mut work = Work {
             env: self,
-            durability: options.durability.unwrap_or_else(|| self.core().durability()),
+            durability: options.durability.unwrap_or_else(|| self.durability()),
             target: options.target,
+            page_bytes: store.page_bytes,
             step_pages: (options.step_bytes / store.page_bytes as u64).clamp(8, 1 << 20) as usize,
             ends_at: options.time.and_then(|time| Instant::now().checked_add(time)),
             progress: options.progress.as_mut().map(|report| &mut **report as _),
@@ -245,6 +246,7 @@ struct Work<'e, 'p> {
     env: &'e Env,
     durability: Durability,
     target: f64,
+    page_bytes: usize,
     step_pages: usize,
     ends_at: Option<Instant>,
     progress: Option<OnProgress<'p>>,
@@ -257,7 +259,7 @@ impl Work<'_, '_> {
     fn passes(&mut self) -> Result<CompactEnd> {
         for _ in 0..PASSES_MAX {
             let plan = self.plan()?;
-            if plan.is_reached(self.env.core().store.page_bytes) {
+            if plan.is_reached(self.page_bytes) {
                 return Ok(CompactEnd::Target);
             }
             let mut moved = 0;
@@ -331,7 +333,7 @@ impl Work<'_, '_> {
             // The file is cut by the transaction after the one that says so.
             self.env.write()?.cut_file()?;
             let now = self.plan()?;
-            if now.is_reached(self.env.core().store.page_bytes) {
+            if now.is_reached(self.page_bytes) {
                 return Ok(Some(CompactEnd::Target));
             }
             let state = (now.used, now.file);
@@ -350,7 +352,7 @@ impl Work<'_, '_> {
 
     /// Tells how far it is; why it ends here, if it does.
     fn is_over(&mut self) -> Option<CompactEnd> {
-        self.now.done_bytes = self.moved_pages * self.env.core().store.page_bytes as u64;
+        self.now.done_bytes = self.moved_pages * self.page_bytes as u64;
         if let Some(report) = &mut self.progress
             && report(&self.now).is_break()
         {
@@ -362,7 +364,7 @@ impl Work<'_, '_> {
 
     fn plan(&mut self) -> Result<Plan> {
         let (_pin, meta) = crate::ops::pinned::pin(self.env)?;
-        let store = &self.env.core().store;
+        let store = &self.env.core()?.store;
         let source = Verified { store, used: meta.used };
         let named = tables::named(&source, &meta.main)?;
         let trees = named.iter().map(|(_, tree)| tree).chain([&meta.main]);

@@ -239,7 +239,7 @@ impl Env {
     /// A copy into a file of the environment itself would write over what it reads.
     fn refuse_own(&self, file: &File) -> Result<()> {
         let found = file.metadata().map_err(write_error)?;
-        let own = self.core().store.storage.identity()?;
+        let own = self.core()?.store.storage.identity()?;
         let lock = std::fs::metadata(Env::lock_path(self.path())).ok();
         let is_lock =
             lock.is_some_and(|lock| (lock.dev(), lock.ino()) == (found.dev(), found.ino()));
@@ -301,7 +301,7 @@ impl Write for Counted<'_> {
 /// Writes a plain copy; returns the snapshot's id.
 fn plain(env: &Env, out: &mut dyn Write, options: &mut CopyOptions<'_>) -> Result<u64> {
     let (_pin, meta) = pinned::pin_of(env, options.snapshot)?;
-    let store = &env.core().store;
+    let store = &env.core()?.store;
     let progress: Option<OnProgress<'_>> = match &mut options.progress {
         Some(progress) => Some(&mut **progress),
         None => None,
@@ -328,7 +328,7 @@ fn plain(env: &Env, out: &mut dyn Write, options: &mut CopyOptions<'_>) -> Resul
 
 /// Bytes of all pages of all tables, as their records have it.
 fn live_bytes(env: &Env, meta: &Meta) -> Result<u64> {
-    let store = &env.core().store;
+    let store = &env.core()?.store;
     let source = Verified { store, used: meta.used };
     let named = crate::ops::tables::named(&source, &meta.main)?;
     let trees = named.iter().map(|(_, tree)| tree).chain([&meta.main]);

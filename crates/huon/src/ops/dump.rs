@@ -125,7 +125,7 @@ impl Env {
     /// ```
     pub fn dump(&self, out: &mut dyn Write, options: &mut DumpOptions<'_>) -> Result<DumpReport> {
         let (_pin, meta) = pinned::pin(self)?;
-        let store = &self.core().store;
+        let store = &self.core()?.store;
         let progress: Option<OnProgress<'_>> = match &mut options.progress {
             Some(progress) => Some(&mut **progress),
             None => None,

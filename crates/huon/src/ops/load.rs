@@ -255,7 +255,7 @@ impl Load<'_, '_, '_> {
     }
 
     fn section(&mut self, header: &Header) -> Result<()> {
-        let page_bytes = self.batch.env.core().store.page_bytes;
+        let page_bytes = self.batch.env.core()?.store.page_bytes;
         let (print, key_max) = (header.print, key_bytes_max(page_bytes));
         let (mut key, mut value) = (Vec::new(), Vec::new());
         let mut table: Option<Target> = None;
@@ -400,13 +400,13 @@ impl Load<'_, '_, '_> {
         };
         let wanted = TableSpec { name, order: &order, many: many.as_ref() };
         let number = self.batch.txn()?.create_table(&wanted)?;
-        let id = self.batch.env.core().names.handle(number);
+        let id = self.batch.env.core()?.names.handle(number);
         Ok(if many.is_some() { Target::Multi(Multi::of(id)) } else { Target::Plain(Table::of(id)) })
     }
 
     /// The comparator with which a table was opened in this environment before.
     fn known_order(&self, name: &[u8], of: impl Fn(&TableInfo) -> Option<&Order>) -> Option<Order> {
-        self.batch.env.core().names.known_order(name, of)
+        self.batch.env.core().ok()?.names.known_order(name, of)
     }
 }
 

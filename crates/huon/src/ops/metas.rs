@@ -116,8 +116,7 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn metas(&self) -> Result<Vec<MetaInfo>> {
-        let core = self.core();
-        core.check_usable()?;
+        let core = self.core()?;
         list(&*core.store.storage)
     }
 
@@ -228,7 +227,7 @@ impl Env {
 
     /// Checks what was opened by hand, and has the repair write it down.
     pub(crate) fn switch(self, options: &mut CheckOptions<'_>) -> Result<SwitchReport> {
-        let core = self.core();
+        let core = self.core()?;
         core.check_writable()?;
         let chosen = core.newest_sealed()?.1;
         let report = self.check_visible(options)?;

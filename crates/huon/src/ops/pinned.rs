@@ -18,7 +18,7 @@ const PINS_MAX: usize = 10_000;
 /// The image of a snapshot is kept only while the snapshot is the published one, so it is copied
 /// right after the pin, and both are taken again if a commit came in between.
 pub(crate) fn pin(env: &Env) -> Result<(ReadTxn, Meta)> {
-    let core = env.core();
+    let core = env.core()?;
     for _ in 0..PINS_MAX {
         let txn = env.read()?;
         let mark = core.store.board.published();
@@ -41,7 +41,8 @@ pub(crate) fn pin_of(env: &Env, txn: Option<&ReadTxn>) -> Result<(ReadTxn, Meta)
     let (pin, newest) = pin(env)?;
     match txn {
         None => Ok((pin, newest)),
-        Some(txn) if !Arc::ptr_eq(txn.core(), env.core()) => {
+        Some(txn) if txn.core().check_forked().is_err() => Err(Error::Forked),
+        Some(txn) if !Arc::ptr_eq(txn.core(), env.core()?) => {
             Err(Error::Invalid("the transaction is one of another environment"))
         }
         Some(txn) => Ok((pin, txn.shown_in(newest))),

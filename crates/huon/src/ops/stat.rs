@@ -193,7 +193,7 @@ impl Env {
     pub fn stat(&self) -> Result<Stat> {
         let mut holders = self.keepers()?;
         let (_pin, meta) = pinned::pin(self)?;
-        let store = &self.core().store;
+        let store = &self.core()?.store;
         let file_bytes = store.storage.file_bytes()?;
         let page_bytes = store.page_bytes as u64;
         let source = Verified { store, used: meta.used };
@@ -245,7 +245,7 @@ impl Env {
     pub fn holders(&self) -> Result<Vec<Holder>> {
         let mut holders = self.keepers()?;
         let (_pin, meta) = pinned::pin(self)?;
-        free_items(&self.core().store, &meta, |item| {
+        free_items(&self.core()?.store, &meta, |item| {
             hold(&mut holders, item, u64::from(item.page_count()));
         })?;
         Ok(holders)
@@ -253,9 +253,9 @@ impl Env {
 
     /// Everybody who keeps a snapshot, holding nothing yet.
     fn keepers(&self) -> Result<Vec<Holder>> {
-        let board = &self.core().store.board;
+        let board = &self.core()?.store.board;
         // Clears up after dead readers, so that they are not listed.
-        self.core().store.protected()?;
+        self.core()?.store.protected()?;
         let holder = |by, txnid| Holder { by, txnid, pages: 0, alone_pages: 0 };
         let mut holders = vec![holder(HeldBy::Durable, board.durable().txnid())];
         let in_flight = board.in_flight();

@@ -112,7 +112,7 @@ impl Env {
         each: &mut dyn FnMut(&PageInfo<'_>) -> ControlFlow<()>,
     ) -> Result<u64> {
         let (_pin, meta) = pinned::pin(self)?;
-        let store = &self.core().store;
+        let store = &self.core()?.store;
         let mut pages = Pages {
             source: Verified { store, used: meta.used },
             first: first_data_page(store.page_bytes),

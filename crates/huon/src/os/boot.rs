@@ -3,9 +3,13 @@
 
 use std::sync::OnceLock;
 
+use super::fork;
+
 /// A number that changes with each boot; zeros where the system does not tell.
 pub(super) fn boot_id() -> [u8; 16] {
     static BOOT: OnceLock<[u8; 16]> = OnceLock::new();
+    // A child that is forked meanwhile would wait for ever.
+    let _held_off = fork::hold_off();
     *BOOT.get_or_init(|| {
         let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let mut id = [0; 16];

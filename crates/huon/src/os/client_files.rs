@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::beside::Beside;
-use super::fork::OwnFile;
+use super::fork::{self, OwnFile};
 use super::locks::{Hold, Way, change};
 use super::shm::open_file;
 use crate::error::{Error, Result};
@@ -44,13 +44,14 @@ impl ClientFiles {
     /// way; there are other numbers.
     pub(super) fn claim(&self, number: u32) -> Result<bool> {
         let mut own = self.own();
-        let Some(file) = self.file(number, true)? else { return Ok(false) };
+        let file = OwnFile::open_if(|| self.file(number, true))?;
+        let Some(file) = file else { return Ok(false) };
         let free = change(&file, Way::Files, 0, Hold::Alone);
         if !free.map_err(|e| self.failed(e))? {
             return Ok(false);
         }
         assert!(own.iter().all(|(own, _)| *own != number), "P6: a client's file is locked once");
-        own.push((number, OwnFile::new(file)?));
+        own.push((number, file));
         Ok(true)
     }
 
@@ -63,6 +64,8 @@ impl ClientFiles {
         if self.own().iter().any(|(own, _)| *own == number) {
             return Ok(false);
         }
+        // A child would keep the lock that is taken for a moment.
+        let _held_off = fork::hold_off();
         // Shared, so that several may ask at once.
         let Some(file) = self.file(number, false)? else { return Ok(false) };
         change(&file, Way::Files, 0, Hold::Shared).map(|free| !free).map_err(|e| self.failed(e))

@@ -10,9 +10,10 @@
 //!    final: a generation never comes back.
 //! 3. Nobody judges its own client: a descriptor does not see its own lock (P2).
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
-use super::board::Board;
+use super::board::{Board, BoardIdentity};
+use super::fork_lock::ForkLock;
 use super::gate::Gate;
 use super::layout::*;
 use super::word::Ordering;
@@ -63,21 +64,9 @@ pub(crate) struct ClientInfo {
     pub(crate) me: bool,
 }
 
-/// The clients of this process, and of those that it was forked from.
-static OF_THIS_PROCESS: Mutex<Vec<Weak<Clients>>> = Mutex::new(Vec::new());
-
-/// Looks a few times rather than wait: in a forked child it may be locked for ever. Only what is
-/// said to people, and whether a thread is told that it waits for itself, depend on it.
-fn of_this_process() -> Option<MutexGuard<'static, Vec<Weak<Clients>>>> {
-    (0..1000).find_map(|_| match OF_THIS_PROCESS.try_lock() {
-        Ok(all) => Some(all),
-        Err(TryLockError::Poisoned(all)) => Some(all.into_inner()),
-        Err(TryLockError::WouldBlock) => {
-            std::thread::yield_now();
-            None
-        }
-    })
-}
+/// The clients of this process, and of those that it was forked from, with the lock file of each.
+static OF_THIS_PROCESS: ForkLock<Vec<(Option<BoardIdentity>, Weak<Clients>)>> =
+    ForkLock::new(Vec::new());
 
 /// The client table, seen by one client.
 pub(crate) struct Clients {
@@ -97,21 +86,25 @@ impl Clients {
         Clients { board, me, fork_generation: fork::generation() }
     }
 
-    /// Has it known as one of this process.
+    /// Has it known as one of this process. Once the lock file says whose it is.
     pub(crate) fn register(self: &Arc<Self>) -> Result<()> {
-        let Some(mut all) = of_this_process() else { return Ok(()) };
-        all.retain(|clients| clients.strong_count() > 0);
-        Ok(all.try_push(Arc::downgrade(self))?)
+        let identity = self.board.identity();
+        let mut all = OF_THIS_PROCESS.lock();
+        let _held_off = fork::hold_off();
+        all.retain(|(_, clients)| clients.strong_count() > 0);
+        Ok(all.try_push((identity, Arc::downgrade(self)))?)
     }
 
     /// Whether a client of this lock file is one of this process. Process ids do not say that: each
     /// container counts on its own.
     pub(crate) fn is_of_this_process(&self, id: ClientId) -> bool {
-        let Some(all) = of_this_process() else { return false };
-        all.iter().filter_map(Weak::upgrade).any(|clients| {
-            clients.me.get() == Some(&id)
-                && clients.fork_generation == fork::generation()
-                && clients.board.identity() == self.board.identity()
+        let own = self.board.identity();
+        let all = OF_THIS_PROCESS.lock();
+        let mut of_this_file = all.iter().filter(|(identity, _)| *identity == own);
+        of_this_file.any(|(_, clients)| {
+            clients.upgrade().is_some_and(|clients| {
+                clients.me.get() == Some(&id) && clients.fork_generation == fork::generation()
+            })
         })
     }
 
@@ -154,7 +147,7 @@ impl Clients {
     pub(crate) fn leave(&self, gate: &Gate) {
         gate.assert_of(self.board.shared());
         let Some(me) = self.me.get().filter(|me| **me != ClientId::NONE) else { return };
-        if fork::generation() != self.fork_generation {
+        if fork::is_inherited(self.fork_generation) {
             return;
         }
         slots::clear_all_of(&self.board, *me);
@@ -170,7 +163,7 @@ impl Clients {
     /// Refuses to go on after a fork, or when somebody closed the lock file's descriptor, and with
     /// it dropped this client's byte (P5). Costs a system call.
     pub(crate) fn check_intact(&self) -> Result<()> {
-        if fork::generation() != self.fork_generation {
+        if fork::is_inherited(self.fork_generation) {
             return Err(Error::Forked);
         }
         if !self.board.shared().intact() {

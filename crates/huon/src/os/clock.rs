@@ -18,16 +18,18 @@ pub(crate) fn now_ms() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |t| t.as_millis() as u64)
 }
 
-/// The id of this thread as the system's tools show it; asked for once per thread.
+/// The id of this thread as the system's tools show it; asked for once per thread, and again in a
+/// forked child.
 #[inline]
 pub(crate) fn thread_id() -> u32 {
     use std::cell::Cell;
-    thread_local! { static ID: Cell<u32> = const { Cell::new(0) } }
-    ID.with(|id| {
-        if id.get() == 0 {
-            id.set(ask_thread_id());
+    thread_local! { static ID: Cell<(u32, u32)> = const { Cell::new((0, 0)) } }
+    ID.with(|known| {
+        let generation = super::fork::generation();
+        if known.get().0 != generation {
+            known.set((generation, ask_thread_id()));
         }
-        id.get()
+        known.get().1
     })
 }
 

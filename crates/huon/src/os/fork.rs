@@ -1,4 +1,5 @@
-//! What a `fork` does to open environments (P5).
+//! What a `fork` does to open environments (P5; C6 to C8 of "A forked child goes on" in
+//! ARCHITECTURE.md).
 //!
 //! A forked child shares the parent's open file descriptions, and with them its OFD locks: the
 //! parent's byte would stay held until the child is gone too. So the child closes its copies of all
@@ -14,16 +15,22 @@
 //! 4. A descriptor that is still its own carries a mark: its offset, which nothing else uses, is a
 //!    number that no other descriptor has. To look at it costs half of what `fstat` does, and tells
 //!    two descriptors of one file apart.
+//! 5. (C6) No fork comes between the opening of a file and its registration: who opens holds the
+//!    [`latch`](hold_off), for which the handler before a fork waits.
+//! 6. (C7) The generation lies on a page that children find zeroed, where the system offers that:
+//!    raw `clone` and `_Fork` run no handler. Who finds it zeroed does what the handler does.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::failpoint::{Point, reach};
 use crate::planted;
 
 /// Most descriptors that one process can have registered.
@@ -31,7 +38,7 @@ const DESCRIPTORS_MAX: usize = 1 << 16;
 /// Of each environment: the data file, the lock file and its gate.
 const DESCRIPTORS_EACH: usize = 3;
 const VACANT: i32 = 0;
-/// Being filled; the handler leaves it alone.
+/// Being filled or emptied; the handler leaves it alone.
 const TAKEN: i32 = -1;
 
 /// Marks lie above what a file that is read from its start comes to soon, and below what any file
@@ -46,18 +53,119 @@ struct Entry {
     mark: AtomicU64,
 }
 
-static GENERATION: AtomicU32 = AtomicU32::new(0);
 static ENTRIES: [Entry; DESCRIPTORS_MAX] =
     [const { Entry { descriptor: AtomicI32::new(VACANT), mark: AtomicU64::new(0) } };
         DESCRIPTORS_MAX];
 /// Entries from here on were never used.
 static HIGH: AtomicUsize = AtomicUsize::new(0);
 
-/// A number that differs between a process and its forked children.
-#[inline]
-pub(crate) fn generation() -> u32 {
-    GENERATION.load(Ordering::Relaxed)
+/// How many generations there were, this one counted.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+/// The generation, on a page of its own that children find zeroed.
+static PAGE: Page = Page { generation: AtomicU32::new(0), _rest: [0; PAGE_BYTES - 4] };
+/// A thread of a child that found no generation is closing what was inherited. Like 0, it is none.
+const RENEWING: u32 = 1 << 31;
+
+/// At least a page of the system, where that wipes pages.
+const PAGE_BYTES: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
+
+#[cfg_attr(target_arch = "x86_64", repr(C, align(4096)))]
+#[cfg_attr(not(target_arch = "x86_64"), repr(C, align(65536)))]
+struct Page {
+    generation: AtomicU32,
+    _rest: [u8; PAGE_BYTES - 4],
 }
+
+/// A number that differs between a process and its forked children, and is never 0.
+#[inline]
+pub fn generation() -> u32 {
+    let found = PAGE.generation.load(Ordering::Relaxed);
+    if found as i32 > 0 { found } else { renewed() }
+}
+
+/// Whether what was made in that generation is of a process that this one was forked from.
+#[inline]
+pub fn is_inherited(made_in: u32) -> bool {
+    PAGE.generation.load(Ordering::Relaxed) != made_in && generation() != made_in
+}
+
+/// C7: in a child that no handler was run in, does what it does. (In the first process there is
+/// nothing to do.)
+#[cold]
+fn renewed() -> u32 {
+    let word = &PAGE.generation;
+    loop {
+        match word.compare_exchange(0, RENEWING, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => {
+                let before = COUNT.fetch_add(1, Ordering::Relaxed);
+                if before > 0 {
+                    LATCH.store(own_hold(), Ordering::Relaxed);
+                    close_inherited();
+                }
+                word.store(before + 1, Ordering::Release);
+            }
+            Err(RENEWING) => std::thread::yield_now(),
+            Err(generation) => return generation,
+        }
+    }
+}
+
+// ---- the latch (C6)
+
+/// How many threads hold forks off, and in the upper half how many are about to fork.
+static LATCH: AtomicU32 = AtomicU32::new(0);
+const FORKING: u32 = 1 << 16;
+/// How long who waits for the latch sleeps before it looks again.
+const LATCH_PAUSE: Duration = Duration::from_micros(50);
+
+thread_local! {
+    /// How often this thread holds forks off.
+    static HELD: Cell<u32> = const { Cell::new(0) };
+}
+
+/// While it lives no other thread forks. For what is done in microseconds, and calls nothing of the
+/// user's.
+pub struct HeldOff(());
+
+/// Holds forks off; nests.
+pub fn hold_off() -> HeldOff {
+    // A child that no handler was run in has a latch of its own first.
+    generation();
+    // Noted first: the thread may be interrupted by a signal whose handler forks.
+    if HELD.replace(HELD.get() + 1) == 0 {
+        take_latch();
+    }
+    HeldOff(())
+}
+
+fn take_latch() {
+    loop {
+        let now = LATCH.load(Ordering::Relaxed);
+        if now >= FORKING {
+            std::thread::sleep(LATCH_PAUSE);
+            continue;
+        }
+        if LATCH.compare_exchange(now, now + 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            return;
+        }
+    }
+}
+
+impl Drop for HeldOff {
+    fn drop(&mut self) {
+        if HELD.get() == 1 {
+            LATCH.fetch_sub(1, Ordering::Release);
+        }
+        HELD.set(HELD.get() - 1);
+    }
+}
+
+/// What the calling thread has of the latch.
+fn own_hold() -> u32 {
+    u32::from(HELD.get() > 0)
+}
+
+// ---- descriptors
 
 /// An open file whose descriptor, and the locks on it, are this process's alone.
 pub(crate) struct OwnFile {
@@ -68,15 +176,30 @@ pub(crate) struct OwnFile {
 }
 
 impl OwnFile {
-    /// The file's offset must not be used: it becomes the mark.
-    pub(crate) fn new(file: File) -> Result<OwnFile> {
+    /// Opens a file and has it closed in forked children. The file's offset must not be used: it
+    /// becomes the mark.
+    pub(crate) fn open(open: impl FnOnce() -> Result<File>) -> Result<OwnFile> {
+        match OwnFile::open_if(|| open().map(Some))? {
+            Some(file) => Ok(file),
+            None => unreachable!("there is a file where opening gives one"),
+        }
+    }
+
+    /// The same where there may be none.
+    pub(crate) fn open_if(open: impl FnOnce() -> Result<Option<File>>) -> Result<Option<OwnFile>> {
+        install()?;
+        let held_off = hold_off();
+        let Some(file) = open()? else { return Ok(None) };
+        reach(Point::FileOpened);
         let descriptor = file.as_raw_fd();
         let failed = |what| Error::io(what, "a descriptor", std::io::Error::last_os_error());
         let inode = inode_of(descriptor).ok_or_else(|| failed("stat"))?;
         let mark = MARKS_FIRST + RandomState::new().hash_one(descriptor) % MARKS_COUNT;
         seek(descriptor, mark, libc::SEEK_SET).ok_or_else(|| failed("seek in"))?;
         register(descriptor, mark)?;
-        Ok(OwnFile { file: ManuallyDrop::new(file), inode, mark, generation: generation() })
+        let generation = generation();
+        drop(held_off);
+        Ok(Some(OwnFile { file: ManuallyDrop::new(file), inode, mark, generation }))
     }
 
     /// Device and inode.
@@ -87,7 +210,7 @@ impl OwnFile {
     /// Whether this process is a forked child of the one that opened the file.
     #[inline]
     pub(crate) fn inherited(&self) -> bool {
-        generation() != self.generation
+        is_inherited(self.generation)
     }
 
     /// Whether the descriptor still is what it was: not closed by a fork or by someone else, who
@@ -125,6 +248,7 @@ impl Drop for OwnFile {
         if self.inherited() {
             return;
         }
+        let _held_off = hold_off();
         unregister(self.file.as_raw_fd());
         if self.may_give_up() {
             // SAFETY: dropped here only, and nothing uses the file after.
@@ -135,7 +259,9 @@ impl Drop for OwnFile {
 
 /// Has forked children close their copies of `descriptor`.
 fn register(descriptor: i32, mark: u64) -> Result<()> {
-    install()?;
+    if planted::is(243) && COUNT.load(Ordering::Relaxed) > 1 {
+        return Ok(());
+    }
     for (n, entry) in ENTRIES.iter().enumerate() {
         if entry.descriptor.load(Ordering::Relaxed) != VACANT {
             continue;
@@ -167,6 +293,18 @@ fn unregister(descriptor: i32) {
     }
 }
 
+/// Closes this child's copies of what its parent had registered.
+fn close_inherited() {
+    for entry in &ENTRIES[..HIGH.load(Ordering::Relaxed)] {
+        let descriptor = entry.descriptor.swap(VACANT, Ordering::Acquire) - 1;
+        if descriptor >= 0 && mark_of(descriptor) == Some(entry.mark.load(Ordering::Relaxed)) {
+            // SAFETY: the descriptor is this process's copy of one that an environment owns; its
+            // handles see the new generation and use it no more.
+            unsafe { libc::close(descriptor) };
+        }
+    }
+}
+
 /// The offset of a descriptor; `None` if it is not open, or has none. Async-signal-safe.
 fn mark_of(descriptor: i32) -> Option<u64> {
     seek(descriptor, 0, libc::SEEK_CUR)
@@ -193,44 +331,76 @@ pub(super) fn inode_of(descriptor: i32) -> Option<(u64, u64)> {
     Some((stat.st_dev as u64, stat.st_ino as u64))
 }
 
+// ---- the handlers
+
+/// How long a thread waits for another one that installs the handlers. In a child that was forked
+/// meanwhile it waits in vain; then they are installed twice, which does no harm.
+const INSTALL_PATIENCE: Duration = Duration::from_secs(1);
+
 fn install() -> Result<()> {
-    static DONE: OnceLock<()> = OnceLock::new();
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    if DONE.get().is_some() {
-        return Ok(());
-    }
-    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if DONE.get().is_none() {
-        // SAFETY: `in_child` is a plain function that lives for ever and is async-signal-safe
-        // (invariant 1).
-        let failed = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-        if failed != 0 {
-            let source = std::io::Error::from_raw_os_error(failed);
-            return Err(Error::io("register a fork handler", "", source));
+    const NOT_YET: u32 = 0;
+    const AT_IT: u32 = 1;
+    const DONE: u32 = 2;
+    static STATE: AtomicU32 = AtomicU32::new(NOT_YET);
+    let start = Instant::now();
+    loop {
+        match STATE.compare_exchange(NOT_YET, AT_IT, Ordering::Acquire, Ordering::Acquire) {
+            Err(DONE) => return Ok(()),
+            Err(_) if start.elapsed() < INSTALL_PATIENCE => std::thread::yield_now(),
+            _ => break,
         }
-        let _ = DONE.set(());
     }
+    // SAFETY: the handlers are plain functions that live for ever; that of the child is
+    // async-signal-safe (invariant 1).
+    let failed =
+        unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
+    if failed != 0 {
+        STATE.store(NOT_YET, Ordering::Release);
+        let source = std::io::Error::from_raw_os_error(failed);
+        return Err(Error::io("register a fork handler", "", source));
+    }
+    wipe_in_children();
+    STATE.store(DONE, Ordering::Release);
     Ok(())
+}
+
+/// Has children find the page zeroed, where the system does that.
+fn wipe_in_children() {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    if !planted::is(247) {
+        let page = (&raw const PAGE).cast_mut().cast();
+        // SAFETY: whole pages of a static that is zero at first, with nothing else on them; a child
+        // finds a valid value there. If the system refuses, the handler alone counts.
+        unsafe { libc::madvise(page, PAGE_BYTES, libc::MADV_WIPEONFORK) };
+    }
+}
+
+/// C6: waits until no other thread is between opening a file and registering it.
+extern "C" fn before_fork() {
+    if planted::is(246) {
+        return;
+    }
+    LATCH.fetch_add(FORKING, Ordering::Acquire);
+    while LATCH.load(Ordering::Acquire) % FORKING > own_hold() {
+        std::thread::sleep(LATCH_PAUSE);
+    }
+}
+
+extern "C" fn in_parent() {
+    if planted::is(246) {
+        return;
+    }
+    LATCH.fetch_sub(FORKING, Ordering::Release);
 }
 
 extern "C" fn in_child() {
     if planted::is(21) {
         return;
     }
-    GENERATION.fetch_add(1, Ordering::Relaxed);
-    for entry in &ENTRIES[..HIGH.load(Ordering::Relaxed)] {
-        let held = entry.descriptor.load(Ordering::Acquire);
-        if held <= VACANT {
-            continue;
-        }
-        let descriptor = held - 1;
-        if mark_of(descriptor) == Some(entry.mark.load(Ordering::Relaxed)) {
-            // SAFETY: the descriptor is this process's copy of one that an environment owns; its
-            // handles see the new generation and use it no more.
-            unsafe { libc::close(descriptor) };
-        }
-        entry.descriptor.store(VACANT, Ordering::Relaxed);
-    }
+    LATCH.store(own_hold(), Ordering::Relaxed);
+    let generation = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
+    close_inherited();
+    PAGE.generation.store(generation, Ordering::Relaxed);
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

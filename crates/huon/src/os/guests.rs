@@ -79,7 +79,7 @@ impl Guest {
 
     /// A reader of the snapshot has read for the last time.
     pub(crate) fn unpin(&self, txnid: u64) {
-        if fork::generation() != self.fork_generation {
+        if fork::is_inherited(self.fork_generation) {
             return;
         }
         let mut pins = self.pins();
@@ -101,7 +101,7 @@ impl Guest {
     }
 
     fn take(&self, txnid: u64) -> Result<()> {
-        if fork::generation() != self.fork_generation {
+        if fork::is_inherited(self.fork_generation) {
             return Err(Error::Forked);
         }
         let mut pins = self.pins();

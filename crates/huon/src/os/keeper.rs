@@ -75,7 +75,7 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        if fork::generation() == self.fork_generation {
+        if !fork::is_inherited(self.fork_generation) {
             // SAFETY: the mapping is ours (invariant 1), and nobody looks at it.
             unsafe { libc::munmap(self.base.as_ptr(), BYTES) };
         }

@@ -23,7 +23,7 @@ use crate::error::Result;
 pub(crate) struct MapPages {
     /// Keeps `base` mapped.
     map: Arc<Map>,
-    tags: Anon,
+    tags: Arc<Anon>,
     base: NonNull<u8>,
     page_bytes: usize,
     count: u32,
@@ -46,7 +46,7 @@ impl MapPages {
         let tags = Anon::reserve(u64::from(count) * size_of::<AtomicU16>() as u64)?;
         Ok(MapPages {
             map: map.clone(),
-            tags,
+            tags: Arc::new(tags),
             base: map.first(),
             page_bytes,
             count,
@@ -54,6 +54,13 @@ impl MapPages {
             reading: Reading::default(),
             measuring: Mutex::default(),
         })
+    }
+
+    /// Takes over the tags of pages in the same map (C5): what was verified stays so.
+    pub(crate) fn take_over(&mut self, other: &MapPages) {
+        if Arc::ptr_eq(&self.map, &other.map) && self.count == other.count {
+            self.tags = other.tags.clone();
+        }
     }
 
     /// The map itself.

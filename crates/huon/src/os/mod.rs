@@ -30,6 +30,7 @@ mod disk;
 mod faulty;
 mod file;
 mod fork;
+mod fork_lock;
 #[cfg(not(any(loom, shuttle)))]
 mod futex;
 mod gate;
@@ -76,7 +77,9 @@ pub use faulty::{FaultCall, FaultPlan, Torn};
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) use faulty::{Faulty, FaultyShared};
 pub(crate) use file::{Create, FileOptions, RealFile, sync_directory};
-pub(crate) use fork::generation as fork_generation;
+pub use fork::generation as fork_generation;
+pub use fork::{HeldOff, hold_off, is_inherited};
+pub use fork_lock::{ForkGuard, ForkLock};
 pub(crate) use gate::{GATE_TIMEOUT, Gate};
 pub(crate) use guests::{Guest, scan as scan_guests};
 pub(crate) use layout::{CLIENTS_MAX, LOCK_BYTES, LOCK_MAGIC};
@@ -260,4 +263,8 @@ pub(crate) trait Shared: Send + Sync {
     fn boot(&self) -> [u8; 16];
     /// Flushes what the words hold now. Words that share a sector reach the disk together.
     fn sync(&self) -> Result<()>;
+    /// The lock file that others see; `None`: nobody else sees it.
+    fn identity(&self) -> Option<Identity> {
+        None
+    }
 }

@@ -459,7 +459,7 @@ impl Role {
     }
 
     fn forked(&self) -> bool {
-        fork::generation() != self.fork_generation
+        fork::is_inherited(self.fork_generation)
     }
 
     #[cold]

@@ -38,7 +38,7 @@ use super::keeper::Keeper;
 use super::layout::MAGIC_VALUE;
 use super::locks::{self, Hold, Way};
 use super::word::{Ordering, Word};
-use super::{Shared, Wake, fork, futex};
+use super::{Identity, Shared, Wake, fork, futex};
 use crate::error::{Error, Result};
 use crate::planted;
 
@@ -128,8 +128,9 @@ impl RealShared {
         create: Option<&Beside>,
         way_of: impl Fn(&File) -> io::Result<Way>,
     ) -> Result<Option<RealShared>> {
-        let Some(file) = open_file(path, writable, create)? else { return Ok(None) };
-        let file = OwnFile::new(file)?;
+        let _held_off = fork::hold_off();
+        let file = OwnFile::open_if(|| open_file(path, writable, create))?;
+        let Some(file) = file else { return Ok(None) };
         let failed = |what, e| Error::io(what, path.display().to_string(), e);
         let way = way_of(&file).map_err(|e| failed("lock", e))?;
         let stat = file.metadata().map_err(|e| failed("stat", e))?;
@@ -139,7 +140,7 @@ impl RealShared {
         // Invariant 4.
         let apart = open_again(path, file.inode(), writable)?;
         let (base, reserved_bytes) = map(path, &apart, bytes, writable)?;
-        let gate = OwnFile::new(open_again(path, file.inode(), writable)?)?;
+        let gate = OwnFile::open(|| open_again(path, file.inode(), writable))?;
         let client_files =
             ClientFiles::new(path, Beside::empty(&file).map_err(|e| failed("stat", e))?);
         Ok(Some(RealShared {
@@ -195,6 +196,8 @@ impl RealShared {
     /// gate.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn keep(&self) -> Result<()> {
+        // A child would keep the lock of the trial.
+        let _held_off = fork::hold_off();
         let another = open_again(&self.path, self.file.inode(), self.writable)?;
         let (byte, hold) = match self.writable {
             true => (TRIAL_BYTE, Hold::Alone),
@@ -214,6 +217,8 @@ impl RealShared {
 
     /// R11: whether a lock to read, by a descriptor that may only read, is seen by another one.
     fn locks_are_seen(&self) -> Result<bool> {
+        // A child would keep the lock of the trial.
+        let _held_off = fork::hold_off();
         let another = open_again(&self.path, self.file.inode(), false)?;
         let byte = guest_trial_byte();
         let failed = |e| self.failed("lock", e);
@@ -421,6 +426,11 @@ impl Shared for RealShared {
         self.check()?;
         // What was stored through the mapping belongs to it.
         self.file.sync_data().map_err(|e| self.failed("flush", e))
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        let (device, inode) = self.file.inode();
+        Some(Identity { device, inode })
     }
 }
 

@@ -141,10 +141,17 @@ impl Slots {
     #[inline]
     pub(crate) fn claim(&self) -> Result<Slot> {
         let pooled = self.place().swap(0, Ordering::Acquire);
-        if pooled != 0 && self.usable(pooled - 1) {
+        // No child comes here: it has a client, and slots, of its own.
+        if pooled != 0 && self.is_live(pooled - 1) {
             return Ok(Slot { index: pooled - 1 });
         }
         self.claim_slow()
+    }
+
+    /// Whether this process is a forked child of the client.
+    #[inline]
+    pub(crate) fn inherited(&self) -> bool {
+        fork::is_inherited(self.fork_generation)
     }
 
     /// Takes the pin away and keeps the slot for the next reader.
@@ -278,14 +285,18 @@ impl Slots {
     /// descriptors closed behind its back).
     #[inline]
     fn usable(&self, index: u32) -> bool {
-        fork::generation() == self.fork_generation
-            && self.board().row(index)[SLOT_STATE].load(Ordering::Relaxed) == self.live
+        !self.inherited() && self.is_live(index)
+    }
+
+    #[inline]
+    fn is_live(&self, index: u32) -> bool {
+        self.board().row(index)[SLOT_STATE].load(Ordering::Relaxed) == self.live
     }
 
     /// Makes a slot live again that was parked, maybe ousted. `false`: it is not ours any more.
     #[cold]
     fn revive(&self, index: u32) -> bool {
-        if fork::generation() != self.fork_generation {
+        if self.inherited() {
             return false;
         }
         // An ousted slot's pin must be gone before its state counts again.
@@ -300,7 +311,7 @@ impl Slots {
 
     #[cold]
     fn claim_slow(&self) -> Result<Slot> {
-        if fork::generation() != self.fork_generation {
+        if self.inherited() {
             return Err(Error::Forked);
         }
         loop {

@@ -141,10 +141,7 @@ impl Store {
             seal: Seal::new(&parts.uuid),
             pages: MapPages::new(parts.storage.map(), parts.page_bytes)?,
             storage: parts.storage,
-            board: {
-                parts.clients.register()?;
-                parts.clients.board().clone()
-            },
+            board: parts.clients.board().clone(),
             writer: Role::new(parts.clients.clone(), RoleKind::Writer),
             slots: Slots::new(parts.clients)?,
             guest: parts.guest,
@@ -165,6 +162,11 @@ impl Store {
         store.pages.set_read_ahead(parts.read_ahead);
         store.measure()?;
         Ok(store)
+    }
+
+    /// Takes over what the parent of this process has verified in the same map (C5).
+    pub(crate) fn take_over(&mut self, inherited: &Store) {
+        self.pages.take_over(&inherited.pages);
     }
 
     /// Buffered pages above which a write transaction spills.

@@ -148,6 +148,11 @@ impl PageSource for Pages {
         self.store.run(run, self.space.used())
     }
 
+    #[inline]
+    fn check_alive(&self) -> Result<()> {
+        if self.store.slots.inherited() { Err(Error::Forked) } else { Ok(()) }
+    }
+
     fn pages_max(&self) -> u32 {
         self.store.pages_max(self.space.used())
     }

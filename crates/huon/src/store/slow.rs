@@ -3,13 +3,13 @@
 //! A reader that is live is only ever waited for: it may hold slices of the pages that it sees, and
 //! nobody can tell. One that is parked holds none, and can be ousted (`os/slots.rs`, 6).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::alloc::{Reserved, TryGrow, collected};
 use crate::error::{Error, Keeper, Result};
-use crate::os::{self, Guest, ReaderInfo};
+use crate::os::{self, ForkLock, Guest, ReaderInfo};
 use crate::planted;
 use crate::store::Store;
 use crate::store::space::{Held, Need};
@@ -55,23 +55,24 @@ pub(crate) type Callback = Arc<dyn Fn(&SlowReader) -> SlowReaderAnswer + Send + 
 /// Whom to ask, and when.
 #[derive(Default)]
 pub(crate) struct SlowReaders {
-    callback: Mutex<Option<Callback>>,
+    callback: ForkLock<Option<Callback>>,
     before_growing: AtomicBool,
 }
 
 impl SlowReaders {
     pub(crate) fn new(callback: Option<Callback>, before_growing: bool) -> SlowReaders {
-        SlowReaders { callback: Mutex::new(callback), before_growing: before_growing.into() }
+        SlowReaders { callback: ForkLock::new(callback), before_growing: before_growing.into() }
     }
 
     /// The one who is asked; not locked while it is.
-    fn callback(&self) -> Option<Callback> {
-        self.callback.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn callback(&self) -> Option<Callback> {
+        self.callback.copied()
     }
 
     /// Has another one asked from now on.
     pub(crate) fn set_callback(&self, callback: Option<Callback>) {
-        *self.callback.lock().unwrap_or_else(PoisonError::into_inner) = callback;
+        // Dropping the one before may call back.
+        drop(self.callback.replace(callback));
     }
 
     /// Has it asked before the file grows, or not.

@@ -30,6 +30,12 @@ pub(crate) trait PageSource {
     /// Bytes of all of them: what is collected of a tree is no more.
     fn bytes_max(&self) -> u64;
 
+    /// Refuses to go on in a forked child, where the transaction is dead (C1).
+    #[inline]
+    fn check_alive(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Starts loading the page into the cache; only a hint.
     #[inline]
     fn prefetch(&self, _ptr: Ptr) {}

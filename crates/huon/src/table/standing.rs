@@ -70,6 +70,7 @@ impl Standing {
         if self.gap == Gap::Lost {
             return Err(Error::OutOfMemory);
         }
+        seat.check_alive()?;
         Ok(self.placed.as_ref().is_some_and(|placed| placed.1 == seat.version()))
     }
 

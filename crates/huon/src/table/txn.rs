@@ -109,6 +109,15 @@ impl<'t> SeatKind<'t> {
         }
     }
 
+    /// Refuses to go on in a forked child (C1).
+    #[inline]
+    pub(crate) fn check_alive(self) -> Result<()> {
+        match self {
+            SeatKind::Read(txn) => txn.core().check_forked(),
+            SeatKind::Write(txn) => txn.core.check_forked(),
+        }
+    }
+
     /// Changes whenever what the transaction shows may have changed.
     pub(crate) fn version(self) -> (u64, u64) {
         match self {
@@ -234,6 +243,7 @@ impl ReadTxn {
 
     /// The names of all named tables, in order.
     pub fn table_names(&self) -> Result<Vec<Vec<u8>>> {
+        self.core().check_forked()?;
         catalog::names(&self.snapshot, self.main())
     }
 }

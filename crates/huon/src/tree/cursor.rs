@@ -161,6 +161,7 @@ impl<'s, S: PageSource, O: KeyOrder> LeafSpan<'s, S, O> {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
         }
+        self.source.check_alive()?;
         if self.front.is_nowhere() {
             self.front.first(self.source, &self.tree, self.order)?;
         }
@@ -182,6 +183,7 @@ impl<'s, S: PageSource, O: KeyOrder> LeafSpan<'s, S, O> {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
         }
+        self.source.check_alive()?;
         if self.back.is_nowhere() {
             self.back.end(self.source, &self.tree, self.order)?;
         }

@@ -102,7 +102,7 @@ fn branches_over_leaves(source: &Snapshot, ptr: Ptr, level: u8) -> usize {
 fn pages_asked(env: &Env, met: bool, mut work: impl FnMut()) -> u64 {
     let requests = || env.info().unwrap().io.requested_bytes / 256;
     let before = requests();
-    env.core().store.disk().unwrap().set_met(met);
+    env.core().unwrap().store.disk().unwrap().set_met(met);
     work();
     requests() - before
 }
@@ -114,7 +114,7 @@ fn a_walk_asks_the_disk_for_each_leaf_once() {
     let txn = env.read().unwrap();
     let branches = branches_over_leaves(&txn.snapshot, tree.root, tree.depth - 1) as u64;
     let leaves = walk(&txn.snapshot, &tree, true).len() as u64;
-    let met = || env.core().store.disk().unwrap().set_met(true);
+    let met = || env.core().unwrap().store.disk().unwrap().set_met(true);
     // Of the first branch, the leaves that the walk was in when it made its first turn; of others,
     // the first leaf.
     let expected = leaves - branches - 1;
@@ -168,7 +168,7 @@ fn a_large_value_is_asked_for_whole() {
 fn nothing_is_asked_for_where_nobody_waits_or_the_system_reads_ahead() {
     let (env, t, _) = env_and_tree(Env::options().page_bytes(256).read_ahead(ReadAhead::Never));
     let txn = env.read().unwrap();
-    let patient = || env.core().store.disk().unwrap().set_met(false);
+    let patient = || env.core().unwrap().store.disk().unwrap().set_met(false);
     let up = || t.iter(&txn).unwrap().for_each(|_| patient());
     // The test itself may have to wait for a page of its program.
     assert_eq!((0..3).map(|_| pages_asked(&env, false, up)).min(), Some(0));

@@ -73,7 +73,7 @@ pub(crate) struct Core {
     pub(crate) store: Arc<Store>,
     pub(crate) flusher: Role,
     pub(crate) clients: Arc<Clients>,
-    pub(crate) names: Names,
+    pub(crate) names: Arc<Names>,
     /// The process's fork generation when the environment was opened.
     pub(crate) fork_generation: u32,
     /// A [`Durability`].
@@ -125,7 +125,7 @@ impl Drop for Release<'_> {
 
 impl Core {
     pub(crate) fn check_forked(&self) -> Result<()> {
-        if os::fork_generation() != self.fork_generation { Err(Error::Forked) } else { Ok(()) }
+        if os::is_inherited(self.fork_generation) { Err(Error::Forked) } else { Ok(()) }
     }
 
     /// Whether transactions may begin at all.
@@ -376,6 +376,17 @@ impl Core {
             self.repair_if_due()?;
         }
         self.flush_up_to(self.store.board.sealed().txnid(), MetaFlush::Now)
+    }
+
+    /// Takes over what a forked child keeps of its parent's share: the numbers of tables, what was
+    /// verified in the map, and the numbers of states that were given out. Before anybody has it.
+    pub(crate) fn inherit(&mut self, parent: &Core) -> Result<()> {
+        self.names = Arc::new(Names::inherited(&parent.names)?);
+        *self.counts.stamps.get_mut() = parent.counts.stamps.load(Ordering::Relaxed);
+        if let Some(store) = Arc::get_mut(&mut self.store) {
+            store.take_over(&parent.store);
+        }
+        Ok(())
     }
 
     /// Closes now, and says what went wrong.

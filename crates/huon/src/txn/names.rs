@@ -29,7 +29,7 @@ use twox_hash::XxHash3_64;
 
 use crate::alloc::{collected, copied};
 use crate::error::{Error, Result};
-use crate::os::unique_number;
+use crate::os::{ForkLock, unique_number};
 use crate::planted;
 use crate::txn::meaning::{Shape, TableInfo, TableSpec};
 use crate::txn::order::Order;
@@ -91,7 +91,7 @@ impl TableNo {
 struct Place {
     version: AtomicU32,
     words: [AtomicU64; WORDS],
-    info: Mutex<Option<Arc<TableInfo>>>,
+    info: ForkLock<Option<Arc<TableInfo>>>,
 }
 
 impl Place {
@@ -99,7 +99,7 @@ impl Place {
         Place {
             version: AtomicU32::new(VACANT),
             words: [const { AtomicU64::new(0) }; WORDS],
-            info: Mutex::default(),
+            info: ForkLock::default(),
         }
     }
 
@@ -121,10 +121,6 @@ impl Place {
         (version & STATE == LIVE).then_some(version)
     }
 
-    fn info(&self) -> MutexGuard<'_, Option<Arc<TableInfo>>> {
-        self.info.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes a name in; the version is returned. With the book.
     fn enter(&self, words: &[u64; WORDS], info: Arc<TableInfo>) -> u32 {
         let vacant = self.version.load(Ordering::Relaxed);
@@ -134,7 +130,7 @@ impl Place {
         for (word, value) in self.words.iter().zip(words) {
             word.store(*value, Ordering::Relaxed);
         }
-        *self.info() = Some(info);
+        drop(self.info.replace(Some(info)));
         self.version.store(vacant + LIVE, Ordering::Release);
         vacant + LIVE
     }
@@ -145,7 +141,7 @@ impl Place {
         assert!(live & STATE == LIVE, "N1: a place is given back once");
         let next = if planted::is(50) { live - LIVE } else { live - LIVE + STATE + 1 };
         self.version.store(next, Ordering::Release);
-        *self.info() = None;
+        drop(self.info.replace(None));
         next < LAST_VERSION
     }
 }
@@ -244,6 +240,62 @@ impl Names {
         }
     }
 
+    /// The list of a forked child: each number stands for what it did in the parent. No lock that
+    /// another thread of the parent may have had is waited for (N5), and tables count as there
+    /// until a sweep finds that they are not.
+    pub(crate) fn inherited(parent: &Names) -> Result<Names> {
+        let names = Names { tag: parent.tag, ..Names::new() };
+        let mut book = names.book();
+        let mut none = VecDeque::new();
+        for _ in 0..parent.places_used() {
+            names.take_place(&mut none, &mut book.made)?;
+        }
+        let made = book.made;
+        book.vacant.try_reserve(made as usize)?;
+        for number in 0..made {
+            names.inherit_place(parent, number, &mut book)?;
+        }
+        drop(book);
+        Ok(names)
+    }
+
+    /// Places from here on have never taken a name.
+    fn places_used(&self) -> u32 {
+        let places = (0..).map_while(|number| self.place(number));
+        let is_used = |place: &Place| place.version.load(Ordering::Acquire) != VACANT;
+        let used = places.enumerate().filter(|(_, place)| is_used(place)).last();
+        used.map_or(0, |(number, _)| number as u32 + 1)
+    }
+
+    /// One that was being entered takes another name.
+    fn inherit_place(&self, parent: &Names, number: u32, book: &mut Book) -> Result<()> {
+        let (Some(from), Some(to)) = (parent.place(number), self.place(number)) else {
+            return Ok(());
+        };
+        let version = from.version.load(Ordering::Acquire);
+        to.version.store(version & !STATE, Ordering::Relaxed);
+        let found =
+            from.live().and_then(|version| Some((from.read(version)?, from.info.copied()?)));
+        let Some((words, info)) = found else {
+            if version < LAST_VERSION {
+                book.vacant.push_back(number);
+            }
+            return Ok(());
+        };
+        let shape = words.first_chunk().map(Shape::of_words).expect("a place says a shape");
+        if !book.groups.contains_key(&info.name) {
+            book.groups.try_reserve(1)?;
+            let group = Group { places: Vec::new(), state: State::There, born: 0 };
+            book.groups.insert(copied(&info.name)?.into_boxed_slice(), group);
+        }
+        let group = book.groups.get_mut(&info.name).expect("it was put there");
+        group.places.try_reserve(1)?;
+        group.places.push(number);
+        let hash = hash_of(&info.name, &shape);
+        to.enter(&words, info);
+        self.hint(number, hash, book.made)
+    }
+
     /// The handle for a number.
     pub(crate) fn handle(&self, no: TableNo) -> TableId {
         TableId { tag: self.tag, no }
@@ -283,7 +335,7 @@ impl Names {
     /// All that a handle means, functions included. Takes a lock, which few share.
     pub(crate) fn info(&self, no: TableNo) -> Option<Arc<TableInfo>> {
         let place = self.place(no.place)?;
-        let info = place.info().clone();
+        let info = place.info.copied();
         // It was taken before the version is looked at: one of another version comes later.
         if place.version.load(Ordering::Acquire) == no.version { info } else { None }
     }
@@ -421,7 +473,7 @@ impl Names {
     ) -> Option<Order> {
         let book = self.book();
         let mut infos = book.groups.get(name)?.places.iter().filter_map(|number| {
-            let info = self.place(*number)?.info().clone();
+            let info = self.place(*number)?.info.copied();
             of(&*info?).filter(|order| order.is_custom()).cloned()
         });
         infos.next()

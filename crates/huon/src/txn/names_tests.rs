@@ -26,7 +26,7 @@ fn make(env: &Env, n: u64) -> Table<Str, U64> {
 
 /// Names with numbers, and places that ever had one.
 fn counts(env: &Env) -> (usize, usize) {
-    env.core().names.counts()
+    env.core().unwrap().names.counts()
 }
 
 /// How often the book is locked while `act` runs.
@@ -162,7 +162,7 @@ fn a_handle_is_used_without_a_lock() {
     let disk = disk();
     let env = env(&disk);
     let tables: Vec<_> = (0..100).map(|n| make(&env, n)).collect();
-    let before = env.core().names.locks();
+    let before = env.core().unwrap().names.locks();
     for _ in 0..10 {
         let txn = env.read().unwrap();
         for (n, t) in tables.iter().enumerate() {
@@ -170,7 +170,7 @@ fn a_handle_is_used_without_a_lock() {
         }
         env.update(|txn| tables[1].put(txn, "n", &1).map(drop)).unwrap();
     }
-    assert_eq!(env.core().names.locks(), before);
+    assert_eq!(env.core().unwrap().names.locks(), before);
 }
 
 /// What a transaction looks at follows what it touched, however many tables are open.

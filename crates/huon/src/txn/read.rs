@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::page::{Meta, Tree, Txnid};
+use crate::planted;
 use crate::txn::kept::Kept;
 use crate::txn::meaning::{TableInfo, TableSpec};
 use crate::txn::names::TableNo;
@@ -45,7 +46,6 @@ pub struct ReadTxn {
 
 impl ReadTxn {
     pub(crate) fn begin(core: &Arc<Core>) -> Result<ReadTxn> {
-        core.check_usable()?;
         let (pin, head) = core.pin()?;
         if head.used > core.store.map_pages() {
             core.unpin(pin);
@@ -173,6 +173,9 @@ impl ReadTxn {
     /// As [`ReadTxn::tree`], for the tables that were asked for first; `None` for others.
     #[inline]
     pub(crate) fn tree_at_hand(&self, no: TableNo) -> Option<Option<&Tree>> {
+        if self.core().check_forked().is_err() && !planted::is(241) {
+            return None;
+        }
         if no == TableNo::MAIN {
             return Some(Some(&self.main));
         }
@@ -182,6 +185,7 @@ impl ReadTxn {
 
     #[cold]
     fn find(&self, no: TableNo) -> Result<Option<Tree>> {
+        self.core().check_forked()?;
         if let Some(tree) = self.more().get(&no) {
             return Ok(*tree);
         }
@@ -218,6 +222,7 @@ impl ReadTxn {
     /// The number of a table, if it exists in this snapshot. One that does not leaves nothing
     /// behind, in the environment or in the transaction.
     pub(crate) fn open_table(&self, wanted: &TableSpec<'_>) -> Result<Option<TableNo>> {
+        self.core().check_forked()?;
         if wanted.name.is_empty() {
             return Ok(Some(TableNo::MAIN));
         }
@@ -252,6 +257,12 @@ impl ReadTxn {
 
 impl Drop for ReadTxn {
     fn drop(&mut self) {
+        if self.core().check_forked().is_err() {
+            // Another thread of the parent may have been adding to it.
+            let more = self.more.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(std::mem::take(more));
+            return;
+        }
         if let Some(pin) = self.pin.take() {
             self.core().unpin(pin);
         }

@@ -32,6 +32,11 @@ impl PageSource for Snapshot {
         self.core.store.run(run, self.used)
     }
 
+    #[inline]
+    fn check_alive(&self) -> Result<()> {
+        self.core.check_forked()
+    }
+
     fn pages_max(&self) -> u32 {
         self.core.store.pages_max(self.used)
     }

@@ -88,6 +88,7 @@ impl WriteTxn {
 
     /// The number of a table, if it exists.
     pub(crate) fn open_table(&self, wanted: &TableSpec<'_>) -> Result<Option<TableNo>> {
+        self.core.check_forked()?;
         if wanted.name.is_empty() {
             return Ok(Some(TableNo::MAIN));
         }

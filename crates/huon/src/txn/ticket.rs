@@ -36,7 +36,8 @@ impl Ticket {
         self.txnid
     }
 
-    /// Whether no power cut can take the commit away any more. Costs a load, never waits.
+    /// Whether no power cut can take the commit away any more. Costs a load, never waits. `false`
+    /// in a forked child, to which its parent's tickets say nothing.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -51,7 +52,7 @@ impl Ticket {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_durable(&self) -> bool {
-        self.core.is_flushed(self.txnid, MetaFlush::Now)
+        self.core.check_forked().is_ok() && self.core.is_flushed(self.txnid, MetaFlush::Now)
     }
 
     /// Waits until the commit is durable; flushes it, and all that others wait for, if nobody does.
@@ -72,6 +73,7 @@ impl Ticket {
     /// [`Error::Poisoned`](crate::Error::Poisoned) if a flush failed, here or in another process:
     /// whether the commit survives a power cut is unknown then.
     pub fn wait(&self) -> Result<()> {
+        self.core.check_forked()?;
         self.core.flush_up_to(self.txnid, MetaFlush::Now)
     }
 
@@ -89,6 +91,7 @@ impl Ticket {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn wait_within(&self, timeout: Duration) -> Result<bool> {
+        self.core.check_forked()?;
         let deadline = Instant::now().checked_add(timeout);
         self.core.flush_within(self.txnid, MetaFlush::Now, deadline)
     }

@@ -633,6 +633,11 @@ fn is_refusal(error: &Error) -> bool {
 
 impl Drop for WriteTxn {
     fn drop(&mut self) {
+        if self.core.check_forked().is_err() {
+            // They are the parent's, half changed it may be, and some lie in the file.
+            std::mem::forget(self.pages.take());
+            return;
+        }
         self.settle_names();
         // The next writer takes these pages.
         if let Some(pages) = self.pages.take() {

@@ -5,7 +5,7 @@
 
 #![allow(dead_code, reason = "no test file needs all of it")]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -247,7 +247,56 @@ impl Hands {
                 self.env.take().map_or(Ok(()), Env::close)?;
                 "closed".into()
             }
+            ["become", user, ref rest @ ..] => {
+                let user = user.parse().unwrap();
+                // SAFETY: the calls touch no memory of this process.
+                assert_eq!(unsafe { (libc::setgid(user), libc::setuid(user)) }, (0, 0));
+                self.obey(&rest.join(" "), path)?
+            }
+            // In a forked child.
+            ["child", ..] => {
+                let rest = line.trim_start().strip_prefix("child").unwrap_or_default();
+                let (_, said) = forked(|| self.obey(rest, path), false);
+                said
+            }
+            // The same, and the child stays: its number goes before what it says.
+            ["stay", ..] => {
+                let rest = line.trim_start().strip_prefix("stay").unwrap_or_default();
+                let (child, said) = forked(|| self.obey(rest, path), true);
+                format!("{child} {said}")
+            }
             _ => panic!("no actor knows {line:?}"),
         })
     }
+}
+
+/// What a forked child says, and its number. One that stays does so until it is killed, or for a
+/// minute.
+fn forked(work: impl FnOnce() -> huon::Result<String>, stays: bool) -> (i32, String) {
+    let (mut from, mut to) = std::io::pipe().unwrap();
+    // SAFETY: the child calls this library and ends without unwinding.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: has a process end that hangs.
+        unsafe { libc::alarm(60) };
+        let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        let said = said.map(|said| said.unwrap_or_else(|e| format!("{} {e}", e.code())));
+        let _ = to.write_all(said.as_deref().unwrap_or("a panic").as_bytes());
+        drop(to);
+        if stays {
+            loop {
+                std::thread::park();
+            }
+        }
+        // SAFETY: leaves at once.
+        unsafe { libc::_exit(0) };
+    }
+    drop(to);
+    let mut said = String::new();
+    from.read_to_string(&mut said).unwrap();
+    if !stays {
+        // SAFETY: waits for the child that was made here.
+        unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+    }
+    (child, said)
 }

@@ -125,8 +125,7 @@ impl Env {
             None => self.check_visible(options),
             Some(slot) => {
                 // Nothing is used again while nobody writes.
-                let core = self.core();
-                core.check_usable()?;
+                let core = self.core()?;
                 core.take_writer(self.lock_timeout())?;
                 let _role = Release(&core.store.writer);
                 let [a, b, c] = crate::txn::repair::known_metas(&*core.store.storage)?;
@@ -149,7 +148,7 @@ impl Env {
 
     /// Checks a snapshot of which nothing is used again meanwhile.
     fn check_snapshot(&self, meta: &Meta, options: &mut CheckOptions<'_>) -> Result<CheckReport> {
-        let mut check = Check::new(self.core(), meta, options)?;
+        let mut check = Check::new(self.core()?, meta, options)?;
         check.metas()?;
         check.space(&meta.items)?;
         check.tables(&meta.main)?;

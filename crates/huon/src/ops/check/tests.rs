@@ -102,7 +102,7 @@ impl Image {
         let env = self.open();
         let mut options = CheckOptions::new();
         let (_pin, meta) = pinned::pin(&env).unwrap();
-        let mut check = Check::new(env.core(), &meta, &mut options).unwrap();
+        let mut check = Check::new(env.core().unwrap(), &meta, &mut options).unwrap();
         check.space(&meta.items).unwrap();
         check.tables(&meta.main).unwrap();
         let mut runs = Bitmap::new(meta.used).unwrap();

@@ -38,7 +38,7 @@ pub(super) fn build(
     passes: u64,
 ) -> Result<(u64, u64)> {
     let (_pin, meta) = pinned::pin_of(env, options.snapshot)?;
-    let store = &env.core().store;
+    let store = &env.core()?.store;
     let source = Verified { store, used: meta.used };
     let named = tables::named(&source, &meta.main)?;
     let total = super::live_bytes(env, &meta)?;
@@ -89,7 +89,7 @@ pub(super) fn build(
 
 /// The copy ends where its data ends, and not a growth step later: nobody else has it open.
 fn cut(copy: &Env) -> Result<()> {
-    let core = copy.core();
+    let core = copy.core()?;
     core.take_writer(Duration::ZERO)?;
     let _role = Release(&core.store.writer);
     let (_, meta) = core.newest_sealed()?;

@@ -16,7 +16,7 @@ macro_rules! this {
 }
 
 fn options(create: Create) -> FileOptions {
-    FileOptions { read_only: false, create, mode: 0o600, reserve_bytes: 64 * MIB }
+    FileOptions { read_only: false, create, mode: 0o600, reserve_bytes: 64 * MIB, inherited: None }
 }
 
 fn read_only() -> FileOptions {
