@@ -1,4 +1,5 @@
-//! `cargo xtask pylmdb`: the test suite of py-lmdb, built against our header and library.
+//! `cargo xtask pylmdb`: the test suite of py-lmdb, built against our header and library, and tests
+//! of our own with it.
 //!
 //! 1. The only liblmdb in the tests' process is the one that is to be tested; a plugin looks.
 //! 2. Every test has a result. A process that dies or hangs is a failure of the test that it was
@@ -16,6 +17,8 @@ use crate::shell::Shell;
 /// What is tested, and how many tests have a result there, skipped ones included. (The 45 tests of
 /// `cve_test.py` of 3.0.0, which begin by looking for LMDB's own pages in a file, count as one.)
 const VERSIONS: [(&str, usize); 2] = [("2.3.0", 416), ("3.0.0", 502)];
+/// Of our own, with each version.
+const OWN_TESTS: usize = 10;
 
 /// How often a file's tests are begun again after a process that died.
 const DEATHS_MAX: usize = 30;
@@ -66,7 +69,7 @@ pub(crate) fn run(shell: &Shell, wish: &Wish) -> Result<bool, String> {
         report(version, &results);
         if wish.other.is_none() && wish.only.is_none() {
             let expected = expected(shell, version)?;
-            good &= judge(&results, &expected, tests_count);
+            good &= judge(&results, &expected, tests_count + OWN_TESTS);
         }
     }
     Ok(good)
@@ -143,10 +146,14 @@ impl Run<'_> {
     /// Runs the tests of each file in a process of its own.
     fn tests(&self, source: &Path, only: Option<&str>) -> Result<Results, String> {
         let mut results = Results::new();
-        for file in test_files(&source.join("tests"))? {
+        let theirs = test_files(&source.join("tests"))?.into_iter();
+        let theirs = theirs.map(|name| (source.to_owned(), format!("tests/{name}")));
+        let own_dir = self.shell.root.join(PLUGIN_DIR);
+        let own = test_files(&own_dir)?.into_iter().map(|name| (own_dir.clone(), name));
+        for (dir, file) in theirs.chain(own) {
             let mut died = Vec::new();
             for _ in 0..=DEATHS_MAX {
-                let found = self.file(source, &file, only, &died)?;
+                let found = self.file(source, (&dir, &file), only, &died)?;
                 let at_death = found.iter().find(|(_, result)| *result == "start");
                 let at_death = at_death.map(|(name, _)| name.clone());
                 results.extend(found.into_iter().filter(|(_, result)| result != "start"));
@@ -158,11 +165,12 @@ impl Run<'_> {
         Ok(results)
     }
 
-    /// Runs the tests of one file; the one at which the process ended has the result `start`.
+    /// Runs the tests of one file in a directory; the one at which the process ended has the result
+    /// `start`.
     fn file(
         &self,
         source: &Path,
-        file: &str,
+        (dir, file): (&Path, &str),
         only: Option<&str>,
         without: &[String],
     ) -> Result<Results, String> {
@@ -170,7 +178,7 @@ impl Run<'_> {
         let _ = fs::remove_file(&told);
         let mut pytest = Command::new(self.python());
         pytest.args(["-m", "pytest", "-q", "--tb=short", "-p", "huon_plugin", "-m", ""]);
-        pytest.args(["-p", "no:cacheprovider", file]).current_dir(source);
+        pytest.args(["-p", "no:cacheprovider", file]).current_dir(dir);
         pytest.args(without.iter().map(|name| format!("--deselect={name}")));
         pytest.args(only.map(|only| format!("-k={only}")));
         let plugin_dir = self.shell.root.join(PLUGIN_DIR);
@@ -189,12 +197,11 @@ impl Run<'_> {
     }
 }
 
-/// The files of tests in a directory, as paths from the directory above.
+/// The files of tests in a directory.
 fn test_files(dir: &Path) -> Result<Vec<String>, String> {
     let entries = fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let tests = names.filter(|name| name.ends_with("_test.py"));
-    let mut files: Vec<String> = tests.map(|name| format!("tests/{name}")).collect();
+    let mut files: Vec<String> = names.filter(|name| name.ends_with("_test.py")).collect();
     files.sort();
     Ok(files)
 }
