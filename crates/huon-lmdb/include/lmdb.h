@@ -23,7 +23,11 @@
  * one thread at a time. A thread has one read transaction at most, unless MDB_NOTLS is set. One
  * write transaction exists at a time among all processes; who begins another waits.
  *
- * Processes. A child of fork must not use what its parent opened; it opens the environment itself.
+ * Processes. A child of fork goes on with the environments and databases that its parent opened,
+ * and with transactions that were reset: its first call opens the files anew. Transactions and
+ * cursors that were open at the fork are MDB_PANIC there, and are to be ended or left alone. So are
+ * all calls if the path does not lead to the same files any more. A thread that has a write
+ * transaction and waits for a child that wants one waits for ever.
  */
 #ifndef HUON_LMDB_H
 #define HUON_LMDB_H

@@ -31,7 +31,11 @@
  * MDBX_DBG_LEGACY_OVERLAP). One write transaction exists at a time among all processes; who begins
  * another waits.
  *
- * Processes. A child of fork must not use what its parent opened: all of it is MDBX_PANIC there.
+ * Processes. A child of fork goes on with the environments and tables that its parent opened, and
+ * with transactions that were reset: its first call opens the files anew. Transactions and cursors
+ * that were open at the fork are MDBX_PANIC there, and are to be ended or left alone. So are all
+ * calls if the path does not lead to the same files any more. A thread that has a write transaction
+ * and waits for a child that wants one waits for ever.
  */
 #ifndef HUON_MDBX_H
 #define HUON_MDBX_H
@@ -858,8 +862,8 @@ int mdbx_env_open(MDBX_env *env, const char *pathname, MDBX_env_flags_t flags, m
 
 /*
  * Closes the environment and frees the handle, and flushes unless `dont_sync`. MDBX_BUSY: another
- * thread has a write transaction, and the handle stays. In a child of fork it frees the handle and
- * gives MDBX_PANIC. Cursors stay their owner's, to be closed.
+ * thread has a write transaction, and the handle stays. In a child of fork it closes what is the
+ * child's. Cursors stay their owner's, to be closed.
  */
 int mdbx_env_close_ex(MDBX_env *env, bool dont_sync);
 int mdbx_env_close(MDBX_env *env);
