@@ -197,7 +197,7 @@ pub struct Keeper {
     pub thread: u32,
     /// The snapshot it reads.
     pub txnid: u64,
-    /// How many commits were made since.
+    /// How many ids were used since: one for each commit, more for one that spilled.
     pub lag: u64,
     /// Bytes of free pages that it sees. Others may see them, too.
     pub held_bytes: u64,
@@ -424,8 +424,7 @@ impl fmt::Display for FullMap {
             }
             write!(
                 f,
-                " keeps {freed_bytes} bytes by reading snapshot {txnid}, which is {lag} commits \
-                 behind"
+                " keeps {freed_bytes} bytes by reading snapshot {txnid}, which is {lag} ids behind"
             )?;
         }
         match keepers.len() {

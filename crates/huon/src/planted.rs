@@ -69,6 +69,17 @@
 //! | 114 | P14: the second look at the published mark after the pin |
 //! | 115 | P15: the oldest holder as the owner of a held page: it is the newest |
 //! | 116 | P16: the repair after an unclean end |
+//! | 201 | I1: the last id of a transaction in its snapshot, which bears the first |
+//! | 202 | I2: the raise in the lock file of all ids of a transaction but the first |
+//! | 203 | I3: the look at the ceiling before another id is taken |
+//! | 204 | I4: half of the pages that are written before the id rises |
+//! | 205 | I5: the wait for a later id of what was written and dropped |
+//! | 206 | I6: the bound of a level: pages of outer ones are its own |
+//! | 207 | I7: the striking out of what a level has written and dropped |
+//! | 209 | I9: the transaction's id as that of the end of what left the base: it is the base's |
+//! | 210 | I10: the first id as the one up to which was judged: it is the last |
+//! | 211 | I11: what was written among what may change |
+//! | 212 | I12: the snapshot's id in the markers: it is the one of the moment |
 //! | 221 | R1: the count of a guest's readers of one snapshot: the first to end gives its byte up |
 //! | 222 | R2: the look whether the lock file is of the data file that a guest has opened |
 //! | 223 | R3: a guest's second look at the published mark |
@@ -89,6 +100,8 @@
 //! | 247 | C7: the page that children find zeroed |
 //! | 248 | C8: that a child's child need not wait for who was attaching |
 //! | 249 | C9: the attaching that is asked for |
+//!
+//! (I8, editing a written page under its own number, is not done: there is nothing to leave out.)
 
 use std::sync::Mutex;
 

@@ -424,15 +424,22 @@ impl Board {
         self.load(ISSUED)
     }
 
-    /// The id of the next write transaction: above all that were issued or sealed (P7).
-    pub(crate) fn next_id(&self) -> u64 {
-        let issued = if planted::is(107) { 0 } else { self.issued() };
+    /// The id of the next write transaction: above all that were `issued` or sealed (P7).
+    pub(crate) fn next_id(&self, issued: u64) -> u64 {
+        let issued = if planted::is(107) { 0 } else { issued };
         issued.max(self.sealed().txnid()).saturating_add(1)
     }
 
-    /// Burns all ids up to `id`: before the first page of a transaction is written (P7).
-    pub(crate) fn raise_issued(&self, id: u64) {
-        self.fixed()[ISSUED].fetch_max(id, Ordering::AcqRel);
+    /// Burns all ids up to `id`: before the first page is written under it (P7, I2). `before`: the
+    /// last id that was raised, as the holder of the writer's role knows it. `false`: it is not,
+    /// since the role has gone to another client.
+    pub(crate) fn raise_issued(&self, before: u64, id: u64) -> bool {
+        if before >= id && planted::is(107) {
+            return true;
+        }
+        assert!(before < id, "I2: ids only rise");
+        let issued = &self.fixed()[ISSUED];
+        issued.compare_exchange(before, id, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     // ---- seal and publish

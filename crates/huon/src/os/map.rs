@@ -119,6 +119,12 @@ impl Map {
             && bytes.len() as u64 <= self.bytes - (address - start) as u64
     }
 
+    /// Where in the file the first of these bytes lies, if it is one of the map's.
+    pub(crate) fn offset_of(&self, bytes: &[u8]) -> Option<u64> {
+        let offset = (bytes.as_ptr() as usize).checked_sub(self.base())? as u64;
+        (offset < self.bytes).then_some(offset)
+    }
+
     /// Drops this process's page-table entries for the first `bytes`: a page that a process maps
     /// stays in the page cache whatever is asked of it. Contents stay as they are. Best effort.
     pub(super) fn unhold(&self, bytes: u64) {

@@ -9,7 +9,7 @@
 //! ```
 
 use super::limits::MAX_VALUE_BYTES;
-use super::types::{Pgno, Reason, Txnid};
+use super::types::{Pgno, Ptr, Reason, Txnid};
 
 /// Bytes of an encoded [`RunRef`]: the payload of its cell.
 pub(crate) const RUN_REF_BYTES: usize = 28;
@@ -28,6 +28,11 @@ impl RunRef {
     #[inline(always)]
     pub(crate) fn pages(&self, page_bytes: usize) -> u32 {
         run_pages(u64::from(self.bytes), page_bytes)
+    }
+
+    /// Its first page.
+    pub(crate) fn ptr(&self) -> Ptr {
+        Ptr { pgno: self.pgno, birth: self.birth }
     }
 
     pub(crate) fn encode(&self) -> [u8; RUN_REF_BYTES] {

@@ -454,9 +454,10 @@ impl Store {
     }
 }
 
-/// Pages to keep behind the `used` ones.
-fn reserve_pages(used: u64) -> u64 {
-    (used / RESERVE_SHARE).clamp(RESERVE_PAGES_MIN, RESERVE_PAGES.into())
+/// Pages to keep behind the `used` ones of a file with that limit.
+fn reserve_pages(used: u64, limit: u32) -> u64 {
+    let share = (used / RESERVE_SHARE).clamp(RESERVE_PAGES_MIN, RESERVE_PAGES.into());
+    share.min(u64::from(limit / 16))
 }
 
 /// Asks for all of a value: who reads its first page wants the others too.
@@ -527,7 +528,7 @@ impl Ground for Store {
     fn extend(&self, used: u64, frugal: bool) -> Result<()> {
         let upper = self.upper_pages.load(Ordering::Relaxed);
         let limit = upper.min(self.map_pages());
-        let reserve = if frugal { 0 } else { reserve_pages(used).min(u64::from(limit / 16)) };
+        let reserve = if frugal { 0 } else { reserve_pages(used, limit) };
         let wanted = used + reserve;
         match u32::try_from(wanted) {
             // The file may be longer than its upper size, until that was lowered for good.
@@ -538,8 +539,13 @@ impl Ground for Store {
         }
     }
 
+    fn room(&self, used: u32) -> u64 {
+        let limit = self.upper_pages.load(Ordering::Relaxed).min(self.map_pages());
+        u64::from(limit).saturating_sub(u64::from(used) + reserve_pages(used.into(), limit))
+    }
+
     fn asks_before(&self, used: u64) -> bool {
-        used + reserve_pages(used) > u64::from(self.pages.in_file())
+        used + reserve_pages(used, u32::MAX) > u64::from(self.pages.in_file())
             && self.slow_readers.before_growing()
     }
 

@@ -211,6 +211,7 @@ fn store_large(
     if page::fits_inline(pages.page_bytes(), key.len(), bytes.len()) {
         return Ok(None);
     }
+    pages.make_room(page::run_pages(bytes.len() as u64, pages.page_bytes()))?;
     let run = pages.write_run(bytes)?;
     tree.run_pages = tree.run_pages.saturating_add(run.pages(pages.page_bytes()));
     Ok(Some(run))

@@ -7,7 +7,7 @@ use crate::txn::write::WriteTxn;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteCosts {
-    /// The transaction's id.
+    /// The transaction's id at the moment.
     pub id: u64,
     /// Changed pages that are still in memory.
     pub dirty_bytes: u64,
@@ -17,8 +17,9 @@ pub struct WriteCosts {
     /// What was written already: large values, pages for which there was no more memory, and full
     /// ones behind which records in order have gone on.
     pub written_bytes: u64,
-    /// Pages that it has replaced or deleted. They are free for later transactions, when nobody
-    /// sees them any more.
+    /// Pages of the snapshot before that it has replaced or deleted. They are free for later
+    /// transactions, when no reader sees them any more. What the transaction wrote itself and
+    /// replaced serves it again, and does not count.
     pub retired_bytes: u64,
     /// Part of the file in use, with what this transaction took.
     pub used_bytes: u64,

@@ -40,7 +40,7 @@ use crate::page::{
 };
 use crate::planted;
 use crate::store::Store;
-use crate::store::pages::{Pages, PagesCounts};
+use crate::store::pages::{NextId, Pages, PagesCounts};
 use crate::txn::commit::Durability;
 use crate::txn::flush::MetaFlush;
 use crate::txn::names::Names;
@@ -262,8 +262,9 @@ impl Core {
 
     /// P7, P16: the id of the next write transaction. It stays below the durable ceiling: who would
     /// pass that makes a flush point first, which sets a new one.
-    pub(crate) fn next_id(&self, base: &Meta) -> Result<Txnid> {
-        let id = Core::usable_id(self.store.board.next_id())?;
+    pub(crate) fn next_id(&self, base: &Meta) -> Result<NextId> {
+        let issued = self.store.board.issued();
+        let id = Core::usable_id(self.store.board.next_id(issued))?;
         if id <= base.txnid.0 {
             return Err(Error::corrupt_file("the lock file's last id has been lowered (P7)"));
         }
@@ -275,7 +276,7 @@ impl Core {
                 "ids have run past their ceiling; close the environment everywhere and open it",
             ));
         }
-        Ok(Txnid(id))
+        Ok(NextId { txnid: Txnid(id), issued })
     }
 
     /// The durable snapshot and where its meta lies.

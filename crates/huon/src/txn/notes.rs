@@ -1,7 +1,11 @@
 //! What an application notes in the snapshots themselves, beside its tables: three markers.
+//!
+//! I12. Markers name the snapshot that they were committed with. Its id is known at the seal only,
+//!     since the transaction may go on under higher ids: until then it is the current one.
 
 use crate::error::Result;
 use crate::page::Meta;
+use crate::planted;
 use crate::txn::write::WriteTxn;
 
 /// Three numbers for the application, and the transaction that changed them last; see
@@ -22,19 +26,25 @@ pub(super) struct Notes {
     pub(super) app_flags: u32,
     /// They are not those of the base.
     pub(super) changed: bool,
+    /// The markers are this transaction's.
+    own_markers: bool,
 }
 
 impl Notes {
     pub(super) fn of(meta: &Meta) -> Notes {
         let markers = Markers { values: meta.markers, txnid: meta.markers_txnid };
-        Notes { markers, app_flags: meta.app_flags, changed: false }
+        Notes { markers, app_flags: meta.app_flags, changed: false, own_markers: false }
     }
 }
 
 impl WriteTxn {
     /// The application's markers.
     pub fn markers(&self) -> Markers {
-        self.notes.markers
+        let Notes { markers, own_markers, .. } = self.notes;
+        match own_markers && !planted::is(212) {
+            true => Markers { txnid: self.id(), ..markers },
+            false => markers,
+        }
     }
 
     /// Sets the application's markers: they are committed with the transaction, and every snapshot
@@ -71,7 +81,7 @@ impl WriteTxn {
     pub fn touch_markers(&mut self, values: [u64; 3]) -> Result<()> {
         self.check_usable()?;
         self.notes.markers = Markers { values, txnid: self.id() };
-        self.notes.changed = true;
+        (self.notes.changed, self.notes.own_markers) = (true, true);
         Ok(())
     }
 

@@ -80,7 +80,8 @@ impl ReadTxn {
         self.markers
     }
 
-    /// How many commits were made since this snapshot's.
+    /// How many ids were used since this snapshot's: one for each commit, more for one that
+    /// spilled.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

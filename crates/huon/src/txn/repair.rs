@@ -16,7 +16,7 @@ use crate::failpoint::{Point, reach};
 use crate::os::{Flag, Plan, Storage};
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Meta, MetaFault, Txnid};
 use crate::planted;
-use crate::txn::commit::FLUSH_LOOK;
+use crate::txn::commit::{FLUSH_LOOK, taken_over};
 use crate::txn::{Core, tail};
 
 impl Core {
@@ -50,10 +50,13 @@ impl Core {
         let durable = self.durable_info()?;
         tail::write_again(&self.store, &chosen, self.tail_start(durable.meta_slot)?)?;
         reach(Point::TailRewritten);
-        let known = if planted::is(35) { 0 } else { self.highest_ceiling()?.max(board.issued()) };
+        let issued = board.issued();
+        let known = if planted::is(35) { 0 } else { self.highest_ceiling()?.max(issued) };
         let top = known.max(chosen.ceiling);
         let id = Core::usable_id(top.saturating_add(1))?;
-        board.raise_issued(id);
+        if issued < id && !board.raise_issued(issued, id) {
+            return Err(taken_over());
+        }
         let ceiling = Core::ceiling_after(id);
         let meta = Meta { txnid: Txnid(id), before: chosen.txnid, ceiling, ..chosen };
         let mark = board

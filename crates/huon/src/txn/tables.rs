@@ -216,22 +216,23 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// Writes the records of all changed tables into the catalog.
+    /// Writes the records of all changed tables into the catalog, for the seal, which writes the
+    /// pages: nothing is spilled here, and the id stays the one that was told (I12).
     pub(crate) fn store_tables(&mut self) -> Result<()> {
+        self.check_usable()?;
         let tables = self.tables.take();
-        self.guarded(true, |txn| {
-            let mut main = txn.main;
-            for (name, tree) in tables.changed() {
-                catalog::store(txn.pages_mut(), &mut main, name, tree)?;
-            }
-            if main != txn.main {
-                main.changed = txn.pages().txnid();
-            }
-            txn.main = main;
-            Ok(())
-        })?;
+        self.begin_guarded(true);
+        let mut main = self.main;
+        for (name, tree) in tables.changed() {
+            catalog::store(self.pages_mut(), &mut main, name, tree)?;
+        }
+        if main != self.main {
+            main.changed = self.txnid();
+        }
+        self.main = main;
         // Which of them were made or dropped is asked when the transaction is over.
         self.tables = RefCell::new(tables);
+        self.end_unspilled();
         Ok(())
     }
 

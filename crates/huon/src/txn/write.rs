@@ -148,7 +148,7 @@ impl WriteTxn {
             return Err(Error::corrupt_file("the lock file asks for a repair that was made (P16)"));
         }
         let Base { mark: base_mark, meta: base, mut pages } = core.base()?;
-        let txnid = core.next_id(&base)?;
+        let id = core.next_id(&base)?;
         core.store.board.forget_close()?;
         if base.used > core.store.map_pages() {
             return Err(core.store.map_too_small(base.used));
@@ -162,7 +162,7 @@ impl WriteTxn {
             true => EditPlace::File,
             false => EditPlace::Memory,
         };
-        pages.begin(txnid, place);
+        pages.begin(id, place);
         reach(Point::Begun);
         Ok(WriteTxn {
             core: core.clone(),
@@ -184,9 +184,10 @@ impl WriteTxn {
         })
     }
 
-    /// Whether these bytes, got from a table, lie on a page that this transaction has written and
-    /// may write over at its next change. Others stay what they are as long as the transaction
-    /// lives. For bindings to languages that cannot keep a borrow across a change.
+    /// Whether these bytes, got from a table, lie on a page that this transaction has written, or a
+    /// large value that it has: its next change may write over them. Others stay what they are as
+    /// long as the transaction lives. For bindings to languages that cannot keep a borrow across a
+    /// change.
     ///
     /// Costs a look at each page that is buffered.
     ///
@@ -205,7 +206,7 @@ impl WriteTxn {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_dirty(&self, bytes: &[u8]) -> bool {
-        self.pages().is_editable_at(bytes)
+        self.pages().may_change_at(bytes)
     }
 
     /// As [`ReadTxn::is_mapped`](crate::ReadTxn::is_mapped).
@@ -227,7 +228,9 @@ impl WriteTxn {
         self.core.store.storage.map().contains(bytes)
     }
 
-    /// The id of this transaction, and of the snapshot it makes when it commits.
+    /// The id of this transaction at the moment, and of the snapshot that it makes if it commits
+    /// now. A transaction that writes more than it buffers goes on under higher ids, so that pages
+    /// that it wrote and dropped can serve it again: [`WriteTxn::commit`] says which the last was.
     pub fn id(&self) -> u64 {
         self.pages().txnid().0
     }
@@ -399,10 +402,15 @@ impl WriteTxn {
     }
 
     /// The first half of [`WriteTxn::guarded`].
-    fn begin_guarded(&mut self, frugal: bool) {
+    pub(super) fn begin_guarded(&mut self, frugal: bool) {
         self.broken = true;
         self.renew_stamp();
         self.pages_mut().set_frugal(frugal);
+    }
+
+    /// The second half after a success, where the seal comes next.
+    pub(super) fn end_unspilled(&mut self) {
+        self.broken = false;
     }
 
     /// The second half, after an error or a success, which may turn out to be none.
@@ -411,7 +419,7 @@ impl WriteTxn {
             self.broken = !is_refusal(error);
             return Ok(());
         }
-        self.pages_mut().spill()?;
+        self.pages_mut().settle()?;
         if self.pages().is_lost() {
             return Err(Error::OutOfMemory);
         }

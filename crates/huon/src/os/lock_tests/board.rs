@@ -91,12 +91,13 @@ fn another_boot_is_noticed() {
 #[test]
 fn ids_only_rise() {
     let (a, _) = seat();
-    assert_eq!((a.board.issued(), a.board.next_id()), (1, 2));
-    a.board.raise_issued(5);
-    a.board.raise_issued(3);
-    assert_eq!((a.board.issued(), a.board.next_id()), (5, 6));
+    let ids = || (a.board.issued(), a.board.next_id(a.board.issued()));
+    assert_eq!(ids(), (1, 2));
+    assert!(a.board.raise_issued(1, 5));
+    assert!(!a.board.raise_issued(1, 3) && !a.board.raise_issued(4, 6), "I2");
+    assert_eq!(ids(), (5, 6));
     a.seal(9);
-    assert_eq!((a.board.issued(), a.board.next_id()), (5, 10));
+    assert_eq!(ids(), (5, 10));
 }
 
 #[test]
@@ -345,7 +346,7 @@ fn reuse_under_readers(seats: Vec<Seat>) {
     let mut unused: Vec<usize> = (1..PAGES).collect();
     let (mut page, mut birth, mut commits) = (0, 1, 0u64);
     while started.elapsed() < Duration::from_millis(400) {
-        let txnid = writer.board.next_id();
+        let txnid = writer.board.next_id(writer.board.issued());
         let protected = writer.protected();
         retired.retain(|(page, birth, freed)| {
             let held = protected.iter().any(|s| birth <= s && s < freed);

@@ -3,13 +3,12 @@
 //! 1. No snapshot uses pages behind its upper size. So a lower one is refused unless what lies
 //!    behind it is free to be used, and is then given up by moving the frontier.
 //! 2. A level that set a higher upper size may have used pages behind the old one when it is
-//!    aborted. Nobody sees them. They count as written (P8), so that nothing takes them again under
-//!    this id, until the frontier moves back at the seal. (What the level wrote below the old upper
-//!    size, and with it maybe the reserve for deletes, is not to be had before the next id.)
+//!    aborted. No snapshot sees them. They count as dead pages that serve no more, until the
+//!    frontier moves back at the seal.
 
 use super::{CUT_CHUNKS_MAX, Ground, Space};
-use crate::error::Result;
-use crate::page::Pgno;
+use crate::error::{Error, Result};
+use crate::page::{Item, Reason};
 
 impl Space {
     /// Moves the frontier back to `upper` if what lies behind is free; whether it does not lie
@@ -43,29 +42,31 @@ impl Space {
     /// An aborted level leaves an upper size behind which pages have been taken: nobody takes them
     /// any more.
     pub(crate) fn confine(&mut self, upper: u32) {
-        while let Some(run) = self.pool.pop_behind(upper) {
-            self.burn(Pgno(run.pgno), run.pages, false);
-        }
-    }
-
-    /// Moves the frontier back over what [`Space::confine`] left behind `upper`.
-    pub(super) fn clip(&mut self, upper: u32) {
         if self.used <= upper {
             return;
         }
-        let txnid = self.txnid.0;
-        self.lasting.retain_mut(|item| {
-            if item.pgno + item.page_count() <= upper {
-                return true;
-            }
-            assert!(
-                (item.birth, item.freed) == (txnid, txnid),
-                "F1: a page behind the upper size that somebody else may see"
-            );
-            let kept = upper.saturating_sub(item.pgno);
-            item.cut_to(kept);
-            kept > 0
-        });
+        while let Some(run) = self.pool.pop_behind(upper) {
+            self.shut_away(run);
+        }
+        self.close_behind(upper);
+    }
+
+    /// Moves the frontier back over what [`Space::confine`] left behind `upper`.
+    pub(super) fn clip(&mut self, upper: u32) -> Result<()> {
+        if self.used <= upper {
+            return Ok(());
+        }
+        let behind = |item: &&Item| item.pgno + item.page_count() > upper;
+        assert!(
+            !self.lasting.iter().any(|item| behind(&item)),
+            "F1: a page behind the upper size that a snapshot may see"
+        );
+        // A damaged tree may have named one.
+        if let Some(item) = self.retired.iter().find(behind) {
+            return Err(Error::corrupt(item.pgno, Reason::Space.text()));
+        }
+        self.clip_dead(upper);
         self.used = upper;
+        Ok(())
     }
 }

@@ -16,8 +16,8 @@
 //!     that would be in it twice are an error.
 //! F2. Allocating a chunk page takes from the reusable numbers or from the frontier, and never adds
 //!     an item: there is no fixpoint to reach at commit.
-//! F3. A number that was written under this transaction's id is never handed out again under it
-//!     (P8). The transaction keeps the numbers that it wrote before its end.
+//! F3. A number that the transaction has written is handed out again only when what was in it is
+//!     dead, and only under a later id (P8, I5: see `own`).
 //! F4. A chain is opened only when its owner protects nothing any more.
 //! F5. Work is bounded by what the transaction uses: the inline items, plus one chunk for each page
 //!     wanted.
@@ -25,10 +25,13 @@
 //!     from. An item that was found held is held as long as the snapshot is protected that held it;
 //!     then all are judged again. Whoever starts from the list that a snapshot records, since
 //!     somebody else has written or it is the first, comes to the same.
+//! I10. A transaction has several ids. Younger than the transaction is what was freed under its
+//!     first id or later; what it judged was freed before that.
 
 mod chunks;
 mod limit;
 mod low;
+mod own;
 mod page_set;
 mod relief;
 mod runs;
@@ -41,7 +44,7 @@ use crate::error::{Error, Result};
 use crate::page::{Chunk, Item, META_ITEMS_MAX, Pgno, Ptr, Reason, Sweep, Txnid};
 use crate::planted;
 use crate::store::source::damaged;
-use page_set::PageSet;
+use own::Own;
 pub(crate) use relief::{Held, Need};
 use runs::{FreeRun, Pool, merge};
 
@@ -90,6 +93,10 @@ pub(crate) trait Ground {
     /// Has readers let go of their snapshots; whether it is worth to look again.
     fn relieve(&self, _need: &Need<'_>) -> Result<bool> {
         Ok(false)
+    }
+    /// How many pages the file may still grow, when so many are in use, but for the reserve.
+    fn room(&self, _used: u32) -> u64 {
+        u64::MAX
     }
     /// Says in an error for want of room who keeps what.
     fn name_keepers(&self, error: Error, _held: &[Held]) -> Error {
@@ -181,13 +188,15 @@ fn slack(used: u32) -> u32 {
 
 /// The free space of one write transaction; when it has been sealed, that of the next one.
 pub(crate) struct Space {
+    /// The id that the transaction began with, and the one that it has now.
+    first: Txnid,
     txnid: Txnid,
     /// The first data page: what lies before it are the metas.
-    first: u32,
+    first_page: u32,
     /// First page number past the part of the file in use.
     used: u32,
     /// What this transaction has written already: spilled pages, and large values.
-    written: PageSet,
+    own: Own,
     /// The list that the base records, in any order, until somebody asks for it; empty if the base
     /// was sealed here.
     recorded: Vec<Item>,
@@ -205,7 +214,7 @@ pub(crate) struct Space {
     protected: Protected,
     /// Retired by this transaction, oldest first; a level's abort cuts it back.
     retired: Vec<Item>,
-    /// Retired too, but no level's abort takes that back: opened chunk pages, and burnt ones.
+    /// Retired too, but no level's abort takes that back: opened chunk pages.
     lasting: Vec<Item>,
     /// Gaps that may still be filled.
     gaps_left: u32,
@@ -242,12 +251,13 @@ pub(crate) struct SealedSpace {
 
 impl Space {
     /// That of a snapshot of `used` pages, which records these items.
-    pub(crate) fn new(first: u32, used: u32, recorded: Vec<Item>) -> Space {
+    pub(crate) fn new(first_page: u32, used: u32, recorded: Vec<Item>) -> Space {
         Space {
+            first: Txnid::default(),
             txnid: Txnid::default(),
-            first,
+            first_page,
             used,
-            written: PageSet::default(),
+            own: Own::default(),
             recorded,
             pool: Pool::default(),
             items: Vec::new(),
@@ -267,8 +277,8 @@ impl Space {
     /// A transaction starts from the snapshot whose free space this is.
     pub(crate) fn begin(&mut self, txnid: Txnid) {
         debug_assert!(self.retired.is_empty() && self.lasting.is_empty() && !self.lost);
-        self.txnid = txnid;
-        self.written.clear();
+        (self.first, self.txnid) = (txnid, txnid);
+        self.begin_own();
         self.pool.begin();
         self.judged = false;
         self.gaps_left = GAPS_MAX;
@@ -278,7 +288,8 @@ impl Space {
 
     /// Whether it is what it was when the transaction began.
     pub(crate) fn is_untouched(&self) -> bool {
-        !self.judged && self.retired.is_empty() && self.lasting.is_empty() && !self.lost
+        let unchanged = self.retired.is_empty() && self.lasting.is_empty() && self.has_no_own();
+        unchanged && !self.judged && !self.lost
     }
 
     pub(crate) fn used(&self) -> u32 {
@@ -290,7 +301,8 @@ impl Space {
         self.retired.len()
     }
 
-    /// Pages of the base that this transaction has retired so far, and its own that it wrote.
+    /// Pages of the base that this transaction has retired so far, and of its own those of which a
+    /// level cannot tell whether an outer one will have them back.
     pub(crate) fn retired_pages(&self) -> u64 {
         self.retired.iter().map(|item| u64::from(item.page_count())).sum()
     }
@@ -300,29 +312,29 @@ impl Space {
         self.retired.truncate(mark);
     }
 
-    /// Pages that leave the tree. `node`: they carry headers; large values do not.
+    /// What was retired since `mark` and born under `bound` or later: it is looked at anew when a
+    /// level commits (I6).
+    pub(crate) fn take_retired(&mut self, mark: usize, bound: Txnid) -> Vec<Item> {
+        let young = self.retired.extract_if(mark.., |item| item.birth >= bound.0);
+        let young = collected(young);
+        self.lost |= young.is_err();
+        young.unwrap_or_default()
+    }
+
+    /// Pages that leave the tree, and that a snapshot may see, or a level have back. `node`: they
+    /// carry headers; large values do not.
     pub(crate) fn retire(&mut self, pgno: Pgno, pages: u32, birth: Txnid, node: bool) {
         assert!(birth <= self.txnid, "F1: a page from the future is retired");
-        let kept = self.retired.try_push(Item::run(pgno, pages, birth, self.txnid, node));
+        let freed = if planted::is(209) { Txnid(self.first.0 - 1) } else { self.txnid };
+        let kept = self.retired.try_push(Item::run(pgno, pages, birth, freed.max(birth), node));
         self.lost |= kept.is_err();
-    }
-
-    /// Pages that an aborted level wrote: nobody sees them, and outer aborts bring nothing back.
-    pub(crate) fn burn(&mut self, pgno: Pgno, pages: u32, node: bool) {
-        let kept = self.lasting.try_push(Item::run(pgno, pages, self.txnid, self.txnid, node));
-        self.lost |= kept.is_err();
-    }
-
-    /// The pages are written before the transaction ends: from now on their numbers are its own.
-    pub(crate) fn note_written(&mut self, pgno: Pgno, pages: u32) {
-        self.lost |= self.written.insert(pgno, pages).is_err();
     }
 
     /// Numbers taken by this transaction and never written: free at once.
     pub(crate) fn give_back(&mut self, pgno: Pgno, pages: u32) {
         debug_assert!(pgno.0 + pages <= self.used, "F1: a number past the frontier is given back");
         assert!(
-            !self.written.meets(pgno, pages),
+            !self.is_own(pgno, pages),
             "P8, F3: a number that was written is handed out again under the same id"
         );
         let kept = self.pool.add_one(FreeRun { pgno: pgno.0, pages, freed: self.txnid.0 });
@@ -363,7 +375,7 @@ impl Space {
     /// P8, F3: nothing written comes to the pool from here, but a damaged list may name a page
     /// once more after it was taken and written.
     fn check_unwritten(&self, pgno: Pgno, pages: u32) -> Result<Pgno> {
-        match self.written.meets(pgno, pages) {
+        match self.is_own(pgno, pages) {
             true => Err(Error::corrupt(pgno.0, Reason::Space.text())),
             false => Ok(pgno),
         }
@@ -468,16 +480,18 @@ impl Space {
         }
         items.truncate(kept);
         self.items = items;
-        self.judged_up_to = self.txnid.0 - 1;
+        // I10: what was retired under this transaction's own ids was not looked at.
+        let judged_under = if planted::is(210) { self.txnid } else { self.first };
+        self.judged_up_to = judged_under.0 - 1;
         self.pool.add(freed)
     }
 
     /// P12: whether a protected snapshot holds the item, which is noted then; or it is a chain.
     fn is_held(&mut self, item: &Item) -> Result<bool> {
         self.counts.items_judged += 1;
-        // P8, F3: nothing that was freed under this id is judged, let alone taken, under it. Only a
-        // damaged list says otherwise.
-        if item.freed >= self.txnid.0 {
+        // P8, F3, I10: nothing that was freed by this transaction is judged, let alone taken, by it.
+        // Only a damaged list says otherwise.
+        if item.freed >= self.first.0 {
             return Err(Error::corrupt(item.pgno, Reason::Space.text()));
         }
         if item.is_chain() {
@@ -562,7 +576,7 @@ impl Space {
     /// lists them (a hostile file may say otherwise). Items of a meta were checked with it.
     fn check_listed(&self, item: &Item, chunk: Ptr) -> Result<()> {
         let end = u64::from(item.pgno) + u64::from(item.page_count());
-        let outside = item.pgno < self.first || end > u64::from(self.used);
+        let outside = item.pgno < self.first_page || end > u64::from(self.used);
         let itself = item.pgno <= chunk.pgno.0 && u64::from(chunk.pgno.0) < end;
         match outside || itself || item.birth > item.freed {
             true => Err(Error::corrupt(item.pgno, Reason::Space.text())),
@@ -580,11 +594,13 @@ impl Space {
     ) -> Result<SealedSpace> {
         self.frugal = true;
         self.unfold()?;
-        self.clip(shrink.upper);
+        self.end_own()?;
+        self.clip(shrink.upper)?;
         let mut swept = self.sweep(ground, shrink)?;
         self.drop_tail(shrink);
         let mut fresh = std::mem::take(&mut self.retired);
         fresh.try_extend(self.lasting.drain(..))?;
+        fresh.try_extend(self.take_waiting().into_iter())?;
         let mut items = merge(std::mem::take(&mut self.items), fresh)?;
         if planted::is(10) && items.len() > 20 {
             items.pop();

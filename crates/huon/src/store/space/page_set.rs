@@ -1,6 +1,7 @@
 //! A set of page numbers: small where they lie close together, nothing where there are none.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::BuildHasherDefault;
 
 use crate::alloc::Reserved;
@@ -14,17 +15,30 @@ const BITS: u32 = 64;
 pub(super) struct PageSet(HashMap<u32, u64, BuildHasherDefault<PgnoHasher>>);
 
 impl PageSet {
-    pub(super) fn clear(&mut self) {
-        // Not `clear` of the map, which keeps what the largest transaction needed.
-        self.0 = HashMap::default();
-    }
-
     pub(super) fn insert(&mut self, pgno: Pgno, pages: u32) -> Reserved<()> {
         for (group, bits) in groups(pgno, pages) {
             self.0.try_reserve(1)?;
             *self.0.entry(group).or_default() |= bits;
         }
         Ok(())
+    }
+
+    /// They are all in the set, and leave it.
+    pub(super) fn remove(&mut self, pgno: Pgno, pages: u32) {
+        for (group, bits) in groups(pgno, pages) {
+            if let Entry::Occupied(mut entry) = self.0.entry(group) {
+                *entry.get_mut() &= !bits;
+                if *entry.get() == 0 {
+                    entry.remove();
+                }
+            }
+        }
+    }
+
+    /// Whether all of these pages are in the set.
+    pub(super) fn holds(&self, pgno: Pgno, pages: u32) -> bool {
+        groups(pgno, pages)
+            .all(|(group, bits)| self.0.get(&group).is_some_and(|g| g & bits == bits))
     }
 
     /// Whether any of these pages is in the set.
@@ -63,9 +77,19 @@ mod tests {
                 for count in [1, 2, 63, 64, 65, 129] {
                     let expected = at < to && at + count > from;
                     assert_eq!(set.meets(Pgno(at as u32), count as u32), expected, "{at} {count}");
+                    let all = at >= from && at + count <= to;
+                    assert_eq!(set.holds(Pgno(at as u32), count as u32), all, "{at} {count}");
                     checks += 1;
                 }
             }
+            let part = pages / 2;
+            if part > 0 {
+                set.remove(Pgno(pgno), part);
+                assert!(!set.meets(Pgno(pgno), part));
+            }
+            assert!(set.holds(Pgno(pgno + part), pages - part));
+            set.remove(Pgno(pgno + part), pages - part);
+            assert!(set.0.is_empty());
         }
         assert!(checks > 1000);
     }

@@ -42,12 +42,17 @@ impl Space {
         enough: impl Fn(&Pool) -> bool,
     ) -> Result<Option<Pgno>> {
         let used = u64::from(self.used()) + u64::from(pages);
-        if ground.asks_before(used) && self.wait(ground, &enough, false)? {
+        if ground.asks_before(used)
+            && (self.use_aside(&enough)? || self.wait(ground, &enough, false)?)
+        {
             return Ok(None);
         }
         match self.advance(ground, pages) {
             Err(error @ (Error::MapFull(_) | Error::MapTooSmall { .. })) => {
-                if self.open_until(ground, &enough)? || self.wait(ground, &enough, true)? {
+                if self.use_aside(&enough)?
+                    || self.open_until(ground, &enough)?
+                    || self.wait(ground, &enough, true)?
+                {
                     return Ok(None);
                 }
                 Err(ground.name_keepers(error, &self.held(ground)?))

@@ -4,36 +4,41 @@
 //! Otherwise [`Pages::touch`] copies it to a fresh number and frees the old one. Copy-on-write,
 //! spilling, nested transactions and savepoints all follow from it.
 //!
-//! W1. A buffered page was allocated by the level it is marked with, under this transaction's id,
-//!     and was never written with a checksum that is right. (The buffer may be the page of the file
-//!     itself: half-edited it is what no snapshot names, and its number may serve again.)
+//! A transaction may have several ids: it begins under *F*, goes on under its current one, *T*, and
+//! its snapshot bears the last. (`space/own.rs` says what for.)
+//!
+//! W1. A buffered page was allocated by the level it is marked with, under the current id, and was
+//!     never written with a checksum that is right. (The buffer may be the page of the file itself:
+//!     half-edited it is what no snapshot names, and its number may serve again.)
 //! W2. A page that was written (spilled, or a large value) is never edited again: a later touch
 //!     copies it.
 //! W3. A level's abort leaves exactly the pages and free space that were there when it began, but
-//!     for numbers that were written in between, which are retired under this id (P8).
-//! W4. Before the first page is written the id is raised in the lock file (P7).
+//!     for numbers that were written in between, which serve again under a later id (P8, I7).
+//! W4. Before the first page is written under an id, the id is raised in the lock file (P7, I2);
+//!     where pages are edited in the file, before the first is allocated.
 //! W5. Before pages are written the writer's role is seen to be this client's still (P5): who
 //!     succeeded it takes the same free pages. They are edited in the file only where nobody
 //!     succeeds who lives (`Shared::lasts`).
+
+mod levels;
+mod outgoing;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use crate::alloc::{TryGrow, collected, filled};
+use crate::alloc::{TryGrow, filled};
 use crate::error::{Error, Result};
-use crate::failpoint::{Point, reach};
-use crate::os::{Disk, prefetch_start};
+use crate::os::Disk;
 use crate::page::{self, Item, Pgno, Ptr, Reason, RunRef, Txnid};
 use crate::planted;
 use crate::store::source::{PageSource, damaged};
-use crate::store::space::{SealedSpace, Shrink, Space, SpaceCounts, Stay};
+use crate::store::space::{Space, SpaceCounts, Stay};
 use crate::store::{Buffer, Store};
+use levels::Level;
 
-/// Bytes that a single write call carries at most.
-const WRITE_BYTES_MAX: usize = 1 << 20;
 /// A page that was last written fewer transactions ago will soon be written again, if the workload
-/// goes on as it did.
+/// goes on as it did. Counted in ids, of which a transaction before may have had several.
 const SHORT_LIFE: u64 = 32;
 
 /// Page numbers are their own hash, spread by one multiplication (Knuth, TAOCP 3, 6.4).
@@ -57,23 +62,20 @@ struct Dirty {
     level: usize,
 }
 
-#[derive(Default)]
-struct Level {
-    /// Where the level's retired items begin.
-    retired_mark: usize,
-    /// Buffered pages of outer levels that this level has replaced.
-    shadowed: Vec<Pgno>,
-    /// What this level allocated and wrote: page, pages, whether they carry headers.
-    written: Vec<(Pgno, u32, bool)>,
-}
-
 /// Of what a transaction has needed room for, the next one is left no more than so many places.
 const ROOM_KEPT: usize = 256;
 
 /// All pages of one write transaction, and then those of the next.
 pub(crate) struct Pages {
     store: Arc<Store>,
+    /// The id that the transaction began with.
+    first: Txnid,
+    /// The id that it has now.
     txnid: Txnid,
+    /// The last id that is raised in the lock file.
+    issued: u64,
+    /// Pages born under this id or later will soon be written again.
+    young_from: Txnid,
     dirty: HashMap<u32, Dirty, BuildHasherDefault<PgnoHasher>>,
     /// Level 0 is the transaction itself.
     levels: Vec<Level>,
@@ -90,8 +92,18 @@ pub(crate) struct Pages {
     lost: bool,
     shape: u64,
     place: EditPlace,
-    /// W4 is done.
+    /// W4 is done for the current id.
     raised: bool,
+    /// Something was written under the current id.
+    wrote: bool,
+}
+
+/// The id of a transaction that begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NextId {
+    pub(crate) txnid: Txnid,
+    /// The last one that was raised in the lock file before it.
+    pub(crate) issued: u64,
 }
 
 /// Where a transaction edits its pages.
@@ -109,6 +121,7 @@ pub(crate) enum EditPlace {
 pub(crate) struct PagesCounts {
     pub(crate) written_bytes: u64,
     pub(crate) spills: u64,
+    pub(crate) rises: u64,
     pub(crate) leaf_splits: u64,
     pub(crate) branch_splits: u64,
     pub(crate) leaf_merges: u64,
@@ -173,9 +186,12 @@ impl Pages {
         let first = page::first_data_page(store.page_bytes);
         Pages {
             store,
+            first: Txnid::default(),
             txnid: Txnid::default(),
+            issued: 0,
+            young_from: Txnid::default(),
             dirty: HashMap::default(),
-            levels: vec![Level::default()],
+            levels: vec![Level::new(Txnid::default(), 0)],
             space: Space::new(first, used, items),
             spill_pages: 0,
             finished: Vec::new(),
@@ -185,28 +201,39 @@ impl Pages {
             shape: 1,
             place: EditPlace::Memory,
             raised: false,
+            wrote: false,
         }
     }
 
     /// A transaction starts from the snapshot that these were made for, or that was sealed with
     /// them.
-    pub(crate) fn begin(&mut self, txnid: Txnid, place: EditPlace) {
+    pub(crate) fn begin(&mut self, id: NextId, place: EditPlace) {
         debug_assert!(self.dirty.is_empty() && !self.lost, "what is kept was sealed");
         let lasts = self.store.board.shared().lasts();
-        self.txnid = txnid;
+        // What the transaction before took of ids makes no page older.
+        let taken = self.txnid.0 - self.first.0;
+        let txnid = id.txnid;
+        (self.first, self.txnid, self.issued) = (txnid, txnid, id.issued);
+        self.young_from = Txnid(txnid.0.saturating_sub(SHORT_LIFE - 1 + taken));
         if self.dirty.capacity() > ROOM_KEPT {
             self.dirty = HashMap::default();
         }
-        self.levels[0] = Level::default();
+        self.levels[0] = Level::new(txnid, 0);
         self.space.begin(txnid);
         self.spill_pages = self.store.spill_pages();
         self.finished.clear();
         self.counts = PagesCounts::default();
         self.shape = 1;
         self.place = if lasts { place } else { EditPlace::Memory };
-        self.raised = false;
+        (self.raised, self.wrote) = (false, false);
     }
 
+    /// The id that the transaction began with.
+    pub(crate) fn first(&self) -> Txnid {
+        self.first
+    }
+
+    /// The id that the transaction has now; a rise may give it another one.
     pub(crate) fn txnid(&self) -> Txnid {
         self.txnid
     }
@@ -266,7 +293,7 @@ impl Pages {
         self.shape += 1;
         self.dirty.try_reserve(1)?;
         if self.place == EditPlace::File {
-            self.raise_id();
+            self.raise_id()?;
         }
         let pgno = self.space.take(&*self.store, stay)?;
         // F1: only a free-space list that names a page twice leads here.
@@ -285,8 +312,7 @@ impl Pages {
     /// Makes the page editable by this level; the answer is where it lives now. Costs a look into a
     /// map if it is already, else a copy of the page, a free number, and an item of free space.
     pub(crate) fn touch(&mut self, ptr: Ptr) -> Result<Ptr> {
-        let age = self.txnid.0.saturating_sub(ptr.birth.0);
-        let stay = if age < SHORT_LIFE { Stay::Short } else { Stay::Long };
+        let stay = if ptr.birth >= self.young_from { Stay::Short } else { Stay::Long };
         self.touch_to(ptr, stay)
     }
 
@@ -333,11 +359,14 @@ impl Pages {
         &mut self.dirty.get_mut(&ptr.pgno.0).expect("W1: edited without touch").buffer
     }
 
-    /// Whether the bytes lie on a page that this transaction may edit where it is. Costs a look at
-    /// each buffered page.
-    pub(crate) fn is_editable_at(&self, bytes: &[u8]) -> bool {
+    /// I11: whether the bytes lie on a page that this transaction has written, or will: its next
+    /// change may write something else there. Costs a look at each buffered page.
+    pub(crate) fn may_change_at(&self, bytes: &[u8]) -> bool {
         let at = bytes.as_ptr();
-        self.dirty.values().any(|dirty| dirty.buffer.as_ptr_range().contains(&at))
+        let in_file = self.store.storage.map().offset_of(bytes);
+        let pgno = in_file.map(|offset| (offset / self.page_bytes() as u64) as u32);
+        pgno.is_some_and(|pgno| self.space.was_written(Pgno(pgno)) && !planted::is(211))
+            || self.dirty.values().any(|dirty| dirty.buffer.as_ptr_range().contains(&at))
     }
 
     /// Two editable pages at once, for splits and merges.
@@ -378,16 +407,20 @@ impl Pages {
         self.check_freed(ptr, 1)?;
         self.shape += 1;
         let current = self.level();
-        let level_of = match ptr.birth == self.txnid {
-            true => self.dirty.get(&ptr.pgno.0).map(|dirty| dirty.level),
-            false => None,
-        };
-        match level_of {
+        match self.buffered_by(ptr) {
             Some(level) if level == current => self.drop_buffer(ptr.pgno),
-            Some(_) => self.levels[current].shadowed.try_push(ptr.pgno)?,
-            None => self.space.retire(ptr.pgno, 1, ptr.birth, true),
+            Some(_) => self.levels[current].shadowed.try_push(ptr)?,
+            None => self.drop_written(ptr, 1, true)?,
         }
         Ok(())
+    }
+
+    /// The level that buffers the page, if any does.
+    fn buffered_by(&self, ptr: Ptr) -> Option<usize> {
+        match ptr.birth == self.txnid {
+            true => self.dirty.get(&ptr.pgno.0).map(|dirty| dirty.level),
+            false => None,
+        }
     }
 
     /// W1: never written, so the number is free at once.
@@ -399,10 +432,9 @@ impl Pages {
 
     /// The large value has left the tree.
     pub(crate) fn free_run(&mut self, run: &RunRef) -> Result<()> {
-        let pages = run.pages(self.page_bytes());
-        self.check_freed(Ptr { pgno: run.pgno, birth: run.birth }, pages)?;
-        self.space.retire(run.pgno, pages, run.birth, false);
-        Ok(())
+        let (ptr, pages) = (run.ptr(), run.pages(self.page_bytes()));
+        self.check_freed(ptr, pages)?;
+        self.drop_written(ptr, pages, false)
     }
 
     /// Writes a large value straight from the caller's memory to pages of its own.
@@ -412,7 +444,7 @@ impl Pages {
         let checksum = self.store.seal.run(bytes);
         let mut run = RunRef { pgno: Pgno(0), birth: self.txnid, bytes: len, checksum };
         let pages = run.pages(page_bytes);
-        let tail = self.prepare_run(pages, bytes)?;
+        let tail = self.tail_of_run(pages, bytes)?;
         run.pgno = self.space.take_run(&*self.store, pages)?;
         self.write_run_to(&run, [bytes, &tail]).map(|()| run)
     }
@@ -423,7 +455,7 @@ impl Pages {
         let store = self.store.clone();
         let bytes = store.run_verified(run, self.space.used())?;
         let pages = run.pages(self.page_bytes());
-        let tail = self.prepare_run(pages, bytes)?;
+        let tail = self.tail_of_run(pages, bytes)?;
         let Some(pgno) = self.space.take_run_below(&*self.store, pages, line)? else {
             return Ok(None);
         };
@@ -435,10 +467,8 @@ impl Pages {
         Ok(Some(moved))
     }
 
-    /// What follows the bytes of a large value in its last page. There is room to note the pages.
-    fn prepare_run(&mut self, pages: u32, bytes: &[u8]) -> Result<Vec<u8>> {
-        let level = self.level();
-        self.levels[level].written.try_reserve(1)?;
+    /// What follows the bytes of a large value in its last page.
+    fn tail_of_run(&self, pages: u32, bytes: &[u8]) -> Result<Vec<u8>> {
         Ok(filled(0, pages as usize * self.page_bytes() - bytes.len())?)
     }
 
@@ -450,9 +480,7 @@ impl Pages {
             return Err(Error::corrupt(twice, Reason::Space.text()));
         }
         self.before_write()?;
-        self.space.note_written(run.pgno, pages);
-        let level = self.level();
-        self.levels[level].written.push((run.pgno, pages, false));
+        self.note_written(run.ptr(), pages, self.level(), false);
         let offset = u64::from(run.pgno.0) * page_bytes as u64;
         self.counts.written_bytes += u64::from(pages) * page_bytes as u64;
         self.store.storage.write_at(&parts, offset)
@@ -461,187 +489,6 @@ impl Pages {
     /// The first of these pages that is buffered.
     fn buffered(&self, pgno: Pgno, pages: u32) -> Option<u32> {
         (pgno.0..pgno.0.saturating_add(pages)).find(|pgno| self.dirty.contains_key(pgno))
-    }
-
-    /// W4, W5.
-    fn before_write(&mut self) -> Result<()> {
-        let ours = self.store.writer.check_ours();
-        self.lost |= ours.is_err();
-        ours?;
-        self.raise_id();
-        Ok(())
-    }
-
-    fn raise_id(&mut self) {
-        if !self.raised && !planted::is(23) {
-            self.store.board.raise_issued(self.txnid.0);
-        }
-        self.raised = true;
-    }
-
-    /// Writes out every buffered page if there are more than the limit, or those that are
-    /// [finished](Pages::note_finished) if they are worth a write call. Call it between operations
-    /// only: no page is held then, so none needs a mark that keeps it.
-    pub(crate) fn spill(&mut self) -> Result<()> {
-        let too_many = self.dirty.len() > self.spill_pages;
-        if !too_many && self.finished.len() < WRITE_BYTES_MAX / self.page_bytes() {
-            return Ok(());
-        }
-        self.counts.spills += u64::from(too_many);
-        let finished = std::mem::take(&mut self.finished);
-        let out = match too_many {
-            true => collected(self.dirty.keys().copied())?,
-            false => collected(finished.into_iter().filter(|pgno| self.dirty.contains_key(pgno)))?,
-        };
-        self.write_dirty(out, true)?;
-        reach(Point::Spilled);
-        Ok(())
-    }
-
-    /// The page is full, and whoever goes on in order comes back to it no more: it leaves while the
-    /// processor's caches still have it, and its buffer serves the next one. Who comes back after
-    /// all copies it.
-    pub(crate) fn note_finished(&mut self, ptr: Ptr) -> Result<()> {
-        Ok(self.finished.try_push(ptr.pgno.0)?)
-    }
-
-    /// Finishes these buffered pages and hands them to the system, in page order and coalesced. The
-    /// one way out for pages. `on`: the transaction goes on after it.
-    ///
-    /// Costs sorting the numbers, and for each page its checksum (2200 instructions for 4 KiB), and
-    /// packing it if it is not packed still; a write call for each stretch that is not in the file.
-    fn write_dirty(&mut self, mut order: Vec<u32>, on: bool) -> Result<()> {
-        self.shape += 1;
-        // Numbers are sorted faster than what they stand for.
-        order.sort_unstable();
-        order.dedup();
-        let mut out = std::mem::take(&mut self.out);
-        out.try_reserve_exact(order.len())?;
-        let mut scratch = self.store.buffer()?;
-        match self.place {
-            // W5: nobody has succeeded, and what is there already needs no descriptor.
-            EditPlace::File if self.dirty.values().all(|page| page.buffer.is_view()) => {
-                self.raise_id();
-            }
-            _ => self.before_write()?,
-        }
-        for pgno in order {
-            let page = self.dirty.remove(&pgno).expect("it is in the map's own list");
-            if on {
-                self.space.note_written(Pgno(pgno), 1);
-                let noted = self.levels[page.level].written.try_push((Pgno(pgno), 1, true));
-                self.lost |= noted.is_err();
-            }
-            out.push((pgno, page));
-        }
-        self.finish(&mut out, &mut scratch);
-        self.store.recycle(scratch);
-        self.counts.written_bytes += (out.len() * self.page_bytes()) as u64;
-        let written = self.write_sorted(&out);
-        self.lost |= written.is_err();
-        for (pgno, page) in out.drain(..) {
-            self.store.met(Ptr { pgno: Pgno(pgno), birth: self.txnid });
-            if planted::is(24) {
-                self.dirty.insert(pgno, page);
-                continue;
-            }
-            self.store.recycle(page.buffer);
-        }
-        if out.capacity() <= ROOM_KEPT {
-            self.out = out;
-        }
-        written
-    }
-
-    /// Packs the pages, and stamps them with their checksums.
-    fn finish(&self, pages: &mut [(u32, Dirty)], scratch: &mut [u8]) {
-        for i in 0..pages.len() {
-            if let Some((_, next)) = pages.get(i + 1) {
-                prefetch_start(&next.buffer);
-            }
-            let buffer = &mut pages[i].1.buffer;
-            page::pack_for_writing(buffer, scratch);
-            self.store.seal.stamp(buffer);
-        }
-    }
-
-    fn write_sorted(&self, pages: &[(u32, Dirty)]) -> Result<()> {
-        // P7: the id is raised before its first page is written, and never lowered.
-        if self.store.board.issued() < self.txnid.0 {
-            return Err(Error::corrupt_file("the lock file's last id has been lowered (P7)"));
-        }
-        let per_write = (WRITE_BYTES_MAX / self.page_bytes()).max(1);
-        let mut rest = pages;
-        while let Some((first, page)) = rest.first() {
-            if page.buffer.is_view() {
-                // There already.
-                rest = &rest[1..];
-                continue;
-            }
-            let follows = |i: usize, page: &(u32, Dirty)| {
-                page.0 as usize == *first as usize + i && !page.1.buffer.is_view()
-            };
-            let consecutive = (rest.iter().enumerate())
-                .take_while(|(i, page)| *i < per_write && follows(*i, page))
-                .count();
-            let (now, later) = rest.split_at(consecutive);
-            let parts = collected(now.iter().map(|page| &*page.1.buffer))?;
-            self.store.storage.write_at(&parts, u64::from(*first) * self.page_bytes() as u64)?;
-            rest = later;
-        }
-        Ok(())
-    }
-
-    /// Starts a nested level.
-    pub(crate) fn push_level(&mut self) -> Result<()> {
-        let retired_mark = self.space.mark();
-        self.shape += 1;
-        Ok(self.levels.try_push(Level { retired_mark, ..Level::default() })?)
-    }
-
-    /// The level's work becomes its parent's; see [`Pages::is_lost`].
-    pub(crate) fn commit_level(&mut self) {
-        let level = self.pop_level();
-        let current = self.level();
-        for dirty in self.dirty.values_mut().filter(|dirty| dirty.level > current) {
-            dirty.level = current;
-        }
-        let noted = self.levels[current].written.try_extend(level.written.into_iter());
-        self.lost |= noted.is_err();
-        for pgno in level.shadowed {
-            // It may have been spilled meanwhile, then it is no buffer any more (W2).
-            match self.dirty.get(&pgno.0).map(|dirty| dirty.level) {
-                Some(level) if level == current => self.drop_buffer(pgno),
-                Some(_) => {
-                    let noted = self.levels[current].shadowed.try_push(pgno);
-                    self.lost |= noted.is_err();
-                }
-                None => self.space.retire(pgno, 1, self.txnid, true),
-            }
-        }
-    }
-
-    /// W3: the level's work has not happened; see [`Pages::is_lost`]. The file's upper size is
-    /// `upper` again.
-    pub(crate) fn abort_level(&mut self, upper: u32) {
-        let aborted = self.level();
-        let level = self.pop_level();
-        if !planted::is(11) {
-            self.space.cut_back(level.retired_mark);
-        }
-        for (pgno, dirty) in self.dirty.extract_if(|_, dirty| dirty.level == aborted) {
-            self.store.recycle(dirty.buffer);
-            if !planted::is(34) {
-                self.space.give_back(Pgno(pgno), 1);
-            }
-        }
-        for (pgno, pages, node) in level.written {
-            match planted::is(108) {
-                true => self.space.give_back(pgno, pages),
-                false => self.space.burn(pgno, pages, node),
-            }
-        }
-        self.space.confine(upper);
     }
 
     /// Sees to it that the transaction uses no page behind `upper`; whether that can be had.
@@ -668,34 +515,6 @@ impl Pages {
     /// First page number past the part of the file that the transaction uses.
     pub(crate) fn used(&self) -> u32 {
         self.space.used()
-    }
-
-    fn pop_level(&mut self) -> Level {
-        assert!(self.levels.len() > 1, "the transaction itself is no nested level");
-        self.shape += 1;
-        self.levels.pop().expect("there is a level")
-    }
-
-    /// Writes all that is left and closes the free space: the pages' part of a seal. After an error
-    /// they can only be dropped.
-    pub(crate) fn seal(&mut self, shrink: Shrink) -> Result<(SealedSpace, PagesCounts)> {
-        assert_eq!(self.level(), 0, "W3: sealed inside a nested level");
-        let mut sealed = self.space.seal(&*self.store, self.page_bytes(), shrink)?;
-        self.dirty.try_reserve(sealed.chunks.len())?;
-        for (ptr, page) in std::mem::take(&mut sealed.chunks) {
-            // F1: only a free-space list that names a page twice leads here.
-            if self.dirty.contains_key(&ptr.pgno.0) {
-                return Err(Error::corrupt(ptr.pgno.0, Reason::Space.text()));
-            }
-            let buffer = Buffer::Own(page.into_boxed_slice());
-            self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: 0 });
-        }
-        let all = collected(self.dirty.keys().copied())?;
-        self.write_dirty(all, false)?;
-        match self.is_lost() {
-            true => Err(Error::OutOfMemory),
-            false => Ok((sealed, self.counts())),
-        }
     }
 
     /// Fills in the free space that the snapshot records which was sealed just now.

@@ -1,0 +1,152 @@
+//! Levels: nested transactions and savepoints, as the pages see them.
+//!
+//! I6. Own to a level, beyond doubt, are pages that were born after it began: under an id above the
+//!     one of that moment. Only those die when the level drops them. What else it drops may be an
+//!     outer level's; it is retired, and comes back if the level is aborted. When a level commits,
+//!     its parent judges what it has retired by its own bound. (So what a level wrote before its
+//!     first rise waits for its end.)
+//! I7. What an aborted level wrote dies with its births. A number is in one place: the list of what
+//!     a level has written loses it when it dies, so that no abort frees it again.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use super::{Pages, PgnoHasher};
+use crate::alloc::{Reserved, TryGrow};
+use crate::error::{Error, Result};
+use crate::page::{Pgno, Ptr, Reason, Txnid};
+use crate::planted;
+
+/// What was written at a page number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Written {
+    birth: Txnid,
+    pages: u32,
+    /// They carry headers.
+    node: bool,
+}
+
+pub(super) struct Level {
+    /// I6: pages with this birth or a later one are its own.
+    bound: Txnid,
+    /// Where the level's retired items begin.
+    retired_mark: usize,
+    /// Buffered pages of outer levels that this level has replaced.
+    pub(super) shadowed: Vec<Ptr>,
+    /// What this level, if it is a nested one, has written and not dropped; or dropped, as long as
+    /// it is in doubt whose it is.
+    written: HashMap<u32, Written, BuildHasherDefault<PgnoHasher>>,
+}
+
+impl Level {
+    pub(super) fn new(bound: Txnid, retired_mark: usize) -> Level {
+        Level { bound, retired_mark, shadowed: Vec::new(), written: HashMap::default() }
+    }
+
+    fn note(&mut self, pgno: u32, written: Written) -> Reserved<()> {
+        self.written.try_reserve(1)?;
+        self.written.insert(pgno, written);
+        Ok(())
+    }
+}
+
+impl Pages {
+    /// Pages are written before the transaction ends, by a level that may still be aborted; see
+    /// [`Pages::is_lost`].
+    pub(super) fn note_written(&mut self, first: Ptr, pages: u32, level: usize, node: bool) {
+        self.wrote = true;
+        self.space.note_written(first.pgno, pages);
+        if level > 0 {
+            let written = Written { birth: first.birth, pages, node };
+            self.lost |= self.levels[level].note(first.pgno.0, written).is_err();
+        }
+    }
+
+    /// I6: pages that were written, by this transaction or another, have left the tree.
+    pub(super) fn drop_written(&mut self, first: Ptr, pages: u32, node: bool) -> Result<()> {
+        let level = self.level();
+        let bound = if planted::is(206) { self.first } else { self.levels[level].bound };
+        if first.birth < bound {
+            self.space.retire(first.pgno, pages, first.birth, node);
+            return Ok(());
+        }
+        if level > 0 && !planted::is(207) {
+            // I7. A damaged tree may name as own what is not.
+            let gone = self.levels[level].written.remove(&first.pgno.0);
+            if gone != Some(Written { birth: first.birth, pages, node }) && !planted::is(206) {
+                return Err(Error::corrupt(first.pgno.0, Reason::Header.text()));
+            }
+        }
+        self.space.bury(first.pgno, pages, first.birth, node)
+    }
+
+    /// Starts a nested level.
+    pub(crate) fn push_level(&mut self) -> Result<()> {
+        let retired_mark = self.space.mark();
+        self.shape += 1;
+        let bound = Txnid(self.txnid.0 + 1);
+        Ok(self.levels.try_push(Level::new(bound, retired_mark))?)
+    }
+
+    /// The level's work becomes its parent's; see [`Pages::is_lost`].
+    pub(crate) fn commit_level(&mut self) {
+        let level = self.pop_level();
+        let current = self.level();
+        for dirty in self.dirty.values_mut().filter(|dirty| dirty.level > current) {
+            dirty.level = current;
+        }
+        if current > 0 {
+            let noted = level.written.into_iter();
+            let noted: Reserved<()> =
+                noted.map(|(pgno, written)| self.levels[current].note(pgno, written)).collect();
+            self.lost |= noted.is_err();
+        }
+        for ptr in level.shadowed {
+            // It may have been spilled meanwhile, then it is no buffer any more (W2).
+            match self.buffered_by(ptr) {
+                Some(level) if level == current => self.drop_buffer(ptr.pgno),
+                Some(_) => {
+                    let noted = self.levels[current].shadowed.try_push(ptr);
+                    self.lost |= noted.is_err();
+                }
+                None => self.lost |= self.drop_written(ptr, 1, true).is_err(),
+            }
+        }
+        let bound = self.levels[current].bound;
+        for item in self.space.take_retired(level.retired_mark, bound) {
+            let first = Ptr { pgno: Pgno(item.pgno), birth: Txnid(item.birth) };
+            let dropped = self.drop_written(first, item.page_count(), item.has_headers());
+            self.lost |= dropped.is_err();
+        }
+    }
+
+    /// W3: the level's work has not happened; see [`Pages::is_lost`]. The file's upper size is
+    /// `upper` again.
+    pub(crate) fn abort_level(&mut self, upper: u32) {
+        let aborted = self.level();
+        let level = self.pop_level();
+        if !planted::is(11) {
+            self.space.cut_back(level.retired_mark);
+        }
+        for (pgno, dirty) in self.dirty.extract_if(|_, dirty| dirty.level == aborted) {
+            self.store.recycle(dirty.buffer);
+            if !planted::is(34) {
+                self.space.give_back(Pgno(pgno), 1);
+            }
+        }
+        for (pgno, Written { birth, pages, node }) in level.written {
+            let pgno = Pgno(pgno);
+            match planted::is(108) {
+                true => self.space.give_back(pgno, pages),
+                false => self.lost |= self.space.bury(pgno, pages, birth, node).is_err(),
+            }
+        }
+        self.space.confine(upper);
+    }
+
+    fn pop_level(&mut self) -> Level {
+        assert!(self.levels.len() > 1, "the transaction itself is no nested level");
+        self.shape += 1;
+        self.levels.pop().expect("there is a level")
+    }
+}

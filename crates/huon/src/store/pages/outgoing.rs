@@ -1,0 +1,242 @@
+//! The way out: pages are finished, and handed to the system.
+//!
+//! I1. Only the last id of a transaction is sealed: its snapshot bears it, and what the seal writes.
+//! I2. Each id is raised in the lock file before anything is written under it, by a
+//!     compare-and-swap from the one that was raised before, under the writer's role. A writer whose
+//!     swap fails has lost the role, and writes no more.
+//! I3. An id that would reach the ceiling is not taken: the transaction goes on under the one that
+//!     it has. It never waits for a flush in the middle.
+//! I4. The id rises between operations only, only when no page is buffered, and only if something
+//!     was written under it. So buffered pages bear the current id, and no page is younger than the
+//!     one that points to it. A rise is a change of shape: kept paths are sought anew.
+
+use super::{Dirty, EditPlace, Pages, PagesCounts, ROOM_KEPT};
+use crate::alloc::{TryGrow, collected};
+use crate::error::{Error, Result};
+use crate::failpoint::{Point, reach};
+use crate::os::prefetch_start;
+use crate::page::{self, CEILING_AHEAD, ID_MAX, Pgno, Ptr, Reason, Txnid};
+use crate::planted;
+use crate::store::Buffer;
+use crate::store::space::{SealedSpace, Shrink};
+
+/// Bytes that a single write call carries at most.
+const WRITE_BYTES_MAX: usize = 1 << 20;
+
+impl Pages {
+    /// W4, W5.
+    pub(super) fn before_write(&mut self) -> Result<()> {
+        let ours = self.store.writer.check_ours();
+        self.lost |= ours.is_err();
+        ours?;
+        self.raise_id()
+    }
+
+    /// I2, W4.
+    pub(super) fn raise_id(&mut self) -> Result<()> {
+        if self.raised {
+            return Ok(());
+        }
+        let left_out = planted::is(23) || planted::is(202) && self.txnid > self.first;
+        if !left_out && !self.store.board.raise_issued(self.issued, self.txnid.0) {
+            self.lost = true;
+            return Err(self.lost_role());
+        }
+        (self.issued, self.raised) = (self.txnid.0, true);
+        Ok(())
+    }
+
+    /// The error for a last id that is not the one that this transaction raised.
+    #[cold]
+    fn lost_role(&self) -> Error {
+        match self.store.board.issued() < self.issued {
+            true => Error::corrupt_file("the lock file's last id has been lowered (P7)"),
+            false => Error::Busy("another writer has raised the last id (I2)".into()),
+        }
+    }
+
+    /// Ends an operation, or rests between two: writes what is to be written, and goes on under the
+    /// next id where that lets dead pages serve again.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        self.spill()?;
+        if self.space.has_dead() && self.space.wants_rise(&*self.store, self.dirty.len())? {
+            self.spill_all()?;
+        }
+        if self.wrote && self.dirty.is_empty() {
+            self.rise()?;
+        }
+        Ok(())
+    }
+
+    /// Before a large value of so many pages is written, and before the operation has changed
+    /// anything: has dead pages serve for it if nothing else can.
+    pub(crate) fn make_room(&mut self, pages: u32) -> Result<()> {
+        if self.space.lacks_run(&*self.store, pages) {
+            self.spill_all()?;
+            self.rise()?;
+        }
+        Ok(())
+    }
+
+    /// I3, I4: takes the next id, if it may.
+    fn rise(&mut self) -> Result<()> {
+        assert!(self.dirty.is_empty(), "I4: the id rises while pages are buffered");
+        let next = self.txnid.0 + 1;
+        let durable = self.store.board.durable_info();
+        let ceiling = durable.map_or(0, |durable| durable.ceiling);
+        if next >= ceiling.min(ID_MAX - CEILING_AHEAD) && !planted::is(203) {
+            return Ok(());
+        }
+        self.shape += 1;
+        (self.raised, self.wrote) = (false, false);
+        self.txnid = Txnid(next);
+        self.counts.rises += 1;
+        self.space.rise(self.txnid)
+    }
+
+    /// Writes out every buffered page if there are more than the limit, or those that are
+    /// [finished](Pages::note_finished) if they are worth a write call. Call it only where no page
+    /// is held, so none needs a mark that keeps it.
+    pub(crate) fn spill(&mut self) -> Result<()> {
+        let too_many = self.dirty.len() > self.spill_pages;
+        if !too_many && self.finished.len() < WRITE_BYTES_MAX / self.page_bytes() {
+            return Ok(());
+        }
+        if too_many {
+            return self.spill_all();
+        }
+        let finished = std::mem::take(&mut self.finished);
+        let out = collected(finished.into_iter().filter(|pgno| self.dirty.contains_key(pgno)))?;
+        self.write_dirty(out, true)?;
+        reach(Point::Spilled);
+        Ok(())
+    }
+
+    /// Writes out every buffered page.
+    fn spill_all(&mut self) -> Result<()> {
+        self.counts.spills += 1;
+        self.finished.clear();
+        let mut out = collected(self.dirty.keys().copied())?;
+        if planted::is(204) {
+            out.truncate(out.len() / 2);
+        }
+        self.write_dirty(out, true)?;
+        reach(Point::Spilled);
+        Ok(())
+    }
+
+    /// The page is full, and whoever goes on in order comes back to it no more: it leaves while the
+    /// processor's caches still have it, and its buffer serves the next one. Who comes back after
+    /// all copies it.
+    pub(crate) fn note_finished(&mut self, ptr: Ptr) -> Result<()> {
+        Ok(self.finished.try_push(ptr.pgno.0)?)
+    }
+
+    /// Finishes these buffered pages and hands them to the system, in page order and coalesced. The
+    /// one way out for pages. `on`: the transaction goes on after it.
+    ///
+    /// Costs sorting the numbers, and for each page its checksum (2200 instructions for 4 KiB), and
+    /// packing it if it is not packed still; a write call for each stretch that is not in the file.
+    fn write_dirty(&mut self, mut order: Vec<u32>, on: bool) -> Result<()> {
+        self.shape += 1;
+        // Numbers are sorted faster than what they stand for.
+        order.sort_unstable();
+        order.dedup();
+        let mut out = std::mem::take(&mut self.out);
+        out.try_reserve_exact(order.len())?;
+        let mut scratch = self.store.buffer()?;
+        match self.place {
+            // W5: nobody has succeeded, and what is there already needs no descriptor.
+            EditPlace::File if self.dirty.values().all(|page| page.buffer.is_view()) => {
+                self.raise_id()?;
+            }
+            _ => self.before_write()?,
+        }
+        for pgno in order {
+            let page = self.dirty.remove(&pgno).expect("it is in the map's own list");
+            if on {
+                let ptr = Ptr { pgno: Pgno(pgno), birth: self.txnid };
+                self.note_written(ptr, 1, page.level, true);
+            }
+            out.push((pgno, page));
+        }
+        self.finish(&mut out, &mut scratch);
+        self.store.recycle(scratch);
+        self.counts.written_bytes += (out.len() * self.page_bytes()) as u64;
+        let written = self.write_sorted(&out);
+        self.lost |= written.is_err();
+        for (pgno, page) in out.drain(..) {
+            self.store.met(Ptr { pgno: Pgno(pgno), birth: self.txnid });
+            if planted::is(24) {
+                self.dirty.insert(pgno, page);
+                continue;
+            }
+            self.store.recycle(page.buffer);
+        }
+        if out.capacity() <= ROOM_KEPT {
+            self.out = out;
+        }
+        written
+    }
+
+    /// Packs the pages, and stamps them with their checksums.
+    fn finish(&self, pages: &mut [(u32, Dirty)], scratch: &mut [u8]) {
+        for i in 0..pages.len() {
+            if let Some((_, next)) = pages.get(i + 1) {
+                prefetch_start(&next.buffer);
+            }
+            let buffer = &mut pages[i].1.buffer;
+            page::pack_for_writing(buffer, scratch);
+            self.store.seal.stamp(buffer);
+        }
+    }
+
+    fn write_sorted(&self, pages: &[(u32, Dirty)]) -> Result<()> {
+        // P7: the id is raised before its first page is written, and never lowered.
+        if self.store.board.issued() < self.txnid.0 {
+            return Err(Error::corrupt_file("the lock file's last id has been lowered (P7)"));
+        }
+        let per_write = (WRITE_BYTES_MAX / self.page_bytes()).max(1);
+        let mut rest = pages;
+        while let Some((first, page)) = rest.first() {
+            if page.buffer.is_view() {
+                // There already.
+                rest = &rest[1..];
+                continue;
+            }
+            let follows = |i: usize, page: &(u32, Dirty)| {
+                page.0 as usize == *first as usize + i && !page.1.buffer.is_view()
+            };
+            let consecutive = (rest.iter().enumerate())
+                .take_while(|(i, page)| *i < per_write && follows(*i, page))
+                .count();
+            let (now, later) = rest.split_at(consecutive);
+            let parts = collected(now.iter().map(|page| &*page.1.buffer))?;
+            self.store.storage.write_at(&parts, u64::from(*first) * self.page_bytes() as u64)?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Writes all that is left and closes the free space: the pages' part of a seal. After an error
+    /// they can only be dropped.
+    pub(crate) fn seal(&mut self, shrink: Shrink) -> Result<(SealedSpace, PagesCounts)> {
+        assert_eq!(self.level(), 0, "W3: sealed inside a nested level");
+        let mut sealed = self.space.seal(&*self.store, self.page_bytes(), shrink)?;
+        self.dirty.try_reserve(sealed.chunks.len())?;
+        for (ptr, page) in std::mem::take(&mut sealed.chunks) {
+            // F1: only a free-space list that names a page twice leads here.
+            if self.dirty.contains_key(&ptr.pgno.0) {
+                return Err(Error::corrupt(ptr.pgno.0, Reason::Space.text()));
+            }
+            let buffer = Buffer::Own(page.into_boxed_slice());
+            self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: 0 });
+        }
+        let all = collected(self.dirty.keys().copied())?;
+        self.write_dirty(all, false)?;
+        match self.is_lost() {
+            true => Err(Error::OutOfMemory),
+            false => Ok((sealed, self.counts())),
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! What a transaction wrote and dropped again serves it again: pages, write calls, and whether a
+//! file gets full are counted.
+
+use huon::{Bytes, Durability, Env, MultiDef, Table, TableDef, U64, WriteTxn};
+
+const T: TableDef<U64, Bytes> = TableDef::new("t");
+const PAGE: u64 = 4096;
+
+/// In memory where there is such a place: flushes are counted here, not waited for.
+fn place() -> tempfile::TempDir {
+    let memory = std::path::Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
+/// A file of at most so many pages, and of these the ones that a transaction buffers.
+fn open(dir: &tempfile::TempDir, pages: u64, buffered: usize) -> Env {
+    open_as(dir, pages, buffered, Durability::Durable)
+}
+
+fn open_as(dir: &tempfile::TempDir, pages: u64, buffered: usize, durability: Durability) -> Env {
+    Env::options()
+        .durability(durability)
+        .upper_bytes(pages * PAGE)
+        .spill_bytes(buffered * PAGE as usize)
+        .open(dir.path().join("a.huon"))
+        .unwrap()
+}
+
+/// A number that repeats with the seed.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        (self.0 >> 33) % n
+    }
+}
+
+/// Pages of all tables, and pages in use; the file checks clean.
+#[track_caller]
+fn sizes(env: &Env) -> (u64, u64) {
+    let report = env.check().unwrap();
+    assert!(report.is_clean(), "{:?}", report.problems);
+    let pages = |table: &huon::TableReport| {
+        u64::from(table.branch_pages) + u64::from(table.leaf_pages) + u64::from(table.run_pages)
+    };
+    (report.tables.iter().map(pages).sum(), env.info().unwrap().used_bytes / PAGE)
+}
+
+fn put_any(t: Table<U64, Bytes>, txn: &mut WriteTxn, key: u64, bytes: u64) {
+    t.put(txn, &key, &vec![key as u8; bytes as usize]).unwrap();
+}
+
+#[test]
+fn values_that_are_replaced_take_the_room_of_those_that_live() {
+    let dir = place();
+    let env = open(&dir, 1 << 20, 16 << 10);
+    let mut numbers = Numbers(1);
+    let mut txn = env.write().unwrap();
+    let t = txn.create(&T).unwrap();
+    for _ in 0..10_000 {
+        let (key, bytes) = (numbers.below(64), 1 + numbers.below(4096));
+        put_any(t, &mut txn, key, bytes);
+    }
+    txn.commit().unwrap();
+    let (living, used) = sizes(&env);
+    // What waits for an id: some hundred pages at most, and once more as much.
+    assert!(living <= 150 && used <= 3 * living + 400, "{living} live, {used} are in use");
+}
+
+#[test]
+fn a_file_is_not_full_while_what_lives_is_a_third_of_it() {
+    let dir = place();
+    for (pages, keys, bytes_max) in [(2048, 256, 4096), (1200, 40, 30_000), (1000, 4, 400_000)] {
+        for durability in [Durability::Durable, Durability::Lazy] {
+            let env = open_as(&dir, pages, 16 << 10, durability);
+            let mut numbers = Numbers(2);
+            let mut txn = env.write().unwrap();
+            let t = txn.create(&T).unwrap();
+            for _ in 0..3000 {
+                let (key, bytes) = (numbers.below(keys), 1 + numbers.below(bytes_max));
+                put_any(t, &mut txn, key, bytes);
+            }
+            txn.commit().unwrap();
+            sizes(&env);
+            drop(env);
+            std::fs::remove_file(dir.path().join("a.huon")).unwrap();
+            std::fs::remove_file(dir.path().join("a.huon-lock")).unwrap();
+        }
+    }
+}
+
+/// A transaction that writes forty times what it buffers.
+#[test]
+fn records_in_random_order_spill_in_long_writes_and_take_twice_their_room() {
+    let dir = place();
+    let env = open(&dir, 1 << 20, 1024);
+    let mut numbers = Numbers(3);
+    let mut txn = env.write().unwrap();
+    let t = txn.create(&T).unwrap();
+    let first = txn.id();
+    for _ in 0..120_000 {
+        let key = numbers.below(1 << 40);
+        put_any(t, &mut txn, key, 250 + key % 100);
+    }
+    let last = txn.commit().unwrap();
+    let (living, used) = sizes(&env);
+    let io = env.info().unwrap().io;
+    assert!(io.pages_written > 2 * living, "{living} live, {} were written", io.pages_written);
+    assert!(used <= 5 * living / 2, "{living} live, {used} are in use");
+    assert!(io.pages_written >= 8 * io.writes, "{} in {}", io.pages_written, io.writes);
+    assert!(last > first && last - first <= io.spills, "{first} to {last}, {} spills", io.spills);
+}
+
+/// The same where only a little more fits than lives.
+#[test]
+fn records_in_random_order_fill_no_file_that_holds_them() {
+    let dir = place();
+    let env = open(&dir, 2800, 128);
+    let mut numbers = Numbers(4);
+    let mut txn = env.write().unwrap();
+    let t = txn.create(&T).unwrap();
+    for _ in 0..20_000 {
+        let key = numbers.below(1 << 40);
+        put_any(t, &mut txn, key, 300);
+    }
+    txn.commit().unwrap();
+    let (living, _) = sizes(&env);
+    assert!(living > 1800, "{living} pages are two thirds of the file");
+}
+
+/// What each does leaves little behind, however often it is done.
+#[test]
+fn what_a_transaction_makes_and_undoes_again_and_again_costs_it_once() {
+    const M: MultiDef<U64, U64> = MultiDef::new("m");
+    let big = |txn: &mut WriteTxn, t: Table<U64, Bytes>, round: u64| {
+        (0..40).for_each(|key| put_any(t, txn, key, 4097 + 500 * (key + round)));
+    };
+    let works: [(&str, &dyn Fn(&mut WriteTxn, u64)); 7] = [
+        ("large values deleted and put again", &|txn, round| {
+            let t = txn.create(&T).unwrap();
+            big(txn, t, round % 3);
+            (0..40).for_each(|key| assert!(t.delete(txn, &key).unwrap()));
+        }),
+        ("a range of them", &|txn, round| {
+            let t = txn.create(&T).unwrap();
+            big(txn, t, round % 3);
+            t.delete_range(txn, 0..40).unwrap();
+        }),
+        ("a table made and dropped", &|txn, round| {
+            let t = txn.create(&T).unwrap();
+            big(txn, t, round % 3);
+            (100..1000).for_each(|key| put_any(t, txn, key, 300));
+            t.drop_table(txn).unwrap();
+        }),
+        ("a multimap poured out", &|txn, _| {
+            let m = txn.create_multi(&M).unwrap();
+            (0..6).for_each(|key| {
+                (0..3000).for_each(|value| drop(m.insert(txn, &key, &(value * 7919 % 3000))));
+            });
+            m.clear(txn).unwrap();
+        }),
+        ("a level undone", &|txn, round| {
+            let undone = txn.nested(|txn| {
+                let t = txn.create(&T)?;
+                big(txn, t, round % 3);
+                txn.nested(|txn| {
+                    big(txn, t, round % 5);
+                    Ok::<_, huon::Error>(())
+                })?;
+                Err::<(), _>(huon::Error::Invalid("undone"))
+            });
+            assert!(undone.is_err());
+        }),
+        ("a savepoint gone back to", &|txn, round| {
+            txn.savepoint("s").unwrap();
+            let t = txn.create(&T).unwrap();
+            big(txn, t, round % 3);
+            big(txn, t, round % 5);
+            txn.roll_back_to("s").unwrap();
+            txn.release("s").unwrap();
+        }),
+        ("a table built", &|txn, _| {
+            let t = txn.create(&T).unwrap();
+            let value = vec![7; 3000];
+            t.build(txn, |append| (0..600).try_for_each(|key| append(&key, &value))).unwrap();
+            t.clear(txn).unwrap();
+        }),
+    ];
+    for (what, work) in works {
+        for buffered in [64, 4096] {
+            let mut used = [0, 0];
+            for (at, rounds) in [4, 40].into_iter().enumerate() {
+                let dir = place();
+                let env = open(&dir, 1 << 20, buffered);
+                let mut txn = env.write().unwrap();
+                (0..rounds).for_each(|round| work(&mut txn, round));
+                let t = txn.create(&TableDef::<U64, Bytes>::new("last")).unwrap();
+                put_any(t, &mut txn, 1, 1);
+                txn.commit().unwrap();
+                used[at] = sizes(&env).1;
+            }
+            let [few, many] = used;
+            assert!(many <= 2 * few + 300, "{what}, {buffered} buffered: {few}, then {many} pages");
+        }
+    }
+}
+
+/// Rooms that are reserved and filled, in a file that they would fill many times over.
+#[test]
+fn reserved_rooms_serve_again() {
+    let dir = place();
+    let env = open(&dir, 1500, 16 << 10);
+    let mut txn = env.write().unwrap();
+    let t = txn.create(&T).unwrap();
+    for round in 0..2000u64 {
+        let bytes = 3000 + round as usize % 40_000;
+        t.reserve(&mut txn, &(round % 20), bytes, |room| room.fill(round as u8)).unwrap();
+    }
+    for key in 0..20u64 {
+        let value = t.get(&txn, &key).unwrap().unwrap();
+        assert!(value.iter().all(|byte| *byte == (1980 + key) as u8), "key {key}");
+    }
+    txn.commit().unwrap();
+    sizes(&env);
+}
+
+/// A transaction that takes many ids makes no page of the base older for the next one, and leaves
+/// what it did not use to it.
+#[test]
+fn the_next_transaction_goes_on_with_what_is_free() {
+    let dir = place();
+    let env = open(&dir, 1 << 20, 256);
+    let mut numbers = Numbers(5);
+    let mut used = Vec::new();
+    for _ in 0..6 {
+        let mut txn = env.write().unwrap();
+        let t = txn.create(&T).unwrap();
+        for _ in 0..12_000 {
+            let key = numbers.below(12_000);
+            put_any(t, &mut txn, key, 300);
+        }
+        txn.commit().unwrap();
+        used.push(sizes(&env).1);
+    }
+    let (living, _) = sizes(&env);
+    // The base, what is written over it, and as much once more.
+    assert!(used[5] <= used[2] + living / 4 && used[5] <= 4 * living, "{living} live: {used:?}");
+}
+
+/// I11: bytes of a page that was written, also of a large value, may change from then on; others
+/// stay.
+#[test]
+fn what_was_written_may_change() {
+    let dir = place();
+    let env = open(&dir, 1 << 20, 64);
+    let t = env.update(|txn| {
+        let t = txn.create(&T)?;
+        put_any(t, txn, 1, 20_000);
+        put_any(t, txn, 2, 20);
+        Ok::<_, huon::Error>(t)
+    });
+    let t = t.unwrap();
+    let mut txn = env.write().unwrap();
+    let first = txn.id();
+    let dirty = |txn: &WriteTxn, key: u64| txn.is_dirty(t.get(txn, &key).unwrap().unwrap());
+    assert!(!dirty(&txn, 1) && !dirty(&txn, 2));
+    put_any(t, &mut txn, 3, 20_000);
+    assert!(dirty(&txn, 3), "a large value of the transaction's own");
+    assert!(!dirty(&txn, 1), "and one of the base");
+    (100..2000).for_each(|key| put_any(t, &mut txn, key * 7919 % 1999 + 100, 300));
+    assert!(txn.id() > first, "it goes on under another id");
+    assert!(dirty(&txn, 3) && !dirty(&txn, 1));
+    assert!((100..2000).all(|key| dirty(&txn, key * 7919 % 1999 + 100)));
+}
+
+/// I12: markers name the snapshot that they are committed with, and the commit the last id that was
+/// told.
+#[test]
+fn markers_and_commits_tell_the_last_id() {
+    let dir = place();
+    let env = open(&dir, 1 << 20, 64);
+    let mut txn = env.write().unwrap();
+    let t = txn.create(&T).unwrap();
+    txn.set_markers([1, 2, 3]).unwrap();
+    let first = txn.id();
+    (0..5000).for_each(|key| put_any(t, &mut txn, key * 7919 % 5003, 300));
+    assert!(txn.id() > first);
+    assert_eq!(txn.markers().txnid, txn.id());
+    let told = txn.id();
+    let id = txn.commit().unwrap();
+    assert_eq!(id, told);
+    let read = env.read().unwrap();
+    assert_eq!((read.id(), read.markers().txnid), (id, id));
+    let next = env.write().unwrap();
+    assert!(next.id() > id && next.markers().txnid == id);
+}
