@@ -14,6 +14,7 @@ use huon::{Durability, Env, FullMap, WriteTxn};
 use crate::clients::{Client, Ground};
 use crate::handle::Handle;
 use crate::model::{Model, TableId};
+use crate::notes::UNSEALED;
 use crate::program::{By, Config, Op, Program, Reopening, SCANS};
 use crate::readers::{Broken, Reader};
 use crate::scans::ScanState;
@@ -115,6 +116,8 @@ pub(crate) struct History {
     pub(crate) counts: Counts,
     /// No transaction has written since an unclean opening.
     pub(crate) unclean: bool,
+    /// The id that the running transaction began with.
+    begun: u64,
     /// Somebody has closed, or will, without a flush.
     pub(crate) may_be_unflushed: bool,
     /// Snapshots whose parked readers a callback had broken.
@@ -173,6 +176,7 @@ impl History {
             commits: BTreeMap::new(),
             counts: Counts::default(),
             unclean: true,
+            begun: 0,
             may_be_unflushed: false,
             broken: Broken::default(),
             pc: 0,
@@ -242,6 +246,7 @@ impl History {
         let env = self.env(client);
         let mut txn = env.write_within(Duration::from_secs(10))?;
         self.unclean = false;
+        self.begun = txn.id();
         self.note_state()?;
         self.client = self.present(client);
         self.counts.add(if self.client == 1 { "begin second" } else { "begin" }, 1);
@@ -275,6 +280,7 @@ impl History {
             (By::Ticket, _) | (_, true) => Durability::Lazy,
             _ => Durability::Durable,
         };
+        let told = txn.id();
         let done = match by {
             By::Name => txn.commit_with(durability),
             By::Opening => txn.commit(),
@@ -296,6 +302,13 @@ impl History {
             By::Opening => self.counts.add("commit as opened", 1),
             By::Ticket => self.counts.add("commit by ticket", 1),
         }
+        if self.work.markers.txnid == UNSEALED {
+            self.work.markers.txnid = id;
+        }
+        if id > told {
+            return Err(Stop::Fail(format!("a transaction of id {told} was committed as {id}")));
+        }
+        self.counts.add("several ids", u64::from(id > self.begun));
         self.committed = self.work.clone();
         // A transaction that changed nothing makes no snapshot: its base stands for it.
         let known = self.commits.insert(id, self.committed.clone());

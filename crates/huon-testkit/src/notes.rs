@@ -9,6 +9,9 @@ use crate::history::{History, Step, Stop};
 use crate::model::TableId;
 use crate::program::{Limit, Op};
 
+/// The id in markers that a transaction has changed, which the commit tells.
+pub(crate) const UNSEALED: u64 = u64::MAX;
+
 impl History {
     /// Performs a change of what is kept beside records. Other operations are passed over.
     pub(crate) fn change_notes(&mut self, op: &Op, txn: &mut WriteTxn) -> Step {
@@ -17,13 +20,17 @@ impl History {
             Op::Markers { values, touch } => {
                 let before = self.work.markers;
                 if *touch || before.values != *values {
-                    (self.work.markers.values, self.work.markers.txnid) = (*values, txn.id());
+                    (self.work.markers.values, self.work.markers.txnid) = (*values, UNSEALED);
                 }
                 match touch {
                     true => txn.touch_markers(*values)?,
                     false => txn.set_markers(*values)?,
                 }
-                if txn.markers() != self.work.markers {
+                let mut expected = self.work.markers;
+                if expected.txnid == UNSEALED {
+                    expected.txnid = txn.id();
+                }
+                if txn.markers() != expected {
                     return Err(Stop::Fail(format!("markers are {:?}", txn.markers())));
                 }
                 self.counts.add("markers", 1);

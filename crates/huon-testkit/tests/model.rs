@@ -20,7 +20,7 @@ fn config(seed: u64) -> Config {
 }
 
 /// A run in which one of these never happens has tested less than it says.
-const MUST_HAPPEN: [&str; 131] = [
+const MUST_HAPPEN: [&str; 132] = [
     "begin",
     "begin second",
     "commit durable",
@@ -67,6 +67,7 @@ const MUST_HAPPEN: [&str; 131] = [
     "power cut",
     "refusal",
     "spill",
+    "several ids",
     "leaf split",
     "branch split",
     "leaf merge",
