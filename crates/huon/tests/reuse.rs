@@ -129,6 +129,9 @@ fn records_in_random_order_fill_no_file_that_holds_them() {
     assert!(living > 1800, "{living} pages are two thirds of the file");
 }
 
+/// Something to do in a transaction, in a round of that number.
+type Work<'w> = &'w dyn Fn(&mut WriteTxn, u64);
+
 /// What each does leaves little behind, however often it is done.
 #[test]
 fn what_a_transaction_makes_and_undoes_again_and_again_costs_it_once() {
@@ -136,7 +139,7 @@ fn what_a_transaction_makes_and_undoes_again_and_again_costs_it_once() {
     let big = |txn: &mut WriteTxn, t: Table<U64, Bytes>, round: u64| {
         (0..40).for_each(|key| put_any(t, txn, key, 4097 + 500 * (key + round)));
     };
-    let works: [(&str, &dyn Fn(&mut WriteTxn, u64)); 7] = [
+    let works: [(&str, Work<'_>); 7] = [
         ("large values deleted and put again", &|txn, round| {
             let t = txn.create(&T).unwrap();
             big(txn, t, round % 3);

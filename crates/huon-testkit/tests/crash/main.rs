@@ -4,6 +4,7 @@
 //! and page size, as in `spilling@512`, contain it; `HUON_CRASH` replays one image.
 
 mod compact;
+mod ids;
 mod limits;
 mod metas;
 mod multi;

@@ -6,10 +6,10 @@
 
 use huon::sim::Point;
 use huon::{Durability, Error};
-use huon_testkit::crash::{Edit, Play, Script, Setup, Stage, random};
+use huon_testkit::crash::{Play, Script, Setup, Stage, random};
 use huon_testkit::program::{Value, key};
 
-use crate::{compact, limits, metas, multi};
+use crate::{compact, ids, limits, metas, multi};
 
 use Durability::{Durable, Lazy, NoMetaSync, Unsynced};
 
@@ -89,8 +89,8 @@ pub(crate) const SCRIPTS: &[Script] = &[
     with("nested abort after a spill", spills, ALL, nested_abort_after_a_spill),
     with("abort after a spill, then again", spills, ALL, abort_after_a_spill),
     script("abort after a large value", abort_after_a_large_value),
-    with("several ids", spills, SMALL, several_ids),
-    with("several ids, killed", spills, SMALL, several_ids_killed),
+    with("several ids", spills, SMALL, ids::several_ids),
+    with("several ids, killed", spills, SMALL, ids::several_ids_killed),
     // Large values.
     script("large values", large_values),
     script("values at page borders", values_at_page_borders),
@@ -413,46 +413,6 @@ fn abort_after_a_large_value(stage: &mut Stage) -> Play {
         stage.aborted(|edit| edit.put(2, 1, 5000))?;
         stage.lazy(|edit| edit.put(2, 2, 5000 + round))?;
         stage.durable(|edit| edit.put(2, 1, 5000 - round))?;
-    }
-    Ok(())
-}
-
-/// Transactions that spill many times: what they wrote and dropped serves them again under later
-/// ids; in levels that are kept and undone, and with large values that are replaced.
-fn several_ids(stage: &mut Stage) -> Play {
-    for round in 0..4 {
-        stage.commit(0, if round % 2 == 1 { Lazy } else { Durable }, |edit| {
-            let first = edit.txn.id();
-            for part in 0..3 {
-                edit.fill(2, (0..24).map(|n| n * 5 % 24 + round), 33);
-                edit.put(4, part % 2, 700 + 100 * part as usize);
-                edit.nested(part % 2 == round % 2, |edit| {
-                    edit.put(4, part % 2, 900);
-                    edit.fill(2, (0..24).map(|n| n * 7 % 24), 34);
-                    edit.put(4, 3, 1200 - 100 * part as usize);
-                });
-                edit.delete(4, part);
-            }
-            assert!(edit.txn.id() > first + 2, "it goes on under other ids");
-        })?;
-    }
-    Ok(())
-}
-
-/// The same, and writers that die or give up in the middle: all their ids are used up.
-fn several_ids_killed(stage: &mut Stage) -> Play {
-    let work = |edit: &mut Edit<'_>, seed: u64| {
-        for part in 0..3 {
-            edit.fill(2, (0..24).map(|n| n * 5 % 24 + seed), 33);
-            edit.put(4, part % 2, 700 + 100 * part as usize);
-        }
-    };
-    stage.durable(|edit| work(edit, 0))?;
-    for round in 1..4 {
-        stage.aborted(|edit| work(edit, round))?;
-        stage.lazy(|edit| work(edit, round + 1))?;
-        stage.killed_at(Point::PagesWritten, Durable, |edit| work(edit, round))?;
-        stage.durable(|edit| edit.fill(2, 0..20, 20))?;
     }
     Ok(())
 }

@@ -17,6 +17,8 @@ mod open;
 mod options;
 mod place;
 mod recover;
+#[cfg(test)]
+mod rise_tests;
 mod settings;
 #[cfg(all(test, shuttle))]
 mod shuttle_models;

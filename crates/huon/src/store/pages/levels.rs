@@ -96,9 +96,9 @@ impl Pages {
             dirty.level = current;
         }
         if current > 0 {
-            let noted = level.written.into_iter();
-            let noted: Reserved<()> =
-                noted.map(|(pgno, written)| self.levels[current].note(pgno, written)).collect();
+            let parent = &mut self.levels[current];
+            let mut written = level.written.into_iter();
+            let noted = written.try_for_each(|(pgno, written)| parent.note(pgno, written));
             self.lost |= noted.is_err();
         }
         for ptr in level.shadowed {

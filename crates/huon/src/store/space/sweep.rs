@@ -138,7 +138,8 @@ impl Space {
 
     /// Whether a tail may be found that is long enough to be cut.
     fn sweeps(&self, shrink_pages: u32) -> bool {
-        let least = u64::from(self.first_page) + u64::from(shrink_pages) + u64::from(slack(self.used));
+        let least =
+            u64::from(self.first_page) + u64::from(shrink_pages) + u64::from(slack(self.used));
         let may_find = shrink_pages != 0 && u64::from(self.used) >= least;
         may_find && self.judged && !planted::is(38)
     }
