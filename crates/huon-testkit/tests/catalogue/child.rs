@@ -2,7 +2,7 @@
 //! play. Parent and child talk in lines.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 const PART: &str = "HUON_CATALOGUE_PART";
@@ -97,10 +97,13 @@ impl Child {
         self.hear()
     }
 
-    /// SIGKILL.
+    /// SIGKILL. One that was started under another program dies some time after that: its output
+    /// ends then.
     pub(crate) fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
+        let mut rest = Vec::new();
+        self.output.read_to_end(&mut rest).unwrap();
     }
 
     /// Tells the child that there is no more to come; it must end well.
