@@ -161,7 +161,8 @@ impl Matrix {
         let tried_count = bugs.len() - untried.len();
         let mut text = format!("{HEAD}\n{tried_count} bugs, each caught.");
         if !untried.is_empty() {
-            let _ = write!(text, "\n\nNot tried yet:\n{}.", untried.join(", "));
+            let lines: Vec<String> = untried.chunks(15).map(|line| line.join(", ")).collect();
+            let _ = write!(text, "\n\nNot tried yet:\n{}.", lines.join(",\n"));
         }
         let _ = write!(text, "\n\n{}", self.table(&all));
         text.push_str(FIRST);

@@ -489,8 +489,8 @@ impl Space {
     /// P12: whether a protected snapshot holds the item, which is noted then; or it is a chain.
     fn is_held(&mut self, item: &Item) -> Result<bool> {
         self.counts.items_judged += 1;
-        // P8, F3, I10: nothing that this transaction freed is judged, let alone taken, by it. Only a
-        // damaged list says otherwise.
+        // P8, F3, I10: nothing that this transaction freed is judged, let alone taken, by it. Only
+        // a damaged list says otherwise.
         if item.freed >= self.first.0 {
             return Err(Error::corrupt(item.pgno, Reason::Space.text()));
         }
