@@ -64,8 +64,72 @@ fn values_that_are_replaced_take_the_room_of_those_that_live() {
     }
     txn.commit().unwrap();
     let (living, used) = sizes(&env);
-    // What waits for an id: some hundred pages at most, and once more as much.
-    assert!(living <= 150 && used <= 3 * living + 400, "{living} live, {used} are in use");
+    assert!(living <= 150 && used <= 2 * living, "{living} live, {used} are in use");
+    // What is replaced is never written, and what is written lies together.
+    let io = env.info().unwrap().io;
+    assert!(io.pages_written <= 2 * living, "{living} live, {} were written", io.pages_written);
+    assert!(io.pages_written >= 8 * io.writes, "{} in {}", io.pages_written, io.writes);
+}
+
+/// Values of a few pages each, more than a transaction buffers, in random order.
+#[test]
+fn values_of_few_pages_are_written_together() {
+    let dir = place();
+    for durability in [Durability::Durable, Durability::Lazy] {
+        let env = open_as(&dir, 1 << 20, 2048, durability);
+        let before = env.info().unwrap().io;
+        let mut numbers = Numbers(6);
+        let mut txn = env.write().unwrap();
+        let t = txn.create(&T).unwrap();
+        for _ in 0..20_000 {
+            let (key, bytes) = (numbers.below(1 << 40), 2000 + numbers.below(8000));
+            put_any(t, &mut txn, key, bytes);
+        }
+        txn.commit().unwrap();
+        sizes(&env);
+        let io = env.info().unwrap().io;
+        let (pages, writes) = (io.pages_written - before.pages_written, io.writes - before.writes);
+        assert!(pages > 20_000 && pages >= 8 * writes, "{pages} in {writes}, {durability:?}");
+    }
+}
+
+/// What is in each table that a nested level left behind, aborted or not, with values in buffers and
+/// in the file.
+#[test]
+fn levels_keep_and_undo_values_that_are_buffered() {
+    for buffered in [16, 16 << 10] {
+        let dir = place();
+        let env = open(&dir, 1 << 20, buffered);
+        let mut txn = env.write().unwrap();
+        let t = txn.create(&T).unwrap();
+        (0..20).for_each(|key| put_any(t, &mut txn, key, 5000 + key));
+        for kept in [false, true] {
+            let ended = txn.nested(|txn| {
+                (0..10).for_each(|key| put_any(t, txn, key, 9000 + key));
+                (10..15).for_each(|key| assert!(t.delete(txn, &key).unwrap()));
+                (20..30).for_each(|key| put_any(t, txn, key, 7000));
+                if kept { Ok(()) } else { Err(huon::Error::Invalid("undone")) }
+            });
+            assert_eq!(ended.is_ok(), kept);
+            for key in 0..30u64 {
+                let bytes = t.get(&txn, &key).unwrap().map(|value| {
+                    assert!(value.iter().all(|byte| *byte == key as u8), "key {key}");
+                    value.len() as u64
+                });
+                let expected = match (kept, key) {
+                    (true, 0..10) => Some(9000 + key),
+                    (true, 10..15) => None,
+                    (true, 20..) => Some(7000),
+                    (_, 0..20) => Some(5000 + key),
+                    _ => None,
+                };
+                assert_eq!(bytes, expected, "key {key}, {buffered} buffered, kept: {kept}");
+            }
+        }
+        txn.commit().unwrap();
+        let (living, used) = sizes(&env);
+        assert!(used <= 3 * living + 20, "{living} live, {used} are in use");
+    }
 }
 
 #[test]

@@ -376,6 +376,9 @@ impl Store {
     /// Keeps a buffer for later, if there is room.
     pub(crate) fn recycle(&self, buffer: Buffer) {
         let Buffer::Own(buffer) = buffer else { return };
+        if buffer.len() != self.page_bytes {
+            return;
+        }
         let mut buffers = self.buffers.lock().unwrap_or_else(|e| e.into_inner());
         if buffers.len() < SPARE_BUFFERS_MAX && buffers.try_reserve(1).is_ok() {
             buffers.push(buffer);

@@ -9,9 +9,8 @@
 //!     a level has written loses it when it dies, so that no abort frees it again.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 
-use super::{Pages, PgnoHasher};
+use super::{Body, ByPgno, Pages};
 use crate::alloc::{Reserved, TryGrow};
 use crate::error::{Error, Result};
 use crate::page::{Pgno, Ptr, Reason, Txnid};
@@ -22,8 +21,15 @@ use crate::planted;
 struct Written {
     birth: Txnid,
     pages: u32,
-    /// They carry headers.
-    node: bool,
+    what: Body,
+}
+
+/// Pages that have left their tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gone {
+    pub(super) first: Ptr,
+    pub(super) pages: u32,
+    pub(super) what: Body,
 }
 
 pub(super) struct Level {
@@ -32,10 +38,10 @@ pub(super) struct Level {
     /// Where the level's retired items begin.
     retired_mark: usize,
     /// Buffered pages of outer levels that this level has replaced.
-    pub(super) shadowed: Vec<Ptr>,
+    pub(super) shadowed: Vec<Gone>,
     /// What this level, if it is a nested one, has written and not dropped; or dropped, as long as
     /// it is in doubt whose it is.
-    written: HashMap<u32, Written, BuildHasherDefault<PgnoHasher>>,
+    written: ByPgno<Written>,
 }
 
 impl Level {
@@ -53,17 +59,19 @@ impl Level {
 impl Pages {
     /// Pages are written before the transaction ends, by a level that may still be aborted; see
     /// [`Pages::is_lost`].
-    pub(super) fn note_written(&mut self, first: Ptr, pages: u32, level: usize, node: bool) {
+    pub(super) fn note_written(&mut self, first: Ptr, pages: u32, level: usize, what: Body) {
         self.wrote = true;
         self.space.note_written(first.pgno, pages);
         if level > 0 {
-            let written = Written { birth: first.birth, pages, node };
+            let written = Written { birth: first.birth, pages, what };
             self.lost |= self.levels[level].note(first.pgno.0, written).is_err();
         }
     }
 
     /// I6: pages that were written, by this transaction or another, have left the tree.
-    pub(super) fn drop_written(&mut self, first: Ptr, pages: u32, node: bool) -> Result<()> {
+    pub(super) fn drop_written(&mut self, gone: Gone) -> Result<()> {
+        let Gone { first, pages, what } = gone;
+        let node = what == Body::Node;
         let level = self.level();
         let bound = if planted::is(206) { self.first } else { self.levels[level].bound };
         if first.birth < bound {
@@ -73,7 +81,7 @@ impl Pages {
         if level > 0 && !planted::is(207) {
             // I7. A damaged tree may name as own what is not.
             let gone = self.levels[level].written.remove(&first.pgno.0);
-            if gone != Some(Written { birth: first.birth, pages, node }) && !planted::is(206) {
+            if gone != Some(Written { birth: first.birth, pages, what }) && !planted::is(206) {
                 return Err(Error::corrupt(first.pgno.0, Reason::Header.text()));
             }
         }
@@ -92,30 +100,23 @@ impl Pages {
     pub(crate) fn commit_level(&mut self) {
         let level = self.pop_level();
         let current = self.level();
-        for dirty in self.dirty.values_mut().filter(|dirty| dirty.level > current) {
-            dirty.level = current;
-        }
+        let all = self.dirty.values_mut().chain(self.values.all_mut());
+        all.for_each(|dirty| dirty.level = dirty.level.min(current));
         if current > 0 {
             let parent = &mut self.levels[current];
             let mut written = level.written.into_iter();
             let noted = written.try_for_each(|(pgno, written)| parent.note(pgno, written));
             self.lost |= noted.is_err();
         }
-        for ptr in level.shadowed {
-            // It may have been spilled meanwhile, then it is no buffer any more (W2).
-            match self.buffered_by(ptr) {
-                Some(level) if level == current => self.drop_buffer(ptr.pgno),
-                Some(_) => {
-                    let noted = self.levels[current].shadowed.try_push(ptr);
-                    self.lost |= noted.is_err();
-                }
-                None => self.lost |= self.drop_written(ptr, 1, true).is_err(),
-            }
+        // They may have been spilled meanwhile, then they are no buffers any more (W2).
+        for gone in level.shadowed {
+            self.lost |= self.drop_pages(gone).is_err();
         }
         let bound = self.levels[current].bound;
         for item in self.space.take_retired(level.retired_mark, bound) {
             let first = Ptr { pgno: Pgno(item.pgno), birth: Txnid(item.birth) };
-            let dropped = self.drop_written(first, item.page_count(), item.has_headers());
+            let what = if item.has_headers() { Body::Node } else { Body::Value };
+            let dropped = self.drop_written(Gone { first, pages: item.page_count(), what });
             self.lost |= dropped.is_err();
         }
     }
@@ -128,14 +129,17 @@ impl Pages {
         if !planted::is(11) {
             self.space.cut_back(level.retired_mark);
         }
-        for (pgno, dirty) in self.dirty.extract_if(|_, dirty| dirty.level == aborted) {
+        let page_bytes = self.page_bytes();
+        let nodes = self.dirty.extract_if(|_, dirty| dirty.level == aborted);
+        for (pgno, dirty) in nodes.chain(self.values.extract_level(aborted, page_bytes)) {
+            let pages = dirty.buffer.len() / page_bytes;
             self.store.recycle(dirty.buffer);
             if !planted::is(34) {
-                self.space.give_back(Pgno(pgno), 1);
+                self.space.give_back(Pgno(pgno), pages as u32);
             }
         }
-        for (pgno, Written { birth, pages, node }) in level.written {
-            let pgno = Pgno(pgno);
+        for (pgno, Written { birth, pages, what }) in level.written {
+            let (pgno, node) = (Pgno(pgno), what == Body::Node);
             match planted::is(108) {
                 true => self.space.give_back(pgno, pages),
                 false => self.lost |= self.space.bury(pgno, pages, birth, node).is_err(),

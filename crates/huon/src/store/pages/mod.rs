@@ -10,8 +10,8 @@
 //! W1. A buffered page was allocated by the level it is marked with, under the current id, and was
 //!     never written with a checksum that is right. (The buffer may be the page of the file itself:
 //!     half-edited it is what no snapshot names, and its number may serve again.)
-//! W2. A page that was written (spilled, or a large value) is never edited again: a later touch
-//!     copies it.
+//! W2. A page that was written is never edited again: a later touch copies it. Nor is a large
+//!     value, written or buffered (`values`).
 //! W3. A level's abort leaves exactly the pages and free space that were there when it began, but
 //!     for numbers that were written in between, which serve again under a later id (P8, I7).
 //! W4. Before the first page is written under an id, the id is raised in the lock file (P7, I2);
@@ -22,12 +22,13 @@
 
 mod levels;
 mod outgoing;
+mod values;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use crate::alloc::{TryGrow, filled};
+use crate::alloc::TryGrow;
 use crate::error::{Error, Result};
 use crate::os::Disk;
 use crate::page::{self, Item, Pgno, Ptr, Reason, RunRef, Txnid};
@@ -35,7 +36,8 @@ use crate::planted;
 use crate::store::source::{PageSource, damaged};
 use crate::store::space::{Space, SpaceCounts, Stay};
 use crate::store::{Buffer, Store};
-use levels::Level;
+use levels::{Gone, Level};
+use values::Values;
 
 /// A page that was last written fewer transactions ago will soon be written again, if the workload
 /// goes on as it did. Counted in ids, of which a transaction before may have had several.
@@ -57,10 +59,23 @@ impl Hasher for PgnoHasher {
     }
 }
 
+/// A page, or the pages of a large value, that the transaction has not written yet.
 struct Dirty {
     buffer: Buffer,
     level: usize,
+    what: Body,
 }
+
+/// What is in pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Body {
+    /// One page of a tree or of the free list: it carries a header.
+    Node,
+    /// A large value.
+    Value,
+}
+
+type ByPgno<T> = HashMap<u32, T, BuildHasherDefault<PgnoHasher>>;
 
 /// Of what a transaction has needed room for, the next one is left no more than so many places.
 const ROOM_KEPT: usize = 256;
@@ -76,7 +91,8 @@ pub(crate) struct Pages {
     issued: u64,
     /// Pages born under this id or later will soon be written again.
     young_from: Txnid,
-    dirty: HashMap<u32, Dirty, BuildHasherDefault<PgnoHasher>>,
+    dirty: ByPgno<Dirty>,
+    values: Values,
     /// Level 0 is the transaction itself.
     levels: Vec<Level>,
     space: Space,
@@ -158,7 +174,10 @@ impl PageSource for Pages {
     }
 
     fn run(&self, run: &RunRef) -> Result<&[u8]> {
-        self.store.run(run, self.space.used())
+        match self.buffered_value(run) {
+            Some(bytes) => Ok(bytes),
+            None => self.store.run(run, self.space.used()),
+        }
     }
 
     #[inline]
@@ -191,6 +210,7 @@ impl Pages {
             issued: 0,
             young_from: Txnid::default(),
             dirty: HashMap::default(),
+            values: Values::default(),
             levels: vec![Level::new(Txnid::default(), 0)],
             space: Space::new(first, used, items),
             spill_pages: 0,
@@ -208,7 +228,7 @@ impl Pages {
     /// A transaction starts from the snapshot that these were made for, or that was sealed with
     /// them.
     pub(crate) fn begin(&mut self, id: NextId, place: EditPlace) {
-        debug_assert!(self.dirty.is_empty() && !self.lost, "what is kept was sealed");
+        debug_assert!(self.nothing_buffered() && !self.lost, "what is kept was sealed");
         let lasts = self.store.board.shared().lasts();
         // What the transaction before took of ids makes no page older.
         let taken = self.txnid.0 - self.first.0;
@@ -218,6 +238,7 @@ impl Pages {
         if self.dirty.capacity() > ROOM_KEPT {
             self.dirty = HashMap::default();
         }
+        self.values = Values::default();
         self.levels[0] = Level::new(txnid, 0);
         self.space.begin(txnid);
         self.spill_pages = self.store.spill_pages();
@@ -265,7 +286,11 @@ impl Pages {
 
     /// Whether the transaction has changed nothing yet.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.dirty.is_empty() && self.counts.written_bytes == 0 && self.space.mark() == 0
+        self.nothing_buffered() && self.counts.written_bytes == 0 && self.space.mark() == 0
+    }
+
+    fn nothing_buffered(&self) -> bool {
+        self.dirty.is_empty() && self.values.is_empty()
     }
 
     /// Whether another transaction can begin with them: nothing was changed, nor looked for.
@@ -284,7 +309,7 @@ impl Pages {
         if cfg!(debug_assertions) {
             buffer.fill(0xA5);
         }
-        self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: self.level() });
+        self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: self.level(), what: Body::Node });
         Ok(ptr)
     }
 
@@ -296,10 +321,7 @@ impl Pages {
             self.raise_id()?;
         }
         let pgno = self.space.take(&*self.store, stay)?;
-        // F1: only a free-space list that names a page twice leads here.
-        if self.dirty.contains_key(&pgno.0) {
-            return Err(Error::corrupt(pgno.0, Reason::Space.text()));
-        }
+        self.check_unbuffered(pgno, 1)?;
         let view = match self.place {
             EditPlace::Memory => None,
             EditPlace::File => self.store.view(pgno.0),
@@ -343,7 +365,7 @@ impl Pages {
             self.space.give_back(fresh.pgno, 1);
             return Err(error);
         }
-        self.dirty.insert(fresh.pgno.0, Dirty { buffer, level: self.level() });
+        self.dirty.insert(fresh.pgno.0, Dirty { buffer, level: self.level(), what: Body::Node });
         Ok(fresh)
     }
 
@@ -363,10 +385,11 @@ impl Pages {
     /// change may write something else there. Costs a look at each buffered page.
     pub(crate) fn may_change_at(&self, bytes: &[u8]) -> bool {
         let at = bytes.as_ptr();
+        let holds = |dirty: &Dirty| dirty.buffer.as_ptr_range().contains(&at);
         let in_file = self.store.storage.map().offset_of(bytes);
         let pgno = in_file.map(|offset| (offset / self.page_bytes() as u64) as u32);
         pgno.is_some_and(|pgno| self.space.was_written(Pgno(pgno)) && !planted::is(211))
-            || self.dirty.values().any(|dirty| dirty.buffer.as_ptr_range().contains(&at))
+            || self.dirty.values().chain(self.values.all()).any(holds)
     }
 
     /// Two editable pages at once, for splits and merges.
@@ -406,89 +429,57 @@ impl Pages {
     pub(crate) fn free(&mut self, ptr: Ptr) -> Result<()> {
         self.check_freed(ptr, 1)?;
         self.shape += 1;
-        let current = self.level();
-        match self.buffered_by(ptr) {
-            Some(level) if level == current => self.drop_buffer(ptr.pgno),
-            Some(_) => self.levels[current].shadowed.try_push(ptr)?,
-            None => self.drop_written(ptr, 1, true)?,
-        }
-        Ok(())
-    }
-
-    /// The level that buffers the page, if any does.
-    fn buffered_by(&self, ptr: Ptr) -> Option<usize> {
-        match ptr.birth == self.txnid {
-            true => self.dirty.get(&ptr.pgno.0).map(|dirty| dirty.level),
-            false => None,
-        }
-    }
-
-    /// W1: never written, so the number is free at once.
-    fn drop_buffer(&mut self, pgno: Pgno) {
-        let dirty = self.dirty.remove(&pgno.0).expect("W1: only buffered pages are dropped");
-        self.store.recycle(dirty.buffer);
-        self.space.give_back(pgno, 1);
+        self.drop_pages(Gone { first: ptr, pages: 1, what: Body::Node })
     }
 
     /// The large value has left the tree.
     pub(crate) fn free_run(&mut self, run: &RunRef) -> Result<()> {
-        let (ptr, pages) = (run.ptr(), run.pages(self.page_bytes()));
-        self.check_freed(ptr, pages)?;
-        self.drop_written(ptr, pages, false)
+        let (first, pages) = (run.ptr(), run.pages(self.page_bytes()));
+        self.check_freed(first, pages)?;
+        self.drop_pages(Gone { first, pages, what: Body::Value })
     }
 
-    /// Writes a large value straight from the caller's memory to pages of its own.
-    pub(crate) fn write_run(&mut self, bytes: &[u8]) -> Result<RunRef> {
-        let page_bytes = self.page_bytes();
-        let len = u32::try_from(bytes.len()).map_err(|_| Error::ValueTooLong)?;
-        let checksum = self.store.seal.run(bytes);
-        let mut run = RunRef { pgno: Pgno(0), birth: self.txnid, bytes: len, checksum };
-        let pages = run.pages(page_bytes);
-        let tail = self.tail_of_run(pages, bytes)?;
-        run.pgno = self.space.take_run(&*self.store, pages)?;
-        self.write_run_to(&run, [bytes, &tail]).map(|()| run)
-    }
-
-    /// Copies a large value to consecutive pages before `line`, if there are such, and frees those
-    /// where it was.
-    pub(crate) fn move_run_below(&mut self, run: &RunRef, line: u32) -> Result<Option<RunRef>> {
-        let store = self.store.clone();
-        let bytes = store.run_verified(run, self.space.used())?;
-        let pages = run.pages(self.page_bytes());
-        let tail = self.tail_of_run(pages, bytes)?;
-        let Some(pgno) = self.space.take_run_below(&*self.store, pages, line)? else {
-            return Ok(None);
-        };
-        let moved = RunRef { pgno, birth: self.txnid, ..*run };
-        self.write_run_to(&moved, [bytes, &tail])?;
-        if !planted::is(40) {
-            self.free_run(run)?;
+    fn drop_pages(&mut self, gone: Gone) -> Result<()> {
+        let current = self.level();
+        match self.buffered_by(gone) {
+            Some(level) if level == current => self.drop_buffer(gone),
+            Some(_) => self.levels[current].shadowed.try_push(gone)?,
+            None => self.drop_written(gone)?,
         }
-        Ok(Some(moved))
+        Ok(())
     }
 
-    /// What follows the bytes of a large value in its last page.
-    fn tail_of_run(&self, pages: u32, bytes: &[u8]) -> Result<Vec<u8>> {
-        Ok(filled(0, pages as usize * self.page_bytes() - bytes.len())?)
-    }
-
-    fn write_run_to(&mut self, run: &RunRef, parts: [&[u8]; 2]) -> Result<()> {
-        let page_bytes = self.page_bytes();
-        let pages = run.pages(page_bytes);
-        // F1: only a free-space list that names a page twice leads here.
-        if let Some(twice) = self.buffered(run.pgno, pages) {
-            return Err(Error::corrupt(twice, Reason::Space.text()));
+    /// The level that buffers the pages, if any does.
+    fn buffered_by(&self, gone: Gone) -> Option<usize> {
+        let pgno = gone.first.pgno.0;
+        match gone.what {
+            _ if gone.first.birth != self.txnid => None,
+            Body::Node => self.dirty.get(&pgno).map(|dirty| dirty.level),
+            Body::Value => self.values.get(pgno).map(|dirty| dirty.level),
         }
-        self.before_write()?;
-        self.note_written(run.ptr(), pages, self.level(), false);
-        let offset = u64::from(run.pgno.0) * page_bytes as u64;
-        self.counts.written_bytes += u64::from(pages) * page_bytes as u64;
-        self.store.storage.write_at(&parts, offset)
     }
 
-    /// The first of these pages that is buffered.
-    fn buffered(&self, pgno: Pgno, pages: u32) -> Option<u32> {
-        (pgno.0..pgno.0.saturating_add(pages)).find(|pgno| self.dirty.contains_key(pgno))
+    /// W1: never written, so the numbers are free at once.
+    fn drop_buffer(&mut self, gone: Gone) {
+        let pgno = gone.first.pgno;
+        let dirty = self.take_buffered(pgno.0).expect("W1: only buffered pages are dropped");
+        self.store.recycle(dirty.buffer);
+        self.space.give_back(pgno, gone.pages);
+    }
+
+    /// What is buffered at the number, which is buffered no more.
+    fn take_buffered(&mut self, pgno: u32) -> Option<Dirty> {
+        self.dirty.remove(&pgno).or_else(|| self.values.remove(pgno, self.page_bytes()))
+    }
+
+    /// F1: only a free-space list that names a page twice leads to one that is buffered.
+    fn check_unbuffered(&self, pgno: Pgno, pages: u32) -> Result<()> {
+        let twice = (pgno.0..pgno.0.saturating_add(pages))
+            .find(|pgno| self.dirty.contains_key(pgno) || self.values.meets(Pgno(*pgno)));
+        match twice {
+            Some(pgno) => Err(Error::corrupt(pgno, Reason::Space.text())),
+            None => Ok(()),
+        }
     }
 
     /// Sees to it that the transaction uses no page behind `upper`; whether that can be had.
@@ -504,7 +495,7 @@ impl Pages {
 
     /// How many pages are buffered.
     pub(crate) fn dirty_count(&self) -> usize {
-        self.dirty.len()
+        self.dirty.len() + self.values.pages()
     }
 
     /// How many pages have left the trees, but for those that were only buffered.

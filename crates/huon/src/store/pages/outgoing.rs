@@ -11,18 +11,22 @@
 //!     was written under it. So buffered pages bear the current id, and no page is younger than the
 //!     one that points to it. A rise is a change of shape: kept paths are sought anew.
 
-use super::{Dirty, EditPlace, Pages, PagesCounts, ROOM_KEPT};
-use crate::alloc::{TryGrow, collected};
+use super::{Body, Dirty, EditPlace, Pages, PagesCounts, ROOM_KEPT};
+use crate::alloc::{Reserved, TryGrow, collected};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::prefetch_start;
-use crate::page::{self, CEILING_AHEAD, ID_MAX, Pgno, Ptr, Reason, Txnid};
+use crate::page::{self, CEILING_AHEAD, ID_MAX, Pgno, Ptr, Txnid};
 use crate::planted;
 use crate::store::Buffer;
 use crate::store::space::{SealedSpace, Shrink};
 
 /// Bytes that a single write call carries at most.
 const WRITE_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of large values that are buffered at most: what lies in a processor's caches. So what is
+/// put and not replaced is written while it does, and its memory serves the next.
+const VALUE_BYTES_MAX: usize = 16 << 20;
 
 impl Pages {
     /// W4, W5.
@@ -60,10 +64,13 @@ impl Pages {
     /// next id where that lets dead pages serve again.
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.spill()?;
-        if self.space.has_dead() && self.space.wants_rise(&*self.store, self.dirty.len())? {
+        if !self.space.has_dead() {
+            return Ok(());
+        }
+        if self.space.wants_rise(&*self.store, self.dirty_count())? {
             self.spill_all()?;
         }
-        if self.wrote && self.dirty.is_empty() {
+        if self.wrote && self.nothing_buffered() {
             self.rise()?;
         }
         Ok(())
@@ -81,7 +88,7 @@ impl Pages {
 
     /// I3, I4: takes the next id, if it may.
     fn rise(&mut self) -> Result<()> {
-        assert!(self.dirty.is_empty(), "I4: the id rises while pages are buffered");
+        assert!(self.nothing_buffered(), "I4: the id rises while pages are buffered");
         let next = self.txnid.0 + 1;
         let durable = self.store.board.durable_info();
         let ceiling = durable.map_or(0, |durable| durable.ceiling);
@@ -95,19 +102,26 @@ impl Pages {
         self.space.rise(self.txnid)
     }
 
-    /// Writes out every buffered page if there are more than the limit, or those that are
-    /// [finished](Pages::note_finished) if they are worth a write call. Call it only where no page
-    /// is held, so none needs a mark that keeps it.
+    /// Writes out every buffered page if there are more than the limit, or some of them if they are
+    /// worth it. Call it only where no page is held, so none needs a mark that keeps it.
     pub(crate) fn spill(&mut self) -> Result<()> {
-        let too_many = self.dirty.len() > self.spill_pages;
-        if !too_many && self.finished.len() < WRITE_BYTES_MAX / self.page_bytes() {
-            return Ok(());
-        }
-        if too_many {
+        if self.dirty_count() > self.spill_pages {
             return self.spill_all();
         }
-        let finished = std::mem::take(&mut self.finished);
-        let out = collected(finished.into_iter().filter(|pgno| self.dirty.contains_key(pgno)))?;
+        if self.finished.len() >= WRITE_BYTES_MAX / self.page_bytes() {
+            let finished = std::mem::take(&mut self.finished);
+            let buffered = finished.into_iter().filter(|pgno| self.dirty.contains_key(pgno));
+            let out = collected(buffered)?;
+            self.spill_these(out)?;
+        }
+        if self.values.pages() > VALUE_BYTES_MAX / self.page_bytes() {
+            let out = collected(self.values.firsts())?;
+            self.spill_these(out)?;
+        }
+        Ok(())
+    }
+
+    fn spill_these(&mut self, out: Vec<u32>) -> Result<()> {
         self.write_dirty(out, true)?;
         reach(Point::Spilled);
         Ok(())
@@ -117,13 +131,15 @@ impl Pages {
     fn spill_all(&mut self) -> Result<()> {
         self.counts.spills += 1;
         self.finished.clear();
-        let mut out = collected(self.dirty.keys().copied())?;
+        let mut out = self.all_buffered()?;
         if planted::is(204) {
             out.truncate(out.len() / 2);
         }
-        self.write_dirty(out, true)?;
-        reach(Point::Spilled);
-        Ok(())
+        self.spill_these(out)
+    }
+
+    fn all_buffered(&self) -> Reserved<Vec<u32>> {
+        collected(self.dirty.keys().copied().chain(self.values.firsts()))
     }
 
     /// The page is full, and whoever goes on in order comes back to it no more: it leaves while the
@@ -148,29 +164,32 @@ impl Pages {
         let mut scratch = self.store.buffer()?;
         match self.place {
             // W5: nobody has succeeded, and what is there already needs no descriptor.
-            EditPlace::File if self.dirty.values().all(|page| page.buffer.is_view()) => {
+            EditPlace::File if self.is_all_in_views() => {
                 self.raise_id()?;
             }
             _ => self.before_write()?,
         }
         for pgno in order {
-            let page = self.dirty.remove(&pgno).expect("it is in the map's own list");
+            let page = self.take_buffered(pgno).expect("it is in the maps' own list");
             if on {
                 let ptr = Ptr { pgno: Pgno(pgno), birth: self.txnid };
-                self.note_written(ptr, 1, page.level, true);
+                self.note_written(ptr, self.pages_of(&page), page.level, page.what);
             }
             out.push((pgno, page));
         }
         self.finish(&mut out, &mut scratch);
         self.store.recycle(scratch);
-        self.counts.written_bytes += (out.len() * self.page_bytes()) as u64;
+        self.counts.written_bytes +=
+            out.iter().map(|(_, page)| page.buffer.len() as u64).sum::<u64>();
         let written = self.write_sorted(&out);
         self.lost |= written.is_err();
         for (pgno, page) in out.drain(..) {
-            self.store.met(Ptr { pgno: Pgno(pgno), birth: self.txnid });
-            if planted::is(24) {
-                self.dirty.insert(pgno, page);
-                continue;
+            if page.what == Body::Node {
+                self.store.met(Ptr { pgno: Pgno(pgno), birth: self.txnid });
+                if planted::is(24) {
+                    self.dirty.insert(pgno, page);
+                    continue;
+                }
             }
             self.store.recycle(page.buffer);
         }
@@ -180,13 +199,21 @@ impl Pages {
         written
     }
 
-    /// Packs the pages, and stamps them with their checksums.
+    fn is_all_in_views(&self) -> bool {
+        self.values.is_empty() && self.dirty.values().all(|page| page.buffer.is_view())
+    }
+
+    fn pages_of(&self, dirty: &Dirty) -> u32 {
+        (dirty.buffer.len() / self.page_bytes()) as u32
+    }
+
+    /// Packs the nodes, and stamps them with their checksums.
     fn finish(&self, pages: &mut [(u32, Dirty)], scratch: &mut [u8]) {
         for i in 0..pages.len() {
             if let Some((_, next)) = pages.get(i + 1) {
                 prefetch_start(&next.buffer);
             }
-            let buffer = &mut pages[i].1.buffer;
+            let Dirty { buffer, what: Body::Node, .. } = &mut pages[i].1 else { continue };
             page::pack_for_writing(buffer, scratch);
             self.store.seal.stamp(buffer);
         }
@@ -197,7 +224,6 @@ impl Pages {
         if self.store.board.issued() < self.txnid.0 {
             return Err(Error::corrupt_file("the lock file's last id has been lowered (P7)"));
         }
-        let per_write = (WRITE_BYTES_MAX / self.page_bytes()).max(1);
         let mut rest = pages;
         while let Some((first, page)) = rest.first() {
             if page.buffer.is_view() {
@@ -205,12 +231,15 @@ impl Pages {
                 rest = &rest[1..];
                 continue;
             }
-            let follows = |i: usize, page: &(u32, Dirty)| {
-                page.0 as usize == *first as usize + i && !page.1.buffer.is_view()
+            let (mut end, mut bytes) = (*first, 0);
+            let follows = |(pgno, page): &&(u32, Dirty)| {
+                let fits = bytes == 0 || bytes + page.buffer.len() <= WRITE_BYTES_MAX;
+                let follows = *pgno == end && fits && !page.buffer.is_view();
+                end += self.pages_of(page);
+                bytes += page.buffer.len();
+                follows
             };
-            let consecutive = (rest.iter().enumerate())
-                .take_while(|(i, page)| *i < per_write && follows(*i, page))
-                .count();
+            let consecutive = rest.iter().take_while(follows).count();
             let (now, later) = rest.split_at(consecutive);
             let parts = collected(now.iter().map(|page| &*page.1.buffer))?;
             self.store.storage.write_at(&parts, u64::from(*first) * self.page_bytes() as u64)?;
@@ -226,14 +255,11 @@ impl Pages {
         let mut sealed = self.space.seal(&*self.store, self.page_bytes(), shrink)?;
         self.dirty.try_reserve(sealed.chunks.len())?;
         for (ptr, page) in std::mem::take(&mut sealed.chunks) {
-            // F1: only a free-space list that names a page twice leads here.
-            if self.dirty.contains_key(&ptr.pgno.0) {
-                return Err(Error::corrupt(ptr.pgno.0, Reason::Space.text()));
-            }
+            self.check_unbuffered(ptr.pgno, 1)?;
             let buffer = Buffer::Own(page.into_boxed_slice());
-            self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: 0 });
+            self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: 0, what: Body::Node });
         }
-        let all = collected(self.dirty.keys().copied())?;
+        let all = self.all_buffered()?;
         self.write_dirty(all, false)?;
         match self.is_lost() {
             true => Err(Error::OutOfMemory),

@@ -45,6 +45,7 @@ use crate::page::{Chunk, Item, META_ITEMS_MAX, Pgno, Ptr, Reason, Sweep, Txnid};
 use crate::planted;
 use crate::store::source::damaged;
 use own::Own;
+pub(crate) use page_set::PageSet;
 pub(crate) use relief::{Held, Need};
 use runs::{FreeRun, Pool, merge};
 

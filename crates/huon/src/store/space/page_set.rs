@@ -12,10 +12,10 @@ const BITS: u32 = 64;
 
 /// Numbers by groups of 64.
 #[derive(Default)]
-pub(super) struct PageSet(HashMap<u32, u64, BuildHasherDefault<PgnoHasher>>);
+pub(crate) struct PageSet(HashMap<u32, u64, BuildHasherDefault<PgnoHasher>>);
 
 impl PageSet {
-    pub(super) fn insert(&mut self, pgno: Pgno, pages: u32) -> Reserved<()> {
+    pub(crate) fn insert(&mut self, pgno: Pgno, pages: u32) -> Reserved<()> {
         for (group, bits) in groups(pgno, pages) {
             self.0.try_reserve(1)?;
             *self.0.entry(group).or_default() |= bits;
@@ -24,7 +24,7 @@ impl PageSet {
     }
 
     /// They are all in the set, and leave it.
-    pub(super) fn remove(&mut self, pgno: Pgno, pages: u32) {
+    pub(crate) fn remove(&mut self, pgno: Pgno, pages: u32) {
         for (group, bits) in groups(pgno, pages) {
             if let Entry::Occupied(mut entry) = self.0.entry(group) {
                 *entry.get_mut() &= !bits;
@@ -36,14 +36,14 @@ impl PageSet {
     }
 
     /// Whether all of these pages are in the set.
-    pub(super) fn holds(&self, pgno: Pgno, pages: u32) -> bool {
+    pub(crate) fn holds(&self, pgno: Pgno, pages: u32) -> bool {
         groups(pgno, pages)
             .all(|(group, bits)| self.0.get(&group).is_some_and(|g| g & bits == bits))
     }
 
     /// Whether any of these pages is in the set.
     #[inline]
-    pub(super) fn meets(&self, pgno: Pgno, pages: u32) -> bool {
+    pub(crate) fn meets(&self, pgno: Pgno, pages: u32) -> bool {
         !self.0.is_empty()
             && groups(pgno, pages)
                 .any(|(group, bits)| self.0.get(&group).is_some_and(|g| g & bits != 0))
