@@ -336,7 +336,7 @@ pub fn state_of(txn: &Txn, dbi: u32) -> Res<State> {
     let found = stat(&access, &known.name)?.ok_or(Fault::TableMissing)?;
     let is_dirty = match access.view()? {
         View::Read(_) => false,
-        View::Write(engine) => found.changed == engine.id(),
+        View::Write(engine) => found.changed >= engine.first_id(),
     };
     Ok(State { flags: known.flags, is_new: known.owner != 0, is_dirty })
 }

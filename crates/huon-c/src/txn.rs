@@ -196,18 +196,19 @@ impl Txn {
         matches!(self.body, Body::Write(_))
     }
 
-    /// The id of the snapshot that it shows, or showed before it was reset, or will make.
+    /// The id of the snapshot that it shows, or showed before it was reset, or will make: that of a
+    /// writer rises no more from now on, as programs expect of it.
     pub fn id(&self) -> Res<u64> {
         match &self.body {
             Body::Read(_) => Ok(self.reader()?.id),
             Body::Within(writer) => {
                 self.check_alive()?;
-                Ok(lock(writer)?.txn()?.id())
+                Ok(lock(writer)?.txn_mut()?.fix_id())
             }
             // Also while another is nested in it.
             Body::Write(writer) => {
                 self.check_alive()?;
-                Ok(lock_now(writer)?.txn()?.id())
+                Ok(lock_now(writer)?.txn_mut()?.fix_id())
             }
         }
     }

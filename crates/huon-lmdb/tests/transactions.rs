@@ -33,8 +33,27 @@ fn ids_count_commits_from_one() {
     let again = Env::at(&path, 0);
     assert_eq!(again.info().me_last_txnid, 3);
     let txn = again.begin();
-    assert!(mdb_txn_id(txn) > 3, "ids only rise; an opening may pass some over");
+    assert_eq!(mdb_txn_id(txn), 4, "it was closed in order");
     mdb_txn_abort(txn);
+}
+
+/// A transaction that has told its id keeps it, however much it writes.
+#[test]
+fn an_id_that_was_told_is_the_snapshots() {
+    let env = Env::new();
+    let txn = env.begin();
+    let dbi = dbi_open(txn, None, 0).unwrap();
+    let id = mdb_txn_id(txn);
+    let value = vec![1; 100_000];
+    for round in 0..40u32 {
+        assert_eq!(put(txn, dbi, &(round % 3).to_ne_bytes(), &value, 0), 0, "round {round}");
+    }
+    assert_eq!(mdb_txn_id(txn), id);
+    assert_eq!(mdb_txn_commit(txn), 0);
+    assert_eq!(env.info().me_last_txnid, id as usize);
+    let reader = env.read();
+    assert_eq!(mdb_txn_id(reader), id);
+    mdb_txn_abort(reader);
 }
 
 #[test]

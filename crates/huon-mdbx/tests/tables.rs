@@ -81,6 +81,10 @@ fn a_table_that_was_there_is_everybodys_at_once_and_a_new_one_when_it_is_committ
     assert_eq!(mdbx_dbi_close(env.env, new), BAD_DBI, "it is this transaction's alone");
     assert_eq!(put(txn, old, b"l", b"", 0), 0);
     assert_eq!(flags(txn, old), Ok((0, DIRTY)));
+    // Also when the transaction has gone on under other ids.
+    let value = vec![1; 100_000];
+    (0..30).for_each(|_| assert_eq!(put(txn, new, b"large", &value, 0), 0));
+    assert_eq!(flags(txn, old), Ok((0, DIRTY)));
     assert_eq!(mdbx_txn_abort(txn), 0);
     let txn = env.read();
     assert_eq!(get(txn, old, b"k"), Ok(b"v".to_vec()));

@@ -93,8 +93,7 @@ fn values_of_few_pages_are_written_together() {
     }
 }
 
-/// What is in each table that a nested level left behind, aborted or not, with values in buffers and
-/// in the file.
+/// What a nested level leaves behind, aborted or not, with values in buffers and in the file.
 #[test]
 fn levels_keep_and_undo_values_that_are_buffered() {
     for buffered in [16, 16 << 10] {
@@ -361,4 +360,38 @@ fn markers_and_commits_tell_the_last_id() {
     assert_eq!((read.id(), read.markers().txnid), (id, id));
     let next = env.write().unwrap();
     assert!(next.id() > id && next.markers().txnid == id);
+}
+
+/// I12: a transaction that has told its id for good keeps it, and works on as far as the file goes.
+#[test]
+fn a_fixed_id_is_the_snapshots() {
+    let dir = place();
+    let env = open(&dir, 3000, 64);
+    let mut numbers = Numbers(7);
+    let mut ids = Vec::new();
+    for rises_first in [false, true] {
+        let mut txn = env.write().unwrap();
+        let t = txn.create(&T).unwrap();
+        let mut put = |txn: &mut WriteTxn| put_any(t, txn, numbers.below(2000), 300);
+        let first = txn.first_id();
+        if rises_first {
+            (0..5000).for_each(|_| put(&mut txn));
+            assert!(txn.id() > first);
+        }
+        let id = txn.fix_id();
+        assert_eq!(id, txn.id());
+        let done = txn.nested(|txn| {
+            (0..1000).for_each(|_| put(txn));
+            assert_eq!(txn.fix_id(), id);
+            Ok::<_, huon::Error>(())
+        });
+        done.unwrap();
+        (0..1000).for_each(|_| put(&mut txn));
+        assert_eq!((txn.id(), txn.first_id()), (id, first));
+        assert_eq!(txn.commit().unwrap(), id);
+        assert_eq!(env.read().unwrap().id(), id);
+        ids.push(id);
+    }
+    assert!(ids[1] > ids[0]);
+    sizes(&env);
 }

@@ -235,6 +235,41 @@ impl WriteTxn {
         self.pages().txnid().0
     }
 
+    /// The id that the transaction began with: whatever it changes bears this one or a higher one.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let txn = env.write()?;
+    /// assert_eq!(txn.first_id(), txn.id());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn first_id(&self) -> u64 {
+        self.pages().first().0
+    }
+
+    /// The id of the snapshot that this transaction makes, if it makes one: it rises no more. For
+    /// records that bear the number of their snapshot.
+    ///
+    /// Costs nothing at once; but pages that are written before the commit, by a transaction of
+    /// more than [`EnvOptions::spill_bytes`](crate::EnvOptions::spill_bytes) or by large values,
+    /// and dropped again, serve others only after the commit.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let def = huon::TableDef::<huon::Str, huon::U64>::new("changed in");
+    /// let mut txn = env.write()?;
+    /// let t = txn.create(&def)?;
+    /// let id = txn.fix_id();
+    /// t.put(&mut txn, "key", &id)?;
+    /// assert_eq!(txn.commit()?, id);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fix_id(&mut self) -> u64 {
+        self.pages_mut().fix_id().0
+    }
+
     #[inline]
     pub(crate) fn pages(&self) -> &Pages {
         self.pages.as_deref().expect(PAGES_THERE)

@@ -112,6 +112,8 @@ pub(crate) struct Pages {
     raised: bool,
     /// Something was written under the current id.
     wrote: bool,
+    /// The caller was promised that the id stays.
+    fixed: bool,
 }
 
 /// The id of a transaction that begins.
@@ -222,6 +224,7 @@ impl Pages {
             place: EditPlace::Memory,
             raised: false,
             wrote: false,
+            fixed: false,
         }
     }
 
@@ -246,7 +249,7 @@ impl Pages {
         self.counts = PagesCounts::default();
         self.shape = 1;
         self.place = if lasts { place } else { EditPlace::Memory };
-        (self.raised, self.wrote) = (false, false);
+        (self.raised, self.wrote, self.fixed) = (false, false, false);
     }
 
     /// The id that the transaction began with.
@@ -256,6 +259,12 @@ impl Pages {
 
     /// The id that the transaction has now; a rise may give it another one.
     pub(crate) fn txnid(&self) -> Txnid {
+        self.txnid
+    }
+
+    /// I12: the id rises no more.
+    pub(crate) fn fix_id(&mut self) -> Txnid {
+        self.fixed = true;
         self.txnid
     }
 

@@ -64,7 +64,7 @@ impl Pages {
     /// next id where that lets dead pages serve again.
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.spill()?;
-        if !self.space.has_dead() {
+        if self.fixed || !self.space.has_dead() {
             return Ok(());
         }
         if self.space.wants_rise(&*self.store, self.dirty_count())? {
@@ -79,7 +79,7 @@ impl Pages {
     /// Before a large value of so many pages is written, and before the operation has changed
     /// anything: has dead pages serve for it if nothing else can.
     pub(crate) fn make_room(&mut self, pages: u32) -> Result<()> {
-        if self.space.lacks_run(&*self.store, pages) {
+        if !self.fixed && self.space.lacks_run(&*self.store, pages) {
             self.spill_all()?;
             self.rise()?;
         }
