@@ -1,6 +1,8 @@
 //! Guests, the readers that may not write the lock file, on a simulated machine: see
 //! `os/guests.rs`.
 
+use std::sync::{Arc, Mutex};
+
 use crate::os::{FaultCall, FaultPlan, SimDisk};
 use crate::{Bytes, Durability, Env, Error, ReadTxn, Recovery, TableDef, U64};
 
@@ -19,12 +21,16 @@ fn disk() -> SimDisk {
 
 /// Puts the number under all keys.
 fn write(env: &Env, number: u64) -> u64 {
+    write_as(env, number, Durability::Lazy)
+}
+
+fn write_as(env: &Env, number: u64, durability: Durability) -> u64 {
     let mut txn = env.write().unwrap();
     let t = txn.create(&T).unwrap();
     for key in 0..KEYS {
         t.put(&mut txn, &key, &[number as u8; 30]).unwrap();
     }
-    txn.commit_with(Durability::Lazy).unwrap()
+    txn.commit_with(durability).unwrap()
 }
 
 /// The number under all keys.
@@ -175,6 +181,38 @@ fn a_guest_that_comes_first_is_joined() {
         write(&env, 2);
         assert_eq!((seen(&reader), seen(&second.read().unwrap())), (1, 2), "dies: {dies}");
         assert!(env.check().unwrap().is_clean());
+    }
+}
+
+/// R6: also where the last client died between sealing a snapshot and publishing it.
+#[test]
+fn a_guest_keeps_nobody_out_wherever_the_last_client_died() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = options().spill_bytes(1024).open_simulated(&disk).unwrap();
+    write(&env, 1);
+    env.sync().unwrap();
+    let deaths = Arc::new(Mutex::new(Vec::new()));
+    let noted = deaths.clone();
+    disk.watch(move |disk| noted.lock().unwrap().push((disk.image(), disk.lock_image())));
+    for (number, durability) in [(2, Durability::Lazy), (3, Durability::Durable)] {
+        write_as(&env, number, durability);
+    }
+    write_as(&env, 4, Durability::NoMetaSync);
+    env.close().unwrap();
+    let deaths = std::mem::take(&mut *deaths.lock().unwrap());
+    assert!(deaths.len() > 12);
+    for (at, (image, lock)) in deaths.iter().enumerate() {
+        let disk = disk.after_crash(image, true).unwrap().with_lock_image(lock).quiet();
+        let guest = guest(&disk);
+        let reader = guest.read().unwrap();
+        let before = seen(&reader);
+        let opened = options().open_simulated(&disk);
+        let env = opened.unwrap_or_else(|error| panic!("death {at}: {error}"));
+        for number in 10..15 {
+            write(&env, number);
+        }
+        assert_eq!((seen(&reader), seen(&guest.read().unwrap())), (before, 14), "death {at}");
+        assert!(env.check().unwrap().is_clean(), "death {at}");
     }
 }
 

@@ -443,8 +443,8 @@ fn open_deserted(ground: Ground, board: Arc<Board>, options: &Options) -> Result
     let clients = Arc::new(Clients::of_guest(board.clone()));
     let store = make_store(ground.storage, clients.clone(), Some(guest), &newest, options)?;
     let chosen = recover::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
-    let named = chosen.sealed || chosen.recovery == Recovery::Clean;
-    if named && board.published() == board.sealed() {
+    // What is sealed and not published yet is whole, so what is published below it is, too.
+    if chosen.sealed || chosen.recovery == Recovery::Clean {
         return Ok(Deserted::Opened(Box::new(finish(store, clients, chosen.recovery, options)?)));
     }
     let Store { storage, .. } = store;

@@ -71,6 +71,7 @@ impl Guest {
             // Keeps the copy above the second look.
             fence(Ordering::Acquire);
             if self.board.is_still_published(mark) || planted::is(223) {
+                reach(Point::Pinned);
                 return Ok(mark);
             }
             self.unpin(mark.txnid());
