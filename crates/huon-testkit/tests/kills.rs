@@ -5,7 +5,7 @@ use std::time::Instant;
 use huon_testkit::figures;
 use huon_testkit::scale::{self, share};
 use huon_testkit::torture::{
-    Session, System, Tally, child, kill_readers_that_hold, stop_processes,
+    Session, System, Tally, child, kill_readers_that_hold, stop_processes, strangers_can_be_started,
 };
 
 /// At least 3,000 of each are promised.
@@ -36,6 +36,7 @@ fn child_process() {
 #[test]
 fn killed_processes_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();
+    let guests = usize::from(strangers_can_be_started("killed_processes_lose_nothing"));
     let session = |n, name, page_bytes, threads, lazy| Session {
         name,
         dir: dir.path().to_owned(),
@@ -43,6 +44,7 @@ fn killed_processes_lose_nothing() {
         page_bytes,
         writers: 3,
         readers: 3,
+        guests,
         threads,
         lazy,
     };
@@ -80,9 +82,11 @@ fn killed_processes_lose_nothing() {
         ("who recovered", all.recovering),
         ("who were stopped", all.stopped),
         ("readers who were beginning", all.beginning_readers()),
+        ("guests", if guests == 0 { 1 } else { all.guests }),
     ] {
         assert!(count > 0, "nobody was killed of those {what}");
     }
+    assert!(guests == 0 || all.guests_alone > 0, "no guest outlived all others");
     assert!(all.audits > 0 && all.lock_files_lost > 0 && all.next_writer_us().3 > 0);
 }
 

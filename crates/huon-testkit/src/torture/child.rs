@@ -69,7 +69,7 @@ pub fn child(system: System) {
     on_points(hook);
     let done = match orders.role {
         Role::Writer => writer::run(child),
-        Role::Reader => reader::run(child),
+        Role::Reader | Role::Guest => reader::run(child),
     };
     if let Err(text) = done {
         child.fail(&text);

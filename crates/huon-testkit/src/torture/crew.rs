@@ -1,5 +1,8 @@
 //! The processes of a run: one to a seat, started anew when it was killed.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,12 +14,15 @@ use rustix::process::{
 use tempfile::TempPath;
 
 use super::ledger::{Acked, Ledger, SEATS, SeatWord};
-use super::orders::{Act, DATA_PATH, LEDGER_PATH, ORDERS, Orders};
+use super::orders::{Act, DATA_PATH, LEDGER_PATH, ORDERS, Orders, Role};
 use super::orphan;
 use super::phase::Phase;
+use crate::figures;
 
 /// Longer than anything takes on the slowest machine; who is not done by then hangs.
 pub(crate) const HANG: Duration = Duration::from_secs(60);
+/// A user that owns nothing on any machine.
+const STRANGER: u32 = 65534;
 
 /// A living process.
 pub(crate) struct Process {
@@ -33,6 +39,22 @@ pub(crate) struct Remains {
     pub(crate) has_orphan: bool,
     /// When it was dead, on the clock of all processes.
     pub(crate) dead_at: u64,
+}
+
+/// Whether processes of another user can be started; if not, `test` does without them.
+pub fn strangers_can_be_started(test: &str) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        figures::skip(test, "no readers without write permission: not run by root");
+        return false;
+    }
+    let binary = std::env::current_exe().expect("this binary");
+    let mut command = Command::new("test");
+    let status = command.arg("-x").arg(binary).uid(STRANGER).gid(STRANGER).status();
+    let may = status.is_ok_and(|status| status.success());
+    if !may {
+        figures::skip(test, "another user cannot run this test's binary");
+    }
+    may
 }
 
 /// All of them, and the ledger.
@@ -52,6 +74,9 @@ impl Crew {
         set_child_subreaper(Some(getpid())).expect("a system that lets us adopt orphans");
         let dir = path.parent().expect("a directory");
         let (ledger, ledger_path) = Ledger::create(dir);
+        for (path, mode) in [(dir, 0o755), (&*ledger_path, 0o666)] {
+            std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("permissions");
+        }
         Crew {
             ledger,
             path: path.to_owned(),
@@ -64,7 +89,11 @@ impl Crew {
     pub(crate) fn start(&mut self, orders: Orders) {
         assert!(self.is_vacant(orders.seat));
         self.ledger.clear_seat(orders.seat);
-        let child = Command::new(std::env::current_exe().expect("this binary"))
+        let mut command = Command::new(std::env::current_exe().expect("this binary"));
+        if orders.role == Role::Guest {
+            command.uid(STRANGER).gid(STRANGER);
+        }
+        let child = command
             .args(["--exact", "child_process", "--nocapture", "--test-threads=1"])
             .env(ORDERS, orders.to_text())
             .env(DATA_PATH, &self.path)

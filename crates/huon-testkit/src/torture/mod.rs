@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use huon::{Env, Options};
 
 pub use child::child;
+pub use crew::strangers_can_be_started;
 pub use scenes::{kill_readers_that_hold, stop_processes};
 pub use session::Session;
 pub use tally::Tally;
@@ -46,6 +47,8 @@ fn options(page_bytes: usize) -> Options {
     let mut options = Options::default();
     options
         .page_bytes(page_bytes)
+        // Guests may read it.
+        .mode(0o644)
         .upper_bytes(96 << 20)
         .grow_bytes(16 << 10)
         .shrink_bytes(32 << 10)

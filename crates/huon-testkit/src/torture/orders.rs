@@ -11,6 +11,8 @@ pub(crate) const LEDGER_PATH: &str = "HUON_TORTURE_LEDGER";
 pub(crate) enum Role {
     Writer,
     Reader,
+    /// A reader of another user, who may write nothing.
+    Guest,
 }
 
 /// What it does where it was told to stop.
@@ -61,6 +63,7 @@ pub(crate) struct Orders {
 
 const IN_TRANSACTION: u64 = 255;
 const OUTSIDE: u64 = 254;
+const ROLES: [Role; 3] = [Role::Writer, Role::Reader, Role::Guest];
 const ACTS: [Act; 3] = [Act::Linger, Act::PassOn, Act::Fork];
 
 impl Orders {
@@ -79,7 +82,7 @@ impl Orders {
             ]
         });
         let words = [
-            u64::from(self.role == Role::Writer),
+            ROLES.iter().position(|role| *role == self.role).unwrap_or(0) as u64,
             self.seat as u64,
             self.seed,
             self.threads as u64,
@@ -95,7 +98,7 @@ impl Orders {
     pub(crate) fn of_text(text: &str) -> Option<Orders> {
         let words: Option<Vec<u64>> = text.split(' ').map(|word| word.parse().ok()).collect();
         let words: [u64; 12] = words?.try_into().ok()?;
-        let [writer, seat, seed, threads, lazy, page_bytes, supervisor, dawdles, ..] = words;
+        let [role, seat, seed, threads, lazy, page_bytes, supervisor, dawdles, ..] = words;
         let [.., stops, place, passes, act] = words;
         let place = match place {
             IN_TRANSACTION => Place::InTransaction,
@@ -104,7 +107,7 @@ impl Orders {
         };
         let stop = Stop { place, passes, act: *ACTS.get(act as usize)? };
         Some(Orders {
-            role: if writer == 1 { Role::Writer } else { Role::Reader },
+            role: *ROLES.get(role as usize)?,
             seat: seat as usize,
             seed,
             stop: (stops == 1).then_some(stop),
@@ -128,9 +131,9 @@ mod tests {
     #[test]
     fn orders_arrive() {
         let places = [Place::Point(Point::CloseLeft), Place::InTransaction, Place::Outside];
-        for (place, act) in places.into_iter().zip(ACTS) {
+        for ((place, act), role) in places.into_iter().zip(ACTS).zip(ROLES) {
             let orders = Orders {
-                role: Role::Reader,
+                role,
                 seat: 3,
                 seed: u64::MAX,
                 stop: Some(Stop { place, passes: 2, act }),
@@ -141,7 +144,7 @@ mod tests {
                 dawdles: true,
             };
             assert_eq!(Orders::of_text(&orders.to_text()), Some(orders));
-            let orders = Orders { role: Role::Writer, stop: None, ..orders };
+            let orders = Orders { stop: None, ..orders };
             assert_eq!(Orders::of_text(&orders.to_text()), Some(orders));
         }
     }

@@ -139,6 +139,9 @@ pub(crate) fn reader_rows() -> Vec<&'static str> {
 pub(crate) const READING_POINTS: [Point; 3] =
     [Point::SlotClaimed, Point::SnapshotSeen, Point::Pinned];
 
+/// The points of beginning to read for those that may not write.
+pub(crate) const GUESTS_POINTS: [Point; 2] = [Point::SnapshotSeen, Point::Pinned];
+
 /// Points that only readers pass.
 pub(crate) fn is_for_readers(point: Point) -> bool {
     READING_POINTS.contains(&point)

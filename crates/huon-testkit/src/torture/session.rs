@@ -17,7 +17,7 @@ use super::content::{Amount, Canary, Waits, commit, told, verify};
 use super::crew::{Crew, HANG};
 use super::ledger::SeatWord;
 use super::orders::{Act, Orders, Place, Role, Stop};
-use super::phase::{READING_POINTS, holds_forks_off, is_for_readers};
+use super::phase::{GUESTS_POINTS, READING_POINTS, holds_forks_off, is_for_readers};
 use super::tally::Tally;
 use super::{OpenEnv, options};
 use crate::audit::audit;
@@ -48,6 +48,8 @@ pub struct Session {
     pub writers: usize,
     /// Readers at a time.
     pub readers: usize,
+    /// How many of the readers may not write.
+    pub guests: usize,
     /// Threads of each writer.
     pub threads: usize,
     /// How many commits in a hundred are lazy.
@@ -185,7 +187,7 @@ impl Supervisor {
         self.man_the_seats();
         let more = |role| match role {
             Role::Writer => more_writers,
-            Role::Reader => more_readers,
+            Role::Reader | Role::Guest => more_readers,
         };
         for seat in self.occupied() {
             let process = self.crew.process(seat).expect("somebody in that seat");
@@ -217,12 +219,19 @@ impl Supervisor {
 
     fn man_the_seats(&mut self) {
         let readers = READERS_AT..READERS_AT + self.session.readers;
+        let guests = readers.end - self.session.guests..readers.end;
         for seat in (0..self.session.writers).chain(readers) {
             if self.crew.is_vacant(seat) {
-                let role = if seat < READERS_AT { Role::Writer } else { Role::Reader };
+                let role = match seat {
+                    seat if guests.contains(&seat) => Role::Guest,
+                    seat if seat < READERS_AT => Role::Writer,
+                    _ => Role::Reader,
+                };
                 let stop = match role {
                     Role::Writer => self.writers_stop(),
-                    Role::Reader => self.readers_stop(),
+                    Role::Reader => self.readers_stop(&READING_POINTS),
+                    // It has no slot, and is known to nobody.
+                    Role::Guest => self.readers_stop(&GUESTS_POINTS),
                 };
                 self.start(role, seat, stop);
             }
@@ -232,7 +241,7 @@ impl Supervisor {
     fn start(&mut self, role: Role, seat: usize, stop: Option<Stop>) {
         // A forked child has one thread: what another thread had locked would stay so in it.
         let forks = stop.is_some_and(|stop| stop.act == Act::Fork);
-        let threads = if role == Role::Reader || forks { 1 } else { self.session.threads };
+        let threads = if role != Role::Writer || forks { 1 } else { self.session.threads };
         // Some die before they have come to anything.
         let longest = if self.random.chance(10) { 8_000 } else { 400_000 };
         let life = self.random.below(longest) * self.random.below(100) / 100;
@@ -275,13 +284,13 @@ impl Supervisor {
         Some(Stop { place, passes, act })
     }
 
-    fn readers_stop(&mut self) -> Option<Stop> {
+    fn readers_stop(&mut self, reading: &[Point]) -> Option<Stop> {
         let passes = self.random.below(30);
         let act = if self.random.chance(10) { Act::Fork } else { Act::Linger };
         match self.random.below(100) {
             0..20 => Some(Stop { place: Place::InTransaction, passes, act }),
             20..50 => {
-                let points = [&READING_POINTS[..], &[Point::OpenJoined]].concat();
+                let points = [reading, &[Point::OpenJoined]].concat();
                 let point = self.random.pick(&points);
                 let passes = if point == Point::OpenJoined { 0 } else { passes };
                 Some(Stop { place: Place::Point(point), passes, act })
@@ -323,8 +332,15 @@ impl Supervisor {
     }
 
     fn kill_all(&mut self) {
+        self.kill_all_but(None);
+    }
+
+    fn kill_all_but(&mut self, role: Option<Role>) {
         for seat in self.occupied() {
-            self.kill(seat);
+            let its = self.crew.process(seat).map(|process| process.orders.role);
+            if role.is_none() || its != role {
+                self.kill(seat);
+            }
         }
     }
 
@@ -375,14 +391,22 @@ impl Supervisor {
         }
     }
 
-    /// Everybody dies; what comes then may die too, and finds what was acknowledged.
+    /// Everybody dies, but for guests now and then; what comes then may die too, and finds what was
+    /// acknowledged.
     fn collapse(&mut self) {
         self.since_collapse = 0;
         self.tally.collapses += 1;
-        self.kill_all();
+        let spared = self.random.chance(40).then_some(Role::Guest);
+        self.kill_all_but(spared);
         self.crew.end_orphans();
         self.pending = None;
-        if self.random.chance(25) {
+        if self.crew.living().next().is_some() {
+            // Whoever comes goes on from where the last one died, and is not the first.
+            self.tally.guests_alone += 1;
+            self.inspect(self.crew.acked().any, true);
+            return;
+        }
+        if self.random.chance(40) {
             self.tally.lock_files_lost += 1;
             let lock = super::lock_path(&self.crew.path);
             std::fs::remove_file(&lock).expect("a lock file");

@@ -14,6 +14,10 @@ pub struct Tally {
     pub writers: u64,
     /// Readers killed.
     pub readers: u64,
+    /// Readers killed that may not write.
+    pub guests: u64,
+    /// Times that such a reader outlived all others.
+    pub guests_alone: u64,
     /// Writers killed between the begin of a transaction and the return of its commit.
     pub within: u64,
     /// Killed with the flusher's role.
@@ -55,8 +59,9 @@ impl Tally {
                 self.writers += 1;
                 &mut self.writer_phases
             }
-            Role::Reader => {
+            role => {
                 self.readers += 1;
+                self.guests += u64::from(role == Role::Guest);
                 &mut self.reader_phases
             }
         };
@@ -78,6 +83,8 @@ impl Tally {
         for (sum, more) in [
             (&mut self.writers, other.writers),
             (&mut self.readers, other.readers),
+            (&mut self.guests, other.guests),
+            (&mut self.guests_alone, other.guests_alone),
             (&mut self.within, other.within),
             (&mut self.flushers, other.flushers),
             (&mut self.flushers_awaited, other.flushers_awaited),
@@ -133,6 +140,8 @@ impl Tally {
         let counts = [
             ("writer", self.writers),
             ("reader", self.readers),
+            ("guest", self.guests),
+            ("guest_alone", self.guests_alone),
             ("within", self.within),
             ("flusher", self.flushers),
             ("flusher_awaited", self.flushers_awaited),
