@@ -165,38 +165,41 @@ fn shuttle_group_commit() {
     });
 }
 
+/// Puts the value under three keys.
+fn write(env: &Env, value: u64) {
+    let mut txn = env.write().expect("a transaction");
+    let t = txn.create(&T).expect("a table");
+    for key in 0..3 {
+        t.put(&mut txn, &key, &value.to_le_bytes()).expect("a put");
+    }
+    txn.commit_with(Durability::Lazy).expect("a commit");
+}
+
+/// Reads what [`write`] has written, twice.
+fn read_whole_snapshots(env: &Env) {
+    let mut last = 0;
+    for _ in 0..2 {
+        let txn = env.read().expect("a snapshot");
+        let t = txn.open(&T).expect("no error").expect("the table");
+        let value = |key| t.get(&txn, &key).expect("a page").expect("a record");
+        let values = [value(0), value(1), value(2)];
+        assert_eq!([values[0]; 3], values, "a torn snapshot");
+        let value = u64::from_le_bytes(values[0].try_into().expect("8 bytes"));
+        assert!(value >= last, "time went back");
+        last = value;
+    }
+}
+
 /// P10 to P14: readers of several clients pin snapshots while a writer reuses pages and a flusher
 /// moves the durable one. There are more readers than slots at first.
 #[test]
 fn shuttle_readers_and_reuse() {
     model(|| {
         let (disk, writer) = machine();
-        let write = |env: &Env, value: u64| {
-            let mut txn = env.write().expect("a transaction");
-            let t = txn.create(&T).expect("a table");
-            for key in 0..3 {
-                t.put(&mut txn, &key, &value.to_le_bytes()).expect("a put");
-            }
-            txn.commit_with(Durability::Lazy).expect("a commit");
-        };
         write(&writer, 1);
         let flusher = open(&disk);
         let clients = [open(&disk), open(&disk), writer.clone()];
-        let readers = clients.map(|env| {
-            thread::spawn(move || {
-                let mut last = 0;
-                for _ in 0..2 {
-                    let txn = env.read().expect("a snapshot");
-                    let t = txn.open(&T).expect("no error").expect("the table");
-                    let value = |key| t.get(&txn, &key).expect("a page").expect("a record");
-                    let values = [value(0), value(1), value(2)];
-                    assert_eq!([values[0]; 3], values, "a torn snapshot");
-                    let value = u64::from_le_bytes(values[0].try_into().expect("8 bytes"));
-                    assert!(value >= last, "time went back");
-                    last = value;
-                }
-            })
-        });
+        let readers = clients.map(|env| thread::spawn(move || read_whole_snapshots(&env)));
         let flushing = thread::spawn(move || flusher.sync().expect("a flush"));
         for value in 2..6 {
             write(&writer, value);
@@ -207,6 +210,33 @@ fn shuttle_readers_and_reuse() {
         readers.into_iter().for_each(|reader| reader.join().expect("a reader ends"));
         flushing.join().expect("the flusher ends");
         assert!(writer.check().expect("a check").is_clean());
+    });
+}
+
+/// R1 to R6: guests come and read while a writer reuses pages; the last client leaves or dies, and
+/// the next one goes on beside those that are left.
+#[test]
+fn shuttle_guests_and_reuse() {
+    model(|| {
+        let (disk, writer) = machine();
+        write(&writer, 1);
+        let guests = [(); 2].map(|()| {
+            let disk = disk.clone();
+            thread::spawn(move || {
+                let guest = options().open_simulated_to_read(&disk).expect("a guest");
+                read_whole_snapshots(&guest);
+            })
+        });
+        (2..5).for_each(|value| write(&writer, value));
+        match thread_rng().gen_bool(0.5) {
+            true => writer.close().expect("a flush"),
+            false => writer.close_dirty(),
+        }
+        let heir = open(&disk);
+        (5..7).for_each(|value| write(&heir, value));
+        guests.into_iter().for_each(|guest| guest.join().expect("a guest ends"));
+        assert!(heir.check().expect("a check").is_clean());
+        assert_eq!(heir.info().expect("readers").readers.len(), 0);
     });
 }
 

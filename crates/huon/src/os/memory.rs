@@ -24,7 +24,12 @@ use crate::error::{Error, Result};
 const CAPACITY_WORDS: usize = if layout::FEW { layout::WORDS_FIRST + 128 } else { 1 << 20 };
 
 /// Pins that guests can have at once.
-const PINS_MAX: usize = if cfg!(loom) { 1 } else { 256 };
+const PINS_MAX: usize = match (cfg!(loom), cfg!(shuttle)) {
+    (true, _) => 1,
+    // Each is looked at by each question, and a model may switch threads there.
+    (_, true) => 4,
+    _ => 256,
+};
 
 /// The lock file itself. It lives as long as a handle or its maker keeps it.
 pub(crate) struct MemoryFile {
