@@ -4,15 +4,16 @@
 //!    system lets this process give them: whoever comes first, all who may use the one may use the
 //!    other. A process that only looks makes no file that it cannot give to the owner.
 //! 2. A file gets its name when it has all that, and blocks under all its bytes: a process that
-//!    cannot make it whole leaves nothing behind. (But for file systems without links: there it is
-//!    made in its place.)
+//!    cannot make it whole, or is killed before it is, leaves nothing behind. (File systems without
+//!    nameless files keep a draft of a killed process under a name of its own, and those without
+//!    links have the file made in its place.)
 //! 3. No link is followed, and what has the name already is left as it is.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::descriptor::open_kept;
 use super::layout::WORDS_FIRST;
@@ -53,28 +54,15 @@ impl Beside {
 
     /// Makes the file; `false`: it is not to be made (1). No error if it is there by then.
     pub(super) fn make(&self, path: &Path) -> io::Result<bool> {
-        // Short, and unlike the name: that may have no room for more.
-        let draft = format!(".huon-{}-{}", std::process::id(), random::unique_number());
-        let draft = path.with_file_name(draft);
-        let made = self.make_draft(&draft).and_then(|ours| match ours {
-            true => give_name(&draft, path),
-            false => Ok(Named::Not),
-        });
-        // Whatever became of it, the draft's own name is of no use any more.
-        let _ = std::fs::remove_file(&draft);
-        match made? {
-            Named::Yes => Ok(true),
-            Named::Not => Ok(false),
-            Named::NoLinks => self.make_in_place(path),
-        }
-    }
-
-    fn make_draft(&self, draft: &Path) -> io::Result<bool> {
-        let file = create(draft)?;
-        if !self.give(&file)? {
+        let draft = Draft::beside(path)?;
+        if !self.give(&draft.file)? {
             return Ok(false);
         }
-        allocate(&file, 0, self.bytes).map(|()| true)
+        allocate(&draft.file, 0, self.bytes)?;
+        match draft.give_name(path) {
+            Err(e) if is_without_links(&e) => self.make_in_place(path),
+            named => named.map(|()| true),
+        }
     }
 
     fn make_in_place(&self, path: &Path) -> io::Result<bool> {
@@ -115,24 +103,102 @@ fn create(path: &Path) -> io::Result<File> {
     open_kept(options.read(true).write(true).create_new(true).mode(0o600), path)
 }
 
-enum Named {
-    Yes,
-    Not,
-    /// The file system has no links.
-    NoLinks,
+/// A file that has not got its name yet.
+struct Draft {
+    file: File,
+    /// A name of its own, where the file system has no files without one.
+    name: Option<PathBuf>,
 }
 
-/// Unlike a rename, a link never replaces what appeared there meanwhile.
-fn give_name(draft: &Path, path: &Path) -> io::Result<Named> {
-    match std::fs::hard_link(draft, path) {
-        Ok(()) => Ok(Named::Yes),
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(Named::Yes),
-        Err(e) => match e.raw_os_error() {
-            Some(libc::EPERM | libc::EOPNOTSUPP | libc::ENOSYS | libc::EMLINK) => {
-                Ok(Named::NoLinks)
-            }
-            _ => Err(e),
-        },
+impl Draft {
+    /// A new one, in the directory of `path`.
+    fn beside(path: &Path) -> io::Result<Draft> {
+        if let Some(file) = nameless::create(path) {
+            return Ok(Draft { file, name: None });
+        }
+        // Short, and unlike the name: that may have no room for more.
+        let name = format!(".huon-{}-{}", std::process::id(), random::unique_number());
+        let name = path.with_file_name(name);
+        Ok(Draft { file: create(&name)?, name: Some(name) })
+    }
+
+    /// No error if `path` is there by then. Unlike a rename, a link never replaces what appeared
+    /// there meanwhile.
+    fn give_name(&self, path: &Path) -> io::Result<()> {
+        let linked = match &self.name {
+            Some(name) => std::fs::hard_link(name, path),
+            None => nameless::link(&self.file, path),
+        };
+        match linked {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            linked => linked,
+        }
+    }
+}
+
+impl Drop for Draft {
+    /// Whatever became of it, a name of its own is of no use any more.
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = std::fs::remove_file(name);
+        }
+    }
+}
+
+fn is_without_links(error: &io::Error) -> bool {
+    let codes = [libc::EPERM, libc::EOPNOTSUPP, libc::ENOSYS, libc::EMLINK];
+    error.raw_os_error().is_some_and(|code| codes.contains(&code))
+}
+
+/// Files without a name, which vanish with the process that makes them unless they get one.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod nameless {
+    use std::ffi::CString;
+    use std::fs::{File, OpenOptions};
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::path::{Path, PathBuf};
+
+    use crate::os::descriptor::open_kept;
+
+    /// One in the directory of `path`; `None` where there are none, or no way to give them a name.
+    pub(super) fn create(path: &Path) -> Option<File> {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE);
+        let file = open_kept(&options, directory.unwrap_or(Path::new("."))).ok()?;
+        place(&file).exists().then_some(file)
+    }
+
+    /// The system's name of what a descriptor has open.
+    fn place(file: &File) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+    }
+
+    pub(super) fn link(file: &File, path: &Path) -> io::Result<()> {
+        let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from);
+        let (from, to) = (text(&place(file))?, text(path)?);
+        let (here, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
+        // SAFETY: both are texts that end with a zero and outlive the call.
+        let linked = unsafe { libc::linkat(here, from.as_ptr(), here, to.as_ptr(), follow) };
+        if linked == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod nameless {
+    use std::fs::File;
+    use std::io;
+    use std::path::Path;
+
+    pub(super) fn create(_: &Path) -> Option<File> {
+        None
+    }
+
+    pub(super) fn link(_: &File, _: &Path) -> io::Result<()> {
+        Err(io::Error::from_raw_os_error(libc::ENOSYS))
     }
 }
 
@@ -281,6 +347,42 @@ mod tests {
         assert!(Beside::empty(&data).unwrap().make(&link).unwrap());
         assert!(!scratch.join("nowhere").exists());
         assert_eq!(names(), 3);
+    }
+
+    /// A process that is killed before the file is whole leaves no name behind.
+    #[test]
+    fn a_draft_has_no_name() {
+        let scratch = Scratch::new();
+        let path = scratch.join("lock");
+        let names = || std::fs::read_dir(scratch.path()).unwrap().count();
+        let draft = Draft::beside(&path).unwrap();
+        if draft.name.is_some() {
+            return skip("os::beside::tests", "this file system has no nameless files");
+        }
+        allocate(&draft.file, 0, 4096).unwrap();
+        assert_eq!(names(), 0);
+        draft.give_name(&path).unwrap();
+        assert_eq!((names(), std::fs::metadata(&path).unwrap().len()), (1, 4096));
+        // Another process was faster.
+        let late = Draft::beside(&path).unwrap();
+        late.give_name(&path).unwrap();
+        drop((draft, late));
+        assert_eq!((names(), std::fs::metadata(&path).unwrap().len()), (1, 4096));
+    }
+
+    /// Where the file system has no nameless files.
+    #[test]
+    fn a_draft_with_a_name_loses_it() {
+        let scratch = Scratch::new();
+        let (path, name) = (scratch.join("lock"), scratch.join(".huon-1-1"));
+        let names = || std::fs::read_dir(scratch.path()).unwrap().count();
+        let draft = |name: &Path| Draft { file: create(name).unwrap(), name: Some(name.into()) };
+        drop(draft(&name));
+        assert_eq!(names(), 0);
+        let named = draft(&name);
+        named.give_name(&path).unwrap();
+        drop(named);
+        assert!(path.exists() && names() == 1);
     }
 
     #[test]
