@@ -371,7 +371,8 @@ impl<'w> Work<'w> {
 
     /// Writes the canary; what is to be committed.
     pub(crate) fn end(self) -> Result<Canary, Error> {
-        let canary = self.base.next(self.txn.id(), self.sum);
+        // The snapshot's, whatever is written from here on.
+        let canary = self.base.next(self.txn.fix_id(), self.sum);
         let table = self.txn.create(&CANARIES)?;
         table.put(self.txn, &canary.seq, &canary.encode())?;
         if let Some(old) = canary.seq.checked_sub(KEPT) {
