@@ -252,7 +252,7 @@ impl WriteTxn {
     /// records that bear the number of their snapshot.
     ///
     /// Costs nothing at once; but pages that are written before the commit, by a transaction of
-    /// more than [`EnvOptions::spill_bytes`](crate::EnvOptions::spill_bytes) or by large values,
+    /// more than [`Options::spill_bytes`](crate::Options::spill_bytes) or by large values,
     /// and dropped again, serve others only after the commit.
     ///
     /// ```
