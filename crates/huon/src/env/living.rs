@@ -222,7 +222,7 @@ impl Env {
     /// # Errors
     /// [`Error::Forked`] if the path does not lead to the files of the parent any more: they were
     /// renamed, deleted or replaced. Otherwise those of [`Options::open`]: so
-    /// [`Error::Busy`](Error::Busy) as long as the parent has it open alone.
+    /// [`Error::Busy`] as long as the parent has it open alone.
     pub fn attach(&self) -> Result<()> {
         if planted::is(249) {
             return Ok(());
