@@ -11,15 +11,15 @@
 //! I9. A page that left the base is recorded with its birth, and as freed under an id of the
 //!     transaction; a dead one that waits still as born and freed under its birth; any other dead
 //!     one as free.
-//! I11. A number that was written stays known as written until the transaction ends, so that who
-//!     holds bytes of it can be told that they may change. What dies in an operation is not handed
+//! I11. A number that was written stays known as written until the transaction ends, so that a
+//!     caller with bytes of it can be told that they may change. What dies in an operation is not handed
 //!     out in that operation.
 //!
 //! When dead pages serve again: writes of a transaction that outgrows its buffers are long only
 //! where free pages lie together. So dead pages are set *aside* until they are more than the living
 //! own ones; then the longest runs go first, and as many stay aside. The file takes about twice the
-//! pages of what the transaction wrote then, and writes keep some ten pages each (measured, see
-//! `docs/benchmarks`). Where the file cannot grow they serve at once.
+//! pages of what the transaction wrote then, and writes keep fifteen pages each and more (measured,
+//! see "Large transactions" in `docs/benchmarks`). Where the file cannot grow they serve at once.
 
 use super::page_set::PageSet;
 use super::runs::{FreeRun, Pool, Run, merge};
@@ -107,7 +107,7 @@ impl Space {
         self.own.held.meets(pgno, pages)
     }
 
-    /// Own pages that were written with this birth, and that nobody will ever see (`node`: as for
+    /// Own pages that were written with this birth, and that no snapshot will show (`node`: as for
     /// [`Space::retire`]). Their numbers serve again under a later id (I5).
     pub(crate) fn bury(&mut self, pgno: Pgno, pages: u32, birth: Txnid, node: bool) -> Result<()> {
         assert!(birth >= self.first && birth <= self.txnid, "I5: only own pages die");
