@@ -1,11 +1,14 @@
 //! What libmdbx would crash on, or worse, is an error code.
 
 mod common;
+#[path = "../../huon-c/tests/common/forked.rs"]
+mod forked;
 
 use std::ptr;
 
 use common::records::*;
 use common::*;
+use forked::in_child;
 
 #[test]
 fn closed_handles_are_refused() {
@@ -206,29 +209,19 @@ fn whether_a_place_is_dirty_is_told_without_a_look_at_it() {
 fn a_child_process_has_no_transaction_of_its_parents() {
     let env = Env::new();
     let (reader, txn) = (env.read(), env.write());
-    // SAFETY: the child only calls the library and ends.
-    match unsafe { libc::fork() } {
-        0 => {
-            let begun = env.begin(ptr::null_mut(), RDONLY).is_ok_and(|own| {
-                noted(own).is_ok_and(|canary| canary.x == 0) && mdbx_txn_abort(own) == 0
-            });
-            let read = noted(reader) == Err(PANIC);
-            let written = note(txn, 5) == PANIC;
-            let committed = mdbx_txn_commit(txn) == PANIC;
-            let aborted = mdbx_txn_abort(reader) == 0;
-            let closed = mdbx_env_close(env.env) == 0;
-            let wrong = [!begun, !read, !written, !committed, !aborted, !closed];
-            let failed = (0..).zip(wrong).map(|(bit, wrong)| i32::from(wrong) << bit).sum();
-            // SAFETY: ends the child without what the parent has to clear away.
-            unsafe { libc::_exit(failed) };
-        }
-        child => {
-            let mut status = 0;
-            // SAFETY: the pointer is good for writing.
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            assert_eq!(status, 0, "the child says {}", libc::WEXITSTATUS(status));
-        }
-    }
+    in_child(|| {
+        let begun = env.begin(ptr::null_mut(), RDONLY).is_ok_and(|own| {
+            noted(own).is_ok_and(|canary| canary.x == 0) && mdbx_txn_abort(own) == 0
+        });
+        vec![
+            begun,
+            noted(reader) == Err(PANIC),
+            note(txn, 5) == PANIC,
+            mdbx_txn_commit(txn) == PANIC,
+            mdbx_txn_abort(reader) == 0,
+            mdbx_env_close(env.env) == 0,
+        ]
+    });
     assert_eq!(note(txn, 6), 0);
     assert_eq!(mdbx_txn_commit(txn), 0);
     assert_eq!(mdbx_txn_commit(reader), 0);
@@ -245,28 +238,15 @@ fn a_child_process_goes_on_with_the_environment() {
         env.commit(5);
         let reader = env.read();
         for worker in 0..3 {
-            // SAFETY: the child only calls the library and ends.
-            match unsafe { libc::fork() } {
-                0 => {
-                    let own = env.begin(ptr::null_mut(), RDONLY);
-                    let read = own.is_ok_and(|own| noted(own).is_ok_and(|c| c.x == 5 + worker));
-                    own.into_iter().for_each(|own| _ = mdbx_txn_abort(own));
-                    let own = env.begin(ptr::null_mut(), 0);
-                    let written = own
-                        .is_ok_and(|own| note(own, 6 + worker) == 0 && mdbx_txn_commit(own) == 0);
-                    let closed = mdbx_env_close(env.env) == 0;
-                    let wrong = [!read, !written, !closed];
-                    let failed = (0..).zip(wrong).map(|(bit, wrong)| i32::from(wrong) << bit).sum();
-                    // SAFETY: ends the child without what the parent has to clear away.
-                    unsafe { libc::_exit(failed) };
-                }
-                child => {
-                    let mut status = 0;
-                    // SAFETY: the pointer is good for writing.
-                    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-                    assert_eq!(status, 0, "the child says {}", libc::WEXITSTATUS(status));
-                }
-            }
+            in_child(|| {
+                let own = env.begin(ptr::null_mut(), RDONLY);
+                let read = own.is_ok_and(|own| noted(own).is_ok_and(|c| c.x == 5 + worker));
+                own.into_iter().for_each(|own| _ = mdbx_txn_abort(own));
+                let own = env.begin(ptr::null_mut(), 0);
+                let written =
+                    own.is_ok_and(|own| note(own, 6 + worker) == 0 && mdbx_txn_commit(own) == 0);
+                vec![read, written, mdbx_env_close(env.env) == 0]
+            });
         }
         assert_eq!(noted(reader).unwrap().x, 5);
         assert_eq!(mdbx_txn_abort(reader), 0);
@@ -280,30 +260,20 @@ fn a_child_process_goes_on_with_the_environment() {
 #[test]
 fn no_descriptor_takes_the_place_of_a_standard_stream() {
     let dir = tempfile::tempdir().unwrap();
-    // SAFETY: the child only calls the library and ends.
-    match unsafe { libc::fork() } {
-        0 => {
-            // SAFETY: nothing of the child uses its standard streams.
-            unsafe { (0..3).for_each(|stream| _ = libc::close(stream)) };
-            let mut low = 0;
-            for flags in [NOTLS, NOTLS | RDONLY] {
-                let env = Env::at(dir.path(), flags);
-                let mut fd = -1;
-                // SAFETY: the pointer is good for writing; the other calls only ask.
-                unsafe {
-                    low += i32::from(mdbx_env_get_fd(env.env, &mut fd) != 0 || fd < 3);
-                    low += (0..3).filter(|&n| libc::fcntl(n, libc::F_GETFD) != -1).count() as i32;
-                }
-                mdbx_env_close(env.env);
+    in_child(|| {
+        // SAFETY: nothing of the child uses its standard streams.
+        unsafe { (0..3).for_each(|stream| _ = libc::close(stream)) };
+        let mut good = Vec::with_capacity(16);
+        for flags in [NOTLS, NOTLS | RDONLY] {
+            let env = Env::at(dir.path(), flags);
+            let mut fd = -1;
+            // SAFETY: the pointer is good for writing; the other calls only ask.
+            unsafe {
+                good.push(mdbx_env_get_fd(env.env, &mut fd) == 0 && fd >= 3);
+                good.push((0..3).all(|n| libc::fcntl(n, libc::F_GETFD) == -1));
             }
-            // SAFETY: ends the child without what the parent has to clear away.
-            unsafe { libc::_exit(low) };
+            mdbx_env_close(env.env);
         }
-        child => {
-            let mut status = 0;
-            // SAFETY: the pointer is good for writing.
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            assert_eq!(status, 0, "the child says {}", libc::WEXITSTATUS(status));
-        }
-    }
+        good
+    });
 }

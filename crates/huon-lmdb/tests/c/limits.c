@@ -1,8 +1,6 @@
 /* Limits of a process: how many addresses it has, how long its files may be, one writer a file. */
 #include "harness.h"
-
-#include <pthread.h>
-#include <sys/resource.h>
+#include <resources.h>
 
 static MDB_env *opened(const char *path, size_t map_size)
 {
@@ -23,17 +21,11 @@ static int put_once(MDB_env *env, const char *key)
     return rc;
 }
 
-static void *idle(void *arg)
-{
-    return arg;
-}
-
 /* More than the system has addresses for. */
 static void many_large_environments(void)
 {
     enum { COUNT = 200 };
     static MDB_env *envs[COUNT];
-    pthread_t thread;
     char path[32];
     unsigned i;
     for (i = 0; i < COUNT; i++) {
@@ -50,24 +42,8 @@ static void many_large_environments(void)
         OK(mdb_env_info(envs[i], &info));
         EXPECT(info.me_mapsize == (size_t)500 << 30);
     }
-    /* There is room left for others. */
-    EXPECT(pthread_create(&thread, NULL, idle, NULL) == 0);
-    EXPECT(pthread_join(thread, NULL) == 0);
-    EXPECT(malloc(256 << 20) != NULL);
+    expect_room();
     for (i = 0; i < COUNT; i++) mdb_env_close(envs[i]);
-}
-
-static void limit_files(rlim_t bytes)
-{
-    struct rlimit limit = {bytes, RLIM_INFINITY};
-    EXPECT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-}
-
-static off_t size_of(const char *path)
-{
-    struct stat stat_buf;
-    EXPECT(stat(path, &stat_buf) == 0);
-    return stat_buf.st_size;
 }
 
 /* Puts transactions of 100 records until one does not fit, and says how many did. */
