@@ -60,9 +60,9 @@ pub struct Env {
     closed: AtomicBool,
     /// The fork generation of the process that counts its transactions here.
     generation: AtomicU32,
-    /// Who sets that does it alone.
+    /// Held by the thread that sets it.
     beginning: ForkLock<()>,
-    /// Who opens tables, or changes what handles stand for, does it alone.
+    /// Held by the thread that opens tables, or changes what handles stand for.
     opening: ForkLock<()>,
     /// How long the file may become; the next write transaction that writes takes it over.
     upper_bytes: AtomicU64,

@@ -15,7 +15,7 @@ use crate::objects;
 const READING_MAX: usize = 64;
 /// So often a thread looks whether another one is done, before it lets others work.
 const SPINS: u32 = 100;
-/// As long as no reading call lasts. Who holds a lock for longer is not there any more.
+/// Longer than any reading call lasts. The holder of a lock that is held for longer is dead.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 thread_local! {

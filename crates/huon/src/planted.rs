@@ -98,7 +98,7 @@
 //! | 245 | C5: the forgetting of an inherited environment: it is dropped, its map with it |
 //! | 246 | C6: the wait of a fork for what is opened and not registered |
 //! | 247 | C7: the page that children find zeroed |
-//! | 248 | C8: that a child's child need not wait for who was attaching |
+//! | 248 | C8: that a child's child need not wait for a thread that was attaching |
 //! | 249 | C9: the attaching that is asked for |
 //!
 //! (I8, editing a written page under its own number, is not done: there is nothing to leave out.)

@@ -401,7 +401,7 @@ impl Supervisor {
         self.crew.end_orphans();
         self.pending = None;
         if self.crew.living().next().is_some() {
-            // Whoever comes goes on from where the last one died, and is not the first.
+            // The next client goes on from where the last one died, and is not the first.
             self.tally.guests_alone += 1;
             self.inspect(self.crew.acked().any, true);
             return;

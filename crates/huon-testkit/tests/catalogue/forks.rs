@@ -107,7 +107,7 @@ fn forks_again(env: &Env, held: Held) -> i32 {
     }
 }
 
-/// Whether nobody writes.
+/// Whether no writer is at work.
 fn is_free(held: &Held) -> bool {
     !matches!(held, Held::Writer(_) | Held::SpilledWriter(_))
 }
@@ -144,7 +144,7 @@ fn is_dead(held: Held) -> bool {
     }
 }
 
-/// The environment works, inherited or not; `free`: nobody writes.
+/// The environment works, inherited or not; `free`: no writer is at work.
 fn works(env: &Env, free: bool) -> bool {
     let read = env.view(|txn| {
         let t = txn.open(&def())?.ok_or(Error::TableMissing)?;

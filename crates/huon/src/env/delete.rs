@@ -117,7 +117,7 @@ fn is_unused(board: &Board, storage: &dyn Storage) -> Result<bool> {
     Ok(flushed == recover::FIRST_ID && board.sealed().txnid() <= recover::FIRST_ID.0)
 }
 
-/// Deletes the files if nobody has them open and they are `wanted` gone; whether it did.
+/// Deletes the files if no client has them open and they are `wanted` gone; whether it did.
 fn delete_if_deserted(
     path: &Path,
     wanted: impl Fn(&Board, &dyn Storage) -> Result<bool>,

@@ -6,8 +6,8 @@
 //! oldest first. Only that of the own generation is used; the others belong to the parent and its
 //! parents, and are forgotten, never dropped.
 //!
-//! 1. Who has the last living part of the list, and finds it of another generation, attaches: opens
-//!    the same files again, as any client does, and appends what it got.
+//! 1. A thread that finds the last living part of the list of another generation attaches: it
+//!    opens the same files again, as any client does, and appends what it got.
 //! 2. One thread at a time attaches. The word that says so holds the generation: what a thread of
 //!    the parent was at is nothing to the child.
 //! 3. The files are those of the parent (C4): by device and inode, the data file by what it says of
@@ -28,8 +28,8 @@ use crate::os::{self, ForkLock, Identity};
 use crate::planted;
 use crate::txn::Core;
 
-/// Nobody attaches.
-const NOBODY: u32 = 0;
+/// No thread attaches.
+const NONE: u32 = 0;
 /// How long a thread that waits for another one to attach sleeps before it looks again.
 const PAUSE: Duration = Duration::from_micros(200);
 
@@ -52,7 +52,7 @@ impl Drop for Living {
 /// The living parts of an environment.
 pub(super) struct Lives {
     first: Living,
-    /// The generation in which a thread attaches at this moment, or [`NOBODY`].
+    /// The generation in which a thread attaches at this moment, or [`NONE`].
     attaching: AtomicU32,
     files: Files,
     options: Options,
@@ -63,7 +63,7 @@ pub(super) struct Lives {
 struct Files {
     path: PathBuf,
     data: Identity,
-    /// `None`: nobody else sees the lock file.
+    /// `None`: the lock file is memory of this process.
     lock: Option<Identity>,
 }
 
@@ -74,7 +74,7 @@ impl Lives {
         // The program may go to another directory before it forks.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         Ok(Lives {
-            attaching: AtomicU32::new(NOBODY),
+            attaching: AtomicU32::new(NONE),
             files: Files { path, data, lock },
             settings: ForkLock::new(Settings::of(options, &opened)),
             options: options.clone(),
@@ -114,7 +114,7 @@ impl Lives {
             }
             let generation = os::fork_generation();
             let now = self.attaching.load(Ordering::Acquire);
-            let free = now == NOBODY || now != generation && !planted::is(248);
+            let free = now == NONE || now != generation && !planted::is(248);
             let (set, read) = (Ordering::Acquire, Ordering::Relaxed);
             if free && self.attaching.compare_exchange(now, generation, set, read).is_ok() {
                 break;
@@ -187,19 +187,19 @@ impl Lives {
         options
     }
 
-    /// The part of this process, of which nobody else may have the environment. What it inherited
+    /// The part of this process, once the last handle of the environment is gone. What it inherited
     /// is forgotten.
     pub(super) fn into_own(self) -> Option<Arc<Core>> {
         self.own().cloned()
     }
 }
 
-/// Nobody attaches any more.
+/// Tells other threads that the one that attached is done.
 struct Done<'l>(&'l AtomicU32);
 
 impl Drop for Done<'_> {
     fn drop(&mut self) {
-        self.0.store(NOBODY, Ordering::Release);
+        self.0.store(NONE, Ordering::Release);
     }
 }
 

@@ -15,10 +15,11 @@
 //! 4. A descriptor that is still its own carries a mark: its offset, which nothing else uses, is a
 //!    number that no other descriptor has. To look at it costs half of what `fstat` does, and tells
 //!    two descriptors of one file apart.
-//! 5. (C6) No fork comes between the opening of a file and its registration: who opens holds the
-//!    [`latch`](hold_off), for which the handler before a fork waits.
+//! 5. (C6) No fork comes between the opening of a file and its registration: the opening thread
+//!    holds the [`latch`](hold_off), for which the handler before a fork waits.
 //! 6. (C7) The generation lies on a page that children find zeroed, where the system offers that:
-//!    raw `clone` and `_Fork` run no handler. Who finds it zeroed does what the handler does.
+//!    raw `clone` and `_Fork` run no handler. A child that finds it zeroed does what the
+//!    handler does.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -115,7 +116,7 @@ fn renewed() -> u32 {
 /// How many threads hold forks off, and in the upper half how many are about to fork.
 static LATCH: AtomicU32 = AtomicU32::new(0);
 const FORKING: u32 = 1 << 16;
-/// How long who waits for the latch sleeps before it looks again.
+/// How long a thread that waits for the latch sleeps before it looks again.
 const LATCH_PAUSE: Duration = Duration::from_micros(50);
 
 thread_local! {

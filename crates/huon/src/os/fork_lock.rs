@@ -2,11 +2,12 @@
 //!
 //! A child has one thread, and a copy of its parent's memory: what another thread of the parent had
 //! locked at that moment would be locked for ever. So the lock is one word that holds the fork
-//! generation of who has it, and a word of another generation is nobody's.
+//! generation of its holder, and a lock of another generation is free.
 //!
 //! 1. What the lock guards is changed in one store, or while forks are held off (`fork::hold_off`):
 //!    a child finds it as it was before or after.
-//! 2. Who waits sleeps between its looks: the lock is for what is held for moments, or seldom.
+//! 2. A thread that waits sleeps between its looks: the lock is for what is held for moments, or
+//!    seldom.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -90,7 +91,7 @@ impl<T> Deref for ForkGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the lock is held, so nobody else has access.
+        // SAFETY: the lock is held, so no other thread has access.
         unsafe { &*self.lock.value.get() }
     }
 }

@@ -263,7 +263,7 @@ pub(crate) trait Shared: Send + Sync {
     fn boot(&self) -> [u8; 16];
     /// Flushes what the words hold now. Words that share a sector reach the disk together.
     fn sync(&self) -> Result<()>;
-    /// The lock file that others see; `None`: nobody else sees it.
+    /// The lock file, if it is one that other processes see.
     fn identity(&self) -> Option<Identity> {
         None
     }

@@ -16,9 +16,9 @@
 //!     for numbers that were written in between, which serve again under a later id (P8, I7).
 //! W4. Before the first page is written under an id, the id is raised in the lock file (P7, I2);
 //!     where pages are edited in the file, before the first is allocated.
-//! W5. Before pages are written the writer's role is seen to be this client's still (P5): who
-//!     succeeded it takes the same free pages. They are edited in the file only where nobody
-//!     succeeds who lives (`Shared::lasts`).
+//! W5. Before pages are written the writer's role is seen to be this client's still (P5): its
+//!     successor takes the same free pages. They are edited in the file only where a writer that
+//!     lives has no successor (`Shared::lasts`).
 
 mod levels;
 mod outgoing;
@@ -98,7 +98,7 @@ pub(crate) struct Pages {
     space: Space,
     /// Buffered pages above which [`Pages::spill`] writes them out.
     spill_pages: usize,
-    /// Pages of which nobody expects another change; some may not be buffered any more.
+    /// Pages of which no other change is expected; some may not be buffered any more.
     finished: Vec<u32>,
     /// Room for pages on their way out.
     out: Vec<(u32, Dirty)>,
@@ -202,7 +202,7 @@ impl PageSource for Pages {
 }
 
 impl Pages {
-    /// Those of whoever starts from a snapshot of `used` pages, with this list of free space.
+    /// Those of a client that starts from a snapshot of `used` pages, with this list of free space.
     pub(crate) fn new(store: Arc<Store>, used: u32, items: Vec<Item>) -> Pages {
         let first = page::first_data_page(store.page_bytes);
         Pages {
@@ -311,7 +311,7 @@ impl Pages {
         self.levels.len() - 1
     }
 
-    /// A fresh page of this level. What is in it is left over from before: who takes it begins it
+    /// A fresh page of this level. What is in it is left over from before: the caller begins it
     /// (`header::init`).
     pub(crate) fn allocate(&mut self) -> Result<Ptr> {
         let (ptr, mut buffer) = self.fresh(Stay::Short)?;

@@ -142,9 +142,9 @@ impl Pages {
         collected(self.dirty.keys().copied().chain(self.values.firsts()))
     }
 
-    /// The page is full, and whoever goes on in order comes back to it no more: it leaves while the
-    /// processor's caches still have it, and its buffer serves the next one. Who comes back after
-    /// all copies it.
+    /// The page is full, and puts in order come back to it no more: it leaves while the processor's
+    /// caches still have it, and its buffer serves the next one. A put that does come back copies
+    /// it.
     pub(crate) fn note_finished(&mut self, ptr: Ptr) -> Result<()> {
         Ok(self.finished.try_push(ptr.pgno.0)?)
     }
@@ -163,7 +163,7 @@ impl Pages {
         out.try_reserve_exact(order.len())?;
         let mut scratch = self.store.buffer()?;
         match self.place {
-            // W5: nobody has succeeded, and what is there already needs no descriptor.
+            // W5: there is no successor, and what is there already needs no descriptor.
             EditPlace::File if self.is_all_in_views() => {
                 self.raise_id()?;
             }

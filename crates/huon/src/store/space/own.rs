@@ -12,8 +12,8 @@
 //!     transaction; a dead one that waits still as born and freed under its birth; any other dead
 //!     one as free.
 //! I11. A number that was written stays known as written until the transaction ends, so that a
-//!     caller with bytes of it can be told that they may change. What dies in an operation is not handed
-//!     out in that operation.
+//!     caller with bytes of it can be told that they may change. What dies in an operation is not
+//!     handed out in that operation.
 //!
 //! When dead pages serve again: writes of a transaction that outgrows its buffers are long only
 //! where free pages lie together. So dead pages are set *aside* until they are more than the living
