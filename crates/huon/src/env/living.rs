@@ -1,5 +1,5 @@
 //! The part of an environment that a process has of its own: it lives as long as the process, and a
-//! forked child makes another one (C1 to C5 and C8 of "A forked child goes on" in ARCHITECTURE.md).
+//! forked child makes another one (C1 to C5 and C8 of docs/INVARIANTS.md).
 //!
 //! An environment's handle leads to what never changes (path, options, which files these are) and
 //! to a list of living parts, one for each generation of processes that used the environment, the

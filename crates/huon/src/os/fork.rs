@@ -1,5 +1,5 @@
 //! What a `fork` does to open environments (P5; C6 to C8 of "A forked child goes on" in
-//! ARCHITECTURE.md).
+//! docs/INVARIANTS.md).
 //!
 //! A forked child shares the parent's open file descriptions, and with them its OFD locks: the
 //! parent's byte would stay held until the child is gone too. So the child closes its copies of all
