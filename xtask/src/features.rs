@@ -134,10 +134,10 @@ fn verdict(
     for (_, name) in &row.named {
         let paths: Vec<&str> = of(tests, name).collect();
         let passed = |path: &&str| results.get(*path) == Some(&true);
-        match paths.is_empty() {
-            true => failed.push(format!("{name} is no test")),
-            false if !paths.iter().all(passed) => failed.push(format!("{name} did not pass")),
-            false => {}
+        if paths.is_empty() {
+            failed.push(format!("{name} is no test"));
+        } else if !paths.iter().all(passed) {
+            failed.push(format!("{name} did not pass"));
         }
     }
     match (failed.is_empty(), row.not_yet) {

@@ -105,9 +105,10 @@ impl Run<'_> {
         make.args(["-m", "venv"]).arg(self.dir.join("venv"));
         let mut fill = Command::new(self.python());
         fill.args(["-m", "pip", "install", "--quiet", "pytest", "setuptools", "wheel"]);
-        match self.shell.run(&mut make)? && self.shell.run(&mut fill)? {
-            true => Ok(()),
-            false => Err("no environment for Python".into()),
+        if self.shell.run(&mut make)? && self.shell.run(&mut fill)? {
+            Ok(())
+        } else {
+            Err("no environment for Python".into())
         }
     }
 
@@ -124,9 +125,10 @@ impl Run<'_> {
         fetch.env("LMDB_FORCE_SYSTEM", "1");
         let mut unpack = Command::new("tar");
         unpack.arg("-C").arg(&self.dir).arg("-xzf").arg(self.dir.join(format!("{name}.tar.gz")));
-        match self.shell.run(&mut fetch)? && self.shell.run(&mut unpack)? {
-            true => Ok(source),
-            false => Err(format!("{name} cannot be had")),
+        if self.shell.run(&mut fetch)? && self.shell.run(&mut unpack)? {
+            Ok(source)
+        } else {
+            Err(format!("{name} cannot be had"))
         }
     }
 
@@ -137,10 +139,7 @@ impl Run<'_> {
         build.current_dir(source).env("LMDB_FORCE_SYSTEM", "1").env("LMDB_FORCE_CPYTHON", "1");
         build.env("LMDB_INCLUDEDIR", &self.include_dir).env("LMDB_LIBDIR", &self.library_dir);
         build.stdout(std::process::Stdio::null());
-        match self.shell.run(&mut build)? {
-            true => Ok(()),
-            false => Err("py-lmdb does not build".into()),
-        }
+        if self.shell.run(&mut build)? { Ok(()) } else { Err("py-lmdb does not build".into()) }
     }
 
     /// Runs the tests of each file in a process of its own.

@@ -56,12 +56,13 @@ pub(crate) fn files(root: &Path) -> Result<Vec<Source>, String> {
 
 /// One file, its tests still in it.
 fn parse(path: String, text: String) -> Result<Source, String> {
-    let code = match path.ends_with(".rs") {
-        true => Some(syn::parse_file(&text).map_err(|e| {
+    let code = if path.ends_with(".rs") {
+        Some(syn::parse_file(&text).map_err(|e| {
             let at = e.span().start();
             format!("{path}:{}:{}: {e}", at.line, at.column + 1)
-        })?),
-        false => None,
+        })?)
+    } else {
+        None
     };
     Ok(Source { path, text, code })
 }

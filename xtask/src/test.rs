@@ -176,9 +176,10 @@ fn minimum_version(shell: &Shell, summary: &mut Summary) -> Result<(), String> {
     let mut check = shell.command("rustup", ["run", &installed, "cargo", "check"]);
     check.args(["-p", "huon", "-p", "huon-cli", "-p", "huon-lmdb", "-p", "huon-mdbx"]);
     check.arg("--target-dir").arg(shell.target.join("oldest"));
-    match shell.run(&mut check)? {
-        true => summary.pass(),
-        false => summary.problem(format!("{name}: does not build with Rust {version}")),
+    if shell.run(&mut check)? {
+        summary.pass();
+    } else {
+        summary.problem(format!("{name}: does not build with Rust {version}"));
     }
     Ok(())
 }

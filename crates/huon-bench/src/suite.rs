@@ -212,9 +212,12 @@ fn plan<'p>(args: &Args, programs: &'p [Program]) -> Result<Vec<Run<'p>>> {
     let wanted = |name: &str, list: &[String]| list.is_empty() || list.iter().any(|n| n == name);
     let mut runs = Vec::new();
     for repeat in 0..args.repeats {
-        for workload in WORKLOADS.iter().filter(|workload| match args.only.is_empty() {
-            true => args.full || !workload.full_only,
-            false => wanted(workload.name, &args.only),
+        for workload in WORKLOADS.iter().filter(|workload| {
+            if args.only.is_empty() {
+                args.full || !workload.full_only
+            } else {
+                wanted(workload.name, &args.only)
+            }
         }) {
             for &mode in workload.modes {
                 for &Program { engine, ref path } in programs {

@@ -97,12 +97,11 @@ impl Cursor {
         data::check_lengths(&txn.env, dbi, &key, new.len())?;
         let new = new.to_vec();
         let engine = writer.changing(&txn.env)?;
-        let went = match flags & ALLDUPS != 0 {
-            true => (table.set(engine, &key, &new)? > 0).then_some(Went::Key(&key)),
-            false => {
-                table.replace(engine, &key, &old, &new)?;
-                (new != old).then_some(Went::Replaced(&key, &old, &new))
-            }
+        let went = if flags & ALLDUPS != 0 {
+            (table.set(engine, &key, &new)? > 0).then_some(Went::Key(&key))
+        } else {
+            table.replace(engine, &key, &old, &new)?;
+            (new != old).then_some(Went::Replaced(&key, &old, &new))
         };
         if let Some(went) = went {
             writer.pass_on(number, dbi, went)?;
@@ -142,12 +141,13 @@ impl Writer {
         };
         for cursor in self.cursors.iter() {
             if cursor.is_of(number, dbi) {
-                cursor.with_place(|place| match is_empty {
-                    true => {
+                cursor.with_place(|place| {
+                    if is_empty {
                         place.leave_last();
                         Ok(())
+                    } else {
+                        place.leave(engine, went)
                     }
-                    false => place.leave(engine, went),
                 })??;
             }
         }

@@ -64,9 +64,10 @@ pub(crate) fn check_lengths(env: &Env, dbi: &Dbi, key: &[u8], value: usize) -> R
     let rules = env.rules()?;
     let values = if dbi.flags & DUPSORT == 0 { &rules.values } else { &rules.set_values };
     let none = value == 0 && dbi.flags & DUPFIXED != 0;
-    match rules.keys.contains(&key.len()) && values.contains(&value) && !none {
-        true => Ok(()),
-        false => Err(Fault::Size),
+    if rules.keys.contains(&key.len()) && values.contains(&value) && !none {
+        Ok(())
+    } else {
+        Err(Fault::Size)
     }
 }
 
@@ -335,9 +336,10 @@ fn store_plain(
             &room
         }
     };
-    match flags & APPEND != 0 {
-        true => table.append(engine, key, bytes)?,
-        false => drop(table.put(engine, key, bytes)?),
+    if flags & APPEND != 0 {
+        table.append(engine, key, bytes)?;
+    } else {
+        table.put(engine, key, bytes)?;
     }
     if let Value::Bytes(_) = value {
         return Ok(Outcome::Stored);
@@ -387,10 +389,7 @@ fn store_dup(
         return Ok(Outcome::Stored);
     }
     let new = table.insert(engine, key, value)?;
-    match !new && flags & NODUPDATA != 0 {
-        true => Err(Fault::Exists),
-        false => Ok(Outcome::Stored),
-    }
+    if !new && flags & NODUPDATA != 0 { Err(Fault::Exists) } else { Ok(Outcome::Stored) }
 }
 
 /// Deletes a key, or one of its values, where there may be many and one is given; where there is

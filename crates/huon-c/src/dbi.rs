@@ -153,10 +153,7 @@ pub fn main_is_open(txn: &Txn) -> Res<()> {
 fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
     let wanted = kind(flags);
     let strict = txn.env.rules()?.strict_tables;
-    let fits = |found: u32| match strict {
-        true => is_wanted(flags, found),
-        false => wanted & !found == 0,
-    };
+    let fits = |found: u32| if strict { is_wanted(flags, found) } else { wanted & !found == 0 };
     let access = txn.access()?;
     if txn.env.dbis().get(MAIN, txn).is_ok_and(|dbi| fits(dbi.flags)) {
         return Ok(MAIN);
@@ -224,9 +221,10 @@ pub fn set_comparator(txn: &Txn, dbi: u32, compare: Arc<Compare>, of_values: boo
     if is_to_be_made {
         let mut writer = txn.writer()?;
         let engine = writer.changing(&txn.env)?;
-        match main {
-            true => make_stand_in(engine, old.flags, &custom)?,
-            false => table::remake(engine, &found, old.flags, &custom, [8, 8])?,
+        if main {
+            make_stand_in(engine, old.flags, &custom)?;
+        } else {
+            table::remake(engine, &found, old.flags, &custom, [8, 8])?;
         }
     }
     let mut fresh = Dbi { owner: old.owner, ..Dbi::of_kind(txn, name, old.flags, custom)? };

@@ -192,12 +192,13 @@ impl Reader {
             return Err(Fault::ThreadReads);
         }
         let counted = env.readers.fetch_add(1, Ordering::AcqRel);
-        let begun = match counted < env.readers_max() {
-            true => env.huon().and_then(|huon| Ok(huon.read()?)).and_then(|txn| {
+        let begun = if counted < env.readers_max() {
+            env.huon().and_then(|huon| Ok(huon.read()?)).and_then(|txn| {
                 let fits = env.upper_bytes().is_none_or(|upper| txn.used_bytes() <= upper);
                 if fits { Ok(txn) } else { Err(Fault::MapTooSmall) }
-            }),
-            false => Err(Fault::ReadersFull),
+            })
+        } else {
+            Err(Fault::ReadersFull)
         };
         let mut reader = Reader {
             txn: None,
@@ -364,10 +365,8 @@ impl Writer {
     /// Ends a level and all above it.
     pub(crate) fn end_level(&mut self, name: [u8; 8], commit: bool, settled: Res<()>) -> Res<()> {
         let txn = self.txn_mut()?;
-        let released = match commit {
-            true => settled.and_then(|()| Ok(txn.release(name)?)),
-            false => Err(Fault::BadTxn),
-        };
+        let released =
+            if commit { settled.and_then(|()| Ok(txn.release(name)?)) } else { Err(Fault::BadTxn) };
         if released.is_err() {
             // What goes wrong here shows in the next thing that the parent does.
             let _ = txn.roll_back_to(name).and_then(|()| txn.release(name));

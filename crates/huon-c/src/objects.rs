@@ -104,10 +104,7 @@ pub fn release_cursors(txn: &Txn, unbind: bool) -> Res<usize> {
     let is_own = |cursor: &Cursor| cursor.txn().is_some_and(|own| std::ptr::eq(&*own, txn));
     let cursors = CURSORS.all(is_own);
     for cursor in &cursors {
-        match unbind {
-            true => Cursor::unbind(cursor)?,
-            false => close_cursor(cursor.handle())?,
-        }
+        if unbind { Cursor::unbind(cursor)? } else { close_cursor(cursor.handle())? }
     }
     Ok(cursors.len())
 }

@@ -40,10 +40,11 @@ pub unsafe fn slice<'v>(first: *const c_void, bytes: usize) -> Res<&'v [u8]> {
 /// `first` is null, or leads to a text that ends with a zero byte and stays until the function that
 /// was given it returns.
 pub unsafe fn text<'t>(first: *const c_char) -> Res<&'t CStr> {
-    match first.is_null() {
-        true => Err(Fault::Invalid),
+    if first.is_null() {
+        Err(Fault::Invalid)
+    } else {
         // SAFETY: the caller's promise.
-        false => Ok(unsafe { CStr::from_ptr(first) }),
+        Ok(unsafe { CStr::from_ptr(first) })
     }
 }
 
@@ -52,13 +53,12 @@ pub unsafe fn text<'t>(first: *const c_char) -> Res<&'t CStr> {
 /// # Safety
 /// `to` is null, or good for writing.
 pub unsafe fn answer<T>(to: *mut T, value: T) -> Res<()> {
-    match to.is_null() {
-        true => Err(Fault::Invalid),
-        false => {
-            // SAFETY: the caller's promise.
-            unsafe { to.write(value) };
-            Ok(())
-        }
+    if to.is_null() {
+        Err(Fault::Invalid)
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { to.write(value) };
+        Ok(())
     }
 }
 

@@ -58,10 +58,11 @@ impl Txn {
         }
         check_overlap(&self.env, self.overlaps)?;
         let fresh = Reader::begin(&self.env, self.env_handle)?;
-        match self.adopt() {
+        if self.adopt() {
             // It was counted in the parent.
-            true => self.env.live.fetch_add(1, Ordering::AcqRel),
-            false => self.env.resting.fetch_sub(1, Ordering::AcqRel) as usize,
+            self.env.live.fetch_add(1, Ordering::AcqRel)
+        } else {
+            self.env.resting.fetch_sub(1, Ordering::AcqRel) as usize
         };
         let seen = std::mem::take(&mut reader.seen);
         *reader = Reader { seen, ..fresh };

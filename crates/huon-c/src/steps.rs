@@ -88,9 +88,10 @@ pub(crate) fn check(op: Op, dbi: &Dbi) -> Res<()> {
     use Op::*;
     let dup = matches!(op, FirstDup | LastDup | GetBoth | GetBothRange);
     let fixed = matches!(op, GetMultiple | NextMultiple | PrevMultiple);
-    match dup && dbi.flags & DUPSORT == 0 || fixed && dbi.flags & DUPFIXED == 0 {
-        true => Err(Fault::Incompatible),
-        false => Ok(()),
+    if dup && dbi.flags & DUPSORT == 0 || fixed && dbi.flags & DUPFIXED == 0 {
+        Err(Fault::Incompatible)
+    } else {
+        Ok(())
     }
 }
 
@@ -130,9 +131,10 @@ pub(crate) fn look<'t>(
             }
             let found = found?;
             let same = |found: &[u8]| dbi.compare_values(value, found).is_eq();
-            match op == Op::GetBothRange || found.1.is_some_and(same) {
-                true => Ok(found),
-                false => Err(Fault::NotFound),
+            if op == Op::GetBothRange || found.1.is_some_and(same) {
+                Ok(found)
+            } else {
+                Err(Fault::NotFound)
             }
         }
         Op::SetLowerbound => match value.filter(|_| place.is_multi()) {
@@ -182,10 +184,7 @@ fn key_of(key: Option<&[u8]>) -> Res<&[u8]> {
 }
 
 fn exact<'t>(dbi: &Dbi, key: &[u8], found: Item<'t>) -> Res<Item<'t>> {
-    match dbi.compare_keys(key, found.0).is_eq() {
-        true => Ok(found),
-        false => Err(Fault::NotFound),
-    }
+    if dbi.compare_keys(key, found.0).is_eq() { Ok(found) } else { Err(Fault::NotFound) }
 }
 
 /// Values of the cursor's key, as many as fit, one behind the other.

@@ -167,19 +167,16 @@ impl Dbi {
             Some(compare) => Order::unnamed(compare.clone()),
             None => Order::Stored,
         };
-        let table = match flags & DUPSORT != 0 {
-            false => {
-                let def = TableDef::<Bytes, Bytes>::named(name).ordered(order(&keys));
-                in_txn!(view, txn => txn.open(&def))?.map(Table::Plain)
+        let table = if flags & DUPSORT == 0 {
+            let def = TableDef::<Bytes, Bytes>::named(name).ordered(order(&keys));
+            in_txn!(view, txn => txn.open(&def))?.map(Table::Plain)
+        } else {
+            let mut def = MultiDef::<Bytes, Bytes>::named(name).ordered(order(&keys));
+            if values.is_some() && flags & DUPFIXED != 0 {
+                def = def.values_of_bytes(0);
             }
-            true => {
-                let mut def = MultiDef::<Bytes, Bytes>::named(name).ordered(order(&keys));
-                if values.is_some() && flags & DUPFIXED != 0 {
-                    def = def.values_of_bytes(0);
-                }
-                def = def.values_ordered(order(&values));
-                in_txn!(view, txn => txn.open_multi(&def))?.map(Table::Multi)
-            }
+            def = def.values_ordered(order(&values));
+            in_txn!(view, txn => txn.open_multi(&def))?.map(Table::Multi)
         };
         Ok(Dbi {
             name: Arc::from(name),

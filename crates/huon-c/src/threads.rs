@@ -147,10 +147,12 @@ fn wait<T>(lock: &TryLock<T>) -> Res<Locked<'_, T>> {
         if let Some(locked) = lock.try_lock() {
             return Ok(locked);
         }
-        match spin < SPINS {
-            true => std::hint::spin_loop(),
-            false if began.elapsed() > PATIENCE => break,
-            false => std::thread::yield_now(),
+        if spin < SPINS {
+            std::hint::spin_loop();
+        } else if began.elapsed() > PATIENCE {
+            break;
+        } else {
+            std::thread::yield_now();
         }
     }
     Err(Fault::BadTxn)

@@ -96,9 +96,10 @@ impl Txn {
         let (parents, body) = match parent {
             Some((handle, parent)) => {
                 let parents = parent.parents.iter().copied().chain([handle]).collect();
-                match how.read_only {
-                    true => (parents, Body::Within(parent.let_read()?)),
-                    false => (parents, Body::Write(parent.nest()?)),
+                if how.read_only {
+                    (parents, Body::Within(parent.let_read()?))
+                } else {
+                    (parents, Body::Write(parent.nest()?))
                 }
             }
             None if how.read_only => {
@@ -435,15 +436,14 @@ impl Txn {
             let refused = if commit { Err(Fault::BadTxn) } else { Ok(()) };
             return Ended { result: refused, txns, cursors };
         };
-        let result = match commit {
-            true => settled.and_then(|()| match writer.durability {
+        let result = if commit {
+            settled.and_then(|()| match writer.durability {
                 Some(durability) => committed(txn.commit_with(durability)),
                 None => committed(txn.commit()),
-            }),
-            false => {
-                txn.abort();
-                Ok(())
-            }
+            })
+        } else {
+            txn.abort();
+            Ok(())
         };
         let done = commit && result.is_ok();
         self.env.end_of(&txns, done.then_some(0));

@@ -48,9 +48,10 @@ fn table(text: &mut String, name: &str, command: &Command) {
 
 fn row(text: &mut String, names: &str, arg: &Arg) {
     let mut help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-    let values: Vec<String> = match arg.get_action().takes_values() {
-        true => arg.get_possible_values().iter().map(|value| value.get_name().into()).collect(),
-        false => Vec::new(),
+    let values: Vec<String> = if arg.get_action().takes_values() {
+        arg.get_possible_values().iter().map(|value| value.get_name().into()).collect()
+    } else {
+        Vec::new()
     };
     if !values.is_empty() {
         let _ = write!(help, " [{}]", values.join(", "));

@@ -137,10 +137,7 @@ fn sentence(error: &Error, path: &Path) -> String {
         error => without_number(error.to_string()),
     };
     let path = path.display();
-    let place = match text.contains(&path.to_string()) {
-        true => String::new(),
-        false => format!("{path}: "),
-    };
+    let place = if text.contains(&path.to_string()) { String::new() } else { format!("{path}: ") };
     let text = text.trim_end_matches('.');
     match advice(error) {
         "" => format!("{place}{text}."),

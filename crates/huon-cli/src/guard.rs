@@ -68,9 +68,10 @@ pub(crate) fn copy(env: &Path, target: &Path) -> Result<(), Failure> {
 
 /// Refuses to read records from a file of the environment that they are for.
 pub(crate) fn input(env: &Path, source: &Path) -> Result<(), Failure> {
-    match source.as_os_str() == "-" {
-        true => refuse_stream(env, &io::stdin(), "standard input"),
-        false => refuse_own(env, source, "the input"),
+    if source.as_os_str() == "-" {
+        refuse_stream(env, &io::stdin(), "standard input")
+    } else {
+        refuse_own(env, source, "the input")
     }
 }
 

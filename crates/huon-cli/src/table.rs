@@ -118,9 +118,10 @@ pub(crate) fn to_fill(
         _ => {}
     }
     let is_multi = make.is_multi() || matches!(found, Some(AnyTable::Many(_)));
-    let made = match is_multi {
-        true => txn.create_multi(&make.multi(&name)).map(AnyTable::Many),
-        false => txn.create(&make.table(&name)).map(AnyTable::One),
+    let made = if is_multi {
+        txn.create_multi(&make.multi(&name)).map(AnyTable::Many)
+    } else {
+        txn.create(&make.table(&name)).map(AnyTable::One)
     };
     made.map_err(|error| match error {
         Error::TableKind => {

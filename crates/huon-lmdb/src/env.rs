@@ -106,9 +106,10 @@ impl Env {
         let file = data_file(path, all);
         let opened = self.open_file(&file, all, mode)?;
         let info = opened.info()?;
-        let bytes = match setup.map_is_set {
-            true => self.map_bytes.load(Ordering::Acquire).max(info.used_bytes),
-            false => map_of(info.upper_bytes),
+        let bytes = if setup.map_is_set {
+            self.map_bytes.load(Ordering::Acquire).max(info.used_bytes)
+        } else {
+            map_of(info.upper_bytes)
         };
         let data = descriptor(&file, all)?;
         let _held_off = hold_off();

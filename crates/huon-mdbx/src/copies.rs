@@ -25,9 +25,10 @@ impl Env {
         if huon.info()?.newest == huon.durable_id() {
             return Ok(true);
         }
-        match force {
-            true => drop(huon.sync()?),
-            false => drop(huon.flush_if_due()?),
+        if force {
+            huon.sync()?;
+        } else {
+            huon.flush_if_due()?;
         }
         Ok(false)
     }

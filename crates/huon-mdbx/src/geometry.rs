@@ -60,9 +60,10 @@ impl Wanted {
             grow: size(self.grow, page_bytes as u64)?,
             shrink: size(self.shrink, 0)?,
         };
-        match sizes.upper.zip(sizes.lower).is_some_and(|(upper, lower)| upper < lower) {
-            true => Err(Fault::Invalid),
-            false => Ok(sizes),
+        if sizes.upper.zip(sizes.lower).is_some_and(|(upper, lower)| upper < lower) {
+            Err(Fault::Invalid)
+        } else {
+            Ok(sizes)
         }
     }
 

@@ -48,9 +48,10 @@ impl Library {
 
     /// These programs, which start processes of another user, pass; only root can run them.
     pub fn programs_of_two_users_pass(&self, programs: &[&str], test: &str) {
-        match rustix::process::geteuid().is_root() {
-            true => self.programs_pass(programs, test),
-            false => figures::skip(test, "not run by root"),
+        if rustix::process::geteuid().is_root() {
+            self.programs_pass(programs, test);
+        } else {
+            figures::skip(test, "not run by root");
         }
     }
 

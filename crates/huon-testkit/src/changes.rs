@@ -226,11 +226,10 @@ impl History {
         let Some(table) = self.handle(txn, *id, false)? else { return Ok(()) };
         let found = Got::of(table.delete_range(txn, from, to), Got::Count)?;
         let has_names = id.is_main() && self.work.named().next().is_some();
-        let expected = match has_names {
-            true => Got::Refused(6),
-            false => {
-                self.work.delete_range(*id, from, to).map_or(Got::Refused(MISSING), Got::Count)
-            }
+        let expected = if has_names {
+            Got::Refused(6)
+        } else {
+            self.work.delete_range(*id, from, to).map_or(Got::Refused(MISSING), Got::Count)
         };
         self.expect(word(*id, "delete range", "remove range"), *id, found, expected)
     }
@@ -239,10 +238,12 @@ impl History {
         let Some(table) = self.handle(txn, id, false)? else { return Ok(()) };
         let found = Got::of(table.clear(txn), |()| Got::Nothing)?;
         let has_names = id.is_main() && self.work.named().next().is_some();
-        let expected = match has_names {
-            true => Got::Refused(6),
-            false if self.work.clear(id) => Got::Nothing,
-            false => Got::Refused(MISSING),
+        let expected = if has_names {
+            Got::Refused(6)
+        } else if self.work.clear(id) {
+            Got::Nothing
+        } else {
+            Got::Refused(MISSING)
         };
         self.expect(word(id, "clear", "multi clear"), id, found, expected)
     }

@@ -26,9 +26,10 @@ pub(crate) enum Ground {
 
 impl Ground {
     pub(crate) fn new(real: bool) -> Result<Ground, String> {
-        match real {
-            true => tempfile::tempdir().map(Ground::Real).map_err(|e| e.to_string()),
-            false => SimDisk::new(RESERVE_BYTES).map(Ground::Simulated).map_err(|e| e.to_string()),
+        if real {
+            tempfile::tempdir().map(Ground::Real).map_err(|e| e.to_string())
+        } else {
+            SimDisk::new(RESERVE_BYTES).map(Ground::Simulated).map_err(|e| e.to_string())
         }
     }
 }

@@ -83,9 +83,10 @@ impl History {
         let expected: Vec<&Record> =
             records.iter().filter(|record| record.0.starts_with(prefix)).collect();
         for i in 0..=expected.len() {
-            let (next, wanted) = match back {
-                false => (found.next(), expected.get(i).copied()),
-                true => (found.next_back(), expected.iter().rev().nth(i).copied()),
+            let (next, wanted) = if !back {
+                (found.next(), expected.get(i).copied())
+            } else {
+                (found.next_back(), expected.iter().rev().nth(i).copied())
             };
             model::same(next.transpose()?, wanted, "prefix")?;
         }
@@ -116,9 +117,10 @@ impl History {
                 None => return Ok(()),
             },
         };
-        let most = match model::is_reversed(&sorted_from, &sorted_to) {
-            true => 0,
-            false => (model.count_in(id) + hidden) as u64,
+        let most = if model::is_reversed(&sorted_from, &sorted_to) {
+            0
+        } else {
+            (model.count_in(id) + hidden) as u64
         };
         let is_all = matches!((from, to), (Bound::Unbounded, Bound::Unbounded));
         if about > most || is_all && (about == 0) != (most == 0) {
@@ -199,9 +201,10 @@ fn range<T: Txn>(
             1 => true,
             _ => ends >> (step % 60) & 4 != 0,
         };
-        let (next, wanted) = match back {
-            true => (found.next_back(), expected.next_back()),
-            false => (found.next(), expected.next()),
+        let (next, wanted) = if back {
+            (found.next_back(), expected.next_back())
+        } else {
+            (found.next(), expected.next())
         };
         let next = next.transpose()?;
         model::same(next, wanted, "range")?;
@@ -253,9 +256,10 @@ fn leaves<T: Txn>(
         _ => ends >> (step % 60) & 4 != 0,
     };
     for step in 0..(ends >> 8) as usize % 4 {
-        match is_back(step) {
-            true => model::same(range.next_back().transpose()?, expected.next_back(), "before")?,
-            false => model::same(range.next().transpose()?, expected.next(), "before")?,
+        if is_back(step) {
+            model::same(range.next_back().transpose()?, expected.next_back(), "before")?;
+        } else {
+            model::same(range.next().transpose()?, expected.next(), "before")?;
         }
     }
     let mut leaves = range.leaves();

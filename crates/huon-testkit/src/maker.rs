@@ -106,9 +106,10 @@ impl Maker {
     fn savepoint(&mut self) {
         let level = self.savepoints.last_mut().expect("a level is open");
         let any = self.random.below(u64::from(SAVEPOINTS)) as u8;
-        let name = match self.random.chance(10) || level.is_empty() {
-            true => any,
-            false => level[self.random.index(level.len())],
+        let name = if self.random.chance(10) || level.is_empty() {
+            any
+        } else {
+            level[self.random.index(level.len())]
         };
         let at = level.iter().rposition(|other| *other == name);
         self.ops.push(match (self.random.below(10), at) {
@@ -263,9 +264,10 @@ impl Maker {
     }
 
     fn table(&mut self) -> TableId {
-        match self.random.chance(85) {
-            true => self.favourites[self.random.index(self.favourites.len())],
-            false => TableId(self.random.below(u64::from(TableId::END)) as u8),
+        if self.random.chance(85) {
+            self.favourites[self.random.index(self.favourites.len())]
+        } else {
+            TableId(self.random.below(u64::from(TableId::END)) as u8)
         }
     }
 
@@ -276,10 +278,11 @@ impl Maker {
     }
 
     fn key(&mut self, table: TableId) -> Vec<u8> {
-        let n = match self.random.chance(70) {
-            true => self.random.below(self.config.keys),
+        let n = if self.random.chance(70) {
+            self.random.below(self.config.keys)
+        } else {
             // Neighbours of each other.
-            false => self.random.below(self.config.keys / 8 + 1),
+            self.random.below(self.config.keys / 8 + 1)
         };
         let odd = self.random.below(400);
         match odd {
@@ -371,10 +374,13 @@ impl Maker {
                 let length = self.random.index(key.len().min(6) + 1);
                 Op::Prefix { table, key: key[..length].to_vec(), back: self.random.chance(50) }
             }
-            85 => match self.random.chance(50) {
-                true => Op::Whole { table },
-                false => self.estimate(table),
-            },
+            85 => {
+                if self.random.chance(50) {
+                    Op::Whole { table }
+                } else {
+                    self.estimate(table)
+                }
+            }
             86 | 87 => self.many(),
             88..=90 => self.leaves(),
             _ => return self.scan(),
@@ -433,9 +439,10 @@ impl Maker {
             n => {
                 let (from, to) = (self.value_bound(values), self.value_bound(values));
                 let ends = self.random.next();
-                match n < 25 {
-                    true => Op::Batches { table, key, from, to, ends },
-                    false => Op::Values { table, key, from, to, ends },
+                if n < 25 {
+                    Op::Batches { table, key, from, to, ends }
+                } else {
+                    Op::Values { table, key, from, to, ends }
                 }
             }
         }
@@ -449,18 +456,20 @@ impl Maker {
     }
 
     fn estimate(&mut self, table: TableId) -> Op {
-        let (from, to) = match self.random.chance(20) {
-            true => (Bound::Unbounded, Bound::Unbounded),
-            false => (self.bound(table), self.bound(table)),
+        let (from, to) = if self.random.chance(20) {
+            (Bound::Unbounded, Bound::Unbounded)
+        } else {
+            (self.bound(table), self.bound(table))
         };
         Op::Estimate { table, from, to }
     }
 
     /// Mostly one of a few keys, so that they have many values.
     fn multi_key(&mut self, table: TableId) -> Vec<u8> {
-        match self.random.chance(70) {
-            true => key(table.order(), self.config.page_bytes, self.random.below(5)),
-            false => self.key(table),
+        if self.random.chance(70) {
+            key(table.order(), self.config.page_bytes, self.random.below(5))
+        } else {
+            self.key(table)
         }
     }
 
@@ -487,13 +496,12 @@ impl Maker {
     fn pour(&mut self, table: TableId, key: Vec<u8>) -> Op {
         let keys = self.config.keys;
         let take = self.random.chance(if self.shrinking { 70 } else { 35 });
-        let (first, count, step) = match self.random.chance(20) {
+        let (first, count, step) = if self.random.chance(20) {
             // A transaction that spills takes new space for each page that it changes again.
-            true => (self.random.below(6), if take { keys } else { keys.min(300) }, 1),
-            false => {
-                let count = 5 + self.random.below(keys / 8 + 20);
-                (self.random.below(keys), count, 1 + self.random.below(3))
-            }
+            (self.random.below(6), if take { keys } else { keys.min(300) }, 1)
+        } else {
+            let count = 5 + self.random.below(keys / 8 + 20);
+            (self.random.below(keys), count, 1 + self.random.below(3))
         };
         Op::Pour { table, key, first, count, step, take }
     }
@@ -514,9 +522,10 @@ impl Maker {
 
     fn leaves(&mut self) -> Op {
         let table = self.plain();
-        let (from, to) = match self.random.chance(30) {
-            true => (Bound::Unbounded, Bound::Unbounded),
-            false => (self.bound(table), self.bound(table)),
+        let (from, to) = if self.random.chance(30) {
+            (Bound::Unbounded, Bound::Unbounded)
+        } else {
+            (self.bound(table), self.bound(table))
         };
         Op::Leaves { table, from, to, ends: self.random.next() }
     }
@@ -558,13 +567,12 @@ impl Maker {
             self.ops.push(Op::ScanMove { scan, goal });
         }
         for _ in 0..5 + self.random.below(25) {
-            match self.random.chance(50) {
-                true => self.inside_of(table),
-                false => {
-                    let scan = self.random.below(u64::from(scans)) as u8;
-                    let op = self.scan_step(scan);
-                    self.ops.push(op);
-                }
+            if self.random.chance(50) {
+                self.inside_of(table);
+            } else {
+                let scan = self.random.below(u64::from(scans)) as u8;
+                let op = self.scan_step(scan);
+                self.ops.push(op);
             }
         }
     }

@@ -158,9 +158,10 @@ impl TableId {
 
     /// The engine's definition of the table, which has one value a key.
     pub fn def(self) -> TableDef<Bytes, Bytes> {
-        match self.is_main() {
-            true => TableDef::main(),
-            false => TableDef::named(self.name()).ordered(self.order().order()),
+        if self.is_main() {
+            TableDef::main()
+        } else {
+            TableDef::named(self.name()).ordered(self.order().order())
         }
     }
 
@@ -492,9 +493,10 @@ impl Model {
 
     fn compare_sequence(&self, id: TableId, found: u64) -> Result<(), Mismatch> {
         let expected = self.sequence(id);
-        match found == expected {
-            true => Ok(()),
-            false => Err(format!("the sequence is {found}, expected {expected}").into()),
+        if found == expected {
+            Ok(())
+        } else {
+            Err(format!("the sequence is {found}, expected {expected}").into())
         }
     }
 
@@ -505,9 +507,10 @@ impl Model {
             Err(huon::Error::TableKind) if self.hides(id) => None,
             open => open?,
         };
-        match found.is_some() == self.exists(id) {
-            true => Ok(found),
-            false => Err(format!("it exists: {}", found.is_some()).into()),
+        if found.is_some() == self.exists(id) {
+            Ok(found)
+        } else {
+            Err(format!("it exists: {}", found.is_some()).into())
         }
     }
 }

@@ -226,9 +226,10 @@ fn expect_pair(
     value: &[u8],
 ) -> Got {
     if how == PairHow::Remove {
-        return match id.order().key_bytes().is_some_and(|bytes| bytes != key.len()) {
-            true => Got::Refused(3),
-            false => Got::Flag(pairs.remove(key, value)),
+        return if id.order().key_bytes().is_some_and(|bytes| bytes != key.len()) {
+            Got::Refused(3)
+        } else {
+            Got::Flag(pairs.remove(key, value))
         };
     }
     if let Some(refused) = refusal(pairs, max, id, key, value) {
@@ -236,13 +237,14 @@ fn expect_pair(
     }
     match how {
         PairHow::InsertNew if pairs.held(key).is_some() => Got::Flag(false),
-        PairHow::Append => match pairs.is_above(key, value) {
-            true => {
+        PairHow::Append => {
+            if pairs.is_above(key, value) {
                 pairs.insert(key, value);
                 Got::Nothing
+            } else {
+                Got::Refused(4)
             }
-            false => Got::Refused(4),
-        },
+        }
         PairHow::Set => {
             let others = pairs.count_of(key) - usize::from(pairs.contains(key, value));
             pairs.remove_all(key);
@@ -341,9 +343,10 @@ fn batches<T: Txn>(txn: &T, multi: RawMulti, pairs: &Pairs, op: &Op) -> Result<u
     let mut expected = pairs.values_between(key, from, to);
     for step in 0..ends % 4 {
         let back = ends >> (8 + step) & 1 != 0;
-        let (next, wanted) = match back {
-            true => (found.next_back(), expected.next_back()),
-            false => (found.next(), expected.next()),
+        let (next, wanted) = if back {
+            (found.next_back(), expected.next_back())
+        } else {
+            (found.next(), expected.next())
         };
         if next.transpose()? != wanted.map(|pair| &pair.1[..]) {
             return Err(Stop::Fail(format!("before batches of {}", model::short(key))));
@@ -363,9 +366,10 @@ fn batches<T: Txn>(txn: &T, multi: RawMulti, pairs: &Pairs, op: &Op) -> Result<u
             batches.iter().all(whole) && batches.concat() == expected.concat()
         }
     };
-    match same {
-        true => Ok(batches.len() as u64),
-        false => Err(Stop::Fail(format!("batches of {}", model::short(key)))),
+    if same {
+        Ok(batches.len() as u64)
+    } else {
+        Err(Stop::Fail(format!("batches of {}", model::short(key))))
     }
 }
 
@@ -383,9 +387,10 @@ fn both_ends<'p>(
             1 => true,
             _ => ends >> (step % 60) & 4 != 0,
         };
-        let (next, wanted) = match back {
-            true => (found.next_back(), expected.next_back()),
-            false => (found.next(), expected.next()),
+        let (next, wanted) = if back {
+            (found.next_back(), expected.next_back())
+        } else {
+            (found.next(), expected.next())
         };
         let next = next.transpose()?;
         model::same(next, wanted, what)?;

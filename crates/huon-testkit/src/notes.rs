@@ -22,9 +22,10 @@ impl History {
                 if *touch || before.values != *values {
                     (self.work.markers.values, self.work.markers.txnid) = (*values, UNSEALED);
                 }
-                match touch {
-                    true => txn.touch_markers(*values)?,
-                    false => txn.set_markers(*values)?,
+                if *touch {
+                    txn.touch_markers(*values)?;
+                } else {
+                    txn.set_markers(*values)?;
                 }
                 let mut expected = self.work.markers;
                 if expected.txnid == UNSEALED {
@@ -108,9 +109,10 @@ impl History {
         if info.geometry != expected {
             return Err(format!("limits are {:?}, expected {expected:?}", info.geometry));
         }
-        match info.used_bytes <= expected.upper_bytes && info.file_bytes >= expected.lower_bytes {
-            true => Ok(()),
-            false => Err(format!("{} of {} bytes: {expected:?}", info.used_bytes, info.file_bytes)),
+        if info.used_bytes <= expected.upper_bytes && info.file_bytes >= expected.lower_bytes {
+            Ok(())
+        } else {
+            Err(format!("{} of {} bytes: {expected:?}", info.used_bytes, info.file_bytes))
         }
     }
 
@@ -155,9 +157,10 @@ impl History {
         let wanted = self.wanted(limit)?;
         let done = txn.set_geometry(wanted);
         self.limited(limit, wanted, done)?;
-        match Some(txn.geometry()) == self.work.geometry {
-            true => Ok(()),
-            false => Err(Stop::Fail(format!("limits are {:?}", txn.geometry()))),
+        if Some(txn.geometry()) == self.work.geometry {
+            Ok(())
+        } else {
+            Err(Stop::Fail(format!("limits are {:?}", txn.geometry())))
         }
     }
 
@@ -170,9 +173,10 @@ impl History {
             // What is in use decides, and what readers keep.
             Err(huon::Error::MapFull(full)) if is_lower => {
                 let needed = full.needed_bytes > full.limit_bytes;
-                match needed && full.limit_bytes == new.upper_bytes {
-                    true => Got::Refused(11),
-                    false => return Err(Stop::Fail(format!("{limit:?}: {full:?}"))),
+                if needed && full.limit_bytes == new.upper_bytes {
+                    Got::Refused(11)
+                } else {
+                    return Err(Stop::Fail(format!("{limit:?}: {full:?}")));
                 }
             }
             done => Got::of(done, |()| Got::Nothing)?,
@@ -240,9 +244,10 @@ impl History {
     /// Whether there can have been no room.
     fn check_full(&mut self, full: &FullMap) -> Step {
         let upper = self.work.geometry.expect("known from the beginning").upper_bytes;
-        match self.is_limited() && full.limit_bytes == upper {
-            true => Ok(()),
-            false => Err(Stop::Fail(format!("no room: {full:?}, of {upper} bytes"))),
+        if self.is_limited() && full.limit_bytes == upper {
+            Ok(())
+        } else {
+            Err(Stop::Fail(format!("no room: {full:?}, of {upper} bytes")))
         }
     }
 

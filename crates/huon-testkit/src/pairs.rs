@@ -103,9 +103,10 @@ impl Pairs {
         });
         own.or_else(|| {
             let at = Bound::Excluded(sort_key.to_vec());
-            let (key, held) = match back {
-                true => self.keys.range((Bound::Unbounded, at)).next_back(),
-                false => self.keys.range((at, Bound::Unbounded)).next(),
+            let (key, held) = if back {
+                self.keys.range((Bound::Unbounded, at)).next_back()
+            } else {
+                self.keys.range((at, Bound::Unbounded)).next()
             }?;
             let (value, pair) = if back { held.last_key_value() } else { held.first_key_value() }?;
             Some((key, value, pair))
@@ -114,10 +115,8 @@ impl Pairs {
 
     /// The first pair or the last one, with the sort keys of both.
     pub fn extreme(&self, back: bool) -> Option<(&Vec<u8>, &Vec<u8>, &Record)> {
-        let (key, held) = match back {
-            true => self.keys.last_key_value(),
-            false => self.keys.first_key_value(),
-        }?;
+        let (key, held) =
+            if back { self.keys.last_key_value() } else { self.keys.first_key_value() }?;
         let (value, pair) = if back { held.last_key_value() } else { held.first_key_value() }?;
         Some((key, value, pair))
     }

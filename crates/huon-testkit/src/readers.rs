@@ -179,18 +179,16 @@ impl History {
             }
             (txn, _) => txn?,
         };
-        let model = match is_broken {
-            true if !or_newest => {
+        let model = if is_broken {
+            if !or_newest {
                 return Err(Stop::Fail(format!("snapshot {id} came back from the dead")));
             }
-            true => {
-                self.counts.add("unpark newest", 1);
-                self.committed.clone()
-            }
-            false if txn.id() != id => {
-                return Err(Stop::Fail(format!("parked {id}, back as {}", txn.id())));
-            }
-            false => model,
+            self.counts.add("unpark newest", 1);
+            self.committed.clone()
+        } else if txn.id() != id {
+            return Err(Stop::Fail(format!("parked {id}, back as {}", txn.id())));
+        } else {
+            model
         };
         let reader = Reader { client, seat: Seat::Live(txn), model, is_breakable: false };
         reader.check(true)?;

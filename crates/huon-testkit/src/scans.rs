@@ -163,9 +163,10 @@ impl ScanState {
             ),
             _ => return Ok(()),
         };
-        match found == expected.into() {
-            true => Ok(()),
-            false => Err(Stop::Fail(format!("{self} is at the ends: {found:?}, not {expected:?}"))),
+        if found == expected.into() {
+            Ok(())
+        } else {
+            Err(Stop::Fail(format!("{self} is at the ends: {found:?}, not {expected:?}")))
         }
     }
 }

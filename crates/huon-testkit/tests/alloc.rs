@@ -53,26 +53,29 @@ fn is_refused(bytes: usize) -> bool {
 // allocator may always do.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        match is_refused(layout.size()) {
-            true => std::ptr::null_mut(),
+        if is_refused(layout.size()) {
+            std::ptr::null_mut()
+        } else {
             // SAFETY: the caller's promise.
-            false => unsafe { System.alloc(layout) },
+            unsafe { System.alloc(layout) }
         }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        match is_refused(layout.size()) {
-            true => std::ptr::null_mut(),
+        if is_refused(layout.size()) {
+            std::ptr::null_mut()
+        } else {
             // SAFETY: the caller's promise.
-            false => unsafe { System.alloc_zeroed(layout) },
+            unsafe { System.alloc_zeroed(layout) }
         }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        match bytes > layout.size() && is_refused(bytes) {
-            true => std::ptr::null_mut(),
+        if bytes > layout.size() && is_refused(bytes) {
+            std::ptr::null_mut()
+        } else {
             // SAFETY: the caller's promise.
-            false => unsafe { System.realloc(pointer, layout, bytes) },
+            unsafe { System.realloc(pointer, layout, bytes) }
         }
     }
 

@@ -199,9 +199,10 @@ impl Case {
     fn plan(&self) -> FaultPlan {
         let plan = FaultPlan::new();
         let errno = ERRORS[self.error].1;
-        match self.for_good {
-            true => plan.fail_from(self.number, errno),
-            false => plan.fail_once(self.number, errno),
+        if self.for_good {
+            plan.fail_from(self.number, errno);
+        } else {
+            plan.fail_once(self.number, errno);
         }
         plan.tear_writes(TORN[self.torn].1);
         plan

@@ -185,10 +185,7 @@ fn fate(disk: &mut SimDisk, image: &[u8], slot: Option<usize>, fixture: &Known) 
     };
     let stepped_back = env.recovery() == Recovery::SteppedBack;
     let newest = fixture.file.newest_meta();
-    let states = match stepped_back || slot == Some(newest) {
-        true => &fixture.before,
-        false => &fixture.now,
-    };
+    let states = if stepped_back || slot == Some(newest) { &fixture.before } else { &fixture.now };
     let report = env.check().expect("damage is no error of a check");
     let named = |note: &String| slot.is_some_and(|slot| note.contains(&format!("slot {slot}:")));
     let found = !report.is_clean() || report.notes.iter().any(named);

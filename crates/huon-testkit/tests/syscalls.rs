@@ -147,12 +147,11 @@ mod calls {
     call!(pread64(file: c_int, into: *mut c_void, bytes: size_t, at: off64_t) -> ssize_t, PREAD,
         short, syscall(libc::SYS_pread64, file, into, half(bytes, short), at));
     call!(pwritev(file: c_int, parts: *const libc::iovec, count: c_int, at: libc::off_t) -> ssize_t,
-    PWRITEV, short, match short {
-        false => syscall(libc::SYS_pwritev, file, parts, count as c_long, at, 0 as c_long),
-        true => {
-            let part = *parts;
-            syscall(libc::SYS_pwrite64, file, part.iov_base, half(part.iov_len, true), at)
-        }
+    PWRITEV, short, if !short {
+        syscall(libc::SYS_pwritev, file, parts, count as c_long, at, 0 as c_long)
+    } else {
+        let part = *parts;
+        syscall(libc::SYS_pwrite64, file, part.iov_base, half(part.iov_len, true), at)
     });
     call!(fallocate(file: c_int, mode: c_int, at: libc::off_t, bytes: libc::off_t) -> c_int,
         FALLOCATE, _short, syscall(libc::SYS_fallocate, file, mode, at, bytes));

@@ -418,9 +418,10 @@ impl fmt::Display for FullMap {
             write!(f, "; a sync would free {unflushed_bytes} bytes")?;
         }
         for Keeper { client, pid, txnid, lag, freed_bytes, guest, .. } in keepers.iter().take(3) {
-            match guest {
-                true => write!(f, "; a reader that may not write the lock file")?,
-                false => write!(f, "; process {pid} (client {client})")?,
+            if *guest {
+                write!(f, "; a reader that may not write the lock file")?;
+            } else {
+                write!(f, "; process {pid} (client {client})")?;
             }
             write!(
                 f,

@@ -23,10 +23,8 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn value(n: u64, large: bool, page_bytes: usize) -> Vec<u8> {
-    let len = match large {
-        true => page_bytes + (n % 7) as usize * page_bytes,
-        false => 20 + (n % 60) as usize,
-    };
+    let len =
+        if large { page_bytes + (n % 7) as usize * page_bytes } else { 20 + (n % 60) as usize };
     vec![n as u8; len]
 }
 

@@ -92,10 +92,7 @@ fn use_all(env: &Env, copies: &Path, set: u32) -> Result<(), String> {
     let compact = copies.join(format!("{set}-compact"));
     env.copy_to(compact, &mut CopyOptions::new().compact(true)).map_err(text)?;
     check_closed(set)?;
-    match env.check().map_err(text)?.is_clean() {
-        true => Ok(()),
-        false => Err("it is damaged".into()),
-    }
+    if env.check().map_err(text)?.is_clean() { Ok(()) } else { Err("it is damaged".into()) }
 }
 
 /// Nothing but what was put is in the file, and each copy is as good.

@@ -188,9 +188,10 @@ fn assert_leaves(
     records: &Records,
     range: impl RangeBounds<u64> + Clone,
 ) -> usize {
-    let expected: Vec<(u64, &[u8])> = match is_empty(&range) {
-        true => Vec::new(),
-        false => records.range(range.clone()).map(|(key, value)| (*key, &value[..])).collect(),
+    let expected: Vec<(u64, &[u8])> = if is_empty(&range) {
+        Vec::new()
+    } else {
+        records.range(range.clone()).map(|(key, value)| (*key, &value[..])).collect()
     };
     let whole = |leaf: &Leaf<'_, U64, Bytes>| -> Vec<(u64, Vec<u8>)> {
         assert!(!leaf.is_empty());
@@ -328,12 +329,11 @@ fn tables_stay_hidden_in_the_main_table() {
         for n in 0..120 {
             let name = format!("{n:03}");
             // In ones, in twos, and many of a kind in a row.
-            match n % 5 == 0 || n % 7 < 2 || (40..60).contains(&n) || n > 110 {
-                true => drop(txn.create(&TableDef::<Str, Unit>::named(name)).unwrap()),
-                false => {
-                    main.put(&mut txn, &name, &()).unwrap();
-                    names.push(name);
-                }
+            if n % 5 == 0 || n % 7 < 2 || (40..60).contains(&n) || n > 110 {
+                txn.create(&TableDef::<Str, Unit>::named(name)).unwrap();
+            } else {
+                main.put(&mut txn, &name, &()).unwrap();
+                names.push(name);
             }
         }
         txn.commit().unwrap();

@@ -203,12 +203,11 @@ fn change(
             let above =
                 highest.is_none_or(|(last, held)| (last, held.last().unwrap()) < (&key, &value));
             let appended = table.append(txn, &key, &value.bytes);
-            match above {
-                true => {
-                    appended.unwrap();
-                    model.get_mut(&key).unwrap().insert(value);
-                }
-                false => assert!(matches!(appended, Err(Error::KeyOutOfOrder))),
+            if above {
+                appended.unwrap();
+                model.get_mut(&key).unwrap().insert(value);
+            } else {
+                assert!(matches!(appended, Err(Error::KeyOutOfOrder)));
             }
         }
         6..=15 => {

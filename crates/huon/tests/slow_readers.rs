@@ -128,9 +128,12 @@ fn the_callback_decides_about_parked_ones() {
     let breaks = Arc::new(AtomicBool::new(false));
     let mut options = options();
     let may = breaks.clone();
-    options.on_slow_reader(move |slow| match slow.reader.parked && may.load(Ordering::Relaxed) {
-        true => SlowReaderAnswer::Break,
-        false => SlowReaderAnswer::GiveUp,
+    options.on_slow_reader(move |slow| {
+        if slow.reader.parked && may.load(Ordering::Relaxed) {
+            SlowReaderAnswer::Break
+        } else {
+            SlowReaderAnswer::GiveUp
+        }
     });
     let (_dir, env, t) = open(&options);
     let parked = env.read().unwrap().park().unwrap();

@@ -71,9 +71,10 @@ fn read_under_seccomp(path: &str) {
     while let Some(item) = range.next_back() {
         backward += item.unwrap().1.len();
     }
-    let said: &[u8] = match [sum, many, leaves, forward, backward] == [warm; 5] {
-        true => b"\nsealed reader: all read\n",
-        false => b"\nsealed reader: wrong sums\n",
+    let said: &[u8] = if [sum, many, leaves, forward, backward] == [warm; 5] {
+        b"\nsealed reader: all read\n"
+    } else {
+        b"\nsealed reader: wrong sums\n"
     };
     // SAFETY: the buffer is as long as is said; leaving the thread this way is the call that
     // remains.

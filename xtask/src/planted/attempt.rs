@@ -27,9 +27,10 @@ impl Patience {
 
     /// For a kind that takes `seconds` when nothing is wrong.
     pub(crate) fn of(seconds: f64) -> Patience {
-        match seconds < 40.0 {
-            true => Patience { limit: Duration::from_secs(75), is_hang: true },
-            false => Patience { limit: super::CUT, is_hang: false },
+        if seconds < 40.0 {
+            Patience { limit: Duration::from_secs(75), is_hang: true }
+        } else {
+            Patience { limit: super::CUT, is_hang: false }
         }
     }
 }

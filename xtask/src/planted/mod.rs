@@ -132,10 +132,7 @@ fn bugs(shell: &Shell) -> Result<Vec<Bug>, String> {
     let text =
         std::fs::read_to_string(shell.root.join(LIST)).map_err(|e| format!("{LIST}: {e}"))?;
     let bugs: Vec<Bug> = text.lines().filter_map(row).collect();
-    match bugs.is_empty() {
-        true => Err(format!("{LIST} lists no bugs")),
-        false => Ok(bugs),
-    }
+    if bugs.is_empty() { Err(format!("{LIST} lists no bugs")) } else { Ok(bugs) }
 }
 
 /// Reads `//! | 7 | what |`.

@@ -194,9 +194,10 @@ impl Cell {
                 (side.next_detached(passes)?, (passes * whole.0, passes * whole.1))
             }
         };
-        match (timed.calls, timed.sum) == expected {
-            true => Ok(timed.ns_per_call),
-            false => Err("wrong answers".into()),
+        if (timed.calls, timed.sum) == expected {
+            Ok(timed.ns_per_call)
+        } else {
+            Err("wrong answers".into())
         }
     }
 }

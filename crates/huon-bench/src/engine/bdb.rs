@@ -194,9 +194,10 @@ fn get<T>(
             continue;
         }
         let value = room.get(..bytes as usize);
-        return match found(code)? {
-            true => Ok(Some(look(value.ok_or("Berkeley DB: a value longer than its room")?))),
-            false => Ok(None),
+        return if found(code)? {
+            Ok(Some(look(value.ok_or("Berkeley DB: a value longer than its room")?)))
+        } else {
+            Ok(None)
         };
     }
 }

@@ -132,10 +132,12 @@ fn standing(row: &Row) -> Option<Vec<String>> {
     let others = row.entries.iter().filter(|e| e.engine != "huon" && !is_floor(&e.engine));
     let rates = others.filter_map(|entry| Some((entry, entry.rate()?)));
     let (entry, best) = rates.max_by(|a, b| a.1.median.total_cmp(&b.1.median))?;
-    let word = match huon.differs(&best) {
-        true if huon.median > best.median => "ahead",
-        true => "**behind**",
-        false => "even",
+    let word = if !huon.differs(&best) {
+        "even"
+    } else if huon.median > best.median {
+        "ahead"
+    } else {
+        "**behind**"
     };
     Some(vec![
         format!("{}: {}", row.workload, name(row)),

@@ -45,9 +45,12 @@ fn fill<E: Engine>(
     batch: usize,
 ) -> Result<E> {
     let db = session.open::<E>(cell)?;
-    session.measure(cell, "put", |_| match cell.contains("seq") {
-        true => append_all(&db, data, order, batch),
-        false => put_all(&db, data, order, 0, batch),
+    session.measure(cell, "put", |_| {
+        if cell.contains("seq") {
+            append_all(&db, data, order, batch)
+        } else {
+            put_all(&db, data, order, 0, batch)
+        }
     })?;
     if E::READS {
         check_all(&db, data.count.into(), data.sum(0..data.count, 0))?;

@@ -95,9 +95,10 @@ impl Stat {
 }
 
 fn print(out: &mut Out, table: &TableStat, page_bytes: u32) -> Result<(), Failure> {
-    match table.name.is_empty() {
-        true => out.line("Status of Main DB")?,
-        false => out.line(format_args!("Status of {}", Form::Plain.show(&table.name)))?,
+    if table.name.is_empty() {
+        out.line("Status of Main DB")?;
+    } else {
+        out.line(format_args!("Status of {}", Form::Plain.show(&table.name)))?;
     }
     out.line(format_args!("  Pagesize: {page_bytes}"))?;
     out.line(format_args!("  Tree depth: {}", table.depth))?;

@@ -81,9 +81,10 @@ fn print_tables(out: &mut Out, found: &CheckReport) -> Result<(), Failure> {
     // The records that stand for tables are none to a user of the main table.
     let named = (found.tables.len() as u64).saturating_sub(1);
     for table in &found.tables {
-        let name = match table.name.is_empty() {
-            true => "main table".into(),
-            false => format!("table \"{}\"", Form::Plain.show(&table.name)),
+        let name = if table.name.is_empty() {
+            "main table".into()
+        } else {
+            format!("table \"{}\"", Form::Plain.show(&table.name))
         };
         let kind = match kind(table.order, table.values, None) {
             kind if kind.is_empty() => kind,

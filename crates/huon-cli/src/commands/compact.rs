@@ -35,9 +35,10 @@ pub(crate) fn compact(args: &Compact) -> Outcome {
     drop(bar);
     env.close()?;
     let mut out = Out::new();
-    match args.json {
-        true => out.json(&as_json(&report))?,
-        false => out.line(format_args!("{}", sentence(&report)))?,
+    if args.json {
+        out.json(&as_json(&report))?;
+    } else {
+        out.line(format_args!("{}", sentence(&report)))?;
     }
     out.finish()?;
     Ok(match report.end {

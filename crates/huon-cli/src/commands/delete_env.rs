@@ -22,9 +22,10 @@ pub(crate) fn delete(args: &DeleteEnv) -> Outcome {
             format!("{path} and its lock file would be deleted: {what}; add --yes to do it.");
         return Err(Failure::usage(text));
     }
-    match Env::delete_within(&args.file, Duration::from_secs(args.wait))? {
-        true => Ok(Code::Fine),
-        false => Err(Failure::Told(Code::Problems, format!("there is no {path} any more."))),
+    if Env::delete_within(&args.file, Duration::from_secs(args.wait))? {
+        Ok(Code::Fine)
+    } else {
+        Err(Failure::Told(Code::Problems, format!("there is no {path} any more.")))
     }
 }
 

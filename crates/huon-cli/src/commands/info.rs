@@ -18,9 +18,10 @@ pub(crate) fn info(args: &Look) -> Outcome {
     let env = open::look(&args.file)?;
     let state = State { info: env.info()?, recovery: env.recovery(), tables: count_tables(&env)? };
     let mut out = Out::new();
-    match args.json {
-        true => out.json(&state.json())?,
-        false => state.print(&mut out)?,
+    if args.json {
+        out.json(&state.json())?;
+    } else {
+        state.print(&mut out)?;
     }
     out.finish()?;
     Ok(if state.info.poisoned { Code::Problems } else { Code::Fine })
@@ -128,9 +129,10 @@ fn shrinking(bytes: u64) -> String {
 
 /// A mode is a choice of each program, and of each commit; the file shows what came of it.
 fn mode(info: &EnvInfo) -> &'static str {
-    match info.newest > info.durable {
-        true => "lazy: the newest ones wait for a flush",
-        false => "all of them are flushed",
+    if info.newest > info.durable {
+        "lazy: the newest ones wait for a flush"
+    } else {
+        "all of them are flushed"
     }
 }
 
@@ -202,21 +204,18 @@ pub(crate) fn tables(args: &Names) -> Outcome {
     let stat = open::look(&args.look.file)?.stat()?;
     let form = Form::hex(args.hex);
     let mut out = Out::new();
-    match args.look.json {
-        true => {
-            let tables: Vec<Value> =
-                stat.tables.iter().map(|t| table_json(&stat, t, form)).collect();
-            out.json(&json!({ "snapshot": stat.txnid, "tables": tables }))?;
-        }
-        false => {
-            for table in &stat.tables {
-                let (name, records) = (table_name(table, form), own_records(&stat, table));
-                let (order, values) = (key_order(table), value_order(table));
-                let kind = kind(&order, values.as_deref(), table.value_bytes);
-                match kind.is_empty() {
-                    true => out.line(format_args!("{name}\t{records}"))?,
-                    false => out.line(format_args!("{name}\t{records}\t{kind}"))?,
-                }
+    if args.look.json {
+        let tables: Vec<Value> = stat.tables.iter().map(|t| table_json(&stat, t, form)).collect();
+        out.json(&json!({ "snapshot": stat.txnid, "tables": tables }))?;
+    } else {
+        for table in &stat.tables {
+            let (name, records) = (table_name(table, form), own_records(&stat, table));
+            let (order, values) = (key_order(table), value_order(table));
+            let kind = kind(&order, values.as_deref(), table.value_bytes);
+            if kind.is_empty() {
+                out.line(format_args!("{name}\t{records}"))?;
+            } else {
+                out.line(format_args!("{name}\t{records}\t{kind}"))?;
             }
         }
     }

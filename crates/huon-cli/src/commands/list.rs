@@ -21,16 +21,14 @@ pub(crate) fn ls(args: &Ls) -> Outcome {
     let txn = env.read()?;
     let table = table::named(&txn, &args.target)?;
     let part = part(args, form)?;
-    let records = match args.keys {
-        true => table.keys(&txn, &part),
-        false => table.records(&txn, &part),
-    };
+    let records = if args.keys { table.keys(&txn, &part) } else { table.records(&txn, &part) };
     let records = records.map_err(|error| refused(error, &part))?;
     let mut out = Out::new();
     let is_many = matches!(table, AnyTable::Many(_));
-    let printed = match args.reverse {
-        true => list(&mut out, Box::new(records.rev()), is_many, args, form)?,
-        false => list(&mut out, records, is_many, args, form)?,
+    let printed = if args.reverse {
+        list(&mut out, Box::new(records.rev()), is_many, args, form)?
+    } else {
+        list(&mut out, records, is_many, args, form)?
     };
     out.finish()?;
     if printed == 0 && args.target.table.is_none() && io::stdout().is_terminal() {

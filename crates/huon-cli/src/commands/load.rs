@@ -42,10 +42,8 @@ fn load_into(
     if args.empty {
         empty(env, args)?;
     }
-    let reader = match args.pairs {
-        true => Box::new(Pairs::new(reader, &header(env, args)?)),
-        false => reader,
-    };
+    let reader =
+        if args.pairs { Box::new(Pairs::new(reader, &header(env, args)?)) } else { reader };
     let mut input = StoppableInput::start(reader, stop.clone());
     let bar = Bar::bytes("loading");
     let mut report = |now: &Progress| {
@@ -106,9 +104,10 @@ fn header(env: &Env, args: &Load) -> Result<String, Failure> {
 }
 
 fn input_name(args: &Load) -> String {
-    match args.input.as_os_str() == "-" {
-        true => "standard input".into(),
-        false => args.input.display().to_string(),
+    if args.input.as_os_str() == "-" {
+        "standard input".into()
+    } else {
+        args.input.display().to_string()
     }
 }
 

@@ -25,9 +25,10 @@ pub(crate) fn metas(args: &Look) -> Outcome {
     // What does not open still has metas to show.
     let opened = open::quietly(&args.file).and_then(|env| Ok((env.info()?, env.recovery())));
     let mut out = Out::new();
-    match args.json {
-        true => out.json(&as_json(&metas, &opened))?,
-        false => print(&mut out, &metas, &opened)?,
+    if args.json {
+        out.json(&as_json(&metas, &opened))?;
+    } else {
+        print(&mut out, &metas, &opened)?;
     }
     out.finish()?;
     let is_damaged =

@@ -18,15 +18,11 @@ pub(crate) fn pages(args: &Pages) -> Outcome {
     let env = open::look(&args.names.look.file)?;
     let form = Form::hex(args.names.hex);
     let mut out = Out::new();
-    match args.each {
-        true => print_each(&env, &mut out, args.names.look.json, form)?,
-        false => {
-            let sums = Sums::of(&env)?;
-            match args.names.look.json {
-                true => out.json(&sums.json(form))?,
-                false => sums.print(&mut out, form)?,
-            }
-        }
+    if args.each {
+        print_each(&env, &mut out, args.names.look.json, form)?;
+    } else {
+        let sums = Sums::of(&env)?;
+        if args.names.look.json { out.json(&sums.json(form))? } else { sums.print(&mut out, form)? }
     }
     out.finish()?;
     Ok(Code::Fine)
@@ -60,9 +56,8 @@ fn print_each(env: &Env, out: &mut Out, is_json: bool, form: Form) -> Result<(),
             "page", "pages", "kind", "level", "birth", "holds", "in use", "full"
         ))?;
     }
-    walk(env, |page| match is_json {
-        true => out.json(&page_json(page, form)),
-        false => out.line(page_row(page, form)),
+    walk(env, |page| {
+        if is_json { out.json(&page_json(page, form)) } else { out.line(page_row(page, form)) }
     })
     .map(drop)
 }

@@ -143,9 +143,10 @@ fn draw(out: &mut Out, round: &Round, args: &WatchReaders) -> Result<(), Failure
     let path = args.file.display();
     let (time, newest) = (clock(), round.newest);
     out.line(format_args!("{CLEAR}{path} at {time} UTC, newest snapshot {newest}"))?;
-    match round.readers.is_empty() {
-        true => out.line("no readers")?,
-        false => out.line(heading())?,
+    if round.readers.is_empty() {
+        out.line("no readers")?;
+    } else {
+        out.line(heading())?;
     }
     round.readers.iter().try_for_each(|reader| out.line(reader.row()))?;
     out.line(format_args!("\nEvery {} s; Ctrl-C ends it.", args.interval))

@@ -46,9 +46,10 @@ pub(crate) fn get(args: &Get) -> Outcome {
         }
         Ok(())
     };
-    match many {
-        true => each_line(|line| get_one(key_of(form, line)?))?,
-        false => get_one(form.argument("key", &args.key)?)?,
+    if many {
+        each_line(|line| get_one(key_of(form, line)?))?;
+    } else {
+        get_one(form.argument("key", &args.key)?)?;
     }
     out.finish()?;
     Ok(absent.outcome(&args.target.file))
@@ -155,15 +156,14 @@ pub(crate) fn del(args: &Del) -> Outcome {
         }
         Ok(())
     };
-    match stdin {
-        true => each_line(|line| match pair(line) {
+    if stdin {
+        each_line(|line| match pair(line) {
             Some((key, value)) => delete_one(key_of(form, key)?, Some(key_of(form, value)?)),
             None => delete_one(key_of(form, line)?, None),
-        })?,
-        false => {
-            let value = args.value.as_ref().map(|value| form.argument("value", value));
-            delete_one(form.argument("key", &args.key)?, value.transpose()?)?;
-        }
+        })?;
+    } else {
+        let value = args.value.as_ref().map(|value| form.argument("value", value));
+        delete_one(form.argument("key", &args.key)?, value.transpose()?)?;
     }
     txn.commit()?;
     Ok(absent.outcome(&args.target.file))
@@ -185,10 +185,13 @@ fn delete_pair(
     value: &[u8],
 ) -> huon::Result<bool> {
     match table {
-        AnyTable::One(table) => match table.get(txn, key)? == Some(value) {
-            true => table.delete(txn, key),
-            false => Ok(false),
-        },
+        AnyTable::One(table) => {
+            if table.get(txn, key)? == Some(value) {
+                table.delete(txn, key)
+            } else {
+                Ok(false)
+            }
+        }
         AnyTable::Many(table) => table.remove(txn, key, value),
     }
 }
@@ -206,9 +209,10 @@ pub(crate) fn count(args: &Count) -> Outcome {
         None => table.count(&txn)?,
     };
     let mut out = Out::new();
-    match args.json {
-        true => out.json(&json!({ "count": count }))?,
-        false => out.line(count)?,
+    if args.json {
+        out.json(&json!({ "count": count }))?;
+    } else {
+        out.line(count)?;
     }
     out.finish()?;
     Ok(Code::Fine)

@@ -15,13 +15,12 @@ pub(crate) fn stat(args: &Names) -> Outcome {
     let stat = open::look(&args.look.file)?.stat()?;
     let form = Form::hex(args.hex);
     let mut out = Out::new();
-    match args.look.json {
-        true => out.json(&as_json(&stat, form))?,
-        false => {
-            print_space(&mut out, &stat)?;
-            print_holders(&mut out, &stat)?;
-            print_tables(&mut out, &stat, form)?;
-        }
+    if args.look.json {
+        out.json(&as_json(&stat, form))?;
+    } else {
+        print_space(&mut out, &stat)?;
+        print_holders(&mut out, &stat)?;
+        print_tables(&mut out, &stat, form)?;
     }
     out.finish()?;
     Ok(Code::Fine)

@@ -154,9 +154,10 @@ fn prepare(args: &Args) -> Result<Scene, Failure> {
     say!("A database of {}, its writer killed half-way", dir.display());
     say!();
     let total = writer::walk(&dir, args.max_entries).count() as u64;
-    let more = match total == args.max_entries as u64 {
-        true => " (the first of them; --max-entries says how many)",
-        false => "",
+    let more = if total == args.max_entries as u64 {
+        " (the first of them; --max-entries says how many)"
+    } else {
+        ""
     };
     say!("1  Counted what is there: {} entries{more}.", number(total));
     if total < 2 {

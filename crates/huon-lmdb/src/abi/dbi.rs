@@ -38,10 +38,11 @@ pub unsafe extern "C" fn mdb_dbi_open(
     dbi: *mut MDB_dbi,
 ) -> c_int {
     code(|| {
-        let name = match name.is_null() {
-            true => None,
+        let name = if name.is_null() {
+            None
+        } else {
             // SAFETY: the caller's promise.
-            false => Some(unsafe { CStr::from_ptr(name) }.to_bytes()),
+            Some(unsafe { CStr::from_ptr(name) }.to_bytes())
         };
         let opened = dbi::open(&*txn_of(txn)?, name, flags).map_err(in_reset)?;
         // SAFETY: the caller's promise.

@@ -122,12 +122,11 @@ impl Driver {
         self.slots.ends(slot);
         // SAFETY: handles of Huon's may be over; others are not used then.
         let code = unsafe {
-            match commit {
-                true => (self.api.mdb_txn_commit)(txn),
-                false => {
-                    (self.api.mdb_txn_abort)(txn);
-                    0
-                }
+            if commit {
+                (self.api.mdb_txn_commit)(txn)
+            } else {
+                (self.api.mdb_txn_abort)(txn);
+                0
             }
         };
         for slot in self.slots.over(slot).into_iter().filter(|slot| self.slots.writes(*slot)) {
@@ -459,9 +458,12 @@ impl Library for Driver {
             Op::Put { txn, dbi, key, value, flags } => self.put(*txn, *dbi, key, value, *flags),
             Op::Del { txn, dbi, key, value } => self.del(*txn, *dbi, key, value.as_deref()),
             Op::Many { txn, dbi, pairs, delete } => {
-                let one = |(key, value): &(Vec<u8>, Vec<u8>)| match delete {
-                    true => self.del(*txn, *dbi, key, Some(value)),
-                    false => self.put(*txn, *dbi, key, value, 0),
+                let one = |(key, value): &(Vec<u8>, Vec<u8>)| {
+                    if *delete {
+                        self.del(*txn, *dbi, key, Some(value))
+                    } else {
+                        self.put(*txn, *dbi, key, value, 0)
+                    }
                 };
                 let done = pairs.iter().map(one).filter(|one| one.code == 0).count();
                 Outcome::number(done as i64)
@@ -497,9 +499,10 @@ impl Library for Driver {
 
 /// A value to be stored, or the room for one.
 fn to_store(value: &[u8], flags: u32) -> MDB_val {
-    match flags & put::RESERVE != 0 {
-        true => MDB_val { mv_size: value.len(), mv_data: ptr::null_mut() },
-        false => val(value),
+    if flags & put::RESERVE != 0 {
+        MDB_val { mv_size: value.len(), mv_data: ptr::null_mut() }
+    } else {
+        val(value)
     }
 }
 

@@ -40,9 +40,10 @@ fn load() -> Result<(&'static Api, c_int), String> {
     let text =
         unsafe { CStr::from_ptr((api.mdb_version)(std::ptr::null_mut(), &mut minor, &mut patch)) };
     let text = text.to_string_lossy();
-    match minor == 9 && KNOWN.contains(&patch) && !text.contains("Huon") {
-        true => Ok((Box::leak(Box::new(api)), patch)),
-        false => Err(format!("the rules are for LMDB 0.9.24 and 0.9.36, and this is {text}")),
+    if minor == 9 && KNOWN.contains(&patch) && !text.contains("Huon") {
+        Ok((Box::leak(Box::new(api)), patch))
+    } else {
+        Err(format!("the rules are for LMDB 0.9.24 and 0.9.36, and this is {text}"))
     }
 }
 

@@ -52,10 +52,8 @@ pub unsafe extern "C" fn mdbx_get_ex(
             return Err(Fault::Invalid);
         }
         let found = data::first_from(&*txn_of(txn)?, dbi, wanted, None);
-        let found = found.and_then(|found| match found.is_other {
-            true => Err(Fault::NotFound),
-            false => Ok(found),
-        });
+        let found =
+            found.and_then(|found| if found.is_other { Err(Fault::NotFound) } else { Ok(found) });
         let count_of = found.as_ref().map_or(0, |found| found.count as usize);
         if matches!(found, Ok(_) | Err(Fault::NotFound)) {
             // SAFETY: the caller's promise.
@@ -85,11 +83,13 @@ pub unsafe extern "C" fn mdbx_get_equal_or_great(
         // SAFETY: the caller's promise.
         let txn = txn_of(txn)?;
         let many = txn.env.dbis().get(dbi, &txn)?.is_multi();
-        let value = match data.is_null() {
-            true => return Err(Fault::Invalid),
-            false if !many => None,
+        let value = if data.is_null() {
+            return Err(Fault::Invalid);
+        } else if !many {
+            None
+        } else {
             // SAFETY: the caller's promise.
-            false => unsafe { bytes_of(data) }?,
+            unsafe { bytes_of(data) }?
         };
         let found = data::first_from(&txn, dbi, wanted, value)?;
         // SAFETY: the caller's promise.
@@ -207,9 +207,10 @@ unsafe fn check_room(new: *const MDBX_val, old: *const MDBX_val, flags: c_uint) 
     let is_both = source.is_some_and(|new| new.iov_base == room.iov_base);
     let is_shared = std::ptr::eq(old, new) || is_both && !replace::is_by_value(flags);
     let is_nowhere = room.iov_base.is_null() && room.iov_len != 0;
-    match is_shared || is_nowhere || new.is_null() && flags & RESERVE != 0 {
-        true => Err(Fault::Invalid),
-        false => Ok(()),
+    if is_shared || is_nowhere || new.is_null() && flags & RESERVE != 0 {
+        Err(Fault::Invalid)
+    } else {
+        Ok(())
     }
 }
 
@@ -260,10 +261,11 @@ pub unsafe extern "C" fn mdbx_replace_ex(
         unsafe { check_room(new, old, flags) }?;
         // SAFETY: the caller's promise.
         let of = if by_value { unsafe { bytes_of(old) }? } else { None };
-        let value = match new.is_null() {
-            true => None,
+        let value = if new.is_null() {
+            None
+        } else {
             // SAFETY: the caller's promise.
-            false => Some(unsafe { value_of(new, flags) }?),
+            Some(unsafe { value_of(new, flags) }?)
         };
         let txn = txn_of(txn)?;
         let found = replace::find(&txn, dbi, wanted, of, value.is_some(), flags)?;
@@ -282,18 +284,17 @@ pub unsafe extern "C" fn mdbx_replace_ex(
                     View::Write(engine) => engine.is_dirty(bytes),
                     View::Read(_) => return Err(Fault::ReadOnly),
                 };
-                match moves {
+                if moves {
+                    kept = match preserver {
+                        // SAFETY: the caller's promise.
+                        Some(keep) => unsafe {
+                            keep(context, old, shown.first.cast(), shown.bytes)
+                        },
+                        None => 0,
+                    };
+                } else {
                     // SAFETY: the caller's promise.
-                    false => unsafe { show(old, shown) },
-                    true => {
-                        kept = match preserver {
-                            // SAFETY: the caller's promise.
-                            Some(keep) => unsafe {
-                                keep(context, old, shown.first.cast(), shown.bytes)
-                            },
-                            None => 0,
-                        };
-                    }
+                    unsafe { show(old, shown) }
                 }
             }
             Old::Exists(shown) => {

@@ -46,10 +46,11 @@ pub unsafe extern "C" fn mdbx_dbi_open_ex(
 ) -> c_int {
     code(|| {
         // SAFETY: the caller's promise.
-        let name = match name.is_null() {
-            true => None,
+        let name = if name.is_null() {
+            None
+        } else {
             // SAFETY: the caller's promise.
-            false => Some(unsafe { text(name) }?.to_bytes()),
+            Some(unsafe { text(name) }?.to_bytes())
         };
         // SAFETY: the caller's promise.
         unsafe { open(txn, name, flags, dbi, [keys, values]) }
@@ -357,9 +358,8 @@ pub unsafe extern "C" fn mdbx_dcmp(
     a: *const MDBX_val,
     b: *const MDBX_val,
 ) -> c_int {
-    let how = |dbi: &Dbi, a: &[u8], b: &[u8]| match dbi.is_multi() {
-        true => dbi.compare_values(a, b),
-        false => orders::shorter_first(a, b),
+    let how = |dbi: &Dbi, a: &[u8], b: &[u8]| {
+        if dbi.is_multi() { dbi.compare_values(a, b) } else { orders::shorter_first(a, b) }
     };
     // SAFETY: the caller's promise.
     unsafe { compare(txn, dbi, a, b, how) }

@@ -149,9 +149,10 @@ fn asked(env: *const MDBX_env, txn: *const MDBX_txn) -> Res<(Arc<Env>, Option<Ar
         return Ok((env_of(env)?, None));
     }
     let txn = txn_of(txn)?;
-    match env.is_null() || env as usize == txn.env_handle {
-        true => Ok((env_of(txn.env_handle as *const MDBX_env)?, Some(txn))),
-        false => Err(Fault::Invalid),
+    if env.is_null() || env as usize == txn.env_handle {
+        Ok((env_of(txn.env_handle as *const MDBX_env)?, Some(txn)))
+    } else {
+        Err(Fault::Invalid)
     }
 }
 
@@ -198,9 +199,10 @@ fn info_of_later(found: &MDBX_envinfo, bytes: usize) -> Vec<u8> {
         words(if is_14 { &lengths } else { &[] }),
         words(&[found.mi_last_pgno, found.mi_recent_txnid]),
         words(&[found.mi_latter_reader_txnid, found.mi_self_latter_reader_txnid]),
-        match bytes == INFO_BYTES_12 {
-            true => words(metas.as_flattened()),
-            false => words([of_metas(0), of_metas(1)].as_flattened()),
+        if bytes == INFO_BYTES_12 {
+            words(metas.as_flattened())
+        } else {
+            words([of_metas(0), of_metas(1)].as_flattened())
         },
         halves(&[found.mi_maxreaders, found.mi_numreaders]),
         halves(&[found.mi_dxb_pagesize, found.mi_sys_pagesize]),

@@ -130,9 +130,10 @@ pub unsafe extern "C" fn mdbx_dump_val(
     if bytes.is_empty() {
         return c"<empty>".as_ptr();
     }
-    let text = match bytes.iter().all(|byte| (b' '..=b'~').contains(byte)) {
-        true => bytes[..bytes.len().min(size)].to_vec(),
-        false => hexadecimal(&bytes[..bytes.len().min((size - 3) / 2)]).into_bytes(),
+    let text = if bytes.iter().all(|byte| (b' '..=b'~').contains(byte)) {
+        bytes[..bytes.len().min(size)].to_vec()
+    } else {
+        hexadecimal(&bytes[..bytes.len().min((size - 3) / 2)]).into_bytes()
     };
     // SAFETY: the caller's promise.
     unsafe { write_text(&text, buf, size) };

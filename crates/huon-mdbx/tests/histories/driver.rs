@@ -366,9 +366,12 @@ impl Driver {
             }
             Op::Del { txn, dbi, key, value } => self.del(*txn, *dbi, key, value.as_deref()),
             Op::Many { txn, dbi, pairs, delete } => {
-                let one = |(key, value): &(Vec<u8>, Vec<u8>)| match delete {
-                    true => self.del(*txn, *dbi, key, Some(value)),
-                    false => self.put(*txn, *dbi, key, value, 0),
+                let one = |(key, value): &(Vec<u8>, Vec<u8>)| {
+                    if *delete {
+                        self.del(*txn, *dbi, key, Some(value))
+                    } else {
+                        self.put(*txn, *dbi, key, value, 0)
+                    }
                 };
                 let done = pairs.iter().map(one).filter(|one| one.code == 0).count();
                 Outcome::number(done as i64)
@@ -642,9 +645,10 @@ impl Library for Driver {
 
 /// Does something, in a thread of its own if that is wanted.
 fn in_thread<R: Send>(elsewhere: bool, work: impl FnOnce() -> R + Send) -> R {
-    match elsewhere {
-        true => std::thread::scope(|scope| scope.spawn(work).join()).expect("no panic in a call"),
-        false => work(),
+    if elsewhere {
+        std::thread::scope(|scope| scope.spawn(work).join()).expect("no panic in a call")
+    } else {
+        work()
     }
 }
 
@@ -660,9 +664,10 @@ fn several(values: &[Vec<u8>], put: impl FnOnce(*mut MDBX_val) -> c_int) -> Outc
 
 /// A value to be stored, or the room for one.
 fn to_store(value: &[u8], flags: u32) -> MDBX_val {
-    match flags & put::RESERVE != 0 {
-        true => MDBX_val { iov_len: value.len(), iov_base: ptr::null_mut() },
-        false => val(value),
+    if flags & put::RESERVE != 0 {
+        MDBX_val { iov_len: value.len(), iov_base: ptr::null_mut() }
+    } else {
+        val(value)
     }
 }
 

@@ -249,9 +249,10 @@ impl Model {
                 if let Some(code) = self.misfit(slot, dbi, &spot.key, new, flags & RESERVE)? {
                     return Ok(code);
                 }
-                match of_all {
-                    true => self.store_only(slot, dbi, &spot.key, new)?,
-                    false => self.replace(slot, dbi, &spot, new)?,
+                if of_all {
+                    self.store_only(slot, dbi, &spot.key, new)?;
+                } else {
+                    self.replace(slot, dbi, &spot, new)?;
                 }
                 Ok(0)
             }

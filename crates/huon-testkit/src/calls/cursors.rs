@@ -147,9 +147,10 @@ impl Model {
         self.differs_if(cursor.stale, "a cursor of a transaction that was renewed")?;
         let reset = txn.state == State::Reset;
         let [rests, _] = self.unreadable(txn);
-        let none = match cursor.handle == self.handle_uid(cursor.txn, cursor.dbi) {
-            true => self.rows(cursor.txn, cursor.dbi)?.err(),
-            false => Some(NoTable::Closed),
+        let none = if cursor.handle == self.handle_uid(cursor.txn, cursor.dbi) {
+            self.rows(cursor.txn, cursor.dbi)?.err()
+        } else {
+            Some(NoTable::Closed)
         };
         self.differs_if(none.is_some(), "a cursor of a table that was closed")?;
         if none == Some(NoTable::Missing) {
@@ -445,9 +446,10 @@ impl Model {
         value: &[u8],
         flags: u32,
     ) -> Res<Outcome> {
-        let wrong = match self.rules.interface.is_mdbx() {
-            true => self.is_no_put(flags),
-            false => flags & !(PLAIN | CURRENT | MULTIPLE) != 0,
+        let wrong = if self.rules.interface.is_mdbx() {
+            self.is_no_put(flags)
+        } else {
+            flags & !(PLAIN | CURRENT | MULTIPLE) != 0
         };
         self.differs_if(wrong, "flags of a put that are none")?;
         let (slot, dbi) = match self.usable(at, true)? {
@@ -545,12 +547,11 @@ impl Model {
             return if name { Err(Stop::Void) } else { Ok(Outcome::code(EKEYMISMATCH)) };
         }
         if !kind.has_many() {
-            let code = match name {
-                true => INCOMPATIBLE,
-                false => {
-                    let flags = flags & RESERVE;
-                    self.store(slot, dbi, &spot.key, value, flags)?.code
-                }
+            let code = if name {
+                INCOMPATIBLE
+            } else {
+                let flags = flags & RESERVE;
+                self.store(slot, dbi, &spot.key, value, flags)?.code
             };
             let compared = self.rules.compared;
             if code != 0 {

@@ -19,16 +19,14 @@ pub(super) struct Data {
 impl Data {
     /// A table; the main one has an empty name.
     pub(super) fn rows(&self, name: &[u8]) -> Option<&Rows> {
-        match name.is_empty() {
-            true => Some(&self.main),
-            false => self.named.get(name).map(|rows| &**rows),
-        }
+        if name.is_empty() { Some(&self.main) } else { self.named.get(name).map(|rows| &**rows) }
     }
 
     pub(super) fn rows_mut(&mut self, name: &[u8]) -> Option<&mut Rows> {
-        match name.is_empty() {
-            true => Some(Rc::make_mut(&mut self.main)),
-            false => self.named.get_mut(name).map(Rc::make_mut),
+        if name.is_empty() {
+            Some(Rc::make_mut(&mut self.main))
+        } else {
+            self.named.get_mut(name).map(Rc::make_mut)
         }
     }
 

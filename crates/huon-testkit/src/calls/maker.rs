@@ -133,9 +133,10 @@ fn tables(random: &mut Random) -> Vec<Known> {
     let names: [Option<&[u8]>; 4] = [None, Some(b"k1"), Some(b"t"), Some(b"zz")];
     for (i, name) in names.into_iter().enumerate() {
         let (flags, custom) = KINDS[if i == 0 { main } else { random.index(KINDS.len()) }];
-        let value_bytes = match flags & INTEGERDUP != 0 {
-            true => random.pick(&[4, 8]),
-            false => random.pick(&[1, 3, 8, 100]),
+        let value_bytes = if flags & INTEGERDUP != 0 {
+            random.pick(&[4, 8])
+        } else {
+            random.pick(&[1, 3, 8, 100])
         };
         tables.push(Known {
             name: name.map(<[u8]>::to_vec),
@@ -330,9 +331,10 @@ impl Maker {
         }
         let open = |dbi: &usize| self.model.handles[*dbi].is_some();
         let open: Vec<usize> = (0..self.model.handles.len()).filter(open).collect();
-        match open.is_empty() || self.random.chance(15) {
-            true => MAIN,
-            false => self.random.pick(&open) as u32,
+        if open.is_empty() || self.random.chance(15) {
+            MAIN
+        } else {
+            self.random.pick(&open) as u32
         }
     }
 
@@ -365,9 +367,10 @@ impl Maker {
             62..72 => {
                 let known = self.known(txn, dbi);
                 let of_values = known.kind.has_many() && self.random.chance(50);
-                let (a, b) = match of_values {
-                    true => (self.value(&known), self.value(&known)),
-                    false => (self.key(&known, dbi, txn), self.key(&known, dbi, txn)),
+                let (a, b) = if of_values {
+                    (self.value(&known), self.value(&known))
+                } else {
+                    (self.key(&known, dbi, txn), self.key(&known, dbi, txn))
                 };
                 Op::Compare { txn, dbi, a, b, of_values }
             }
@@ -432,9 +435,10 @@ impl Maker {
         let kind = known.kind;
         let number = self.random.below(self.values);
         if !kind.has_many() {
-            let bytes = match self.large {
-                true => self.random.pick(&[0, 1, 50, 1000, 2030, 4050, 4096, 9000, 20000]),
-                false => self.random.pick(&[0, 1, 5, 8, 40, 100]),
+            let bytes = if self.large {
+                self.random.pick(&[0, 1, 50, 1000, 2030, 4050, 4096, 9000, 20000])
+            } else {
+                self.random.pick(&[0, 1, 5, 8, 40, 100])
             };
             return vec![b'a' + (number % 26) as u8; bytes];
         }
@@ -575,10 +579,8 @@ impl Maker {
                 _ => Op::CursorClose { cursor },
             };
         }
-        let cursor = match self.random.chance(1) {
-            true => self.random.index(CURSORS),
-            false => self.random.pick(&own),
-        };
+        let cursor =
+            if self.random.chance(1) { self.random.index(CURSORS) } else { self.random.pick(&own) };
         self.with_cursor(txn, cursor)
     }
 

@@ -343,11 +343,13 @@ impl Model {
         }
         let all = self.flags | flags;
         let utterly = |flags: u32| flags & env::UTTERLY_NOSYNC == env::UTTERLY_NOSYNC;
-        self.flags = match on {
+        self.flags = if !on {
+            self.flags & !flags
+        } else if is_mdbx && !utterly(self.flags) && !utterly(flags) {
             // Half of it is another flag.
-            true if is_mdbx && !utterly(self.flags) && !utterly(flags) => all & !env::MAPASYNC,
-            true => all,
-            false => self.flags & !flags,
+            all & !env::MAPASYNC
+        } else {
+            all
         };
         0
     }

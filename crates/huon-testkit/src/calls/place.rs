@@ -202,9 +202,10 @@ impl Place {
             return Err(NOTFOUND);
         }
         let Some(found) = found else {
-            *self = match rows.is_empty() {
-                true => Place::Unset,
-                false => Place::Marked { next: None, of_key: false },
+            *self = if rows.is_empty() {
+                Place::Unset
+            } else {
+                Place::Marked { next: None, of_key: false }
             };
             return Err(NOTFOUND);
         };

@@ -132,9 +132,10 @@ impl Model {
     /// Whether flags of a put are none, or say different things.
     pub(super) fn is_no_put(&self, flags: u32) -> bool {
         let both = flags & CURRENT != 0 && flags & (NOOVERWRITE | APPEND) != 0;
-        match self.rules.interface.is_mdbx() {
-            true => flags & !(PLAIN | OF_ALL) != 0 || both,
-            false => flags & !PLAIN != 0,
+        if self.rules.interface.is_mdbx() {
+            flags & !(PLAIN | OF_ALL) != 0 || both
+        } else {
+            flags & !PLAIN != 0
         }
     }
 
@@ -343,9 +344,10 @@ impl Model {
     ) -> Res<Outcome> {
         let mut done = 0;
         for (key, value) in pairs {
-            let one = match delete {
-                true => self.del(slot, dbi, key, Some(value))?,
-                false => self.put(slot, dbi, key, value, 0)?,
+            let one = if delete {
+                self.del(slot, dbi, key, Some(value))?
+            } else {
+                self.put(slot, dbi, key, value, 0)?
             };
             done += i64::from(one.code == 0);
         }

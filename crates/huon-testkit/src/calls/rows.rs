@@ -38,16 +38,18 @@ impl Kind {
     }
 
     pub(super) fn compare_keys(self, a: &[u8], b: &[u8]) -> Ordering {
-        match self.custom {
-            true => shorter_first(a, b),
-            false => compare(self.flags & (REVERSEKEY | INTEGERKEY) != 0, a, b),
+        if self.custom {
+            shorter_first(a, b)
+        } else {
+            compare(self.flags & (REVERSEKEY | INTEGERKEY) != 0, a, b)
         }
     }
 
     pub(super) fn compare_values(self, a: &[u8], b: &[u8]) -> Ordering {
-        match self.custom {
-            true => b.cmp(a),
-            false => compare(self.flags & (REVERSEDUP | INTEGERDUP) != 0, a, b),
+        if self.custom {
+            b.cmp(a)
+        } else {
+            compare(self.flags & (REVERSEDUP | INTEGERDUP) != 0, a, b)
         }
     }
 }
@@ -58,10 +60,7 @@ pub fn shorter_first(a: &[u8], b: &[u8]) -> Ordering {
 }
 
 fn compare(from_behind: bool, a: &[u8], b: &[u8]) -> Ordering {
-    match from_behind {
-        true => a.iter().rev().cmp(b.iter().rev()),
-        false => a.cmp(b),
-    }
+    if from_behind { a.iter().rev().cmp(b.iter().rev()) } else { a.cmp(b) }
 }
 
 /// A record's place: its key, and among many its value (else nothing).
@@ -217,12 +216,11 @@ impl Rows {
 
     /// The first record, or the last.
     pub(super) fn edge(&self, last: bool) -> Option<Spot> {
-        match last {
-            false => self.spot((0, 0)),
-            true => {
-                let values = &self.list.last()?.1;
-                self.spot((self.list.len() - 1, values.len() - 1))
-            }
+        if !last {
+            self.spot((0, 0))
+        } else {
+            let values = &self.list.last()?.1;
+            self.spot((self.list.len() - 1, values.len() - 1))
         }
     }
 
@@ -235,12 +233,11 @@ impl Rows {
     /// The first record of the next key, or the last of the one before.
     pub(super) fn beside_key(&self, key: &[u8], forward: bool) -> Option<Spot> {
         let at = self.find(key);
-        match forward {
-            true => self.spot((at.map_or_else(|at| at, |at| at + 1), 0)),
-            false => {
-                let before = at.unwrap_or_else(|at| at).checked_sub(1)?;
-                self.spot((before, self.list[before].1.len() - 1))
-            }
+        if forward {
+            self.spot((at.map_or_else(|at| at, |at| at + 1), 0))
+        } else {
+            let before = at.unwrap_or_else(|at| at).checked_sub(1)?;
+            self.spot((before, self.list[before].1.len() - 1))
         }
     }
 
@@ -252,9 +249,10 @@ impl Rows {
 
     /// The value that lies at a place.
     pub(super) fn value_at(&self, spot: &Spot) -> Vec<u8> {
-        match self.kind.has_many() {
-            true => spot.value.clone(),
-            false => self.values(&spot.key).map(|values| values[0].clone()).unwrap_or_default(),
+        if self.kind.has_many() {
+            spot.value.clone()
+        } else {
+            self.values(&spot.key).map(|values| values[0].clone()).unwrap_or_default()
         }
     }
 }

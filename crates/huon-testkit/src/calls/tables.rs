@@ -182,9 +182,10 @@ impl Model {
             .iter()
             .position(|handle| handle.as_ref().is_some_and(|handle| *handle.name == *name));
         if let Some(dbi) = known {
-            return match self.rules.interface.is_mdbx() {
-                true => self.open_again(slot, dbi as u32, flags, custom),
-                false => self.open_known(slot, dbi as u32, custom),
+            return if self.rules.interface.is_mdbx() {
+                self.open_again(slot, dbi as u32, flags, custom)
+            } else {
+                self.open_known(slot, dbi as u32, custom)
             };
         }
         let index = self.handles.iter().skip(NAMED).position(Option::is_none);
@@ -250,10 +251,11 @@ impl Model {
                 handle.owner = 0;
             }
         }
-        Ok(match custom && !there {
+        Ok(if custom && !there {
             // To say its order it must be there.
-            true => Outcome::code(BAD_DBI),
-            false => Outcome::number(dbi.into()),
+            Outcome::code(BAD_DBI)
+        } else {
+            Outcome::number(dbi.into())
         })
     }
 
@@ -314,10 +316,11 @@ impl Model {
         let txn = self.txn(slot)?;
         let rows = txn.data.rows(name).ok_or(Stop::Void)?;
         if is_wanted(flags, rows.kind.flags) {
-            return match custom == rows.kind.custom {
-                true => Ok(Ok(false)),
+            return if custom == rows.kind.custom {
+                Ok(Ok(false))
+            } else {
                 // To have an order changed is for tests of its own.
-                false => Err(Stop::Void),
+                Err(Stop::Void)
             };
         }
         let full = flags & CREATE == 0 || !rows.is_empty();
@@ -379,10 +382,12 @@ impl Model {
         let txn = self.txn_mut(slot)?;
         let was_empty = txn.data.rows(&name).is_none_or(Rows::is_empty);
         txn.changed |= gone || !was_empty;
-        match gone {
-            _ if dbi == MAIN => txn.data.clear(),
-            true => txn.data.remove(&name),
-            false => txn.data.rows_mut(&name).ok_or(Stop::Void)?.clear(),
+        if dbi == MAIN {
+            txn.data.clear();
+        } else if gone {
+            txn.data.remove(&name);
+        } else {
+            txn.data.rows_mut(&name).ok_or(Stop::Void)?.clear();
         }
         if was_empty {
             // Whether that counts as a change is not said.
@@ -515,17 +520,13 @@ impl Model {
             // There is nothing to compare.
             return Err(Stop::Void);
         }
-        let integers = match of_values {
-            true => rows.kind.has_integer_values(),
-            false => rows.kind.has_integer_keys(),
-        };
+        let integers =
+            if of_values { rows.kind.has_integer_values() } else { rows.kind.has_integer_keys() };
         if integers && !(a.len() == b.len() && [4, 8].contains(&a.len())) {
             return Err(Stop::Void);
         }
-        let order = match of_values {
-            true => rows.kind.compare_values(a, b),
-            false => rows.kind.compare_keys(a, b),
-        };
+        let order =
+            if of_values { rows.kind.compare_values(a, b) } else { rows.kind.compare_keys(a, b) };
         Ok(Outcome::number(order as i64))
     }
 }

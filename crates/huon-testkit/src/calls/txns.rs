@@ -354,13 +354,12 @@ impl Model {
             }
         }
         let (live, _) = self.readers();
-        let refused = match self.flags & env::NOTLS == 0 {
-            true => (live > 0).then_some(BAD_RSLOT),
-            false => {
-                let full = live >= self.rules.readers_max;
-                self.differs_if(full, "a reset reader keeps its place")?;
-                full.then_some(READERS_FULL)
-            }
+        let refused = if self.flags & env::NOTLS == 0 {
+            (live > 0).then_some(BAD_RSLOT)
+        } else {
+            let full = live >= self.rules.readers_max;
+            self.differs_if(full, "a reset reader keeps its place")?;
+            full.then_some(READERS_FULL)
         };
         if let Some(code) = refused {
             return Ok(Outcome::code(code));
@@ -379,9 +378,10 @@ impl Model {
     pub(super) fn txn_id(&mut self, slot: Slot) -> Res<Outcome> {
         let known = self.id.is_some() && self.flags & (env::NOSYNC | env::MAPASYNC) == 0;
         let txn = self.txn(slot)?;
-        match txn.state == State::Live && known {
-            true => Ok(Outcome::number(txn.id as i64)),
-            false => Err(Stop::Void),
+        if txn.state == State::Live && known {
+            Ok(Outcome::number(txn.id as i64))
+        } else {
+            Err(Stop::Void)
         }
     }
 }

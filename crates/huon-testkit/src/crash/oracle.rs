@@ -162,9 +162,10 @@ pub(super) fn shown(env: &Env, trace: &Trace, newest: usize) -> Result<usize, Mi
 /// Whether a file that was opened as showing `state` has its limits.
 pub(super) fn has_limits(env: &Env, trace: &Trace, state: usize) -> Result<(), String> {
     let (found, known) = (env.info().map_err(text)?.geometry, trace.states[state].geometry);
-    match known.is_none_or(|known| known == found) {
-        true => Ok(()),
-        false => Err(format!("limits are {found:?}, not {known:?}")),
+    if known.is_none_or(|known| known == found) {
+        Ok(())
+    } else {
+        Err(format!("limits are {found:?}, not {known:?}"))
     }
 }
 

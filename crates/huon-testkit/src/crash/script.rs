@@ -663,9 +663,10 @@ impl Stage {
     /// All clients leave, with a flush or without one, and the snapshot of a meta that has so many
     /// newer ones becomes the newest again; what is newer, lazy commits too, is given up.
     pub fn switch(&mut self, flushes: bool, newer: usize) -> Play {
-        match flushes {
-            true => self.close()?,
-            false => self.envs.drain(..).for_each(Env::close_dirty),
+        if flushes {
+            self.close()?;
+        } else {
+            self.envs.drain(..).for_each(Env::close_dirty);
         }
         let mut metas = Env::metas_simulated(&self.desk.disk).expect("the metas");
         metas.sort_by_key(|meta| std::cmp::Reverse(meta.snapshot().map(|meta| meta.txnid)));

@@ -30,9 +30,10 @@ impl<T: Trigger> Files<T> {
     /// An empty directory; in memory where that can be had, since flushes are not what is tried.
     pub fn new(trigger: T) -> Files<T> {
         let memory = Path::new("/dev/shm");
-        let directory = match memory.is_dir() {
-            true => tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir()),
-            false => tempfile::tempdir(),
+        let directory = if memory.is_dir() {
+            tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir())
+        } else {
+            tempfile::tempdir()
         };
         Files::of(trigger, directory.expect("a directory for an environment"))
     }

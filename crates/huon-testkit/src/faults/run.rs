@@ -325,9 +325,10 @@ impl<'g> Run<'g> {
             self.newest = BTreeSet::from([number]);
             self.visible = self.newest.clone();
         }
-        match committed && durability == Durability::Durable {
-            true => self.kept = self.newest.clone(),
-            false => drop(self.kept.insert(number)),
+        if committed && durability == Durability::Durable {
+            self.kept = self.newest.clone();
+        } else {
+            self.kept.insert(number);
         }
         // An error after the seal leaves it open.
         self.newest.insert(number);
@@ -586,15 +587,13 @@ impl<'g> Run<'g> {
         }
         let quiet = self.ground.fired() == fired;
         self.poisoned |= poisoned;
-        match self.other.as_ref().map(Run::is_poisoned).unwrap_or(poisoned) {
+        if self.other.as_ref().map(Run::is_poisoned).unwrap_or(poisoned) {
+            self.newest = self.kept.clone();
+        } else if quiet && how == Closing::Flushed && self.repaired {
             // Whoever leaves flushes what is committed, if the repair is not still to be made.
-            false if quiet && how == Closing::Flushed && self.repaired => {
-                self.kept = self.newest.clone();
-            }
-            false if quiet => {}
-            false if self.other.is_some() => {}
-            false => self.newest.append(&mut self.kept.clone()),
-            true => self.newest = self.kept.clone(),
+            self.kept = self.newest.clone();
+        } else if !quiet && self.other.is_none() {
+            self.newest.append(&mut self.kept.clone());
         }
     }
 

@@ -73,10 +73,9 @@ pub fn crash(data: &[u8]) {
         Some(last) if killed || choices.once_in(4) => crashed.with_lock_image(&locks[last]),
         _ => crashed,
     };
-    let oldest = states.iter().rposition(|state| match killed {
-        true => state.committed < at,
-        false => state.durable <= at,
-    });
+    let oldest = states
+        .iter()
+        .rposition(|state| if killed { state.committed < at } else { state.durable <= at });
     let newest = states.iter().rposition(|state| state.begun <= at).expect("the first");
     go_on(&mut choices, &crashed, &states[oldest.unwrap_or(0)..=newest]);
 }

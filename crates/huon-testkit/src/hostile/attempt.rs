@@ -154,9 +154,10 @@ impl Attempt<'_> {
             }
             for id in tables() {
                 for act in acts {
-                    let table = match id.is_main() {
-                        true => Ok(txn.open(&id.def()).ok().flatten()),
-                        false => txn.open(&id.def()),
+                    let table = if id.is_main() {
+                        Ok(txn.open(&id.def()).ok().flatten())
+                    } else {
+                        txn.open(&id.def())
                     };
                     if let Some(Some(table)) = self.outcome.of(table) {
                         self.outcome.of(act(table, &mut txn, id));
@@ -274,9 +275,10 @@ impl Outcome {
                 self.of(leaf.get(leaf.len() / 2));
                 count += leaf.len();
                 assert!(count <= most, "leaves without an end");
-                match forward {
-                    true => self.drain(leaf.iter(), most),
-                    false => self.drain(leaf.iter().rev(), most),
+                if forward {
+                    self.drain(leaf.iter(), most);
+                } else {
+                    self.drain(leaf.iter().rev(), most);
                 }
             }
         }

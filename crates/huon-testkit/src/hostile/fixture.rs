@@ -105,16 +105,15 @@ impl Fixture {
             });
         }
         drop(env);
-        let image = match tail {
-            true => disk.image(),
+        let image = if tail {
+            disk.image()
+        } else {
             // On another machine the tail is verified once, and its repair stands on its own.
-            false => {
-                let disk = SimDisk::from_image(&disk.image(), RESERVE_BYTES).expect("a machine");
-                let env = options(page_bytes).open_simulated(&disk).expect("an environment");
-                drop(env.write().expect("a repair"));
-                drop(env);
-                disk.image()
-            }
+            let disk = SimDisk::from_image(&disk.image(), RESERVE_BYTES).expect("a machine");
+            let env = options(page_bytes).open_simulated(&disk).expect("an environment");
+            drop(env.write().expect("a repair"));
+            drop(env);
+            disk.image()
         };
         let mut file = File::new(image);
         move_items_to_chunks(&mut file);

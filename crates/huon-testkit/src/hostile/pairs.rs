@@ -128,9 +128,10 @@ fn same(
         }
         found => {
             let found = found.transpose().ok().flatten();
-            match found == expected {
-                true => Ok(found.is_some()),
-                false => Err(format!("{found:?} for {expected:?}")),
+            if found == expected {
+                Ok(found.is_some())
+            } else {
+                Err(format!("{found:?} for {expected:?}"))
             }
         }
     }

@@ -204,8 +204,5 @@ fn dawdle(point: Point, random: &mut Random) {
 pub(crate) fn compare(ledger: &Ledger, canary: &super::content::Canary) -> Outcome<()> {
     let entry = ledger.entry(canary.seq);
     let same = (entry.seq, entry.txnid, entry.chain) == (canary.seq, canary.txnid, canary.chain);
-    match same {
-        true => Ok(()),
-        false => Err(format!("{canary:x?} is not what was begun: {entry:x?}")),
-    }
+    if same { Ok(()) } else { Err(format!("{canary:x?} is not what was begun: {entry:x?}")) }
 }

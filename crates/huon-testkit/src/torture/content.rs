@@ -114,16 +114,18 @@ fn created(txn: &mut WriteTxn, table: usize) -> Result<RawTable, Error> {
 }
 
 fn opened_multi(txn: &ReadTxn, table: usize) -> Result<Option<RawMulti>, Error> {
-    Ok(match table == MULTIS.start {
-        true => txn.open_multi(&GROUPS)?.map(|multi| multi.raw()),
-        false => txn.open_multi(&LABELS)?.map(|multi| multi.raw()),
+    Ok(if table == MULTIS.start {
+        txn.open_multi(&GROUPS)?.map(|multi| multi.raw())
+    } else {
+        txn.open_multi(&LABELS)?.map(|multi| multi.raw())
     })
 }
 
 fn created_multi(txn: &mut WriteTxn, table: usize) -> Result<RawMulti, Error> {
-    Ok(match table == MULTIS.start {
-        true => txn.create_multi(&GROUPS)?.raw(),
-        false => txn.create_multi(&LABELS)?.raw(),
+    Ok(if table == MULTIS.start {
+        txn.create_multi(&GROUPS)?.raw()
+    } else {
+        txn.create_multi(&LABELS)?.raw()
     })
 }
 
@@ -143,9 +145,10 @@ pub(crate) fn verify(txn: &ReadTxn, backwards: bool) -> Outcome<Canary> {
         let counted = raw.count(txn).map_err(told)?;
         sum = sum.wrapping_add(sum_of(table, pairs, counted, backwards)?);
     }
-    match last.sum == sum {
-        true => Ok(last),
-        false => Err(format!("snapshot {}: digest {sum:x} is not that of {last:x?}", txn.id())),
+    if last.sum == sum {
+        Ok(last)
+    } else {
+        Err(format!("snapshot {}: digest {sum:x} is not that of {last:x?}", txn.id()))
     }
 }
 
@@ -163,13 +166,15 @@ fn sum_of<'t>(
         count += 1;
         Ok::<(), String>(())
     };
-    match backwards {
-        true => records.rev().try_for_each(&mut add)?,
-        false => records.try_for_each(&mut add)?,
+    if backwards {
+        records.rev().try_for_each(&mut add)?;
+    } else {
+        records.try_for_each(&mut add)?;
     }
-    match counted == count {
-        true => Ok(sum),
-        false => Err(format!("table {table} has {count} records and counts {counted}")),
+    if counted == count {
+        Ok(sum)
+    } else {
+        Err(format!("table {table} has {count} records and counts {counted}"))
     }
 }
 
@@ -250,10 +255,7 @@ impl<'w> Work<'w> {
             let key = self.random.below(KEYS[3]).to_be_bytes();
             self.put(3, &key, &value)?;
         }
-        match self.random.chance(4) {
-            true => self.guest(),
-            false => Ok(()),
-        }
+        if self.random.chance(4) { self.guest() } else { Ok(()) }
     }
 
     fn change_one(&mut self) -> Result<(), Error> {
@@ -411,9 +413,10 @@ pub(crate) fn commit(
     let canary = work.end().map_err(told)?;
     ledger.begin(canary.seq, canary.txnid, canary.chain)?;
     let ticket = txn.commit_ticket().map_err(told)?;
-    match waits == Waits::ForNothing || ticket.wait_within(HANG).map_err(told)? {
-        true => Ok(canary),
-        false => Err(format!("{canary:?} is not durable after {HANG:?}")),
+    if waits == Waits::ForNothing || ticket.wait_within(HANG).map_err(told)? {
+        Ok(canary)
+    } else {
+        Err(format!("{canary:?} is not durable after {HANG:?}"))
     }
 }
 

@@ -426,9 +426,10 @@ impl Supervisor {
     fn kill_one_who_recovers(&mut self) {
         let writes = self.random.chance(85);
         let opening = [Point::OpenAlone, Point::OpenChosen, Point::OpenReady];
-        let place = match writes {
-            true => self.recovery.draw(&mut self.random),
-            false => Place::Point(self.random.pick(&opening)),
+        let place = if writes {
+            self.recovery.draw(&mut self.random)
+        } else {
+            Place::Point(self.random.pick(&opening))
         };
         let act = if self.random.chance(5) { Act::Fork } else { Act::Linger };
         let stop = Stop { place, passes: 0, act };
@@ -452,9 +453,10 @@ impl Supervisor {
         let txn = env.read().expect("a snapshot");
         let seen = verify(&txn, false).and_then(|canary| {
             compare(&self.crew.ledger, &canary)?;
-            match canary.seq >= expected {
-                true => Ok(canary),
-                false => Err(format!("{canary:x?} is the newest, {expected} was acknowledged")),
+            if canary.seq >= expected {
+                Ok(canary)
+            } else {
+                Err(format!("{canary:x?} is the newest, {expected} was acknowledged"))
             }
         });
         drop(txn);

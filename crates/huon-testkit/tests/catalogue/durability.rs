@@ -165,9 +165,10 @@ fn which_meta_counts_in_every_combination() {
                     goes_on(&env, &three.models[commit], &what);
                 }
                 (Err(error), None) => {
-                    let telling = match fates.contains(&Fate::Newer) {
-                        true => matches!(error, Error::Version(_)),
-                        false => matches!(error, Error::Corrupt(_) | Error::NotOurs(_)),
+                    let telling = if fates.contains(&Fate::Newer) {
+                        matches!(error, Error::Version(_))
+                    } else {
+                        matches!(error, Error::Corrupt(_) | Error::NotOurs(_))
                     };
                     assert!(telling, "{what}: {error}");
                     assert_eq!(disk.image(), image, "{what}: an error changes nothing");
@@ -333,16 +334,14 @@ fn leftovers_of_the_killed_are_passed_over() {
             let file = entry.file_name().into_string().unwrap();
             // Data files, copies, and lock files (`.huon-`).
             let is_draft = ["-new-", "-copy-", ".huon-"].iter().any(|part| file.contains(part));
-            match is_draft {
-                true => drafts += 1,
-                false if file.ends_with("-lock") => {}
+            if is_draft {
+                drafts += 1;
+            } else if !file.ends_with("-lock") {
                 // What has its name is whole.
-                false => {
-                    let env = small().open(entry.path()).unwrap();
-                    assert_clean(&env, &file);
-                    if file.starts_with("copy") {
-                        assert_holds(&env, &model, &file);
-                    }
+                let env = small().open(entry.path()).unwrap();
+                assert_clean(&env, &file);
+                if file.starts_with("copy") {
+                    assert_holds(&env, &model, &file);
                 }
             }
         }
@@ -396,12 +395,11 @@ fn replace_while_open(by_backup: bool) {
     let place = Place::new();
     let (env, mut model) = filled(&place.path, 1);
     let new = place.dir().join("new");
-    let new_model = match by_backup {
-        true => {
-            env.copy_to(&new, &mut CopyOptions::new()).unwrap();
-            model.clone()
-        }
-        false => filled(&new, 2).1,
+    let new_model = if by_backup {
+        env.copy_to(&new, &mut CopyOptions::new()).unwrap();
+        model.clone()
+    } else {
+        filled(&new, 2).1
     };
     let reader = env.read().unwrap();
     fs::rename(&new, &place.path).unwrap();

@@ -235,12 +235,11 @@ fn one_fork(
     }
     // SAFETY: closes the end that the child writes to.
     unsafe { libc::close(pipe[1]) };
-    let exited = match lives_on {
-        true => {
-            // SAFETY: a byte of room; 0 if the child ended without a word.
-            unsafe { libc::read(pipe[0], [0u8].as_mut_ptr().cast(), 1) == 1 }
-        }
-        false => false,
+    let exited = if lives_on {
+        // SAFETY: a byte of room; 0 if the child ended without a word.
+        unsafe { libc::read(pipe[0], [0u8].as_mut_ptr().cast(), 1) == 1 }
+    } else {
+        false
     };
     if !exited {
         assert_eq!(ended_well(pid), Some(false), "{what}");

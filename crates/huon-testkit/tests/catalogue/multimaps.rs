@@ -417,10 +417,8 @@ fn everything_is_taken_while_a_reader_looks() {
         for in_order in [true, false] {
             let m = env.update(put_all).unwrap();
             let reader = env.read().unwrap();
-            let order: Vec<_> = match in_order {
-                true => all.iter().collect(),
-                false => all.iter().rev().collect(),
-            };
+            let order: Vec<_> =
+                if in_order { all.iter().collect() } else { all.iter().rev().collect() };
             for (key, value) in model.keys().flat_map(|key| order.iter().map(move |v| (key, v))) {
                 assert!(env.update(|txn| m.remove(txn, key, value)).unwrap());
                 same(&reader, m, &model, "what the reader sees");

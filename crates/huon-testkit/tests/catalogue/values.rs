@@ -168,12 +168,11 @@ fn appending_at_every_kind_of_end() {
                 let new = new.to_be_bytes().to_vec();
                 let is_above = model.keys().next_back().is_none_or(|last| new > *last);
                 let appended = t.append(&mut txn, &new, b"appended");
-                match is_above {
-                    true => {
-                        appended.unwrap();
-                        model.insert(new, b"appended".to_vec());
-                    }
-                    false => assert!(matches!(appended, Err(Error::KeyOutOfOrder))),
+                if is_above {
+                    appended.unwrap();
+                    model.insert(new, b"appended".to_vec());
+                } else {
+                    assert!(matches!(appended, Err(Error::KeyOutOfOrder)));
                 }
                 // A refusal breaks nothing, and the next append goes where it belongs.
                 let far = [0xFF; 5];

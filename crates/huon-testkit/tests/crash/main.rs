@@ -55,10 +55,12 @@ fn run(job: Job, target: Option<&Target>) -> Tally {
     let name = job.name();
     let seed = target.and_then(Target::seed).unwrap_or_else(|| scale::seed(&name, job.round));
     let page_bytes = job.page_bytes;
-    let (caps, twice, failed_step) = match scale::has_minimums() {
-        true if scale::is_full() => (Caps::FULL, (80, 200), 1),
-        true => (Caps::TENTH, (16, 40), 8),
-        false => (Caps::FEW, (4, 20), 16),
+    let (caps, twice, failed_step) = if !scale::has_minimums() {
+        (Caps::FEW, (4, 20), 16)
+    } else if scale::is_full() {
+        (Caps::FULL, (80, 200), 1)
+    } else {
+        (Caps::TENTH, (16, 40), 8)
     };
     let scope = Scope { page_bytes, seed, caps, twice, failed_step };
     let start = Instant::now();

@@ -169,9 +169,10 @@ fn a_guest_that_comes_first_is_joined() {
         let disk = disk();
         let env = options().open_simulated(&disk).unwrap();
         write(&env, 1);
-        match dies {
-            true => env.close_dirty(),
-            false => env.close().unwrap(),
+        if dies {
+            env.close_dirty();
+        } else {
+            env.close().unwrap();
         }
         let first = guest(&disk);
         let expected = if dies { Recovery::Newest } else { Recovery::Clean };

@@ -199,9 +199,10 @@ impl Env {
             newest: mark.txnid(),
             visible: board.published().txnid(),
             durable: board.durable().txnid(),
-            unflushed_bytes: match board.sealed() == board.durable() {
-                true => 0,
-                false => board.written_since_durable(),
+            unflushed_bytes: if board.sealed() == board.durable() {
+                0
+            } else {
+                board.written_since_durable()
             },
             poisoned: board.is_poisoned(),
             repair_due: core.is_repair_due(),

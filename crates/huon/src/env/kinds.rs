@@ -100,10 +100,7 @@ pub(crate) fn named(path: &Path, error: Error) -> Error {
 fn shell_word(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,:=@%".contains(&byte);
-    match text.bytes().all(is_plain) {
-        true => text,
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
+    if text.bytes().all(is_plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 fn known(path: &Path) -> Option<Known> {
@@ -137,10 +134,8 @@ fn known_directory(path: &Path) -> Option<Known> {
         };
     }
     if has("CURRENT") && (has("IDENTITY") || has("LOG")) {
-        let what = match has("IDENTITY") {
-            true => "a directory of RocksDB's",
-            false => "a directory of LevelDB's",
-        };
+        let what =
+            if has("IDENTITY") { "a directory of RocksDB's" } else { "a directory of LevelDB's" };
         return known_as(what, LINES);
     }
     None

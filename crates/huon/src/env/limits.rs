@@ -69,8 +69,9 @@ pub fn file_bytes_min(page_bytes: usize) -> Result<u64> {
 
 /// Refuses what is no page size.
 pub(crate) fn check_page_bytes(bytes: usize) -> Result<()> {
-    match bytes.is_power_of_two() && (PAGE_BYTES_MIN..=PAGE_BYTES_MAX).contains(&bytes) {
-        true => Ok(()),
-        false => Err(Error::Invalid("page size must be a power of two from 256 to 65536 bytes")),
+    if bytes.is_power_of_two() && (PAGE_BYTES_MIN..=PAGE_BYTES_MAX).contains(&bytes) {
+        Ok(())
+    } else {
+        Err(Error::Invalid("page size must be a power of two from 256 to 65536 bytes"))
     }
 }

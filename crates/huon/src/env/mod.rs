@@ -112,10 +112,12 @@ impl Env {
         options: &Options,
     ) -> Result<Env> {
         use crate::os::{Faulty, FaultyShared, Shared};
-        let found: Option<Arc<dyn Shared>> = match guest {
-            _ if options.stays_apart() => None,
-            true => disk.shared_to_read().map(|shared| Arc::new(shared) as _),
-            false => Some(Arc::new(disk.shared())),
+        let found: Option<Arc<dyn Shared>> = if options.stays_apart() {
+            None
+        } else if guest {
+            disk.shared_to_read().map(|shared| Arc::new(shared) as _)
+        } else {
+            Some(Arc::new(disk.shared()))
         };
         let private = found.is_none();
         let mut shared = found.map_or_else(open::private_lock_file, Ok)?;

@@ -138,10 +138,8 @@ fn ground_of(path: &Path, options: &Options, inherited: Option<Inherited>) -> Re
     // A child makes none: it would be another one than its parent's.
     let makes = opened.writable() && inherited.is_none();
     let create = makes.then(|| opened.lock_file(options.read_only)).transpose()?;
-    let found = match options.stays_apart() {
-        true => Ok(None),
-        false => RealShared::open(&lock, create.as_ref()),
-    };
+    let found =
+        if options.stays_apart() { Ok(None) } else { RealShared::open(&lock, create.as_ref()) };
     let found = match found {
         Err(Error::Io(e))
             if os::is_unavailable(&e.source) && (options.read_only || !opened.writable()) =>
@@ -179,9 +177,10 @@ fn refuse_foreign(storage: &dyn Storage, lock: &Path, options: &Options) -> Resu
     match refuse_foreign_alone(storage, options) {
         Err(Error::NotOurs(_)) if lock.symlink_metadata().is_ok() => {
             // It may have become one since it was looked at.
-            match recover::is_unwritten(storage)? {
-                true => Ok(()),
-                false => refuse_foreign_alone(storage, options),
+            if recover::is_unwritten(storage)? {
+                Ok(())
+            } else {
+                refuse_foreign_alone(storage, options)
             }
         }
         checked => checked,
@@ -191,9 +190,10 @@ fn refuse_foreign(storage: &dyn Storage, lock: &Path, options: &Options) -> Resu
 /// Nothing is written to what is no environment, or to its lock file. An empty file becomes one.
 /// Under the gate, where nothing is half made.
 fn refuse_foreign_alone(storage: &dyn Storage, options: &Options) -> Result<()> {
-    match options.create && !options.read_only && storage.file_bytes()? == 0 {
-        true => Ok(()),
-        false => recover::check_ours(storage),
+    if options.create && !options.read_only && storage.file_bytes()? == 0 {
+        Ok(())
+    } else {
+        recover::check_ours(storage)
     }
 }
 
@@ -321,9 +321,10 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
         check_shared(&ground, options)?;
         if ground.private || has_company(&board, &*ground.storage, &gate)? {
             if become_one_of(&*ground.storage, ground.private)? {
-                return match ground.private {
-                    true => open_private(ground, board, &gate, options),
-                    false => join(ground, board, &gate, options),
+                return if ground.private {
+                    open_private(ground, board, &gate, options)
+                } else {
+                    join(ground, board, &gate, options)
                 };
             }
             drop(gate);
@@ -373,9 +374,10 @@ fn become_one_of(storage: &dyn Storage, private: bool) -> Result<bool> {
 
 /// Somebody of another kind was there too long.
 fn refused(private: bool) -> Error {
-    let who = match private {
-        true => "the file is open elsewhere, and its lock file cannot be used here",
-        false => "another client has the file open for itself",
+    let who = if private {
+        "the file is open elsewhere, and its lock file cannot be used here"
+    } else {
+        "another client has the file open for itself"
     };
     Error::Busy(who.into())
 }
@@ -577,9 +579,10 @@ fn initialise(
 
 /// A client, or a guest, that finds others.
 fn join(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options) -> Result<Opened> {
-    let (clients, guest) = match ground.is_guest() {
-        true => (Clients::of_guest(board.clone()), Some(Guest::enter(board.clone())?)),
-        false => (Clients::new(board.clone()), None),
+    let (clients, guest) = if ground.is_guest() {
+        (Clients::of_guest(board.clone()), Some(Guest::enter(board.clone())?))
+    } else {
+        (Clients::new(board.clone()), None)
     };
     let clients = Arc::new(clients);
     if guest.is_none() {
@@ -594,9 +597,10 @@ fn join(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options) -> Re
             let text = "the lock file does not hold the published snapshot";
             return Err(Error::corrupt_file(text));
         }
-        let meta = Meta::decode(&block).map_err(|fault| match fault.is_unknown() {
-            true => fault.refuse(format_args!("the snapshot in the lock file")),
-            false => {
+        let meta = Meta::decode(&block).map_err(|fault| {
+            if fault.is_unknown() {
+                fault.refuse(format_args!("the snapshot in the lock file"))
+            } else {
                 Error::corrupt_file("the lock file's image of the published snapshot is damaged")
             }
         })?;

@@ -228,9 +228,10 @@ fn shuttle_guests_and_reuse() {
             })
         });
         (2..5).for_each(|value| write(&writer, value));
-        match thread_rng().gen_bool(0.5) {
-            true => writer.close().expect("a flush"),
-            false => writer.close_dirty(),
+        if thread_rng().gen_bool(0.5) {
+            writer.close().expect("a flush")
+        } else {
+            writer.close_dirty()
         }
         let heir = open(&disk);
         (5..7).for_each(|value| write(&heir, value));
@@ -331,9 +332,10 @@ fn shuttle_the_dead_are_succeeded() {
             })
         });
         threads.into_iter().for_each(|thread| thread.join().expect("a living client ends"));
-        let found = match thread_rng().gen_bool(0.5) {
-            true => keys(&after_power_cut(&disk)),
-            false => keys(&clients[0]),
+        let found = if thread_rng().gen_bool(0.5) {
+            keys(&after_power_cut(&disk))
+        } else {
+            keys(&clients[0])
         };
         assert!([0, 1, 2, 11, 12].iter().all(|key| found.contains(key)), "{found:?}");
         assert!(clients[1].check().expect("a check").is_clean());

@@ -738,9 +738,10 @@ fn who_only_looks_needs_no_room_for_a_lock_file() {
             let plan = FaultPlan::new();
             plan.fail_once(grow as u64, errno);
             let opened = options.open_faulty(&disk, &plan).map(|env| has(&env, 1));
-            match looks && is_room {
-                true => assert!(opened.unwrap(), "{errno}"),
-                false => assert!(matches!(opened, Err(Error::Io(_))), "{opened:?}"),
+            if looks && is_room {
+                assert!(opened.unwrap(), "{errno}");
+            } else {
+                assert!(matches!(opened, Err(Error::Io(_))), "{opened:?}");
             }
         }
     }

@@ -278,10 +278,7 @@ impl Work<'_, '_> {
         }
         let mut holders = self.env.holders()?;
         holders.retain(|holder| holder.pages > 0);
-        Ok(match holders.is_empty() {
-            true => CompactEnd::NoRoom,
-            false => CompactEnd::Held(holders),
-        })
+        Ok(if holders.is_empty() { CompactEnd::NoRoom } else { CompactEnd::Held(holders) })
     }
 
     /// Goes through all trees once; how many pages were moved.

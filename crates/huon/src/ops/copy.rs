@@ -243,9 +243,10 @@ impl Env {
         let lock = std::fs::metadata(Env::lock_path(self.path())).ok();
         let is_lock =
             lock.is_some_and(|lock| (lock.dev(), lock.ino()) == (found.dev(), found.ino()));
-        match (found.dev(), found.ino()) == (own.device, own.inode) || is_lock {
-            true => Err(Error::Invalid("a copy cannot go into a file of the environment itself")),
-            false => Ok(()),
+        if (found.dev(), found.ino()) == (own.device, own.inode) || is_lock {
+            Err(Error::Invalid("a copy cannot go into a file of the environment itself"))
+        } else {
+            Ok(())
         }
     }
 }
@@ -385,10 +386,7 @@ impl<'a> Reach<'a> {
         if ptr.birth > above {
             return Err(damaged(ptr, Reason::Header));
         }
-        match self.used.put(ptr.pgno.0) {
-            true => Err(damaged(ptr, Reason::Cycle)),
-            false => Ok(()),
-        }
+        if self.used.put(ptr.pgno.0) { Err(damaged(ptr, Reason::Cycle)) } else { Ok(()) }
     }
 
     fn run(&mut self, run: &RunRef, above: Txnid) -> Result<()> {
@@ -534,9 +532,10 @@ impl Copy<'_, '_> {
             let limit = end.min(at.saturating_add(pages_max));
             let same = (at..limit).take_while(|&pgno| self.reach.used.has(pgno) == reached);
             let pages = same.count() as u32;
-            match reached {
-                true => self.piece(at, pages)?,
-                false => self.zeros(u64::from(pages) * page_bytes as u64)?,
+            if reached {
+                self.piece(at, pages)?;
+            } else {
+                self.zeros(u64::from(pages) * page_bytes as u64)?;
             }
             at += pages;
         }

@@ -138,9 +138,10 @@ impl Env {
             meter: Meter::new(progress, 0),
             report: DumpReport { txnid: meta.txnid.0, ..DumpReport::default() },
         };
-        match options.rescue {
-            true => dump.rescue(options.table.as_deref())?,
-            false => dump.all(options.table.as_deref())?,
+        if options.rescue {
+            dump.rescue(options.table.as_deref())?;
+        } else {
+            dump.all(options.table.as_deref())?;
         }
         dump.text.finish()?;
         dump.meter.now.done_bytes = dump.meter.now.total_bytes;
@@ -224,9 +225,10 @@ impl Dump<'_, '_, '_> {
         if !name.is_empty() {
             let plain = !name.iter().any(|byte| byte.is_ascii_control());
             text.raw(b"database=")?;
-            match plain {
-                true => text.raw(name)?,
-                false => name.escape_ascii().try_for_each(|byte| text.raw(&[byte]))?,
+            if plain {
+                text.raw(name)?;
+            } else {
+                name.escape_ascii().try_for_each(|byte| text.raw(&[byte]))?;
             }
             text.raw(b"\n")?;
             if !plain {

@@ -11,9 +11,10 @@ use crate::store::space::Ground;
 pub(crate) fn free_items(store: &Store, meta: &Meta, mut each: impl FnMut(&Item)) -> Result<u64> {
     let mut met = Bitmap::new(meta.used.min(store.measure()?))?;
     let mut chains: Vec<Ptr> = Vec::new();
-    let mut take = |item: &Item, chains: &mut Vec<Ptr>| match item.is_chain() {
-        true => chains.try_push(item.ptr()),
-        false => {
+    let mut take = |item: &Item, chains: &mut Vec<Ptr>| {
+        if item.is_chain() {
+            chains.try_push(item.ptr())
+        } else {
             each(item);
             Ok(())
         }

@@ -211,9 +211,10 @@ impl Batch<'_> {
 
     /// Commits when it is time.
     fn commit_if_due(&mut self) -> Result<()> {
-        match self.bytes >= COMMIT_BYTES || self.began.elapsed() >= COMMIT_EVERY {
-            true => self.commit(),
-            false => Ok(()),
+        if self.bytes >= COMMIT_BYTES || self.began.elapsed() >= COMMIT_EVERY {
+            self.commit()
+        } else {
+            Ok(())
         }
     }
 }
@@ -342,16 +343,17 @@ impl Load<'_, '_, '_> {
             };
         }
         let known_values = self.known_order(&name, |info| Some(&info.many.as_ref()?.order));
-        let many = match header.many {
-            false => None,
-            true => Some(Many {
+        let many = if !header.many {
+            None
+        } else {
+            Some(Many {
                 order: self.wanted(
                     header.values,
                     lengths.map(|(_, value)| value),
                     &known_values,
                 )?,
                 lengths: if header.equal { Lengths::Equal(0) } else { Lengths::Any },
-            }),
+            })
         };
         let created = self.create(&name, (order, known), many.map(|many| (many, known_values)));
         created.map_err(|error| self.refused(error))
@@ -388,15 +390,14 @@ impl Load<'_, '_, '_> {
         let stored = many.as_ref().map(|_| Many { order: Order::Stored, lengths: Lengths::Stored });
         let as_stored = TableSpec { name, order: &Order::Stored, many: stored.as_ref() };
         let exists = self.batch.txn()?.open_table(&as_stored)?.is_some();
-        let (order, many) = match exists {
-            true => {
-                let many = many.map(|(many, known)| Many {
-                    order: as_it_is(&many.order, known),
-                    lengths: Lengths::Stored,
-                });
-                (as_it_is(&wanted, known), many)
-            }
-            false => (wanted, many.map(|(many, _)| many)),
+        let (order, many) = if exists {
+            let many = many.map(|(many, known)| Many {
+                order: as_it_is(&many.order, known),
+                lengths: Lengths::Stored,
+            });
+            (as_it_is(&wanted, known), many)
+        } else {
+            (wanted, many.map(|(many, _)| many))
         };
         let wanted = TableSpec { name, order: &order, many: many.as_ref() };
         let number = self.batch.txn()?.create_table(&wanted)?;

@@ -145,9 +145,10 @@ impl Env {
             MetaState::Damaged(text) => *text != not_ours,
             MetaState::Whole(_) | MetaState::Unknown(_) => true,
         };
-        match metas.iter().any(is_ours) {
-            true => Ok(metas),
-            false => Err(named(path, MetaFault::NotOurs.into())),
+        if metas.iter().any(is_ours) {
+            Ok(metas)
+        } else {
+            Err(named(path, MetaFault::NotOurs.into()))
         }
     }
 
@@ -245,9 +246,10 @@ impl Env {
 }
 
 fn not_whole(pgno: Option<u32>, is_reuse: bool) -> Error {
-    let reason = match is_reuse {
-        true => "the chosen snapshot is not whole: pages of it have been used again since",
-        false => "the chosen snapshot is not whole; a check against its meta says more",
+    let reason = if is_reuse {
+        "the chosen snapshot is not whole: pages of it have been used again since"
+    } else {
+        "the chosen snapshot is not whole; a check against its meta says more"
     };
     match pgno {
         Some(pgno) => Error::corrupt(pgno, reason),

@@ -42,10 +42,7 @@ impl<'a> Meter<'a> {
     #[inline]
     pub(crate) fn advance(&mut self, bytes: u64) -> Result<()> {
         self.now.done_bytes += bytes;
-        match self.now.done_bytes - self.reported_bytes >= STEP_BYTES {
-            true => self.tell(),
-            false => Ok(()),
-        }
+        if self.now.done_bytes - self.reported_bytes >= STEP_BYTES { self.tell() } else { Ok(()) }
     }
 
     /// Reports, and stops the operation if the caller wants that.

@@ -78,9 +78,10 @@ pub struct TableStat {
 impl TableStat {
     /// What there is of a table of the catalog `main`, or of that itself.
     fn of<S: PageSource>(source: &S, main: &Tree, name: &[u8], tree: &Tree) -> Result<TableStat> {
-        let labels = match tree.labels == 0 || name.is_empty() {
-            true => Labels::default(),
-            false => catalog::comparators(source, main, name)?,
+        let labels = if tree.labels == 0 || name.is_empty() {
+            Labels::default()
+        } else {
+            catalog::comparators(source, main, name)?
         };
         Ok(TableStat {
             name: copied(name)?,
@@ -149,9 +150,10 @@ impl ReadTxn {
     /// # Errors
     /// [`Error::TableKind`](crate::Error::TableKind) if the name is that of an ordinary record.
     pub fn table_stat(&self, name: &[u8]) -> Result<Option<TableStat>> {
-        let tree = match name.is_empty() {
-            true => Some(*self.main()),
-            false => catalog::find(&self.snapshot, self.main(), name)?,
+        let tree = if name.is_empty() {
+            Some(*self.main())
+        } else {
+            catalog::find(&self.snapshot, self.main(), name)?
         };
         tree.map(|tree| TableStat::of(&self.snapshot, self.main(), name, &tree)).transpose()
     }
@@ -217,9 +219,10 @@ impl Env {
             // What was cut off the file while the snapshot was pinned is in no sum.
             let end = (u64::from(item.pgno) + u64::from(item.page_count())).min(file_pages);
             let pages = end.saturating_sub(u64::from(item.pgno));
-            match hold(&mut holders, item, pages) {
-                true => stat.held_pages += pages,
-                false => stat.reusable_pages += pages,
+            if hold(&mut holders, item, pages) {
+                stat.held_pages += pages;
+            } else {
+                stat.reusable_pages += pages;
             }
         })?;
         stat.holders = holders;

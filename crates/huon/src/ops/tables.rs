@@ -77,10 +77,7 @@ fn meet(met: &mut Bitmap, first: u32, spot: &Spot<'_>) -> Result<bool> {
     if pgno < first || pgno >= met.limit() {
         return Err(damaged(spot.ptr, Reason::OutOfRange));
     }
-    match met.put(pgno) {
-        true => Err(damaged(spot.ptr, Reason::Cycle)),
-        false => Ok(true),
-    }
+    if met.put(pgno) { Err(damaged(spot.ptr, Reason::Cycle)) } else { Ok(true) }
 }
 
 impl<'s> Visitor<'s> for EachValue<'_, 's> {

@@ -65,9 +65,10 @@ impl<'o> TextWriter<'o> {
         for part in bytes.chunks(PIECE_BYTES) {
             // A byte is three characters at most.
             self.make_room(3 * PIECE_BYTES)?;
-            match print {
-                true => encode_print(part, &mut self.buffer),
-                false => encode_hex(part, &mut self.buffer),
+            if print {
+                encode_print(part, &mut self.buffer);
+            } else {
+                encode_hex(part, &mut self.buffer);
             }
         }
         Ok(())
@@ -227,9 +228,10 @@ impl<'i> TextReader<'i> {
         let mut line = Vec::new();
         self.line -= 1;
         self.header(wait, &mut line)?;
-        match line == b"DATA=END" {
-            true => Ok(Data::End),
-            false => Err(self.error("a line of data begins with a space")),
+        if line == b"DATA=END" {
+            Ok(Data::End)
+        } else {
+            Err(self.error("a line of data begins with a space"))
         }
     }
 
@@ -327,17 +329,17 @@ struct Decoder {
 impl Decoder {
     fn decode(&mut self, part: &[u8], into: &mut Vec<u8>) -> std::result::Result<(), Refusal> {
         let max = self.max;
-        let mut push = |byte| match into.len() < max {
-            true => Ok(into.try_push(byte)?),
-            false => Err(Refusal::Text("longer than a key or value may be here")),
+        let mut push = |byte| {
+            if into.len() < max {
+                Ok(into.try_push(byte)?)
+            } else {
+                Err(Refusal::Text("longer than a key or value may be here"))
+            }
         };
         for &byte in part {
             if self.carriage_return {
                 self.carriage_return = false;
-                match self.print {
-                    true => push(b'\r')?,
-                    false => return Err(NOT_A_DIGIT),
-                }
+                if self.print { push(b'\r')? } else { return Err(NOT_A_DIGIT) }
             }
             match (self.state, byte) {
                 (State::Plain, b'\r') => self.carriage_return = true,

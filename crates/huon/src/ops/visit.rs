@@ -193,9 +193,10 @@ impl Pages<'_, '_> {
         if page_count > 0 && !self.stopped {
             let ptr = Ptr { pgno: Pgno(item.pgno), birth: Txnid(item.birth) };
             self.meet(ptr, page_count)?;
-            let kind = match self.protected.holds(item.birth, item.freed) {
-                true => PageKind::Held,
-                false => PageKind::Free,
+            let kind = if self.protected.holds(item.birth, item.freed) {
+                PageKind::Held
+            } else {
+                PageKind::Free
             };
             self.show(PageInfo { kind, page_count, ..PageInfo::new(ptr) });
         }

@@ -226,13 +226,14 @@ impl Board {
         let boot = self.shared.boot();
         let in_use = |found: BoardIdentity| boot == [0; 16] || found.boot == boot;
         let theirs = self.identity_in(other).is_some_and(in_use) && !self.flag(Flag::CleanClose);
-        match theirs && !planted::is(106) {
-            true => Err(Error::NotOurs(
+        if theirs && !planted::is(106) {
+            Err(Error::NotOurs(
                 "the lock file is of clients that lock in another way (P6); move it away when \
-                 nobody has the environment open"
+             nobody has the environment open"
                     .into(),
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 
@@ -601,10 +602,11 @@ impl Board {
     #[inline]
     pub(super) fn row(&self, index: u32) -> &[Word] {
         let at = words_of_rows(index);
-        match index < ROWS_FIRST {
-            true => &self.fixed()[at..at + ROW_WORDS],
+        if index < ROWS_FIRST {
+            &self.fixed()[at..at + ROW_WORDS]
+        } else {
             // Its caller has seen through `rows_there` that the file reaches so far.
-            false => &self.shared.words()[at..at + ROW_WORDS],
+            &self.shared.words()[at..at + ROW_WORDS]
         }
     }
 

@@ -241,9 +241,10 @@ impl Clients {
 fn pid_space() -> u64 {
     use std::os::unix::fs::MetadataExt;
     // Models and interpreted code see no such file.
-    match cfg!(any(loom, shuttle, miri)) {
-        true => 0,
-        false => std::fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino()),
+    if cfg!(any(loom, shuttle, miri)) {
+        0
+    } else {
+        std::fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino())
     }
 }
 

@@ -146,9 +146,10 @@ pub(crate) fn scan(
             range.start() <= &first && &last <= range.end(),
             "R4: an answer not asked for"
         );
-        match first == last {
-            true => pins.try_push(first)?,
-            false => spans.try_push(answer)?,
+        if first == last {
+            pins.try_push(first)?;
+        } else {
+            spans.try_push(answer)?;
         }
         if last < *range.end() {
             unasked.try_push(last + 1..=*range.end())?;

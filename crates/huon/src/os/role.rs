@@ -237,12 +237,11 @@ impl Role {
     /// lives (P3, P5). Costs a system call.
     pub(crate) fn check_ours(&self) -> Result<()> {
         self.clients.check_intact()?;
-        match self.still_ours() {
-            true => Ok(()),
-            false => {
-                let text = "the writer's role was taken over in the middle of a transaction";
-                Err(Error::Busy(text.into()))
-            }
+        if self.still_ours() {
+            Ok(())
+        } else {
+            let text = "the writer's role was taken over in the middle of a transaction";
+            Err(Error::Busy(text.into()))
         }
     }
 

@@ -199,9 +199,10 @@ impl RealShared {
         // A child would keep the lock of the trial.
         let _held_off = fork::hold_off();
         let another = open_again(&self.path, self.file.inode(), self.writable)?;
-        let (byte, hold) = match self.writable {
-            true => (TRIAL_BYTE, Hold::Alone),
-            false => (guest_trial_byte(), Hold::Shared),
+        let (byte, hold) = if self.writable {
+            (TRIAL_BYTE, Hold::Alone)
+        } else {
+            (guest_trial_byte(), Hold::Shared)
         };
         let keeper = Keeper::new(&self.file, another, byte, hold);
         if let Some(keeper) = keeper.map_err(|e| self.failed("keep the lock of", e))? {
@@ -373,9 +374,10 @@ impl Shared for RealShared {
     }
 
     fn pin(&self, txnid: u64) -> Result<()> {
-        match self.lock_byte(&self.file, snapshot_byte(txnid), Hold::Shared)? {
-            true => Ok(()),
-            false => Err(Error::Busy("another process holds the byte of a snapshot (R1)".into())),
+        if self.lock_byte(&self.file, snapshot_byte(txnid), Hold::Shared)? {
+            Ok(())
+        } else {
+            Err(Error::Busy("another process holds the byte of a snapshot (R1)".into()))
         }
     }
 

@@ -22,10 +22,7 @@ fn limit_bytes() -> u64 {
 
 /// Refuses a file that would become `end` bytes long.
 pub(crate) fn check(end: u64) -> io::Result<()> {
-    match end > limit_bytes() {
-        true => Err(io::Error::from_raw_os_error(libc::EFBIG)),
-        false => Ok(()),
-    }
+    if end > limit_bytes() { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
 }
 
 /// The limit as it was seen last: it saves a system call a write.

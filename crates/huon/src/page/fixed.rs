@@ -89,9 +89,10 @@ impl<'p> FixedLeaf<'p> {
         if !(1..self.count()).all(rises) {
             return Err(Reason::Order);
         }
-        match page[HEADER_BYTES + self.keys.len()..].iter().all(|&byte| byte == 0) {
-            true => Ok(()),
-            false => Err(Reason::Cell),
+        if page[HEADER_BYTES + self.keys.len()..].iter().all(|&byte| byte == 0) {
+            Ok(())
+        } else {
+            Err(Reason::Cell)
         }
     }
 }

@@ -302,9 +302,10 @@ impl Store {
     /// The bytes of a large value.
     #[inline(always)]
     pub(crate) fn run(&self, run: &RunRef, used: u32) -> Result<&[u8]> {
-        match self.verifies(Verify::PagesAndValues) {
-            true => self.run_verified(run, used),
-            false => self.run_bytes(run, used),
+        if self.verifies(Verify::PagesAndValues) {
+            self.run_verified(run, used)
+        } else {
+            self.run_bytes(run, used)
         }
     }
 
@@ -328,9 +329,10 @@ impl Store {
     #[inline(never)]
     pub(crate) fn run_verified(&self, run: &RunRef, used: u32) -> Result<&[u8]> {
         let bytes = self.run_bytes(run, used)?;
-        match self.seal.run(bytes) == run.checksum {
-            true => Ok(bytes),
-            false => Err(damaged(Ptr { pgno: run.pgno, birth: run.birth }, Reason::Run)),
+        if self.seal.run(bytes) == run.checksum {
+            Ok(bytes)
+        } else {
+            Err(damaged(Ptr { pgno: run.pgno, birth: run.birth }, Reason::Run))
         }
     }
 
@@ -400,10 +402,7 @@ impl Store {
     /// Makes the file hold all pages of a snapshot again: after a crash it may be shorter than the
     /// snapshot remembers, since its free tail was cut off later.
     pub(crate) fn cover(&self, used: u32) -> Result<()> {
-        match self.pages.in_file() < used {
-            true => self.grow(used, used),
-            false => Ok(()),
-        }
+        if self.pages.in_file() < used { self.grow(used, used) } else { Ok(()) }
     }
 
     fn growth_step(&self, file_pages: u32) -> u32 {

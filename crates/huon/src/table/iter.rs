@@ -80,9 +80,10 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     #[inline(always)]
     fn step(&mut self, forward: bool) -> Result<Option<Record<'t, K, V>>> {
         loop {
-            let cell = match forward {
-                true => self.items.next(|| self.leaves.next())?,
-                false => self.items.next_back(|| self.leaves.next_back())?,
+            let cell = if forward {
+                self.items.next(|| self.leaves.next())?
+            } else {
+                self.items.next_back(|| self.leaves.next_back())?
             };
             let Some(cell) = cell else { return Ok(None) };
             let value = match cell.kind {
@@ -501,9 +502,10 @@ fn move_path<'t, S: PageSource>(
         path.settle(source, tree, UNORDERED)?;
         return Ok(Some(cell));
     }
-    match path.step_back(source, tree, UNORDERED)? {
-        true => cell_at(source, path).map(Some),
-        false => Ok(None),
+    if path.step_back(source, tree, UNORDERED)? {
+        cell_at(source, path).map(Some)
+    } else {
+        Ok(None)
     }
 }
 

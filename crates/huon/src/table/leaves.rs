@@ -102,15 +102,12 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
         }
         let hidden = |i: &usize| items.is_table(*i);
         let shown = |i: &usize| !hidden(i);
-        match forward {
-            true => {
-                let from = (0..count).take_while(hidden).count();
-                (from, from + (from..count).take_while(shown).count())
-            }
-            false => {
-                let until = count - (0..count).rev().take_while(hidden).count();
-                (until - (0..until).rev().take_while(shown).count(), until)
-            }
+        if forward {
+            let from = (0..count).take_while(hidden).count();
+            (from, from + (from..count).take_while(shown).count())
+        } else {
+            let until = count - (0..count).rev().take_while(hidden).count();
+            (until - (0..until).rev().take_while(shown).count(), until)
         }
     }
 }
@@ -166,10 +163,7 @@ impl<'t, K: KeyCodec, V: Codec> Leaf<'t, K, V> {
     /// [`Error::Decode`](crate::Error::Decode) from the codec.
     #[inline]
     pub fn get(&self, i: usize) -> Result<Option<Record<'t, K, V>>> {
-        match i < self.items.count() {
-            true => self.record(self.items.cell(i)?).map(Some),
-            false => Ok(None),
-        }
+        if i < self.items.count() { self.record(self.items.cell(i)?).map(Some) } else { Ok(None) }
     }
 
     /// The records in key order; `.rev()` goes the other way.

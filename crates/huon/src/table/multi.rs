@@ -115,9 +115,10 @@ impl<K: KeyCodec, V: KeyCodec> MultiDef<K, V> {
     }
 
     fn wanted(&self) -> Result<TableSpec<'_>> {
-        match self.name.is_empty() {
-            true => Err(Error::Invalid("the main table cannot be a multimap; name one")),
-            false => Ok(TableSpec { name: &self.name, order: &self.order, many: Some(&self.many) }),
+        if self.name.is_empty() {
+            Err(Error::Invalid("the main table cannot be a multimap; name one"))
+        } else {
+            Ok(TableSpec { name: &self.name, order: &self.order, many: Some(&self.many) })
         }
     }
 }

@@ -306,11 +306,12 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
             let orders = Orders { keys, values: value_order(tree, own.as_deref())? };
             edit(pages, tree, orders, NewPair { key, value }, finger)
         };
-        match frugal {
-            false => txn.change_near(number, act),
-            true => txn.change(number, true, |pages, tree, order| {
+        if !frugal {
+            txn.change_near(number, act)
+        } else {
+            txn.change(number, true, |pages, tree, order| {
                 act(pages, tree, order, &mut Finger::new())
-            }),
+            })
         }
     }
 }

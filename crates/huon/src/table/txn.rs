@@ -103,9 +103,10 @@ impl<'t> SeatKind<'t> {
 
     /// How the values of a key of a multimap compare.
     pub(crate) fn value_order(self, id: TableId, tree: &Tree) -> Result<AnyOrder<'t>> {
-        match has_own_values(tree) {
-            true => value_order(tree, Some(self.info(id)?)),
-            false => value_order(tree, None),
+        if has_own_values(tree) {
+            value_order(tree, Some(self.info(id)?))
+        } else {
+            value_order(tree, None)
         }
     }
 

@@ -118,9 +118,10 @@ impl<O: KeyOrder> Builder<O> {
         // Nothing is held between two pages but numbers: a page that was spilled is touched again.
         pages.spill()?;
         let leaf = pages.allocate()?;
-        match self.tree.has_fixed_leaves() {
-            true => FixedMut::init(pages.edit(leaf), leaf, self.tree.fixed_bytes as usize),
-            false => drop(LeafMut::init(pages.edit(leaf), leaf)),
+        if self.tree.has_fixed_leaves() {
+            FixedMut::init(pages.edit(leaf), leaf, self.tree.fixed_bytes as usize);
+        } else {
+            LeafMut::init(pages.edit(leaf), leaf);
         }
         self.tree.leaf_pages += 1;
         Ok(leaf)
@@ -136,11 +137,11 @@ impl<O: KeyOrder> Builder<O> {
         let leaf = self.edge[0];
         let page = pages.edit(leaf);
         let at = page::header::count(page);
-        let fits = match self.tree.has_fixed_leaves() {
-            true => FixedMut::view(page, self.tree.fixed_bytes as usize)
-                .map(|mut leaf| leaf.insert(at, key)),
-            false => LeafMut::view(page)
-                .and_then(|mut leaf| leaf.insert(self.order, at, key, kind, payload)),
+        let fits = if self.tree.has_fixed_leaves() {
+            FixedMut::view(page, self.tree.fixed_bytes as usize)
+                .map(|mut leaf| leaf.insert(at, key))
+        } else {
+            LeafMut::view(page).and_then(|mut leaf| leaf.insert(self.order, at, key, kind, payload))
         };
         fits.map_err(|reason| damaged(leaf, reason))
     }

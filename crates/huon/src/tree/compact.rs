@@ -119,10 +119,7 @@ impl Mover<'_, '_> {
     /// The index at which a page is begun that lies so deep.
     fn begin(&mut self) -> Result<usize> {
         let depth = self.at.len();
-        let from = match self.resuming {
-            true => self.from.get(depth).copied(),
-            false => None,
-        };
+        let from = if self.resuming { self.from.get(depth).copied() } else { None };
         self.resuming = self.resuming && from.is_some();
         self.at.try_push(from.unwrap_or(0))?;
         Ok(from.unwrap_or(0))
@@ -149,10 +146,7 @@ impl Mover<'_, '_> {
             return Ok(here);
         }
         self.at.pop();
-        match here == ptr && self.step.what == What::All {
-            true => self.moved(ptr),
-            false => Ok(here),
-        }
+        if here == ptr && self.step.what == What::All { self.moved(ptr) } else { Ok(here) }
     }
 
     fn branch(&mut self, kind: &Kind, mut here: Ptr, level: u8, start: usize) -> Result<Ptr> {
@@ -164,9 +158,10 @@ impl Mover<'_, '_> {
                 break;
             }
             let child = self.pages.branch(here, level)?.child(index);
-            let now = match level == 1 && !reads_leaves {
-                true => self.moved(child)?,
-                false => self.subtree(kind, child, level - 1)?,
+            let now = if level == 1 && !reads_leaves {
+                self.moved(child)?
+            } else {
+                self.subtree(kind, child, level - 1)?
             };
             if now != child {
                 here = self.pages.touch_below(here, self.step.line)?;

@@ -48,9 +48,10 @@ fn walk(source: &Snapshot, tree: &Tree, forward: bool) -> Vec<(Ptr, bool)> {
     let mut met = Vec::new();
     loop {
         let before = asked.leaves.borrow().clone();
-        let leaf = match forward {
-            true => span.next::<Leaf<'_>>().unwrap(),
-            false => span.next_back::<Leaf<'_>>().unwrap(),
+        let leaf = if forward {
+            span.next::<Leaf<'_>>().unwrap()
+        } else {
+            span.next_back::<Leaf<'_>>().unwrap()
         };
         let Some(leaf) = leaf else { return met };
         met.push((leaf.ptr(), before.contains(&leaf.ptr())));

@@ -51,10 +51,7 @@ impl Finger {
 
     /// Makes every page of the path editable.
     pub(crate) fn touch(&mut self, pages: &mut Pages, tree: &mut Tree) -> Result<()> {
-        match self.is_touched(pages, tree) {
-            true => Ok(()),
-            false => touch_path(pages, tree, &mut self.path),
-        }
+        if self.is_touched(pages, tree) { Ok(()) } else { touch_path(pages, tree, &mut self.path) }
     }
 
     fn is_touched(&self, pages: &Pages, tree: &Tree) -> bool {

@@ -119,9 +119,10 @@ fn check_pair(pages: &Pages, tree: &Tree, pair: NewPair<'_>) -> Result<()> {
 
 /// Whether the path stands where a pair above all others goes.
 fn is_last(path: &Path, found: bool) -> bool {
-    match found {
-        true => path.on_right_edge() && path.last().index + 1 == path.last().count,
-        false => write::at_end(path),
+    if found {
+        path.on_right_edge() && path.last().index + 1 == path.last().count
+    } else {
+        write::at_end(path)
     }
 }
 
@@ -408,10 +409,11 @@ pub(crate) fn set(
         None => 0,
         Some(held) => {
             let count = held.count();
-            match holds(pages, &held, orders.values, pair.value)? {
-                true if count == 1 => return Ok(0),
-                there => count - u64::from(there),
+            let there = holds(pages, &held, orders.values, pair.value)?;
+            if there && count == 1 {
+                return Ok(0);
             }
+            count - u64::from(there)
         }
     };
     let key = copied(pair.key)?;

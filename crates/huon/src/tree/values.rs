@@ -310,19 +310,17 @@ impl PairPath {
                 }
             }
             // V5: the values of this key have ended on this side.
-            match forward {
-                true if self.keys.on_item() => {
-                    self.inner = None;
-                    self.keys.step();
-                    self.keys.settle(source, tree, ANY)?;
+            if !forward {
+                if !self.keys.step_back(source, tree, ANY)? {
+                    return Ok(None);
                 }
-                true => return Ok(None),
-                false => {
-                    if !self.keys.step_back(source, tree, ANY)? {
-                        return Ok(None);
-                    }
-                    self.inner = Some(self.behind_all(source, tree)?);
-                }
+                self.inner = Some(self.behind_all(source, tree)?);
+            } else if self.keys.on_item() {
+                self.inner = None;
+                self.keys.step();
+                self.keys.settle(source, tree, ANY)?;
+            } else {
+                return Ok(None);
             }
         }
     }

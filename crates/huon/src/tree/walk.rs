@@ -100,13 +100,14 @@ fn walk_below<'s, S: PageSource, O: KeyOrder>(
             let next = index..branch.count().min(index + ASKED);
             disk.ask(next.map(|child| branch.child(child).pgno.0));
         }
-        let upper = match index + 1 == branch.count() {
-            true => spot.upper.map(copied).transpose()?,
+        let upper = if index + 1 == branch.count() {
+            spot.upper.map(copied).transpose()?
+        } else {
             // A damaged separator bounds nothing; the visitor has seen it.
-            false => match branch.separator(index + 1) {
+            match branch.separator(index + 1) {
                 Ok(separator) => Some(separator.whole(order)?),
                 Err(_) => None,
-            },
+            }
         };
         let child = Spot {
             ptr: branch.child(index),

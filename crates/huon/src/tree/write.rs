@@ -163,9 +163,10 @@ pub(super) fn store_cell<O: KeyOrder>(
     found: bool,
     finger: &mut Finger,
 ) -> Result<()> {
-    match found {
-        true => replace(pages, tree, order, finger.path(), cell)?,
-        false => insert(pages, tree, order, finger.path(), cell)?,
+    if found {
+        replace(pages, tree, order, finger.path(), cell)?;
+    } else {
+        insert(pages, tree, order, finger.path(), cell)?;
     }
     finger.keep(pages, tree);
     Ok(())
@@ -220,9 +221,10 @@ fn store_large(
 /// Gives an empty tree its first leaf.
 fn plant(pages: &mut Pages, tree: &mut Tree) -> Result<()> {
     let root = pages.allocate()?;
-    match tree.has_fixed_leaves() {
-        true => FixedMut::init(pages.edit(root), root, tree.fixed_bytes as usize),
-        false => drop(LeafMut::init(pages.edit(root), root)),
+    if tree.has_fixed_leaves() {
+        FixedMut::init(pages.edit(root), root, tree.fixed_bytes as usize);
+    } else {
+        LeafMut::init(pages.edit(root), root);
     }
     tree.root = root;
     tree.depth = 1;
@@ -324,12 +326,13 @@ fn insert<O: KeyOrder>(
     for _ in 0..SPLITS_MAX {
         let frame = *path.last();
         let page = pages.edit(frame.ptr);
-        let fits = match tree.has_fixed_leaves() {
-            true => FixedMut::view(page, tree.fixed_bytes as usize)
-                .map(|mut leaf| leaf.insert(frame.index, cell.key)),
-            false => LeafMut::view(page).and_then(|mut leaf| {
+        let fits = if tree.has_fixed_leaves() {
+            FixedMut::view(page, tree.fixed_bytes as usize)
+                .map(|mut leaf| leaf.insert(frame.index, cell.key))
+        } else {
+            LeafMut::view(page).and_then(|mut leaf| {
                 leaf.insert(order, frame.index, cell.key, cell.kind, cell.payload)
-            }),
+            })
         };
         if on(frame.ptr, fits)? {
             return Ok(());
@@ -396,10 +399,7 @@ fn link<O: KeyOrder>(
     let new = NewChild { index: frame.index + 1, separator, child };
     let branch = BranchMut::view(pages.edit(frame.ptr));
     let fits = branch.and_then(|mut b| b.insert(order, new.index, separator, child));
-    match on(frame.ptr, fits)? {
-        true => Ok(()),
-        false => split_branch(pages, tree, order, &path, new),
-    }
+    if on(frame.ptr, fits)? { Ok(()) } else { split_branch(pages, tree, order, &path, new) }
 }
 
 /// Divides the last branch of a touched path with the new child in it, and links the right part one

@@ -141,10 +141,7 @@ impl WriteTxn {
         self.core.check_forked()?;
         reach(Point::CommitBegun);
         let is_changed = self.is_changed();
-        let mark = match is_changed {
-            true => self.seal()?,
-            false => self.found()?,
-        };
+        let mark = if is_changed { self.seal()? } else { self.found()? };
         let core = self.core.clone();
         if durability.is_published_at_seal() {
             core.store.board.publish(mark);
@@ -194,11 +191,10 @@ impl WriteTxn {
     /// What stands for a transaction that changed nothing: its base, which is named as newest as
     /// long as the writer's role is held (P3).
     fn found(&self) -> Result<Mark> {
-        match self.core.store.writer.still_ours()
-            && self.core.store.board.sealed() == self.base_mark
-        {
-            true => Ok(self.base_mark),
-            false => Err(taken_over()),
+        if self.core.store.writer.still_ours() && self.core.store.board.sealed() == self.base_mark {
+            Ok(self.base_mark)
+        } else {
+            Err(taken_over())
         }
     }
 

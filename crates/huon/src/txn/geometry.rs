@@ -138,12 +138,11 @@ impl WriteTxn {
             txn.geometry = wanted;
             Ok(true)
         })?;
-        match fits {
-            true => Ok(()),
-            false => {
-                let used = self.pages().used();
-                Err(Error::map_full(store.offset(wanted.upper), store.offset(used)))
-            }
+        if fits {
+            Ok(())
+        } else {
+            let used = self.pages().used();
+            Err(Error::map_full(store.offset(wanted.upper), store.offset(used)))
         }
     }
 }

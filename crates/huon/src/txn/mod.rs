@@ -240,23 +240,26 @@ impl Core {
     /// The snapshot that `mark` names.
     pub(crate) fn image(&self, mark: Mark) -> Result<Meta> {
         let mut bytes = [0; META_BYTES];
-        match self.store.board.copy_image(mark, &mut bytes) {
-            true => self.decode_image(mark, &bytes),
-            false => Err(no_image()),
+        if self.store.board.copy_image(mark, &mut bytes) {
+            self.decode_image(mark, &bytes)
+        } else {
+            Err(no_image())
         }
     }
 
     /// Verifies the checksum: the lock file is as little trusted as the data.
     fn decode_image(&self, mark: Mark, bytes: &[u8; META_BYTES]) -> Result<Meta> {
-        let meta = Meta::decode(bytes).map_err(|fault| match fault.is_unknown() {
-            true => fault.refuse(format_args!("an image in the lock file")),
-            false => Error::corrupt_file("an image in the lock file is damaged"),
-        })?;
-        match meta.txnid.0 == mark.txnid() && meta.uuid == self.store.uuid {
-            true => Ok(meta),
-            false => {
-                Err(Error::corrupt_file("an image in the lock file is not what its name says"))
+        let meta = Meta::decode(bytes).map_err(|fault| {
+            if fault.is_unknown() {
+                fault.refuse(format_args!("an image in the lock file"))
+            } else {
+                Error::corrupt_file("an image in the lock file is damaged")
             }
+        })?;
+        if meta.txnid.0 == mark.txnid() && meta.uuid == self.store.uuid {
+            Ok(meta)
+        } else {
+            Err(Error::corrupt_file("an image in the lock file is not what its name says"))
         }
     }
 
@@ -306,9 +309,10 @@ impl Core {
 
     /// The same whatever the threshold is, down to the lower size.
     pub(crate) fn cut_file(&self, base: &Meta) -> Result<()> {
-        match self.store.board.published().txnid() < base.txnid.0 {
-            true => Ok(()),
-            false => self.store.shrink(base.used.max(base.geometry.lower), 1),
+        if self.store.board.published().txnid() < base.txnid.0 {
+            Ok(())
+        } else {
+            self.store.shrink(base.used.max(base.geometry.lower), 1)
         }
     }
 
@@ -324,9 +328,10 @@ impl Core {
 
     /// Refuses ids that a meta could not hold, ceiling included: only damage leads there.
     pub(crate) fn usable_id(id: u64) -> Result<u64> {
-        match Core::ceiling_after(id) < ID_MAX {
-            true => Ok(id),
-            false => Err(Error::corrupt_file("the ids of the metas leave none for a commit")),
+        if Core::ceiling_after(id) < ID_MAX {
+            Ok(id)
+        } else {
+            Err(Error::corrupt_file("the ids of the metas leave none for a commit"))
         }
     }
 
@@ -406,9 +411,10 @@ impl Core {
         }
         let board = &self.store.board;
         let dirty = self.close_dirty.load(Ordering::Relaxed);
-        let flushed = match self.owes_flush_at_close() && !dirty && !board.is_poisoned() {
-            true => self.settle(),
-            false => Ok(()),
+        let flushed = if self.owes_flush_at_close() && !dirty && !board.is_poisoned() {
+            self.settle()
+        } else {
+            Ok(())
         };
         reach(Point::CloseFlushed);
         let sound = !board.is_poisoned() && !self.is_repair_due();
@@ -416,10 +422,7 @@ impl Core {
         let unsynced = self.durability() == Durability::Unsynced;
         let gate = Gate::lock(board.shared(), GATE_TIMEOUT)?;
         let last = !self.clients.others_alive(&gate)?;
-        let noted = match writes && unsynced && last {
-            true => self.note_newest(),
-            false => Ok(()),
-        };
+        let noted = if writes && unsynced && last { self.note_newest() } else { Ok(()) };
         let in_flight = !board.in_flight().is_none();
         let flushed_all = board.sealed() == board.durable() && !in_flight;
         // Where nobody wrote, a clean close that was not flushed on purpose is what it was.

@@ -304,9 +304,10 @@ impl Names {
     /// The number of a handle, which must be of this environment.
     #[inline]
     pub(crate) fn number(&self, id: TableId) -> Result<TableNo> {
-        match id.tag == self.tag {
-            true => Ok(id.no),
-            false => Err(Error::Invalid("the table handle belongs to another environment")),
+        if id.tag == self.tag {
+            Ok(id.no)
+        } else {
+            Err(Error::Invalid("the table handle belongs to another environment"))
         }
     }
 

@@ -41,9 +41,10 @@ impl WriteTxn {
     /// The application's markers.
     pub fn markers(&self) -> Markers {
         let Notes { markers, own_markers, .. } = self.notes;
-        match own_markers && !planted::is(212) {
-            true => Markers { txnid: self.id(), ..markers },
-            false => markers,
+        if own_markers && !planted::is(212) {
+            Markers { txnid: self.id(), ..markers }
+        } else {
+            markers
         }
     }
 

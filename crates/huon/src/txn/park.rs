@@ -74,9 +74,10 @@ impl ReadTxn {
     /// somebody closed its descriptors. The transaction has ended then.
     pub fn park(self) -> Result<Parked> {
         self.core().check_usable()?;
-        match self.slot().is_none_or(|slot| self.core().store.slots.park(slot)) {
-            true => Ok(Parked { txn: self }),
-            false => Err(Error::Ousted),
+        if self.slot().is_none_or(|slot| self.core().store.slots.park(slot)) {
+            Ok(Parked { txn: self })
+        } else {
+            Err(Error::Ousted)
         }
     }
 }
@@ -114,10 +115,7 @@ impl Parked {
     pub fn unpark(self) -> Result<ReadTxn> {
         self.txn.core().check_usable()?;
         let unpark = |slot| self.txn.core().store.slots.unpark(slot);
-        match self.txn.slot().is_none_or(unpark) {
-            true => Ok(self.txn),
-            false => Err(Error::Ousted),
-        }
+        if self.txn.slot().is_none_or(unpark) { Ok(self.txn) } else { Err(Error::Ousted) }
     }
 
     /// The same; if it was broken, a new transaction on the newest snapshot. The ids tell which it

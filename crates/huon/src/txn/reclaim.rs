@@ -61,9 +61,10 @@ impl Core {
         for (name, at) in self.names.take_gone() {
             let Some(born) = self.names.born(&name) else { continue };
             let is_seen = pins.iter().any(|pin| (born..at).contains(pin));
-            match newest.id() < at || is_seen {
-                true => self.names.put_off(name, at),
-                false => self.names.give_back(&name, at, is_there(&name)),
+            if newest.id() < at || is_seen {
+                self.names.put_off(name, at);
+            } else {
+                self.names.give_back(&name, at, is_there(&name));
             }
         }
         Ok(())

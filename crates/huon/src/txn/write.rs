@@ -158,9 +158,10 @@ impl WriteTxn {
         // A power cut may have made it shorter than was promised. On a full disk it stays so.
         let _ = core.store.cover(base.geometry.lower.min(core.store.map_pages()));
         core.shrink_file(&base)?;
-        let place = match core.edits_in_place.load(Ordering::Relaxed) {
-            true => EditPlace::File,
-            false => EditPlace::Memory,
+        let place = if core.edits_in_place.load(Ordering::Relaxed) {
+            EditPlace::File
+        } else {
+            EditPlace::Memory
         };
         pages.begin(id, place);
         reach(Point::Begun);

@@ -100,9 +100,10 @@ pub(crate) fn users_can_be_changed(test: &str) -> bool {
         .uid(OTHER)
         .gid(OTHER)
         .status();
-    match status.is_ok_and(|status| status.success()) {
-        true => true,
-        false => skip(test, "another user cannot run this test's binary"),
+    if status.is_ok_and(|status| status.success()) {
+        true
+    } else {
+        skip(test, "another user cannot run this test's binary")
     }
 }
 

@@ -20,9 +20,10 @@ pub struct Problem {
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let Some(table) = &self.table {
-            match table.is_empty() {
-                true => write!(f, "main table: ")?,
-                false => write!(f, "table \"{}\": ", table.escape_ascii())?,
+            if table.is_empty() {
+                write!(f, "main table: ")?;
+            } else {
+                write!(f, "table \"{}\": ", table.escape_ascii())?;
             }
         }
         if let Some(pgno) = self.pgno {

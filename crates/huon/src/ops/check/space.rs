@@ -38,11 +38,12 @@ impl Check<'_, '_> {
         if past == 0 {
             return;
         }
-        match walk.past_pages == past {
-            true => self.report.notes.push(format!("the last {past} pages, all free, are cut off")),
-            false => self.report.add(Some(limit), None, || {
+        if walk.past_pages == past {
+            self.report.notes.push(format!("the last {past} pages, all free, are cut off"));
+        } else {
+            self.report.add(Some(limit), None, || {
                 format!("the file ends here, but {past} more pages are not all listed as free")
-            }),
+            });
         }
     }
 
@@ -72,9 +73,10 @@ impl Check<'_, '_> {
                 format!("its life from {} to {} makes no sense", item.birth, item.freed)
             });
         }
-        match walk.protected.holds(item.birth, item.freed) {
-            true => self.report.held_pages += u64::from(pages),
-            false => self.report.free_pages += u64::from(pages),
+        if walk.protected.holds(item.birth, item.freed) {
+            self.report.held_pages += u64::from(pages);
+        } else {
+            self.report.free_pages += u64::from(pages);
         }
         self.mark(walk, first, end as u32);
         Ok(())

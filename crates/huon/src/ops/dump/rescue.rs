@@ -242,10 +242,7 @@ impl<'s> Dump<'s, '_, '_> {
                 if (run.pgno.0..end).any(|pgno| met.put(pgno)) {
                     return Err(Error::corrupt(run.pgno.0, Reason::Cycle.text()));
                 }
-                match shown {
-                    true => store.run_verified(&run, self.source.used).map(Some),
-                    false => Ok(None),
-                }
+                if shown { store.run_verified(&run, self.source.used).map(Some) } else { Ok(None) }
             }
             _ => Err(Error::corrupt_file("a plain table holds duplicate values")),
         }

@@ -129,9 +129,10 @@ impl Header {
         let mut in_name = false;
         loop {
             if !text.header(wait, &mut line)? {
-                return match any {
-                    true => Err(text.error("the input ends inside a header")),
-                    false => Ok(None),
+                return if any {
+                    Err(text.error("the input ends inside a header"))
+                } else {
+                    Ok(None)
                 };
             }
             if line.is_empty() && !any {

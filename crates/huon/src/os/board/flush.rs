@@ -34,9 +34,10 @@ impl Board {
     /// that is not known, or a flush is going on.
     pub(crate) fn served_by_last_flush(&self) -> u64 {
         let durable = self.durable();
-        match self.load(PLAN_MARK) == durable.0 {
-            true => durable.txnid().saturating_sub(self.load(PLAN_PREDECESSOR)),
-            false => 0,
+        if self.load(PLAN_MARK) == durable.0 {
+            durable.txnid().saturating_sub(self.load(PLAN_PREDECESSOR))
+        } else {
+            0
         }
     }
 
@@ -47,9 +48,10 @@ impl Board {
         if plan.mark != self.in_flight() {
             return Err(damaged("the lock file has lost the snapshot in flight (P4)"));
         }
-        match apart && usize::from(plan.meta_slot) < META_SLOTS {
-            true => Ok(()),
-            false => Err(damaged("the lock file plans a flush over the durable meta (P4)")),
+        if apart && usize::from(plan.meta_slot) < META_SLOTS {
+            Ok(())
+        } else {
+            Err(damaged("the lock file plans a flush over the durable meta (P4)"))
         }
     }
 

@@ -63,9 +63,10 @@ fn from_both_ends(page: &[u8], key_bytes: usize, from: usize, until: usize, rng:
     let mut items = AnyLeaf::Fixed(view(page, key_bytes)).slice(from, until).unwrap();
     let (mut low, mut high) = (Vec::new(), Vec::new());
     while items.count() > 0 {
-        match rng.chance(2) {
-            true => low.push(items.take_first().unwrap().unwrap().to_vec()),
-            false => high.push(items.take_last().unwrap().unwrap().to_vec()),
+        if rng.chance(2) {
+            low.push(items.take_first().unwrap().unwrap().to_vec());
+        } else {
+            high.push(items.take_last().unwrap().unwrap().to_vec());
         }
     }
     assert!(items.take_first().is_none() && items.take_last().is_none());
@@ -89,9 +90,10 @@ fn random_edits<O: KeyOrder>(case: &Case<O>, page_bytes: usize, key_bytes: usize
             Err(place) => {
                 let fits = model.len() < capacity;
                 assert_eq!(leaf.insert(place, &new), fits);
-                match fits {
-                    true => model.insert(place, new.clone()),
-                    false => assert_eq!(page, before, "a refused insert changed the page"),
+                if fits {
+                    model.insert(place, new.clone());
+                } else {
+                    assert_eq!(page, before, "a refused insert changed the page");
                 }
                 refused += u64::from(!fits);
             }
@@ -212,9 +214,10 @@ fn every_merge<O: KeyOrder>(case: &Case<O>, rounds: usize) -> u64 {
                 let before = left.clone();
                 let merged = merge_fixed(&mut left, &right, key_bytes).unwrap();
                 assert_eq!(merged, keys.len() <= capacity);
-                match merged {
-                    true => same(case, &left, &keys, key_bytes, &keys),
-                    false => assert_eq!(left, before),
+                if merged {
+                    same(case, &left, &keys, key_bytes, &keys);
+                } else {
+                    assert_eq!(left, before);
                 }
                 done += 1;
             }

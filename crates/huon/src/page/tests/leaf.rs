@@ -116,9 +116,10 @@ fn random_edits<O: KeyOrder>(case: &Case<O>, page_bytes: usize, edits: usize, se
     let mut refused = 0;
     for _ in 0..edits {
         let live = leaf(&page).live_bytes();
-        let key = match rng.chance(3) && !model.is_empty() {
-            true => model[rng.below(model.len())].0.clone(),
-            false => rng.key(key_bytes_max(page_bytes)),
+        let key = if rng.chance(3) && !model.is_empty() {
+            model[rng.below(model.len())].0.clone()
+        } else {
+            rng.key(key_bytes_max(page_bytes))
         };
         let (kind, bytes) = payload(&mut rng, page_bytes);
         let place = model.binary_search_by(|record| (case.plain)(&record.0, &key));
@@ -128,9 +129,10 @@ fn random_edits<O: KeyOrder>(case: &Case<O>, page_bytes: usize, edits: usize, se
             Err(place) => {
                 let fits = live + leaf_cell_bytes(key.len(), bytes.len()) <= room;
                 assert_eq!(edit.insert(order, place, &key, kind, &bytes).unwrap(), fits);
-                match fits {
-                    true => model.insert(place, (key.clone(), kind, bytes)),
-                    false => assert_eq!(page, before, "a refused insert changed the page"),
+                if fits {
+                    model.insert(place, (key.clone(), kind, bytes));
+                } else {
+                    assert_eq!(page, before, "a refused insert changed the page");
                 }
                 refused += u64::from(!fits);
             }
@@ -145,9 +147,10 @@ fn random_edits<O: KeyOrder>(case: &Case<O>, page_bytes: usize, edits: usize, se
             Ok(place) => {
                 let fits = live - model[place].2.len() + bytes.len() <= room;
                 assert_eq!(edit.replace(order, place, kind, &bytes).unwrap(), fits);
-                match fits {
-                    true => (model[place].1, model[place].2) = (kind, bytes),
-                    false => assert_eq!(page, before, "a refused replace changed the page"),
+                if fits {
+                    (model[place].1, model[place].2) = (kind, bytes);
+                } else {
+                    assert_eq!(page, before, "a refused replace changed the page");
                 }
                 refused += u64::from(!fits);
             }
@@ -182,9 +185,10 @@ fn a_page_that_is_marked_as_packed_and_is_not() {
     let mut model: Vec<Record> = Vec::new();
     LeafMut::init(&mut page, ptr(9));
     for _ in 0..20_000 {
-        let key = match rng.chance(2) && !model.is_empty() {
-            true => model[rng.below(model.len())].0.clone(),
-            false => rng.key(12),
+        let key = if rng.chance(2) && !model.is_empty() {
+            model[rng.below(model.len())].0.clone()
+        } else {
+            rng.key(12)
         };
         match model.binary_search_by(|record| record.0.cmp(&key)) {
             Ok(place) => {

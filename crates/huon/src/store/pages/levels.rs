@@ -140,9 +140,10 @@ impl Pages {
         }
         for (pgno, Written { birth, pages, what }) in level.written {
             let (pgno, node) = (Pgno(pgno), what == Body::Node);
-            match planted::is(108) {
-                true => self.space.give_back(pgno, pages),
-                false => self.lost |= self.space.bury(pgno, pages, birth, node).is_err(),
+            if planted::is(108) {
+                self.space.give_back(pgno, pages);
+            } else {
+                self.lost |= self.space.bury(pgno, pages, birth, node).is_err();
             }
         }
         self.space.confine(upper);

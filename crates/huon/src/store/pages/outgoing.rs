@@ -54,9 +54,10 @@ impl Pages {
     /// The error for a last id that is not the one that this transaction raised.
     #[cold]
     fn lost_role(&self) -> Error {
-        match self.store.board.issued() < self.issued {
-            true => Error::corrupt_file("the lock file's last id has been lowered (P7)"),
-            false => Error::Busy("another writer has raised the last id (I2)".into()),
+        if self.store.board.issued() < self.issued {
+            Error::corrupt_file("the lock file's last id has been lowered (P7)")
+        } else {
+            Error::Busy("another writer has raised the last id (I2)".into())
         }
     }
 
@@ -261,9 +262,6 @@ impl Pages {
         }
         let all = self.all_buffered()?;
         self.write_dirty(all, false)?;
-        match self.is_lost() {
-            true => Err(Error::OutOfMemory),
-            false => Ok((sealed, self.counts())),
-        }
+        if self.is_lost() { Err(Error::OutOfMemory) } else { Ok((sealed, self.counts())) }
     }
 }

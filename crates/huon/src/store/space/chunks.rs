@@ -120,9 +120,10 @@ impl Space {
             }
             let group = groups.last_mut().expect("it was just added");
             let heads = item.is_chain() && item.freed == place.0 && group.chain.is_none();
-            match heads && (place.0 != 0 || sweep.has_seen(&item)) {
-                true => group.chain = item.ptr(),
-                false => group.items.try_push(item)?,
+            if heads && (place.0 != 0 || sweep.has_seen(&item)) {
+                group.chain = item.ptr();
+            } else {
+                group.items.try_push(item)?;
             }
         }
         Ok(groups)

@@ -145,14 +145,13 @@ impl Protected {
     }
 
     fn owner(&self, item: &Item) -> u64 {
-        match item.is_chain() {
-            true if self.contains(item.freed) => item.freed,
-            true => 0,
-            false if planted::is(115) => {
-                let seen = self.lasting.iter().rev().find(|&&s| item.birth <= s && s < item.freed);
-                seen.copied().unwrap_or(0)
-            }
-            false => self.oldest_of(&self.lasting, item.birth, item.freed).unwrap_or(0),
+        if item.is_chain() {
+            if self.contains(item.freed) { item.freed } else { 0 }
+        } else if planted::is(115) {
+            let seen = self.lasting.iter().rev().find(|&&s| item.birth <= s && s < item.freed);
+            seen.copied().unwrap_or(0)
+        } else {
+            self.oldest_of(&self.lasting, item.birth, item.freed).unwrap_or(0)
         }
     }
 }
@@ -376,9 +375,10 @@ impl Space {
     /// P8, F3: nothing written comes to the pool from here, but a damaged list may name a page
     /// once more after it was taken and written.
     fn check_unwritten(&self, pgno: Pgno, pages: u32) -> Result<Pgno> {
-        match self.is_own(pgno, pages) {
-            true => Err(Error::corrupt(pgno.0, Reason::Space.text())),
-            false => Ok(pgno),
+        if self.is_own(pgno, pages) {
+            Err(Error::corrupt(pgno.0, Reason::Space.text()))
+        } else {
+            Ok(pgno)
         }
     }
 
@@ -563,9 +563,10 @@ impl Space {
     fn take_in(&mut self, listed: Vec<Item>) -> Result<()> {
         let (mut held, mut freed) = (Vec::new(), Vec::new());
         for item in listed {
-            match self.is_held(&item)? {
-                true => held.try_push(item)?,
-                false => freed.try_push(FreeRun::of(&item))?,
+            if self.is_held(&item)? {
+                held.try_push(item)?;
+            } else {
+                freed.try_push(FreeRun::of(&item))?;
             }
         }
         self.pool.add(freed)?;
@@ -579,9 +580,10 @@ impl Space {
         let end = u64::from(item.pgno) + u64::from(item.page_count());
         let outside = item.pgno < self.first_page || end > u64::from(self.used);
         let itself = item.pgno <= chunk.pgno.0 && u64::from(chunk.pgno.0) < end;
-        match outside || itself || item.birth > item.freed {
-            true => Err(Error::corrupt(item.pgno, Reason::Space.text())),
-            false => Ok(()),
+        if outside || itself || item.birth > item.freed {
+            Err(Error::corrupt(item.pgno, Reason::Space.text()))
+        } else {
+            Ok(())
         }
     }
 

@@ -111,9 +111,10 @@ impl Space {
         }
         let mut tally = Tally::new(&self.protected)?;
         let mut chains: Vec<Ptr> = Vec::new();
-        let mut take = |item: &Item, chains: &mut Vec<Ptr>| match item.is_chain() {
-            true => chains.try_push(item.ptr()),
-            false => {
+        let mut take = |item: &Item, chains: &mut Vec<Ptr>| {
+            if item.is_chain() {
+                chains.try_push(item.ptr())
+            } else {
                 tally.add(item);
                 Ok(())
             }

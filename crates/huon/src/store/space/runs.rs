@@ -283,9 +283,10 @@ impl Pool {
             return Some(first);
         }
         let Some(second) = self.next_ranked() else { return Some(first) };
-        let (taken, put_back) = match self.runs[second].pages >= CONVENIENT_PAGES_MIN {
-            true => (second, first),
-            false => (first, second),
+        let (taken, put_back) = if self.runs[second].pages >= CONVENIENT_PAGES_MIN {
+            (second, first)
+        } else {
+            (first, second)
         };
         self.ranks.push(self.runs[put_back].rank());
         Some(taken)

@@ -75,10 +75,13 @@ impl Sweep {
 
     /// A chunk of a chain that waits for no snapshot is written there, and lists these.
     pub(super) fn raise_roof(&mut self, chunk: Ptr, items: &[Item]) {
-        let end = |item: &Item| match item.is_chain() {
-            // Nothing is known of what it lists.
-            true => u32::MAX,
-            false => item.pgno + item.page_count(),
+        let end = |item: &Item| {
+            if item.is_chain() {
+                // Nothing is known of what it lists.
+                u32::MAX
+            } else {
+                item.pgno + item.page_count()
+            }
         };
         let highest = items.iter().map(end).max().unwrap_or(0);
         self.roof = self.roof.max(highest).max(chunk.pgno.0 + 1);
