@@ -356,7 +356,7 @@ impl History {
     fn nested(&mut self, ops: &[Op], txn: &mut WriteTxn, depth: usize) -> Step {
         let before = self.work.clone();
         self.savepoints.push(Vec::new());
-        let ended = txn.nested(|child| self.level(ops, child, depth + 1));
+        let ended = txn.try_nested(|child| self.level(ops, child, depth + 1));
         self.savepoints.pop();
         match ended {
             Ok(()) => self.counts.add("nested commit", 1),

@@ -262,7 +262,7 @@ fn use_after_fork() {
         let refused = matches!(reader.open(&T), Err(Error::Forked));
         let reads = env.view(|txn| {
             let t = txn.open(&T)?.expect("it was made");
-            Ok::<_, Error>(t.get(txn, "k")? == Some(&b"v"[..]))
+            Ok(t.get(txn, "k")? == Some(&b"v"[..]))
         });
         let writes = put(&env, "m", b"x").is_ok();
         drop(reader);
@@ -518,7 +518,7 @@ fn on_a_full_disk(dir: &Path) {
         env.update(|txn| {
             let t = txn.create(&T)?;
             assert!(t.delete(txn, &format!("key {n:06}"))?);
-            Ok::<_, Error>(())
+            Ok(())
         })
         .unwrap();
     }

@@ -27,7 +27,7 @@ fn many_records_survive_reopening() {
                         t.put(txn, &((n * 31 + round * 7) % 3001), &round.to_le_bytes())?;
                         t.delete(txn, &((n * 17 + round) % 3001))?;
                     }
-                    Ok::<_, huon::Error>(())
+                    Ok(())
                 })
                 .unwrap();
             }

@@ -63,7 +63,7 @@ fn fill(env: &Env, page_bytes: usize, records: u64) {
             let small = TableDef::<U64, U64>::named(format!("part {part}"));
             txn.open(&small)?.expect("it is there").drop_table(txn)?;
         }
-        Ok::<_, huon::Error>(())
+        Ok(())
     })
     .unwrap();
 }
@@ -122,7 +122,7 @@ fn an_empty_environment_becomes_short() {
             txn.create(&small)?.drop_table(txn)?;
         }
         assert!(txn.table_names()?.is_empty());
-        Ok::<_, huon::Error>(())
+        Ok(())
     })
     .unwrap();
     let report = compacted(&env);
@@ -225,7 +225,7 @@ fn others_write_meanwhile() {
     assert!(commits > 3, "the writer had {commits} turns in {} steps", report.commits);
     assert_eq!(compacted(&env).end, CompactEnd::Target);
     let def = TableDef::<U64, U64>::new("others");
-    let others = env.view(|txn| Ok::<_, huon::Error>(txn.open(&def)?.unwrap().iter(txn)?.count()));
+    let others = env.view(|txn| Ok(txn.open(&def)?.unwrap().iter(txn)?.count()));
     assert_eq!(others.unwrap() as u64, commits.min(500));
     assert!(env.check().unwrap().is_clean());
 }

@@ -74,7 +74,7 @@ fn the_upper_size_is_kept_and_deleting_works_there() {
     };
     assert!(matches!(error, Error::MapFull(_)), "{error}");
     assert!(env.info().unwrap().file_bytes <= upper);
-    let t = env.view(|txn| Ok::<_, Error>(txn.open(&T)?.unwrap())).unwrap();
+    let t = env.view(|txn| Ok(txn.open(&T)?.unwrap())).unwrap();
     for n in 0..kept / 2 {
         env.update(|txn| t.delete(txn, &n).map(drop)).unwrap();
     }
@@ -243,7 +243,7 @@ fn small_files_are_small() {
     assert_eq!(env.info().unwrap().readers.len(), 116);
     drop((readers, more));
     // Deleting and clearing work there, and what was large becomes as small again.
-    let t = env.view(|txn| Ok::<_, Error>(txn.open(&T)?.unwrap())).unwrap();
+    let t = env.view(|txn| Ok(txn.open(&T)?.unwrap())).unwrap();
     let mut geometry = env.info().unwrap().geometry;
     geometry.shrink_bytes = 32 << 10;
     env.set_geometry(geometry).unwrap();

@@ -20,7 +20,7 @@ fn make(env: &Env, n: u64) -> Table<Str, U64> {
     env.update(|txn| {
         let t = txn.create(&def(n))?;
         t.put(txn, "n", &n)?;
-        Ok::<_, Error>(t)
+        Ok(t)
     })
     .unwrap()
 }
@@ -196,7 +196,7 @@ fn names_of_any_length_are_found_again() {
                     .update(|txn| {
                         let t = txn.create(&def)?;
                         t.put(txn, "n", &n)?;
-                        Ok::<_, Error>(t)
+                        Ok(t)
                     })
                     .unwrap();
                 assert_eq!(found(t, &env.read().unwrap()), Some(n));

@@ -70,7 +70,7 @@ fn orders_are_checked_where_they_are_known() {
                 a.put(txn, &key, b"value")?;
                 b.put(txn, &key, b"value")?;
             }
-            Ok::<_, huon::Error>(())
+            Ok(())
         })
         .unwrap();
         let report = env.check().unwrap();

@@ -50,7 +50,7 @@ fn fill(env: &Env, own: &Order) {
                 table.put(txn, key, &value)?;
             }
         }
-        Ok::<_, Error>(())
+        Ok(())
     })
     .unwrap();
 }

@@ -34,7 +34,7 @@ fn fill(env: &Env) {
             for n in (round * 40)..(round * 40 + 30) {
                 plain.delete(txn, &n.to_be_bytes())?;
             }
-            Ok::<_, Error>(())
+            Ok(())
         })
         .unwrap();
     }

@@ -232,7 +232,7 @@ fn what_a_transaction_makes_and_undoes_again_and_again_costs_it_once() {
                 big(txn, t, round % 3);
                 txn.nested(|txn| {
                     big(txn, t, round % 5);
-                    Ok::<_, huon::Error>(())
+                    Ok(())
                 })?;
                 Err::<(), _>(huon::Error::Invalid("undone"))
             });
@@ -324,7 +324,7 @@ fn what_was_written_may_change() {
         let t = txn.create(&T)?;
         put_any(t, txn, 1, 20_000);
         put_any(t, txn, 2, 20);
-        Ok::<_, huon::Error>(t)
+        Ok(t)
     });
     let t = t.unwrap();
     let mut txn = env.write().unwrap();
@@ -383,7 +383,7 @@ fn a_fixed_id_is_the_snapshots() {
         let done = txn.nested(|txn| {
             (0..1000).for_each(|_| put(txn));
             assert_eq!(txn.fix_id(), id);
-            Ok::<_, huon::Error>(())
+            Ok(())
         });
         done.unwrap();
         (0..1000).for_each(|_| put(&mut txn));

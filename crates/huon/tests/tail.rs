@@ -85,7 +85,7 @@ fn ring(env: &Env, rounds: u64, each: u64) -> Table<U64, Bytes> {
             for key in (round.saturating_sub(10) * each)..(round.saturating_sub(9) * each) {
                 t.delete(txn, &key)?;
             }
-            Ok::<_, huon::Error>(())
+            Ok(())
         })
         .unwrap();
     }
@@ -192,7 +192,7 @@ impl History<'_> {
                     }
                     _ => {}
                 }
-                Ok::<_, huon::Error>(())
+                Ok(())
             })
             .unwrap();
         match self.random.below(8) {
@@ -239,7 +239,7 @@ fn after_any_history_the_tail_is_short() {
             for n in 0..3 {
                 txn.create(&TableDef::<U64, Bytes>::named(format!("t{n}")))?.clear(txn)?;
             }
-            Ok::<_, huon::Error>(())
+            Ok(())
         })
         .unwrap();
         env.sync().unwrap();

@@ -48,14 +48,14 @@ fn whatever_would_wait_for_its_own_thread_is_refused() {
     let twin = options().open(&path).unwrap();
     env.update(|txn| {
         assert!(is_refused(env.write()));
-        assert!(is_refused(env.update(|_| Ok::<_, Error>(()))));
+        assert!(is_refused(env.update(|_| Ok(()))));
         assert!(is_refused(env.set_geometry(env.info()?.geometry)));
         let checked = env.check_with(&mut CheckOptions::default().meta_slot(0));
         assert!(is_refused(checked));
         assert!(is_refused(twin.write()), "another environment of the same file");
         txn.nested(|_| {
             assert!(is_refused(env.write()));
-            Ok::<_, Error>(())
+            Ok(())
         })?;
         // These wait for no writer.
         env.sync()?;
@@ -66,7 +66,7 @@ fn whatever_would_wait_for_its_own_thread_is_refused() {
     let mut txn = env.write().unwrap();
     txn.nested(|_| {
         assert!(is_refused(env.write()));
-        Ok::<_, Error>(())
+        Ok(())
     })
     .unwrap();
     drop(txn);

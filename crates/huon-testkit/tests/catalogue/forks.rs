@@ -133,7 +133,7 @@ fn is_dead(held: Held) -> bool {
                 && forked(t.get(&txn, &[1]).err())
                 && forked(t.put(&mut txn, &[200, 1], &[]).err())
                 && forked(txn.savepoint("s").err())
-                && forked(txn.nested(|_| Ok::<_, Error>(())).err())
+                && forked(txn.nested(|_| Ok(())).err())
                 && forked(txn.commit().err())
         }
         Held::Ticket(ticket) => {

@@ -56,7 +56,7 @@ fn everything_is_deleted_while_a_reader_looks() {
                 env.update(|txn| wipe_nested(txn, depth, t, *wipe, RECORDS)).unwrap();
                 assert_clean(&env, &what);
                 assert_same(&reader, t, &model, &what);
-                let gone = env.view(|txn| Ok::<_, Error>(txn.open(&def())?.is_none())).unwrap();
+                let gone = env.view(|txn| Ok(txn.open(&def())?.is_none())).unwrap();
                 assert_eq!(gone, number == 4, "{what}");
                 sizes.push(env.info().unwrap().used_bytes);
             }

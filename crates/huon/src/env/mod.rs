@@ -267,7 +267,23 @@ impl Env {
     /// assert!(tables.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn view<R, E: From<Error>>(
+    pub fn view<R>(&self, work: impl FnOnce(&ReadTxn) -> Result<R>) -> Result<R> {
+        self.try_view(work)
+    }
+
+    /// As [`Env::view`], with an error of the caller's.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let refused = env.try_view(|txn| match txn.table_names()?.len() {
+    ///     0 => Err("there are no tables".into()),
+    ///     tables => Ok::<usize, Box<dyn std::error::Error>>(tables),
+    /// });
+    /// assert_eq!(refused.unwrap_err().to_string(), "there are no tables");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_view<R, E: From<Error>>(
         &self,
         work: impl FnOnce(&ReadTxn) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
@@ -282,14 +298,51 @@ impl Env {
     /// const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
     /// env.update(|txn| txn.create(&T)?.put(txn, "kept", &1))?;
     /// let undone = env.update(|txn| {
-    ///     txn.create(&T)?.put(txn, "lost", &2)?;
-    ///     Err::<(), _>(huon::Error::Invalid("changed my mind"))
+    ///     let t = txn.create(&T)?;
+    ///     t.put(txn, "lost", &2)?;
+    ///     t.append(txn, "above lost", &3)
     /// });
-    /// assert!(undone.is_err());
+    /// assert!(matches!(undone, Err(huon::Error::KeyOutOfOrder)));
     /// assert_eq!(env.view(|txn| txn.open(&T)?.expect("there").count(txn))?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn update<R, E: From<Error>>(
+    pub fn update<R>(&self, work: impl FnOnce(&mut WriteTxn) -> Result<R>) -> Result<R> {
+        self.try_update(work)
+    }
+
+    /// As [`Env::update`], with an error of the caller's, which undoes everything, too.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// use huon::{Str, TableDef, U64};
+    ///
+    /// #[derive(Debug)]
+    /// enum BuyError {
+    ///     SoldOut,
+    ///     Store(huon::Error),
+    /// }
+    /// impl From<huon::Error> for BuyError {
+    ///     fn from(error: huon::Error) -> BuyError {
+    ///         BuyError::Store(error)
+    ///     }
+    /// }
+    ///
+    /// const STOCK: TableDef<Str, U64> = TableDef::new("stock");
+    /// let buy = || {
+    ///     env.try_update(|txn| {
+    ///         let stock = txn.create(&STOCK)?;
+    ///         let left = stock.get(txn, "apple")?.unwrap_or(0);
+    ///         stock.put(txn, "apple", &left.checked_sub(1).ok_or(BuyError::SoldOut)?)?;
+    ///         Ok(left - 1)
+    ///     })
+    /// };
+    /// assert!(matches!(buy(), Err(BuyError::SoldOut)));
+    /// env.update(|txn| txn.create(&STOCK)?.put(txn, "apple", &2))?;
+    /// assert_eq!(buy().expect("there were two"), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_update<R, E: From<Error>>(
         &self,
         work: impl FnOnce(&mut WriteTxn) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
@@ -421,7 +474,7 @@ impl Env {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// let id = env.update(|txn| {
     ///     txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
-    ///     Ok::<_, huon::Error>(txn.id())
+    ///     Ok(txn.id())
     /// })?;
     /// assert_eq!(env.durable_id(), id);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -169,7 +169,7 @@ impl Env {
     /// let t = env.update(|txn| {
     ///     let t = txn.create(&T)?;
     ///     (0..20_000).try_for_each(|n| t.put(txn, &n, &[7; 200]).map(drop))?;
-    ///     Ok::<_, huon::Error>(t)
+    ///     Ok(t)
     /// })?;
     /// env.update(|txn| (0..18_000).try_for_each(|n| t.delete(txn, &n).map(drop)))?;
     /// let report = env.compact(&mut CompactOptions::new())?;

@@ -19,7 +19,7 @@ fn make(env: &Env, n: u64) -> Table<Str, U64> {
     env.update(|txn| {
         let t = txn.create(&def(n))?;
         t.put(txn, "n", &n)?;
-        Ok::<_, Error>(t)
+        Ok(t)
     })
     .unwrap()
 }
@@ -190,7 +190,7 @@ fn a_transaction_knows_of_the_tables_that_it_touched() {
             child.nested(|inner| last.put(inner, "m", &7).map(drop))?;
             last.put(child, "m", &n)?;
             assert_eq!(child.tables_touched(), (1, 1));
-            Ok::<_, Error>(())
+            Ok(())
         })
         .unwrap();
         assert_eq!(txn.tables_touched(), (1, 0));

@@ -57,7 +57,7 @@ impl WriteTxn {
     /// let before = env.read()?;
     /// let id = env.update(|txn| {
     ///     txn.set_markers([7, 0, u64::MAX])?;
-    ///     Ok::<_, huon::Error>(txn.id())
+    ///     Ok(txn.id())
     /// })?;
     /// let markers = env.read()?.markers();
     /// assert_eq!((markers.values, markers.txnid), ([7, 0, u64::MAX], id));

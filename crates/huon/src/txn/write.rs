@@ -476,9 +476,9 @@ impl WriteTxn {
     /// t.put(&mut txn, "kept", &1)?;
     /// let failed = txn.nested(|child| {
     ///     t.put(child, "lost", &2)?;
-    ///     Err::<(), _>(huon::Error::Invalid("changed my mind"))
+    ///     t.append(child, "above kept", &3)
     /// });
-    /// assert!(failed.is_err());
+    /// assert!(matches!(failed, Err(huon::Error::KeyOutOfOrder)));
     /// assert_eq!(t.get(&txn, "lost")?, None);
     /// assert_eq!(t.get(&txn, "kept")?, Some(1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -494,7 +494,26 @@ impl WriteTxn {
     /// txn.nested(|child| t.put(&mut txn, "kept", &1))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn nested<R, E: From<Error>>(
+    pub fn nested<R>(&mut self, work: impl FnOnce(&mut WriteTxn) -> Result<R>) -> Result<R> {
+        self.try_nested(work)
+    }
+
+    /// As [`WriteTxn::nested`], with an error of the caller's.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// let parsed = txn.try_nested(|child| -> Result<u64, Box<dyn std::error::Error>> {
+    ///     t.put(child, "pear", &0)?;
+    ///     Ok("seven".parse()?)
+    /// });
+    /// assert_eq!(parsed.unwrap_err().to_string(), "invalid digit found in string");
+    /// assert_eq!(t.get(&txn, "pear")?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_nested<R, E: From<Error>>(
         &mut self,
         work: impl FnOnce(&mut WriteTxn) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
