@@ -3,7 +3,7 @@
 //! 1. The figures belong to one commit: with changes that are not committed there is no proof.
 //! 2. Seeds follow from the commit, so each commit is tried with others, and a failure is found
 //!    again.
-//! 3. `docs/RELIABILITY.md` shows the figures between two marks, and nobody writes there by hand:
+//! 3. `docs/PROOF.md` shows the figures between two marks, and nobody writes there by hand:
 //!    `make lint` compares.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::test::{self, Size};
 
 /// Where the figures lie, and where they are shown.
 const FIGURES: &str = "docs/proof.json";
-const SHOWN: &str = "docs/RELIABILITY.md";
+const SHOWN: &str = "docs/PROOF.md";
 const BEGIN: &str = "<!-- figures: written by `make proof` -->";
 const END: &str = "<!-- figures: end -->";
 
