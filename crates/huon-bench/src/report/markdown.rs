@@ -68,7 +68,7 @@ fn head(page: &mut String, run: &Run) {
          ratio to LMDB in the same run. Bold is the best of a row, and whatever differs from it by \
          no more than the repeats do. A star at a ratio: LMDB has no such mode, and is taken in \
          one that promises less. `raw` and `null` are no engines: bare writes and flushes of the \
-         same bytes, and the harness alone. [How to read this page](README.md) says what the \
+         same bytes, and the harness alone. [How to read this page](NOTES.md) says what the \
          modes promise.",
     );
 }
