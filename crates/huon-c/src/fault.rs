@@ -105,7 +105,7 @@ impl From<Error> for Fault {
             Error::Io(error) => error.source.into(),
             Error::Corrupt(_) | Error::Decode(_) => Fault::Corrupt,
             Error::OutOfMemory => Fault::NoMemory,
-            Error::Invalid(_) | Error::Input(_) => Fault::Invalid,
+            Error::Invalid(_) => Fault::Invalid,
             _ => Fault::Panic,
         }
     }

@@ -85,6 +85,18 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<huon_text::Error> for Failure {
+    fn from(error: huon_text::Error) -> Failure {
+        match error {
+            huon_text::Error::Store(error) => error.into(),
+            huon_text::Error::Io { operation, source } => {
+                Failure::io(&format!("cannot {operation}"), &source)
+            }
+            error => Failure::usage(format!("{error}.")),
+        }
+    }
+}
+
 /// The arguments of this process; or how it ends, after help, a version, or what is wrong was told.
 pub(crate) fn parsed<T: Parser>(program: &str) -> Result<T, Code> {
     T::try_parse().map_err(|error| {

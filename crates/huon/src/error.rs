@@ -85,8 +85,6 @@ pub enum Error {
     Io(Box<IoError>),
     /// The file is damaged.
     Corrupt(Box<Corruption>),
-    /// A text that was to be loaded is not as it should be.
-    Input(Box<InputError>),
     /// A value is longer than those of a multimap may be, which are as long as keys at most.
     /// Lengths in bytes.
     SortedValueTooLong {
@@ -221,15 +219,6 @@ pub struct IoError {
     pub source: std::io::Error,
 }
 
-/// Where a text that was to be loaded is wrong, and how.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InputError {
-    /// The line, counted from 1.
-    pub line: u64,
-    /// What is wrong there.
-    pub what: String,
-}
-
 /// Damage found in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Corruption {
@@ -283,7 +272,7 @@ impl Error {
 
     /// The highest number of a kind of error; there is one of each from 1 on.
     #[cfg(test)]
-    const CODES: i32 = 30;
+    const CODES: i32 = 29;
 
     /// The stable number of this kind of error; never reused for another.
     ///
@@ -312,7 +301,7 @@ impl Error {
             Error::Forked => 18,
             Error::Io(_) => 19,
             Error::Corrupt(_) => 20,
-            Error::Input(_) => 21,
+            Error::EnvironmentsFull { .. } => 21,
             Error::OutOfMemory => 22,
             Error::SortedValueTooLong { .. } => 23,
             Error::ValueLength => 24,
@@ -321,7 +310,6 @@ impl Error {
             Error::Ousted => 27,
             Error::WrongOrder(_) => 28,
             Error::ThreadWrites => 29,
-            Error::EnvironmentsFull { .. } => 30,
         }
     }
 }
@@ -376,7 +364,6 @@ impl fmt::Display for Error {
                 Some(pgno) => write!(f, "damaged file: page {pgno}: {}", c.reason),
                 None => write!(f, "damaged file: {}", c.reason),
             },
-            Error::Input(e) => write!(f, "line {} of the input: {}", e.line, e.what),
             Error::SortedValueTooLong { bytes, max } => write!(
                 f,
                 "value of {bytes} bytes is too long for a multimap: this page size allows {max}"
@@ -514,7 +501,6 @@ mod tests {
             Error::Forked,
             Error::corrupt(7, "it is torn"),
             Error::corrupt_file("it is short"),
-            Error::Input(Box::new(InputError { line: 3, what: "no key".into() })),
             Error::SortedValueTooLong { bytes: 2000, max },
             Error::ValueLength,
             Error::ManyValues,

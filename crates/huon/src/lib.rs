@@ -88,14 +88,13 @@ mod txn;
 
 pub use env::limits;
 pub use env::{Env, EnvInfo, FileKind, IoInfo, Options, ReaderInfo, Recovery, Settings};
-pub use error::{Corruption, Error, FullMap, InputError, IoError, Keeper, Result, WrongOrder};
+pub use error::{Corruption, Error, FullMap, IoError, Keeper, Result, WrongOrder};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
 pub use ops::compact::{CompactEnd, CompactOptions, CompactReport};
 pub use ops::copy::{CopyOptions, CopyReport};
-pub use ops::dump::{DumpOptions, DumpReport};
-pub use ops::load::{LoadOptions, LoadReport};
 pub use ops::metas::{MetaInfo, MetaSnapshot, MetaState, SwitchReport};
+pub use ops::records::{Contents, RecordVisitor};
 pub use ops::stat::{HeldBy, Holder, Stat, TableStat};
 pub use ops::visit::{PageInfo, PageKind};
 pub use os::ReadAhead;

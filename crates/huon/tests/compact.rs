@@ -31,7 +31,7 @@ fn value(n: u64, large: bool, page_bytes: usize) -> Vec<u8> {
 /// Everything that an environment holds, as text; not how long the file is.
 fn content(env: &Env) -> Vec<Vec<u8>> {
     let mut dump = Vec::new();
-    env.dump(&mut dump, &mut huon::DumpOptions::new()).unwrap();
+    huon_text::dump(env, &mut dump, huon_text::DumpOptions::new()).unwrap();
     let lines = dump.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"mapsize="));
     lines.map(<[u8]>::to_vec).collect()
 }

@@ -5,7 +5,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use huon::{DumpOptions, DumpReport, Progress};
+use huon::Progress;
+use huon_text::{DumpOptions, DumpReport};
 
 use crate::args::Dump;
 use crate::draft;
@@ -39,8 +40,8 @@ pub(crate) fn dump(args: &Dump) -> Outcome {
     if let Some(table) = &args.table {
         options = options.table(open::name(Some(table))?);
     }
-    let mut options = options.progress(&mut report);
-    let write = |out: &mut dyn Write| env.dump(out, &mut options).map_err(Failure::from);
+    let options = options.progress(&mut report);
+    let write = |out: &mut dyn Write| Ok(huon_text::dump(&env, out, options)?);
     let dumped = match special {
         Some(pipe) => through(pipe, write),
         None if args.output.as_os_str() == "-" => through(io::stdout().lock(), write),
@@ -49,9 +50,7 @@ pub(crate) fn dump(args: &Dump) -> Outcome {
     drop(bar);
     match dumped {
         Ok(report) => Ok(tell(&report)),
-        Err(_) if stop.is_asked() => {
-            Err(Failure::Told(Code::Interrupted, "interrupted; the dump is not whole.".into()))
-        }
+        Err(_) if stop.is_asked() => Err(interrupted()),
         Err(failure) => Err(failure),
     }
 }
@@ -70,9 +69,18 @@ fn special(path: &Path) -> Result<Option<File>, Failure> {
 
 fn through(out: impl Write, write: impl FnOnce(&mut dyn Write) -> Dumped) -> Dumped {
     let mut out = BufWriter::with_capacity(64 << 10, out);
-    let report = write(&mut out)?;
+    let report = whole(write(&mut out)?)?;
     out.flush()?;
     Ok(report)
+}
+
+/// A dump that was stopped is none.
+fn whole(report: DumpReport) -> Dumped {
+    if report.stopped { Err(interrupted()) } else { Ok(report) }
+}
+
+fn interrupted() -> Failure {
+    Failure::Told(Code::Interrupted, "interrupted; the dump is not whole.".into())
 }
 
 fn failed(path: &Path, error: &io::Error) -> Failure {
@@ -95,7 +103,7 @@ fn to_file(
     let draft = if force { draft::of(&meant) } else { path.to_owned() };
     let file = OpenOptions::new().write(true).create_new(true).open(&draft).map_err(failed)?;
     let mut out = BufWriter::with_capacity(64 << 10, &file);
-    let dumped = write(&mut out).and_then(|report| {
+    let dumped = write(&mut out).and_then(whole).and_then(|report| {
         out.flush().map_err(failed)?;
         file.sync_all().map_err(failed)?;
         if force {

@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use huon::{Env, Error, LoadOptions, LoadReport, Progress};
+use huon::{Env, Progress};
+use huon_text::{Error, LoadOptions, LoadReport};
 
 use crate::args::Load;
 use crate::commands::pairs::Pairs;
@@ -54,7 +55,7 @@ fn load_into(
     if let Some(table) = &args.table {
         options = options.table(open::name(Some(table))?);
     }
-    let loaded = env.load(&mut input, &mut options.progress(&mut report));
+    let loaded = huon_text::load(env, &mut input, options.progress(&mut report));
     drop(bar);
     match loaded {
         _ if stop.is_asked() => {

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use huon::Durability::{Durable, Lazy, NoMetaSync, Unsynced};
 use huon::sim::SimDisk;
-use huon::{CopyOptions, DumpOptions, Env, Error, LoadOptions};
+use huon::{CopyOptions, Env, Error};
+use huon_text::{DumpOptions, LoadOptions, dump};
 
 use super::{Crash, Edit, Run};
+use crate::of_the_store;
 
 /// A workload.
 pub struct Workload {
@@ -443,9 +445,12 @@ fn load(run: &mut Run<'_>) {
         env.update(|txn| Run::write_state(txn, number, BYTES)).expect("one record");
         // A header may have lines that mean nothing.
         let mut text = [b"VERSION=3\n", &[b'x'; 5000][..], b"=5\n"].concat();
-        env.dump(&mut text, &mut DumpOptions::new()).expect("the text");
+        dump(&env, &mut text, DumpOptions::new()).expect("the text");
         let Some(env) = run.env() else { return };
-        let loaded = run.call(|| env.load(&mut text.as_slice(), &mut LoadOptions::new()).map(drop));
+        let loaded = run.call(|| {
+            let loaded = huon_text::load(&env, &mut text.as_slice(), LoadOptions::new());
+            loaded.map(drop).map_err(of_the_store)
+        });
         run.end_state(number, loaded);
     }
 }
@@ -459,8 +464,12 @@ fn look(run: &mut Run<'_>) {
     run.tried("stat", || env.stat());
     run.tried("info", || env.info());
     let mut text = Vec::with_capacity(64 << 20);
-    run.tried("dump", || env.dump(&mut text, &mut DumpOptions::new()));
-    let rescued = run.tried("rescue", || env.dump(&mut text, &mut DumpOptions::new().rescue(true)));
+    let mut text_of = |rescue| {
+        let options = DumpOptions::new().rescue(rescue);
+        dump(&env, &mut text, options).map_err(of_the_store)
+    };
+    run.tried("dump", || text_of(false));
+    let rescued = run.tried("rescue", || text_of(true));
     assert!(rescued.is_none_or(|report| report.skipped_count == 0), "nothing is damaged");
     run.look("looked");
 }

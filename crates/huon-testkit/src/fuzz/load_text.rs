@@ -1,7 +1,8 @@
 //! Text that is to be loaded.
 
 use huon::sim::SimDisk;
-use huon::{DumpOptions, Durability, Env, Error, LoadOptions};
+use huon::{Durability, Env};
+use huon_text::{DumpOptions, Error, LoadOptions};
 
 use super::Choices;
 
@@ -15,14 +16,14 @@ fn env() -> Env {
 }
 
 fn load(env: &Env, text: &[u8]) -> Result<(), Error> {
-    let mut options = LoadOptions::new().durability(Durability::Lazy);
-    env.load(&mut &*text, &mut options).map(drop)
+    let options = LoadOptions::new().durability(Durability::Lazy);
+    huon_text::load(env, &mut &*text, options).map(drop)
 }
 
 /// The text of what an environment holds.
 fn dump(env: &Env) -> Vec<u8> {
     let mut text = Vec::new();
-    env.dump(&mut text, &mut DumpOptions::new()).expect("a dump");
+    huon_text::dump(env, &mut text, DumpOptions::new()).expect("a dump");
     text
 }
 
@@ -40,7 +41,7 @@ pub fn load_text(data: &[u8]) {
     let text = [head, choices.rest()].concat();
     let first = env();
     match load(&first, &text) {
-        Ok(()) | Err(Error::Input(_) | Error::MapFull(_)) => {}
+        Ok(()) | Err(Error::Input(_) | Error::Store(huon::Error::MapFull(_))) => {}
         Err(error) => panic!("{error}"),
     }
     assert!(first.check().expect("a check").is_clean());

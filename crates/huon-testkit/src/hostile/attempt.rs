@@ -5,15 +5,17 @@
 
 use huon::sim::SimDisk;
 use huon::{
-    Bytes, CopyOptions, DumpOptions, Env, Error, Options, Order, RawTable, ReadTxn, TableDef, Txn,
-    Verify, WriteTxn,
+    Bytes, CopyOptions, Env, Error, Options, Order, RawTable, ReadTxn, TableDef, Txn, Verify,
+    WriteTxn,
 };
+
+use huon_text::DumpOptions;
 
 use super::fixture::RESERVE_BYTES;
 use super::multi;
 use super::pairs::MULTIS;
 use crate::model::TableId;
-use crate::program;
+use crate::{of_the_store, program};
 
 /// What was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,8 +83,8 @@ impl Attempt<'_> {
         let most = 64 * image.len() + 65_536;
         for (rescue, print) in [(false, depth == Depth::Quick), (true, false)] {
             let mut text = Limited { bytes: 0, most };
-            let mut options = DumpOptions::new().rescue(rescue).print(print);
-            outcome.of(env.dump(&mut text, &mut options));
+            let options = DumpOptions::new().rescue(rescue).print(print);
+            outcome.of(huon_text::dump(&env, &mut text, options).map_err(of_the_store));
         }
         let mut copy = Vec::new();
         if outcome.of(env.copy_to_writer(&mut copy, &mut CopyOptions::new())).is_some() {

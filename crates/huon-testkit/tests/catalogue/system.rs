@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use huon::{CopyOptions, DumpOptions, Durability, Error, LoadOptions};
+use huon::{CopyOptions, Durability, Error};
 use huon_testkit::figures;
+use huon_text::{DumpOptions, LoadOptions};
 
 use super::child::{self, Child, say};
 use super::{Model, Place, assert_clean, assert_holds, def, small};
@@ -86,9 +87,9 @@ fn work(path: &std::path::Path, me: u8) {
             let aside = |what: &str| path.with_extension(format!("{what} {me} {round}"));
             env.copy_to(aside("copy"), &mut CopyOptions::new().compact(true)).unwrap();
             let mut text = Vec::new();
-            env.dump(&mut text, &mut DumpOptions::new()).unwrap();
+            huon_text::dump(&env, &mut text, DumpOptions::new()).unwrap();
             let loaded = small().open(aside("load")).unwrap();
-            loaded.load(&mut &text[..], &mut LoadOptions::new()).unwrap();
+            huon_text::load(&loaded, &mut &text[..], LoadOptions::new()).unwrap();
             assert_clean(&loaded, "loaded");
             assert!(env.check().unwrap().is_clean());
         }

@@ -131,7 +131,7 @@ impl Env {
     /// # Errors
     /// [`Error::Io`] if `path` exists, or cannot be written; [`Error::NotOurs`] if it is the name
     /// of another environment's lock file, or its own lock file is something else;
-    /// [`Error::Corrupt`] for a damaged page, which is never copied: [`Env::dump`] can rescue what
+    /// [`Error::Corrupt`] for a damaged page, which is never copied: [`Env::salvage`] shows what
     /// is left.
     ///
     /// ```

@@ -1,4 +1,5 @@
-//! Looking after an environment: check, stat, copy, dump and load, its metas, its pages.
+//! Looking after an environment: check, stat, copy, its metas, its pages,
+//! all its records.
 //!
 //! Each of them works on a snapshot that it pins like any reader: writers go on, and nothing here
 //! waits for one or holds one up.
@@ -10,9 +11,8 @@
 pub(crate) mod check;
 pub(crate) mod compact;
 pub(crate) mod copy;
-pub(crate) mod dump;
-pub(crate) mod load;
 pub(crate) mod metas;
+pub(crate) mod records;
 pub(crate) mod stat;
 pub(crate) mod visit;
 
@@ -20,7 +20,7 @@ mod bitmap;
 mod free;
 mod pinned;
 mod progress;
+mod salvage;
 mod tables;
-mod text;
 
 pub use progress::Progress;

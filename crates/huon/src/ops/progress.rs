@@ -60,7 +60,7 @@ impl<'a> Meter<'a> {
 
 /// The error of an operation that its caller stopped.
 #[cold]
-fn stopped() -> Error {
+pub(crate) fn stopped() -> Error {
     let source = std::io::Error::new(std::io::ErrorKind::Interrupted, "stopped by the caller");
     Error::io("go on", "", source)
 }

@@ -71,18 +71,28 @@ pub struct TableStat {
     pub leaf_pages: u32,
     /// Pages of large values.
     pub run_pages: u32,
+    /// The table's sequence: see [`Table::sequence`](crate::Table::sequence).
+    pub sequence: u64,
     /// The transaction that changed it last.
     pub changed: u64,
 }
 
 impl TableStat {
     /// What there is of a table of the catalog `main`, or of that itself.
-    fn of<S: PageSource>(source: &S, main: &Tree, name: &[u8], tree: &Tree) -> Result<TableStat> {
-        let labels = if tree.labels == 0 || name.is_empty() {
-            Labels::default()
-        } else {
-            catalog::comparators(source, main, name)?
-        };
+    pub(super) fn of<S: PageSource>(
+        source: &S,
+        main: &Tree,
+        name: &[u8],
+        tree: &Tree,
+    ) -> Result<TableStat> {
+        if tree.labels == 0 || name.is_empty() {
+            return TableStat::with(name, tree, Labels::default());
+        }
+        TableStat::with(name, tree, catalog::comparators(source, main, name)?)
+    }
+
+    /// What a table's record says, and the names behind it.
+    pub(super) fn with(name: &[u8], tree: &Tree, labels: Labels<'_>) -> Result<TableStat> {
         Ok(TableStat {
             name: copied(name)?,
             order: order_name(tree.order),
@@ -95,6 +105,7 @@ impl TableStat {
             branch_pages: tree.branch_pages,
             leaf_pages: tree.leaf_pages,
             run_pages: tree.run_pages,
+            sequence: tree.sequence,
             changed: tree.changed.0,
         })
     }

@@ -5,7 +5,7 @@
 //! gives the error that the system would (`EFBIG`), so that no signal is sent. Files of the
 //! caller's own, which copies are written to, are written to quietly instead (`quiet`). Two cases
 //! are left: a limit that is lowered below the length of a file that is open (`setrlimit`,
-//! `prlimit`), and writes of the caller's own writer (`Env::dump`, `Env::copy_to_writer`).
+//! `prlimit`), and writes of the caller's own writer (`Env::copy_to_writer`).
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

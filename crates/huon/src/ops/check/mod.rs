@@ -24,7 +24,6 @@ use crate::page::{Meta, MetaFault, Ptr, Txnid, first_data_page, header, meta_che
 use crate::txn::{Core, Release};
 use std::ops::ControlFlow;
 
-pub(crate) use report::keep;
 pub use report::{CheckReport, Problem, TableReport};
 pub(crate) use tree::order_name;
 

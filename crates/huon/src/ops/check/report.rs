@@ -61,14 +61,13 @@ pub struct TableReport {
 }
 
 /// Keeps a problem if there are not too many yet, and there is memory for it.
-pub(crate) fn keep(
+fn keep(
     problems: &mut Vec<Problem>,
-    count_max: usize,
     pgno: Option<u32>,
     table: Option<&[u8]>,
     text: impl FnOnce() -> String,
 ) {
-    if problems.len() < count_max
+    if problems.len() < PROBLEMS_KEPT_MAX
         && problems.try_reserve(1).is_ok()
         && let Ok(table) = table.map(copied).transpose()
     {
@@ -124,6 +123,6 @@ impl CheckReport {
         text: impl FnOnce() -> String,
     ) {
         self.problem_count += 1;
-        keep(&mut self.problems, PROBLEMS_KEPT_MAX, pgno, table, text);
+        keep(&mut self.problems, pgno, table, text);
     }
 }

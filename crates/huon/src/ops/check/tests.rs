@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::ops::copy::CopyOptions;
-use crate::ops::dump::DumpOptions;
+use crate::ops::records::RecordVisitor;
+use crate::ops::stat::TableStat;
 use crate::os::SimDisk;
 use crate::page::{BranchMut, BytesOrder, CommitKind, Item, Kind, META_BYTES, Pgno, Seal, Tree};
 use crate::page::{HEADER_BYTES, Leaf, PayloadKind, RunRef, header};
@@ -12,6 +13,19 @@ use crate::{Bytes, TableDef};
 
 const PAGE: usize = 512;
 const RESERVE: u64 = 8 << 20;
+
+/// Wants to see all records.
+struct Everything;
+
+impl RecordVisitor for Everything {
+    fn table(&mut self, _: &TableStat) -> ControlFlow<(), bool> {
+        ControlFlow::Continue(true)
+    }
+
+    fn record(&mut self, _: &[u8], _: &[u8]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
 
 /// A file as bytes, with one meta that needs no verified tail.
 #[derive(Clone)]
@@ -319,8 +333,8 @@ fn a_pyramid_of_shared_pages_does_not_run_long() {
     let report = image.check();
     assert!(!report.is_clean());
     let env = image.open();
-    assert!(env.dump(&mut Vec::new(), &mut DumpOptions::new()).is_err());
-    env.dump(&mut Vec::new(), &mut DumpOptions::new().rescue(true)).unwrap();
+    assert!(env.visit_records(&mut Everything).is_err());
+    env.salvage(&mut Everything).unwrap();
     assert!(env.copy_to_writer(&mut Vec::new(), &mut CopyOptions::new()).is_err());
     // Iterating does not step over empty leaves for ever, in either direction.
     let txn = env.read().unwrap();
@@ -350,9 +364,8 @@ fn hostile_pages_end_in_a_report() {
         }
         let env = hostile.open();
         let report = env.check().unwrap();
-        let mut text = Vec::new();
-        env.dump(&mut text, &mut DumpOptions::new().rescue(true)).unwrap();
-        let plain = env.dump(&mut Vec::new(), &mut DumpOptions::new());
+        env.salvage(&mut Everything).unwrap();
+        let plain = env.visit_records(&mut Everything);
         let copied = env.copy_to_writer(&mut Vec::new(), &mut CopyOptions::new());
         let stat = env.stat();
         if report.is_clean() {

@@ -15,10 +15,9 @@
 //! understands begin with `huon_`; other programs pass over them.
 
 use std::collections::TryReserveError;
-use std::io::{BufRead, ErrorKind, Write};
+use std::io::{self, BufRead, ErrorKind, Write};
 use std::time::Duration;
 
-use crate::alloc::{Reserved, TryGrow, filled};
 use crate::error::{Error, InputError, Result};
 
 /// Bytes of a header line at most.
@@ -41,7 +40,7 @@ pub(crate) struct TextWriter<'o> {
 }
 
 impl<'o> TextWriter<'o> {
-    pub(crate) fn new(out: &'o mut dyn Write, print: bool) -> Reserved<TextWriter<'o>> {
+    pub(crate) fn new(out: &'o mut dyn Write, print: bool) -> Result<TextWriter<'o>> {
         let mut buffer = Vec::new();
         buffer.try_reserve_exact(BUFFER_BYTES)?;
         Ok(TextWriter { out, print, buffer })
@@ -53,6 +52,14 @@ impl<'o> TextWriter<'o> {
         self.raw(b"\n")
     }
 
+    /// A header line whose value is a name of any bytes, as digits.
+    pub(crate) fn named(&mut self, word: &str, name: &[u8]) -> Result<()> {
+        self.raw(word.as_bytes())?;
+        self.raw(b"=")?;
+        self.encoded(name, false)?;
+        self.raw(b"\n")
+    }
+
     /// A key or a value.
     pub(crate) fn data(&mut self, bytes: &[u8]) -> Result<()> {
         self.raw(b" ")?;
@@ -61,7 +68,7 @@ impl<'o> TextWriter<'o> {
     }
 
     /// Bytes as text that has no ends of lines in it.
-    pub(crate) fn encoded(&mut self, bytes: &[u8], print: bool) -> Result<()> {
+    fn encoded(&mut self, bytes: &[u8], print: bool) -> Result<()> {
         for part in bytes.chunks(PIECE_BYTES) {
             // A byte is three characters at most.
             self.make_room(3 * PIECE_BYTES)?;
@@ -97,8 +104,8 @@ impl<'o> TextWriter<'o> {
     }
 }
 
-fn write_error(error: std::io::Error) -> Error {
-    Error::io("write the dump", "", error)
+fn write_error(error: io::Error) -> Error {
+    Error::Io { operation: "write the dump", source: error }
 }
 
 /// Two digits a byte.
@@ -123,12 +130,13 @@ fn encode_print(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Bytes of pairs of digits; `None` if there is anything else.
-pub(crate) fn decode_hex(digits: &[u8]) -> Reserved<Option<Vec<u8>>> {
+pub(crate) fn decode_hex(digits: &[u8]) -> Result<Option<Vec<u8>>> {
     let (pairs, []) = digits.as_chunks::<2>() else { return Ok(None) };
-    let mut bytes = filled(0, pairs.len())?;
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(pairs.len())?;
+    for [high, low] in pairs {
         let (Some(high), Some(low)) = (digit(*high), digit(*low)) else { return Ok(None) };
-        *byte = high << 4 | low;
+        bytes.push(high << 4 | low);
     }
     Ok(Some(bytes))
 }
@@ -137,7 +145,7 @@ fn digit(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).map(|digit| digit as u8)
 }
 
-/// Who waits for a reader's text, and may have something better to do meanwhile.
+/// What the caller of a reader does while the input is slow.
 pub(crate) trait OnWait {
     /// The input has nothing for now.
     fn idle(&mut self) -> Result<()>;
@@ -169,7 +177,7 @@ impl<'i> TextReader<'i> {
     /// An error at the line that was read last.
     #[cold]
     pub(crate) fn error(&self, what: impl Into<String>) -> Error {
-        Error::Input(Box::new(InputError { line: self.line, what: what.into() }))
+        Error::Input(InputError { line: self.line, what: what.into() })
     }
 
     /// The next header line, without its end. `false`: there is none.
@@ -181,7 +189,9 @@ impl<'i> TextReader<'i> {
             if into.len() + part.len() > HEADER_LINE_MAX {
                 return Err(Refusal::Text("this header line is too long"));
             }
-            Ok(into.try_extend(part.iter().copied())?)
+            into.try_reserve(part.len())?;
+            into.extend_from_slice(part);
+            Ok(())
         };
         if !self.rest_of_line(wait, &mut take)? && into.is_empty() {
             self.line -= 1;
@@ -228,11 +238,10 @@ impl<'i> TextReader<'i> {
         let mut line = Vec::new();
         self.line -= 1;
         self.header(wait, &mut line)?;
-        if line == b"DATA=END" {
-            Ok(Data::End)
-        } else {
-            Err(self.error("a line of data begins with a space"))
+        if line != b"DATA=END" {
+            return Err(self.error("a line of data begins with a space"));
         }
+        Ok(Data::End)
     }
 
     /// Hands the rest of the line to `take`, part by part; whether it ended as lines do.
@@ -251,7 +260,7 @@ impl<'i> TextReader<'i> {
             match taken {
                 Ok(()) => {}
                 Err(Refusal::Text(what)) => return Err(self.error(what)),
-                Err(Refusal::Memory) => return Err(Error::OutOfMemory),
+                Err(Refusal::Memory) => return Err(huon::Error::OutOfMemory.into()),
             }
             if is_last || is_whole {
                 return Ok(is_whole);
@@ -284,10 +293,7 @@ impl<'i> TextReader<'i> {
                         wait.idle()?;
                         std::thread::sleep(ASK_AGAIN);
                     }
-                    _ => {
-                        let place = format!("line {}", self.line);
-                        return Err(Error::io("read the input", place, error));
-                    }
+                    _ => return Err(Error::Io { operation: "read the input", source: error }),
                 },
             }
         }
@@ -322,7 +328,7 @@ struct Decoder {
     print: bool,
     max: usize,
     state: State,
-    /// One was met; it counts only if something follows.
+    /// One was read; it counts only if something follows.
     carriage_return: bool,
 }
 
@@ -330,16 +336,20 @@ impl Decoder {
     fn decode(&mut self, part: &[u8], into: &mut Vec<u8>) -> std::result::Result<(), Refusal> {
         let max = self.max;
         let mut push = |byte| {
-            if into.len() < max {
-                Ok(into.try_push(byte)?)
-            } else {
-                Err(Refusal::Text("longer than a key or value may be here"))
+            if into.len() >= max {
+                return Err(Refusal::Text("longer than a key or value may be here"));
             }
+            into.try_reserve(1)?;
+            into.push(byte);
+            Ok(())
         };
         for &byte in part {
             if self.carriage_return {
                 self.carriage_return = false;
-                if self.print { push(b'\r')? } else { return Err(NOT_A_DIGIT) }
+                if !self.print {
+                    return Err(NOT_A_DIGIT);
+                }
+                push(b'\r')?;
             }
             match (self.state, byte) {
                 (State::Plain, b'\r') => self.carriage_return = true,

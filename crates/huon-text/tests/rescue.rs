@@ -1,9 +1,7 @@
 //! Rescue: what a damaged file still gives.
 
-use huon::{
-    Bytes, CheckReport, CopyOptions, DumpOptions, Env, Error, LoadOptions, MultiDef, Order,
-    TableDef,
-};
+use huon::{Bytes, CheckReport, CopyOptions, Env, Error, MultiDef, Order, TableDef};
+use huon_text::{DumpOptions, DumpReport, LoadOptions, dump as dump_to, load as load_from};
 use std::path::PathBuf;
 
 const PAGE: usize = 512;
@@ -46,23 +44,23 @@ fn damage(path: &PathBuf, page: usize) {
     std::fs::write(path, bytes).unwrap();
 }
 
-fn rescue(path: &PathBuf) -> (String, huon::DumpReport) {
+fn rescue(path: &PathBuf) -> (String, DumpReport) {
     let env = Env::options().open(path).unwrap();
     assert!(!env.check().unwrap().is_clean());
     let mut text = Vec::new();
-    let error = env.dump(&mut text, &mut DumpOptions::new()).unwrap_err();
-    assert!(matches!(error, Error::Corrupt(_)));
+    let error = dump_to(&env, &mut text, DumpOptions::new()).unwrap_err();
+    assert!(matches!(error, huon_text::Error::Store(Error::Corrupt(_))));
     let error = env.copy_to(path.with_extension("copy"), &mut CopyOptions::new()).unwrap_err();
     assert!(matches!(error, Error::Corrupt(_)));
     text.clear();
-    let report = env.dump(&mut text, &mut DumpOptions::new().rescue(true)).unwrap();
+    let report = dump_to(&env, &mut text, DumpOptions::new().rescue(true)).unwrap();
     (String::from_utf8(text).unwrap(), report)
 }
 
 fn count_after_loading(text: &str) -> u64 {
     let dir = tempfile::tempdir().unwrap();
     let env = Env::options().open(dir.path().join("b.huon")).unwrap();
-    env.load(&mut text.as_bytes(), &mut LoadOptions::new()).unwrap();
+    load_from(&env, &mut text.as_bytes(), LoadOptions::new()).unwrap();
     let txn = env.read().unwrap();
     let big = txn.open(&Def::new("big")).unwrap().unwrap();
     for record in big.iter(&txn).unwrap() {
@@ -118,7 +116,7 @@ fn multimap(dir: &tempfile::TempDir) -> PathBuf {
 fn values_after_loading(text: &str) -> [u64; 2] {
     let dir = tempfile::tempdir().unwrap();
     let env = Env::options().open(dir.path().join("b.huon")).unwrap();
-    env.load(&mut text.as_bytes(), &mut LoadOptions::new()).unwrap();
+    load_from(&env, &mut text.as_bytes(), LoadOptions::new()).unwrap();
     assert!(env.check().unwrap().is_clean());
     let txn = env.read().unwrap();
     let def = MultiDef::<huon::Str, Bytes>::new("index").values_ordered(Order::Stored);

@@ -1,31 +1,35 @@
 //! The header of a section.
 
-use crate::alloc::{TryGrow, copied};
+use huon::Order;
+
 use crate::error::Result;
-use crate::ops::text::{OnWait, TextReader, decode_hex};
-use crate::txn::order::Order;
+use crate::lines::{OnWait, TextReader, decode_hex};
 
 /// What a section says about its table.
-pub(super) struct Header {
+pub(crate) struct Header {
     /// Empty for the main table.
-    pub(super) name: Vec<u8>,
-    pub(super) print: bool,
-    pub(super) wanted: Wanted,
+    pub(crate) name: Vec<u8>,
+    pub(crate) print: bool,
+    pub(crate) wanted: Wanted,
+    /// The name of the comparator of the keys.
+    pub(crate) comparator: Option<String>,
     /// A key may have many values.
-    pub(super) many: bool,
+    pub(crate) many: bool,
     /// Their order.
-    pub(super) values: Wanted,
+    pub(crate) values: Wanted,
+    /// The name of their comparator.
+    pub(crate) value_comparator: Option<String>,
     /// All of them have one length.
-    pub(super) equal: bool,
+    pub(crate) equal: bool,
     /// The counter of the table for the application.
-    pub(super) sequence: u64,
+    pub(crate) sequence: u64,
     /// The environment's markers.
-    pub(super) markers: Option<[u64; 3]>,
+    pub(crate) markers: Option<[u64; 3]>,
 }
 
 /// The order that a section asks for.
 #[derive(Clone, Copy)]
-pub(super) enum Wanted {
+pub(crate) enum Wanted {
     Order(Known),
     /// Integers of a length that the keys show.
     Integers,
@@ -35,7 +39,7 @@ pub(super) enum Wanted {
 
 /// Orders that need nothing from outside.
 #[derive(Clone, Copy)]
-pub(super) enum Known {
+pub(crate) enum Known {
     Bytes,
     Reversed,
     NativeU32,
@@ -43,7 +47,7 @@ pub(super) enum Known {
 }
 
 impl Known {
-    pub(super) fn of(self) -> Order {
+    pub(crate) fn of(self) -> Order {
         match self {
             Known::Bytes => Order::Bytes,
             Known::Reversed => Order::Reversed,
@@ -101,14 +105,14 @@ const FLAGS: [&str; 8] = [
 ];
 
 /// No page holds a longer name.
-const NAME_BYTES_MAX: usize = 1 << 16;
+const NAME_BYTES_MAX: usize = huon::limits::PAGE_BYTES_MAX;
 
 /// Unknown words kept at most.
 const IGNORED_MAX: usize = 32;
 
 impl Header {
     /// The next header. `None`: the input ends here.
-    pub(super) fn read(
+    pub(crate) fn read(
         text: &mut TextReader<'_>,
         wait: &mut dyn OnWait,
         ignored: &mut Vec<String>,
@@ -117,8 +121,10 @@ impl Header {
             name: Vec::new(),
             print: false,
             wanted: Wanted::Order(Known::Bytes),
+            comparator: None,
             many: false,
             values: Wanted::Order(Known::Bytes),
+            value_comparator: None,
             equal: false,
             sequence: 0,
             markers: None,
@@ -129,11 +135,10 @@ impl Header {
         let mut in_name = false;
         loop {
             if !text.header(wait, &mut line)? {
-                return if any {
-                    Err(text.error("the input ends inside a header"))
-                } else {
-                    Ok(None)
-                };
+                if any {
+                    return Err(text.error("the input ends inside a header"));
+                }
+                return Ok(None);
             }
             if line.is_empty() && !any {
                 continue;
@@ -156,7 +161,11 @@ impl Header {
                     exact = true;
                 }
                 "database" if exact => {}
-                "database" => (header.name, in_name) = (copied(value)?, true),
+                "database" => {
+                    header.name.clear();
+                    grow(&mut header.name, value)?;
+                    in_name = true;
+                }
                 _ => header.line(text, word, value, ignored)?,
             }
         }
@@ -167,9 +176,8 @@ impl Header {
         if self.name.len() + line.len() > NAME_BYTES_MAX {
             return Err(text.error("this name is too long"));
         }
-        self.name.try_push(b'\n')?;
-        self.name.try_extend(line.iter().copied())?;
-        Ok(())
+        grow(&mut self.name, b"\n")?;
+        grow(&mut self.name, line)
     }
 
     fn line(
@@ -205,6 +213,8 @@ impl Header {
             }
             "reversekey" if on => self.wanted = Wanted::Order(Known::Reversed),
             "integerkey" if on => self.wanted.be_integers(),
+            "huon_comparator" => self.comparator = comparator(text, value)?,
+            "huon_value_comparator" => self.value_comparator = comparator(text, value)?,
             "huon_order" => self.wanted = Wanted::named(text, value)?,
             "duplicates" | "dupsort" if on => self.many = true,
             "dupfixed" | "dupfix" if on => (self.many, self.equal) = (true, true),
@@ -221,8 +231,10 @@ impl Header {
             word if FLAGS.contains(&word) || EXPECTED.contains(&word) => {}
             word => {
                 if ignored.len() < IGNORED_MAX && !ignored.iter().any(|known| known == word) {
-                    let known = copied(word.as_bytes())?;
-                    ignored.extend(String::from_utf8(known));
+                    let mut known = String::new();
+                    known.try_reserve_exact(word.len())?;
+                    known.push_str(word);
+                    ignored.push(known);
                 }
             }
         }
@@ -236,4 +248,16 @@ fn markers_of(value: &[u8]) -> Option<[u64; 3]> {
     let mut number = |name| parts.next()?.trim().strip_prefix(name)?.parse().ok();
     let [_, x, y, z] = [number('v')?, number('x')?, number('y')?, number('z')?];
     parts.next().is_none().then_some([x, y, z])
+}
+
+/// The name of a comparator, from its digits.
+fn comparator(text: &TextReader<'_>, value: &[u8]) -> Result<Option<String>> {
+    let name = decode_hex(value)?.and_then(|name| String::from_utf8(name).ok());
+    name.map(Some).ok_or_else(|| text.error("no such name of a comparator"))
+}
+
+fn grow(bytes: &mut Vec<u8>, more: &[u8]) -> Result<()> {
+    bytes.try_reserve(more.len())?;
+    bytes.extend_from_slice(more);
+    Ok(())
 }
