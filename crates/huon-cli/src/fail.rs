@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use huon::Error;
 
+use crate::paint::{BAD, painted_error};
+
 /// Exit codes, the same for all commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -59,8 +61,17 @@ impl Failure {
         }
     }
 
+    /// What the engine said is about the file at `path`, and not the first that a command names.
+    pub(crate) fn about(self, path: &Path) -> Failure {
+        match self {
+            Failure::Engine(error) => Failure::Told(code_of(&error), sentence(&error, path)),
+            other => other,
+        }
+    }
+
     /// Says on standard error what happened to `path`, and gives the code.
     pub(crate) fn report(self, program: &str, path: &Path) -> Code {
+        let program = painted_error(BAD, program);
         match self {
             Failure::ClosedPipe => Code::Fine,
             Failure::Told(code, text) => {

@@ -29,10 +29,12 @@ mod fail;
 mod guard;
 mod open;
 mod out;
+mod paint;
 mod progress;
 mod stop;
 mod table;
 mod text;
+mod types;
 
 use std::process::ExitCode;
 

@@ -5,12 +5,15 @@
 
 use std::ops::Bound;
 
-use huon::{Bytes, Error, MultiDef, Order, RawMulti, RawTable, ReadTxn, TableDef, Txn, WriteTxn};
+use huon::{
+    Bytes, Error, MultiDef, Order, RawMulti, RawTable, ReadTxn, TableDef, TableStat, Txn, WriteTxn,
+};
 
-use crate::args::{Make, Target};
+use crate::args::{Make, PartArgs, Target, TypeArgs};
 use crate::fail::{Code, Failure};
 use crate::open;
 use crate::text::Form;
+use crate::types::Types;
 
 /// A table of either kind.
 #[derive(Clone, Copy)]
@@ -34,11 +37,16 @@ pub(crate) enum Part {
 
 /// A transaction in which tables can be opened.
 pub(crate) trait Opens: Txn {
+    fn stat(&self, name: &[u8]) -> huon::Result<Option<TableStat>>;
     fn one(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>>;
     fn many(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>>;
 }
 
 impl Opens for ReadTxn {
+    fn stat(&self, name: &[u8]) -> huon::Result<Option<TableStat>> {
+        self.table_stat(name)
+    }
+
     fn one(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>> {
         self.open(def)
     }
@@ -49,6 +57,10 @@ impl Opens for ReadTxn {
 }
 
 impl Opens for WriteTxn {
+    fn stat(&self, name: &[u8]) -> huon::Result<Option<TableStat>> {
+        self.table_stat(name)
+    }
+
     fn one(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>> {
         self.open(def)
     }
@@ -81,6 +93,37 @@ pub(crate) fn find(txn: &impl Opens, name: &[u8]) -> Result<Option<AnyTable>, Fa
 pub(crate) fn named(txn: &impl Opens, target: &Target) -> Result<AnyTable, Failure> {
     let name = open::name(target.table.as_deref())?;
     find(txn, &name)?.ok_or_else(|| missing(&target.file, &name))
+}
+
+/// The types of the table's keys and values.
+pub(crate) fn types(txn: &impl Opens, target: &Target, args: &TypeArgs) -> Result<Types, Failure> {
+    let name = open::name(target.table.as_deref())?;
+    Ok(Types::of_table(args, txn.stat(&name)?.as_ref()))
+}
+
+/// The part of a table that the arguments name.
+pub(crate) fn part(args: &PartArgs, types: &Types) -> Result<Part, Failure> {
+    if let Some(prefix) = &args.prefix {
+        return Ok(Part::Prefix(types.key.argument(prefix)?));
+    }
+    let read = |key: &Option<_>| key.as_deref().map(|key| types.key.argument(key)).transpose();
+    let (from, to) = (read(&args.from)?, read(&args.to)?);
+    if from.is_none() && to.is_none() {
+        return Ok(Part::All);
+    }
+    let from = from.map_or(Bound::Unbounded, Bound::Included);
+    Ok(Part::Between(from, to.map_or(Bound::Unbounded, Bound::Excluded)))
+}
+
+/// Why there is no such part.
+pub(crate) fn refused(error: Error, part: &Part) -> Failure {
+    match (error, part) {
+        (Error::TableKind, Part::Prefix(_)) => Failure::usage(
+            "keys that begin alike do not lie together in this table, as its order is not that of \
+             bytes; leave --prefix out.",
+        ),
+        (error, _) => error.into(),
+    }
 }
 
 pub(crate) fn missing(file: &std::path::Path, name: &[u8]) -> Failure {
@@ -136,11 +179,16 @@ pub(crate) fn to_fill(
 }
 
 impl AnyTable {
-    /// How many values all keys have together.
-    pub(crate) fn count(self, txn: &impl Txn) -> huon::Result<u64> {
-        match self {
-            AnyTable::One(table) => table.count(txn),
-            AnyTable::Many(table) => table.count(txn),
+    /// How many values the keys of a part have together.
+    pub(crate) fn count(self, txn: &ReadTxn, part: &Part) -> Result<u64, Failure> {
+        match (self, part) {
+            (AnyTable::One(table), Part::All) => Ok(table.count(txn)?),
+            (AnyTable::Many(table), Part::All) => Ok(table.count(txn)?),
+            _ => {
+                let mut records = self.records(txn, part).map_err(|e| refused(e, part))?;
+                let counted = records.try_fold(0, |count, record| record.map(|_| count + 1));
+                Ok(counted?)
+            }
         }
     }
 

@@ -1,14 +1,16 @@
 //! Keys and values as text, and back.
 //!
-//! 1. Plain form: printable ASCII stands for itself, a backslash is doubled, every other byte is
-//!    `\xx` in lower-case hex, as mdb_dump prints it. Reading back also takes bytes outside ASCII
-//!    as they are, so that UTF-8 can be typed.
+//! 1. Plain form: printable UTF-8 stands for itself, a backslash is doubled, every other byte is
+//!    `\xx` in lower-case hex, as mdb_dump prints it. A terminal whose locale is not UTF-8 is shown
+//!    ASCII alone. Reading back takes bytes outside ASCII as they are.
 //! 2. Hex form: two digits a byte.
 //! 3. Neither form has a tab or a line end in it, so these can separate.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
+use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::OnceLock;
 
 use crate::fail::Failure;
 
@@ -26,16 +28,14 @@ impl Form {
 
     /// `bytes` in this form.
     pub(crate) fn show(self, bytes: &[u8]) -> String {
-        let mut text = String::with_capacity(bytes.len());
-        for &byte in bytes {
-            match (self, byte) {
-                (Form::Plain, b'\\') => text.push_str("\\\\"),
-                (Form::Plain, b' '..=b'~') => text.push(char::from(byte)),
-                (Form::Plain, _) => write!(text, "\\{byte:02x}").unwrap_or_default(),
-                (Form::Hex, _) => write!(text, "{byte:02x}").unwrap_or_default(),
+        match self {
+            Form::Plain => plain(bytes, takes_utf8()),
+            Form::Hex => {
+                let mut text = String::with_capacity(2 * bytes.len());
+                bytes.iter().for_each(|byte| write!(text, "{byte:02x}").unwrap_or_default());
+                text
             }
         }
-        text
     }
 
     /// The bytes that `text` stands for; or what is wrong with it.
@@ -73,6 +73,48 @@ impl Form {
             Failure::usage(format!("cannot read the {what} \"{text}\": {why}."))
         })
     }
+}
+
+fn plain(bytes: &[u8], takes_utf8: bool) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    let escape = |text: &mut String, bytes: &[u8]| {
+        bytes.iter().for_each(|byte| write!(text, "\\{byte:02x}").unwrap_or_default());
+    };
+    for chunk in bytes.utf8_chunks() {
+        for char in chunk.valid().chars() {
+            match char {
+                '\\' => text.push_str("\\\\"),
+                ' '..='~' => text.push(char),
+                _ if takes_utf8 && is_printable(char) => text.push(char),
+                _ => escape(&mut text, char.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        escape(&mut text, chunk.invalid());
+    }
+    text
+}
+
+/// Whether it has a form of its own on a screen: no control, no mark that turns the direction of
+/// text, nothing without a width. Marks above and below letters have one, behind a letter.
+fn is_printable(char: char) -> bool {
+    let mut text = *b"a\0\0\0\0";
+    let bytes = 1 + char.encode_utf8(&mut text[1..]).len();
+    std::str::from_utf8(&text[..bytes]).is_ok_and(|text| text.escape_debug().eq(text.chars()))
+}
+
+/// Whether standard output takes UTF-8: what is no terminal does.
+fn takes_utf8() -> bool {
+    static TAKES: OnceLock<bool> = OnceLock::new();
+    *TAKES.get_or_init(|| {
+        if !std::io::stdout().is_terminal() {
+            return true;
+        }
+        let set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let name = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find(set);
+        let locale = name.and_then(|name| std::env::var(name).ok()).unwrap_or_default();
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
 }
 
 /// The byte whose two hex digits begin `text`.
@@ -124,6 +166,21 @@ mod tests {
             assert!(text.bytes().all(|b| (b' '..=b'~').contains(&b)));
             assert_eq!(form.read(text.as_bytes()), Ok(bytes.clone()));
         }
+        for char in '\0'..=char::MAX {
+            let bytes = char.to_string().into_bytes();
+            for takes_utf8 in [false, true] {
+                let text = plain(&bytes, takes_utf8);
+                assert!(!text.contains(char::is_control) && (takes_utf8 || text.is_ascii()));
+                assert_eq!(Form::Plain.read(text.as_bytes()), Ok(bytes.clone()), "{char:?}");
+            }
+        }
+        assert_eq!(plain("gr\u{fc}n \u{65e5}".as_bytes(), true), "gr\u{fc}n \u{65e5}");
+        assert_eq!(plain("gr\u{fc}n".as_bytes(), false), "gr\\c3\\bcn");
+        // What turns the direction of text, has no width, or is no character.
+        for (text, shown) in [("\u{202e}", "\\e2\\80\\ae"), ("\u{feff}", "\\ef\\bb\\bf")] {
+            assert_eq!(plain(text.as_bytes(), true), shown);
+        }
+        assert_eq!(plain(b"\xe6\x97 \xff", true), "\\e6\\97 \\ff");
         assert_eq!(Form::Plain.show(b"a\tb\\\xff"), "a\\09b\\\\\\ff");
         assert_eq!(Form::Plain.read("gr\u{fc}n".as_bytes()), Ok("gr\u{fc}n".into()));
     }

@@ -159,7 +159,6 @@ const WARM: &str = "nothing is read ahead; pages come from the system's cache as
 const ONE_FILE: &str = "an environment is always one file, with its lock file beside it";
 
 /// All tools, as clap knows them.
-#[cfg(test)]
 pub(crate) fn commands() -> [clap::Command; 6] {
     use clap::CommandFactory;
     [

@@ -9,6 +9,7 @@ use crate::args::Check;
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
+use crate::paint::{BAD, GOOD, painted};
 use crate::progress::Bar;
 use crate::table::kind;
 use crate::text::{Form, many, number, share};
@@ -137,7 +138,7 @@ fn print(out: &mut Out, found: &CheckReport, stepped_back: bool) -> Result<(), F
     ))?;
     match found.problem_count {
         0 if stepped_back => out.line("no problems in this snapshot, but a newer one is damaged"),
-        0 => out.line("no problems"),
-        n => out.line(many(n, "problem")),
+        0 => out.line(painted(GOOD, "no problems")),
+        n => out.line(painted(BAD, many(n, "problem"))),
     }
 }

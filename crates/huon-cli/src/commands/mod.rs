@@ -4,7 +4,9 @@ pub(crate) mod check;
 pub(crate) mod compact;
 pub(crate) mod copy;
 mod delete_env;
+mod diff;
 pub(crate) mod dump;
+mod guide;
 pub(crate) mod info;
 mod input;
 mod list;
@@ -14,6 +16,7 @@ mod pages;
 mod pairs;
 pub(crate) mod readers;
 mod records;
+mod show;
 pub(crate) mod stat;
 pub(crate) mod tables;
 
@@ -36,6 +39,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Del(args) => records::del(&args),
         Command::Ls(args) => list::ls(&args),
         Command::Count(args) => records::count(&args),
+        Command::Diff(args) => diff::diff(&args),
         Command::Check(args) => check::check(&args),
         Command::Metas(args) => metas::metas(&args),
         Command::SwitchMeta(args) => metas::switch(&args),
@@ -44,5 +48,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Copy(args) => copy::copy(&args),
         Command::Compact(args) => compact::compact(&args),
         Command::DeleteEnv(args) => delete_env::delete(&args),
+        Command::Completions(args) => guide::completions(&args),
+        Command::Man(args) => guide::man(&args),
     }
 }

@@ -1,77 +1,68 @@
 //! Single records: `get`, `put`, `del`, `count`.
 
+use std::path::Path;
+
 use huon::{Env, WriteTxn};
 use serde_json::json;
 
 use crate::args::{Count, Del, Get, Put};
 use crate::commands::info::main_count;
-use crate::commands::input::{each_line, is_standard, key_of, value_of, wrong};
+use crate::commands::input::{each_record, is_standard, whole_input, wrong};
+use crate::commands::show::{Columns, Printer};
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
-use crate::table::{self, AnyTable};
-use crate::text::{Form, number};
+use crate::table::{self, AnyTable, Part};
+use crate::text::number;
+use crate::types::Types;
 
 /// `huon get`.
 pub(crate) fn get(args: &Get) -> Outcome {
-    let form = Form::hex(args.hex);
     let env = open::look(&args.target.file)?;
     let txn = env.read()?;
     let table = table::named(&txn, &args.target)?;
-    let mut out = Out::new();
-    let mut absent = Absent::default();
-    let many = is_standard(&args.key);
+    let types = table::types(&txn, &args.target, &args.types)?;
+    let is_many = is_standard(&args.key);
+    let columns = if is_many { Columns::Both } else { Columns::Values };
+    let mut printer = Printer::new(args.format.format(), &types, columns)?;
+    let mut absent = Absent::new(&types);
     let mut get_one = |key: Vec<u8>| {
-        if args.raw && !(args.first || args.last) {
-            refuse_many(table.count_of(&txn, &key)?, &key, form)?;
+        let is_all = !(args.first || args.last);
+        if args.raw && is_all {
+            refuse_many(table.count_of(&txn, &key)?, &key, &types)?;
         }
         let values = table.values(&txn, &key)?;
-        let all = !(args.first || args.last);
         let mut values = if args.last { Box::new(values.rev()) } else { values };
-        let mut found = false;
-        while let Some(value) = values.next().filter(|_| all || !found).transpose()? {
-            found = true;
-            if args.raw {
-                out.bytes(value)?;
-            } else if args.json {
-                out.json(&json!({ "key": form.show(&key), "value": form.show(value) }))?;
-            } else if many {
-                out.line(format_args!("{}\t{}", form.show(&key), form.show(value)))?;
-            } else {
-                out.line(form.show(value))?;
-            }
+        let mut is_found = false;
+        while let Some(value) = values.next().filter(|_| is_all || !is_found).transpose()? {
+            is_found = true;
+            if args.raw { printer.raw(value)? } else { printer.record(&key, value)? }
         }
-        if !found {
-            absent.note(&key, form);
-        }
-        Ok(())
+        if is_found { Ok(()) } else { absent.note(&key, None) }
     };
-    if many {
-        each_line(|line| get_one(key_of(form, line)?))?;
+    if is_many {
+        each_record(args.format.format(), &types, &mut |key, _| get_one(key))?;
     } else {
-        get_one(form.argument("key", &args.key)?)?;
+        get_one(types.key.argument(&args.key)?)?;
     }
-    out.finish()?;
+    printer.finish()?;
     Ok(absent.outcome(&args.target.file))
 }
 
 /// Nothing would tell the bytes of one value from those of the next.
-fn refuse_many(count: u64, key: &[u8], form: Form) -> Result<(), Failure> {
-    match count {
-        0 | 1 => Ok(()),
-        n => Err(Failure::usage(format!(
-            "key \"{}\" has {} values, and --raw prints one: add --first or --last.",
-            form.show(key),
-            number(n)
-        ))),
+fn refuse_many(count: u64, key: &[u8], types: &Types) -> Result<(), Failure> {
+    if count <= 1 {
+        return Ok(());
     }
+    let (key, count) = (types.key.show(key)?, number(count));
+    Err(Failure::usage(format!(
+        "key \"{key}\" has {count} values, and --raw prints one: add --first or --last."
+    )))
 }
 
 /// `huon put`.
 pub(crate) fn put(args: &Put) -> Outcome {
-    let form = Form::hex(args.hex);
-    let stdin = is_standard(&args.key);
-    let record = match (&args.value, stdin) {
+    match (&args.value, is_standard(&args.key)) {
         (Some(_), true) => {
             let text =
                 "`put FILE -` reads whole records and takes no value; the key \"-\" is \\2d.";
@@ -81,30 +72,41 @@ pub(crate) fn put(args: &Put) -> Outcome {
             let text = "put needs a value after the key, or `-` to read it from standard input.";
             return Err(Failure::usage(text));
         }
-        (None, true) => None,
-        (Some(value), false) => Some((form.argument("key", &args.key)?, value_of(form, value)?)),
+        _ => {}
+    }
+    // Other writers do not wait for that.
+    let read = match &args.value {
+        Some(value) if is_standard(value) => Some(whole_input()?),
+        _ => None,
     };
-    open::make_and_change(&args.target.file, &args.writing, |env| put_into(env, args, record, form))
+    open::make_and_change(&args.target.file, &args.writing, |env| put_into(env, args, read))
 }
 
-/// Puts `record`, or those of standard input, in one transaction.
-fn put_into(env: &Env, args: &Put, record: Option<(Vec<u8>, Vec<u8>)>, form: Form) -> Outcome {
+/// Puts the record of the arguments, whose value may be what was `read`, or the records of standard
+/// input, in one transaction.
+fn put_into(env: &Env, args: &Put, read: Option<Vec<u8>>) -> Outcome {
     let mut txn = env.write()?;
     let table = table::to_fill(&mut txn, &args.target, &args.make)?;
+    let types = table::types(&txn, &args.target, &args.types)?;
     let mut kept = 0;
-    let mut put_one = |txn: &mut WriteTxn, key: &[u8], value: &[u8]| {
-        if !store(txn, table, key, value, args)? {
-            tell!("huon: key {} is there already and was left as it is.", form.show(key));
+    let mut put_one = |key: &[u8], value: &[u8]| {
+        if !store(&mut txn, table, key, value, args)? {
+            let key = types.key.show(key)?;
+            tell!("huon: key {key} is there already and was left as it is.");
             kept += 1;
         }
         Ok::<(), Failure>(())
     };
-    match record {
-        Some((key, value)) => put_one(&mut txn, &key, &value)?,
-        None => each_line(|line| {
-            let (key, value) =
-                pair(line).ok_or_else(|| wrong("there is no tab between key and value"))?;
-            put_one(&mut txn, &key_of(form, key)?, &key_of(form, value)?)
+    match &args.value {
+        Some(value) => {
+            let value = match read {
+                Some(read) => types.value.whole(read)?,
+                None => types.value.argument(value)?,
+            };
+            put_one(&types.key.argument(&args.key)?, &value)?;
+        }
+        None => each_record(args.format.format(), &types, &mut |key, value| {
+            put_one(&key, &value.ok_or_else(|| wrong("there is a key without a value"))?)
         })?,
     }
     txn.commit()?;
@@ -128,42 +130,30 @@ fn store(
     }
 }
 
-/// What stands before and behind the tab of a line.
-fn pair(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let tab = line.iter().position(|&byte| byte == b'\t')?;
-    Some((&line[..tab], &line[tab + 1..]))
-}
-
 /// `huon del`.
 pub(crate) fn del(args: &Del) -> Outcome {
-    let form = Form::hex(args.hex);
-    let stdin = is_standard(&args.key);
-    if stdin && args.value.is_some() {
+    let is_many = is_standard(&args.key);
+    if is_many && args.value.is_some() {
         let text = "`del FILE -` reads keys and values from standard input and takes no value.";
         return Err(Failure::usage(text));
     }
     let env = open::change(&args.target.file, &args.writing, false)?;
     let mut txn = env.write()?;
     let table = table::named(&txn, &args.target)?;
-    let mut absent = Absent::default();
+    let types = table::types(&txn, &args.target, &args.types)?;
+    let mut absent = Absent::new(&types);
     let mut delete_one = |key: Vec<u8>, value: Option<Vec<u8>>| {
         let gone = match &value {
             None => delete(&mut txn, table, &key)?,
             Some(value) => delete_pair(&mut txn, table, &key, value)?,
         };
-        if !gone {
-            absent.note_pair(&key, value.as_deref(), form);
-        }
-        Ok(())
+        if gone { Ok(()) } else { absent.note(&key, value.as_deref()) }
     };
-    if stdin {
-        each_line(|line| match pair(line) {
-            Some((key, value)) => delete_one(key_of(form, key)?, Some(key_of(form, value)?)),
-            None => delete_one(key_of(form, line)?, None),
-        })?;
+    if is_many {
+        each_record(args.format.format(), &types, &mut delete_one)?;
     } else {
-        let value = args.value.as_ref().map(|value| form.argument("value", value));
-        delete_one(form.argument("key", &args.key)?, value.transpose()?)?;
+        let value = args.value.as_ref().map(|value| types.value.argument(value));
+        delete_one(types.key.argument(&args.key)?, value.transpose()?)?;
     }
     txn.commit()?;
     Ok(absent.outcome(&args.target.file))
@@ -198,15 +188,15 @@ fn delete_pair(
 
 /// `huon count`.
 pub(crate) fn count(args: &Count) -> Outcome {
-    let form = Form::hex(args.hex);
     let env = open::look(&args.target.file)?;
     let txn = env.read()?;
     let table = table::named(&txn, &args.target)?;
+    let types = table::types(&txn, &args.target, &args.types)?;
     let is_main = args.target.table.as_ref().is_none_or(|name| name.is_empty());
-    let count = match &args.key {
-        Some(key) => table.count_of(&txn, &form.argument("key", key)?)?,
-        None if is_main => main_count(&txn)?,
-        None => table.count(&txn)?,
+    let count = match (&args.key, table::part(&args.part, &types)?) {
+        (Some(key), _) => table.count_of(&txn, &types.key.argument(key)?)?,
+        (None, Part::All) if is_main => main_count(&txn)?,
+        (None, part) => table.count(&txn, &part)?,
     };
     let mut out = Out::new();
     if args.json {
@@ -219,28 +209,31 @@ pub(crate) fn count(args: &Count) -> Outcome {
 }
 
 /// Keys that were asked for in vain.
-#[derive(Default)]
-struct Absent {
+struct Absent<'t> {
+    types: &'t Types,
     count: u64,
     first: String,
 }
 
-impl Absent {
-    fn note(&mut self, key: &[u8], form: Form) {
-        if self.count == 0 {
-            self.first = form.show(key);
-        }
+impl<'t> Absent<'t> {
+    fn new(types: &'t Types) -> Absent<'t> {
+        Absent { types, count: 0, first: String::new() }
+    }
+
+    fn note(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), Failure> {
         self.count += 1;
-    }
-
-    fn note_pair(&mut self, key: &[u8], value: Option<&[u8]>, form: Form) {
-        self.note(key, form);
-        if let (1, Some(value)) = (self.count, value) {
-            self.first = format!("{}\" with the value \"{}", self.first, form.show(value));
+        if self.count > 1 {
+            return Ok(());
         }
+        self.first = self.types.key.show(key)?;
+        if let Some(value) = value {
+            let value = self.types.value.show(value)?;
+            self.first = format!("{}\" with the value \"{value}", self.first);
+        }
+        Ok(())
     }
 
-    fn outcome(&self, path: &std::path::Path) -> Code {
+    fn outcome(&self, path: &Path) -> Code {
         let path = path.display();
         match self.count {
             0 => return Code::Fine,

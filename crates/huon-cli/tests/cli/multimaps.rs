@@ -126,7 +126,8 @@ fn the_other_kind_is_refused_with_the_reason() {
     put(&["-t", "users", "--multi", "k", "v"]).fails(2, &["users", "one value for each key"]);
     put(&["-t", "tags", "--order", "reversed", "k", "v"]).fails(2, &["tags", "another order"]);
     put(&["-t", "tags", "--value-bytes", "4", "k", "vvvv"]).fails(2, &["tags", "lengths"]);
-    put(&["-t", "numbers", "k", "v"]).fails(2, &["one length", "--hex"]);
+    put(&["-t", "numbers", "k", "v"]).fails(2, &["integer of at most 64 bits"]);
+    put(&["-t", "numbers", "--value", "text", "k", "v"]).fails(2, &["one length", "--hex"]);
     put(&["-t", "tags", "k", &"v".repeat(3000)]).fails(2, &["3000", "2022"]);
     put(&["-t", "owner", "k", "v"]).fails(2, &["owner", "a record of the main table"]);
     place.run(&["ls", "a.huon", "-t", "owner"]).fails(2, &["owner", "record"]);

@@ -1,0 +1,259 @@
+//! What two files, or two tables, do not have in common: `diff`.
+//!
+//! Two tables in one order are walked beside each other, so it costs a read of both and no memory.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::iter::Peekable;
+
+use huon::{Env, ReadTxn, TableStat};
+use serde_json::{Map, Value};
+
+use crate::args::Diff;
+use crate::fail::{Code, Failure, Outcome};
+use crate::open;
+use crate::out::Out;
+use crate::paint::{ADDED, HEAD, REMOVED, painted};
+use crate::table::{self, Part, Records};
+use crate::text::Form;
+use crate::types::Types;
+
+/// `huon diff`.
+pub(crate) fn diff(args: &Diff) -> Outcome {
+    let old = open::look(&args.file)?;
+    let new = open::look(&args.other).map_err(|failure| failure.about(&args.other))?;
+    let (old, new) = (Side::of(&old)?, Side::of(&new)?);
+    let mut diff = Differ { args, out: Out::new(), count: 0, headed: false };
+    match &args.table {
+        Some(name) => {
+            let with = open::name(args.with.as_deref().or(Some(name)))?;
+            let name = open::name(Some(name))?;
+            let there = |side: &Side, file, name: &[u8]| match side.txn.table_stat(name)? {
+                Some(_) => Ok(()),
+                None => Err(table::missing(file, name)),
+            };
+            there(&old, &args.file, &name)?;
+            there(&new, &args.other, &with)?;
+            diff.tables(&old, &name, &new, &with)?;
+        }
+        None => {
+            let names = BTreeSet::from_iter(old.names()?.into_iter().chain(new.names()?));
+            for name in names {
+                diff.tables(&old, &name, &new, &name)?;
+            }
+        }
+    }
+    diff.out.finish()?;
+    Ok(if diff.count == 0 { Code::Fine } else { Code::Problems })
+}
+
+/// One of the two files.
+struct Side {
+    txn: ReadTxn,
+}
+
+impl Side {
+    fn of(env: &Env) -> Result<Side, Failure> {
+        Ok(Side { txn: env.read()? })
+    }
+
+    /// The main table, which has no name, and the others.
+    fn names(&self) -> Result<Vec<Vec<u8>>, Failure> {
+        let mut names = self.txn.table_names()?;
+        names.push(Vec::new());
+        Ok(names)
+    }
+
+    fn records(&self, name: &[u8]) -> Result<Peekable<Records<'_>>, Failure> {
+        let records = match table::find(&self.txn, name)? {
+            Some(table) => table.records(&self.txn, &Part::All)?,
+            None => Box::new(std::iter::empty()),
+        };
+        Ok(records.peekable())
+    }
+}
+
+/// A key and its value.
+type Record<'t> = (&'t [u8], &'t [u8]);
+
+fn next<'t>(side: &mut Peekable<Records<'t>>) -> huon::Result<Option<Record<'t>>> {
+    side.next().transpose()
+}
+
+struct Differ<'a> {
+    args: &'a Diff,
+    out: Out,
+    /// Differences so far.
+    count: u64,
+    /// The name of the present table was shown.
+    headed: bool,
+}
+
+impl Differ<'_> {
+    /// Compares two tables; of one that is not there all records are missing.
+    fn tables(&mut self, old: &Side, name: &[u8], new: &Side, with: &[u8]) -> Result<(), Failure> {
+        self.headed = false;
+        let (left, right) = (old.txn.table_stat(name)?, new.txn.table_stat(with)?);
+        let Some(stat) = left.as_ref().or(right.as_ref()) else { return Ok(()) };
+        let types = Types::of_table(&self.args.types, Some(stat));
+        match (&left, &right) {
+            (Some(left), Some(right)) if !is_alike(left, right) => {
+                let (left, right) = (shape(left), shape(right));
+                return self.told(name, &format!("a table of another kind: {left}; {right}"));
+            }
+            (Some(_), Some(_)) => {}
+            (Some(_), None) => self.told(name, "only in the first file")?,
+            _ => self.told(name, "only in the other file")?,
+        }
+        let is_one_sided = left.is_none() || right.is_none();
+        let order = match Order::of(stat) {
+            Some(order) => order,
+            // No two records are compared.
+            None if is_one_sided => Order { keys: Ord::cmp, values: None },
+            None => {
+                let name = Form::Plain.show(name);
+                return Err(Failure::usage(format!(
+                    "table \"{name}\" is in the order of its program's own, which is not known \
+                     here; compare others with --table."
+                )));
+            }
+        };
+        self.records(name, &types, &order, old.records(name)?, new.records(with)?)
+    }
+
+    fn records(
+        &mut self,
+        name: &[u8],
+        types: &Types,
+        order: &Order,
+        mut old: Peekable<Records<'_>>,
+        mut new: Peekable<Records<'_>>,
+    ) -> Result<(), Failure> {
+        loop {
+            let which = match (old.peek(), new.peek()) {
+                (Some(Ok(old)), Some(Ok(new))) => order.compare(*old, *new),
+                (None, None) => return Ok(()),
+                // An error comes first, to be told.
+                (Some(_), None) | (Some(Err(_)), _) => Ordering::Less,
+                (None, Some(_)) | (_, Some(Err(_))) => Ordering::Greater,
+            };
+            match which {
+                Ordering::Less => self.found(name, types, next(&mut old)?, None)?,
+                Ordering::Greater => self.found(name, types, None, next(&mut new)?)?,
+                Ordering::Equal => {
+                    let (old, new) = (next(&mut old)?, next(&mut new)?);
+                    if old != new {
+                        self.found(name, types, old, new)?;
+                    }
+                }
+            }
+            if self.args.quiet && self.count > 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Shows a difference.
+    fn found(
+        &mut self,
+        name: &[u8],
+        types: &Types,
+        old: Option<Record<'_>>,
+        new: Option<Record<'_>>,
+    ) -> Result<(), Failure> {
+        self.count += 1;
+        if self.args.quiet {
+            return Ok(());
+        }
+        if self.args.json {
+            let mut object = Map::new();
+            object.insert("table".into(), Form::Plain.show(name).into());
+            if let Some((key, _)) = old.or(new) {
+                types.key.add_to(&mut object, key)?;
+            }
+            for (side, record) in [("old", old), ("new", new)] {
+                if let Some((_, value)) = record {
+                    types.value.add_as(side, &mut object, value)?;
+                }
+            }
+            return self.out.json(&Value::Object(object));
+        }
+        self.head(name)?;
+        for (sign, style, record) in [('-', REMOVED, old), ('+', ADDED, new)] {
+            if let Some((key, value)) = record {
+                let (key, value) = (types.key.show(key)?, types.value.show(value)?);
+                self.out.line(painted(style, format_args!("{sign} {key}\t{value}")))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A difference of the tables themselves.
+    fn told(&mut self, name: &[u8], what: &str) -> Result<(), Failure> {
+        self.count += 1;
+        if self.args.quiet {
+            return Ok(());
+        }
+        if self.args.json {
+            let name = Form::Plain.show(name);
+            return self.out.json(&serde_json::json!({ "table": name, "difference": what }));
+        }
+        self.head(name)?;
+        self.out.line(format_args!("  {what}"))
+    }
+
+    fn head(&mut self, name: &[u8]) -> Result<(), Failure> {
+        if std::mem::replace(&mut self.headed, true) {
+            return Ok(());
+        }
+        let name = match name {
+            [] => "main table".into(),
+            name => format!("table {}", Form::Plain.show(name)),
+        };
+        self.out.line(painted(HEAD, name))
+    }
+}
+
+fn is_alike(a: &TableStat, b: &TableStat) -> bool {
+    (a.order, a.values) == (b.order, b.values)
+}
+
+fn shape(stat: &TableStat) -> String {
+    let kind = table::kind(stat.order, stat.values, stat.value_bytes);
+    if kind.is_empty() { "one value a key".into() } else { kind }
+}
+
+type Compare = fn(&[u8], &[u8]) -> Ordering;
+
+/// How the records of a table follow each other.
+struct Order {
+    keys: Compare,
+    /// In a multimap, how the values of a key do.
+    values: Option<Compare>,
+}
+
+impl Order {
+    /// `None`: by a function of a program's own.
+    fn of(stat: &TableStat) -> Option<Order> {
+        let values = stat.values.map(Order::named);
+        if let Some(None) = values {
+            return None;
+        }
+        Some(Order { keys: Order::named(stat.order)?, values: values.flatten() })
+    }
+
+    fn named(order: &str) -> Option<Compare> {
+        match order {
+            "bytes" => Some(Ord::cmp),
+            "reversed" | "native-u32" | "native-u64" => {
+                Some(|a, b| a.iter().rev().cmp(b.iter().rev()))
+            }
+            _ => None,
+        }
+    }
+
+    fn compare(&self, old: Record<'_>, new: Record<'_>) -> Ordering {
+        let keys = (self.keys)(old.0, new.0);
+        keys.then_with(|| self.values.map_or(Ordering::Equal, |compare| compare(old.1, new.1)))
+    }
+}
