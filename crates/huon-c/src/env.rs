@@ -17,8 +17,8 @@ use crate::dbis::Dbis;
 use crate::fault::{Fault, Res};
 use crate::objects;
 
-/// Address space that an environment reserves at least, if the system allows it: its upper size can
-/// be raised so far while it is open, since the mapping stays.
+/// Address space that an environment reserves at least, if the system allows it: its maximum size
+/// can be raised so far while it is open, since the mapping stays.
 const RESERVE_BYTES_MIN: u64 = 256 << 30;
 /// So many environments of a process reserve that, the next ones half of it, and so on: a process
 /// has 128 TiB of addresses, and needs some for other things.
@@ -28,10 +28,10 @@ const RESERVES_COUNT: usize = 64;
 static OPEN_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Address space to reserve for a file that may become so long, in bytes.
-pub fn reserve_bytes(upper_bytes: u64) -> u64 {
+pub fn reserve_bytes(max_bytes: u64) -> u64 {
     let halvings = OPEN_COUNT.load(Ordering::Relaxed) / RESERVES_COUNT;
     let least = RESERVE_BYTES_MIN.checked_shr(halvings as u32).unwrap_or(0);
-    upper_bytes.saturating_mul(2).max(least)
+    max_bytes.saturating_mul(2).max(least)
 }
 
 /// How the system reads the file, with a `NORDAHEAD` flag or without.
@@ -65,7 +65,7 @@ pub struct Env {
     /// Held by the thread that opens tables, or changes what handles stand for.
     opening: ForkLock<()>,
     /// How long the file may become; the next write transaction that writes takes it over.
-    upper_bytes: AtomicU64,
+    max_bytes: AtomicU64,
     /// One for each comparator of a program that a handle uses, so that handles of the same one are
     /// the same.
     comparators: ForkLock<HashMap<usize, Weak<Compare>>>,
@@ -128,7 +128,7 @@ impl Env {
             generation: AtomicU32::new(fork_generation()),
             beginning: ForkLock::new(()),
             opening: ForkLock::new(()),
-            upper_bytes: AtomicU64::new(u64::MAX),
+            max_bytes: AtomicU64::new(u64::MAX),
             comparators: ForkLock::default(),
         }
     }
@@ -267,14 +267,14 @@ impl Env {
 
     /// How long the file may become, in bytes, as the next write transaction has it; `None`: as it
     /// says itself.
-    pub fn upper_bytes(&self) -> Option<u64> {
-        let bytes = self.upper_bytes.load(Ordering::Acquire);
+    pub fn max_bytes(&self) -> Option<u64> {
+        let bytes = self.max_bytes.load(Ordering::Acquire);
         (bytes != u64::MAX).then_some(bytes)
     }
 
-    /// Sets [`Env::upper_bytes`].
-    pub fn set_upper_bytes(&self, bytes: Option<u64>) {
-        self.upper_bytes.store(bytes.unwrap_or(u64::MAX), Ordering::Release);
+    /// Sets [`Env::max_bytes`].
+    pub fn set_max_bytes(&self, bytes: Option<u64>) {
+        self.max_bytes.store(bytes.unwrap_or(u64::MAX), Ordering::Release);
     }
 
     /// The comparator for a function of the program's.

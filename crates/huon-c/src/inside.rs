@@ -194,7 +194,7 @@ impl Reader {
         let counted = env.readers.fetch_add(1, Ordering::AcqRel);
         let begun = if counted < env.readers_max() {
             env.huon().and_then(|huon| Ok(huon.read()?)).and_then(|txn| {
-                let fits = env.upper_bytes().is_none_or(|upper| txn.used_bytes() <= upper);
+                let fits = env.max_bytes().is_none_or(|upper| txn.used_bytes() <= upper);
                 if fits { Ok(txn) } else { Err(Fault::MapTooSmall) }
             })
         } else {
@@ -315,15 +315,15 @@ impl Writer {
     /// for this process.
     pub fn changing(&mut self, env: &Env) -> Res<&mut WriteTxn> {
         self.settle_all()?;
-        let Some(upper) = env.upper_bytes() else { return self.txn_mut() };
+        let Some(upper) = env.max_bytes() else { return self.txn_mut() };
         if upper < UPPER_BYTES_MIN {
             return Err(Fault::MapFull);
         }
         let txn = self.txn_mut()?;
         let mut geometry = txn.geometry();
-        let wanted = upper.max(geometry.lower_bytes);
-        if geometry.upper_bytes != wanted {
-            geometry.upper_bytes = wanted;
+        let wanted = upper.max(geometry.min_bytes);
+        if geometry.max_bytes != wanted {
+            geometry.max_bytes = wanted;
             match txn.set_geometry(geometry) {
                 // More is in use; then that is the limit.
                 Ok(()) | Err(huon::Error::MapFull(_)) => {}

@@ -109,7 +109,7 @@ impl Env {
         let bytes = if setup.map_is_set {
             self.map_bytes.load(Ordering::Acquire).max(info.used_bytes)
         } else {
-            map_of(info.upper_bytes)
+            map_of(info.max_bytes)
         };
         let data = descriptor(&file, all)?;
         let _held_off = hold_off();
@@ -122,14 +122,14 @@ impl Env {
 
     fn store_map_bytes(&self, bytes: u64) {
         self.map_bytes.store(bytes, Ordering::Release);
-        self.shared.set_upper_bytes(Some(upper_of(bytes)));
+        self.shared.set_max_bytes(Some(upper_of(bytes)));
     }
 
     fn open_file(&self, file: &Path, flags: u32, mode: u32) -> Res<huon::Env> {
         let map_bytes = self.map_bytes.load(Ordering::Acquire);
         let mut options = huon::Env::options();
         options
-            .upper_bytes(upper_of(map_bytes))
+            .max_bytes(upper_of(map_bytes))
             .map_bytes(reserve_bytes(upper_of(map_bytes)))
             .mode(mode & 0o777)
             .read_only(flags & RDONLY != 0)
@@ -181,7 +181,7 @@ impl Env {
         }
         let info = self.huon()?.info()?;
         let bytes = match bytes {
-            0 => map_of(info.upper_bytes),
+            0 => map_of(info.max_bytes),
             _ => bytes.max(info.used_bytes),
         };
         if upper_of(bytes) > info.map_bytes {
@@ -332,9 +332,9 @@ fn upper_of(map_bytes: u64) -> u64 {
 }
 
 /// The map size of a file that may become so long.
-fn map_of(upper_bytes: u64) -> u64 {
-    if upper_bytes < MARGIN_FROM_BYTES {
-        return upper_bytes;
+fn map_of(max_bytes: u64) -> u64 {
+    if max_bytes < MARGIN_FROM_BYTES {
+        return max_bytes;
     }
-    upper_bytes - (upper_bytes / 2).min(MARGIN_BYTES)
+    max_bytes - (max_bytes / 2).min(MARGIN_BYTES)
 }

@@ -77,9 +77,9 @@ impl Wanted {
         let page_bytes = self.page_bytes()?;
         page_bytes.map(|bytes| options.page_bytes(bytes));
         let sizes = self.sizes(page_bytes.unwrap_or(limits::PAGE_BYTES))?;
-        sizes.lower.map(|bytes| options.lower_bytes(bytes));
+        sizes.lower.map(|bytes| options.min_bytes(bytes));
         if let Some(upper) = sizes.upper {
-            options.upper_bytes(upper).map_bytes(reserve_bytes(upper));
+            options.max_bytes(upper).map_bytes(reserve_bytes(upper));
         }
         sizes.grow.map(|bytes| options.grow_bytes(bytes));
         sizes.shrink.map(|bytes| options.shrink_bytes(bytes));
@@ -92,9 +92,9 @@ impl Sizes {
     fn apply(&self, txn: &mut WriteTxn) -> huon::Result<()> {
         let geometry = self.over(txn.geometry());
         if let Some(now) = self.now {
-            // A file shorter than its lower size grows, and no other.
+            // A file shorter than its minimum size grows, and no other.
             let mut long = geometry;
-            long.lower_bytes = now.clamp(geometry.lower_bytes, geometry.upper_bytes);
+            long.min_bytes = now.clamp(geometry.min_bytes, geometry.max_bytes);
             txn.set_geometry(long)?;
         }
         txn.set_geometry(geometry)
@@ -102,16 +102,16 @@ impl Sizes {
 
     /// What a file has, with these in place of some.
     fn over(&self, mut geometry: Geometry) -> Geometry {
-        geometry.lower_bytes = self.lower.unwrap_or(geometry.lower_bytes);
-        geometry.upper_bytes = self.upper.unwrap_or(geometry.upper_bytes);
+        geometry.min_bytes = self.lower.unwrap_or(geometry.min_bytes);
+        geometry.max_bytes = self.upper.unwrap_or(geometry.max_bytes);
         geometry.grow_bytes = self.grow.unwrap_or(geometry.grow_bytes);
         geometry.shrink_bytes = self.shrink.unwrap_or(geometry.shrink_bytes);
         // Who moves one bound moves the other along.
         if self.lower.is_none() {
-            geometry.lower_bytes = geometry.lower_bytes.min(geometry.upper_bytes);
+            geometry.min_bytes = geometry.min_bytes.min(geometry.max_bytes);
         }
         if self.upper.is_none() {
-            geometry.upper_bytes = geometry.upper_bytes.max(geometry.lower_bytes);
+            geometry.max_bytes = geometry.max_bytes.max(geometry.min_bytes);
         }
         geometry
     }

@@ -60,8 +60,8 @@ impl Env {
                 View::Write(txn) => {
                     let geometry = txn.geometry();
                     used_bytes = txn.costs().used_bytes;
-                    told.mi_geo.lower = geometry.lower_bytes;
-                    told.mi_geo.upper = geometry.upper_bytes;
+                    told.mi_geo.lower = geometry.min_bytes;
+                    told.mi_geo.upper = geometry.max_bytes;
                     told.mi_geo.shrink = geometry.shrink_bytes;
                 }
             }
@@ -118,7 +118,7 @@ impl Env {
         let info = huon.info()?;
         let mut told = MDBX_txn_info {
             txn_space_limit_soft: info.file_bytes,
-            txn_space_limit_hard: info.upper_bytes,
+            txn_space_limit_hard: info.max_bytes,
             ..MDBX_txn_info::default()
         };
         match view {
@@ -142,9 +142,9 @@ impl Env {
                     told.txn_reader_lag = info.straggler().map_or(0, |reader| reader.lag);
                 }
                 told.txn_space_used = costs.used_bytes;
-                told.txn_space_limit_hard = costs.upper_bytes;
+                told.txn_space_limit_hard = costs.max_bytes;
                 told.txn_space_retired = costs.retired_bytes;
-                told.txn_space_leftover = costs.upper_bytes.saturating_sub(costs.used_bytes);
+                told.txn_space_leftover = costs.max_bytes.saturating_sub(costs.used_bytes);
                 told.txn_space_dirty = costs.dirty_bytes + costs.written_bytes;
             }
         }
@@ -225,8 +225,8 @@ fn geo_of(info: &EnvInfo) -> MDBX_envinfo_geo {
         bytes => bytes,
     };
     MDBX_envinfo_geo {
-        lower: info.geometry.lower_bytes,
-        upper: info.geometry.upper_bytes,
+        lower: info.geometry.min_bytes,
+        upper: info.geometry.max_bytes,
         current: info.file_bytes,
         shrink: info.geometry.shrink_bytes,
         grow,

@@ -65,7 +65,7 @@ impl History {
         let mut options: Options = Env::options();
         options
             .page_bytes(self.config.page_bytes)
-            .upper_bytes(RESERVE_BYTES)
+            .max_bytes(RESERVE_BYTES)
             .grow_bytes(16 * self.config.page_bytes as u64)
             .shrink_bytes(self.config.shrink_bytes)
             .spill_bytes(self.config.spill_bytes)
@@ -102,7 +102,7 @@ impl History {
         let Ground::Simulated(disk) = &self.ground else { return Ok(None) };
         if self.guest.is_none() && self.clients.iter().all(|client| !client.exclusive) {
             let mut options = Env::options();
-            options.upper_bytes(RESERVE_BYTES).read_only(true);
+            options.max_bytes(RESERVE_BYTES).read_only(true);
             self.guest = Some(options.open_simulated_to_read(disk)?);
             self.counts.add("guest", 1);
         }

@@ -95,8 +95,8 @@ impl History {
     pub(crate) fn first_geometry(&mut self) -> Geometry {
         let page = self.page_bytes() as u64;
         let mut geometry = self.env(0).info().expect("info").geometry;
-        geometry.lower_bytes = limits::file_bytes_min(self.page_bytes()).expect("a page size");
-        geometry.upper_bytes = RESERVE_BYTES;
+        geometry.min_bytes = limits::file_bytes_min(self.page_bytes()).expect("a page size");
+        geometry.max_bytes = RESERVE_BYTES;
         geometry.grow_bytes = 16 * page;
         geometry.shrink_bytes = self.config.shrink_bytes;
         geometry
@@ -109,7 +109,7 @@ impl History {
         if info.geometry != expected {
             return Err(format!("limits are {:?}, expected {expected:?}", info.geometry));
         }
-        if info.used_bytes <= expected.upper_bytes && info.file_bytes >= expected.lower_bytes {
+        if info.used_bytes <= expected.max_bytes && info.file_bytes >= expected.min_bytes {
             Ok(())
         } else {
             Err(format!("{} of {} bytes: {expected:?}", info.used_bytes, info.file_bytes))
@@ -118,7 +118,7 @@ impl History {
 
     /// Whether the file may not grow as it likes.
     pub(crate) fn is_limited(&self) -> bool {
-        self.work.geometry.is_some_and(|geometry| geometry.upper_bytes < RESERVE_BYTES)
+        self.work.geometry.is_some_and(|geometry| geometry.max_bytes < RESERVE_BYTES)
     }
 
     /// The limits that an operation asks for.
@@ -127,17 +127,17 @@ impl History {
         let info = self.env(self.client as u8).info()?;
         let mut geometry = self.work.geometry.expect("known from the beginning");
         match limit {
-            Limit::Room => geometry.upper_bytes = RESERVE_BYTES,
-            Limit::Tight(pages) => geometry.upper_bytes = info.used_bytes + pages * page,
+            Limit::Room => geometry.max_bytes = RESERVE_BYTES,
+            Limit::Tight(pages) => geometry.max_bytes = info.used_bytes + pages * page,
             Limit::Short(pages) => {
-                geometry.upper_bytes = info.used_bytes.saturating_sub(pages * page);
+                geometry.max_bytes = info.used_bytes.saturating_sub(pages * page);
             }
             // What is no page is rounded.
-            Limit::Lower(pages) => geometry.lower_bytes = pages * page + pages % 3,
+            Limit::Lower(pages) => geometry.min_bytes = pages * page + pages % 3,
             Limit::Grow(pages) => geometry.grow_bytes = pages * page + pages % 2,
             Limit::Shrink(pages) => geometry.shrink_bytes = pages * page,
-            Limit::TooLong => geometry.upper_bytes = 2 * info.map_bytes.max(RESERVE_BYTES),
-            Limit::Reversed => geometry.upper_bytes = geometry.lower_bytes - page,
+            Limit::TooLong => geometry.max_bytes = 2 * info.map_bytes.max(RESERVE_BYTES),
+            Limit::Reversed => geometry.max_bytes = geometry.min_bytes - page,
         }
         Ok(geometry)
     }
@@ -146,8 +146,8 @@ impl History {
     fn rounded(&self, mut geometry: Geometry) -> Geometry {
         let page = self.page_bytes() as u64;
         let least = limits::file_bytes_min(self.page_bytes()).expect("a page size");
-        geometry.lower_bytes = geometry.lower_bytes.next_multiple_of(page).max(least);
-        geometry.upper_bytes = (geometry.upper_bytes / page * page).max(geometry.lower_bytes);
+        geometry.min_bytes = geometry.min_bytes.next_multiple_of(page).max(least);
+        geometry.max_bytes = (geometry.max_bytes / page * page).max(geometry.min_bytes);
         geometry.grow_bytes = geometry.grow_bytes.next_multiple_of(page);
         geometry.shrink_bytes = geometry.shrink_bytes.next_multiple_of(page);
         geometry
@@ -168,12 +168,12 @@ impl History {
     fn limited(&mut self, limit: Limit, wanted: Geometry, done: huon::Result<()>) -> Step {
         let had = self.work.geometry.expect("known from the beginning");
         let new = self.rounded(wanted);
-        let is_lower = new.upper_bytes < had.upper_bytes;
+        let is_lower = new.max_bytes < had.max_bytes;
         let found = match done {
             // What is in use decides, and what readers keep.
             Err(huon::Error::MapFull(full)) if is_lower => {
                 let needed = full.needed_bytes > full.limit_bytes;
-                if needed && full.limit_bytes == new.upper_bytes {
+                if needed && full.limit_bytes == new.max_bytes {
                     Got::Refused(11)
                 } else {
                     return Err(Stop::Fail(format!("{limit:?}: {full:?}")));
@@ -182,7 +182,7 @@ impl History {
             done => Got::of(done, |()| Got::Nothing)?,
         };
         let expected = match limit {
-            _ if wanted.upper_bytes < wanted.lower_bytes => Got::Refused(10),
+            _ if wanted.max_bytes < wanted.min_bytes => Got::Refused(10),
             Limit::TooLong => Got::Refused(26),
             _ if found == Got::Refused(11) => Got::Refused(11),
             _ => Got::Nothing,
@@ -243,7 +243,7 @@ impl History {
 
     /// Whether there can have been no room.
     fn check_full(&mut self, full: &FullMap) -> Step {
-        let upper = self.work.geometry.expect("known from the beginning").upper_bytes;
+        let upper = self.work.geometry.expect("known from the beginning").max_bytes;
         if self.is_limited() && full.limit_bytes == upper {
             Ok(())
         } else {

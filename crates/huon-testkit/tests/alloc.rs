@@ -121,7 +121,7 @@ impl Setup {
         let mut options = Env::options();
         options
             .page_bytes(self.page_bytes)
-            .upper_bytes(128 << 20)
+            .max_bytes(128 << 20)
             .grow_bytes(8 * self.page_bytes as u64)
             .shrink_bytes((self.shrink_pages * self.page_bytes) as u64)
             .spill_bytes(self.spill_pages * self.page_bytes);

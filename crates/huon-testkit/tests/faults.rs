@@ -56,7 +56,7 @@ impl Setup {
         let mut options = Env::options();
         options
             .page_bytes(self.page_bytes)
-            .upper_bytes(RESERVE_BYTES)
+            .max_bytes(RESERVE_BYTES)
             .grow_bytes(8 * self.page_bytes as u64)
             .shrink_bytes((self.shrink_pages * self.page_bytes) as u64)
             .spill_bytes(self.spill_pages * self.page_bytes);

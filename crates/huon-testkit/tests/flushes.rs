@@ -29,7 +29,7 @@ fn traced_process() {
     let Some(dir) = std::env::var_os(DIR) else { return };
     // Allocated beforehand, so that no commit has to grow it.
     let mut options = Env::options();
-    options.lower_bytes(32 << 20).flush_after_bytes(u64::MAX).flush_after(Duration::MAX);
+    options.min_bytes(32 << 20).flush_after_bytes(u64::MAX).flush_after(Duration::MAX);
     let env = options.open(Path::new(&dir).join("flushes.huon")).unwrap();
     let put = |bytes: usize, finish: Finish<'_>| {
         let mut txn = env.write().unwrap();

@@ -114,7 +114,7 @@ fn values_in_the_leaf_of_their_key() {
     let disk = SimDisk::new(RESERVE_BYTES).unwrap().quiet();
     let def = MultiDef::<Str, Bytes>::new("t");
     let mut options = Env::options();
-    options.page_bytes(512).upper_bytes(RESERVE_BYTES);
+    options.page_bytes(512).max_bytes(RESERVE_BYTES);
     let key = |n: u64| format!("key-{n:03}");
     {
         let env = options.open_simulated(&disk).unwrap();

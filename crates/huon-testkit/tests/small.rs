@@ -32,7 +32,7 @@ type Records = BTreeMap<Vec<u8>, (Vec<u8>, Vec<u8>)>;
 
 fn open(disk: &SimDisk) -> Env {
     let mut options = Env::options();
-    options.page_bytes(256).upper_bytes(RESERVE_BYTES).grow_bytes(4096).shrink_bytes(1024);
+    options.page_bytes(256).max_bytes(RESERVE_BYTES).grow_bytes(4096).shrink_bytes(1024);
     options.open_simulated(disk).unwrap()
 }
 

@@ -209,7 +209,7 @@ fn options() -> Options {
     let mut options = Env::options();
     options
         .page_bytes(PAGE_BYTES)
-        .upper_bytes(32 << 20)
+        .max_bytes(32 << 20)
         .grow_bytes(8 * PAGE_BYTES as u64)
         .shrink_bytes(8 * PAGE_BYTES as u64)
         .spill_bytes(8 * PAGE_BYTES);

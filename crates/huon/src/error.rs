@@ -60,7 +60,8 @@ pub enum Error {
     ReadOnly,
     /// An option or argument makes no sense; the text says which and why.
     Invalid(&'static str),
-    /// The file has reached the upper size of its geometry; see [`FullMap`] for who keeps how much.
+    /// The file has reached the maximum size of its geometry; see [`FullMap`] for who keeps how
+    /// much.
     MapFull(Box<FullMap>),
     /// An earlier failure left this transaction unusable; drop it, nothing of it was committed.
     TxnBroken,
@@ -100,7 +101,7 @@ pub enum Error {
     /// There is not enough memory. Allocations of less than 4096 bytes end the process instead.
     OutOfMemory,
     /// The file is, or has to become, longer than the address space that this process reserved when
-    /// it opened it: open it again, with [`Options::upper_bytes`](crate::Options::upper_bytes) of
+    /// it opened it: open it again, with [`Options::max_bytes`](crate::Options::max_bytes) of
     /// at least so much. Others, who reserved more, are not concerned.
     MapTooSmall {
         /// Bytes that have to be in the map.
@@ -160,7 +161,7 @@ const THREAD_WRITES: &str = "this thread has the write transaction already and w
 /// # let dir = tempfile::tempdir()?;
 /// use huon::{Bytes, Env, Error, TableDef, U64};
 /// const T: TableDef<U64, Bytes> = TableDef::new("t");
-/// let env = Env::options().upper_bytes(1 << 20).open(dir.path().join("a.huon"))?;
+/// let env = Env::options().max_bytes(1 << 20).open(dir.path().join("a.huon"))?;
 /// let full = env.update(|txn| {
 ///     let t = txn.create(&T)?;
 ///     (0..1000).try_for_each(|n| t.put(txn, &n, &[0; 2000]).map(drop))
@@ -398,8 +399,8 @@ impl fmt::Display for FullMap {
         let FullMap { limit_bytes, needed_bytes, keepers, unflushed_bytes } = self;
         write!(
             f,
-            "the file would need {needed_bytes} bytes and may have {limit_bytes}, its upper size; \
-             raise the limit or delete data"
+            "the file would need {needed_bytes} bytes and may have {limit_bytes}, its maximum \
+             size; raise the limit or delete data"
         )?;
         if *unflushed_bytes > 0 {
             write!(f, "; a sync would free {unflushed_bytes} bytes")?;

@@ -295,7 +295,7 @@ mod simulated {
 
     fn small() -> Options {
         let mut options = Env::options();
-        options.page_bytes(256).upper_bytes(4 << 20);
+        options.page_bytes(256).max_bytes(4 << 20);
         options
     }
 

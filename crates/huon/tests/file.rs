@@ -64,7 +64,7 @@ fn a_free_tail_is_given_back() {
 fn the_upper_size_is_kept_and_deleting_works_there() {
     let (_dir, path) = place();
     let upper = 4 << 20;
-    let env = Env::options().upper_bytes(upper).open(&path).unwrap();
+    let env = Env::options().max_bytes(upper).open(&path).unwrap();
     let mut kept = 0u64;
     let error = loop {
         match env.update(|txn| txn.create(&T)?.put(txn, &kept, &[7; 1000]).map(drop)) {

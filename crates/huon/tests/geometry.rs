@@ -16,17 +16,17 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-/// Small pages, a map of 4 MiB, and an upper size of a quarter of it.
+/// Small pages, a map of 4 MiB, and a maximum size of a quarter of it.
 fn options() -> Options {
     let mut options = Env::options();
-    options.page_bytes(PAGE as usize).upper_bytes(4 << 20).durability(Durability::Lazy);
+    options.page_bytes(PAGE as usize).max_bytes(4 << 20).durability(Durability::Lazy);
     options.grow_bytes(8 << 10).shrink_bytes(4 << 10);
     options
 }
 
 fn open(path: &Path) -> Env {
     let env = options().open(path).unwrap();
-    env.set_geometry(with(&env, |geometry| geometry.upper_bytes = 1 << 20)).unwrap();
+    env.set_geometry(with(&env, |geometry| geometry.max_bytes = 1 << 20)).unwrap();
     env
 }
 
@@ -53,7 +53,7 @@ fn fill(txn: &mut WriteTxn, first: u64, most: u64) -> (u64, Option<Error>) {
 fn growth_that_follows_the_size_leaves_little_unused() {
     let (_dir, path) = place();
     let mut options = options();
-    options.page_bytes(4096).upper_bytes(1 << 30).grow_bytes(0).shrink_bytes(0);
+    options.page_bytes(4096).max_bytes(1 << 30).grow_bytes(0).shrink_bytes(0);
     let env = options.open(&path).unwrap();
     let mut lengths = std::collections::BTreeSet::new();
     for round in 0..64 {
@@ -80,11 +80,11 @@ fn a_higher_upper_size_holds_at_once_and_an_abort_undoes_it() {
     let (_dir, path) = place();
     let env = open(&path);
     let mut txn = env.write().unwrap();
-    let raised = with(&env, |geometry| geometry.upper_bytes = 3 << 20);
+    let raised = with(&env, |geometry| geometry.max_bytes = 3 << 20);
     txn.set_geometry(raised).unwrap();
     assert_eq!(fill(&mut txn, 0, 1500).0, 1500, "more than fits a mebibyte");
     txn.abort();
-    assert_eq!(env.info().unwrap().upper_bytes, 1 << 20);
+    assert_eq!(env.info().unwrap().max_bytes, 1 << 20);
     // The file is longer than it may be: it is cut, and nothing is put there.
     let mut txn = env.write().unwrap();
     let (fitted, error) = fill(&mut txn, 0, 1500);
@@ -111,8 +111,8 @@ fn a_nested_abort_gives_up_what_lies_behind_the_old_limit() {
     for (spill_bytes, again) in cases {
         let (_dir, path) = place();
         let env = options().spill_bytes(spill_bytes).open(&path).unwrap();
-        env.set_geometry(with(&env, |geometry| geometry.upper_bytes = 1 << 20)).unwrap();
-        let raised = with(&env, |geometry| geometry.upper_bytes = HIGH);
+        env.set_geometry(with(&env, |geometry| geometry.max_bytes = 1 << 20)).unwrap();
+        let raised = with(&env, |geometry| geometry.max_bytes = HIGH);
         let mut txn = env.write().unwrap();
         assert!(fill(&mut txn, 0, 600).1.is_none());
         let undone = txn.nested(|child| {
@@ -121,11 +121,11 @@ fn a_nested_abort_gives_up_what_lies_behind_the_old_limit() {
             Err::<(), _>(Error::Invalid("changed my mind"))
         });
         assert!(matches!(undone, Err(Error::Invalid(_))), "{undone:?}");
-        assert_eq!(txn.geometry().upper_bytes, 1 << 20);
+        assert_eq!(txn.geometry().max_bytes, 1 << 20);
         let t = txn.create(&T).unwrap();
         if let Some(bytes) = again {
             // Also if it is less than the level had taken.
-            txn.set_geometry(with(&env, |geometry| geometry.upper_bytes = bytes)).unwrap();
+            txn.set_geometry(with(&env, |geometry| geometry.max_bytes = bytes)).unwrap();
         }
         match again {
             Some(HIGH) => assert!(fill(&mut txn, 600, 300).1.is_none()),
@@ -137,7 +137,7 @@ fn a_nested_abort_gives_up_what_lies_behind_the_old_limit() {
             committed => drop(committed.unwrap()),
         }
         let info = env.info().unwrap();
-        assert!(info.used_bytes <= info.upper_bytes);
+        assert!(info.used_bytes <= info.max_bytes);
         clean(&env);
         env.update(|txn| txn.create(&T)?.put(txn, &7, b"after").map(drop)).unwrap();
         clean(&env);
@@ -152,7 +152,7 @@ fn what_is_in_use_stays_below_the_upper_size() {
     let env = open(&path);
     let t = env.update(|txn| txn.create(&T)).unwrap();
     env.update(|txn| fill(txn, 0, 500).1.map_or(Ok(()), Err)).unwrap();
-    let low = with(&env, |geometry| geometry.upper_bytes = 300 << 10);
+    let low = with(&env, |geometry| geometry.max_bytes = 300 << 10);
     let mut txn = env.write().unwrap();
     let refused = txn.set_geometry(low).unwrap_err();
     let Error::MapFull(full) = &refused else { panic!("{refused}") };
@@ -177,7 +177,7 @@ fn what_is_in_use_stays_below_the_upper_size() {
     assert!(info.used_bytes <= 300 << 10 && info.geometry == low);
     drop(env.write().unwrap());
     assert!(env.info().unwrap().file_bytes <= 300 << 10);
-    let absurd = with(&env, |geometry| geometry.lower_bytes = 301 << 10);
+    let absurd = with(&env, |geometry| geometry.min_bytes = 301 << 10);
     assert!(matches!(env.set_geometry(absurd), Err(Error::Invalid(_))));
 }
 
@@ -187,7 +187,7 @@ fn the_lower_size_is_had_at_once_and_given_back() {
     let env = open(&path);
     let before = env.info().unwrap();
     let mut txn = env.write().unwrap();
-    let high = with(&env, |geometry| geometry.lower_bytes = 700 << 10);
+    let high = with(&env, |geometry| geometry.min_bytes = 700 << 10);
     txn.set_geometry(high).unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 700 << 10);
     drop(txn);
@@ -214,8 +214,8 @@ fn the_lower_size_is_had_at_once_and_given_back() {
 fn who_has_reserved_less_is_told_to_open_again() {
     let (_dir, path) = place();
     let env = open(&path);
-    let small = options().upper_bytes(1 << 20).open(&path).unwrap();
-    let raised = with(&env, |geometry| geometry.upper_bytes = 2 << 20);
+    let small = options().max_bytes(1 << 20).open(&path).unwrap();
+    let raised = with(&env, |geometry| geometry.max_bytes = 2 << 20);
     let refused = small.set_geometry(raised).unwrap_err();
     let expected = (2 << 20, 1 << 20);
     assert!(
@@ -237,12 +237,12 @@ fn who_has_reserved_less_is_told_to_open_again() {
     assert_eq!(t.count(&reader).unwrap(), 10, "what runs goes on");
     drop(reader);
     drop(small);
-    let small = options().upper_bytes(2 << 20).open(&path).unwrap();
+    let small = options().max_bytes(2 << 20).open(&path).unwrap();
     assert_eq!(t_count(&small), 1500);
     // Limits that it does not raise it may change, though they lie above its map.
-    env.set_geometry(with(&env, |geometry| geometry.upper_bytes = 4 << 20)).unwrap();
+    env.set_geometry(with(&env, |geometry| geometry.max_bytes = 4 << 20)).unwrap();
     small.set_geometry(with(&env, |geometry| geometry.grow_bytes = 4 << 10)).unwrap();
-    small.set_geometry(with(&env, |geometry| geometry.upper_bytes = 3 << 20)).unwrap();
+    small.set_geometry(with(&env, |geometry| geometry.max_bytes = 3 << 20)).unwrap();
     clean(&env);
 }
 
@@ -329,7 +329,7 @@ fn random_limits() {
             }
             clean(&env);
             let info = env.info().unwrap();
-            assert!(info.used_bytes <= info.upper_bytes, "seed {first}, round {round}");
+            assert!(info.used_bytes <= info.max_bytes, "seed {first}, round {round}");
             if draw(&mut seed).is_multiple_of(16) {
                 drop(env);
                 env = options().spill_bytes(8 << 10).open(&path).unwrap();
@@ -354,11 +354,11 @@ fn t_of(txn: &huon::ReadTxn) -> huon::Table<U64, Bytes> {
 fn draw_geometry(txn: &WriteTxn, seed: &mut u64) -> Geometry {
     let mut geometry = txn.geometry();
     match draw(seed) % 4 {
-        0 => geometry.lower_bytes = (draw(seed) % 300) << 10,
+        0 => geometry.min_bytes = (draw(seed) % 300) << 10,
         1 => geometry.grow_bytes = draw(seed) % 20_000,
         2 => geometry.shrink_bytes = draw(seed) % 9_000,
-        _ => geometry.upper_bytes = (50 + draw(seed) % 400) << 10,
+        _ => geometry.max_bytes = (50 + draw(seed) % 400) << 10,
     }
-    geometry.upper_bytes = geometry.upper_bytes.max(geometry.lower_bytes);
+    geometry.max_bytes = geometry.max_bytes.max(geometry.min_bytes);
     geometry
 }

@@ -230,7 +230,7 @@ fn scrambled(count: u64) -> impl Iterator<Item = u64> {
 /// Makes the file. Later versions may make another one, but must read the golden one.
 fn make(path: &Path) {
     let mut options = Env::options();
-    options.page_bytes(PAGE_BYTES).upper_bytes(512 << 10).grow_bytes(4096).shrink_bytes(0);
+    options.page_bytes(PAGE_BYTES).max_bytes(512 << 10).grow_bytes(4096).shrink_bytes(0);
     let env = options.open(path).unwrap();
     let all: Vec<(&str, TableDef<Bytes, Bytes>)> =
         TABLES.into_iter().chain([("", "bytes")]).map(|(t, order)| (t, def(t, order))).collect();

@@ -20,7 +20,7 @@ fn open(dir: &tempfile::TempDir, pages: u64, buffered: usize) -> Env {
 fn open_as(dir: &tempfile::TempDir, pages: u64, buffered: usize, durability: Durability) -> Env {
     Env::options()
         .durability(durability)
-        .upper_bytes(pages * PAGE)
+        .max_bytes(pages * PAGE)
         .spill_bytes(buffered * PAGE as usize)
         .open(dir.path().join("a.huon"))
         .unwrap()

@@ -15,7 +15,7 @@ const RECORDS: u64 = 300;
 /// Room for two copies of the table, not for three.
 fn options() -> Options {
     let mut options = Env::options();
-    options.page_bytes(512).upper_bytes(220 << 10).durability(Durability::Lazy);
+    options.page_bytes(512).max_bytes(220 << 10).durability(Durability::Lazy);
     options.grow_bytes(8 << 10);
     options
 }
@@ -150,7 +150,7 @@ fn it_may_be_asked_before_the_file_grows() {
     let calls = Arc::new(AtomicU32::new(0));
     let mut options = options();
     let counted = calls.clone();
-    options.upper_bytes(8 << 20).slow_readers_before_growing(true).on_slow_reader(move |slow| {
+    options.max_bytes(8 << 20).slow_readers_before_growing(true).on_slow_reader(move |slow| {
         assert!(!slow.full);
         counted.fetch_add(1, Ordering::Relaxed);
         if slow.reader.parked { SlowReaderAnswer::Break } else { SlowReaderAnswer::GiveUp }

@@ -123,7 +123,7 @@ fn who_was_given_a_transaction_is_refused() {
 fn a_callback_of_the_writer_cannot_write() {
     let (_dir, path) = place();
     let (seen, refused) = mpsc::channel();
-    let env = options().upper_bytes(1 << 20).open(&path).unwrap();
+    let env = options().max_bytes(1 << 20).open(&path).unwrap();
     let inner = std::sync::Mutex::new((env.clone(), seen));
     env.set_on_slow_reader(move |_| {
         let (env, seen) = &*inner.lock().unwrap();

@@ -56,8 +56,8 @@ impl State {
             "key_bytes_max": info.key_bytes_max,
             "file_bytes": info.file_bytes,
             "used_bytes": info.used_bytes,
-            "lower_bytes": info.geometry.lower_bytes,
-            "upper_bytes": info.upper_bytes,
+            "min_bytes": info.geometry.min_bytes,
+            "max_bytes": info.max_bytes,
             "grow_bytes": info.geometry.grow_bytes,
             "shrink_bytes": info.geometry.shrink_bytes,
             "newest": info.newest,
@@ -85,8 +85,8 @@ impl State {
         out.field("longest key", format!("{} bytes", info.key_bytes_max))?;
         out.field("file size", size(info.file_bytes))?;
         out.field("in use", format!("{} ({used} of the file)", size(info.used_bytes)))?;
-        out.field("lower limit", size(info.geometry.lower_bytes))?;
-        out.field("upper limit", size(info.upper_bytes))?;
+        out.field("minimum size", size(info.geometry.min_bytes))?;
+        out.field("maximum size", size(info.max_bytes))?;
         out.field("address space", format!("{} in each process", size(info.map_bytes)))?;
         out.field("grows by", growth(info.geometry.grow_bytes))?;
         out.field("shrinks by", shrinking(info.geometry.shrink_bytes))?;

@@ -171,13 +171,13 @@ fn stat_names_what_there_is() {
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let info = place.good(&["info", "a.huon"]);
-    for words in ["4096 bytes", "upper limit        1.00 TiB", "free ends of 8.00 MiB", "flushed"] {
+    for words in ["4096 bytes", "maximum size       1.00 TiB", "free ends of 8.00 MiB", "flushed"] {
         assert!(info.contains(words), "no \"{words}\" in {info}");
     }
     assert!(info.ends_with("state              closed in order\n"), "{info}");
     let info: Value = serde_json::from_str(&place.good(&["info", "a.huon", "--json"])).unwrap();
-    assert_eq!((&info["lower_bytes"], &info["shrink_bytes"]), (&16384.into(), &(8 << 20).into()));
-    assert_eq!((&info["upper_bytes"], &info["grow_bytes"]), (&(1u64 << 40).into(), &0.into()));
+    assert_eq!((&info["min_bytes"], &info["shrink_bytes"]), (&16384.into(), &(8 << 20).into()));
+    assert_eq!((&info["max_bytes"], &info["grow_bytes"]), (&(1u64 << 40).into(), &0.into()));
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn slow_and_parked_readers_are_told_apart() {
     let info = json("info");
     assert_eq!((&info["parked_readers"], &info["readers"]), (&1.into(), &2.into()));
     assert_eq!(info["oldest_reader"]["parked"], true);
-    assert!(info["map_bytes"].as_u64() >= info["upper_bytes"].as_u64(), "{info}");
+    assert!(info["map_bytes"].as_u64() >= info["max_bytes"].as_u64(), "{info}");
     let stat = place.good(&["stat", "a.huon"]);
     assert!(stat.contains("  parked reader in process"), "{stat}");
     let stat = json("stat");

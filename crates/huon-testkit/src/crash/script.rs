@@ -55,7 +55,7 @@ impl Setup {
         let mut options = Env::options();
         options
             .page_bytes(self.page_bytes)
-            .upper_bytes(self.reserve_bytes)
+            .max_bytes(self.reserve_bytes)
             .grow_bytes((self.grow_pages * self.page_bytes) as u64)
             .shrink_bytes((self.shrink_pages * self.page_bytes) as u64)
             .spill_bytes(self.spill_pages * self.page_bytes);
@@ -401,7 +401,7 @@ impl Edit<'_> {
         let page_bytes = self.page_bytes as u64;
         let mut wanted = self.txn.geometry();
         assert!(self.geometry.is_none_or(|known| known == wanted), "other limits than were set");
-        (wanted.lower_bytes, wanted.upper_bytes) = (lower * page_bytes, upper * page_bytes);
+        (wanted.min_bytes, wanted.max_bytes) = (lower * page_bytes, upper * page_bytes);
         match self.txn.set_geometry(wanted) {
             Err(Error::MapFull(_)) => false,
             done => {

@@ -11,7 +11,7 @@ const RESERVE_BYTES: u64 = 4 << 20;
 fn env() -> Env {
     let disk = SimDisk::new(RESERVE_BYTES).expect("a machine").quiet();
     let mut options = Env::options();
-    options.page_bytes(512).upper_bytes(RESERVE_BYTES);
+    options.page_bytes(512).max_bytes(RESERVE_BYTES);
     options.open_simulated(&disk).expect("an environment")
 }
 

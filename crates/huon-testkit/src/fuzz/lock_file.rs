@@ -32,7 +32,7 @@ fn options() -> Options {
     let mut options = Env::options();
     options
         .page_bytes(PAGE_BYTES)
-        .upper_bytes(RESERVE_BYTES)
+        .max_bytes(RESERVE_BYTES)
         .grow_bytes(16 * PAGE_BYTES as u64)
         .lock_timeout(Duration::from_millis(1));
     options

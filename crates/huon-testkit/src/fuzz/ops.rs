@@ -38,7 +38,7 @@ fn options() -> Options {
     let mut options = Env::options();
     options
         .page_bytes(PAGE_BYTES)
-        .upper_bytes(RESERVE_BYTES)
+        .max_bytes(RESERVE_BYTES)
         .grow_bytes(8 * PAGE_BYTES as u64)
         .shrink_bytes(6 * PAGE_BYTES as u64)
         .spill_bytes(12 * PAGE_BYTES);

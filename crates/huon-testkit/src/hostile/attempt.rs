@@ -52,7 +52,7 @@ struct Attempt<'i> {
 /// Tries everything on `image`, whose pages have `page_bytes` unless it says otherwise.
 pub fn attempt(image: &[u8], depth: Depth) -> Outcome {
     let mut options = Env::options();
-    options.upper_bytes(RESERVE_BYTES).verify(Verify::PagesAndValues);
+    options.max_bytes(RESERVE_BYTES).verify(Verify::PagesAndValues);
     let disk = SimDisk::new(RESERVE_BYTES.max(image.len() as u64)).expect("a machine").quiet();
     let mut attempt = Attempt { image, options, disk, outcome: Outcome::default() };
     if attempt.look(depth) {

@@ -48,7 +48,7 @@ pub fn options(page_bytes: usize) -> Options {
     let mut options = Env::options();
     options
         .page_bytes(page_bytes)
-        .upper_bytes(RESERVE_BYTES)
+        .max_bytes(RESERVE_BYTES)
         .grow_bytes(4096)
         .verify(Verify::PagesAndValues);
     options

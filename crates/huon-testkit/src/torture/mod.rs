@@ -49,7 +49,7 @@ fn options(page_bytes: usize) -> Options {
         .page_bytes(page_bytes)
         // Guests may read it.
         .mode(0o644)
-        .upper_bytes(96 << 20)
+        .max_bytes(96 << 20)
         .grow_bytes(16 << 10)
         .shrink_bytes(32 << 10)
         .spill_bytes(48 * page_bytes)

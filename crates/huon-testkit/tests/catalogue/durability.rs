@@ -23,7 +23,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 
 fn on_disk() -> Options {
     let mut options = small();
-    options.durability(Durability::Durable).upper_bytes(MACHINE_BYTES).shrink_bytes(0);
+    options.durability(Durability::Durable).max_bytes(MACHINE_BYTES).shrink_bytes(0);
     options
 }
 

@@ -79,7 +79,7 @@ impl Program {
                 now.pairs = None;
             }
             Step::Limit => {
-                now.geometry.upper_bytes -= 256 * u64::from(n + 1);
+                now.geometry.max_bytes -= 256 * u64::from(n + 1);
                 txn.set_geometry(now.geometry).unwrap();
             }
             Step::Set(name) => {
@@ -126,7 +126,7 @@ impl Program {
 #[test]
 fn every_short_program_of_savepoints() {
     let place = Place::new();
-    let env = small().spill_bytes(8 * 256).upper_bytes(8 << 20).open(&place.path).unwrap();
+    let env = small().spill_bytes(8 * 256).max_bytes(8 << 20).open(&place.path).unwrap();
     let mut base =
         State { records: Model::new(), pairs: None, geometry: env.info().unwrap().geometry };
     let mut txn = env.write().unwrap();

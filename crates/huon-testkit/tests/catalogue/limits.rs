@@ -12,9 +12,9 @@ fn fill(env: &Env, first: u32, count: u32) -> huon::Result<()> {
     })
 }
 
-fn raise(env: &Env, upper_bytes: u64) -> huon::Result<()> {
+fn raise(env: &Env, max_bytes: u64) -> huon::Result<()> {
     let mut geometry = env.info()?.geometry;
-    geometry.upper_bytes = upper_bytes;
+    geometry.max_bytes = max_bytes;
     env.set_geometry(geometry)
 }
 
@@ -32,7 +32,7 @@ fn answer(result: huon::Result<()>) {
 fn another_process_raises_the_upper_size() {
     if let Some(part) = child::part() {
         let reserve = if part == "short" { 2 << 20 } else { 64 << 20 };
-        let env = small().upper_bytes(reserve).open(child::path()).unwrap();
+        let env = small().max_bytes(reserve).open(child::path()).unwrap();
         let reader = env.read().unwrap();
         say("ready");
         while let Some(order) = listen() {
@@ -42,14 +42,14 @@ fn another_process_raises_the_upper_size() {
                 "lower" => answer(raise(&env, 1 << 20)),
                 "read" => answer(env.read().map(drop)),
                 "old" => answer(reader.table_names().map(drop)),
-                _ => say(&env.info().unwrap().upper_bytes.to_string()),
+                _ => say(&env.info().unwrap().max_bytes.to_string()),
             }
         }
         return;
     }
     let name = "limits::another_process_raises_the_upper_size";
     let place = Place::new();
-    drop(small().upper_bytes(1 << 20).open(&place.path).unwrap());
+    drop(small().max_bytes(1 << 20).open(&place.path).unwrap());
     let mut long = Child::start(name, "long", &place.path);
     assert_eq!(long.hear(), "ready");
     let mut short = Child::start(name, "short", &place.path);
@@ -62,7 +62,7 @@ fn another_process_raises_the_upper_size() {
     assert_eq!(refused, "done", "it is so already");
     assert_eq!(long.ask("fill"), "done");
     assert_eq!(short.ask("read"), "done", "it has room for that");
-    let env = small().upper_bytes(64 << 20).open(&place.path).unwrap();
+    let env = small().max_bytes(64 << 20).open(&place.path).unwrap();
     fill(&env, 1500, 1500).unwrap();
     let small_map = short.ask("read");
     assert!(small_map.starts_with("26 ") && small_map.contains("open it again"), "{small_map}");
@@ -97,7 +97,7 @@ fn first_byte(txn: &huon::ReadTxn) -> u8 {
 #[test]
 fn readers_of_other_processes_in_the_way() {
     if child::part().is_some() {
-        let env = small().upper_bytes(1 << 20).open(child::path()).unwrap();
+        let env = small().max_bytes(1 << 20).open(child::path()).unwrap();
         let (mut txn, mut parked) = (Some(env.read().unwrap()), None);
         say("reading");
         while let Some(order) = listen() {
@@ -117,7 +117,7 @@ fn readers_of_other_processes_in_the_way() {
     }
     let name = "limits::readers_of_other_processes_in_the_way";
     let place = Place::new();
-    let env = small().upper_bytes(1 << 20).open(&place.path).unwrap();
+    let env = small().max_bytes(1 << 20).open(&place.path).unwrap();
     rewrite(&env, 0).unwrap();
     rewrite(&env, 1).unwrap();
     // Two versions have room, and no third.
@@ -157,13 +157,13 @@ fn large_reservations_leave_room_for_each_other() {
     if child::part().is_some() {
         let open = |number: u32| {
             let path = child::path().join(number.to_string());
-            Env::options().upper_bytes(UPPER).map_bytes(1 << 40).open(path).unwrap()
+            Env::options().max_bytes(UPPER).map_bytes(1 << 40).open(path).unwrap()
         };
         let all: Vec<Env> = (0..200).map(open).collect();
         for env in &all {
             rewrite(env, 1).unwrap();
             let info = env.info().unwrap();
-            assert!(info.upper_bytes == UPPER && info.map_bytes >= UPPER, "{}", info.map_bytes);
+            assert!(info.max_bytes == UPPER && info.map_bytes >= UPPER, "{}", info.map_bytes);
         }
         assert_eq!(all[0].info().unwrap().map_bytes, 1 << 40, "the first has all it wants");
         let reader = all[199].clone();

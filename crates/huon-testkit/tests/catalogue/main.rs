@@ -72,7 +72,7 @@ pub(crate) fn lock_of(path: &Path) -> PathBuf {
 /// The smallest pages, and commits that wait for nothing.
 pub(crate) fn small() -> Options {
     let mut options = Env::options();
-    options.page_bytes(256).durability(Durability::Lazy).upper_bytes(1 << 30).grow_bytes(16 << 10);
+    options.page_bytes(256).durability(Durability::Lazy).max_bytes(1 << 30).grow_bytes(16 << 10);
     options
 }
 

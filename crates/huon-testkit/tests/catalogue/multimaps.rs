@@ -438,7 +438,7 @@ fn everything_is_taken_while_a_reader_looks() {
 fn a_file_full_of_values_can_be_emptied() {
     for fixed_bytes in [None, Some(16)] {
         let place = Place::new();
-        let env = small().upper_bytes(64 << 10).open(&place.path).unwrap();
+        let env = small().max_bytes(64 << 10).open(&place.path).unwrap();
         let m = env.update(|txn| txn.create_multi(&def())).unwrap();
         let pair = |n: usize| ([b'k', (n % 3) as u8], value(fixed_bytes, n));
         let mut held = BTreeSet::new();

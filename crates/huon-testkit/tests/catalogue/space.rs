@@ -329,7 +329,7 @@ fn page_numbers_near_their_limits() {
         let used = (limit - if page_bytes == 256 { 100 } else { 40 }) as u32;
         let place = Place::on_disk();
         let mut options = small();
-        options.page_bytes(page_bytes).upper_bytes((1 << 32) * page_bytes as u64);
+        options.page_bytes(page_bytes).max_bytes((1 << 32) * page_bytes as u64);
         options.grow_bytes(64 * page_bytes as u64).shrink_bytes(0);
         drop(options.open(&place.path).unwrap());
         if !stretch(&place.path, page_bytes as u64, used) {

@@ -73,7 +73,7 @@ fn the_longest_value() {
     const LONGEST: u64 = 0x7FF0_0000;
     let place = Place::on_disk();
     let mut options = small();
-    options.page_bytes(4096).upper_bytes(6 << 30).grow_bytes(0).verify(Verify::PagesAndValues);
+    options.page_bytes(4096).max_bytes(6 << 30).grow_bytes(0).verify(Verify::PagesAndValues);
     let env = options.open(&place.path).unwrap();
     let bytes = scale::share(LONGEST) as usize;
     // Memory that is never touched costs none.

@@ -11,7 +11,7 @@ const KEYS: u64 = 40;
 
 fn options() -> crate::Options {
     let mut options = Env::options();
-    options.page_bytes(256).upper_bytes(4 << 20);
+    options.page_bytes(256).max_bytes(4 << 20);
     options
 }
 
@@ -241,7 +241,7 @@ fn a_guest_relies_on_no_other_lock_file() {
 #[test]
 fn a_guest_that_keeps_room_is_named() {
     let disk = disk();
-    let env = options().upper_bytes(256 << 10).open_simulated(&disk).unwrap();
+    let env = options().max_bytes(256 << 10).open_simulated(&disk).unwrap();
     write(&env, 1);
     let guest = guest(&disk);
     let parked = guest.read().unwrap().park().unwrap();

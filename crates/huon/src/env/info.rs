@@ -88,7 +88,7 @@ pub struct EnvInfo {
     /// Part of the file in use by the newest snapshot.
     pub used_bytes: u64,
     /// Upper limit of the file's length.
-    pub upper_bytes: u64,
+    pub max_bytes: u64,
     /// All limits of the file's length, and the steps in which it changes.
     pub geometry: Geometry,
     /// Address space reserved for it by this process.
@@ -192,7 +192,7 @@ impl Env {
             uuid: store.uuid,
             file_bytes: store.storage.file_bytes()?,
             used_bytes: bytes(meta.used),
-            upper_bytes: bytes(meta.geometry.upper),
+            max_bytes: bytes(meta.geometry.upper),
             geometry: Geometry::of_pages(&meta.geometry, store.page_bytes),
             map_bytes: store.storage.map().bytes(),
             reads_ahead: store.disk().is_none(),

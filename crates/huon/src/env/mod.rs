@@ -360,9 +360,9 @@ impl Env {
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// let env = huon::Env::options().upper_bytes(1 << 20).open(dir.path().join("a.huon"))?;
+    /// let env = huon::Env::options().max_bytes(1 << 20).open(dir.path().join("a.huon"))?;
     /// let mut geometry = env.info()?.geometry;
-    /// geometry.lower_bytes = 256 << 10;
+    /// geometry.min_bytes = 256 << 10;
     /// env.set_geometry(geometry)?;
     /// assert!(env.info()?.file_bytes >= 256 << 10);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -17,8 +17,8 @@ use crate::txn::geometry::Geometry;
 
 /// Page size of new environments, in bytes.
 pub(crate) const PAGE_BYTES_DEFAULT: usize = 4096;
-/// Upper size of new environments, in bytes: address space, not disk.
-const UPPER_BYTES_DEFAULT: u64 = 1 << 40;
+/// Maximum size of new environments, in bytes: address space, not disk.
+const MAX_BYTES_DEFAULT: u64 = 1 << 40;
 /// Memory that a write transaction buffers before it spills, in bytes.
 const SPILL_BYTES_DEFAULT: usize = 256 << 20;
 /// A free tail of the file at least this long is given back, in bytes.
@@ -31,8 +31,8 @@ const SHRINK_BYTES_DEFAULT: u64 = 8 << 20;
 /// let env = huon::Env::options()
 ///     // Taken when the file is created:
 ///     .page_bytes(8192)
-///     .lower_bytes(1 << 20)
-///     .upper_bytes(1 << 30)
+///     .min_bytes(1 << 20)
+///     .max_bytes(1 << 30)
 ///     .grow_bytes(4 << 20)
 ///     .shrink_bytes(16 << 20)
 ///     .mode(0o640)
@@ -52,9 +52,9 @@ const SHRINK_BYTES_DEFAULT: u64 = 8 << 20;
 #[derive(Debug, Clone)]
 pub struct Options {
     pub(crate) page_bytes: Option<usize>,
-    pub(crate) upper_bytes: Option<u64>,
+    pub(crate) max_bytes: Option<u64>,
     pub(crate) map_bytes: u64,
-    pub(crate) lower_bytes: u64,
+    pub(crate) min_bytes: u64,
     pub(crate) grow_bytes: u64,
     pub(crate) shrink_bytes: u64,
     pub(crate) spill_bytes: usize,
@@ -90,9 +90,9 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             page_bytes: None,
-            upper_bytes: None,
+            max_bytes: None,
             map_bytes: 0,
-            lower_bytes: 0,
+            min_bytes: 0,
             grow_bytes: 0,
             shrink_bytes: SHRINK_BYTES_DEFAULT,
             spill_bytes: SPILL_BYTES_DEFAULT,
@@ -126,21 +126,21 @@ impl Options {
     /// How large a new file may become, in bytes, and how much address space is reserved for it; 1
     /// TiB unless said, or as much as the system allows. An existing file keeps its limit, which
     /// [`WriteTxn::set_geometry`](crate::WriteTxn::set_geometry) changes.
-    pub fn upper_bytes(&mut self, bytes: u64) -> &mut Self {
-        self.upper_bytes = Some(bytes);
+    pub fn max_bytes(&mut self, bytes: u64) -> &mut Self {
+        self.max_bytes = Some(bytes);
         self
     }
 
     /// Address space to reserve for the file, in bytes, if that is more than
-    /// [`Options::upper_bytes`]: then the limit can be raised so far while the file is open. A
-    /// process that has little address space left reserves no more than the upper size, or less.
+    /// [`Options::max_bytes`]: then the limit can be raised so far while the file is open. A
+    /// process that has little address space left reserves no more than the maximum size, or less.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// let mut options = huon::Env::options();
-    /// let env = options.upper_bytes(1 << 20).map_bytes(1 << 30).open(dir.path().join("a.huon"))?;
+    /// let env = options.max_bytes(1 << 20).map_bytes(1 << 30).open(dir.path().join("a.huon"))?;
     /// let info = env.info()?;
-    /// assert!(info.upper_bytes == 1 << 20 && info.map_bytes >= 1 << 30);
+    /// assert!(info.max_bytes == 1 << 20 && info.map_bytes >= 1 << 30);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn map_bytes(&mut self, bytes: u64) -> &mut Self {
@@ -149,8 +149,8 @@ impl Options {
     }
 
     /// Bytes below which a new environment's file never shrinks; it is created with this length.
-    pub fn lower_bytes(&mut self, bytes: u64) -> &mut Self {
-        self.lower_bytes = bytes;
+    pub fn min_bytes(&mut self, bytes: u64) -> &mut Self {
+        self.min_bytes = bytes;
         self
     }
 
@@ -290,9 +290,9 @@ impl Options {
     }
 
     /// Has `callback` asked when a write transaction needs pages, no free one can be used again,
-    /// and the file has reached its upper size; if there is a reader, of whatever process, without
-    /// which it would be otherwise. Without a callback parked readers are broken then, as many as
-    /// need be, and live ones never.
+    /// and the file has reached its maximum size; if there is a reader, of whatever process,
+    /// without which it would be otherwise. Without a callback parked readers are broken then, as
+    /// many as need be, and live ones never.
     ///
     /// It is asked in the thread that writes, in the middle of a change. It may read, sleep, end
     /// transactions and processes; it may not write to the environment, which is
@@ -303,7 +303,7 @@ impl Options {
     /// use huon::{Bytes, Env, SlowReaderAnswer, TableDef, U64};
     /// const T: TableDef<U64, Bytes> = TableDef::new("t");
     /// let env = Env::options()
-    ///     .upper_bytes(1 << 20)
+    ///     .max_bytes(1 << 20)
     ///     .on_slow_reader(|slow| match (slow.reader.parked, slow.retries) {
     ///         (true, _) => SlowReaderAnswer::Break,
     ///         (false, 0..10) => {
@@ -426,8 +426,8 @@ impl Options {
         if self.meta_slot.is_some_and(|slot| slot > 2) {
             return Err(Error::Invalid("there are meta slots 0, 1 and 2"));
         }
-        if self.upper_bytes.is_some_and(|upper| upper < self.lower_bytes) {
-            return Err(Error::Invalid("the upper size lies below the lower size"));
+        if self.max_bytes.is_some_and(|upper| upper < self.min_bytes) {
+            return Err(Error::Invalid("the maximum size lies below the minimum size"));
         }
         Ok(())
     }
@@ -459,7 +459,7 @@ impl Options {
     }
 
     pub(crate) fn upper(&self) -> u64 {
-        self.upper_bytes.unwrap_or(UPPER_BYTES_DEFAULT)
+        self.max_bytes.unwrap_or(MAX_BYTES_DEFAULT)
     }
 
     /// Bytes of address space to reserve.
@@ -475,8 +475,8 @@ impl Options {
     /// The geometry of a new environment.
     pub(crate) fn geometry(&self, page_bytes: usize) -> page::Geometry {
         let wanted = Geometry {
-            lower_bytes: self.lower_bytes,
-            upper_bytes: self.upper(),
+            min_bytes: self.min_bytes,
+            max_bytes: self.upper(),
             grow_bytes: self.grow_bytes,
             shrink_bytes: self.shrink_bytes,
         };

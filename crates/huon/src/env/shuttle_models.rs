@@ -63,7 +63,7 @@ fn open(disk: &SimDisk) -> Env {
 
 fn options() -> Options {
     let mut options = Env::options();
-    options.page_bytes(256).upper_bytes(RESERVE_BYTES).grow_bytes(8192);
+    options.page_bytes(256).max_bytes(RESERVE_BYTES).grow_bytes(8192);
     options
 }
 

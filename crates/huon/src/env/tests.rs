@@ -16,7 +16,7 @@ const MAIN: TableDef<U64, Bytes> = TableDef::main();
 
 pub(super) fn options() -> crate::Options {
     let mut options = Env::options();
-    options.page_bytes(256).upper_bytes(4 << 20);
+    options.page_bytes(256).max_bytes(4 << 20);
     options
 }
 
@@ -753,7 +753,7 @@ fn who_only_looks_needs_no_room_for_a_lock_file() {
 fn a_load_grows_the_file_in_few_steps() {
     let disk = SimDisk::new(64 << 20).unwrap().quiet();
     let mut options = Env::options();
-    let env = options.upper_bytes(64 << 20).open_simulated(&disk).unwrap();
+    let env = options.max_bytes(64 << 20).open_simulated(&disk).unwrap();
     let grown = || {
         let bytes = env.info().unwrap().file_bytes;
         (env.core().unwrap().store.storage.counts().grows, bytes)

@@ -52,13 +52,13 @@ unsafe impl Send for Map {}
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps `file`, now `file_bytes` long, into `upper_bytes` of reserved addresses.
+    /// Maps `file`, now `file_bytes` long, into `max_bytes` of reserved addresses.
     ///
     /// Less is reserved where addresses are scarce (`addresses`), and where the system refuses the
     /// reservation is halved, down to the size of the file; [`Map::bytes`] tells what it became.
-    pub(crate) fn reserve(file: BorrowedFd<'_>, upper_bytes: u64, file_bytes: u64) -> Result<Map> {
+    pub(crate) fn reserve(file: BorrowedFd<'_>, max_bytes: u64, file_bytes: u64) -> Result<Map> {
         let lower = file_bytes.max(RESERVE_BYTES_MIN);
-        let mut wanted = upper_bytes.min(fair_bytes()).max(lower);
+        let mut wanted = max_bytes.min(fair_bytes()).max(lower);
         loop {
             let tried = whole_pages(wanted)
                 .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))

@@ -55,7 +55,7 @@ impl Seal {
 /// meta[76..80].copy_from_slice(&u32::MAX.to_le_bytes());
 /// huon::sim::Sealer::meta(meta);
 /// # std::fs::write(&path, &file)?;
-/// assert!(huon::Env::options().open(&path)?.info()?.upper_bytes > 1 << 43);
+/// assert!(huon::Env::options().open(&path)?.info()?.max_bytes > 1 << 43);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[cfg(any(test, feature = "simulation"))]

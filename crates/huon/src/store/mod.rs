@@ -533,7 +533,7 @@ impl Ground for Store {
         let reserve = if frugal { 0 } else { reserve_pages(used, limit) };
         let wanted = used + reserve;
         match u32::try_from(wanted) {
-            // The file may be longer than its upper size, until that was lowered for good.
+            // The file may be longer than its maximum size, until that was lowered for good.
             Ok(wanted) if wanted <= limit && wanted <= self.pages.in_file() => Ok(()),
             Ok(wanted) if wanted <= limit => self.grow(wanted, limit),
             _ if limit < upper => Err(self.map_too_small(wanted)),

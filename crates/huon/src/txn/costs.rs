@@ -24,7 +24,7 @@ pub struct WriteCosts {
     /// Part of the file in use, with what this transaction took.
     pub used_bytes: u64,
     /// How much that may become.
-    pub upper_bytes: u64,
+    pub max_bytes: u64,
 }
 
 impl WriteTxn {
@@ -49,7 +49,7 @@ impl WriteTxn {
             written_bytes: pages.counts().written_bytes,
             retired_bytes: pages.retired_pages() * size,
             used_bytes: u64::from(pages.used()) * size,
-            upper_bytes: self.geometry().upper_bytes,
+            max_bytes: self.geometry().max_bytes,
         }
     }
 }

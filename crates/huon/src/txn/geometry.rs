@@ -9,9 +9,9 @@ use crate::txn::write::WriteTxn;
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
-/// let env = huon::Env::options().upper_bytes(1 << 30).open(dir.path().join("a.huon"))?;
+/// let env = huon::Env::options().max_bytes(1 << 30).open(dir.path().join("a.huon"))?;
 /// let geometry = env.info()?.geometry;
-/// assert_eq!(geometry.upper_bytes, 1 << 30);
+/// assert_eq!(geometry.max_bytes, 1 << 30);
 /// assert_eq!(geometry.grow_bytes, 0, "growth follows the size");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -20,9 +20,9 @@ use crate::txn::write::WriteTxn;
 pub struct Geometry {
     /// Below this the file never shrinks. Rounded up to whole pages; never less than the empty
     /// environment needs.
-    pub lower_bytes: u64,
+    pub min_bytes: u64,
     /// Above this the file never grows. Rounded down to whole pages; at most 4294967295 of them.
-    pub upper_bytes: u64,
+    pub max_bytes: u64,
     /// The file grows by so much; 0 lets the growth follow the size. Rounded up.
     pub grow_bytes: u64,
     /// A free tail of the file is given back to the system when it is at least so long; 0: never.
@@ -35,10 +35,10 @@ impl Geometry {
     pub(crate) fn in_pages(&self, page_bytes: usize) -> page::Geometry {
         let size = page_bytes as u64;
         let pages = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-        let lower = pages(self.lower_bytes.div_ceil(size)).max(first_data_page(page_bytes) + 1);
+        let lower = pages(self.min_bytes.div_ceil(size)).max(first_data_page(page_bytes) + 1);
         page::Geometry {
             lower,
-            upper: pages(self.upper_bytes / size).max(lower),
+            upper: pages(self.max_bytes / size).max(lower),
             grow: pages(self.grow_bytes.div_ceil(size)),
             shrink: pages(self.shrink_bytes.div_ceil(size)),
         }
@@ -47,8 +47,8 @@ impl Geometry {
     pub(crate) fn of_pages(geometry: &page::Geometry, page_bytes: usize) -> Geometry {
         let bytes = |pages: u32| u64::from(pages) * page_bytes as u64;
         Geometry {
-            lower_bytes: bytes(geometry.lower),
-            upper_bytes: bytes(geometry.upper),
+            min_bytes: bytes(geometry.lower),
+            max_bytes: bytes(geometry.upper),
             grow_bytes: bytes(geometry.grow),
             shrink_bytes: bytes(geometry.shrink),
         }
@@ -60,7 +60,7 @@ impl WriteTxn {
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// let env = huon::Env::options().upper_bytes(1 << 30).open(dir.path().join("a.huon"))?;
+    /// let env = huon::Env::options().max_bytes(1 << 30).open(dir.path().join("a.huon"))?;
     /// assert_eq!(env.write()?.geometry(), env.info()?.geometry);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -72,16 +72,16 @@ impl WriteTxn {
     /// everybody else, other processes included, from its commit on; an abort, also of a nested
     /// transaction, brings the old ones back.
     ///
-    /// A higher lower size makes the file grow now; after an abort that is given back by a later
-    /// transaction. A lower upper size cuts the file at the next write transaction. Nothing that
+    /// A higher minimum size makes the file grow now; after an abort that is given back by a later
+    /// transaction. A lower maximum size cuts the file at the next write transaction. Nothing that
     /// readers see moves, whatever is set.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// let env = huon::Env::options().upper_bytes(1 << 20).open(dir.path().join("a.huon"))?;
+    /// let env = huon::Env::options().max_bytes(1 << 20).open(dir.path().join("a.huon"))?;
     /// let mut txn = env.write()?;
     /// let mut geometry = txn.geometry();
-    /// geometry.upper_bytes = 512 << 10;
+    /// geometry.max_bytes = 512 << 10;
     /// geometry.shrink_bytes = 64 << 10;
     /// txn.set_geometry(geometry)?;
     /// txn.commit()?;
@@ -94,32 +94,32 @@ impl WriteTxn {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// use huon::{Env, Error};
-    /// let env = Env::options().upper_bytes(4 << 20).open(dir.path().join("a.huon"))?;
+    /// let env = Env::options().max_bytes(4 << 20).open(dir.path().join("a.huon"))?;
     /// let mut geometry = env.info()?.geometry;
-    /// geometry.upper_bytes = 64 << 20;
+    /// geometry.max_bytes = 64 << 20;
     /// assert!(matches!(env.set_geometry(geometry), Err(Error::MapTooSmall { .. })));
     /// drop(env);
     /// // An existing file keeps its limit; this only reserves more.
-    /// let env = Env::options().upper_bytes(64 << 20).open(dir.path().join("a.huon"))?;
-    /// assert_eq!(env.info()?.upper_bytes, 4 << 20);
+    /// let env = Env::options().max_bytes(64 << 20).open(dir.path().join("a.huon"))?;
+    /// assert_eq!(env.info()?.max_bytes, 4 << 20);
     /// env.set_geometry(geometry)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the upper size lies below the lower one; [`Error::MapFull`] if it lies
-    /// below what is in use or kept for readers; [`Error::MapTooSmall`] if it is raised above what
-    /// this process has reserved. These leave the transaction as it was. (Another process that has
-    /// reserved less goes on until the file is longer than that, and gets [`Error::MapTooSmall`] at
-    /// its next transaction then.) [`Error::Io`] if the file cannot grow, which breaks the
-    /// transaction.
+    /// [`Error::Invalid`] if the maximum size lies below the lower one; [`Error::MapFull`] if it
+    /// lies below what is in use or kept for readers; [`Error::MapTooSmall`] if it is raised above
+    /// what this process has reserved. These leave the transaction as it was. (Another process that
+    /// has reserved less goes on until the file is longer than that, and gets
+    /// [`Error::MapTooSmall`] at its next transaction then.) [`Error::Io`] if the file cannot grow,
+    /// which breaks the transaction.
     pub fn set_geometry(&mut self, geometry: Geometry) -> Result<()> {
         self.check_usable()?;
         let core = self.core.clone();
         let store = &core.store;
         let wanted = geometry.in_pages(store.page_bytes);
-        if geometry.upper_bytes < geometry.lower_bytes {
-            return Err(Error::Invalid("the upper size lies below the lower size"));
+        if geometry.max_bytes < geometry.min_bytes {
+            return Err(Error::Invalid("the maximum size lies below the minimum size"));
         }
         if wanted == self.geometry {
             return Ok(());

@@ -303,11 +303,11 @@ impl Core {
         if shrink != 0 {
             self.store.shrink(base.used.max(lower), shrink)?;
         }
-        // The upper size was lowered since the file grew.
+        // The maximum size was lowered since the file grew.
         if too_long { self.store.shrink(upper, 1) } else { Ok(()) }
     }
 
-    /// The same whatever the threshold is, down to the lower size.
+    /// The same whatever the threshold is, down to the minimum size.
     pub(crate) fn cut_file(&self, base: &Meta) -> Result<()> {
         if self.store.board.published().txnid() < base.txnid.0 {
             Ok(())

@@ -4,7 +4,7 @@ use crate::os::SimDisk;
 use crate::{Env, Error, ReadTxn, Str, Table, TableDef, U64};
 
 fn env(disk: &SimDisk) -> Env {
-    Env::options().page_bytes(512).upper_bytes(64 << 20).open_simulated(disk).unwrap()
+    Env::options().page_bytes(512).max_bytes(64 << 20).open_simulated(disk).unwrap()
 }
 
 fn disk() -> SimDisk {

@@ -121,7 +121,7 @@ impl Pages {
         }
     }
 
-    /// W3: the level's work has not happened; see [`Pages::is_lost`]. The file's upper size is
+    /// W3: the level's work has not happened; see [`Pages::is_lost`]. The file's maximum size is
     /// `upper` again.
     pub(crate) fn abort_level(&mut self, upper: u32) {
         let aborted = self.level();

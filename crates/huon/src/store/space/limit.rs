@@ -1,8 +1,8 @@
-//! The frontier and the upper size of the file, which a transaction may change.
+//! The frontier and the maximum size of the file, which a transaction may change.
 //!
-//! 1. No snapshot uses pages behind its upper size. So a lower one is refused unless what lies
+//! 1. No snapshot uses pages behind its maximum size. So a lower one is refused unless what lies
 //!    behind it is free to be used, and is then given up by moving the frontier.
-//! 2. A level that set a higher upper size may have used pages behind the old one when it is
+//! 2. A level that set a higher maximum size may have used pages behind the old one when it is
 //!    aborted. No snapshot sees them. They count as dead pages that serve no more, until the
 //!    frontier moves back at the seal.
 
@@ -39,7 +39,7 @@ impl Space {
         self.pool.tail(self.used).is_some_and(|tail| tail.pgno <= upper)
     }
 
-    /// An aborted level leaves an upper size behind which pages have been taken: nobody takes them
+    /// An aborted level leaves a maximum size behind which pages have been taken: nobody takes them
     /// any more.
     pub(crate) fn confine(&mut self, upper: u32) {
         if self.used <= upper {
@@ -59,7 +59,7 @@ impl Space {
         let behind = |item: &&Item| item.pgno + item.page_count() > upper;
         assert!(
             !self.lasting.iter().any(|item| behind(&item)),
-            "F1: a page behind the upper size that a snapshot may see"
+            "F1: a page behind the maximum size that a snapshot may see"
         );
         // A damaged tree may have named one.
         if let Some(item) = self.retired.iter().find(behind) {

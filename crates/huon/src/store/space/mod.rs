@@ -59,7 +59,7 @@ const INLINE_ITEMS_LOW: usize = INLINE_ITEMS_MAX / 2;
 /// Chunks that one request may open in vain before the file grows instead (P15).
 const CHUNKS_IN_VAIN_MAX: usize = 4;
 
-/// Chunks that a cut of the upper size opens at most.
+/// Chunks that a cut of the maximum size opens at most.
 const CUT_CHUNKS_MAX: u32 = 512;
 
 /// Pages that a transaction puts into the gaps at most. One that writes more is served best by long
@@ -385,7 +385,7 @@ impl Space {
     fn advance(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
         let used = u64::from(self.used) + u64::from(pages);
         ground.extend(used, self.frugal)?;
-        let used = u32::try_from(used).expect("no upper size lies above all page numbers");
+        let used = u32::try_from(used).expect("no maximum size lies above all page numbers");
         // A damaged list may have had the frontier moved back over what was written.
         let pgno = self.check_unwritten(Pgno(self.used), pages)?;
         self.used = used;

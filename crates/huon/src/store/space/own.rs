@@ -122,7 +122,7 @@ impl Space {
     }
 
     /// A free run that nothing may take before the transaction ends: an undone level left it
-    /// behind the upper size.
+    /// behind the maximum size.
     pub(super) fn shut_away(&mut self, run: FreeRun) {
         let pgno = Pgno(run.pgno);
         let item = Item::run(pgno, run.pages, self.txnid, self.txnid, false);
