@@ -92,7 +92,7 @@ impl Options {
             period => Duration::from_micros(period.saturating_mul(1_000_000) >> 16),
         };
         let dirty_bytes = self.get(OPT_TXN_DP_LIMIT).saturating_mul(page_bytes.into());
-        settings.spill_bytes = usize::try_from(dirty_bytes).unwrap_or(usize::MAX);
+        settings.write_buffer_bytes = usize::try_from(dirty_bytes).unwrap_or(usize::MAX);
     }
 }
 

@@ -68,7 +68,7 @@ impl History {
             .max_bytes(RESERVE_BYTES)
             .grow_bytes(16 * self.config.page_bytes as u64)
             .shrink_bytes(self.config.shrink_bytes)
-            .spill_bytes(self.config.spill_bytes)
+            .write_buffer_bytes(self.config.write_buffer_bytes)
             .durability(match how {
                 Reopening::NoMetaSync => Durability::NoMetaSync,
                 Reopening::Lazy => Durability::Lazy,

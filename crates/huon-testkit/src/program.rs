@@ -394,7 +394,7 @@ pub struct Config {
     /// Page size.
     pub page_bytes: usize,
     /// Limit of buffered pages before a transaction spills, in bytes.
-    pub spill_bytes: usize,
+    pub write_buffer_bytes: usize,
     /// Real files instead of a simulated machine.
     pub real: bool,
     /// How many different keys a table may get.

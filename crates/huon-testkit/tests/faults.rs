@@ -59,7 +59,7 @@ impl Setup {
             .max_bytes(RESERVE_BYTES)
             .grow_bytes(8 * self.page_bytes as u64)
             .shrink_bytes((self.shrink_pages * self.page_bytes) as u64)
-            .spill_bytes(self.spill_pages * self.page_bytes);
+            .write_buffer_bytes(self.spill_pages * self.page_bytes);
         options
     }
 }

@@ -55,7 +55,7 @@ fn neighbouring_puts_agree_with_a_map() {
         let mut random = Random::new(scale::seed("fingers", seed));
         let dir = tempfile::tempdir().unwrap();
         let mut options = Env::options();
-        options.page_bytes(256).spill_bytes(256 * (8 + random.index(50)));
+        options.page_bytes(256).write_buffer_bytes(256 * (8 + random.index(50)));
         let env = options.open(dir.path().join("a.huon")).unwrap();
         let mut models = [Model::new(), Model::new()];
         for _ in 0..12 {

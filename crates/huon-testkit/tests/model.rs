@@ -11,7 +11,7 @@ fn config(seed: u64) -> Config {
     let page_bytes = pages[(seed % 8) as usize];
     Config {
         page_bytes,
-        spill_bytes: if seed.is_multiple_of(3) { 8 * page_bytes } else { 200 * page_bytes },
+        write_buffer_bytes: if seed.is_multiple_of(3) { 8 * page_bytes } else { 200 * page_bytes },
         real: seed % 16 == 3 || seed % 16 == 9 || seed % 16 == 10,
         keys: [40, 300, 1200][(seed / 8 % 3) as usize],
         shrink_bytes: [0, 4, 24][(seed / 2 % 3) as usize] * page_bytes as u64,

@@ -45,7 +45,7 @@ fn assert_blob(key: u64, value: &[u8]) {
 
 fn open(path: &Path, page_bytes: usize) -> Env {
     let mut options = Env::options();
-    options.page_bytes(page_bytes).max_bytes(64 << 20).spill_bytes(64 << 10);
+    options.page_bytes(page_bytes).max_bytes(64 << 20).write_buffer_bytes(64 << 10);
     options.open(path).expect("an environment")
 }
 

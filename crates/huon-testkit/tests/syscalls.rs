@@ -212,7 +212,7 @@ fn options() -> Options {
         .max_bytes(32 << 20)
         .grow_bytes(8 * PAGE_BYTES as u64)
         .shrink_bytes(8 * PAGE_BYTES as u64)
-        .spill_bytes(8 * PAGE_BYTES);
+        .write_buffer_bytes(8 * PAGE_BYTES);
     options
 }
 

@@ -108,9 +108,9 @@ fn a_nested_abort_gives_up_what_lies_behind_the_old_limit() {
     const HIGH: u64 = 3 << 20;
     let again = [None, Some(BETWEEN), Some(HIGH)];
     let cases = again.into_iter().flat_map(|again| [(64 << 10, again), (1 << 30, again)]);
-    for (spill_bytes, again) in cases {
+    for (write_buffer_bytes, again) in cases {
         let (_dir, path) = place();
-        let env = options().spill_bytes(spill_bytes).open(&path).unwrap();
+        let env = options().write_buffer_bytes(write_buffer_bytes).open(&path).unwrap();
         env.set_geometry(with(&env, |geometry| geometry.max_bytes = 1 << 20)).unwrap();
         let raised = with(&env, |geometry| geometry.max_bytes = HIGH);
         let mut txn = env.write().unwrap();
@@ -263,7 +263,7 @@ fn random_limits() {
     for first in 0..6 {
         let (_dir, path) = place();
         let mut seed = first;
-        let mut env = options().spill_bytes(8 << 10).open(&path).unwrap();
+        let mut env = options().write_buffer_bytes(8 << 10).open(&path).unwrap();
         let mut t = env.update(|txn| txn.create(&T)).unwrap();
         let mut model = BTreeMap::new();
         for round in 0..150u64 {
@@ -332,7 +332,7 @@ fn random_limits() {
             assert!(info.used_bytes <= info.max_bytes, "seed {first}, round {round}");
             if draw(&mut seed).is_multiple_of(16) {
                 drop(env);
-                env = options().spill_bytes(8 << 10).open(&path).unwrap();
+                env = options().write_buffer_bytes(8 << 10).open(&path).unwrap();
                 t = t_of(&env.read().unwrap());
             }
             let txn = env.read().unwrap();

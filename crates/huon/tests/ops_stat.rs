@@ -77,7 +77,11 @@ fn a_reader_holds_what_it_sees_and_no_more() {
 fn what_trees_did_is_counted() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = Env::options();
-    let env = options.page_bytes(256).spill_bytes(8 * 256).open(dir.path().join("a.huon")).unwrap();
+    let env = options
+        .page_bytes(256)
+        .write_buffer_bytes(8 * 256)
+        .open(dir.path().join("a.huon"))
+        .unwrap();
     let table = TableDef::<U64, Bytes>::main();
     let shuffled = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     env.update(|txn| {

@@ -21,7 +21,7 @@ fn open_as(dir: &tempfile::TempDir, pages: u64, buffered: usize, durability: Dur
     Env::options()
         .durability(durability)
         .max_bytes(pages * PAGE)
-        .spill_bytes(buffered * PAGE as usize)
+        .write_buffer_bytes(buffered * PAGE as usize)
         .open(dir.path().join("a.huon"))
         .unwrap()
 }

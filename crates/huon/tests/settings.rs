@@ -40,7 +40,7 @@ fn settings_hold_from_then_on() {
     put(&env, 1);
     assert_eq!(flushes(&env), before + 2);
     assert_eq!(env.info().unwrap().io.spills, 0);
-    settings.spill_bytes = 64 << 10;
+    settings.write_buffer_bytes = 64 << 10;
     settings.verify = Verify::Never;
     settings.durability = Durability::NoMetaSync;
     env.set_settings(settings);

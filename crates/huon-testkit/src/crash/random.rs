@@ -23,7 +23,7 @@ pub fn random(stage: &mut Stage) -> Play {
     let mut random = Random::new(stage.seed());
     let config = Config {
         page_bytes: stage.setup().page_bytes,
-        spill_bytes: 0,
+        write_buffer_bytes: 0,
         real: false,
         keys: random.pick(&[12, 40, 90]),
         shrink_bytes: 0,

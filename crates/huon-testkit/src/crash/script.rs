@@ -58,7 +58,7 @@ impl Setup {
             .max_bytes(self.reserve_bytes)
             .grow_bytes((self.grow_pages * self.page_bytes) as u64)
             .shrink_bytes((self.shrink_pages * self.page_bytes) as u64)
-            .spill_bytes(self.spill_pages * self.page_bytes);
+            .write_buffer_bytes(self.spill_pages * self.page_bytes);
         self.flush_bytes.map(|bytes| options.flush_after_bytes(bytes));
         if self.unsynced {
             options.durability(Durability::Unsynced);

@@ -19,7 +19,7 @@ pub fn ops(data: &[u8]) {
     let page_bytes = choices.pick(&[256, 512, 4096]);
     let config = Config {
         page_bytes,
-        spill_bytes: page_bytes * choices.pick(&[1000, 8, 30]),
+        write_buffer_bytes: page_bytes * choices.pick(&[1000, 8, 30]),
         real: false,
         keys: choices.pick(&[40, 12, 200]),
         shrink_bytes: choices.pick(&[0, 4, 16]) * page_bytes as u64,
@@ -41,7 +41,7 @@ fn options() -> Options {
         .max_bytes(RESERVE_BYTES)
         .grow_bytes(8 * PAGE_BYTES as u64)
         .shrink_bytes(6 * PAGE_BYTES as u64)
-        .spill_bytes(12 * PAGE_BYTES);
+        .write_buffer_bytes(12 * PAGE_BYTES);
     options
 }
 

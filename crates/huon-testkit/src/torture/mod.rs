@@ -52,7 +52,7 @@ fn options(page_bytes: usize) -> Options {
         .max_bytes(96 << 20)
         .grow_bytes(16 << 10)
         .shrink_bytes(32 << 10)
-        .spill_bytes(48 * page_bytes)
+        .write_buffer_bytes(48 * page_bytes)
         .lock_timeout(crew::HANG * 2);
     options
 }

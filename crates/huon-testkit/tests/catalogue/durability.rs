@@ -240,7 +240,7 @@ fn every_sequence_of_modes_opens_again() {
             let what = format!("{deeds:?} in {mode:?}, {ending:?}");
             let disk = SimDisk::new(MACHINE_BYTES).unwrap().quiet();
             let mut options = on_disk();
-            options.durability(mode).spill_bytes(8 * 256);
+            options.durability(mode).write_buffer_bytes(8 * 256);
             let env = options.open_simulated(&disk).unwrap();
             let mut model = Model::new();
             for deed in deeds.into_iter().chain([Deed::Commit(mode)]) {

@@ -217,7 +217,7 @@ fn judge(path: &Path, point: Point) {
 
 /// Has a worker stop at the point, forks there, goes on, and dies.
 fn be_the_parent(point: Point, path: &Path, dirty: &Path, says: i32) -> i32 {
-    let env = small().spill_bytes(2 << 10).open(path).unwrap();
+    let env = small().write_buffer_bytes(2 << 10).open(path).unwrap();
     let reader = env.read().unwrap();
     STOP_AT.store(point as u32, Ordering::Release);
     let worker = {

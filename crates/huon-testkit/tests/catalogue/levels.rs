@@ -126,7 +126,7 @@ impl Program {
 #[test]
 fn every_short_program_of_savepoints() {
     let place = Place::new();
-    let env = small().spill_bytes(8 * 256).max_bytes(8 << 20).open(&place.path).unwrap();
+    let env = small().write_buffer_bytes(8 * 256).max_bytes(8 << 20).open(&place.path).unwrap();
     let mut base =
         State { records: Model::new(), pairs: None, geometry: env.info().unwrap().geometry };
     let mut txn = env.write().unwrap();
@@ -243,7 +243,7 @@ fn scans_go_on_in_levels_and_after_them() {
 
 fn scans_go_on(def: &MultiDef<Bytes, Bytes>) {
     let place = Place::new();
-    let env = small().spill_bytes(8 * 256).open(&place.path).unwrap();
+    let env = small().write_buffer_bytes(8 * 256).open(&place.path).unwrap();
     let mut base = Pairs::new();
     env.update(|txn| {
         let m = txn.create_multi(def)?;

@@ -373,7 +373,7 @@ fn every_order_of_keys_with_every_order_of_values() {
 fn batches_that_spill_on_their_way() {
     for fixed_bytes in [None, Some(4), Some(60)] {
         let place = Place::new();
-        let env = small().spill_bytes(8 * 256).open(&place.path).unwrap();
+        let env = small().write_buffer_bytes(8 * 256).open(&place.path).unwrap();
         let mut txn = env.write().unwrap();
         let m = txn.create_multi(&def()).unwrap();
         let mut model = Model::new();

@@ -141,7 +141,7 @@ fn an_abort_at_any_point_leaves_nothing() {
     ];
     let place = Place::new();
     // Eight buffered pages: most of what is aborted has been written by then.
-    let env = small().spill_bytes(8 * 256).open(&place.path).unwrap();
+    let env = small().write_buffer_bytes(8 * 256).open(&place.path).unwrap();
     let (t, mut model) = fill(&env, 120, 1);
     for end in ends {
         for cut in 0..=STEPS {

@@ -162,7 +162,7 @@ fn the_size_limit_is_met_at_any_point() {
         for spill in [8, 10_000] {
             let place = Place::new();
             let mut options = small();
-            options.max_bytes(upper_pages * 256).spill_bytes(spill * 256).grow_bytes(256);
+            options.max_bytes(upper_pages * 256).write_buffer_bytes(spill * 256).grow_bytes(256);
             let env = options.open(&place.path).unwrap();
             let what = format!("{upper_pages} pages, spilling at {spill}");
             let (mut model, mut n) = (Model::new(), 0);

@@ -149,7 +149,7 @@ fn a_death_beside_guests_is_no_clean_close() {
     write(&env, 1);
     let guest = guest(&disk);
     env.close().unwrap();
-    let env = options().spill_bytes(1024).open_simulated(&disk).unwrap();
+    let env = options().write_buffer_bytes(1024).open_simulated(&disk).unwrap();
     let mut txn = env.write().unwrap();
     let t = txn.create(&T).unwrap();
     for key in 0..500 {
@@ -189,7 +189,7 @@ fn a_guest_that_comes_first_is_joined() {
 #[test]
 fn a_guest_keeps_nobody_out_wherever_the_last_client_died() {
     let disk = SimDisk::new(8 << 20).unwrap();
-    let env = options().spill_bytes(1024).open_simulated(&disk).unwrap();
+    let env = options().write_buffer_bytes(1024).open_simulated(&disk).unwrap();
     write(&env, 1);
     env.sync().unwrap();
     let deaths = Arc::new(Mutex::new(Vec::new()));

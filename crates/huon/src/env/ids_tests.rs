@@ -26,7 +26,7 @@ fn put(env: &Env, durability: Durability) -> u64 {
 /// Aborts after pages were written under several ids: these are burnt, up to the one before the
 /// last, which is returned.
 fn burn(disk: &SimDisk) -> u64 {
-    let env = options().spill_bytes(1).open_simulated(disk).unwrap();
+    let env = options().write_buffer_bytes(1).open_simulated(disk).unwrap();
     let mut txn = env.write().unwrap();
     let t = txn.create(&T).unwrap();
     for key in 0..400 {

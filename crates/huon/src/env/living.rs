@@ -173,7 +173,7 @@ impl Lives {
             durability: settings.durability,
             flush_bytes: settings.flush_after_bytes,
             flush_ms: u64::try_from(settings.flush_after.as_millis()).unwrap_or(u64::MAX),
-            spill_bytes: settings.spill_bytes,
+            write_buffer_bytes: settings.write_buffer_bytes,
             verify: settings.verify,
             lock_timeout: settings.lock_timeout,
             slow_before_growing: settings.slow_readers_before_growing,

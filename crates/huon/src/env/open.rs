@@ -645,7 +645,7 @@ fn make_store(
         guest,
         uuid: meta.uuid,
         page_bytes,
-        spill_bytes: options.spill_bytes,
+        write_buffer_bytes: options.write_buffer_bytes,
         verify: options.verify,
         read_ahead: options.read_ahead,
         slow_readers: SlowReaders::new(

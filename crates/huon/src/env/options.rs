@@ -20,7 +20,7 @@ pub(crate) const PAGE_BYTES_DEFAULT: usize = 4096;
 /// Maximum size of new environments, in bytes: address space, not disk.
 const MAX_BYTES_DEFAULT: u64 = 1 << 40;
 /// Memory that a write transaction buffers before it spills, in bytes.
-const SPILL_BYTES_DEFAULT: usize = 256 << 20;
+const WRITE_BUFFER_BYTES_DEFAULT: usize = 256 << 20;
 /// A free tail of the file at least this long is given back, in bytes.
 const SHRINK_BYTES_DEFAULT: u64 = 8 << 20;
 
@@ -43,7 +43,7 @@ const SHRINK_BYTES_DEFAULT: u64 = 8 << 20;
 ///     .flush_after(std::time::Duration::from_secs(10))
 ///     .verify(huon::Verify::PagesAndValues)
 ///     .read_ahead(huon::ReadAhead::IfItFits)
-///     .spill_bytes(64 << 20)
+///     .write_buffer_bytes(64 << 20)
 ///     .lock_timeout(std::time::Duration::from_secs(5))
 ///     .open(dir.path().join("data.huon"))?;
 /// assert_eq!(env.info()?.page_bytes, 8192);
@@ -57,7 +57,7 @@ pub struct Options {
     pub(crate) min_bytes: u64,
     pub(crate) grow_bytes: u64,
     pub(crate) shrink_bytes: u64,
-    pub(crate) spill_bytes: usize,
+    pub(crate) write_buffer_bytes: usize,
     pub(crate) mode: u32,
     pub(crate) create: bool,
     pub(crate) read_only: bool,
@@ -95,7 +95,7 @@ impl Default for Options {
             min_bytes: 0,
             grow_bytes: 0,
             shrink_bytes: SHRINK_BYTES_DEFAULT,
-            spill_bytes: SPILL_BYTES_DEFAULT,
+            write_buffer_bytes: WRITE_BUFFER_BYTES_DEFAULT,
             mode: 0o600,
             create: true,
             read_only: false,
@@ -176,8 +176,8 @@ impl Options {
 
     /// Bytes of changed pages that a write transaction keeps in memory before it writes them out;
     /// 256 MiB unless said. Larger transactions only cost writes, never correctness.
-    pub fn spill_bytes(&mut self, bytes: usize) -> &mut Self {
-        self.spill_bytes = bytes;
+    pub fn write_buffer_bytes(&mut self, bytes: usize) -> &mut Self {
+        self.write_buffer_bytes = bytes;
         self
     }
 
@@ -451,7 +451,7 @@ impl Options {
             durability: self.durability,
             flush_after_bytes: self.flush_bytes,
             flush_after: Duration::from_millis(self.flush_ms),
-            spill_bytes: self.spill_bytes,
+            write_buffer_bytes: self.write_buffer_bytes,
             verify: self.verify,
             lock_timeout: self.lock_timeout,
             slow_readers_before_growing: self.slow_before_growing,

@@ -23,7 +23,7 @@ fn the_ceiling_of_ids_forces_a_flush_point() {
 #[test]
 fn ids_in_the_middle_of_a_transaction_stay_below_the_ceiling() {
     let disk = SimDisk::new(8 << 20).unwrap();
-    let env = options().spill_bytes(8 * 256).open_simulated(&disk).unwrap();
+    let env = options().write_buffer_bytes(8 * 256).open_simulated(&disk).unwrap();
     put(&env, 1, Durability::Durable);
     let board = &env.core().unwrap().store.board;
     let ceiling = board.durable_info().unwrap().ceiling;
@@ -44,7 +44,7 @@ fn ids_in_the_middle_of_a_transaction_stay_below_the_ceiling() {
 #[test]
 fn a_writer_whose_id_was_raised_by_another_gives_up() {
     let disk = SimDisk::new(8 << 20).unwrap();
-    let env = options().spill_bytes(8 * 256).open_simulated(&disk).unwrap();
+    let env = options().write_buffer_bytes(8 * 256).open_simulated(&disk).unwrap();
     put(&env, 1, Durability::Durable);
     let board = &env.core().unwrap().store.board;
     let mut txn = env.write().unwrap();

@@ -17,9 +17,9 @@ use crate::txn::commit::Durability;
 /// ```
 /// # let dir = tempfile::tempdir()?;
 /// use huon::{Durability, Env};
-/// let env = Env::options().spill_bytes(64 << 20).open(dir.path().join("a.huon"))?;
+/// let env = Env::options().write_buffer_bytes(64 << 20).open(dir.path().join("a.huon"))?;
 /// let mut settings = env.settings();
-/// assert_eq!(settings.spill_bytes, 64 << 20);
+/// assert_eq!(settings.write_buffer_bytes, 64 << 20);
 /// settings.durability = Durability::Lazy;
 /// settings.flush_after_bytes = 16 << 20;
 /// env.set_settings(settings);
@@ -38,8 +38,8 @@ pub struct Settings {
     /// [`Options::flush_after`](crate::Options::flush_after).
     pub flush_after: Duration,
     /// Bytes that a write transaction keeps in memory, from the next one on; see
-    /// [`Options::spill_bytes`](crate::Options::spill_bytes).
-    pub spill_bytes: usize,
+    /// [`Options::write_buffer_bytes`](crate::Options::write_buffer_bytes).
+    pub write_buffer_bytes: usize,
     /// When checksums are verified; see [`Options::verify`](crate::Options::verify).
     pub verify: Verify,
     /// How long [`Env::write`] waits; see [`Options::lock_timeout`](crate::Options::lock_timeout).
@@ -89,7 +89,7 @@ impl Env {
         core.set_durability(settings.durability);
         core.flush_bytes.store(settings.flush_after_bytes, Ordering::Relaxed);
         core.flush_ms.store(millis, Ordering::Relaxed);
-        core.store.set_spill_bytes(settings.spill_bytes);
+        core.store.set_write_buffer_bytes(settings.write_buffer_bytes);
         core.store.set_verify(settings.verify);
         core.store.slow_readers.set_before_growing(settings.slow_readers_before_growing);
         *kept = Settings { flush_after: Duration::from_millis(millis), ..settings };

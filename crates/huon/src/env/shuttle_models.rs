@@ -247,7 +247,8 @@ fn shuttle_guests_and_reuse() {
 fn shuttle_aborts_and_commits() {
     model(|| {
         let (disk, second) = machine();
-        let first = options().spill_bytes(1024).open_simulated(&disk).expect("an environment");
+        let first =
+            options().write_buffer_bytes(1024).open_simulated(&disk).expect("an environment");
         let aborting = thread::spawn(move || {
             for round in 0..3 {
                 let mut txn = first.write().expect("a transaction");

@@ -117,7 +117,7 @@ fn what_is_taken_back_leaves_the_records_as_they_were() {
     assert_eq!(value(&env, 77), None);
     // Pages of the aborted level are in the file: its numbers are used up under this id.
     let mut options = options();
-    options.spill_bytes(8 * 256);
+    options.write_buffer_bytes(8 * 256);
     let spilling = options.open_simulated(&disk).unwrap();
     let (told, id) = write(&spilling, Durability::Lazy, |t, txn| {
         let aborted = txn.nested(|child| {

@@ -129,7 +129,7 @@ pub(crate) struct StoreParts {
     pub(crate) guest: Option<Guest>,
     pub(crate) uuid: [u8; 16],
     pub(crate) page_bytes: usize,
-    pub(crate) spill_bytes: usize,
+    pub(crate) write_buffer_bytes: usize,
     pub(crate) verify: Verify,
     pub(crate) read_ahead: ReadAhead,
     pub(crate) slow_readers: SlowReaders,
@@ -157,7 +157,7 @@ impl Store {
             asked_guests: AtomicBool::new(false),
             verified_count: AtomicU64::new(0),
         };
-        store.set_spill_bytes(parts.spill_bytes);
+        store.set_write_buffer_bytes(parts.write_buffer_bytes);
         store.set_verify(parts.verify);
         store.pages.set_read_ahead(parts.read_ahead);
         store.measure()?;
@@ -175,7 +175,7 @@ impl Store {
     }
 
     /// Bytes that the next write transactions may buffer.
-    pub(crate) fn set_spill_bytes(&self, bytes: usize) {
+    pub(crate) fn set_write_buffer_bytes(&self, bytes: usize) {
         self.spill_pages.store((bytes / self.page_bytes).max(8), Ordering::Relaxed);
     }
 

@@ -12,8 +12,8 @@ pub struct WriteCosts {
     /// Changed pages that are still in memory.
     pub dirty_bytes: u64,
     /// The same at most, before they are written early; see
-    /// [`Settings::spill_bytes`](crate::Settings::spill_bytes).
-    pub spill_bytes: u64,
+    /// [`Settings::write_buffer_bytes`](crate::Settings::write_buffer_bytes).
+    pub write_buffer_bytes: u64,
     /// What was written already: large values, pages for which there was no more memory, and full
     /// ones behind which records in order have gone on.
     pub written_bytes: u64,
@@ -45,7 +45,7 @@ impl WriteTxn {
         WriteCosts {
             id: self.id(),
             dirty_bytes: pages.dirty_count() as u64 * size,
-            spill_bytes: pages.spill_limit() as u64 * size,
+            write_buffer_bytes: pages.spill_limit() as u64 * size,
             written_bytes: pages.counts().written_bytes,
             retired_bytes: pages.retired_pages() * size,
             used_bytes: u64::from(pages.used()) * size,

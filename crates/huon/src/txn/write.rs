@@ -253,8 +253,8 @@ impl WriteTxn {
     /// records that bear the number of their snapshot.
     ///
     /// Costs nothing at once; but pages that are written before the commit, by a transaction of
-    /// more than [`Options::spill_bytes`](crate::Options::spill_bytes) or by large values,
-    /// and dropped again, serve others only after the commit.
+    /// more than [`Options::write_buffer_bytes`](crate::Options::write_buffer_bytes) or by large
+    /// values, and dropped again, serve others only after the commit.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
