@@ -53,7 +53,7 @@ pub enum Fault {
     /// The transaction was reset, and not renewed.
     Reset,
     /// The transaction was parked and lost its snapshot.
-    Ousted,
+    Evicted,
     /// A change in a read transaction.
     ReadOnly,
     /// The file may not become longer.
@@ -95,7 +95,7 @@ impl From<Error> for Fault {
             Error::MapFull(_) => Fault::MapFull,
             Error::MapTooSmall { .. } => Fault::MapTooSmall,
             Error::TxnBroken => Fault::BadTxn,
-            Error::Ousted => Fault::Ousted,
+            Error::Evicted => Fault::Evicted,
             Error::Busy(_) => Fault::Busy,
             Error::ThreadWrites => Fault::ThreadWrites,
             Error::EnvironmentsFull { .. } => Fault::EnvironmentsFull,

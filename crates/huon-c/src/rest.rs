@@ -106,7 +106,7 @@ impl Txn {
         let mut reader = self.reader()?;
         self.check()?;
         match self.come_back(&mut reader) {
-            Err(Fault::Ousted) if begin_anew => self.begin_anew(&mut reader).map(|()| true),
+            Err(Fault::Evicted) if begin_anew => self.begin_anew(&mut reader).map(|()| true),
             result => result.map(|()| false),
         }
     }

@@ -45,7 +45,7 @@ pub(crate) fn number(fault: Fault) -> c_int {
         Fault::ThreadReads | Fault::Overlap => BAD_RSLOT,
         Fault::ThreadWrites => libc::EDEADLK,
         Fault::Busy => libc::EBUSY,
-        Fault::BadTxn | Fault::Failed | Fault::WrongThread | Fault::Ousted => BAD_TXN,
+        Fault::BadTxn | Fault::Failed | Fault::WrongThread | Fault::Evicted => BAD_TXN,
         Fault::ReadOnly => libc::EACCES,
         Fault::MapFull => MAP_FULL,
         Fault::MapTooSmall => MAP_RESIZED,

@@ -100,7 +100,7 @@ pub(crate) fn number(fault: Fault) -> c_int {
         Fault::Overlap => TXN_OVERLAPPING,
         Fault::ThreadWrites | Fault::Busy => BUSY,
         Fault::WrongThread => THREAD_MISMATCH,
-        Fault::BadTxn | Fault::Reset | Fault::Ousted => BAD_TXN,
+        Fault::BadTxn | Fault::Reset | Fault::Evicted => BAD_TXN,
         Fault::Failed => RESULT_TRUE,
         Fault::ReadOnly => libc::EACCES,
         Fault::MapFull => MAP_FULL,

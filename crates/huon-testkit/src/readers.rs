@@ -173,8 +173,8 @@ impl History {
             if or_newest { parked.unpark_or_newest() } else { parked.unpark() },
             is_broken,
         ) {
-            (Err(Error::Ousted), true) if !or_newest => {
-                self.counts.add("ousted", 1);
+            (Err(Error::Evicted), true) if !or_newest => {
+                self.counts.add("evicted", 1);
                 return Ok(());
             }
             (txn, _) => txn?,

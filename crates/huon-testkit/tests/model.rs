@@ -128,7 +128,7 @@ const MUST_HAPPEN: [&str; 132] = [
     "park",
     "unpark",
     "unpark newest",
-    "ousted",
+    "evicted",
     "slow readers",
     "breaks asked for",
     "limit",

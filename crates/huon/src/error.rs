@@ -111,7 +111,7 @@ pub enum Error {
     },
     /// A writer needed the pages that a parked read transaction kept, and broke it; see
     /// [`ReadTxn::park`](crate::ReadTxn::park).
-    Ousted,
+    Evicted,
     /// The table is ordered by a comparator of another name; see [`Order::custom`].
     ///
     /// [`Order::custom`]: crate::Order::custom
@@ -150,7 +150,7 @@ pub struct WrongOrder {
     pub wanted: Box<str>,
 }
 
-const OUSTED: &str = "a writer needed the pages that the parked read transaction kept";
+const EVICTED: &str = "a writer needed the pages that the parked read transaction kept";
 const ALL_OPEN: &str = "in this process, as many as it can have";
 const THREAD_WRITES: &str = "this thread has the write transaction already and would wait for \
                              itself; end it first, or nest in it";
@@ -308,7 +308,7 @@ impl Error {
             Error::ValueLength => 24,
             Error::ManyValues => 25,
             Error::MapTooSmall { .. } => 26,
-            Error::Ousted => 27,
+            Error::Evicted => 27,
             Error::WrongOrder(_) => 28,
             Error::ThreadWrites => 29,
         }
@@ -379,7 +379,7 @@ impl fmt::Display for Error {
                 "the file needs {needed_bytes} bytes of address space and {map_bytes} are \
                  reserved; open it again with a larger reservation"
             ),
-            Error::Ousted => f.write_str(OUSTED),
+            Error::Evicted => f.write_str(EVICTED),
             Error::WrongOrder(wrong) => write!(f, "{wrong}"),
             Error::ThreadWrites => f.write_str(THREAD_WRITES),
             Error::EnvironmentsFull { max } => write!(f, "{max} environments are open {ALL_OPEN}"),
@@ -507,7 +507,7 @@ mod tests {
             Error::ManyValues,
             Error::OutOfMemory,
             Error::MapTooSmall { needed_bytes: 2 * limit, map_bytes: limit },
-            Error::Ousted,
+            Error::Evicted,
             Error::wrong_order("by-length", "backwards"),
             Error::ThreadWrites,
             Error::EnvironmentsFull { max },

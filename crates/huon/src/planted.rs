@@ -30,7 +30,7 @@
 //! | 22 | the verification of what was never flushed |
 //! | 23 | the burning of an id under which pages were written |
 //! | 24 | the fresh number for a page that was spilled and is edited again |
-//! | 25 | the swap that ousts a parked reader: its slot is written over |
+//! | 25 | the swap that evicts a parked reader: its slot is written over |
 //! | 26 | the second scan of the readers, once one was asked to go |
 //! | 27 | P14: the release order of a slot's second pin |
 //! | 28 | the flush that a commit without changes owes for what it found |

@@ -64,5 +64,5 @@ fn a_parked_transaction_can_be_renewed_later() {
     assert_eq!(t.get(&txn, &1).unwrap(), Some(&[1; 100][..]));
     assert!(txn.renew().unwrap());
     assert_eq!(t.get(&txn, &1).unwrap(), Some(&[2; 100][..]));
-    assert_eq!(Error::Ousted.code(), 27);
+    assert_eq!(Error::Evicted.code(), 27);
 }

@@ -112,7 +112,7 @@ fn parked_readers_give_way() {
     let [first, second] = parked;
     assert!(first.is_broken() && second.is_broken());
     assert!(env.info().unwrap().readers.is_empty());
-    assert!(matches!(first.unpark(), Err(Error::Ousted)));
+    assert!(matches!(first.unpark(), Err(Error::Evicted)));
     let newest = second.unpark_or_newest().unwrap();
     assert!(newest.id() > id);
     holds(&newest, t, 5);
@@ -192,7 +192,7 @@ fn parking_and_breaking_at_the_same_time() {
                             kept += 1;
                         }
                         Err(error) => {
-                            assert!(matches!(error, Error::Ousted), "{error}");
+                            assert!(matches!(error, Error::Evicted), "{error}");
                             broken += 1;
                         }
                     }

@@ -133,7 +133,7 @@ fn readers_of_other_processes_in_the_way() {
     assert_eq!(child.ask("unpark"), "1");
     assert_eq!(child.ask("park"), "parked");
     (2..8).for_each(|byte| rewrite(&env, byte).unwrap());
-    assert_eq!(child.ask("unpark"), "27", "Ousted");
+    assert_eq!(child.ask("unpark"), "27", "Evicted");
     assert_eq!(child.ask("read"), "7");
     // It is live again, and its process is ended by who needs the pages.
     let child = std::sync::Mutex::new(Some(child));

@@ -172,7 +172,7 @@ impl Env {
         let store = &core.store;
         let board = &store.board;
         let (mark, meta) = core.newest_sealed()?;
-        let readers = store.readers()?.into_iter().filter(|reader| !reader.ousted);
+        let readers = store.readers()?.into_iter().filter(|reader| !reader.evicted);
         let mut readers = collected(readers.map(|reader| ReaderInfo {
             client: reader.client.number,
             pid: reader.pid,

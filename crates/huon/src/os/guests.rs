@@ -20,7 +20,7 @@
 //!     guests are left, the next client joins what the lock file says, as where a writer has died.
 //! R7. Where nobody has the lock file in use, and what it says cannot be relied on, a reader goes
 //!     by a private image as ever, and keeps writers out.
-//! R8. A guest cannot be parked or ousted, as no word is its own; the system does not tell which
+//! R8. A guest cannot be parked or evicted, as no word is its own; the system does not tell which
 //!     process it is. It begins also while the environment is poisoned, or a repair is due.
 //! R9. To ask for a client's byte is to ask for a lock that only those have who may write.
 //! R10. The system's list of locks takes the place of the slot in P14. A system call is no fence.

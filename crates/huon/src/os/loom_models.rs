@@ -287,7 +287,7 @@ fn a_second_pin_comes_after_the_first_one_ended() {
 /// A parked reader comes back, or the writer that needs its pages has them: one of the two. A
 /// reader that takes the slot after it is seen as any.
 #[test]
-fn a_parked_reader_comes_back_or_is_ousted() {
+fn a_parked_reader_comes_back_or_is_evicted() {
     model(3, || {
         let file = MemoryFile::new(BOOT);
         let writer = client(&file, true);
@@ -313,7 +313,7 @@ fn a_parked_reader_comes_back_or_is_ousted() {
         let slots = Slots::new(writer.clients.clone()).unwrap();
         writer.board.publish(writer.seal(3));
         for parked in slots.list().expect("a list") {
-            slots.oust(&parked);
+            slots.evict(&parked);
         }
         reclaim(&writer, &slots, 3, &pages);
         reading.join().expect("the reader ends");

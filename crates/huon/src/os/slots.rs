@@ -16,20 +16,20 @@
 //!    (P10, P14).
 //! 5. A forked child changes nothing here: its slots are the parent's.
 //! 6. A parked reader reads nothing, and reads on only if it swaps its state from parked to live. A
-//!    scan passes over a pin only if somebody swapped the state of its slot from parked to ousted.
+//!    scan passes over a pin only if somebody swapped the state of its slot from parked to evicted.
 //!
-//! States: free -> live (owned) -> parked -> ousted; parked -> live; ousted -> live for another
+//! States: free -> live (owned) -> parked -> evicted; parked -> live; evicted -> live for another
 //! reader.
 //!
 //! Why 6 keeps a reader from pages that are reused: one word decides, so of the two swaps that
 //! begin at *parked* one succeeds. If it is the reader's, its slot has been live or parked with the
 //! same pin all the time, and every scan saw it. If it is the other one, the reader never reads its
 //! snapshot again. What it read before came before its own swap to parked, which released it; the
-//! swap to ousted acquired that, so reuse comes later. An ousted slot becomes live again only when
-//! its reader is gone, its pin is taken away before that, and the next pin is under P14 as any.
-//! (Between a look at the list and the swap a reader may have been unparked, have ended, and
-//! another one be parked in its slot: then that one is ousted, which it has to reckon with, too.)
-//! A reader that is live cannot be ousted: it holds slices of pages, and no word tells them.
+//! swap to evicted acquired that, so reuse comes later. An evicted slot becomes live again only
+//! when its reader is gone, its pin is taken away before that, and the next pin is under P14 as
+//! any. (Between a look at the list and the swap a reader may have been unparked, have ended, and
+//! another one be parked in its slot: then that one is evicted, which it has to reckon with, too.)
+//! A reader that is live cannot be evicted: it holds slices of pages, and no word tells them.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,7 +49,7 @@ const STATE_MASK: u64 = 3;
 const FREE: u64 = 0;
 const LIVE: u64 = 1;
 const PARKED: u64 = 2;
-const OUSTED: u64 = 3;
+const EVICTED: u64 = 3;
 
 /// Places of the pool; threads are spread over them by their id.
 const PLACES: usize = 64;
@@ -79,7 +79,7 @@ pub(crate) struct ReaderInfo {
     pub(crate) txnid: u64,
     pub(crate) age_ms: u64,
     pub(crate) parked: bool,
-    pub(crate) ousted: bool,
+    pub(crate) evicted: bool,
 }
 
 impl ReaderInfo {
@@ -93,7 +93,7 @@ impl ReaderInfo {
             txnid,
             age_ms: 0,
             parked: false,
-            ousted: false,
+            evicted: false,
         }
     }
 
@@ -168,13 +168,13 @@ impl Slots {
         }
     }
 
-    /// The reader promises to [`Slots::unpark`] before it reads on; until then it may be ousted.
+    /// The reader promises to [`Slots::unpark`] before it reads on; until then it may be evicted.
     /// `false`: it is parked already, or others took this client for dead.
     pub(crate) fn park(&self, slot: &Slot) -> bool {
         self.change(slot.index, self.live, self.me.word() | PARKED)
     }
 
-    /// Whether the reader may read on: it was not ousted.
+    /// Whether the reader may read on: it was not evicted.
     pub(crate) fn unpark(&self, slot: &Slot) -> bool {
         self.change(slot.index, self.me.word() | PARKED, self.live)
     }
@@ -184,24 +184,24 @@ impl Slots {
         reader.client == self.me
     }
 
-    /// Whether the reader is parked and was not ousted.
+    /// Whether the reader is parked and was not evicted.
     pub(crate) fn is_parked(&self, slot: &Slot) -> bool {
         let state = self.board().row(slot.index)[SLOT_STATE].load(Ordering::Relaxed);
         state == self.me.word() | PARKED
     }
 
-    /// Ousts a parked reader, of whatever client, as [`Slots::list`] showed it. From then on scans
+    /// Evicts a parked reader, of whatever client, as [`Slots::list`] showed it. From then on scans
     /// ignore it.
-    pub(crate) fn oust(&self, reader: &ReaderInfo) -> bool {
+    pub(crate) fn evict(&self, reader: &ReaderInfo) -> bool {
         if !reader.parked || reader.slot >= slots_high(self.board()) {
             return false;
         }
-        let ousted = reader.client.word() | OUSTED;
+        let evicted = reader.client.word() | EVICTED;
         if planted::is(25) {
-            self.board().row(reader.slot)[SLOT_STATE].store(ousted, Ordering::Release);
+            self.board().row(reader.slot)[SLOT_STATE].store(evicted, Ordering::Release);
             return true;
         }
-        self.change(reader.slot, reader.client.word() | PARKED, ousted)
+        self.change(reader.slot, reader.client.word() | PARKED, evicted)
     }
 
     /// Adds the pins of living readers to `pins`, unordered, some more than once. After
@@ -216,7 +216,7 @@ impl Slots {
             let words = self.board().row(index);
             let state = words[SLOT_STATE].load(Ordering::Acquire);
             let pin = words[SLOT_PIN].load(Ordering::Acquire);
-            if pin == 0 || state & STATE_MASK == OUSTED {
+            if pin == 0 || state & STATE_MASK == EVICTED {
                 continue;
             }
             // Free with a pin: just being taken, or cleared. Its state will be seen next time.
@@ -268,7 +268,7 @@ impl Slots {
                 txnid,
                 age_ms: now.saturating_sub(words[SLOT_SINCE].load(Ordering::Relaxed)),
                 parked: state & STATE_MASK == PARKED,
-                ousted: state & STATE_MASK == OUSTED,
+                evicted: state & STATE_MASK == EVICTED,
             })
         };
         Ok(collected((0..slots_high(self.board())).filter_map(reader))?)
@@ -293,20 +293,20 @@ impl Slots {
         self.board().row(index)[SLOT_STATE].load(Ordering::Relaxed) == self.live
     }
 
-    /// Makes a slot live again that was parked, maybe ousted. `false`: it is not ours any more.
+    /// Makes a slot live again that was parked, maybe evicted. `false`: it is not ours any more.
     #[cold]
     fn revive(&self, index: u32) -> bool {
         if self.inherited() {
             return false;
         }
-        // An ousted slot's pin must be gone before its state counts again.
+        // An evicted slot's pin must be gone before its state counts again.
         let state = self.board().row(index)[SLOT_STATE].load(Ordering::Acquire);
         if state & !STATE_MASK != self.me.word() {
             return false;
         }
         self.board().row(index)[SLOT_PIN].store(0, Ordering::Release);
         self.change(index, self.me.word() | PARKED, self.live)
-            || self.change(index, self.me.word() | OUSTED, self.live)
+            || self.change(index, self.me.word() | EVICTED, self.live)
     }
 
     #[cold]

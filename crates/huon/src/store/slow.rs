@@ -1,7 +1,7 @@
 //! Slow readers: who keeps the writer from pages that it needs, and what is done about it.
 //!
 //! A reader that is live is only ever waited for: it may hold slices of the pages that it sees, and
-//! nobody can tell. One that is parked holds none, and can be ousted (`os/slots.rs`, 6).
+//! nobody can tell. One that is parked holds none, and can be evicted (`os/slots.rs`, 6).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +41,7 @@ pub enum SlowReaderAnswer {
     /// Looks again at once, who is there and what is free. The callback has waited as long as it
     /// thinks fit, or has ended the reader itself, or its process.
     Retry,
-    /// Breaks the reader if it is parked; it gets [`Error::Ousted`] when it comes back. One
+    /// Breaks the reader if it is parked; it gets [`Error::Evicted`] when it comes back. One
     /// that is not parked cannot be broken, since it may hold slices of the pages: it is waited
     /// for, a millisecond each time.
     Break,
@@ -122,7 +122,7 @@ impl Store {
 
     /// Always `true`: it is gone, or something about it has changed, or it was waited for.
     fn break_reader(&self, info: &ReaderInfo) -> bool {
-        if !self.slots.oust(info) && !info.parked {
+        if !self.slots.evict(info) && !info.parked {
             os::pause(PAUSE);
         }
         true
@@ -149,7 +149,7 @@ impl Store {
                 guest: info.is_guest(),
             })
         };
-        let readers = self.readers()?.into_iter().filter(|info| !info.ousted);
+        let readers = self.readers()?.into_iter().filter(|info| !info.evicted);
         let mut readers: Vec<_> =
             collected(readers.filter_map(|info| keeper(&info).map(|keeper| (info, keeper))))?;
         readers.sort_by_key(|(_, keeper)| (u64::MAX - keeper.freed_bytes, keeper.txnid));

@@ -70,14 +70,14 @@ impl ReadTxn {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Forked`] after a fork; [`Error::Ousted`] if others took this process for dead, as
+    /// [`Error::Forked`] after a fork; [`Error::Evicted`] if others took this process for dead, as
     /// somebody closed its descriptors. The transaction has ended then.
     pub fn park(self) -> Result<Parked> {
         self.core().check_usable()?;
         if self.slot().is_none_or(|slot| self.core().store.slots.park(slot)) {
             Ok(Parked { txn: self })
         } else {
-            Err(Error::Ousted)
+            Err(Error::Evicted)
         }
     }
 }
@@ -103,7 +103,7 @@ impl Parked {
     /// The transaction again, on the same snapshot.
     ///
     /// # Errors
-    /// [`Error::Ousted`] if it was broken; it has ended then. [`Error::Forked`] after a fork.
+    /// [`Error::Evicted`] if it was broken; it has ended then. [`Error::Forked`] after a fork.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -115,7 +115,7 @@ impl Parked {
     pub fn unpark(self) -> Result<ReadTxn> {
         self.txn.core().check_usable()?;
         let unpark = |slot| self.txn.core().store.slots.unpark(slot);
-        if self.txn.slot().is_none_or(unpark) { Ok(self.txn) } else { Err(Error::Ousted) }
+        if self.txn.slot().is_none_or(unpark) { Ok(self.txn) } else { Err(Error::Evicted) }
     }
 
     /// The same; if it was broken, a new transaction on the newest snapshot. The ids tell which it
@@ -136,7 +136,7 @@ impl Parked {
     pub fn unpark_or_newest(self) -> Result<ReadTxn> {
         let core = self.txn.core().clone();
         match self.unpark() {
-            Err(Error::Ousted) => ReadTxn::begin(&core),
+            Err(Error::Evicted) => ReadTxn::begin(&core),
             unparked => unparked,
         }
     }

@@ -129,7 +129,7 @@ fn who_leaves_takes_its_slots_along() {
 }
 
 #[test]
-fn a_parked_reader_can_be_ousted() {
+fn a_parked_reader_can_be_evicted() {
     let file = MemoryFile::new(BOOT);
     let (a, _) = Seat::memory(&file);
     let (b, _) = Seat::memory(&file);
@@ -137,17 +137,17 @@ fn a_parked_reader_can_be_ousted() {
     let (slot, _) = b.read();
     a.board.publish(a.seal(3));
     let running = a.slots.list().unwrap()[0];
-    assert!(!a.slots.oust(&running), "it has promised nothing");
+    assert!(!a.slots.evict(&running), "it has promised nothing");
     assert!(b.slots.park(&slot) && b.slots.is_parked(&slot));
     assert!(!b.slots.park(&slot), "once is enough");
     assert_eq!(a.protected(), [1, 2, 3], "a parked reader protects as any other");
     assert!(b.slots.unpark(&slot));
     assert!(b.slots.park(&slot));
     let parked = a.slots.list().unwrap()[0];
-    assert!(parked.parked && a.slots.oust(&parked) && !a.slots.oust(&parked));
+    assert!(parked.parked && a.slots.evict(&parked) && !a.slots.evict(&parked));
     assert_eq!(a.protected(), [1, 3]);
-    assert!(a.slots.list().unwrap()[0].ousted);
-    assert!(!b.slots.is_parked(&slot) && !b.slots.unpark(&slot), "it was ousted");
+    assert!(a.slots.list().unwrap()[0].evicted);
+    assert!(!b.slots.is_parked(&slot) && !b.slots.unpark(&slot), "it was evicted");
     let index = slot.index();
     b.slots.release(slot);
     let (slot, txnid) = b.read();
