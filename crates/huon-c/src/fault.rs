@@ -65,7 +65,7 @@ pub enum Fault {
     /// The file is damaged.
     Corrupt,
     /// The file is none of Huon's.
-    NotOurs,
+    NotADatabase,
     /// The file has another version of the format.
     Version,
     /// The environment can be used no more.
@@ -99,7 +99,7 @@ impl From<Error> for Fault {
             Error::Busy(_) => Fault::Busy,
             Error::ThreadWrites => Fault::ThreadWrites,
             Error::EnvironmentsFull { .. } => Fault::EnvironmentsFull,
-            Error::NotOurs(_) | Error::PageSize { .. } => Fault::NotOurs,
+            Error::NotADatabase(_) | Error::PageSize { .. } => Fault::NotADatabase,
             Error::Version(_) => Fault::Version,
             Error::Poisoned | Error::Forked => Fault::Panic,
             Error::Io(error) => error.source.into(),

@@ -143,7 +143,7 @@ fn code_of(error: &Error) -> Code {
         | Error::Invalid(_)
         | Error::PageSize { .. } => Code::Usage,
         Error::Busy(_) => Code::Busy,
-        Error::Decode(_) | Error::NotOurs(_) | Error::Version(_) | Error::Corrupt(_) => {
+        Error::Decode(_) | Error::NotADatabase(_) | Error::Version(_) | Error::Corrupt(_) => {
             Code::Corrupt
         }
         _ => Code::Io,

@@ -50,7 +50,7 @@ pub(crate) fn number(fault: Fault) -> c_int {
         Fault::MapFull => MAP_FULL,
         Fault::MapTooSmall => MAP_RESIZED,
         Fault::Corrupt => CORRUPTED,
-        Fault::NotOurs => INVALID,
+        Fault::NotADatabase => INVALID,
         Fault::Version => VERSION_MISMATCH,
         Fault::Panic => PANIC,
         Fault::NoMemory => libc::ENOMEM,

@@ -26,7 +26,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// let path = dir.path().join("notes.txt");
 /// std::fs::write(&path, "not a database")?;
 /// match Env::options().open(&path) {
-///     Err(Error::NotOurs(what)) => println!("{}: {what}", path.display()),
+///     Err(Error::NotADatabase(what)) => println!("{}: {what}", path.display()),
 ///     other => panic!("{other:?}"),
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -68,7 +68,7 @@ pub enum Error {
     /// A lock was not free in time; the text names its holder.
     Busy(Box<str>),
     /// The file is not a Huon environment; the text says what was found.
-    NotOurs(Box<str>),
+    NotADatabase(Box<str>),
     /// The file was written by a newer format, or needs a feature that this version lacks.
     Version(Box<str>),
     /// The environment has another page size than the caller insists on.
@@ -295,7 +295,7 @@ impl Error {
             Error::MapFull(_) => 11,
             Error::TxnBroken => 12,
             Error::Busy(_) => 13,
-            Error::NotOurs(_) => 14,
+            Error::NotADatabase(_) => 14,
             Error::Version(_) => 15,
             Error::PageSize { .. } => 16,
             Error::Poisoned => 17,
@@ -348,7 +348,7 @@ impl fmt::Display for Error {
                 "an earlier failure made this transaction unusable; drop it and begin again"
             ),
             Error::Busy(who) => write!(f, "busy: {who}"),
-            Error::NotOurs(what) => write!(f, "not a Huon environment: {what}"),
+            Error::NotADatabase(what) => write!(f, "not a Huon environment: {what}"),
             Error::Version(what) => write!(f, "format not supported: {what}"),
             Error::PageSize { found } => {
                 write!(f, "the file has pages of {found} bytes, another size was asked for")
@@ -495,7 +495,7 @@ mod tests {
             Error::map_full(limit, 2 * limit),
             Error::TxnBroken,
             Error::Busy("client 3 holds it".into()),
-            Error::NotOurs("a text".into()),
+            Error::NotADatabase("a text".into()),
             Error::Version("7".into()),
             Error::PageSize { found: 4096 },
             Error::Poisoned,

@@ -71,7 +71,7 @@ fn a_file_that_is_not_ours() {
         let place = place();
         fs::write(&place.path, content).unwrap();
         let (error, text) = refusal(&place.path);
-        assert!(matches!(error, Error::NotOurs(_)), "{text}");
+        assert!(matches!(error, Error::NotADatabase(_)), "{text}");
         assert!(text.contains("not a Huon environment"), "{text}");
         assert_eq!(fs::read(&place.path).unwrap(), content, "it is left as it was");
     }
@@ -126,7 +126,7 @@ fn a_truncated_file() {
                 read_what_is_left(&env);
             }
             Err(error) => assert!(
-                matches!(error, Error::Corrupt(_) | Error::NotOurs(_)),
+                matches!(error, Error::Corrupt(_) | Error::NotADatabase(_)),
                 "cut to {keep} bytes: {error}"
             ),
         }
@@ -154,14 +154,14 @@ fn things_that_are_no_files() {
     let place = place();
     fs::create_dir(&place.path).unwrap();
     let (error, text) = refusal(&place.path);
-    assert!(matches!(error, Error::NotOurs(_) | Error::Io(_)), "{text}");
+    assert!(matches!(error, Error::NotADatabase(_) | Error::Io(_)), "{text}");
 
     let fifo = place.path.with_extension("fifo");
     let name = std::ffi::CString::new(fifo.to_str().unwrap()).unwrap();
     // SAFETY: the name ends with a NUL.
     assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
     let (error, text) = refusal(&fifo);
-    assert!(matches!(error, Error::NotOurs(_)), "{text}");
+    assert!(matches!(error, Error::NotADatabase(_)), "{text}");
     assert!(text.contains("FIFO") || text.contains("pipe"), "{text}");
 
     let nowhere = place.path.with_extension("no").join("such").join("dir");

@@ -131,7 +131,7 @@ fn a_file_in_the_lock_files_place_is_not_overwritten() {
     let letter = b"a letter that somebody keeps under this name".repeat(1000);
     std::fs::write(&lock, &letter).unwrap();
     let error = Env::options().open(&path).unwrap_err();
-    assert!(matches!(error, Error::NotOurs(_)), "{error}");
+    assert!(matches!(error, Error::NotADatabase(_)), "{error}");
     assert!(error.to_string().contains("move it away"), "{error}");
     assert_eq!(std::fs::read(&lock).unwrap(), letter);
 }
@@ -145,7 +145,7 @@ fn what_is_no_environment_gets_no_lock_file() {
         std::fs::write(&path, content).unwrap();
         for read_only in [true, false] {
             let error = Env::options().read_only(read_only).open(&path).unwrap_err();
-            assert!(matches!(error, Error::NotOurs(_)), "{error}");
+            assert!(matches!(error, Error::NotADatabase(_)), "{error}");
             assert!(!lock.exists());
         }
         assert!(std::fs::read(&path).unwrap() == content);
@@ -153,7 +153,7 @@ fn what_is_no_environment_gets_no_lock_file() {
     // An empty file becomes one, if that is wanted.
     std::fs::write(&path, b"").unwrap();
     for options in [Env::options().read_only(true), Env::options().create(false)] {
-        assert!(matches!(options.open(&path), Err(Error::NotOurs(_))));
+        assert!(matches!(options.open(&path), Err(Error::NotADatabase(_))));
         assert!(!lock.exists());
     }
     fill(&Env::options().open(&path).unwrap(), 1);

@@ -52,7 +52,7 @@ fn all_refuse(dir: &Path, name: &str) {
     let before = seen(dir);
     for (way, attempt) in ways() {
         let result = attempt(&dir.join(name));
-        assert!(matches!(result, Err(Error::NotOurs(_))), "{way} of {name}: {result:?}");
+        assert!(matches!(result, Err(Error::NotADatabase(_))), "{way} of {name}: {result:?}");
         assert!(seen(dir) == before, "{way} of {name} changed {:?}", seen(dir).keys());
     }
 }
@@ -67,7 +67,7 @@ fn a_lock_file_never_passes_for_an_environment() {
         let others = seen(dir.path()).into_keys().filter(|name| name != lock).count();
         for (way, attempt) in ways() {
             let result = attempt(&dir.path().join(lock));
-            assert!(matches!(result, Err(Error::NotOurs(_))), "{way} of {lock}: {result:?}");
+            assert!(matches!(result, Err(Error::NotADatabase(_))), "{way} of {lock}: {result:?}");
             assert_eq!(seen(dir.path()).len(), others + 1, "{way} of {lock} left something");
         }
         put(&env, "b", 2);
@@ -92,7 +92,11 @@ fn nothing_is_made_at_the_name_of_a_lock_file() {
                 }
                 let before = seen(dir.path());
                 let result = Env::options().open(&path);
-                assert!(matches!(result, Err(Error::NotOurs(_))), "{name}: {:?}", result.err());
+                assert!(
+                    matches!(result, Err(Error::NotADatabase(_))),
+                    "{name}: {:?}",
+                    result.err()
+                );
                 assert!(seen(dir.path()) == before, "{name}");
             }
             std::fs::remove_file(&path).unwrap();
@@ -118,7 +122,7 @@ fn nothing_is_made_whose_lock_file_would_be_something_else() {
     let before = seen(dir.path());
     for name in ["text", "short", "data", "directory", "link", "e"] {
         let result = Env::options().open(dir.path().join(name));
-        assert!(matches!(result, Err(Error::NotOurs(_))), "{name}: {:?}", result.err());
+        assert!(matches!(result, Err(Error::NotADatabase(_))), "{name}: {:?}", result.err());
         assert!(seen(dir.path()) == before, "{name}");
     }
 }
@@ -145,7 +149,7 @@ fn files_of_any_other_kind_stay_as_they_are() {
     for (way, attempt) in ways() {
         // Letters of ours and nothing behind them: another version, as far as can be seen.
         let result = attempt(&path("letters"));
-        let is_refused = matches!(result, Err(Error::NotOurs(_) | Error::Version(_)));
+        let is_refused = matches!(result, Err(Error::NotADatabase(_) | Error::Version(_)));
         assert!(is_refused || (way, result.is_ok()) == ("metas", true), "{way}: {result:?}");
         assert!(attempt(&path("loop")).is_err(), "{way}");
         assert!(attempt(Path::new("/dev/null")).is_err(), "{way}");
@@ -169,7 +173,7 @@ fn an_empty_file_becomes_an_environment_only_if_one_is_to_be_made() {
         }
         let before = seen(dir.path());
         let result = attempt(&path);
-        assert!(matches!(result, Err(Error::NotOurs(_))), "{way}: {result:?}");
+        assert!(matches!(result, Err(Error::NotADatabase(_))), "{way}: {result:?}");
         assert!(seen(dir.path()) == before, "{way}");
     }
     made(&path);

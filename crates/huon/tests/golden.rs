@@ -494,7 +494,7 @@ fn first_fields_of_metas_are_checked_first() {
         let error = Env::options().open(&path).expect_err(field);
         assert!(is_right(&error), "{field}: {error}");
     };
-    refused("magic", |error| matches!(error, Error::NotOurs(_)));
+    refused("magic", |error| matches!(error, Error::NotADatabase(_)));
     refused("version", |error| matches!(error, Error::Version(_)));
     refused("features", |error| matches!(error, Error::Version(_)));
     for field in ["checksum", "uuid", "page_bytes", "txnid", "used", "main", "zero", "items"] {

@@ -91,7 +91,7 @@ fn links_that_lead_to_no_file_are_refused() {
     assert!(matches!(&looped, Err(Error::Io(e)) if is_loop(e)), "{:?}", looped.err());
     for name in ["directory", "device"] {
         let refused = Env::options().open(links.join(name));
-        assert!(matches!(refused, Err(Error::NotOurs(_))), "{name}: {:?}", refused.err());
+        assert!(matches!(refused, Err(Error::NotADatabase(_))), "{name}: {:?}", refused.err());
     }
     assert!(matches!(Env::options().open(links.join("nowhere")), Err(Error::Io(_))));
     for name in ["one", "directory", "device"] {
@@ -109,8 +109,8 @@ fn the_lock_file_is_never_followed() {
     std::fs::copy(&real, &links).unwrap();
     symlink("../real/f-lock", dir.path().join("links/f-lock")).unwrap();
     let refused = Env::options().open(&links);
-    assert!(matches!(refused, Err(Error::NotOurs(_))), "{:?}", refused.err());
-    assert!(matches!(Env::delete(&links), Err(Error::NotOurs(_))));
+    assert!(matches!(refused, Err(Error::NotADatabase(_))), "{:?}", refused.err());
+    assert!(matches!(Env::delete(&links), Err(Error::NotADatabase(_))));
     assert_eq!(names(&dir.path().join("real")), ["f", "f-lock"]);
 }
 
@@ -123,7 +123,7 @@ fn nothing_is_deleted_by_a_link() {
     symlink("nowhere", links.join("dangling")).unwrap();
     for name in ["link", "dangling"] {
         let deleted = Env::delete(links.join(name));
-        assert!(matches!(deleted, Err(Error::NotOurs(_))), "{name}: {deleted:?}");
+        assert!(matches!(deleted, Err(Error::NotADatabase(_))), "{name}: {deleted:?}");
     }
     assert_eq!(names(&real), ["f", "f-lock"]);
     assert_eq!(names(&links), ["dangling", "link"]);

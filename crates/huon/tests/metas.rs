@@ -88,12 +88,12 @@ fn what_is_no_file_of_ours_has_no_metas() {
     assert!(matches!(Env::metas_of(&place.path), Err(Error::Io(_))));
     for text in [&b""[..], b"x", &[0; 20_000]] {
         std::fs::write(&place.path, text).unwrap();
-        assert!(matches!(Env::metas_of(&place.path), Err(Error::NotOurs(_))));
-        assert!(matches!(switch(&place.path, 0), Err(Error::NotOurs(_))));
+        assert!(matches!(Env::metas_of(&place.path), Err(Error::NotADatabase(_))));
+        assert!(matches!(switch(&place.path, 0), Err(Error::NotADatabase(_))));
         assert_eq!(std::fs::read(&place.path).unwrap(), text);
         assert!(!place.lock.exists());
     }
-    assert!(matches!(Env::metas_of(place.path.parent().unwrap()), Err(Error::NotOurs(_))));
+    assert!(matches!(Env::metas_of(place.path.parent().unwrap()), Err(Error::NotADatabase(_))));
 }
 
 #[test]

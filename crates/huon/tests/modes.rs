@@ -279,21 +279,21 @@ fn what_is_no_environment_is_not_deleted() {
     let place = Place::new();
     for text in [&b""[..], b"HUO", b"a letter", &[0; 50_000]] {
         std::fs::write(&place.path, text).unwrap();
-        assert!(matches!(Env::delete(&place.path), Err(Error::NotOurs(_))));
+        assert!(matches!(Env::delete(&place.path), Err(Error::NotADatabase(_))));
         assert_eq!(std::fs::read(&place.path).unwrap(), text);
         assert_eq!(place.names(), ["a.huon"]);
     }
     std::fs::remove_file(&place.path).unwrap();
     std::fs::create_dir(&place.path).unwrap();
-    assert!(matches!(Env::delete(&place.path), Err(Error::NotOurs(_))));
+    assert!(matches!(Env::delete(&place.path), Err(Error::NotADatabase(_))));
 
     let place = Place::made();
     let link = place.dir.path().join("link");
     std::os::unix::fs::symlink(&place.path, &link).unwrap();
-    assert!(matches!(Env::delete(&link), Err(Error::NotOurs(_))));
+    assert!(matches!(Env::delete(&link), Err(Error::NotADatabase(_))));
     // A lock file that is none.
     std::fs::write(&place.lock, "somebody's diary").unwrap();
-    assert!(matches!(Env::delete(&place.path), Err(Error::NotOurs(_))));
+    assert!(matches!(Env::delete(&place.path), Err(Error::NotADatabase(_))));
     assert_eq!(std::fs::read(&place.lock).unwrap(), b"somebody's diary");
     std::fs::remove_file(&place.lock).unwrap();
     // A newer format may lock in another way.

@@ -172,7 +172,7 @@ pub(super) fn has_limits(env: &Env, trace: &Trace, state: usize) -> Result<(), S
 /// Whether an error says that the file is damaged.
 fn precise(error: Error) -> Result<bool, String> {
     match error {
-        Error::Corrupt(_) | Error::NotOurs(_) | Error::Version(_) => Ok(true),
+        Error::Corrupt(_) | Error::NotADatabase(_) | Error::Version(_) => Ok(true),
         error => Err(format!("an error that does not fit: {error}")),
     }
 }

@@ -638,7 +638,7 @@ impl<'g> Run<'g> {
     /// What opens, or what was never made whole: nothing was promised of that.
     fn opened(&self, opened: Result<Env, Error>, when: &str) -> Option<Env> {
         match opened {
-            Err(Error::NotOurs(_)) if !self.made => None,
+            Err(Error::NotADatabase(_)) if !self.made => None,
             opened => Some(opened.unwrap_or_else(|error| panic!("{when}: {error}"))),
         }
     }

@@ -168,7 +168,7 @@ fn which_meta_counts_in_every_combination() {
                     let telling = if fates.contains(&Fate::Newer) {
                         matches!(error, Error::Version(_))
                     } else {
-                        matches!(error, Error::Corrupt(_) | Error::NotOurs(_))
+                        matches!(error, Error::Corrupt(_) | Error::NotADatabase(_))
                     };
                     assert!(telling, "{what}: {error}");
                     assert_eq!(disk.image(), image, "{what}: an error changes nothing");
@@ -292,7 +292,7 @@ fn end(disk: SimDisk, env: Env, ending: Ending) -> SimDisk {
     match ending {
         Ending::Close => env.close().unwrap(),
         Ending::Drop => drop(env),
-        Ending::Dirty => env.close_dirty(),
+        Ending::Dirty => env.close_without_flush(),
         Ending::Killed | Ending::KilledWriting => {
             let mut txn = env.write().unwrap();
             if ending == Ending::KilledWriting {

@@ -31,10 +31,10 @@ impl Env {
     /// system does.
     ///
     /// # Errors
-    /// [`Error::Busy`] if somebody has it open. [`Error::NotOurs`] and [`Error::Version`] if it is
-    /// no environment of this format, or the file with `-lock` appended to the name is no lock
-    /// file: then both stay. A damaged environment is one, as long as one of its metas begins as
-    /// such. [`Error::ReadOnly`] if it may not be written, [`Error::Io`].
+    /// [`Error::Busy`] if somebody has it open. [`Error::NotADatabase`] and [`Error::Version`] if
+    /// it is no environment of this format, or the file with `-lock` appended to the name is no
+    /// lock file: then both stay. A damaged environment is one, as long as one of its metas begins
+    /// as such. [`Error::ReadOnly`] if it may not be written, [`Error::Io`].
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

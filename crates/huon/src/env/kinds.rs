@@ -56,7 +56,7 @@ impl Env {
         }
         match look_at(path).and_then(|storage| recover::check_ours(&*storage)) {
             Ok(()) | Err(Error::Version(_)) => return Ok(FileKind::Environment),
-            Err(Error::NotOurs(_)) => {}
+            Err(Error::NotADatabase(_)) => {}
             Err(error) => return Err(error),
         }
         Ok(match known(path) {
@@ -90,10 +90,10 @@ const fn known_as(what: &'static str, advice: &'static str) -> Option<Known> {
 /// The error for a path that leads to no environment: what it is, where that is known.
 #[cold]
 pub(crate) fn named(path: &Path, error: Error) -> Error {
-    let Error::NotOurs(_) = &error else { return error };
+    let Error::NotADatabase(_) = &error else { return error };
     let Some(Known { what, advice }) = known(path) else { return error };
     let advice = advice.replace("FILE", &shell_word(path));
-    Error::NotOurs(format!("it is {what}; {advice}").into())
+    Error::NotADatabase(format!("it is {what}; {advice}").into())
 }
 
 /// A path as a shell takes it.

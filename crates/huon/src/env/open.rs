@@ -175,7 +175,7 @@ fn visit(lock: &Path) -> Result<Option<RealShared>> {
 /// nothing of anything else, has a lock file while it becomes one: see [`refuse_foreign_alone`].
 fn refuse_foreign(storage: &dyn Storage, lock: &Path, options: &Options) -> Result<()> {
     match refuse_foreign_alone(storage, options) {
-        Err(Error::NotOurs(_)) if lock.symlink_metadata().is_ok() => {
+        Err(Error::NotADatabase(_)) if lock.symlink_metadata().is_ok() => {
             // It may have become one since it was looked at.
             if recover::is_unwritten(storage)? {
                 Ok(())

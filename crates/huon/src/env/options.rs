@@ -375,7 +375,7 @@ impl Options {
     /// and no reference to the whole map ever exists.
     ///
     /// # Errors
-    /// [`Error::NotOurs`] for what is no environment, [`Error::Version`] for a newer one,
+    /// [`Error::NotADatabase`] for what is no environment, [`Error::Version`] for a newer one,
     /// [`Error::Corrupt`] for a damaged one, [`Error::Busy`] if it cannot be shared, [`Error::Io`]
     /// for everything the system refuses.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Env> {

@@ -54,13 +54,13 @@ fn is_link(path: &Path) -> bool {
 pub(crate) fn check_new(path: &Path) -> Result<()> {
     if let Some(data) = served_environment(path) {
         let text = format!("this is the name of the lock file of {}", data.display());
-        return Err(Error::NotOurs(text.into()));
+        return Err(Error::NotADatabase(text.into()));
     }
     // Without a lock file nothing can be done with it.
     let allowed = os::check_size(os::LOCK_BYTES);
     allowed.map_err(|e| Error::io("make a lock file for", path.display().to_string(), e))?;
     match RealShared::open(&lock_path(path), None) {
-        Err(error @ Error::NotOurs(_)) => Err(error),
+        Err(error @ Error::NotADatabase(_)) => Err(error),
         // What else is wrong with it is told when it is opened to be used.
         _ => Ok(()),
     }

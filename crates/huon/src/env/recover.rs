@@ -91,7 +91,7 @@ pub(crate) fn newest(metas: &Metas) -> Result<&Meta> {
     let faults = metas.iter().filter_map(|meta| meta.as_ref().err().copied());
     // The fault that says most.
     let telling = faults.max_by_key(|fault| match fault {
-        MetaFault::NotOurs => 0,
+        MetaFault::NotADatabase => 0,
         MetaFault::Corrupt(_) => 1,
         _ => 2,
     });
@@ -101,7 +101,7 @@ pub(crate) fn newest(metas: &Metas) -> Result<&Meta> {
 /// Whether it is an environment, be it a damaged one.
 pub(crate) fn check_ours(storage: &dyn Storage) -> Result<()> {
     match newest(&metas(storage)?) {
-        Err(error @ (Error::NotOurs(_) | Error::Version(_))) => Err(error),
+        Err(error @ (Error::NotADatabase(_) | Error::Version(_))) => Err(error),
         _ => Ok(()),
     }
 }

@@ -633,7 +633,7 @@ fn lock_files_with_one_bad_word() {
             }));
             let used = used.unwrap_or_else(|_| panic!("word {at}, {value:#x}"));
             if let Err(error) = used {
-                assert!(matches!(error, Error::NotOurs(_)), "word {at}, {value:#x}: {error}");
+                assert!(matches!(error, Error::NotADatabase(_)), "word {at}, {value:#x}: {error}");
             }
         }
     }

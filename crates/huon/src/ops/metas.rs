@@ -124,7 +124,7 @@ impl Env {
     /// and no lock file made.
     ///
     /// # Errors
-    /// [`Error::NotOurs`] if no slot begins as a meta does; [`Error::Io`] if the file cannot be
+    /// [`Error::NotADatabase`] if no slot begins as a meta does; [`Error::Io`] if the file cannot be
     /// read. Damage is in the list.
     ///
     /// ```
@@ -139,7 +139,7 @@ impl Env {
         let path = &crate::env::resolve(path.as_ref())?;
         let storage = crate::env::look_at(path).map_err(|error| named(path, error))?;
         let metas = list(&*storage)?;
-        let not_ours = Error::from(MetaFault::NotOurs).to_string();
+        let not_ours = Error::from(MetaFault::NotADatabase).to_string();
         let is_ours = |meta: &MetaInfo| match &meta.state {
             MetaState::Unused => false,
             MetaState::Damaged(text) => *text != not_ours,
@@ -148,7 +148,7 @@ impl Env {
         if metas.iter().any(is_ours) {
             Ok(metas)
         } else {
-            Err(named(path, MetaFault::NotOurs.into()))
+            Err(named(path, MetaFault::NotADatabase.into()))
         }
     }
 
@@ -263,7 +263,7 @@ fn list(storage: &dyn Storage) -> Result<Vec<MetaInfo>> {
     let state = |(slot, meta)| -> Result<MetaState> {
         Ok(match meta {
             Ok(meta) => MetaState::Whole(MetaSnapshot::of(&meta, newest == Some(meta.txnid))),
-            Err(MetaFault::NotOurs) if is_unused(storage, slot)? => MetaState::Unused,
+            Err(MetaFault::NotADatabase) if is_unused(storage, slot)? => MetaState::Unused,
             Err(fault) if fault.is_unknown() => MetaState::Unknown(fault.to_string()),
             Err(fault) => MetaState::Damaged(Error::from(fault).to_string()),
         })

@@ -118,7 +118,7 @@ pub(crate) struct Durable {
     pub(crate) mark: Mark,
     pub(crate) meta_slot: u8,
     pub(crate) checksum: u64,
-    /// Ids up to here may be used before the next flush point (P16).
+    /// Ids up to here may be used before the next checkpoint (P16).
     pub(crate) ceiling: u64,
 }
 
@@ -190,7 +190,7 @@ impl Board {
     pub(crate) fn attach(shared: Arc<dyn Shared>, gate: &Gate) -> Result<Board> {
         gate.assert_of(&shared);
         if !matches!(shared.first_word()?, 0 | MAGIC_VALUE) {
-            return Err(Error::NotOurs(
+            return Err(Error::NotADatabase(
                 "the file with -lock appended to the name is no lock file; move it away".into(),
             ));
         }
@@ -227,7 +227,7 @@ impl Board {
         let in_use = |found: BoardIdentity| boot == [0; 16] || found.boot == boot;
         let theirs = self.identity_in(other).is_some_and(in_use) && !self.flag(Flag::CleanClose);
         if theirs && !planted::is(106) {
-            Err(Error::NotOurs(
+            Err(Error::NotADatabase(
                 "the lock file is of clients that lock in another way (P6); move it away when \
              nobody has the environment open"
                     .into(),

@@ -100,7 +100,7 @@ pub(crate) struct RealFile {
 impl RealFile {
     /// Opens `path`, and maps it.
     ///
-    /// Anything but a regular file is [`Error::NotOurs`] with a text that says what it is.
+    /// Anything but a regular file is [`Error::NotADatabase`] with a text that says what it is.
     pub(crate) fn open(path: &Path, options: &FileOptions) -> Result<RealFile> {
         if options.read_only && options.create != Create::Never {
             return Err(Error::Invalid("a file that is opened read-only cannot be created"));
@@ -423,7 +423,7 @@ fn place(path: &Path) -> String {
 }
 
 fn refused(path: &Path, what: &str) -> Error {
-    Error::NotOurs(format!("{} is {what}, not a regular file", path.display()).into())
+    Error::NotADatabase(format!("{} is {what}, not a regular file", path.display()).into())
 }
 
 /// What the path names, if it is no regular file.

@@ -506,7 +506,7 @@ fn not_a_file(path: &Path, what: &str) -> Error {
          another name",
         path.display()
     );
-    Error::NotOurs(text.into())
+    Error::NotADatabase(text.into())
 }
 
 /// Whether it begins as a lock file does. One whose maker died, or whose disk lost power, may show

@@ -136,7 +136,7 @@ pub(crate) struct Meta {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MetaFault {
     /// It does not begin as a meta does.
-    NotOurs,
+    NotADatabase,
     /// It is whole, and has another format version.
     Version(u32),
     /// It is whole, and needs features that this version lacks.
@@ -170,7 +170,7 @@ impl MetaFault {
 impl std::fmt::Display for MetaFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
-            MetaFault::NotOurs => write!(f, "it does not begin with HUON"),
+            MetaFault::NotADatabase => write!(f, "it does not begin with HUON"),
             MetaFault::Version(found) | MetaFault::Stray(found) => {
                 write!(f, "it has format version {found}, and this is version {FORMAT_VERSION}")
             }
@@ -186,7 +186,7 @@ impl std::fmt::Display for MetaFault {
 impl From<MetaFault> for Error {
     fn from(fault: MetaFault) -> Error {
         match fault {
-            MetaFault::NotOurs => Error::NotOurs(fault.to_string().into()),
+            MetaFault::NotADatabase => Error::NotADatabase(fault.to_string().into()),
             MetaFault::PageSize(found) => Error::PageSize { found },
             MetaFault::Version(_)
             | MetaFault::Features(_)
@@ -390,7 +390,7 @@ pub(crate) fn meta_checksum(block: &[u8; META_BYTES]) -> u64 {
 /// The uuid of a whole meta of this format.
 fn admit(block: &[u8; META_BYTES]) -> Result<[u8; 16], MetaFault> {
     if !block.starts_with(MAGIC) {
-        return Err(MetaFault::NotOurs);
+        return Err(MetaFault::NotADatabase);
     }
     let version = half(block, VERSION);
     let mut uuid = [0; 16];

@@ -102,8 +102,8 @@ impl Env {
     /// # Errors
     /// Damage is reported, not returned. An error means that the check could not be made: the
     /// snapshot could not be pinned, the chosen meta is not whole ([`Error::Corrupt`]) or was never
-    /// written ([`Error::NotOurs`]), a writer did not end in time ([`Error::Busy`]), the system
-    /// failed, or the caller stopped it.
+    /// written ([`Error::NotADatabase`]), a writer did not end in time ([`Error::Busy`]), the
+    /// system failed, or the caller stopped it.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -222,7 +222,7 @@ impl<'s, 'a> Check<'s, 'a> {
                     Some("it is not the one that was written there".to_string())
                 }
                 Ok(_) => None,
-                Err(MetaFault::NotOurs)
+                Err(MetaFault::NotADatabase)
                     if !durable && is_unused(&*self.core.store.storage, slot)? =>
                 {
                     None

@@ -41,7 +41,7 @@ fn io_error<T>(result: Result<T>) -> (&'static str, Option<i32>) {
 
 fn not_ours(path: &Path, options: &FileOptions) -> String {
     match RealFile::open(path, options) {
-        Err(Error::NotOurs(text)) => text.into(),
+        Err(Error::NotADatabase(text)) => text.into(),
         Err(other) => panic!("another error: {other}"),
         Ok(_) => panic!("{} was opened", path.display()),
     }

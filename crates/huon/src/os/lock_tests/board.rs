@@ -71,7 +71,7 @@ fn a_foreign_file_is_refused() {
     let shared: Arc<dyn Shared> = Arc::new(MemoryFile::from_image(&[42; 100], BOOT).open());
     let gate = Gate::lock(&shared, NOW).unwrap();
     let refused = Board::attach(shared.clone(), &gate);
-    assert!(matches!(refused.err(), Some(crate::error::Error::NotOurs(_))));
+    assert!(matches!(refused.err(), Some(crate::error::Error::NotADatabase(_))));
     assert_eq!(shared.words().len(), 100);
 }
 

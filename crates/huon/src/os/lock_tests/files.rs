@@ -24,7 +24,7 @@ fn what_is_no_file_is_refused() {
         &scratch.join(name),
         Some(&Beside::of_mode(0o600, 0)),
     ) {
-        Err(Error::NotOurs(text)) => text.to_string(),
+        Err(Error::NotADatabase(text)) => text.to_string(),
         Err(e) => panic!("{name}: {e}"),
         Ok(_) => panic!("{name} was opened"),
     };
@@ -149,7 +149,7 @@ fn clients_that_lock_in_another_way_are_refused() {
         seat.board.initialise(&seat.gate(), &this_boot, &start(&image(1)));
         let attach = || Board::attach(other.clone(), &Gate::lock(&other, LONG).unwrap());
         match attach() {
-            Err(Error::NotOurs(text)) => assert!(text.contains("P6"), "{text}"),
+            Err(Error::NotADatabase(text)) => assert!(text.contains("P6"), "{text}"),
             Err(error) => panic!("{error}"),
             Ok(_) => panic!("{ways:?} go together"),
         }

@@ -197,7 +197,7 @@ fn metas_refuse_every_flip() {
         block[bit / 8] ^= 1 << (bit % 8);
         let fault = Meta::decode(&block).unwrap_err();
         let right = match bit / 8 {
-            0..4 => fault == MetaFault::NotOurs,
+            0..4 => fault == MetaFault::NotADatabase,
             4..8 => matches!(fault, MetaFault::Version(_)),
             8..16 => matches!(fault, MetaFault::Features(_)),
             _ => matches!(fault, MetaFault::Corrupt(_)),
@@ -250,7 +250,7 @@ fn metas_are_held_against_sense() {
     assert!(text(MetaFault::Stray(9)).contains("version 9"));
     assert!(text(MetaFault::Unknown("x")).contains("not supported"));
     assert!(text(MetaFault::Features(4)).contains("0x4"));
-    assert!(text(MetaFault::NotOurs).contains("HUON"));
+    assert!(text(MetaFault::NotADatabase).contains("HUON"));
     assert!(text(MetaFault::PageSize(3)).contains("3 bytes"));
     assert!(text(MetaFault::Corrupt("x")).contains("damaged"));
 }
