@@ -236,7 +236,7 @@ pub(crate) fn open_engine(
         .read_only(flags & RDONLY != 0)
         .exclusive(flags & EXCLUSIVE != 0)
         // To see what others use.
-        .accede(true)
+        .inherit_durability(true)
         .durability(durability_of(flags))
         .read_ahead(read_ahead(flags & NORDAHEAD != 0))
         .lock_timeout(FOR_EVER)

@@ -357,16 +357,16 @@ fn the_first_writer_says_what_others_take_over() {
         options.durability(durability);
         options
     };
-    let mut accede = own(Durability::NoMetaSync);
-    accede.accede(true);
-    assert_eq!(modes(&mut accede, &place), Durability::NoMetaSync, "there is nobody");
+    let mut heir = own(Durability::NoMetaSync);
+    heir.inherit_durability(true);
+    assert_eq!(modes(&mut heir, &place), Durability::NoMetaSync, "there is nobody");
     let all = [Durability::Durable, Durability::NoMetaSync, Durability::Lazy, Durability::Unsynced];
     for first in all {
         let reader = Env::options().read_only(true).open(&place.path).unwrap();
         let writer = own(first).flush_after_bytes(1).open(&place.path).unwrap();
         let third = own(Durability::Durable).open(&place.path).unwrap();
         assert_eq!((writer.durability(), third.durability()), (first, Durability::Durable));
-        let taken = accede.open(&place.path).unwrap();
+        let taken = heir.open(&place.path).unwrap();
         assert_eq!(taken.durability(), first);
         if first == Durability::Lazy {
             put(&taken, "flushed by its bytes", 1);
@@ -374,7 +374,7 @@ fn the_first_writer_says_what_others_take_over() {
         }
         // They stay while anybody is there.
         drop((writer, third));
-        assert_eq!(modes(&mut accede, &place), first);
+        assert_eq!(modes(&mut heir, &place), first);
         drop((reader, taken));
     }
 }

@@ -26,7 +26,8 @@ impl Env {
     }
 
     /// What commits of this environment wait for, unless they say otherwise: what the options said,
-    /// or what was taken over by [`Options::accede`](crate::Options::accede).
+    /// or what was taken over by
+    /// [`Options::inherit_durability`](crate::Options::inherit_durability).
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

@@ -169,7 +169,7 @@ impl Lives {
         let mut options = Options {
             // The file is there, or it is not the parent's.
             create: false,
-            accede: false,
+            inherit_durability: false,
             durability: settings.durability,
             flush_bytes: settings.flush_after_bytes,
             flush_ms: u64::try_from(settings.flush_after.as_millis()).unwrap_or(u64::MAX),

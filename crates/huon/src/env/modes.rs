@@ -17,7 +17,7 @@ pub(crate) struct Agreed {
 pub(crate) fn agreed(board: &Arc<Board>, options: &Options, read_only: bool) -> Agreed {
     let Options { durability, flush_bytes, flush_ms, .. } = *options;
     let noted = board.modes();
-    if let Some(modes) = noted.filter(|_| options.accede)
+    if let Some(modes) = noted.filter(|_| options.inherit_durability)
         && let Some(durability) = durability_of(modes.durability)
     {
         return Agreed { durability, flush_bytes: modes.flush_bytes, flush_ms: modes.flush_ms };

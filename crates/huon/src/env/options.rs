@@ -63,7 +63,7 @@ pub struct Options {
     pub(crate) read_only: bool,
     pub(crate) exclusive: bool,
     pub(crate) durability: Durability,
-    pub(crate) accede: bool,
+    pub(crate) inherit_durability: bool,
     pub(crate) flush_bytes: u64,
     pub(crate) flush_ms: u64,
     pub(crate) verify: Verify,
@@ -101,7 +101,7 @@ impl Default for Options {
             read_only: false,
             exclusive: false,
             durability: Durability::Durable,
-            accede: false,
+            inherit_durability: false,
             flush_bytes: u64::MAX,
             flush_ms: u64::MAX,
             verify: Verify::Pages,
@@ -239,14 +239,15 @@ impl Options {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let path = dir.path().join("a.huon");
-    /// use huon::{Durability, Env};
-    /// let first = Env::options().durability(Durability::Lazy).open(&path)?;
+    /// use huon::{Durability, Env}; let first =
+    /// Env::options().durability(Durability::Lazy).open(&path)?;
     /// assert_eq!(Env::options().open(&path)?.durability(), Durability::Durable);
-    /// assert_eq!(Env::options().accede(true).open(&path)?.durability(), Durability::Lazy);
+    /// assert_eq!(Env::options().inherit_durability(true).open(&path)?.durability(),
+    /// Durability::Lazy);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn accede(&mut self, yes: bool) -> &mut Self {
-        self.accede = yes;
+    pub fn inherit_durability(&mut self, yes: bool) -> &mut Self {
+        self.inherit_durability = yes;
         self
     }
 
