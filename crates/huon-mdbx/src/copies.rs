@@ -83,7 +83,7 @@ impl Env {
         let mut turned = Ok(());
         self.shared.reopen(|huon| {
             // Not with a flush, which would write down the meta that was chosen before.
-            huon.close_dirty();
+            huon.close_without_flush();
             let file = Arc::clone(&opened.file);
             let switched = huon::Env::switch_to_meta(&*file, meta as u8, &mut CheckOptions::new());
             let opened = open_engine(&file, setup.flags, None, None, None);

@@ -164,7 +164,7 @@ impl Env {
         let huon = self.shared.close();
         let Some(huon) = huon else { return Ok(()) };
         if dont_sync {
-            huon.close_dirty();
+            huon.close_without_flush();
             return Ok(());
         }
         if huon.durability() == Durability::Unsynced && self.flags() & RDONLY == 0 {

@@ -157,7 +157,7 @@ impl History {
         }
         match how {
             Reopening::Dirty => self.close_as(client, |env| {
-                env.close_dirty();
+                env.close_without_flush();
                 Ok(())
             })?,
             _ => self.close(client)?,

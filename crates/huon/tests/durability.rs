@@ -245,7 +245,7 @@ fn an_unsynced_environment_that_is_killed_loses_nothing() {
     (0..100).for_each(|key| {
         let _ = put(&env, key, b"v");
     });
-    env.close_dirty();
+    env.close_without_flush();
     let env = open(&path, Durability::Unsynced);
     assert_eq!(env.recovery(), Recovery::Newest);
     assert!((0..100).all(|key| value(&env, key).is_some()));
@@ -258,7 +258,7 @@ fn closing_dirty_leaves_the_newest_commit_to_the_next() {
     let clone = env.clone();
     put(&env, 1, b"v");
     let before = flushes(&env);
-    env.close_dirty();
+    env.close_without_flush();
     assert_eq!(flushes(&clone), before);
     drop(clone);
     let env = open(&path, Durability::Lazy);

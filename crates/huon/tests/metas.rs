@@ -226,12 +226,12 @@ fn a_refused_switch_loses_nothing_that_the_lock_file_alone_knows() {
         t.put(&mut txn, "a", &n).unwrap();
         txn.commit_with(Durability::Lazy).unwrap();
     }
-    env.close_dirty();
+    env.close_without_flush();
     let error = switch(&place.path, slot(&place.path, 1)).unwrap_err();
     assert!(error.to_string().contains("used again"), "{error}");
     let env = place.open();
     assert_eq!((env.recovery(), get(&env, "a")), (Recovery::Newest, Some(49)));
-    env.close_dirty();
+    env.close_without_flush();
 
     // One that is not refused gives them up.
     switch(&place.path, slot(&place.path, 0)).unwrap();

@@ -655,7 +655,7 @@ impl Stage {
 
     /// All clients leave without a flush, and one opens again.
     pub fn reopen_dirty(&mut self) -> Play {
-        self.envs.drain(..).for_each(Env::close_dirty);
+        self.envs.drain(..).for_each(Env::close_without_flush);
         self.join();
         Ok(())
     }
@@ -666,7 +666,7 @@ impl Stage {
         if flushes {
             self.close()?;
         } else {
-            self.envs.drain(..).for_each(Env::close_dirty);
+            self.envs.drain(..).for_each(Env::close_without_flush);
         }
         let mut metas = Env::metas_simulated(&self.desk.disk).expect("the metas");
         metas.sort_by_key(|meta| std::cmp::Reverse(meta.snapshot().map(|meta| meta.txnid)));

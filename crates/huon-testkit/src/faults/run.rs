@@ -579,7 +579,7 @@ impl<'g> Run<'g> {
         let before = poisoned.then(|| self.ground.image());
         let fired = self.ground.fired();
         match how {
-            Closing::Dirty => self.call(|| env.close_dirty()),
+            Closing::Dirty => self.call(|| env.close_without_flush()),
             _ => drop(self.tried("close", || env.close())),
         }
         if let Some(before) = before {
@@ -598,14 +598,14 @@ impl<'g> Run<'g> {
     }
 
     /// Closes the client under test as if it had died.
-    pub fn close_dirty(&mut self) {
+    pub fn close_without_flush(&mut self) {
         self.close_as(Closing::Dirty);
     }
 
     /// Ends everything at once, as far as that can be done here.
     pub fn crash(&mut self, how: Crash) {
         if !self.ground.crash(how) {
-            return self.close_dirty();
+            return self.close_without_flush();
         }
         self.unpark();
         self.guest_readers.clear();

@@ -246,7 +246,7 @@ fn unsynced(run: &mut Run<'_>) {
     run.close();
     run.open();
     run.commit(Unsynced, |edit| edit.put(2, 9, 9));
-    run.close_dirty();
+    run.close_without_flush();
     run.open();
     run.look("opened after a dirty close");
     run.commit(Unsynced, |edit| edit.put(2, 9, 10));

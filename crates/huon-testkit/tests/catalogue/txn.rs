@@ -69,7 +69,7 @@ fn a_change_that_meets_damage_breaks_the_transaction() {
                     }
                 }
             }
-            env.close_dirty();
+            env.close_without_flush();
             fs::write(&place.path, &image).unwrap();
             fs::remove_file(place.lock()).unwrap();
         }

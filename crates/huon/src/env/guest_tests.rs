@@ -134,7 +134,7 @@ fn who_opens_beside_guests_goes_on_where_others_stopped() {
     assert!(write(&env, 3) > id);
     assert_eq!((seen(&reader), seen(&guest.read().unwrap())), (1, 3));
     // It dies: the note of the clean close before does not count any more.
-    env.close_dirty();
+    env.close_without_flush();
     drop((reader, guest));
     let env = options().open_simulated(&disk).unwrap();
     assert_eq!((env.recovery(), seen(&env.read().unwrap())), (Recovery::Newest, 3));
@@ -170,7 +170,7 @@ fn a_guest_that_comes_first_is_joined() {
         let env = options().open_simulated(&disk).unwrap();
         write(&env, 1);
         if dies {
-            env.close_dirty();
+            env.close_without_flush();
         } else {
             env.close().unwrap();
         }

@@ -139,7 +139,7 @@ fn ids_jump_after_each_unclean_end() {
         ("closed dirty", |disk| {
             let env = open(disk);
             put(&env, Durability::Lazy);
-            env.close_dirty();
+            env.close_without_flush();
             again(disk, true)
         }),
         ("a reader closed an unclean file in order", |disk| {

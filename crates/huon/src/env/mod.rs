@@ -455,15 +455,15 @@ impl Env {
     /// let path = dir.path().join("a.huon");
     /// let env = Env::options().durability(Durability::Lazy).open(&path)?;
     /// env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t")).map(drop))?;
-    /// env.close_dirty();
+    /// env.close_without_flush();
     /// let env = Env::options().open(&path)?;
     /// assert_eq!(env.recovery(), Recovery::Newest);
     /// assert_eq!(env.view(|txn| txn.table_names())?.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn close_dirty(self) {
+    pub fn close_without_flush(self) {
         if let Some(core) = self.inner.lives.own() {
-            core.close_dirty.store(true, Ordering::Relaxed);
+            core.close_without_flush.store(true, Ordering::Relaxed);
         }
     }
 

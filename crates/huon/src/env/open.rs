@@ -674,7 +674,7 @@ fn finish(
         edits_in_place: AtomicBool::new(modes.durability.is_lazy()),
         flush_bytes: AtomicU64::new(modes.flush_bytes),
         flush_ms: AtomicU64::new(modes.flush_ms),
-        close_dirty: AtomicBool::new(false),
+        close_without_flush: AtomicBool::new(false),
         closed: false,
         read_only,
         counts: CoreCounts::default(),

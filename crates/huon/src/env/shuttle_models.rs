@@ -231,7 +231,7 @@ fn shuttle_guests_and_reuse() {
         if thread_rng().gen_bool(0.5) {
             writer.close().expect("a flush")
         } else {
-            writer.close_dirty()
+            writer.close_without_flush()
         }
         let heir = open(&disk);
         (5..7).for_each(|value| write(&heir, value));

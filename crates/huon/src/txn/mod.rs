@@ -85,7 +85,7 @@ pub(crate) struct Core {
     /// The same, when something has been unflushed for so long.
     pub(crate) flush_ms: AtomicU64,
     /// Closing leaves what is unflushed to whoever opens next.
-    pub(crate) close_dirty: AtomicBool,
+    pub(crate) close_without_flush: AtomicBool,
     /// It has been closed, and dropping it has nothing left to do.
     pub(crate) closed: bool,
     /// Why nothing may be written, if so.
@@ -264,7 +264,7 @@ impl Core {
     }
 
     /// P7, P16: the id of the next write transaction. It stays below the durable ceiling: who would
-    /// pass that makes a flush point first, which sets a new one.
+    /// pass that makes a checkpoint first, which sets a new one.
     pub(crate) fn next_id(&self, base: &Meta) -> Result<NextId> {
         let issued = self.store.board.issued();
         let id = Core::usable_id(self.store.board.next_id(issued))?;
@@ -335,7 +335,7 @@ impl Core {
         }
     }
 
-    /// The ceiling that a flush point sets for ids after `txnid`.
+    /// The ceiling that a checkpoint sets for ids after `txnid`.
     pub(crate) fn ceiling_after(txnid: u64) -> u64 {
         txnid.saturating_add(CEILING_AHEAD)
     }
@@ -410,7 +410,7 @@ impl Core {
             return Ok(());
         }
         let board = &self.store.board;
-        let dirty = self.close_dirty.load(Ordering::Relaxed);
+        let dirty = self.close_without_flush.load(Ordering::Relaxed);
         let flushed = if self.owes_flush_at_close() && !dirty && !board.is_poisoned() {
             self.settle()
         } else {
