@@ -71,7 +71,7 @@ impl Env {
         told.mi_recent_txnid = info.visible;
         let pid = std::process::id();
         let mut own = info.readers.iter().filter(|reader| reader.pid == pid);
-        told.mi_latter_reader_txnid = info.straggler().map_or(info.visible, |r| r.txnid);
+        told.mi_latter_reader_txnid = info.oldest_reader().map_or(info.visible, |r| r.txnid);
         told.mi_self_latter_reader_txnid = own.next().map_or(info.visible, |r| r.txnid);
         for (to, meta) in told.mi_meta_txnid_sign.iter_mut().zip(huon.metas()?) {
             *to = meta_of(&meta);
@@ -126,7 +126,7 @@ impl Env {
                 let holder = self.holder_of(&huon, txn.id())?;
                 let page_bytes = u64::from(info.page_bytes);
                 told.txn_id = txn.id();
-                told.txn_reader_lag = txn.lag();
+                told.txn_reader_lag = txn.ids_behind();
                 told.txn_space_used = txn.used_bytes();
                 told.txn_space_leftover = info.file_bytes.saturating_sub(info.used_bytes);
                 told.txn_space_retired = holder.map_or(0, |holder| holder.pages * page_bytes);
@@ -139,7 +139,8 @@ impl Env {
                 let costs = txn.costs();
                 told.txn_id = costs.id;
                 if scan {
-                    told.txn_reader_lag = info.straggler().map_or(0, |reader| reader.lag);
+                    told.txn_reader_lag =
+                        info.oldest_reader().map_or(0, |reader| reader.ids_behind);
                 }
                 told.txn_space_used = costs.used_bytes;
                 told.txn_space_limit_hard = costs.max_bytes;

@@ -197,7 +197,7 @@ pub struct Keeper {
     /// The snapshot it reads.
     pub txnid: u64,
     /// How many ids were used since: one for each commit, more for one that spilled.
-    pub lag: u64,
+    pub ids_behind: u64,
     /// Bytes of free pages that it sees. Others may see them, too.
     pub held_bytes: u64,
     /// Bytes that would be free if nobody read its snapshot.
@@ -405,7 +405,8 @@ impl fmt::Display for FullMap {
         if *unflushed_bytes > 0 {
             write!(f, "; a sync would free {unflushed_bytes} bytes")?;
         }
-        for Keeper { client, pid, txnid, lag, freed_bytes, guest, .. } in keepers.iter().take(3) {
+        for keeper in keepers.iter().take(3) {
+            let Keeper { client, pid, txnid, ids_behind, freed_bytes, guest, .. } = keeper;
             if *guest {
                 write!(f, "; a reader that may not write the lock file")?;
             } else {
@@ -413,7 +414,8 @@ impl fmt::Display for FullMap {
             }
             write!(
                 f,
-                " keeps {freed_bytes} bytes by reading snapshot {txnid}, which is {lag} ids behind"
+                " keeps {freed_bytes} bytes by reading snapshot {txnid}, which is {ids_behind} ids \
+                 behind"
             )?;
         }
         match keepers.len() {

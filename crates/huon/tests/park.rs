@@ -27,7 +27,7 @@ fn a_parked_reader_keeps_its_snapshot() {
     (2..20).for_each(|byte| write(&env, t, byte));
     let readers = env.info().unwrap().readers;
     assert_eq!(readers.len(), 1);
-    assert!(readers[0].parked && readers[0].txnid == before && readers[0].lag > 0);
+    assert!(readers[0].parked && readers[0].txnid == before && readers[0].ids_behind > 0);
     assert_ne!(readers[0].thread, 0);
     // From another thread, which is as good as any.
     let seen = std::thread::spawn(move || {

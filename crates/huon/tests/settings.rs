@@ -93,10 +93,10 @@ fn transactions_tell_what_they_cost() {
     let env = Env::options().open(dir.path().join("a.huon")).unwrap();
     put(&env, 100);
     let reader = env.read().unwrap();
-    assert_eq!(reader.lag(), 0);
+    assert_eq!(reader.ids_behind(), 0);
     put(&env, 100);
     put(&env, 100);
-    assert_eq!(reader.lag(), 2);
+    assert_eq!(reader.ids_behind(), 2);
     let mut txn = env.write().unwrap();
     let before = txn.costs();
     assert_eq!((before.dirty_bytes, before.written_bytes, before.retired_bytes), (0, 0, 0));

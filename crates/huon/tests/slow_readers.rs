@@ -59,7 +59,7 @@ fn a_full_file_names_who_keeps_what() {
     assert_eq!(full.limit_bytes, 220 << 10);
     let [keeper] = full.keepers[..] else { panic!("{full:?}") };
     assert_eq!((keeper.pid, keeper.txnid), (std::process::id(), reader.id()));
-    assert!(keeper.lag > 0 && !keeper.parked && keeper.thread != 0);
+    assert!(keeper.ids_behind > 0 && !keeper.parked && keeper.thread != 0);
     assert!(keeper.freed_bytes > 40_000 && keeper.held_bytes >= keeper.freed_bytes, "{keeper:?}");
     assert!(error.to_string().contains(&format!("process {}", keeper.pid)), "{error}");
     holds(&reader, t, 0);

@@ -72,7 +72,7 @@ impl State {
             "other_clients": others(info),
             "readers": info.readers.len(),
             "parked_readers": parked(info),
-            "oldest_reader": info.straggler().map(readers::reader_json),
+            "oldest_reader": info.oldest_reader().map(readers::reader_json),
             "map_bytes": info.map_bytes,
         })
     }
@@ -186,13 +186,13 @@ fn parked(info: &EnvInfo) -> usize {
 
 /// How many there are, and who is furthest behind.
 fn readers_text(info: &EnvInfo) -> String {
-    let Some(oldest) = info.straggler() else { return "0".into() };
+    let Some(oldest) = info.oldest_reader() else { return "0".into() };
     let parked = match parked(info) {
         0 => String::new(),
         n => format!(" ({n} parked)"),
     };
     let (count, age) = (info.readers.len(), span(oldest.age_ms));
-    let behind = match oldest.lag {
+    let behind = match oldest.ids_behind {
         0 => "at the newest snapshot".into(),
         lag => format!("{} behind", number(lag)),
     };

@@ -69,7 +69,7 @@ impl Reader {
         let info = &self.info;
         let (held, alone) = (size(self.held_bytes), size(self.alone_bytes));
         let numbers = [&info.client as &dyn Display, &info.pid, &info.txnid];
-        let row = row(numbers, [&number(info.lag), &span(info.age_ms), &held, &alone]);
+        let row = row(numbers, [&number(info.ids_behind), &span(info.age_ms), &held, &alone]);
         if info.parked { row + "  parked" } else { row }
     }
 }
@@ -81,7 +81,7 @@ pub(crate) fn reader_json(info: &ReaderInfo) -> Value {
         "pid": info.pid,
         "thread": info.thread,
         "snapshot": info.txnid,
-        "lag": info.lag,
+        "lag": info.ids_behind,
         "age_ms": info.age_ms,
         "parked": info.parked,
     })

@@ -31,7 +31,7 @@ pub unsafe extern "C" fn mdbx_reader_list(
             let [used, kept] = [used_bytes, kept_bytes].map(|bytes| bytes as usize);
             // SAFETY: the caller's promise.
             last = unsafe {
-                each(context, at + 1, at, pid, thread, reader.txnid, reader.lag, used, kept)
+                each(context, at + 1, at, pid, thread, reader.txnid, reader.ids_behind, used, kept)
             };
             if last != 0 {
                 break;
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn mdbx_env_set_hsr(env: *mut MDBX_env, callback: MDBX_hsr
             };
             let (reader, retry) = (&slow.reader, slow.retries as c_int);
             let (pid, thread) = (reader.pid as libc::pid_t, reader.thread.into());
-            let gap = c_uint::try_from(reader.lag).unwrap_or(c_uint::MAX);
+            let gap = c_uint::try_from(reader.ids_behind).unwrap_or(c_uint::MAX);
             let space = reader.freed_bytes as usize;
             // SAFETY: the caller's promise.
             unsafe { function(env, txn, pid, thread, reader.txnid, gap, space, retry) }

@@ -291,7 +291,7 @@ fn a_guest_writes_nothing() {
     let before = disk.lock_image();
     let guest = guest(&disk);
     let mut reader = guest.read().unwrap();
-    assert!(!reader.renew().unwrap() && reader.lag() == 0);
+    assert!(!reader.renew().unwrap() && reader.ids_behind() == 0);
     let reader = reader.park().unwrap().unpark().unwrap();
     assert!(matches!(guest.write(), Err(Error::ReadOnly)));
     assert!(matches!(guest.sync(), Err(Error::ReadOnly)));

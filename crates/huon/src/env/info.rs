@@ -20,7 +20,7 @@ pub struct ReaderInfo {
     pub thread: u32,
     /// How far ahead the id of the newest snapshot is: by the commits since, and by the ids that
     /// aborts, and the first write after an unclean end, passed over.
-    pub lag: u64,
+    pub ids_behind: u64,
     /// For how long it has been there, in milliseconds.
     pub age_ms: u64,
     /// It is parked: see [`ReadTxn::park`](crate::ReadTxn::park).
@@ -125,12 +125,12 @@ impl EnvInfo {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// assert_eq!(env.info()?.straggler(), None);
+    /// assert_eq!(env.info()?.oldest_reader(), None);
     /// let reader = env.read()?;
-    /// assert_eq!(env.info()?.straggler().unwrap().txnid, reader.id());
+    /// assert_eq!(env.info()?.oldest_reader().unwrap().txnid, reader.id());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn straggler(&self) -> Option<&ReaderInfo> {
+    pub fn oldest_reader(&self) -> Option<&ReaderInfo> {
         self.readers.first()
     }
 }
@@ -178,7 +178,7 @@ impl Env {
             pid: reader.pid,
             thread: reader.thread,
             txnid: reader.txnid,
-            lag: mark.txnid().saturating_sub(reader.txnid),
+            ids_behind: mark.txnid().saturating_sub(reader.txnid),
             age_ms: reader.age_ms,
             parked: reader.parked,
             guest: reader.is_guest(),

@@ -308,7 +308,7 @@ impl Options {
     ///     .on_slow_reader(|slow| match (slow.reader.parked, slow.retries) {
     ///         (true, _) => SlowReaderAnswer::Break,
     ///         (false, 0..10) => {
-    ///             eprintln!("process {} is {} behind", slow.reader.pid, slow.reader.lag);
+    ///             eprintln!("process {} is {} behind", slow.reader.pid, slow.reader.ids_behind);
     ///             std::thread::sleep(std::time::Duration::from_millis(10));
     ///             SlowReaderAnswer::Retry
     ///         }

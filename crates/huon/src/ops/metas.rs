@@ -124,8 +124,8 @@ impl Env {
     /// and no lock file made.
     ///
     /// # Errors
-    /// [`Error::NotADatabase`] if no slot begins as a meta does; [`Error::Io`] if the file cannot be
-    /// read. Damage is in the list.
+    /// [`Error::NotADatabase`] if no slot begins as a meta does; [`Error::Io`] if the file cannot
+    /// be read. Damage is in the list.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

@@ -142,7 +142,7 @@ impl Store {
                 pid: info.pid,
                 thread: info.thread,
                 txnid: info.txnid,
-                lag: self.board.sealed().txnid().saturating_sub(info.txnid),
+                ids_behind: self.board.sealed().txnid().saturating_sub(info.txnid),
                 held_bytes: held[at].pages * page_bytes,
                 freed_bytes: held[at].alone_pages * page_bytes,
                 parked: info.parked,

@@ -88,10 +88,10 @@ impl ReadTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// let txn = env.read()?;
     /// env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t")).map(drop))?;
-    /// assert!(txn.lag() > 0);
+    /// assert!(txn.ids_behind() > 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn lag(&self) -> u64 {
+    pub fn ids_behind(&self) -> u64 {
         self.core().store.board.sealed().txnid().saturating_sub(self.txnid)
     }
 
