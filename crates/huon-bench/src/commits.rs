@@ -52,7 +52,7 @@ enum Mode {
     NoMetaSync,
     Lazy,
     Unsynced,
-    /// Lazy, with a flush point each 4 MiB.
+    /// Lazy, with a checkpoint each 4 MiB.
     LazyFlushed,
 }
 
@@ -102,7 +102,7 @@ fn cells() -> Vec<Cell> {
         cell("lazy, 1 thread", Mode::Lazy, 1, 1),
         cell("lazy, 8 threads", Mode::Lazy, 1, 8),
         cell("lazy, 4 processes", Mode::Lazy, 4, 1),
-        cell("lazy, flush point each 4 MiB", Mode::LazyFlushed, 1, 1),
+        cell("lazy, checkpoint each 4 MiB", Mode::LazyFlushed, 1, 1),
         cell("unsynced, 1 thread", Mode::Unsynced, 1, 1),
     ]
 }

@@ -102,7 +102,7 @@ pub enum Reopening {
     Same,
     /// With commits that leave the last step to the next flush, unless they say otherwise.
     NoMetaSync,
-    /// Lazy, likewise; with flush points now and then.
+    /// Lazy, likewise; with checkpoints now and then.
     Lazy,
     /// The same, and never flushed, not even by closing.
     Unsynced,

@@ -1,4 +1,4 @@
-//! Durability modes: what each costs in flushes, what each keeps, tickets, automatic flush points
+//! Durability modes: what each costs in flushes, what each keeps, tickets, automatic checkpoints
 //! and the ways to close. What a power cut may take away is shown by the crash images of the test
 //! kit.
 
@@ -98,20 +98,20 @@ fn lazy_commits_flush_at_the_threshold_and_the_file_stays_small() {
     }
     env.sync().unwrap();
     let size = env.info().unwrap().used_bytes;
-    let (mut flush_points, mut last) = (0, flushes(&env));
+    let (mut checkpoints, mut last) = (0, flushes(&env));
     for round in 0u64..10_000 {
         let before = env.info().unwrap().unflushed_bytes;
         put(&env, round * 7919 % 1000, &round.to_le_bytes().repeat(12));
         let now = flushes(&env);
         if now != last {
-            flush_points += 1;
+            checkpoints += 1;
             assert!(before + 64 * 4096 >= threshold, "flushed early: {before} bytes");
             last = now;
         }
         assert!(env.info().unwrap().unflushed_bytes < threshold, "round {round}");
     }
-    assert!(flush_points >= 5, "only {flush_points} flush points");
-    // One copy for the flush point, one for the newest, and what commits are in the middle of.
+    assert!(checkpoints >= 5, "only {checkpoints} checkpoints");
+    // One copy for the checkpoint, one for the newest, and what commits are in the middle of.
     let now = env.info().unwrap().used_bytes;
     assert!(now <= 2 * size + 64 * 4096, "{size} bytes grew to {now}");
     assert!(env.check().unwrap().is_clean());
@@ -139,7 +139,7 @@ fn lazy_commits_cost_no_flush_without_a_threshold_and_reuse_pages() {
 }
 
 #[test]
-fn a_period_makes_flush_points_when_somebody_asks() {
+fn a_period_makes_checkpoints_when_somebody_asks() {
     let (_dir, path) = place();
     let mut options = Env::options();
     options.durability(Durability::Lazy);
@@ -315,7 +315,7 @@ mod simulated {
         assert!(value(&env, 1).is_some(), "readers go on");
     }
 
-    /// A power cut after an unsynced close: the flush point before it, or all of it.
+    /// A power cut after an unsynced close: the checkpoint before it, or all of it.
     #[test]
     fn a_power_cut_after_an_unsynced_close_is_survived() {
         let disk = SimDisk::new(4 << 20).unwrap();

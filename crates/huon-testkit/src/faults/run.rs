@@ -399,7 +399,7 @@ impl<'g> Run<'g> {
         }
     }
 
-    /// Makes a flush point if one is due.
+    /// Makes a checkpoint if one is due.
     pub fn flush_if_due(&mut self) {
         let Some(env) = self.env.clone() else { return };
         self.tried("flush", || env.flush_if_due());

@@ -34,7 +34,7 @@ pub const ALL: [Workload; 38] = [
     Workload { name: "lazy", before: filled, during: lazy },
     Workload { name: "no meta sync", before: filled, during: no_meta_sync },
     Workload { name: "unsynced", before: filled_unsynced, during: unsynced },
-    Workload { name: "flush points", before: filled_with_flush_points, during: flush_points },
+    Workload { name: "checkpoints", before: filled_with_checkpoints, during: checkpoints },
     Workload { name: "tickets", before: filled, during: tickets },
     Workload { name: "spill", before: filled, during: spill },
     Workload { name: "nested", before: filled, during: nested },
@@ -253,17 +253,17 @@ fn unsynced(run: &mut Run<'_>) {
     run.close();
 }
 
-fn filled_with_flush_points(run: &mut Run<'_>) {
+fn filled_with_checkpoints(run: &mut Run<'_>) {
     run.options().flush_after_bytes(40_000).flush_after(Duration::from_secs(3600));
     filled(run);
 }
 
-fn flush_points(run: &mut Run<'_>) {
+fn checkpoints(run: &mut Run<'_>) {
     for n in 0..5 {
         run.commit(Lazy, |edit| edit.put(12, n, 15_000));
     }
     run.flush_if_due();
-    run.look("with flush points");
+    run.look("with checkpoints");
 }
 
 fn tickets(run: &mut Run<'_>) {

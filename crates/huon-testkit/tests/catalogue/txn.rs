@@ -37,7 +37,7 @@ fn a_change_that_meets_damage_breaks_the_transaction() {
     (0..300).for_each(|n| put(&mut txn, t, &mut model, &key(n), &[n as u8; 60]));
     txn.commit().unwrap();
     env.sync().unwrap();
-    // An opening verifies what the last flush point wrote: that is a table more, among others.
+    // An opening verifies what the last checkpoint wrote: that is a table more, among others.
     let names = |n: u32| TableDef::<huon::Str, huon::Str>::named(format!("{}", 10_000 * n));
     let mut txn = env.write().unwrap();
     (0..40).for_each(|n| txn.create(&names(n)).map(drop).unwrap());
@@ -195,7 +195,7 @@ fn the_size_limit_is_met_at_any_point() {
                 model.remove(&key);
             }
             assert_clean(&env, &what);
-            // What the last flush point holds comes free at the next one.
+            // What the last checkpoint holds comes free at the next one.
             env.sync().unwrap();
             env.update(|txn| txn.open(&def())?.unwrap().put(txn, b"k", &[1; 2000]).map(drop))
                 .unwrap_or_else(|error| panic!("{what}: after deleting: {error}"));

@@ -63,7 +63,7 @@ pub(crate) const SCRIPTS: &[Script] = &[
     script("lazy, then closed", lazy_then_closed),
     script("mixed with sync", mixed_with_sync),
     script("durable behind lazy", durable_behind_lazy),
-    script("reuse since the flush point", reuse_since_the_flush_point),
+    script("reuse since the flush point", reuse_since_the_checkpoint),
     // Other modes of durability.
     script("no meta sync", no_meta_sync),
     with(
@@ -79,7 +79,7 @@ pub(crate) const SCRIPTS: &[Script] = &[
         "flush points by bytes",
         |setup| setup.flush_bytes = Some(3000),
         ALL,
-        flush_points_by_bytes,
+        checkpoints_by_bytes,
     ),
     script("tickets", tickets),
     // Spilling and giving up.
@@ -268,7 +268,7 @@ fn durable_behind_lazy(stage: &mut Stage) -> Play {
     Ok(())
 }
 
-fn reuse_since_the_flush_point(stage: &mut Stage) -> Play {
+fn reuse_since_the_checkpoint(stage: &mut Stage) -> Play {
     stage.durable(|edit| edit.fill(2, 0..12, 30))?;
     for round in 0..9 {
         stage.lazy(|edit| edit.put(2, 7, 20 + round))?;
@@ -330,7 +330,7 @@ fn closed_dirty(stage: &mut Stage) -> Play {
     Ok(())
 }
 
-fn flush_points_by_bytes(stage: &mut Stage) -> Play {
+fn checkpoints_by_bytes(stage: &mut Stage) -> Play {
     for round in 0..10 {
         stage.lazy(|edit| edit.fill(2, round..round + 3, 30))?;
     }

@@ -102,7 +102,7 @@ pub struct EnvInfo {
     pub visible: u64,
     /// The newest snapshot that survives a power cut.
     pub durable: u64,
-    /// Bytes written since the last flush point.
+    /// Bytes written since the last checkpoint.
     pub unflushed_bytes: u64,
     /// A flush has failed: see [`Error::Poisoned`](crate::Error::Poisoned).
     pub poisoned: bool,

@@ -398,7 +398,7 @@ impl Env {
         Ok(core.store.board.durable().txnid())
     }
 
-    /// Makes a flush point if [`Options::flush_after_bytes`] or [`Options::flush_after`] ask for
+    /// Makes a checkpoint if [`Options::flush_after_bytes`] or [`Options::flush_after`] ask for
     /// one and nobody is at it already; says whether it did. Costs some loads if not, so it can be
     /// called from any loop or timer.
     ///

@@ -251,7 +251,7 @@ impl Options {
         self
     }
 
-    /// A lazy commit after which so many bytes have been written since the last flush point makes a
+    /// A lazy commit after which so many bytes have been written since the last checkpoint makes a
     /// new one; without this, and without [`Options::flush_after`], lazy commits never do. Whatever
     /// other clients wrote counts, too.
     pub fn flush_after_bytes(&mut self, bytes: u64) -> &mut Self {
@@ -259,7 +259,7 @@ impl Options {
         self
     }
 
-    /// A lazy commit makes a flush point when something has been unflushed for so long, to some
+    /// A lazy commit makes a checkpoint when something has been unflushed for so long, to some
     /// milliseconds. Nothing runs in the background: a program that may fall silent calls
     /// [`Env::flush_if_due`] now and then.
     pub fn flush_after(&mut self, period: Duration) -> &mut Self {

@@ -5,7 +5,7 @@ use crate::os::SimDisk;
 use crate::{Durability, Error, WriteTxn};
 
 #[test]
-fn the_ceiling_of_ids_forces_a_flush_point() {
+fn the_ceiling_of_ids_forces_a_checkpoint() {
     let disk = SimDisk::new(8 << 20).unwrap();
     let env = options().open_simulated(&disk).unwrap();
     put(&env, 1, Durability::Durable);

@@ -31,7 +31,7 @@ use crate::txn::commit::Durability;
 pub struct Settings {
     /// What commits wait for; see [`Options::durability`](crate::Options::durability).
     pub durability: Durability,
-    /// Bytes written after which a lazy commit makes a flush point; see
+    /// Bytes written after which a lazy commit makes a checkpoint; see
     /// [`Options::flush_after_bytes`](crate::Options::flush_after_bytes).
     pub flush_after_bytes: u64,
     /// How long something may be unflushed when a lazy commit comes, in whole milliseconds; see

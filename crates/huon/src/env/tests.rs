@@ -201,10 +201,10 @@ fn the_whole_tail_is_written_again() {
     assert!(pages >= 2, "pages born since the durable snapshot: {again:?}");
 }
 
-/// A lock file from before a flush point is put back. It names the commit that was flushed then,
+/// A lock file from before a checkpoint is put back. It names the commit that was flushed then,
 /// but an older meta below it; the repair that it causes must not write over the only durable one.
 #[test]
-fn an_old_lock_file_costs_no_flush_point() {
+fn an_old_lock_file_costs_no_checkpoint() {
     let disk = SimDisk::new(8 << 20).unwrap();
     let env = options().open_simulated(&disk).unwrap();
     put(&env, 1, Durability::Durable);
@@ -246,7 +246,7 @@ fn what_a_clean_close_left_unflushed_is_verified() {
         image[offset as usize..][..bytes.len()].fill(0);
         let remounted = disk.after_crash(&image, true).unwrap();
         let env = open(&remounted.with_lock_image(&disk.lock_image()));
-        assert!(has(&env, 1), "the flush point stays");
+        assert!(has(&env, 1), "the checkpoint stays");
         let is_meta = offset < 3 * META_BYTES as u64;
         assert_eq!(env.recovery() == Recovery::Clean || has(&env, 2), is_meta, "{offset}");
     }

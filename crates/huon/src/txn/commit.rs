@@ -48,7 +48,8 @@ pub enum Durability {
     /// For one flush, however much was written. A small commit is durable then; of a large one the
     /// last step is left to the next flush, and a power cut before that may take it away.
     NoMetaSync,
-    /// For nothing: a power cut falls back to the last flush point. Flush points come by
+    /// For nothing: a power cut falls back to the last checkpoint, which is a flush of all commits
+    /// so far. Checkpoints come by
     /// [`Options::flush_after_bytes`](crate::Options::flush_after_bytes) and
     /// [`Options::flush_after`](crate::Options::flush_after), by durable commits,
     /// [`Env::sync`](crate::Env::sync), and closing.
@@ -57,7 +58,7 @@ pub enum Durability {
     /// durable commits: not by thresholds, and, if the environment was opened so, not by closing
     /// either. After closing, everything is in the file as far as the running system is concerned;
     /// a power cut before the system has written it out, some half a minute, falls back to the last
-    /// flush point, which may be the empty file. (The first write transaction after an unclean
+    /// checkpoint, which may be the empty file. (The first write transaction after an unclean
     /// end flushes in every mode.)
     Unsynced,
 }

@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_micros(100);
 /// Commits that a flusher lingers for at most: others may commit all the time and wait for nothing.
 const LINGER_COMMITS: u64 = 8;
 
-/// Whether a flush point ends with the flush of its meta.
+/// Whether a checkpoint ends with the flush of its meta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MetaFlush {
     Now,
