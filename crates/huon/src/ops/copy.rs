@@ -129,8 +129,8 @@ impl Env {
     /// The copy has a name of its own only when it is complete and flushed.
     ///
     /// # Errors
-    /// [`Error::Io`] if `path` exists, or cannot be written; [`Error::NotADatabase`] if it is the name
-    /// of another environment's lock file, or its own lock file is something else;
+    /// [`Error::Io`] if `path` exists, or cannot be written; [`Error::NotADatabase`] if it is the
+    /// name of another environment's lock file, or its own lock file is something else;
     /// [`Error::Corrupt`] for a damaged page, which is never copied: [`Env::salvage`] shows what
     /// is left.
     ///
