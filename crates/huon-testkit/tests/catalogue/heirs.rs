@@ -481,6 +481,29 @@ fn a_child_of_a_raw_clone_goes_on() {
     assert!(reader.open(&def()).is_ok() && has(&env, b"of the child"));
 }
 
+/// A process that another thread is about to start has copies of all descriptors for a moment.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_closed_is_free_beside_a_child_that_has_not_begun() {
+    let place = Place::new();
+    for exclusive in [false, true] {
+        let env = small().exclusive(exclusive).open(&place.path).unwrap();
+        let flags = libc::SIGCHLD as libc::c_long;
+        // SAFETY: as a fork; the child only waits, until it is killed.
+        let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } as i32;
+        if pid == 0 {
+            // SAFETY: waits for a signal.
+            unsafe { libc::pause() };
+        }
+        drop(env);
+        let alone = small().exclusive(true).open(&place.path);
+        // SAFETY: the child is ours, and has not been waited for.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+        end_of(pid);
+        assert!(alone.is_ok(), "{exclusive}: {:?}", alone.err());
+    }
+}
+
 /// C8: the thread between was about to attach.
 #[test]
 fn a_child_forked_while_another_thread_attaches_goes_on() {

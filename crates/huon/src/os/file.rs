@@ -97,6 +97,14 @@ pub(crate) struct RealFile {
     held: Mutex<Hold>,
 }
 
+impl Drop for RealFile {
+    fn drop(&mut self) {
+        if self.file.may_give_up() {
+            self.unlock();
+        }
+    }
+}
+
 impl RealFile {
     /// Opens `path`, and maps it.
     ///
@@ -222,6 +230,21 @@ impl RealFile {
             return Err(Error::Busy("the lock on the data file was lost to somebody else".into()));
         }
         Ok(false)
+    }
+
+    /// Gives up all that is held of locks, whatever copies of the descriptor there are.
+    ///
+    /// A process that another thread is starting has such a copy until it runs its program, and a
+    /// child of a raw `clone` for as long as it lives. Closing ours would leave them the locks.
+    fn unlock(&self) {
+        let bytes: &[i64] = match self.way {
+            Way::Bytes => &[LOCK_BYTE, PRIVATE_BYTE],
+            Way::Files => &[LOCK_BYTE],
+        };
+        for byte in bytes {
+            // Where it fails, closing the descriptor gives them up.
+            let _ = locks::change(&self.file, self.way, *byte, Hold::Nothing);
+        }
     }
 
     fn measuring(&self) -> MutexGuard<'_, ()> {
