@@ -400,16 +400,17 @@ pub fn delete(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<()> 
     known.check_wanted(key)?;
     let rules = txn.env.rules()?;
     let many = known.flags & DUPSORT != 0;
-    if key.len() > *rules.keys.end() {
-        return Err(Fault::NotFound);
+    let is_too_long = key.len() > *rules.keys.end()
+        || many && value.is_some_and(|value| value.len() > *rules.set_values.end());
+    if is_too_long {
+        // No table has it; the one that is named must be there all the same.
+        let stat = writer.txn()?.table_stat(&known.name)?;
+        return Err(if stat.is_some() { Fault::NotFound } else { Fault::TableMissing });
     }
     if let (Table::Main(table) | Table::Plain(table), true, Some(value)) =
         (known.table, rules.compares_only, value)
         && table.get(writer.txn()?, key)? != Some(value)
     {
-        return Err(Fault::NotFound);
-    }
-    if value.is_some_and(|value| many && value.len() > *rules.set_values.end()) {
         return Err(Fault::NotFound);
     }
     remove(txn, &mut writer, dbi, &known, key, value.filter(|_| many))

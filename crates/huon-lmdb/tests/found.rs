@@ -190,6 +190,8 @@ fn a_table_that_went_with_the_main_one_cannot_be_dropped_or_ordered() {
     // SAFETY: the function may be called with anything.
     assert_eq!(unsafe { mdb_set_compare(txn, dbi, Some(same)) }, BAD_DBI);
     assert_eq!(get(txn, dbi, b"k"), Err(BAD_DBI));
+    // Longer than any key may be.
+    assert_eq!(del(txn, dbi, &[b'k'; 600], None), BAD_DBI);
 }
 
 #[test]
