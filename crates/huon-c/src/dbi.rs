@@ -108,11 +108,13 @@ fn open_again(txn: &Txn, name: &[u8], flags: u32, dbi: u32, owner: usize) -> Res
         None if flags & CREATE == 0 => return Err(Fault::NotFound),
         None => Dbi::made(txn, name, kind(flags), [None, None])?,
         Some(stat) => {
-            let known = txn.env.dbis().get(dbi, txn).ok().cloned();
-            match known.filter(|known| is_wanted(flags, known.flags)) {
-                Some(_) => return Ok(dbi),
-                None => of_wanted_kind(txn, name, flags, &stat, owner)?,
+            // What the transaction shows is asked for. A handle that means a later snapshot's table
+            // by now is everybody's, and stays so.
+            let is_known = txn.env.dbis().get(dbi, txn).is_ok();
+            if is_known && is_wanted(flags, table::flags_of(&stat)) {
+                return Ok(dbi);
             }
+            of_wanted_kind(txn, name, flags, &stat, owner)?
         }
     };
     txn.env.dbis_mut().set(dbi as usize, fresh);

@@ -217,3 +217,19 @@ fn names_of_tables_are_keys_to_append_behind() {
     assert_eq!(put(txn, 1, b"t", b"2", APPEND | APPENDDUP), INCOMPATIBLE);
     assert_eq!(put(txn, 1, b"z", b"2", APPEND | APPENDDUP), 0);
 }
+
+#[test]
+fn an_older_reader_that_opens_a_table_changes_no_handle() {
+    let env = Env::new();
+    let dbi = table(&env, "t", DUPSORT | DUPFIXED);
+    let reader = env.read();
+    let txn = env.write();
+    // It is empty, so it becomes a table of one value a key.
+    assert_eq!(open(txn, Some("t"), CREATE), Ok(dbi));
+    assert_eq!(mdbx_txn_commit(txn), 0);
+    let txn = env.write();
+    assert_eq!(open(reader, Some("t"), DUPSORT | DUPFIXED), Ok(dbi));
+    assert_eq!(put(txn, dbi, b"k", b"v", 0), 0);
+    assert_eq!(put(txn, dbi, b"k", b"w", 0), 0);
+    assert_eq!(get(txn, dbi, b"k"), Ok(b"w".to_vec()));
+}
