@@ -23,13 +23,13 @@ pub(super) struct Copy {
     /// Rebuild every table without gaps
     #[arg(short)]
     compact: bool,
-    /// Replace the new file if it exists and nobody has it open
+    /// Replace the new file if it exists and no process has it open
     #[arg(short)]
     force: bool,
     /// [a copy of dynamic size: every file is]
     #[arg(short)]
     dynamic: bool,
-    /// [park the reading transaction: it holds nobody up]
+    /// [park the reading transaction: it delays no writer]
     #[arg(short)]
     park: bool,
     #[command(flatten)]

@@ -36,7 +36,7 @@ pub(super) struct Stat {
     /// Free space, and who holds it; once is enough
     #[arg(short, action = clap::ArgAction::Count)]
     free: u8,
-    /// Who is reading; once is enough
+    /// The readers; once is enough
     #[arg(short, action = clap::ArgAction::Count)]
     readers: u8,
     /// [operations on pages: refused]

@@ -78,8 +78,8 @@ Examples:
   huon switch-meta data.huon 1";
 
 pub(super) const SWITCH_META_HELP: &str = "\
-Shows what would be lost, and does nothing else without --yes. Nobody else may
-have the file open. Everything of the chosen snapshot is checked before
+Shows what would be lost, and does nothing else without --yes. No other process
+may have the file open. Everything of the chosen snapshot is checked before
 anything is written; where a page of it was used again or is damaged, it is
 refused, and `huon dump --rescue --meta-slot` saves what can be read. There is
 no way back, except a copy that was made before with `cp`.
@@ -186,7 +186,7 @@ pub(crate) struct Copy {
     /// Rebuild every table without gaps
     #[arg(short, long)]
     pub(crate) compact: bool,
-    /// Replace the new file if it exists and nobody has it open
+    /// Replace the new file if it exists and no process has it open
     #[arg(short, long)]
     pub(crate) force: bool,
 }

@@ -29,7 +29,7 @@ Exit codes:
   0  fine
   1  problems found, or what was asked for is not there
   2  wrong usage
-  3  busy: somebody else has the file
+  3  busy: locked by another process
   4  damaged, or not a file that this version reads
   5  the system refused something
   130  interrupted
@@ -55,7 +55,7 @@ pub(crate) enum Command {
     /// Show the state of an environment
     #[command(after_help = "Examples:\n  huon info data.huon\n  huon info data.huon --json")]
     Info(Look),
-    /// Explain where the space is: live, reusable, held by whom
+    /// Explain where the space is: live, reusable, retained by which readers
     #[command(after_help = "Examples:\n  huon stat data.huon\n  huon stat data.huon --json")]
     Stat(Names),
     /// Walk over all pages: of each table, which kinds there are, and how full they are
@@ -82,10 +82,10 @@ pub(crate) enum Command {
     /// Show the records in which two files, or two tables, differ
     #[command(after_help = records::DIFF_HELP)]
     Diff(Diff),
-    /// List who is reading, the oldest snapshot first
+    /// List the readers, the oldest snapshot first
     #[command(after_help = look::READERS_HELP)]
     Readers(Look),
-    /// Show who is reading, again and again until Ctrl-C
+    /// Show the readers, again and again until Ctrl-C
     #[command(after_help = look::WATCH_HELP)]
     WatchReaders(WatchReaders),
     /// Delete a table, or empty it

@@ -216,7 +216,7 @@ struct Choice {
 }
 
 impl Choice {
-    /// Nobody else may have the file open.
+    /// No other process may have the file open.
     fn look(file: &Path, slot: u8) -> Result<Choice, Failure> {
         let metas = Env::metas_of(file)?;
         let path = file.display();
