@@ -233,3 +233,26 @@ fn an_older_reader_that_opens_a_table_changes_no_handle() {
     assert_eq!(put(txn, dbi, b"k", b"w", 0), 0);
     assert_eq!(get(txn, dbi, b"k"), Ok(b"w".to_vec()));
 }
+
+#[test]
+fn an_ended_transaction_is_that_before_flags_that_do_not_go_together() {
+    let env = Env::new();
+    let dbi = table(&env, "t", DUPSORT | DUPFIXED);
+    let txn = env.write();
+    for flags in [CURRENT | APPEND, CURRENT | NOOVERWRITE, MULTIPLE | CURRENT | APPEND, 0x8000_0000]
+    {
+        assert_eq!(put_flags(txn, dbi, flags), libc::EINVAL, "{flags:x}");
+    }
+    assert_eq!(mdbx_txn_commit(txn), 0);
+    for flags in [0, CURRENT | APPEND, CURRENT | NOOVERWRITE, MULTIPLE | CURRENT | APPEND] {
+        assert_eq!(put_flags(txn, dbi, flags), EBADSIGN, "{flags:x}");
+    }
+}
+
+/// A put of one value, or of several of which there is one.
+fn put_flags(txn: Txn, dbi: u32, flags: u32) -> i32 {
+    let mut values = [val(b"vv"), val(b"")];
+    values[1].iov_len = 1;
+    // SAFETY: two values are enough for a put of several; the bytes are static.
+    unsafe { mdbx_put(txn, dbi, &val(b"k"), values.as_mut_ptr(), flags) }
+}

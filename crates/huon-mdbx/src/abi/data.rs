@@ -114,10 +114,10 @@ pub unsafe extern "C" fn mdbx_put(
     code(|| {
         // SAFETY: the caller's promise.
         let key = unsafe { bytes_of(key) }?.ok_or(Fault::Invalid)?;
-        check_put(flags)?;
         if flags & MULTIPLE != 0 {
             let put = |values: &[u8], bytes| {
                 with_txn(txn as usize, |txn| {
+                    check_put(flags)?;
                     Ok(data::put_many(txn, dbi, key, values, bytes, flags))
                 })
             };
@@ -126,13 +126,17 @@ pub unsafe extern "C" fn mdbx_put(
         }
         // SAFETY: the caller's promise.
         let value = unsafe { value_of(data, flags) }?;
-        let outcome = with_txn(txn as usize, |txn| data::put(txn, dbi, key, value, flags))?;
+        let outcome = with_txn(txn as usize, |txn| {
+            check_put(flags)?;
+            data::put(txn, dbi, key, value, flags)
+        })?;
         // SAFETY: the caller's promise.
         unsafe { told(data, outcome) }
     })
 }
 
-/// Refuses flags that say different things.
+/// Refuses flags that say different things. Without a cursor, that the transaction has ended comes
+/// before it.
 pub(super) fn check_put(flags: c_uint) -> Res<()> {
     let wrong = flags & CURRENT != 0 && flags & (NOOVERWRITE | APPEND) != 0
         || flags & MULTIPLE != 0 && flags & RESERVE != 0;
