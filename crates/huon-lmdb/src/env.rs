@@ -217,14 +217,14 @@ impl Env {
 
     pub(crate) fn copy(&self, path: &CStr, flags: u32) -> Res<()> {
         let target = data_file(path, self.flags());
-        let mut options = CopyOptions::new().compact(flags & flags::COPY_COMPACT != 0).mode(0o666);
-        self.huon()?.copy_to(target, &mut options)?;
+        let options = CopyOptions::new().compact(flags & flags::COPY_COMPACT != 0).mode(0o666);
+        self.huon()?.copy_to(target, options)?;
         Ok(())
     }
 
     pub(crate) fn copy_to(&self, out: impl std::os::fd::AsFd, flags: u32) -> Res<()> {
-        let mut options = CopyOptions::new().compact(flags & flags::COPY_COMPACT != 0);
-        self.huon()?.copy_to_fd(out, &mut options)?;
+        let options = CopyOptions::new().compact(flags & flags::COPY_COMPACT != 0);
+        self.huon()?.copy_to_fd(out, options)?;
         Ok(())
     }
 

@@ -34,29 +34,29 @@ impl Env {
     }
 
     pub(crate) fn copy(&self, path: &CStr, flags: u32) -> Res<()> {
-        let mut options = copy_options(flags)?.mode(0o640);
-        self.huon()?.copy_to(path_of(path), &mut options)?;
+        let options = copy_options(flags)?.mode(0o640);
+        self.huon()?.copy_to(path_of(path), options)?;
         Ok(())
     }
 
     pub(crate) fn copy_to(&self, out: impl AsFd, flags: u32) -> Res<()> {
-        self.huon()?.copy_to_fd(out, &mut copy_options(flags)?)?;
+        self.huon()?.copy_to_fd(out, copy_options(flags)?)?;
         Ok(())
     }
 
     /// Copies what a read transaction sees.
     pub(crate) fn copy_of(&self, txn: &Txn, path: &CStr, flags: u32) -> Res<()> {
         let access = txn.access()?;
-        let mut options = copy_options(flags)?.mode(0o640).snapshot(reader(access.view()?)?);
-        self.huon()?.copy_to(path_of(path), &mut options)?;
+        let options = copy_options(flags)?.mode(0o640).snapshot(reader(access.view()?)?);
+        self.huon()?.copy_to(path_of(path), options)?;
         Ok(())
     }
 
     /// The same to a descriptor.
     pub(crate) fn copy_of_to(&self, txn: &Txn, out: impl AsFd, flags: u32) -> Res<()> {
         let access = txn.access()?;
-        let mut options = copy_options(flags)?.snapshot(reader(access.view()?)?);
-        self.huon()?.copy_to_fd(out, &mut options)?;
+        let options = copy_options(flags)?.snapshot(reader(access.view()?)?);
+        self.huon()?.copy_to_fd(out, options)?;
         Ok(())
     }
 
@@ -85,7 +85,7 @@ impl Env {
             // Not with a flush, which would write down the meta that was chosen before.
             huon.close_without_flush();
             let file = Arc::clone(&opened.file);
-            let switched = huon::Env::switch_to_meta(&*file, meta as u8, &mut CheckOptions::new());
+            let switched = huon::Env::switch_to_meta(&*file, meta as u8, CheckOptions::new());
             let opened = open_engine(&file, setup.flags, None, None, None);
             turned = switched.map(drop).map_err(Fault::from);
             opened.map_err(|fault| turned = turned.and(Err(fault))).ok()

@@ -171,7 +171,8 @@ impl Env {
             // The engine leaves that to who asks for it.
             huon.sync()?;
         }
-        Ok(huon.close()?)
+        huon.close()?;
+        Ok(())
     }
 
     pub(crate) fn set_flags(&self, changed: u32, on: bool) -> Res<()> {

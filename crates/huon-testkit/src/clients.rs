@@ -117,7 +117,7 @@ impl History {
 
     /// Closes a client with everything that belongs to it; what it counted is kept.
     fn close(&mut self, client: usize) -> huon::Result<()> {
-        self.close_as(client, |env| env.close())
+        self.close_as(client, |env| env.close().map(drop))
     }
 
     fn close_as(

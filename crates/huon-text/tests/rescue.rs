@@ -50,7 +50,7 @@ fn rescue(path: &PathBuf) -> (String, DumpReport) {
     let mut text = Vec::new();
     let error = dump_to(&env, &mut text, DumpOptions::new()).unwrap_err();
     assert!(matches!(error, huon_text::Error::Store(Error::Corrupt(_))));
-    let error = env.copy_to(path.with_extension("copy"), &mut CopyOptions::new()).unwrap_err();
+    let error = env.copy_to(path.with_extension("copy"), CopyOptions::new()).unwrap_err();
     assert!(matches!(error, Error::Corrupt(_)));
     text.clear();
     let report = dump_to(&env, &mut text, DumpOptions::new().rescue(true)).unwrap();

@@ -87,7 +87,7 @@ mod tree;
 mod txn;
 
 pub use env::limits;
-pub use env::{Env, EnvInfo, FileKind, IoInfo, Options, ReaderInfo, Recovery, Settings};
+pub use env::{Closed, Env, EnvInfo, FileKind, IoInfo, Options, ReaderInfo, Recovery, Settings};
 pub use error::{Corruption, Error, FullMap, IoError, Keeper, Result, WrongOrder};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};

@@ -75,7 +75,7 @@ fn options(page_bytes: usize) -> Options {
 }
 
 fn compacted(env: &Env) -> CompactReport {
-    env.compact(&mut CompactOptions::new()).unwrap()
+    env.compact(CompactOptions::new()).unwrap()
 }
 
 #[test]
@@ -166,16 +166,16 @@ fn it_ends_when_it_is_told_to() {
         calls += 1;
         if calls < 4 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let mut some = CompactOptions::new().step_bytes(100_000).progress(&mut tell);
-    let report = env.compact(&mut some).unwrap();
+    let some = CompactOptions::new().step_bytes(100_000).progress(&mut tell);
+    let report = env.compact(some).unwrap();
     assert_eq!(report.end, CompactEnd::Stopped);
     assert!(report.moved_bytes > 0, "{report:?}");
-    let mut none = CompactOptions::new().time_limit(Duration::ZERO);
-    let report = env.compact(&mut none).unwrap();
+    let none = CompactOptions::new().time_limit(Duration::ZERO);
+    let report = env.compact(none).unwrap();
     assert_eq!((&report.end, report.moved_bytes), (&CompactEnd::TimeLimit, 0));
     assert!(content(&env) == before && env.check().unwrap().is_clean());
-    let mut senseless = CompactOptions::new().target(0.9);
-    assert!(matches!(env.compact(&mut senseless), Err(huon::Error::Invalid(_))));
+    let senseless = CompactOptions::new().target(0.9);
+    assert!(matches!(env.compact(senseless), Err(huon::Error::Invalid(_))));
     assert_eq!(compacted(&env).end, CompactEnd::Target);
 }
 
@@ -191,8 +191,8 @@ fn no_step_is_much_longer_than_was_said() {
         last = written();
         ControlFlow::Continue(())
     };
-    let mut options = CompactOptions::new().step_bytes(40 * 4096).progress(&mut tell);
-    env.compact(&mut options).unwrap();
+    let options = CompactOptions::new().step_bytes(40 * 4096).progress(&mut tell);
+    env.compact(options).unwrap();
     // The path of the last page, its length, and what the list of free space takes.
     assert!((20..40 + 250).contains(&most), "{most} pages in one transaction");
 }
@@ -217,7 +217,7 @@ fn others_write_meanwhile() {
             }
             commits
         });
-        let report = env.compact(&mut CompactOptions::new().step_bytes(32_768)).unwrap();
+        let report = env.compact(CompactOptions::new().step_bytes(32_768)).unwrap();
         over.store(true, Ordering::Relaxed);
         (report, writer.join().unwrap())
     });

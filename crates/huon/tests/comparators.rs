@@ -106,7 +106,7 @@ fn a_name_stays_with_its_table() {
     assert_eq!(refused(env.read().unwrap().open(&renamed(backwards()))), wrong);
     for compact in [false, true] {
         let path = dir.path().join(format!("copy-{compact}"));
-        env.copy_to(&path, &mut CopyOptions::new().compact(compact)).unwrap();
+        env.copy_to(&path, CopyOptions::new().compact(compact)).unwrap();
         let copy = open(&path);
         assert_eq!(refused(copy.read().unwrap().open(&renamed(backwards()))), wrong);
         let txn = copy.read().unwrap();

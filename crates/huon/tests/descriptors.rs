@@ -88,9 +88,9 @@ fn use_all(env: &Env, copies: &Path, set: u32) -> Result<(), String> {
     if read != RECORDS {
         return Err(format!("{read} records"));
     }
-    env.copy_to(copies.join(format!("{set}")), &mut CopyOptions::new()).map_err(text)?;
+    env.copy_to(copies.join(format!("{set}")), CopyOptions::new()).map_err(text)?;
     let compact = copies.join(format!("{set}-compact"));
-    env.copy_to(compact, &mut CopyOptions::new().compact(true)).map_err(text)?;
+    env.copy_to(compact, CopyOptions::new().compact(true)).map_err(text)?;
     check_closed(set)?;
     if env.check().map_err(text)?.is_clean() { Ok(()) } else { Err("it is damaged".into()) }
 }

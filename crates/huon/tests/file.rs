@@ -268,11 +268,11 @@ fn copies_end_where_their_data_ends() {
     .unwrap();
     for compact in [false, true] {
         let copies = ["path", "fd", "pipe"].map(|kind| dir.path().join(format!("{kind}{compact}")));
-        let mut options = CopyOptions::default().compact(compact);
-        env.copy_to(&copies[0], &mut options).unwrap();
-        env.copy_to_fd(std::fs::File::create(&copies[1]).unwrap(), &mut options).unwrap();
+        let options = || CopyOptions::new().compact(compact);
+        env.copy_to(&copies[0], options()).unwrap();
+        env.copy_to_fd(std::fs::File::create(&copies[1]).unwrap(), options()).unwrap();
         let mut piped = Vec::new();
-        env.copy_to_writer(&mut piped, &mut options).unwrap();
+        env.copy_to_writer(&mut piped, options()).unwrap();
         std::fs::write(&copies[2], piped).unwrap();
         for copy in copies {
             let bytes = std::fs::metadata(&copy).unwrap().len();

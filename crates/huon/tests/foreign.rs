@@ -43,7 +43,7 @@ fn ways() -> Vec<(&'static str, Try)> {
         ("open what is there", |path| opened(Env::options().create(false), path)),
         ("open alone", |path| opened(Env::options().exclusive(true), path)),
         ("metas", |path| Env::metas_of(path).map(drop)),
-        ("switch", |path| Env::switch_to_meta(path, 0, &mut CheckOptions::new()).map(drop)),
+        ("switch", |path| Env::switch_to_meta(path, 0, CheckOptions::new()).map(drop)),
         ("delete", |path| Env::delete(path).map(drop)),
     ]
 }

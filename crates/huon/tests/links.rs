@@ -140,7 +140,7 @@ fn a_copy_never_replaces_what_a_link_leads_to() {
     symlink("nowhere", links.join("to_nothing")).unwrap();
     for name in ["to_itself", "to_nothing"] {
         for compact in [false, true] {
-            let copied = env.copy_to(links.join(name), &mut CopyOptions::new().compact(compact));
+            let copied = env.copy_to(links.join(name), CopyOptions::new().compact(compact));
             assert!(matches!(copied, Err(Error::Io(_))), "{name}: {copied:?}");
         }
     }

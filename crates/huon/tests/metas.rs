@@ -47,7 +47,7 @@ fn slot(path: &Path, newer: usize) -> u8 {
 }
 
 fn switch(path: &Path, slot: u8) -> Result<huon::SwitchReport, Error> {
-    Env::switch_to_meta(path, slot, &mut CheckOptions::new())
+    Env::switch_to_meta(path, slot, CheckOptions::new())
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_check_goes_against_any_meta_of_an_environment_in_use() {
     put(&env, "a", 1);
     let check = |env: &Env, newer| {
         let slot = slot(&place.path, newer);
-        env.check_with(&mut CheckOptions::new().meta_slot(slot)).unwrap()
+        env.check_with(CheckOptions::new().meta_slot(slot)).unwrap()
     };
     for newer in 0..2 {
         let report = check(&other, newer);
@@ -153,10 +153,10 @@ fn a_check_goes_against_any_meta_of_an_environment_in_use() {
     let busy = env.write().unwrap();
     let mut options = Env::options();
     let third = options.lock_timeout(std::time::Duration::from_millis(20)).open(&place.path);
-    let refused = third.unwrap().check_with(&mut CheckOptions::new().meta_slot(0));
+    let refused = third.unwrap().check_with(CheckOptions::new().meta_slot(0));
     assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");
     drop(busy);
-    let none = env.check_with(&mut CheckOptions::new().meta_slot(3));
+    let none = env.check_with(CheckOptions::new().meta_slot(3));
     assert!(matches!(none, Err(Error::Invalid(_))));
 }
 
@@ -248,8 +248,8 @@ fn a_switch_can_be_stopped_while_it_checks() {
     env.close().unwrap();
     let bytes = std::fs::read(&place.path).unwrap();
     let mut stop = |_: &huon::Progress| std::ops::ControlFlow::Break(());
-    let mut options = CheckOptions::new().progress(&mut stop);
+    let options = CheckOptions::new().progress(&mut stop);
     let chosen = slot(&place.path, 1);
-    assert!(matches!(Env::switch_to_meta(&place.path, chosen, &mut options), Err(Error::Io(_))));
+    assert!(matches!(Env::switch_to_meta(&place.path, chosen, options), Err(Error::Io(_))));
     assert!(bytes == std::fs::read(&place.path).unwrap());
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use huon::{Durability, Env, Error, Options, Str, TableDef, U64};
+use huon::{Closed, Durability, Env, Error, Options, Str, TableDef, U64};
 
 const T: TableDef<Str, U64> = TableDef::new("t");
 const PART: &str = "HUON_MODES_PART";
@@ -385,15 +385,16 @@ fn a_close_tells_what_a_drop_cannot() {
     let env = Env::options().durability(Durability::Lazy).open(&place.path).unwrap();
     put(&env, "a", 2);
     let other = env.clone();
-    env.close().unwrap();
+    assert_eq!(env.close().unwrap(), Closed::StillShared);
     assert_eq!(other.durable_id(), other.read().unwrap().id(), "flushed, though a clone lives");
     put(&other, "a", 3);
     let reader = other.read().unwrap();
-    other.close().unwrap();
+    assert_eq!(other.close().unwrap(), Closed::StillShared, "a transaction lives");
     drop(reader);
-    let env = Env::options().open(&place.path).unwrap();
+    let env = Env::open(&place.path).unwrap();
     assert_eq!((env.recovery(), get(&env, "a")), (huon::Recovery::Clean, Some(3)));
     assert_eq!(env.path(), place.path);
+    assert_eq!(env.close().unwrap(), Closed::Fully);
 }
 
 #[test]
@@ -441,8 +442,8 @@ fn a_copy_goes_down_a_pipe() {
             (calls, last) = (calls + 1, *progress);
             std::ops::ControlFlow::Continue(())
         };
-        let mut options = huon::CopyOptions::new().compact(compact).progress(&mut show);
-        let report = env.copy_to_fd(&writer, &mut options).unwrap();
+        let options = huon::CopyOptions::new().compact(compact).progress(&mut show);
+        let report = env.copy_to_fd(&writer, options).unwrap();
         drop(writer);
         assert!(calls > 1 && last.done_bytes == last.total_bytes);
         let bytes = receives.join().unwrap();
@@ -457,14 +458,14 @@ fn a_copy_goes_down_a_pipe() {
         let path = place.dir.path().join(format!("{compact}.tar"));
         let mut file = std::fs::File::create(&path).unwrap();
         file.write_all(b"head").unwrap();
-        env.copy_to_fd(&file, &mut huon::CopyOptions::new().compact(compact)).unwrap();
+        env.copy_to_fd(&file, huon::CopyOptions::new().compact(compact)).unwrap();
         let found = std::fs::read(&path).unwrap();
         assert_eq!((&found[..4], found.len() as u64), (&b"head"[..], report.bytes + 4));
 
         // Nobody reads.
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let gone = env.copy_to_fd(&writer, &mut huon::CopyOptions::new().compact(compact));
+        let gone = env.copy_to_fd(&writer, huon::CopyOptions::new().compact(compact));
         assert!(matches!(gone, Err(Error::Io(_))), "{gone:?}");
     }
 }

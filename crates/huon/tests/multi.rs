@@ -449,7 +449,7 @@ fn copied(
     };
     for compact in [false, true] {
         let path = dir.join(format!("copy-{compact}.huon"));
-        env.copy_to(&path, &mut huon::CopyOptions::new().compact(compact)).unwrap();
+        env.copy_to(&path, huon::CopyOptions::new().compact(compact)).unwrap();
         is(&path);
     }
     for rescue in [false, true] {
@@ -645,7 +645,7 @@ fn markers_belong_to_snapshots() {
     assert_eq!(env.read().unwrap().markers(), markers);
     for compact in [false, true] {
         let path = dir.path().join(format!("copy-{compact}.huon"));
-        env.copy_to(&path, &mut huon::CopyOptions::new().compact(compact)).unwrap();
+        env.copy_to(&path, huon::CopyOptions::new().compact(compact)).unwrap();
         let copy = Env::options().open(&path).unwrap();
         assert_eq!(copy.read().unwrap().markers().values, [1, 2, 3]);
     }

@@ -86,22 +86,22 @@ fn a_copy_is_equal_and_alive() {
         let used = env.info().unwrap().used_bytes;
 
         let plain = dir.path().join("plain.huon");
-        let report = env.copy_to(&plain, &mut CopyOptions::new()).unwrap();
+        let report = env.copy_to(&plain, CopyOptions::new()).unwrap();
         assert_eq!(report.bytes, std::fs::metadata(&plain).unwrap().len());
         let mut streamed = Vec::new();
-        env.copy_to_writer(&mut streamed, &mut CopyOptions::new()).unwrap();
+        env.copy_to_writer(&mut streamed, CopyOptions::new()).unwrap();
         assert_eq!(streamed, std::fs::read(&plain).unwrap());
         assert_same(&plain, page_bytes, &expected);
 
         let compact = dir.path().join("compact.huon");
-        env.copy_to(&compact, &mut CopyOptions::new().compact(true)).unwrap();
+        env.copy_to(&compact, CopyOptions::new().compact(true)).unwrap();
         let small = open(&compact, page_bytes).info().unwrap().used_bytes;
         assert!(small < used, "{small} of {used}");
         assert_same(&compact, page_bytes, &expected);
 
         let mut streamed = Vec::new();
-        let mut options = CopyOptions::new().compact(true);
-        let report = env.copy_to_writer(&mut streamed, &mut options).unwrap();
+        let options = CopyOptions::new().compact(true);
+        let report = env.copy_to_writer(&mut streamed, options).unwrap();
         assert_eq!((report.bytes, report.txnid), (streamed.len() as u64, env.read().unwrap().id()));
         let received = dir.path().join("received.huon");
         std::fs::write(&received, streamed).unwrap();
@@ -139,7 +139,7 @@ fn what_was_deleted_does_not_travel() {
     assert!(holds(&dir.path().join("a.huon")));
     for compact in [false, true] {
         let copy = dir.path().join(format!("{compact}.huon"));
-        env.copy_to(&copy, &mut CopyOptions::new().compact(compact)).unwrap();
+        env.copy_to(&copy, CopyOptions::new().compact(compact)).unwrap();
         assert!(!holds(&copy));
     }
 }
@@ -152,7 +152,7 @@ fn nothing_is_replaced_and_nothing_half_done_stays() {
     let target = dir.path().join("target");
     std::fs::write(&target, "precious").unwrap();
     for compact in [false, true] {
-        let error = env.copy_to(&target, &mut CopyOptions::new().compact(compact)).unwrap_err();
+        let error = env.copy_to(&target, CopyOptions::new().compact(compact)).unwrap_err();
         assert!(matches!(error, Error::Io(_)), "{error}");
         let mut calls = 0;
         let mut stop = |progress: &huon::Progress| {
@@ -160,8 +160,8 @@ fn nothing_is_replaced_and_nothing_half_done_stays() {
             assert!(progress.done_bytes <= progress.total_bytes);
             ControlFlow::Break(())
         };
-        let mut options = CopyOptions::new().compact(compact).progress(&mut stop);
-        let error = env.copy_to(dir.path().join("stopped"), &mut options).unwrap_err();
+        let options = CopyOptions::new().compact(compact).progress(&mut stop);
+        let error = env.copy_to(dir.path().join("stopped"), options).unwrap_err();
         assert!(matches!(error, Error::Io(_)), "{error}");
         assert!(calls > 0);
     }
@@ -186,8 +186,8 @@ fn an_old_snapshot_is_copied_as_it_is_read() {
     assert_ne!(content(&env), old);
     for compact in [false, true] {
         let path = dir.path().join(format!("copy {compact}"));
-        let mut options = CopyOptions::new().compact(compact).snapshot(&reader);
-        let report = env.copy_to(&path, &mut options).unwrap();
+        let options = CopyOptions::new().compact(compact).snapshot(&reader);
+        let report = env.copy_to(&path, options).unwrap();
         assert_eq!(report.txnid, reader.id());
         let copy = open(&path, 4096);
         assert!(copy.check().unwrap().is_clean());
@@ -197,7 +197,7 @@ fn an_old_snapshot_is_copied_as_it_is_read() {
         assert!(copy.check().unwrap().is_clean());
     }
     let other = open(&dir.path().join("b"), 4096);
-    let mut options = CopyOptions::new().snapshot(&reader);
-    let refused = other.copy_to(dir.path().join("c"), &mut options);
+    let options = CopyOptions::new().snapshot(&reader);
+    let refused = other.copy_to(dir.path().join("c"), options);
     assert!(matches!(refused, Err(Error::Invalid(_))));
 }

@@ -86,7 +86,7 @@ fn a_whole_meta_of_a_newer_version_in_any_slot_makes_the_file_unreadable() {
                 refused(&format!("{field}, {way}"), place, options.open(&path));
             }
             for chosen in 0..SLOTS as u8 {
-                let switched = Env::switch_to_meta(&path, chosen, &mut CheckOptions::new());
+                let switched = Env::switch_to_meta(&path, chosen, CheckOptions::new());
                 refused(&format!("{field}, switch"), place, switched);
             }
             refused(&format!("{field}, delete"), place, Env::delete(&path));
@@ -124,7 +124,7 @@ fn a_meta_of_a_newer_version_that_appears_is_found_by_a_check() {
     let text = format!("meta slot {slot}");
     assert!(report.problems.iter().any(|p| p.to_string().contains(&text)), "{report:?}");
     for chosen in 0..SLOTS as u8 {
-        let checked = env.check_with(&mut CheckOptions::new().meta_slot(chosen));
+        let checked = env.check_with(CheckOptions::new().meta_slot(chosen));
         refused("a check against a slot", &text, checked);
     }
 }

@@ -50,7 +50,7 @@ fn whatever_would_wait_for_its_own_thread_is_refused() {
         assert!(is_refused(env.write()));
         assert!(is_refused(env.update(|_| Ok(()))));
         assert!(is_refused(env.set_geometry(env.info()?.geometry)));
-        let checked = env.check_with(&mut CheckOptions::default().meta_slot(0));
+        let checked = env.check_with(CheckOptions::default().meta_slot(0));
         assert!(is_refused(checked));
         assert!(is_refused(twin.write()), "another environment of the same file");
         txn.nested(|_| {

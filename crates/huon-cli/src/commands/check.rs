@@ -26,7 +26,7 @@ pub(crate) fn check(args: &Check) -> Outcome {
         bar.at(now.done_bytes, now.total_bytes);
         ControlFlow::Continue(())
     };
-    let found = env.check_with(&mut CheckOptions::new().progress(&mut report))?;
+    let found = env.check_with(CheckOptions::new().progress(&mut report))?;
     drop(bar);
     let mut out = Out::new();
     if args.look.json {

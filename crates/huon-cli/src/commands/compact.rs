@@ -31,7 +31,7 @@ pub(crate) fn compact(args: &Compact) -> Outcome {
     if let Some(seconds) = args.time {
         options = options.time_limit(Duration::from_secs(seconds));
     }
-    let report = env.compact(&mut options)?;
+    let report = env.compact(options)?;
     drop(bar);
     env.close()?;
     let mut out = Out::new();

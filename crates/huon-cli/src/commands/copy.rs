@@ -32,21 +32,21 @@ pub(crate) fn copy(args: &Copy) -> Outcome {
         bar.at(now.done_bytes, now.total_bytes);
         if stop.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let mut options = CopyOptions::new().compact(args.compact).progress(&mut report);
+    let options = CopyOptions::new().compact(args.compact).progress(&mut report);
     let copied = if to_pipe {
         let mut out = io::stdout().lock();
-        let copied = env.copy_to_writer(&mut out, &mut options);
+        let copied = env.copy_to_writer(&mut out, options);
         out.flush()?;
         copied
     } else if args.force {
         let target = draft::meant(&args.target);
         let draft = draft::of(&target);
-        let copied = env.copy_to(&draft, &mut options);
+        let copied = env.copy_to(&draft, options);
         drop(bar);
         let Ok(_) = copied else { return ended(copied.map(drop), args, &stop) };
         return replace(&args.file, &draft, &target);
     } else {
-        env.copy_to(&args.target, &mut options)
+        env.copy_to(&args.target, options)
     };
     drop(bar);
     ended(copied.map(drop), args, &stop)

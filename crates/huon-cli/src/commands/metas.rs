@@ -183,7 +183,7 @@ fn turn(file: &Path, slot: u8) -> Result<SwitchReport, Failure> {
         bar.at(now.done_bytes, now.total_bytes);
         if stop.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let options = &mut CheckOptions::new().progress(&mut report);
+    let options = CheckOptions::new().progress(&mut report);
     let switched = Env::switch_to_meta(file, slot, options);
     drop(bar);
     match switched {

@@ -639,8 +639,8 @@ impl Stage {
 
     /// The first client compacts the file, a few pages a transaction. No record changes.
     pub fn compact(&mut self) -> Play {
-        let mut options = CompactOptions::new().step_bytes(8 * self.desk.setup.page_bytes as u64);
-        self.desk.done(self.envs[0].compact(&mut options), "compact")?;
+        let options = CompactOptions::new().step_bytes(8 * self.desk.setup.page_bytes as u64);
+        self.desk.done(self.envs[0].compact(options), "compact")?;
         let sealed = self.desk.record.borrow().sealed;
         self.desk.settled(&self.envs[0], Some(sealed));
         Ok(())
@@ -672,7 +672,7 @@ impl Stage {
         metas.sort_by_key(|meta| std::cmp::Reverse(meta.snapshot().map(|meta| meta.txnid)));
         let (slot, meta) = (metas[newer].slot, metas[newer].snapshot().expect("a whole meta"));
         let state = self.desk.begin_switch(meta.txnid);
-        let done = Env::switch_simulated(&self.desk.disk, slot, &mut CheckOptions::new());
+        let done = Env::switch_simulated(&self.desk.disk, slot, CheckOptions::new());
         let report = self.desk.done(done, "switch")?;
         assert_eq!(report.chosen, meta.txnid);
         let now = self.desk.now();

@@ -389,7 +389,7 @@ impl<'g> Run<'g> {
     /// Compacts the file, a few pages a transaction. No record changes.
     pub fn compact(&mut self) {
         let Some(env) = self.env.clone() else { return };
-        let work = || env.compact(&mut CompactOptions::new().step_bytes(30_000));
+        let work = || env.compact(CompactOptions::new().step_bytes(30_000));
         match self.tried("compact", work) {
             Some(_) => {
                 self.visible = self.newest.clone();

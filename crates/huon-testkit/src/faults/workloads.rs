@@ -415,8 +415,7 @@ fn close_twice(run: &mut Run<'_>) {
 fn copy(run: &mut Run<'_>) {
     let Some(env) = run.env() else { return };
     let mut bytes = Vec::with_capacity(64 << 20);
-    let copied =
-        run.tried("copy", || env.copy_to_writer(&mut bytes, &mut CopyOptions::new()).map(drop));
+    let copied = run.tried("copy", || env.copy_to_writer(&mut bytes, CopyOptions::new()).map(drop));
     if copied.is_some() {
         let disk = SimDisk::from_image(&bytes, 8 << 20).expect("a machine of its own").quiet();
         let copy = Env::options().open_simulated(&disk).expect("a copy opens");
@@ -425,8 +424,8 @@ fn copy(run: &mut Run<'_>) {
     let Some(directory) = run.ground().directory() else { return };
     for (compact, name) in [(false, "copy.huon"), (true, "compact.huon")] {
         let path = directory.join(name);
-        let mut options = CopyOptions::new().compact(compact);
-        let copied = run.tried("copy to a file", || env.copy_to(&path, &mut options));
+        let options = CopyOptions::new().compact(compact);
+        let copied = run.tried("copy to a file", || env.copy_to(&path, options));
         // Where its name was made and only then something failed, it is whole too.
         if copied.is_some() || path.exists() {
             let copy = Env::options().open(&path).expect("what has the name of a copy opens");

@@ -87,7 +87,7 @@ impl Attempt<'_> {
             outcome.of(huon_text::dump(&env, &mut text, options).map_err(of_the_store));
         }
         let mut copy = Vec::new();
-        if outcome.of(env.copy_to_writer(&mut copy, &mut CopyOptions::new())).is_some() {
+        if outcome.of(env.copy_to_writer(&mut copy, CopyOptions::new())).is_some() {
             assert!(copy.len() <= image.len() + 8 * 65_536, "{} bytes copied", copy.len());
             if outcome.clean {
                 let disk = SimDisk::from_image(&copy, 0).expect("a machine").quiet();
@@ -98,8 +98,8 @@ impl Attempt<'_> {
         }
         if depth == Depth::All {
             let mut bytes = Vec::new();
-            let mut options = CopyOptions::new().compact(true);
-            outcome.of(env.copy_to_writer(&mut bytes, &mut options));
+            let options = CopyOptions::new().compact(true);
+            outcome.of(env.copy_to_writer(&mut bytes, options));
         }
         if let Some(txn) = outcome.of(env.read()) {
             outcome.read(&txn, image.len());

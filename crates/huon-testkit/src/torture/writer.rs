@@ -40,7 +40,11 @@ pub(crate) fn run(child: &'static Child) -> Outcome<()> {
         })?;
         trouble.into_inner().expect("nobody panics with it")?;
         child.enter(Context::Closing);
-        if random.chance(20) { env.close_without_flush() } else { env.close().map_err(told)? }
+        if random.chance(20) {
+            env.close_without_flush();
+        } else {
+            env.close().map_err(told)?;
+        }
     }
 }
 

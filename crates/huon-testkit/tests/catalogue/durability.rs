@@ -290,7 +290,7 @@ fn perform(env: &Env, deed: Deed, model: &mut Model) {
 
 fn end(disk: SimDisk, env: Env, ending: Ending) -> SimDisk {
     match ending {
-        Ending::Close => env.close().unwrap(),
+        Ending::Close => drop(env.close().unwrap()),
         Ending::Drop => drop(env),
         Ending::Dirty => env.close_without_flush(),
         Ending::Killed | Ending::KilledWriting => {
@@ -353,7 +353,7 @@ fn leftovers_of_the_killed_are_passed_over() {
     }
     let env = small().open(&source).unwrap();
     assert_holds(&env, &model, "beside leftovers");
-    env.copy_to(place.dir().join("last.huon"), &mut CopyOptions::new()).unwrap();
+    env.copy_to(place.dir().join("last.huon"), CopyOptions::new()).unwrap();
     println!("{drafts} drafts were met");
 }
 
@@ -362,7 +362,7 @@ fn create_and_copy_for_ever(dir: &Path) {
     child::say("ready");
     for n in 0.. {
         let copy = dir.join(format!("copy {} {n}", std::process::id()));
-        env.copy_to(&copy, &mut CopyOptions::new().compact(n % 2 == 0)).unwrap();
+        env.copy_to(&copy, CopyOptions::new().compact(n % 2 == 0)).unwrap();
         let new = dir.join(format!("new {} {n}", std::process::id()));
         drop(small().open(&new).unwrap());
         for path in [copy, new] {
@@ -396,7 +396,7 @@ fn replace_while_open(by_backup: bool) {
     let (env, mut model) = filled(&place.path, 1);
     let new = place.dir().join("new");
     let new_model = if by_backup {
-        env.copy_to(&new, &mut CopyOptions::new()).unwrap();
+        env.copy_to(&new, CopyOptions::new()).unwrap();
         model.clone()
     } else {
         filled(&new, 2).1
@@ -405,7 +405,7 @@ fn replace_while_open(by_backup: bool) {
     fs::rename(&new, &place.path).unwrap();
     // Who has the old file open goes on with it, and copies that.
     let copy = place.dir().join("copy");
-    env.copy_to(&copy, &mut CopyOptions::new()).unwrap();
+    env.copy_to(&copy, CopyOptions::new()).unwrap();
     assert_holds(&small().open(&copy).unwrap(), &model, "the copy");
     // The lock file is still in use for the old one: who comes now is told so.
     let error = small().open(&place.path).unwrap_err();

@@ -150,7 +150,7 @@ fn work(env: &Env, path: &Path, dirty: &Path) -> huon::Result<()> {
     env.sync()?;
     drop(env.write_within(LONG)?);
     put(&other, b"by another", Durability::Lazy)?;
-    other.close()
+    other.close().map(drop)
 }
 
 /// Points that this worker does not come to: another thread would have to.

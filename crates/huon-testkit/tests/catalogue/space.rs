@@ -277,7 +277,7 @@ fn damaged_free_space_costs_no_record() {
     assert_holds(&env, &model, "a commit that needs space from there has not happened");
     // What the walk of the tables finds is all that counts: a compact copy has new free space.
     let whole = place.dir().join("whole.huon");
-    env.copy_to(&whole, &mut CopyOptions::new().compact(true)).unwrap();
+    env.copy_to(&whole, CopyOptions::new().compact(true)).unwrap();
     let env = small().open(&whole).unwrap();
     assert_holds(&env, &model, "the copy");
     env.update(|txn| t_put(txn, &[6; 100])).unwrap();
@@ -392,7 +392,7 @@ fn at_the_limit(options: &huon::Options, place: &Place, limit: u32, used: u64) {
     assert!(text.contains("from here on are neither"), "{what}: {text}");
     assert!(text.contains(&hole.to_string()), "{what}: {hole} pages, {text}");
     let copy = place.dir().join("copy.huon");
-    env.copy_to(&copy, &mut CopyOptions::new().compact(true)).unwrap();
+    env.copy_to(&copy, CopyOptions::new().compact(true)).unwrap();
     let env = Env::options().open(&copy).unwrap();
     assert_holds(&env, &model, &what);
     assert!(env.info().unwrap().used_bytes < 400 * page_bytes.max(4096), "{what}: no hole");

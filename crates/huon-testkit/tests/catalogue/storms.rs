@@ -23,7 +23,7 @@ fn open_count_close(path: &std::path::Path, me: u64, ending: u64) -> u64 {
     let reader = env.read().unwrap();
     assert_eq!(t.get(&reader, &me).unwrap(), Some(count));
     match ending % 4 {
-        0 => env.close().unwrap(),
+        0 => drop(env.close().unwrap()),
         1 => env.close_without_flush(),
         2 => drop((env, reader)),
         // The reader outlives the handle, and ends in another thread.

@@ -85,7 +85,7 @@ fn work(path: &std::path::Path, me: u8) {
         }
         if round % 4 == 0 {
             let aside = |what: &str| path.with_extension(format!("{what} {me} {round}"));
-            env.copy_to(aside("copy"), &mut CopyOptions::new().compact(true)).unwrap();
+            env.copy_to(aside("copy"), CopyOptions::new().compact(true)).unwrap();
             let mut text = Vec::new();
             huon_text::dump(&env, &mut text, DumpOptions::new()).unwrap();
             let loaded = small().open(aside("load")).unwrap();

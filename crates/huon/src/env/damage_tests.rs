@@ -223,8 +223,7 @@ fn sums_of_false_counts_are_errors() {
     let env = open(&image);
     assert!(!env.check().unwrap().is_clean());
     let dir = tempfile::tempdir().unwrap();
-    let compact =
-        env.copy_to(dir.path().join("copy"), &mut crate::CopyOptions::new().compact(true));
+    let compact = env.copy_to(dir.path().join("copy"), crate::CopyOptions::new().compact(true));
     drop(compact);
     let mut txn = env.write().unwrap();
     let tree = txn.create_multi(&def).unwrap();

@@ -298,11 +298,11 @@ fn a_guest_writes_nothing() {
     assert!(!guest.flush_if_due().unwrap());
     assert_eq!(guest.clear_dead_readers().unwrap(), 0);
     assert!(guest.check().unwrap().is_clean());
-    assert!(guest.check_with(&mut crate::CheckOptions::new().meta_slot(0)).is_err());
+    assert!(guest.check_with(crate::CheckOptions::new().meta_slot(0)).is_err());
     assert!(guest.holders().unwrap().len() > 1);
     assert_eq!(guest.info().unwrap().readers.len(), 2);
     let dir = tempfile::tempdir().unwrap();
-    guest.copy_to(dir.path().join("copy.huon"), &mut crate::CopyOptions::new()).unwrap();
+    guest.copy_to(dir.path().join("copy.huon"), crate::CopyOptions::new()).unwrap();
     drop(reader);
     guest.close().unwrap();
     assert!(disk.lock_image() == before);

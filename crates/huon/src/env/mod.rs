@@ -85,7 +85,33 @@ struct Inner {
 /// How often a file is opened anew that was deleted or replaced while it was opened.
 const OPENS_MAX: usize = 100;
 
+/// What [`Env::close`] came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closed {
+    /// The files are closed: nothing in this process keeps the environment open any more.
+    Fully,
+    /// Clones of the handle or transactions live. Everything is flushed; the files are closed when
+    /// the last of them is gone.
+    StillShared,
+}
+
 impl Env {
+    /// Opens the environment at `path`, and creates it if it is missing: durable commits, readable
+    /// by its owner alone, at most 1 TiB. [`Env::options`] has all that may be chosen.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// let env = huon::Env::open(dir.path().join("shop.huon"))?;
+    /// assert!(env.view(|txn| txn.table_names())?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Options::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Env> {
+        Env::options().open(path)
+    }
+
     /// The options to open an environment with; see [`Options::open`].
     pub fn options() -> Options {
         Options::default()
@@ -418,30 +444,36 @@ impl Env {
 
     /// Flushes what is committed, by this process or by one that has died, and lets go of the
     /// environment. Dropping it does the same and cannot say what went wrong. The file stays open
-    /// while other clones and transactions live: then only the flush is made now.
+    /// while other clones and transactions live: then only the flush is made now, and the result is
+    /// [`Closed::StillShared`].
     ///
     /// An environment that was opened [`Durability::Unsynced`](crate::Durability::Unsynced) is not
     /// flushed.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// env.close()?;
+    /// use huon::{Closed, Env};
+    /// let env = Env::open(dir.path().join("a.huon"))?;
+    /// let txn = env.read()?;
+    /// assert_eq!(env.clone().close()?, Closed::StillShared);
+    /// drop(txn);
+    /// assert_eq!(env.close()?, Closed::Fully);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// Whatever the flush fails with: [`Error::Poisoned`], [`Error::Io`]. It is closed all the
     /// same, and what was not flushed is to the next opening as after a crash of this process.
-    pub fn close(self) -> Result<()> {
+    pub fn close(self) -> Result<Closed> {
         // A forked child that never used it has nothing to close.
         if self.inner.lives.own().is_some_and(|core| core.owes_flush_at_close()) {
             self.sync()?;
         }
-        let core = Arc::into_inner(self.inner).and_then(|inner| inner.lives.into_own());
-        match core.and_then(Arc::into_inner) {
-            Some(core) => core.close_and_tell(),
-            None => Ok(()),
+        let Some(inner) = Arc::into_inner(self.inner) else { return Ok(Closed::StillShared) };
+        let Some(core) = inner.lives.into_own() else { return Ok(Closed::Fully) };
+        match Arc::into_inner(core) {
+            Some(core) => core.close_and_tell().map(|()| Closed::Fully),
+            None => Ok(Closed::StillShared),
         }
     }
 

@@ -241,7 +241,7 @@ fn a_compact_copy_of_nothing_has_the_notes() {
     let env = options().open_simulated(&SimDisk::from_image(&image, 8 << 20).unwrap()).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("copy");
-    env.copy_to(&path, &mut CopyOptions::new().compact(true)).unwrap();
+    env.copy_to(&path, CopyOptions::new().compact(true)).unwrap();
     let newest = metas(&std::fs::read(path).unwrap()).into_iter().max_by_key(|meta| meta.txnid);
     let newest = newest.expect("a copy has a meta");
     assert_eq!((newest.markers, newest.app_flags), ([1, 2, 3], 4));

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::pinned::Verified;
-use crate::ops::progress::{OnProgress, Progress};
+use crate::ops::progress::{Meter, OnProgress, Progress};
 use crate::ops::stat::Holder;
 use crate::ops::tables;
 use crate::page::{Reason, Tree, first_data_page};
@@ -41,7 +41,7 @@ pub struct CompactOptions<'a> {
     time: Option<Duration>,
     step_bytes: u64,
     durability: Option<Durability>,
-    progress: Option<OnProgress<'a>>,
+    progress: OnProgress<'a>,
 }
 
 impl Default for CompactOptions<'_> {
@@ -51,7 +51,7 @@ impl Default for CompactOptions<'_> {
             time: None,
             step_bytes: STEP_BYTES,
             durability: None,
-            progress: None,
+            progress: OnProgress::default(),
         }
     }
 }
@@ -93,9 +93,9 @@ impl<'a> CompactOptions<'a> {
     /// there are to move is not known beforehand. The compaction ends in order if it breaks.
     pub fn progress(
         mut self,
-        report: &'a mut (dyn FnMut(&Progress) -> ControlFlow<()> + 'a),
+        report: impl FnMut(&Progress) -> ControlFlow<()> + 'a,
     ) -> CompactOptions<'a> {
-        self.progress = Some(report);
+        self.progress = OnProgress::call(report);
         self
     }
 }
@@ -172,7 +172,7 @@ impl Env {
     ///     Ok(t)
     /// })?;
     /// env.update(|txn| (0..18_000).try_for_each(|n| t.delete(txn, &n).map(drop)))?;
-    /// let report = env.compact(&mut CompactOptions::new())?;
+    /// let report = env.compact(CompactOptions::new())?;
     /// assert_eq!(report.end, CompactEnd::Target);
     /// assert!(report.after_bytes < report.before_bytes / 4);
     /// assert!(env.check()?.is_clean());
@@ -186,7 +186,7 @@ impl Env {
     ///
     /// # Errors
     /// Those of a write transaction. [`Error::Invalid`] for a target below 1.
-    pub fn compact(&self, options: &mut CompactOptions<'_>) -> Result<CompactReport> {
+    pub fn compact(&self, mut options: CompactOptions<'_>) -> Result<CompactReport> {
         if !options.target.is_finite() || options.target < 1.0 {
             return Err(Error::Invalid("a file is never shorter than what lives in it"));
         }
@@ -199,8 +199,7 @@ impl Env {
             page_bytes: store.page_bytes,
             step_pages: (options.step_bytes / store.page_bytes as u64).clamp(8, 1 << 20) as usize,
             ends_at: options.time.and_then(|time| Instant::now().checked_add(time)),
-            progress: options.progress.as_mut().map(|report| &mut **report as _),
-            now: Progress::default(),
+            meter: options.progress.meter(0),
             moved_pages: 0,
             commits: 0,
         };
@@ -249,8 +248,7 @@ struct Work<'e, 'p> {
     page_bytes: usize,
     step_pages: usize,
     ends_at: Option<Instant>,
-    progress: Option<OnProgress<'p>>,
-    now: Progress,
+    meter: Meter<'p>,
     moved_pages: u64,
     commits: u64,
 }
@@ -349,10 +347,8 @@ impl Work<'_, '_> {
 
     /// Tells how far it is; why it ends here, if it does.
     fn is_over(&mut self) -> Option<CompactEnd> {
-        self.now.done_bytes = self.moved_pages * self.page_bytes as u64;
-        if let Some(report) = &mut self.progress
-            && report(&self.now).is_break()
-        {
+        self.meter.now.done_bytes = self.moved_pages * self.page_bytes as u64;
+        if self.meter.tell().is_err() {
             return Some(CompactEnd::Stopped);
         }
         let late = self.ends_at.is_some_and(|end| Instant::now() >= end);

@@ -50,7 +50,7 @@ const ITEM_PAGES_MAX: u32 = (1 << 31) - 1;
 pub struct CopyOptions<'a> {
     compact: bool,
     mode: Option<u32>,
-    progress: Option<OnProgress<'a>>,
+    progress: OnProgress<'a>,
     snapshot: Option<&'a ReadTxn>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> CopyOptions<'a> {
     /// let before = env.read()?;
     /// env.update(|txn| txn.create(&T)?.put(txn, &1, &1))?;
     /// let backup = dir.path().join("backup.huon");
-    /// env.copy_to(&backup, &mut CopyOptions::new().snapshot(&before))?;
+    /// env.copy_to(&backup, CopyOptions::new().snapshot(&before))?;
     /// assert!(Env::options().open(&backup)?.view(|txn| txn.open(&T))?.is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -96,9 +96,9 @@ impl<'a> CopyOptions<'a> {
     /// behind, if it breaks.
     pub fn progress(
         mut self,
-        report: &'a mut (dyn FnMut(&Progress) -> ControlFlow<()> + 'a),
+        report: impl FnMut(&Progress) -> ControlFlow<()> + 'a,
     ) -> CopyOptions<'a> {
-        self.progress = Some(report);
+        self.progress = OnProgress::call(report);
         self
     }
 
@@ -138,25 +138,25 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// let backup = dir.path().join("backup.huon");
-    /// env.copy_to(&backup, &mut huon::CopyOptions::new())?;
+    /// env.copy_to(&backup, huon::CopyOptions::new())?;
     /// assert!(huon::Env::options().open(&backup)?.check()?.is_clean());
     ///
     /// let compact = dir.path().join("compact.huon");
-    /// env.copy_to(&compact, &mut huon::CopyOptions::new().compact(true))?;
+    /// env.copy_to(&compact, huon::CopyOptions::new().compact(true))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn copy_to(
         &self,
         path: impl AsRef<Path>,
-        options: &mut CopyOptions<'_>,
+        mut options: CopyOptions<'_>,
     ) -> Result<CopyReport> {
         let path = path.as_ref();
         let draft = Draft::beside(path)?;
         let txnid = if options.compact {
-            compact::build(self, draft.path(), options, 1)?.0
+            compact::build(self, draft.path(), &mut options, 1)?.0
         } else {
             let file = draft.create(options.mode_bits())?;
-            let txnid = plain(self, &mut QuietFile(&file), options)?;
+            let txnid = plain(self, &mut QuietFile(&file), &mut options)?;
             draft.flush(&file)?;
             txnid
         };
@@ -175,23 +175,23 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// let mut bytes = Vec::new();
-    /// let report = env.copy_to_writer(&mut bytes, &mut huon::CopyOptions::new())?;
+    /// let report = env.copy_to_writer(&mut bytes, huon::CopyOptions::new())?;
     /// assert_eq!(report.bytes, bytes.len() as u64);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn copy_to_writer(
         &self,
         out: &mut dyn Write,
-        options: &mut CopyOptions<'_>,
+        mut options: CopyOptions<'_>,
     ) -> Result<CopyReport> {
         let mut out = Counted { out, bytes: 0 };
         let txnid = if options.compact {
             let draft = Draft::temporary();
-            let (txnid, done_bytes) = compact::build(self, draft.path(), options, 2)?;
-            send(&draft, done_bytes, &mut out, options)?;
+            let (txnid, done_bytes) = compact::build(self, draft.path(), &mut options, 2)?;
+            send(&draft, done_bytes, &mut out, &mut options)?;
             txnid
         } else {
-            plain(self, &mut out, options)?
+            plain(self, &mut out, &mut options)?
         };
         out.flush().map_err(write_error)?;
         Ok(CopyReport { txnid, bytes: out.bytes })
@@ -214,7 +214,7 @@ impl Env {
     ///     let mut bytes = Vec::new();
     ///     std::io::Read::read_to_end(&mut reader, &mut bytes).map(|_| bytes)
     /// });
-    /// let report = env.copy_to_fd(&writer, &mut huon::CopyOptions::new())?;
+    /// let report = env.copy_to_fd(&writer, huon::CopyOptions::new())?;
     /// drop(writer);
     /// assert_eq!(receiver.join().expect("it reads")?.len() as u64, report.bytes);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -222,7 +222,7 @@ impl Env {
     pub fn copy_to_fd(
         &self,
         descriptor: impl AsFd,
-        options: &mut CopyOptions<'_>,
+        options: CopyOptions<'_>,
     ) -> Result<CopyReport> {
         let file = descriptor.as_fd().try_clone_to_owned().map_err(write_error)?;
         let file = File::from(file);
@@ -260,11 +260,7 @@ fn send(
 ) -> Result<()> {
     let mut built = draft.reopen()?;
     let length = built.metadata().map_err(write_error)?.len();
-    let progress: Option<OnProgress<'_>> = match &mut options.progress {
-        Some(progress) => Some(&mut **progress),
-        None => None,
-    };
-    let mut meter = Meter::new(progress, done_bytes + length);
+    let mut meter = options.progress.meter(done_bytes + length);
     meter.now.done_bytes = done_bytes;
     let mut piece = filled(0, PIECE_BYTES)?;
     loop {
@@ -303,12 +299,8 @@ impl Write for Counted<'_> {
 fn plain(env: &Env, out: &mut dyn Write, options: &mut CopyOptions<'_>) -> Result<u64> {
     let (_pin, meta) = pinned::pin_of(env, options.snapshot)?;
     let store = &env.core()?.store;
-    let progress: Option<OnProgress<'_>> = match &mut options.progress {
-        Some(progress) => Some(&mut **progress),
-        None => None,
-    };
     // Everything is read twice: to verify it, and to write it.
-    let mut meter = Meter::new(progress, 0);
+    let mut meter = options.progress.meter(0);
     meter.now.total_bytes = live_bytes(env, &meta)? * 2;
     let reach = Reach::of(store, &meta, meter)?;
     let plan = Plan::new(store, &meta, &reach.used)?;

@@ -185,7 +185,7 @@ impl Env {
     ///
     /// let is_right = |meta: &&huon::MetaInfo| meta.snapshot().is_some_and(|s| s.txnid == right);
     /// let slot = metas.iter().find(is_right).expect("it is the one before").slot;
-    /// Env::switch_to_meta(&path, slot, &mut CheckOptions::new())?;
+    /// Env::switch_to_meta(&path, slot, CheckOptions::new())?;
     /// let env = Env::options().open(&path)?;
     /// assert_eq!(env.view(|txn| txn.open(&T)?.expect("there").get(txn, "wrong"))?, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -197,7 +197,7 @@ impl Env {
     pub fn switch_to_meta(
         path: impl AsRef<Path>,
         slot: u8,
-        options: &mut CheckOptions<'_>,
+        options: CheckOptions<'_>,
     ) -> Result<SwitchReport> {
         // On its own, without the lock file: a switch that is refused leaves that as it was, with
         // commits that it alone may know of.
@@ -221,17 +221,17 @@ impl Env {
     pub fn switch_simulated(
         disk: &crate::os::SimDisk,
         slot: u8,
-        options: &mut CheckOptions<'_>,
+        options: CheckOptions<'_>,
     ) -> Result<SwitchReport> {
         Env::options().switching(slot).open_simulated(disk)?.switch(options)
     }
 
     /// Checks what was opened by hand, and has the repair write it down.
-    pub(crate) fn switch(self, options: &mut CheckOptions<'_>) -> Result<SwitchReport> {
+    pub(crate) fn switch(self, mut options: CheckOptions<'_>) -> Result<SwitchReport> {
         let core = self.core()?;
         core.check_writable()?;
         let chosen = core.newest_sealed()?.1;
-        let report = self.check_visible(options)?;
+        let report = self.check_visible(&mut options)?;
         if !report.is_clean() && !planted::is(36) {
             let pgno = report.problems.iter().find_map(|problem| problem.pgno);
             return Err(not_whole(pgno, report.reused_pages > 0));

@@ -17,27 +17,41 @@ pub struct Progress {
 }
 
 /// What a caller does with it: it may also ask to stop.
-pub(crate) type OnProgress<'a> = &'a mut (dyn FnMut(&Progress) -> ControlFlow<()> + 'a);
+type Report<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
+
+/// The caller's callback, if there is one.
+#[derive(Default)]
+pub(crate) struct OnProgress<'a>(Option<Box<Report<'a>>>);
+
+impl<'a> OnProgress<'a> {
+    pub(crate) fn call(report: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> OnProgress<'a> {
+        OnProgress(Some(Box::new(report)))
+    }
+
+    /// A meter of `total_bytes` that tells the callback.
+    pub(crate) fn meter(&mut self, total_bytes: u64) -> Meter<'_> {
+        let report: Option<&mut Report<'_>> = match &mut self.0 {
+            Some(report) => Some(&mut **report),
+            None => None,
+        };
+        let now = Progress { total_bytes, ..Progress::default() };
+        Meter { now, stopped: false, reported_bytes: 0, report }
+    }
+}
 
 /// Work between two reports, in bytes.
 const STEP_BYTES: u64 = 1 << 20;
 
 /// Reports now and then.
-#[derive(Default)]
 pub(crate) struct Meter<'a> {
     pub(crate) now: Progress,
     /// The caller asked to stop.
     pub(crate) stopped: bool,
     reported_bytes: u64,
-    report: Option<OnProgress<'a>>,
+    report: Option<&'a mut Report<'a>>,
 }
 
-impl<'a> Meter<'a> {
-    pub(crate) fn new(report: Option<OnProgress<'a>>, total_bytes: u64) -> Meter<'a> {
-        let now = Progress { total_bytes, ..Progress::default() };
-        Meter { now, stopped: false, reported_bytes: 0, report }
-    }
-
+impl Meter<'_> {
     /// So many bytes more are done.
     #[inline]
     pub(crate) fn advance(&mut self, bytes: u64) -> Result<()> {

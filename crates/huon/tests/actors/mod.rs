@@ -245,7 +245,7 @@ impl Hands {
             }
             ["close"] => {
                 self.txns.clear();
-                self.env.take().map_or(Ok(()), Env::close)?;
+                self.env.take().map(Env::close).transpose()?;
                 "closed".into()
             }
             ["become", user, ref rest @ ..] => {

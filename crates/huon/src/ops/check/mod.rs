@@ -30,7 +30,7 @@ pub(crate) use tree::order_name;
 /// Options of a check; see [`Env::check_with`].
 #[derive(Default)]
 pub struct CheckOptions<'a> {
-    progress: Option<OnProgress<'a>>,
+    progress: OnProgress<'a>,
     meta_slot: Option<u8>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> CheckOptions<'a> {
     /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// for meta in env.metas()? {
     ///     let Some(snapshot) = meta.snapshot() else { continue };
-    ///     let report = env.check_with(&mut huon::CheckOptions::new().meta_slot(meta.slot))?;
+    ///     let report = env.check_with(huon::CheckOptions::new().meta_slot(meta.slot))?;
     ///     assert_eq!(report.txnid, snapshot.txnid);
     ///     println!("slot {} can be switched to: {}", meta.slot, report.is_clean());
     /// }
@@ -65,9 +65,9 @@ impl<'a> CheckOptions<'a> {
     /// Calls `report` about once a megabyte; the check ends with an error if it breaks.
     pub fn progress(
         mut self,
-        report: &'a mut (dyn FnMut(&Progress) -> ControlFlow<()> + 'a),
+        report: impl FnMut(&Progress) -> ControlFlow<()> + 'a,
     ) -> CheckOptions<'a> {
-        self.progress = Some(report);
+        self.progress = OnProgress::call(report);
         self
     }
 }
@@ -89,7 +89,7 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check(&self) -> Result<CheckReport> {
-        self.check_with(&mut CheckOptions::new())
+        self.check_with(CheckOptions::new())
     }
 
     /// Checks everything in the newest visible snapshot.
@@ -114,14 +114,14 @@ impl Env {
     ///     println!("{} of {} bytes", progress.done_bytes, progress.total_bytes);
     ///     ControlFlow::Continue(())
     /// };
-    /// let report = env.check_with(&mut huon::CheckOptions::new().progress(&mut show))?;
+    /// let report = env.check_with(huon::CheckOptions::new().progress(&mut show))?;
     /// report.problems.iter().for_each(|problem| println!("{problem}"));
     /// assert_eq!(report.problem_count, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn check_with(&self, options: &mut CheckOptions<'_>) -> Result<CheckReport> {
+    pub fn check_with(&self, mut options: CheckOptions<'_>) -> Result<CheckReport> {
         match options.meta_slot {
-            None => self.check_visible(options),
+            None => self.check_visible(&mut options),
             Some(slot) => {
                 // Nothing is used again while nobody writes.
                 let core = self.core()?;
@@ -134,7 +134,7 @@ impl Env {
                     2 => c?,
                     _ => return Err(Error::Invalid("there are meta slots 0, 1 and 2")),
                 };
-                self.check_snapshot(&meta, options)
+                self.check_snapshot(&meta, &mut options)
             }
         }
     }
@@ -190,10 +190,6 @@ impl<'s, 'a> Check<'s, 'a> {
             pages_total: u64::from(meta.used.saturating_sub(first)),
             ..CheckReport::default()
         };
-        let progress: Option<OnProgress<'a>> = match &mut options.progress {
-            Some(progress) => Some(&mut **progress),
-            None => None,
-        };
         Ok(Check {
             core,
             source: Verified { store: &core.store, used: meta.used },
@@ -202,7 +198,7 @@ impl<'s, 'a> Check<'s, 'a> {
             used: Bitmap::new(limit)?,
             free: Bitmap::new(limit)?,
             incomplete: false,
-            meter: Meter::new(progress, 0),
+            meter: options.progress.meter(0),
             report,
         })
     }

@@ -335,7 +335,7 @@ fn a_pyramid_of_shared_pages_does_not_run_long() {
     let env = image.open();
     assert!(env.visit_records(&mut Everything).is_err());
     env.salvage(&mut Everything).unwrap();
-    assert!(env.copy_to_writer(&mut Vec::new(), &mut CopyOptions::new()).is_err());
+    assert!(env.copy_to_writer(&mut Vec::new(), CopyOptions::new()).is_err());
     // Iterating does not step over empty leaves for ever, in either direction.
     let txn = env.read().unwrap();
     let main = txn.open(&crate::TableDef::<crate::Bytes, crate::Bytes>::main()).unwrap().unwrap();
@@ -366,7 +366,7 @@ fn hostile_pages_end_in_a_report() {
         let report = env.check().unwrap();
         env.salvage(&mut Everything).unwrap();
         let plain = env.visit_records(&mut Everything);
-        let copied = env.copy_to_writer(&mut Vec::new(), &mut CopyOptions::new());
+        let copied = env.copy_to_writer(&mut Vec::new(), CopyOptions::new());
         let stat = env.stat();
         if report.is_clean() {
             assert!(plain.is_ok() && copied.is_ok() && stat.is_ok(), "round {round}");

@@ -10,7 +10,7 @@ use crate::env::Env;
 use crate::error::Result;
 use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::{self, Verified};
-use crate::ops::progress::{Meter, OnProgress};
+use crate::ops::progress::Meter;
 use crate::ops::tables::{self, each_record, each_value};
 use crate::page::{Meta, OrderKind, PayloadKind, Tree};
 use crate::store::source::damaged;
@@ -43,11 +43,7 @@ pub(super) fn build(
     let named = tables::named(&source, &meta.main)?;
     let total = super::live_bytes(env, &meta)?;
     let copy = target(&meta, store.storage.file_bytes()?, path, options)?;
-    let progress: Option<OnProgress<'_>> = match &mut options.progress {
-        Some(progress) => Some(&mut **progress),
-        None => None,
-    };
-    let mut meter = Meter::new(progress, total * passes);
+    let mut meter = options.progress.meter(total * passes);
     let mut met = tables::no_pages(&source)?;
     let mut txn = copy.write()?;
     txn.take_notes(&meta);
