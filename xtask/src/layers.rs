@@ -8,13 +8,15 @@ use syn::{Item, UseTree};
 use crate::source::Source;
 
 /// Lowest first. A new top-level module of the engine needs its place here.
-const LAYERS: [&str; 12] = [
+const LAYERS: [&str; 14] = [
     "error",
     "alloc",
     "planted",
     "failpoint",
     "os",
+    "lock",
     "page",
+    "sim",
     "store",
     "tree",
     "txn",

@@ -78,9 +78,13 @@ mod alloc;
 mod env;
 mod error;
 mod failpoint;
+mod lock;
 mod ops;
 mod page;
 mod planted;
+#[cfg(any(test, feature = "simulation"))]
+#[doc(hidden)]
+pub mod sim;
 mod store;
 mod table;
 mod tree;
@@ -125,15 +129,6 @@ pub use txn::park::Parked;
 pub use txn::read::ReadTxn;
 pub use txn::ticket::Ticket;
 pub use txn::write::WriteTxn;
-
-/// Simulated machines: files in memory that record what happened to them, and fail on demand.
-#[cfg(any(test, feature = "simulation"))]
-pub mod sim {
-    #[cfg(feature = "simulation")]
-    pub use crate::failpoint::{Point, on_points};
-    pub use crate::os::{Event, FaultCall, FaultPlan, SimDisk, Torn, sealed_image};
-    pub use crate::page::Sealer;
-}
 
 #[cfg(test)]
 mod testing;

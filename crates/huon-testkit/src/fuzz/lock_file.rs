@@ -135,7 +135,7 @@ fn rename_image(choices: &mut Choices<'_>, words: &mut [u64]) {
     }
 }
 
-/// The number of a word; see the picture in the engine's `os/layout.rs`.
+/// The number of a word; see the picture in the engine's `lock/layout.rs`.
 fn word(choices: &mut Choices<'_>, count: usize) -> usize {
     match choices.below(8) {
         // Everything before the images.

@@ -1,8 +1,8 @@
 //! Trees that are no trees: what changing and clearing them comes to.
 
 use super::tests::{forge_metas, forge_pages, options, set, set_half};
-use crate::os::SimDisk;
 use crate::page::{HEADER_BYTES, Item, Pgno, Ptr, Txnid, header, write_chunk};
+use crate::sim::SimDisk;
 use crate::{Bytes, Env, Error, TableDef, WriteTxn};
 
 const TREE: TableDef<Bytes, Bytes> = TableDef::new("tree");

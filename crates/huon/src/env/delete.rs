@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use crate::env::open::{self, lock_path};
 use crate::env::{Env, Options, kinds, recover};
 use crate::error::{Error, Result};
-use crate::os::{self, Board, Gate, Storage};
+use crate::lock::{Board, Gate};
+use crate::os::{self, Storage};
 
 /// How long it sleeps before it looks again.
 const PAUSE: Duration = Duration::from_millis(2);

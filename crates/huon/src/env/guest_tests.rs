@@ -1,9 +1,9 @@
 //! Guests, the readers that may not write the lock file, on a simulated machine: see
-//! `os/guests.rs`.
+//! `lock/guests.rs`.
 
 use std::sync::{Arc, Mutex};
 
-use crate::os::{FaultCall, FaultPlan, SimDisk};
+use crate::sim::{FaultCall, FaultPlan, SimDisk};
 use crate::{Bytes, Durability, Env, Error, ReadTxn, Recovery, TableDef, U64};
 
 const T: TableDef<U64, Bytes> = TableDef::new("t");

@@ -1,7 +1,7 @@
 //! Which id comes next after each kind of end (P7, P16).
 
 use crate::env::tests::options;
-use crate::os::{FaultCall, FaultPlan, SimDisk};
+use crate::sim::{FaultCall, FaultPlan, SimDisk};
 use crate::{Bytes, Durability, Env, Error, Recovery, TableDef, U64};
 
 const T: TableDef<U64, Bytes> = TableDef::new("t");

@@ -3,7 +3,7 @@
 use crate::alloc::collected;
 use crate::env::Env;
 use crate::error::Result;
-use crate::os::{GATE_TIMEOUT, Gate};
+use crate::lock::{GATE_TIMEOUT, Gate};
 use crate::txn::geometry::Geometry;
 
 /// A live read transaction, of any process.

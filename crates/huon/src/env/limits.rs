@@ -21,7 +21,7 @@ pub const PAGE_BYTES_MAX: usize = page::PAGE_BYTES_MAX;
 /// The longest value of a plain table, whatever the page size.
 pub const VALUE_BYTES_MAX: usize = page::MAX_VALUE_BYTES;
 /// How many clients, of all processes together, may have a file open at the same time.
-pub const CLIENTS_MAX: u32 = crate::os::CLIENTS_MAX;
+pub const CLIENTS_MAX: u32 = crate::lock::CLIENTS_MAX;
 
 /// The longest key, and the longest name of a table, with pages of so many bytes.
 ///

@@ -132,12 +132,13 @@ impl Env {
 
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn open_sim(
-        disk: &crate::os::SimDisk,
-        plan: Option<&crate::os::FaultPlan>,
+        disk: &crate::sim::SimDisk,
+        plan: Option<&crate::sim::FaultPlan>,
         guest: bool,
         options: &Options,
     ) -> Result<Env> {
-        use crate::os::{Faulty, FaultyShared, Shared};
+        use crate::os::Shared;
+        use crate::sim::{Faulty, FaultyShared};
         let found: Option<Arc<dyn Shared>> = if options.stays_apart() {
             None
         } else if guest {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::env::Options;
-use crate::os::{Board, Modes};
+use crate::lock::{Board, Modes};
 use crate::txn::commit::Durability;
 
 /// The modes that options may be about to take over.

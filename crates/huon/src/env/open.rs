@@ -17,10 +17,12 @@ use crate::env::place;
 use crate::env::recover::{self, Chosen, Left, Recovery};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::os::{
-    self, Board, BoardIdentity, Clients, Create, FileOptions, GATE_TIMEOUT, Gate, Guest, Identity,
-    Map, MemoryFile, RealFile, RealShared, Role, RoleKind, Shared, Sound, Start, Storage, Written,
+use crate::lock::RealShared;
+use crate::lock::{
+    Board, BoardIdentity, Clients, GATE_TIMEOUT, Gate, Guest, LOCK_BYTES, MemoryFile, Role,
+    RoleKind, Sound, Start, Written,
 };
+use crate::os::{self, Create, FileOptions, Identity, Map, RealFile, Shared, Storage};
 use crate::page::{CommitKind, META_BYTES, Meta, OrderKind, Sweep, Tree, Txnid, first_data_page};
 use crate::planted;
 use crate::store::slow::SlowReaders;
@@ -137,7 +139,7 @@ fn ground_of(path: &Path, options: &Options, inherited: Option<Inherited>) -> Re
     refuse_foreign(&opened, &lock, options)?;
     // A child makes none: it would be another one than its parent's.
     let makes = opened.writable() && inherited.is_none();
-    let create = makes.then(|| opened.lock_file(options.read_only)).transpose()?;
+    let create = makes.then(|| opened.lock_file(LOCK_BYTES, options.read_only)).transpose()?;
     let found =
         if options.stays_apart() { Ok(None) } else { RealShared::open(&lock, create.as_ref()) };
     let found = match found {

@@ -386,7 +386,7 @@ impl Options {
 
     /// Opens the data file of a simulated machine as one more client.
     #[cfg(any(test, feature = "simulation"))]
-    pub fn open_simulated(&self, disk: &crate::os::SimDisk) -> Result<Env> {
+    pub fn open_simulated(&self, disk: &crate::sim::SimDisk) -> Result<Env> {
         self.check()?;
         Env::open_sim(disk, None, false, self)
     }
@@ -394,7 +394,7 @@ impl Options {
     /// Opens the data file of a simulated machine as a process that may read its data file and its
     /// lock file and write neither.
     #[cfg(any(test, feature = "simulation"))]
-    pub fn open_simulated_to_read(&self, disk: &crate::os::SimDisk) -> Result<Env> {
+    pub fn open_simulated_to_read(&self, disk: &crate::sim::SimDisk) -> Result<Env> {
         self.check()?;
         Env::open_sim(disk, None, true, self)
     }
@@ -403,8 +403,8 @@ impl Options {
     #[cfg(any(test, feature = "simulation"))]
     pub fn open_faulty(
         &self,
-        disk: &crate::os::SimDisk,
-        plan: &crate::os::FaultPlan,
+        disk: &crate::sim::SimDisk,
+        plan: &crate::sim::FaultPlan,
     ) -> Result<Env> {
         self.check()?;
         Env::open_sim(disk, Some(plan), false, self)
@@ -414,8 +414,8 @@ impl Options {
     #[cfg(any(test, feature = "simulation"))]
     pub fn open_faulty_to_read(
         &self,
-        disk: &crate::os::SimDisk,
-        plan: &crate::os::FaultPlan,
+        disk: &crate::sim::SimDisk,
+        plan: &crate::sim::FaultPlan,
     ) -> Result<Env> {
         self.check()?;
         Env::open_sim(disk, Some(plan), true, self)

@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use crate::env::open::{lock_path, look_at};
 use crate::env::recover;
 use crate::error::{Error, Result};
-use crate::os::{self, RealShared, Storage};
+use crate::lock::LOCK_BYTES;
+use crate::lock::RealShared;
+use crate::os::{self, Storage};
 
 /// So many links are followed to a name that is still to be made, as by the system.
 const LINKS_MAX: usize = 40;
@@ -57,7 +59,7 @@ pub(crate) fn check_new(path: &Path) -> Result<()> {
         return Err(Error::NotADatabase(text.into()));
     }
     // Without a lock file nothing can be done with it.
-    let allowed = os::check_size(os::LOCK_BYTES);
+    let allowed = os::check_size(LOCK_BYTES);
     allowed.map_err(|e| Error::io("make a lock file for", path.display().to_string(), e))?;
     match RealShared::open(&lock_path(path), None) {
         Err(error @ Error::NotADatabase(_)) => Err(error),

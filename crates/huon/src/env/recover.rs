@@ -8,7 +8,8 @@
 
 use crate::alloc::filled;
 use crate::error::{Error, Result};
-use crate::os::{Board, Storage};
+use crate::lock::Board;
+use crate::os::Storage;
 use crate::page::{CommitKind, META_BYTES, Meta, MetaFault, Txnid, meta_checksum};
 use crate::store::Store;
 use crate::txn::repair::{Metas, known_metas};

@@ -1,7 +1,7 @@
 //! The ids of write transactions, and where they end.
 
 use super::tests::{T, options, put};
-use crate::os::SimDisk;
+use crate::sim::SimDisk;
 use crate::{Durability, Error, WriteTxn};
 
 #[test]

@@ -16,7 +16,8 @@ use shuttle::sync::mpsc;
 use shuttle::thread;
 
 use super::*;
-use crate::os::{Event, RealShared, SimDisk};
+use crate::lock::RealShared;
+use crate::sim::{Event, SimDisk};
 use crate::sim::{Point, on_points};
 use crate::{Bytes, Durability, TableDef, U64};
 

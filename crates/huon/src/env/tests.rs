@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::os::{Create, Event, FileOptions, RealFile, SimDisk, Storage};
+use crate::os::{Create, FileOptions, RealFile, Storage};
 use crate::page::{HEADER_BYTES, META_BYTES, META_SLOTS, Meta, Ptr, Seal, Tree, header};
+use crate::sim::{Event, SimDisk};
 use crate::txn::flush::MetaFlush;
 use crate::{Bytes, Durability, Env, Error, Recovery, TableDef, U64};
 
@@ -721,7 +722,7 @@ fn a_small_commit_is_three_writes() {
 /// As on a disk that is full, over a quota, or not to be written.
 #[test]
 fn who_only_looks_needs_no_room_for_a_lock_file() {
-    use crate::os::{FaultCall, FaultPlan};
+    use crate::sim::{FaultCall, FaultPlan};
     for (errno, is_room) in
         [(libc::ENOSPC, true), (libc::EDQUOT, true), (libc::EROFS, true), (libc::EIO, false)]
     {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::tests::options;
-use crate::os::SimDisk;
 use crate::page::{META_BYTES, META_SLOTS, Meta};
+use crate::sim::SimDisk;
 use crate::{Bytes, CopyOptions, Durability, Env, Error, Recovery, Table, TableDef, U64, WriteTxn};
 
 const T: TableDef<U64, Bytes> = TableDef::new("t");

@@ -209,7 +209,7 @@ impl Env {
     /// # Errors
     /// As [`Env::metas`].
     #[cfg(any(test, feature = "simulation"))]
-    pub fn metas_simulated(disk: &crate::os::SimDisk) -> Result<Vec<MetaInfo>> {
+    pub fn metas_simulated(disk: &crate::sim::SimDisk) -> Result<Vec<MetaInfo>> {
         list(&*disk.storage())
     }
 
@@ -219,7 +219,7 @@ impl Env {
     /// The same.
     #[cfg(any(test, feature = "simulation"))]
     pub fn switch_simulated(
-        disk: &crate::os::SimDisk,
+        disk: &crate::sim::SimDisk,
         slot: u8,
         options: CheckOptions<'_>,
     ) -> Result<SwitchReport> {

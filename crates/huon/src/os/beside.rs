@@ -16,7 +16,6 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fc
 use std::path::{Path, PathBuf};
 
 use super::descriptor::open_kept;
-use super::layout::WORDS_FIRST;
 use super::{random, size_limit};
 
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
@@ -33,14 +32,14 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// A lock file beside the data file `data`. `looks`: for a process that only looks (1).
-    pub(super) fn lock_file(data: &File, looks: bool) -> io::Result<Beside> {
-        let bytes = WORDS_FIRST as u64 * 8;
+    /// A lock file of so many `bytes` beside the data file `data`. `looks`: for a process that only
+    /// looks (1).
+    pub(crate) fn lock_file(data: &File, bytes: u64, looks: bool) -> io::Result<Beside> {
         Ok(Beside { bytes, for_owner_only: looks, ..Beside::empty(data)? })
     }
 
     /// A file without contents beside `file`.
-    pub(super) fn empty(file: &File) -> io::Result<Beside> {
+    pub(crate) fn empty(file: &File) -> io::Result<Beside> {
         let stat = file.metadata()?;
         Ok(Beside {
             mode: stat.mode() & 0o777,
@@ -53,7 +52,7 @@ impl Beside {
     }
 
     /// Makes the file; `false`: it is not to be made (1). No error if it is there by then.
-    pub(super) fn make(&self, path: &Path) -> io::Result<bool> {
+    pub(crate) fn make(&self, path: &Path) -> io::Result<bool> {
         let draft = Draft::beside(path)?;
         if !self.give(&draft.file)? {
             return Ok(false);
@@ -164,7 +163,7 @@ mod nameless {
     use crate::os::descriptor::open_kept;
 
     /// One in the directory of `path`; `None` where there are none, or no way to give them a name.
-    pub(super) fn create(path: &Path) -> Option<File> {
+    pub(crate) fn create(path: &Path) -> Option<File> {
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let mut options = OpenOptions::new();
         options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE);
@@ -177,7 +176,7 @@ mod nameless {
         PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
     }
 
-    pub(super) fn link(file: &File, path: &Path) -> io::Result<()> {
+    pub(crate) fn link(file: &File, path: &Path) -> io::Result<()> {
         let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from);
         let (from, to) = (text(&place(file))?, text(path)?);
         let (here, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
@@ -193,17 +192,17 @@ mod nameless {
     use std::io;
     use std::path::Path;
 
-    pub(super) fn create(_: &Path) -> Option<File> {
+    pub(crate) fn create(_: &Path) -> Option<File> {
         None
     }
 
-    pub(super) fn link(_: &File, _: &Path) -> io::Result<()> {
+    pub(crate) fn link(_: &File, _: &Path) -> io::Result<()> {
         Err(io::Error::from_raw_os_error(libc::ENOSYS))
     }
 }
 
 /// Real blocks under the first `bytes` of a file that is `old` long; new ones are zero.
-pub(super) fn allocate(file: &File, old: u64, bytes: u64) -> io::Result<()> {
+pub(crate) fn allocate(file: &File, old: u64, bytes: u64) -> io::Result<()> {
     if bytes > old {
         size_limit::check(bytes)?;
     }
@@ -256,7 +255,7 @@ mod access_list {
     const BYTES_MAX: usize = 64 << 10;
 
     /// That of the file; `None` if it has none that goes beyond its mode.
-    pub(super) fn of(file: &File) -> Option<Vec<u8>> {
+    pub(crate) fn of(file: &File) -> Option<Vec<u8>> {
         let descriptor = file.as_raw_fd();
         // SAFETY: asks for the length only; `NAME` ends with a zero.
         let bytes = unsafe { libc::fgetxattr(descriptor, NAME.as_ptr(), std::ptr::null_mut(), 0) };
@@ -269,7 +268,7 @@ mod access_list {
         Some(list)
     }
 
-    pub(super) fn set(file: &File, list: &[u8]) -> io::Result<()> {
+    pub(crate) fn set(file: &File, list: &[u8]) -> io::Result<()> {
         // SAFETY: the system reads `list.len()` bytes of `list`; `NAME` ends with a zero.
         let set = unsafe {
             libc::fsetxattr(file.as_raw_fd(), NAME.as_ptr(), list.as_ptr().cast(), list.len(), 0)
@@ -283,11 +282,11 @@ mod access_list {
     use std::fs::File;
     use std::io;
 
-    pub(super) fn of(_: &File) -> Option<Vec<u8>> {
+    pub(crate) fn of(_: &File) -> Option<Vec<u8>> {
         None
     }
 
-    pub(super) fn set(_: &File, _: &[u8]) -> io::Result<()> {
+    pub(crate) fn set(_: &File, _: &[u8]) -> io::Result<()> {
         Ok(())
     }
 }
@@ -295,7 +294,7 @@ mod access_list {
 #[cfg(test)]
 impl Beside {
     /// A file of this user's, of so many bytes.
-    pub(super) fn of_mode(mode: u32, bytes: u64) -> Beside {
+    pub(crate) fn of_mode(mode: u32, bytes: u64) -> Beside {
         // SAFETY: these only ask.
         let (owner, group) = unsafe { (libc::geteuid(), libc::getegid()) };
         Beside { mode, owner, group, access_list: None, bytes, for_owner_only: false }
@@ -330,10 +329,10 @@ mod tests {
             return skip("os::beside::tests", "this user cannot give files away");
         }
         let path = scratch.join("lock");
-        assert!(Beside::lock_file(&data, true).unwrap().make(&path).unwrap());
+        assert!(Beside::lock_file(&data, 8192, true).unwrap().make(&path).unwrap());
         assert_eq!(access(&path), (STRANGER, STRANGER, 0o640));
         let found = std::fs::metadata(&path).unwrap();
-        assert_eq!(found.len(), WORDS_FIRST as u64 * 8);
+        assert_eq!(found.len(), 8192);
         assert!(found.blocks() * 512 >= found.len());
         let names = || std::fs::read_dir(scratch.path()).unwrap().count();
         assert_eq!(names(), 2, "the draft is gone");
@@ -393,7 +392,7 @@ mod tests {
         if given.is_err() {
             return skip("os::beside::tests", "this user cannot give files away");
         }
-        let beside = Beside::lock_file(&data, false).unwrap();
+        let beside = Beside::lock_file(&data, 8192, false).unwrap();
         let path = scratch.join("lock");
         let files = |_: &File| Ok(crate::os::locks::Way::Files);
         let shared = RealShared::open_by(&path, Some(&beside), files).unwrap().unwrap();
@@ -416,7 +415,7 @@ mod tests {
             return skip("os::beside::tests", "this file system keeps no access lists");
         }
         let path = scratch.join("lock");
-        assert!(Beside::lock_file(&data, true).unwrap().make(&path).unwrap());
+        assert!(Beside::lock_file(&data, 8192, true).unwrap().make(&path).unwrap());
         assert_eq!(access_list::of(&File::open(&path).unwrap()).as_deref(), Some(&list[..]));
     }
 }

@@ -13,8 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::beside::Beside;
 use super::fork::{self, OwnFile};
+use super::lock_file::open_file;
 use super::locks::{Hold, Way, change};
-use super::shm::open_file;
 use crate::error::{Error, Result};
 
 /// The clients' files, as one client sees them.

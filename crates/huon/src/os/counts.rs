@@ -19,7 +19,7 @@ pub(crate) struct IoCounts {
 
 /// The counters behind [`IoCounts`]. They order nothing, so relaxed operations do.
 #[derive(Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     syncs: AtomicU64,
     writes: AtomicU64,
     stores: AtomicU64,
@@ -28,25 +28,25 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn synced(&self) {
+    pub(crate) fn synced(&self) {
         self.syncs.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn wrote(&self, bytes: u64) {
+    pub(crate) fn wrote(&self, bytes: u64) {
         self.writes.fetch_add(1, Ordering::Relaxed);
         self.written_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn stored(&self, bytes: u64) {
+    pub(crate) fn stored(&self, bytes: u64) {
         self.stores.fetch_add(1, Ordering::Relaxed);
         self.written_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn grew(&self) {
+    pub(crate) fn grew(&self) {
         self.grows.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn get(&self) -> IoCounts {
+    pub(crate) fn get(&self) -> IoCounts {
         IoCounts {
             syncs: self.syncs.load(Ordering::Relaxed),
             writes: self.writes.load(Ordering::Relaxed),

@@ -160,9 +160,10 @@ impl RealFile {
         })
     }
 
-    /// What a new lock file beside it is like. `looks`: for a process that only looks.
-    pub(crate) fn lock_file(&self, looks: bool) -> Result<Beside> {
-        Beside::lock_file(&self.file, looks).map_err(|e| self.error("stat", e))
+    /// What a new lock file of so many `bytes` beside it is like. `looks`: for a process that only
+    /// looks.
+    pub(crate) fn lock_file(&self, bytes: u64, looks: bool) -> Result<Beside> {
+        Beside::lock_file(&self.file, bytes, looks).map_err(|e| self.error("stat", e))
     }
 
     fn error(&self, operation: &'static str, source: io::Error) -> Error {

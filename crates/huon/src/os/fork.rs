@@ -319,7 +319,7 @@ fn seek(descriptor: i32, offset: u64, whence: i32) -> Option<u64> {
 
 /// Device and inode behind a descriptor; `None` if it is not open, or the system's error number
 /// says why it could not be asked.
-pub(super) fn inode_of(descriptor: i32) -> Option<(u64, u64)> {
+pub(crate) fn inode_of(descriptor: i32) -> Option<(u64, u64)> {
     let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `fstat` writes a whole `stat` into the buffer, or fails.
     if unsafe { libc::fstat(descriptor, stat.as_mut_ptr()) } != 0 {

@@ -30,14 +30,14 @@ pub(crate) enum Way {
 
 /// What a client has of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hold {
+pub(crate) enum Hold {
     Nothing,
     Shared,
     Alone,
 }
 
 /// The way in which this file can be locked.
-pub(super) fn way_of(file: &File) -> io::Result<Way> {
+pub(crate) fn way_of(file: &File) -> io::Result<Way> {
     #[cfg(any(test, feature = "simulation"))]
     if std::env::var_os("HUON_LOCKS").is_some_and(|way| way == "files") {
         return Ok(Way::Files);
@@ -56,7 +56,7 @@ fn way_by(asked: io::Result<bool>) -> io::Result<Way> {
 
 /// Changes what is held of the lock on `byte`, without waiting. `false`: somebody else's lock is in
 /// the way; with `flock` nothing is held then.
-pub(super) fn change(file: &File, way: Way, byte: i64, hold: Hold) -> io::Result<bool> {
+pub(crate) fn change(file: &File, way: Way, byte: i64, hold: Hold) -> io::Result<bool> {
     let changed = match way {
         Way::Bytes => {
             let kind = match hold {
@@ -85,19 +85,19 @@ pub(super) fn change(file: &File, way: Way, byte: i64, hold: Hold) -> io::Result
 
 /// Whether nobody else has anything of the OFD lock on `byte`. The system answers this for
 /// descriptors that may only read, too.
-pub(super) fn is_free(file: &File, byte: i64) -> io::Result<bool> {
+pub(crate) fn is_free(file: &File, byte: i64) -> io::Result<bool> {
     first_of(file, byte..=byte).map(|found| found.is_none())
 }
 
 /// Whether another descriptor has the OFD lock on `byte` alone, for which it must be allowed to
 /// write (R9).
-pub(super) fn is_held_alone(file: &File, byte: i64) -> io::Result<bool> {
+pub(crate) fn is_held_alone(file: &File, byte: i64) -> io::Result<bool> {
     let kind = if planted::is(229) { libc::F_WRLCK } else { libc::F_RDLCK };
     ofd(file, OfdCall::Ask, kind, byte..=byte).map(|found| found.is_some())
 }
 
 /// An OFD lock of others within `bytes`: which of them it covers. Of several the system names any.
-pub(super) fn first_of(
+pub(crate) fn first_of(
     file: &File,
     bytes: RangeInclusive<i64>,
 ) -> io::Result<Option<RangeInclusive<i64>>> {

@@ -20,6 +20,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
+#[cfg(any(test, feature = "simulation"))]
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::addresses::{fair_bytes, note_given_back, note_reserved};
 #[cfg(any(test, feature = "simulation"))]
@@ -42,7 +44,7 @@ enum Backing {
     File,
     /// Memory of the simulation, which gives itself back.
     #[cfg(any(test, feature = "simulation"))]
-    Memory { _memory: Anon },
+    Memory { _memory: Anon, writing: Mutex<()> },
 }
 
 // SAFETY: a `Map` is an address and a length. What it gives out are shared slices of bytes that do
@@ -170,51 +172,55 @@ impl Map {
     pub(crate) fn memory(bytes: u64) -> Result<Map> {
         let memory = Anon::reserve(bytes)?;
         let (base, bytes) = (memory.base(), memory.bytes() as u64);
-        Ok(Map { base, bytes, backing: Backing::Memory { _memory: memory } })
+        Ok(Map {
+            base,
+            bytes,
+            backing: Backing::Memory { _memory: memory, writing: Mutex::default() },
+        })
     }
 
     /// The first byte of a range of the memory that plays a file.
     fn memory_at(&self, offset: u64, len: usize) -> *mut u8 {
-        assert!(!matches!(self.backing, Backing::File), "a mapped file is read-only");
         let end = offset.checked_add(len as u64);
         assert!(end.is_some_and(|end| end <= self.bytes), "access past the simulated file");
         self.base.as_ptr().wrapping_add(offset as usize)
     }
 
-    /// Writes `bytes` at `offset`; touches nothing if they are there already.
-    ///
-    /// # Safety
-    /// No other thread writes or zeroes these bytes now. Unless they are there already, no slice of
-    /// them is alive, and no other thread copies them now.
-    pub(super) unsafe fn write(&self, offset: u64, bytes: &[u8]) {
-        let to = self.memory_at(offset, bytes.len());
-        // SAFETY: the range was checked, and nobody writes it now.
+    /// The first byte of such a range, and the lock under which it is written and copied.
+    fn memory_locked(&self, offset: u64, len: usize) -> (*mut u8, MutexGuard<'_, ()>) {
+        let Backing::Memory { writing, .. } = &self.backing else {
+            panic!("a mapped file is read-only")
+        };
+        (self.memory_at(offset, len), writing.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Writes `bytes` at `offset`, as a write to a file does; touches nothing if they are there
+    /// already. The caller writes no page that somebody can reach: the argument of this module.
+    pub(crate) fn write(&self, offset: u64, bytes: &[u8]) {
+        let (to, _one) = self.memory_locked(offset, bytes.len());
+        // SAFETY: the range was checked, and the lock keeps those away who write.
         if unsafe { std::slice::from_raw_parts(to, bytes.len()) } == bytes {
             return;
         }
-        // SAFETY: `to` has room (checked), and the caller keeps others away from it.
+        // SAFETY: `to` has room (checked), the lock is held, and the caller writes nothing that
+        // somebody reads, as for a file that is mapped.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
     }
 
-    /// Zeroes `range`.
-    ///
-    /// # Safety
-    /// As for [`Map::write`].
-    pub(super) unsafe fn zero(&self, range: std::ops::Range<u64>) {
+    /// Zeroes `range`, as a cut of the file does. The caller cuts off no page that somebody can
+    /// reach.
+    pub(crate) fn zero(&self, range: std::ops::Range<u64>) {
         let len = range.end.saturating_sub(range.start) as usize;
-        let to = self.memory_at(range.start, len);
+        let (to, _one) = self.memory_locked(range.start, len);
         // SAFETY: as in `write`.
         unsafe { std::ptr::write_bytes(to, 0, len) };
     }
 
     /// Copies the bytes at `offset` into `buffer`.
-    ///
-    /// # Safety
-    /// No other thread writes or zeroes these bytes now.
-    pub(super) unsafe fn copy_out(&self, offset: u64, buffer: &mut [u8]) {
-        let from = self.memory_at(offset, buffer.len());
-        // SAFETY: `from` holds that much (checked), nobody writes it now (the caller), and a slice
-        // that is borrowed mutably is not part of the map.
+    pub(crate) fn copy_out(&self, offset: u64, buffer: &mut [u8]) {
+        let (from, _one) = self.memory_locked(offset, buffer.len());
+        // SAFETY: `from` holds that much (checked), the lock keeps those away who write, and a
+        // slice that is borrowed mutably is not part of the map.
         unsafe { std::ptr::copy_nonoverlapping(from, buffer.as_mut_ptr(), buffer.len()) };
     }
 }
@@ -263,12 +269,9 @@ mod tests {
     fn memory_keeps_what_is_written() {
         let map = Map::memory(1 << 16).unwrap();
         let mut out = [9; 4];
-        // SAFETY: one thread, and no slice of the map is alive.
-        unsafe {
-            map.write(300, b"abcd");
-            map.zero(301..303);
-            map.copy_out(300, &mut out);
-        }
+        map.write(300, b"abcd");
+        map.zero(301..303);
+        map.copy_out(300, &mut out);
         assert_eq!(&out, b"a\0\0d");
         assert_eq!(map.page(299, 6), Some(&b"\0a\0\0d\0"[..]));
     }
@@ -289,7 +292,6 @@ mod tests {
     #[should_panic(expected = "past the simulated file")]
     fn a_write_past_the_memory_is_a_bug() {
         let map = Map::memory(4096).unwrap();
-        // SAFETY: the range check comes first.
-        unsafe { map.write(map.bytes(), b"x") };
+        map.write(map.bytes(), b"x");
     }
 }

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use super::anon::Anon;
-use super::disk::{Disk, ReadAhead, Reading};
 use super::map::Map;
 use super::prefetch::Ahead;
+use super::reading::{ReadAhead, Reading};
 use super::word::Mutex;
 use crate::error::Result;
 
@@ -97,11 +97,10 @@ impl MapPages {
         self.reading.wish(wish);
     }
 
-    /// The file, if those who know which pages they will need had better ask for them.
+    /// How the file is read.
     #[inline(always)]
-    pub(crate) fn disk(&self) -> Option<Disk<'_>> {
-        let disk = || Disk { pages: self, reading: &self.reading };
-        self.reading.is_alone().then(disk)
+    pub(super) fn reading(&self) -> &Reading {
+        &self.reading
     }
 
     /// How often was asked for pages, and for how many bytes.
@@ -227,8 +226,7 @@ mod tests {
     #[test]
     fn the_map_lives_as_long_as_its_pages() {
         let map = Arc::new(Map::memory(1 << 16).unwrap());
-        // SAFETY: one thread, and no slice of the map is alive.
-        unsafe { map.write(512, b"kept") };
+        map.write(512, b"kept");
         let pages = MapPages::new(&map, 256).unwrap();
         pages.measure(|| Ok(map.bytes())).unwrap();
         drop(map);

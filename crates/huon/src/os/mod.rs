@@ -1,9 +1,9 @@
 //! The system: the only home of `unsafe`.
 //!
 //! A data file is a [`Storage`]: bytes that survive, read through a [`Map`]. A lock file is a
-//! [`Shared`]: words that processes share while they have the environment open. Each has a real and
-//! a simulated back end; [`Storage`] also has one that fails on demand. Above this module nothing
-//! names a file descriptor, a pointer or a system call.
+//! [`Shared`]: words that processes share while they have the environment open. The real ones are
+//! here, those in memory and those that fail on demand in `lock` and `sim`. Above this module
+//! nothing names a file descriptor, a pointer or a system call.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -13,94 +13,75 @@ use crate::error::{Error, Result};
 
 mod addresses;
 mod anon;
-mod bell;
 #[cfg_attr(any(loom, shuttle), allow(dead_code, reason = "a model has no files"))]
-mod beside;
-mod board;
+pub(crate) mod beside;
 #[cfg(not(any(loom, shuttle)))]
 mod boot;
 #[cfg(not(any(loom, shuttle)))]
 mod client_files;
-mod clients;
-mod clock;
+pub(crate) mod clock;
 mod counts;
 mod descriptor;
 mod disk;
-#[cfg(any(test, feature = "simulation"))]
-mod faulty;
 mod file;
-mod fork;
+mod first_words;
+pub(crate) mod fork;
 mod fork_lock;
 #[cfg(not(any(loom, shuttle)))]
 mod futex;
-mod gate;
-mod guests;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod keeper;
-mod layout;
-#[cfg(all(test, not(any(loom, shuttle))))]
-mod lock_tests;
-mod locks;
-#[cfg(all(test, loom))]
-mod loom_models;
+#[cfg_attr(any(loom, shuttle), allow(dead_code, reason = "a model has no files"))]
+mod lock_file;
+pub(crate) mod locks;
 mod map;
 mod map_pages;
-mod memory;
-mod modes;
 mod prefetch;
+pub(crate) mod process;
 mod quiet;
 mod ram;
 mod random;
-mod role;
+mod reading;
 #[cfg(not(any(loom, shuttle)))]
-mod shm;
-#[cfg(any(test, feature = "simulation"))]
-mod sim;
+pub(crate) mod shm;
 mod size_limit;
-mod slots;
 #[cfg(test)]
-mod testing;
-mod word;
+pub(crate) mod testing;
+pub(crate) mod word;
 mod write_map;
+mod zeroed_words;
 
 pub(crate) use addresses::has_plenty;
 pub(crate) use anon::system_page;
+#[cfg(any(loom, shuttle))]
+pub(crate) use beside::Beside;
 pub(crate) use beside::is_unavailable;
-pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, Sound, Start, Written};
-pub(crate) use clients::Clients;
+#[cfg(any(test, feature = "simulation"))]
+pub(crate) use counts::Counters;
 pub(crate) use counts::IoCounts;
 pub use descriptor::open_kept;
 pub(crate) use disk::Disk;
-pub use disk::ReadAhead;
-#[cfg(any(test, feature = "simulation"))]
-pub use faulty::{FaultCall, FaultPlan, Torn};
-#[cfg(any(test, feature = "simulation"))]
-pub(crate) use faulty::{Faulty, FaultyShared};
 pub(crate) use file::{Create, FileOptions, RealFile, sync_directory};
+pub(crate) use first_words::FirstWords;
 pub use fork::generation as fork_generation;
 pub use fork::{HeldOff, hold_off, is_inherited};
 pub use fork_lock::{ForkGuard, ForkLock};
-pub(crate) use gate::{GATE_TIMEOUT, Gate};
-pub(crate) use guests::{Guest, scan as scan_guests};
-pub(crate) use layout::{CLIENTS_MAX, LOCK_BYTES, LOCK_MAGIC};
+pub(crate) use lock_file::LOCK_MAGIC;
+pub(crate) use locks::Way;
 pub(crate) use map::Map;
 pub(crate) use map_pages::MapPages;
-pub(crate) use memory::MemoryFile;
-#[cfg(any(loom, shuttle))]
-pub(crate) use memory::MemoryShared as RealShared;
-pub(crate) use modes::Modes;
 pub(crate) use prefetch::{Ahead, prefetch_start};
 pub(crate) use quiet::QuietFile;
 pub(crate) use random::{random_bytes, unique_number};
-pub(crate) use role::{Role, RoleKind};
+pub use reading::ReadAhead;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use shm::RealShared;
-#[cfg(any(test, feature = "simulation"))]
-pub use sim::{Event, SimDisk, sealed_image};
 pub(crate) use size_limit::check as check_size;
-pub(crate) use slots::{ReaderInfo, Slot, Slots};
 pub(crate) use word::{Word, pause, spin};
+#[cfg(any(test, feature = "simulation"))]
+pub(crate) use write_map::SimulatedPage;
 pub(crate) use write_map::ViewPage;
+pub(crate) use zeroed_words::ZeroedWords;
 
 /// Names a file whatever its path: device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,16 +149,22 @@ pub(crate) trait Storage: Send + Sync {
 }
 
 /// How many bytes all parts have.
-fn parts_bytes(parts: &[&[u8]]) -> u64 {
+pub(crate) fn parts_bytes(parts: &[&[u8]]) -> u64 {
     parts.iter().map(|part| part.len() as u64).sum()
 }
 
 /// The error of a write that would extend the file.
 #[cold]
-fn past_end(offset: u64, bytes: u64, file_bytes: u64) -> Error {
+pub(crate) fn past_end(offset: u64, bytes: u64, file_bytes: u64) -> Error {
     let text = format!("{bytes} bytes would reach past the end of the file at {file_bytes}");
     let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, text);
     Error::io("write", format!("offset {offset}"), source)
+}
+
+/// The error of a descriptor that somebody closed.
+#[cold]
+pub(crate) fn closed() -> std::io::Error {
+    std::io::Error::from_raw_os_error(libc::EBADF)
 }
 
 /// Which sleepers a wake means.
@@ -194,11 +181,11 @@ pub(crate) enum Wake {
 pub(crate) const ANY_MARK: u32 = u32::MAX;
 
 impl Wake {
-    fn is_for_one(self) -> bool {
+    pub(crate) fn is_for_one(self) -> bool {
         matches!(self, Wake::First(_))
     }
 
-    fn marks(self) -> u32 {
+    pub(crate) fn marks(self) -> u32 {
         match self {
             Wake::All => ANY_MARK,
             Wake::Marked(marks) | Wake::First(marks) => marks,

@@ -15,13 +15,13 @@
 //! 6. A guest's descriptors and mapping are for reading: its atomics are only loaded. (A guest that
 //!    stored would end by SIGSEGV; the board refuses it before.)
 //!
-//! What the words mean is told by `layout`, which bytes are locked by FORMAT.md.
+//! What the words mean is told by the layer `lock`, which bytes are locked by FORMAT.md.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use std::sync::OnceLock;
@@ -31,11 +31,10 @@ use std::time::{Duration, Instant};
 use super::addresses::fair_bytes;
 use super::beside::{self, Beside};
 use super::client_files::ClientFiles;
-use super::descriptor::open_kept;
 use super::fork::OwnFile;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use super::keeper::Keeper;
-use super::layout::MAGIC_VALUE;
+use super::lock_file::{open_again, open_file};
 use super::locks::{self, Hold, Way};
 use super::word::{Ordering, Word};
 use super::{Identity, Shared, Wake, fork, futex};
@@ -58,9 +57,6 @@ const CLIENT_BYTES: i64 = GATE_BYTE + 1;
 /// R1: the bytes of snapshots, every other one. Ids lie below 2^60.
 const SNAPSHOT_BYTES: i64 = GATE_BYTE + (1 << 20);
 const SNAPSHOTS_MAX: u64 = 1 << 60;
-/// A lock file is empty or says whose it is, in its first word.
-const WORD_BYTES: usize = 8;
-const TOO_SHORT: u64 = WORD_BYTES as u64 - 1;
 
 /// A lock file of the file system.
 pub(crate) struct RealShared {
@@ -96,7 +92,7 @@ impl RealShared {
     }
 
     /// The same, with the choice of the way to lock as a parameter.
-    pub(super) fn open_by(
+    pub(crate) fn open_by(
         path: &Path,
         create: Option<&Beside>,
         way_of: impl Fn(&File) -> io::Result<Way>,
@@ -111,7 +107,7 @@ impl RealShared {
     }
 
     /// The same, with the choice of the way to lock as a parameter.
-    pub(super) fn visit_by(
+    pub(crate) fn visit_by(
         path: &Path,
         way_of: impl Fn(&File) -> io::Result<Way>,
     ) -> Result<Option<RealShared>> {
@@ -464,67 +460,6 @@ fn guest_trial_byte() -> i64 {
         - (super::unique_number() as i64 ^ i64::from(std::process::id())) % GUEST_TRIALS
 }
 
-/// Opens without following links and without waiting (a FIFO would). `None`: missing, not to be
-/// created.
-pub(super) fn open_file(path: &Path, write: bool, create: Option<&Beside>) -> Result<Option<File>> {
-    let failed = |e| Error::io("open", path.display().to_string(), e);
-    let mut options = OpenOptions::new();
-    options.read(true).write(write).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    loop {
-        let error = match open_kept(&options, path) {
-            Ok(file) => {
-                let found = file.metadata().map_err(failed)?;
-                return match (found.is_file(), found.len()) {
-                    (false, _) => Err(not_a_file(path, "not a regular file")),
-                    (true, 0) => Ok(Some(file)),
-                    // Whose it is could not be seen any more once it has grown.
-                    (true, 1..=TOO_SHORT) => Err(not_a_file(path, "too short to be one")),
-                    _ if begins_as_ours(&file).map_err(failed)? => Ok(Some(file)),
-                    _ => Err(not_a_file(path, "something else")),
-                };
-            }
-            Err(error) => error,
-        };
-        match (error.raw_os_error(), create) {
-            (Some(libc::ELOOP), _) => return Err(not_a_file(path, "a symbolic link")),
-            (Some(libc::EISDIR), _) => return Err(not_a_file(path, "a directory")),
-            (Some(libc::ENOENT), None) => return Ok(None),
-            (Some(libc::ENOENT), Some(beside)) => {
-                let made = beside.make(path);
-                if !made.map_err(|e| Error::io("create", path.display().to_string(), e))? {
-                    return Ok(None);
-                }
-            }
-            _ => return Err(failed(error)),
-        }
-    }
-}
-
-fn not_a_file(path: &Path, what: &str) -> Error {
-    let text = format!(
-        "{} has the name of the lock file and is {what}; move it away, or give the environment \
-         another name",
-        path.display()
-    );
-    Error::NotADatabase(text.into())
-}
-
-/// Whether it begins as a lock file does. One whose maker died, or whose disk lost power, may show
-/// zeros.
-fn begins_as_ours(file: &File) -> io::Result<bool> {
-    let mut word = [0; WORD_BYTES];
-    file.read_exact_at(&mut word, 0)?;
-    Ok(matches!(u64::from_ne_bytes(word), 0 | MAGIC_VALUE))
-}
-
-/// Another open file description of the file.
-fn open_again(path: &Path, inode: (u64, u64), write: bool) -> Result<File> {
-    match open_file(path, write, None)? {
-        Some(file) if fork::inode_of(file.as_raw_fd()) == Some(inode) => Ok(file),
-        _ => Err(Error::Busy("the lock file was replaced while it was opened".into())),
-    }
-}
-
 /// Reserves address space and maps the file to its beginning; returns where, and how many bytes.
 fn map(path: &Path, file: &File, bytes: usize, write: bool) -> Result<(*mut Word, usize)> {
     let protection = libc::PROT_READ | if write { libc::PROT_WRITE } else { 0 };
@@ -561,12 +496,12 @@ fn file_bytes(file: &File) -> io::Result<u64> {
 
 /// For tests that lock as a stranger does.
 #[cfg(test)]
-pub(super) mod tests {
-    pub(in crate::os) fn snapshot_bytes(first: u64, last: u64) -> std::ops::RangeInclusive<i64> {
+pub(crate) mod tests {
+    pub(crate) fn snapshot_bytes(first: u64, last: u64) -> std::ops::RangeInclusive<i64> {
         super::snapshot_byte(first)..=super::snapshot_byte(last)
     }
 
-    pub(in crate::os) fn client_byte_of(number: u32) -> i64 {
+    pub(crate) fn client_byte_of(number: u32) -> i64 {
         super::client_byte(number)
     }
 }

@@ -10,10 +10,10 @@ const CHILD: &str = "HUON_TEST_CHILD";
 const LOCKS: &str = "HUON_LOCKS";
 
 /// A directory that is removed, with all that is in it, when it is dropped.
-pub(super) struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    pub(super) fn new() -> Scratch {
+    pub(crate) fn new() -> Scratch {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("huon-os-{}-{number}", std::process::id());
@@ -22,11 +22,11 @@ impl Scratch {
         Scratch(path)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    pub(super) fn join(&self, name: &str) -> PathBuf {
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }
@@ -38,13 +38,13 @@ impl Drop for Scratch {
 }
 
 /// Whether this process is a child that runs the test of that name.
-pub(super) fn is_child(test: &str) -> bool {
+pub(crate) fn is_child(test: &str) -> bool {
     std::env::var_os(CHILD).is_some_and(|name| name == test)
 }
 
 /// The arguments that make this test binary run one test (its name begins with the crate's) and no
 /// other.
-pub(super) fn child_command(mut command: Command, test: &str) -> Command {
+pub(crate) fn child_command(mut command: Command, test: &str) -> Command {
     let short = test.split_once("::").map_or(test, |(_, rest)| rest);
     command.args([short, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, test);
     command
@@ -55,12 +55,12 @@ pub(super) fn child_command(mut command: Command, test: &str) -> Command {
 ///
 /// `test` is the full name of the calling test, crate and all: the child is this binary, told to
 /// run only that.
-pub(super) fn in_child(test: &str, body: impl FnOnce()) {
+pub(crate) fn in_child(test: &str, body: impl FnOnce()) {
     in_children(test, &[""], body);
 }
 
 /// The same in two children: one locks bytes as the system offers it, the other whole files (P6).
-pub(super) fn in_both_ways(test: &str, body: impl FnOnce()) {
+pub(crate) fn in_both_ways(test: &str, body: impl FnOnce()) {
     in_children(test, &["", "files"], body);
 }
 
@@ -84,14 +84,14 @@ fn in_children(test: &str, ways: &[&str], body: impl FnOnce()) {
 }
 
 /// Sets a limit of this process, soft and hard.
-pub(super) fn limit(resource: libc::__rlimit_resource_t, value: u64) {
+pub(crate) fn limit(resource: libc::__rlimit_resource_t, value: u64) {
     let limit = libc::rlimit64 { rlim_cur: value, rlim_max: value };
     // SAFETY: `limit` is valid and outlives the call.
     assert_eq!(unsafe { libc::setrlimit64(resource, &limit) }, 0, "setrlimit");
 }
 
 /// Notes for the summary of the test run why a test could not do its work here.
-pub(super) fn skip(test: &str, reason: &str) {
+pub(crate) fn skip(test: &str, reason: &str) {
     use std::io::Write;
     println!("skip {test}: {reason}");
     if let Some(path) = std::env::var_os("HUON_FIGURES") {

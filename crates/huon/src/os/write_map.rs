@@ -21,8 +21,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[cfg(target_os = "linux")]
 use linux::View;
 
-#[cfg(any(test, feature = "simulation"))]
-use super::sim::SimPage;
 #[cfg(not(target_os = "linux"))]
 struct View;
 
@@ -32,7 +30,7 @@ pub(crate) struct ViewPage(Place);
 enum Place {
     Mapped(Mapped),
     #[cfg(any(test, feature = "simulation"))]
-    Simulated(SimPage),
+    Simulated(SimulatedPage),
 }
 
 struct Mapped {
@@ -47,9 +45,13 @@ unsafe impl Send for Mapped {}
 // SAFETY: as above.
 unsafe impl Sync for Mapped {}
 
+/// The bytes of a page of a simulated file, which takes them in when they are dropped.
 #[cfg(any(test, feature = "simulation"))]
-impl From<SimPage> for ViewPage {
-    fn from(page: SimPage) -> ViewPage {
+pub(crate) type SimulatedPage = Box<dyn DerefMut<Target = [u8]> + Send + Sync>;
+
+#[cfg(any(test, feature = "simulation"))]
+impl From<SimulatedPage> for ViewPage {
+    fn from(page: SimulatedPage) -> ViewPage {
         ViewPage(Place::Simulated(page))
     }
 }
@@ -66,7 +68,7 @@ impl Deref for ViewPage {
                 std::slice::from_raw_parts(page.first.as_ptr(), page.bytes)
             },
             #[cfg(any(test, feature = "simulation"))]
-            Place::Simulated(page) => &page.bytes,
+            Place::Simulated(page) => page,
         }
     }
 }
@@ -80,7 +82,7 @@ impl DerefMut for ViewPage {
                 std::slice::from_raw_parts_mut(page.first.as_ptr(), page.bytes)
             },
             #[cfg(any(test, feature = "simulation"))]
-            Place::Simulated(page) => &mut page.bytes,
+            Place::Simulated(page) => page,
         }
     }
 }

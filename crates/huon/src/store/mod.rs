@@ -14,10 +14,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::alloc::{TryGrow, filled};
 use crate::error::{Error, Result};
-use crate::os::{
-    self, Ahead, Board, Clients, Disk, Guest, MapPages, ReadAhead, Role, RoleKind, Slots, Storage,
-    ViewPage,
-};
+use crate::lock::{Board, Clients, Guest, Role, RoleKind, Slots, scan_guests};
+use crate::os::{Ahead, Disk, MapPages, ReadAhead, Storage, ViewPage};
 use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
 use crate::planted;
 use crate::store::slow::SlowReaders;
@@ -496,7 +494,7 @@ impl Ground for Store {
         spans.clear();
         self.slots.scan(lasting)?;
         if !planted::is(225) || !self.asked_guests.swap(true, Ordering::Relaxed) {
-            os::scan_guests(&**self.board.shared(), marks.sealed.txnid(), lasting, spans)?;
+            scan_guests(&**self.board.shared(), marks.sealed.txnid(), lasting, spans)?;
         }
         if planted::is(113) {
             self.stale_scan.swap(lasting);

@@ -1,7 +1,7 @@
 //! Slow readers: who keeps the writer from pages that it needs, and what is done about it.
 //!
 //! A reader that is live is only ever waited for: it may hold slices of the pages that it sees, and
-//! nobody can tell. One that is parked holds none, and can be evicted (`os/slots.rs`, 6).
+//! nobody can tell. One that is parked holds none, and can be evicted (`lock/slots.rs`, 6).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use crate::alloc::{Reserved, TryGrow, collected};
 use crate::error::{Error, Keeper, Result};
-use crate::os::{self, ForkLock, Guest, ReaderInfo};
+use crate::lock::{Guest, ReaderInfo, scan_guests};
+use crate::os::{self, ForkLock};
 use crate::planted;
 use crate::store::Store;
 use crate::store::space::{Held, Need};
@@ -92,7 +93,7 @@ impl Store {
         let mut readers = self.slots.list()?;
         let (mut pins, mut spans) = (Vec::new(), Vec::new());
         let newest = self.board.sealed().txnid();
-        os::scan_guests(&**self.board.shared(), newest, &mut pins, &mut spans)?;
+        scan_guests(&**self.board.shared(), newest, &mut pins, &mut spans)?;
         pins.try_extend(self.guest.iter().flat_map(Guest::pinned))?;
         pins.try_extend(spans.iter().map(|span| *span.start()))?;
         if !planted::is(228) {

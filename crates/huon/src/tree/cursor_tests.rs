@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::ops::Bound;
 
 use crate::error::Result;
-use crate::os::{Ahead, SimDisk};
+use crate::os::Ahead;
 use crate::page::{BytesOrder, Leaf, Ptr, RunRef, Tree};
+use crate::sim::SimDisk;
 use crate::store::source::PageSource;
 use crate::tree::cursor::LeafSpan;
 use crate::txn::snapshot::Snapshot;

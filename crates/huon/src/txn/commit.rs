@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::os::Mark;
+use crate::lock::Mark;
 use crate::page::{CommitKind, META_BYTES, Meta};
 use crate::planted;
 use crate::store::space::Shrink;

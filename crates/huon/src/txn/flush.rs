@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::os::{self, Durable, Mark, Plan};
+use crate::lock::{Durable, Mark, Plan};
+use crate::os;
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Txnid, meta_checksum};
 use crate::planted;
 use crate::txn::commit::FLUSH_LOOK;

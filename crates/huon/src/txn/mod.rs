@@ -34,7 +34,8 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::os::{self, Clients, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
+use crate::lock::{Clients, Durable, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
+use crate::os;
 use crate::page::{
     CEILING_AHEAD, Geometry, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, Txnid,
 };
@@ -109,7 +110,7 @@ pub(crate) struct Base {
 pub(crate) enum Pin {
     /// Of a client.
     Slot(Slot),
-    /// The byte of the snapshot, of a guest (`os/guests.rs`).
+    /// The byte of the snapshot, of a guest (`lock/guests.rs`).
     Byte(u64),
 }
 
@@ -283,7 +284,7 @@ impl Core {
     }
 
     /// The durable snapshot and where its meta lies.
-    pub(crate) fn durable_info(&self) -> Result<os::Durable> {
+    pub(crate) fn durable_info(&self) -> Result<Durable> {
         let info = self.store.board.durable_info();
         info.ok_or_else(|| {
             Error::corrupt_file("the lock file does not say where the durable meta lies")

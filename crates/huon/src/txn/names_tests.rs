@@ -1,6 +1,6 @@
 //! What the list of names holds, and what a transaction does with many open tables.
 
-use crate::os::SimDisk;
+use crate::sim::SimDisk;
 use crate::{Env, Error, ReadTxn, Str, Table, TableDef, U64};
 
 fn env(disk: &SimDisk) -> Env {

@@ -13,7 +13,8 @@
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::os::{Flag, Plan, Storage};
+use crate::lock::{Flag, Plan};
+use crate::os::Storage;
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Meta, MetaFault, Txnid};
 use crate::planted;
 use crate::txn::commit::{FLUSH_LOOK, taken_over};

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::alloc::copied;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::os::Mark;
+use crate::lock::Mark;
 use crate::page::{AnyOrder, Geometry, Meta, Tree, Txnid};
 use crate::store::pages::{EditPlace, Pages};
 use crate::tree::finger::Finger;

@@ -1,7 +1,9 @@
 //! The simulated machine keeps its own rules.
 
+use super::disk::*;
 use super::loss::BLOCK_BYTES;
-use super::*;
+use crate::error::Error;
+use crate::os::{IoCounts, Storage};
 
 const RESERVE: u64 = 1 << 20;
 

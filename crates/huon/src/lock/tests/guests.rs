@@ -1,8 +1,8 @@
 //! Guests and the locks of the system.
 
-use super::super::locks::{self, Hold};
-use super::super::testing::Scratch;
 use super::*;
+use crate::os::locks::{self, Hold};
+use crate::os::testing::Scratch;
 
 fn visit(path: &Path) -> Arc<dyn Shared> {
     Arc::new(RealShared::visit(path).unwrap().expect("a lock file that can be visited"))
@@ -20,7 +20,7 @@ fn skips() -> bool {
     let seat = Seat::real(&scratch.join("lock"));
     let skips = seat.shared.way() != Way::Bytes;
     if skips {
-        super::super::testing::skip("os::lock_tests::guests", "no OFD locks on this system");
+        crate::os::testing::skip("lock::tests::guests", "no OFD locks on this system");
     }
     skips
 }
@@ -63,7 +63,7 @@ fn long_locks_pin_all_that_they_cover() {
     let seat = Seat::real(&path);
     let a = visit(&path);
     let file = std::fs::File::open(&path).unwrap();
-    for byte in shm::tests::snapshot_bytes(10, 20) {
+    for byte in crate::os::shm::tests::snapshot_bytes(10, 20) {
         assert!(locks::change(&file, Way::Bytes, byte, Hold::Shared).unwrap());
     }
     a.pin(5).unwrap();
@@ -106,7 +106,7 @@ fn a_lock_to_read_keeps_nobody_alive() {
     dead.writer.acquire(NOW).unwrap();
     let me = dead.clients.me();
     let file = std::fs::File::open(&path).unwrap();
-    let byte = shm::tests::client_byte_of(me.number);
+    let byte = crate::os::shm::tests::client_byte_of(me.number);
     // As where a process dies: nothing is given back.
     let Seat { shared, board, clients, writer, flusher, slots } = dead;
     std::mem::forget((writer, flusher, slots, board, clients));

@@ -1,6 +1,6 @@
-use super::super::testing::Scratch;
 use super::*;
 use crate::error::Error;
+use crate::os::testing::Scratch;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -146,13 +146,13 @@ fn exclusion(seats: Vec<Seat>) {
 fn one_writer_at_a_time() {
     let file = MemoryFile::new(BOOT);
     exclusion((0..2).map(|_| Seat::memory(&file).0).collect());
-    let scratch = super::super::testing::Scratch::new();
+    let scratch = crate::os::testing::Scratch::new();
     exclusion((0..2).map(|_| Seat::real(&scratch.join("lock"))).collect());
 }
 
 #[test]
 fn a_busy_client_gives_way() {
-    let scratch = super::super::testing::Scratch::new();
+    let scratch = crate::os::testing::Scratch::new();
     let greedy = Seat::real(&scratch.join("lock"));
     let patient = Seat::real(&scratch.join("lock"));
     let end = Arc::new(AtomicU64::new(0));

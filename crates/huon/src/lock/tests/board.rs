@@ -1,5 +1,5 @@
-use super::super::bell::marks_of;
 use super::*;
+use crate::lock::board::marks_of;
 
 fn seat() -> (Seat, Arc<MemoryShared>) {
     Seat::memory(&MemoryFile::new(BOOT))
@@ -380,7 +380,7 @@ fn reuse_under_readers(seats: Vec<Seat>) {
 fn pages_are_not_reused_under_readers() {
     let file = MemoryFile::new(BOOT);
     reuse_under_readers((0..4).map(|_| Seat::memory(&file).0).collect());
-    let scratch = super::super::testing::Scratch::new();
+    let scratch = crate::os::testing::Scratch::new();
     reuse_under_readers((0..3).map(|_| Seat::real(&scratch.join("lock"))).collect());
 }
 

@@ -1,12 +1,12 @@
 //! The board's part in flushing: what is in flight, how it is flushed, who waits for it (P4, P9).
 
-use super::super::bell::marks_of;
-use super::super::layout::*;
-use super::super::word::{Ordering, fence};
-use super::super::{Wake, clock};
+use super::bell::marks_of;
 use super::{Board, Durable, Mark, Plan, damaged};
 use crate::error::Result;
 use crate::failpoint::{Point, reach};
+use crate::lock::layout::*;
+use crate::os::word::{Ordering, fence};
+use crate::os::{Wake, clock};
 use crate::planted;
 
 impl Board {

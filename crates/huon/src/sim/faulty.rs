@@ -12,12 +12,10 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::counts::IoCounts;
-use super::locks::Way;
-use super::map::Map;
-use super::word::Word;
-use super::{Identity, Shared, SimDisk, Storage, ViewPage, Wake};
+use super::disk::SimDisk;
 use crate::error::{Error, Result};
+use crate::os::word::Word;
+use crate::os::{Identity, IoCounts, Map, Shared, Storage, ViewPage, Wake, Way};
 
 /// A call that can be made to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -504,7 +502,7 @@ impl Shared for FaultyShared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::{MemoryFile, SimDisk};
+    use crate::lock::MemoryFile;
 
     /// What was tried, and the system's error number.
     type Failed = (&'static str, Option<i32>);

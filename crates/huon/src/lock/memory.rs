@@ -8,17 +8,15 @@
 //! words alone.
 
 use std::collections::HashMap;
-use std::ops::{Deref, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64 as StdU64, AtomicUsize};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-#[cfg(not(any(loom, shuttle)))]
-use super::anon::Anon;
-use super::locks::Way;
-use super::word::{Condvar, Mutex, MutexGuard, Ordering, Word, pause};
-use super::{Shared, Wake, layout};
+use super::layout;
 use crate::error::{Error, Result};
+use crate::os::word::{Condvar, Mutex, MutexGuard, Ordering, Word, pause};
+use crate::os::{Shared, Wake, Way, ZeroedWords};
 
 /// Words that a memory lock file can grow to by default: room for about 65,000 reader slots.
 const CAPACITY_WORDS: usize = if layout::FEW { layout::WORDS_FIRST + 128 } else { 1 << 20 };
@@ -33,7 +31,7 @@ const PINS_MAX: usize = match (cfg!(loom), cfg!(shuttle)) {
 
 /// The lock file itself. It lives as long as a handle or its maker keeps it.
 pub(crate) struct MemoryFile {
-    words: Words,
+    words: ZeroedWords,
     allocated: AtomicUsize,
     boot: [u8; 16],
     next_handle: StdU64,
@@ -117,7 +115,7 @@ impl MemoryFile {
     }
 
     fn build(image: &[u64], boot: [u8; 16], capacity: usize) -> Result<Arc<MemoryFile>> {
-        let words = Words::zeroed(capacity.max(image.len()))?;
+        let words = ZeroedWords::new(capacity.max(image.len()))?;
         for (word, value) in words.iter().zip(image) {
             word.store(*value, Ordering::Relaxed);
         }
@@ -254,7 +252,7 @@ impl MemoryShared {
 
     pub(crate) fn open(
         _: &std::path::Path,
-        _: Option<&super::beside::Beside>,
+        _: Option<&crate::os::Beside>,
     ) -> Result<Option<MemoryShared>> {
         Err(Error::Invalid("a model has no files"))
     }
@@ -445,52 +443,5 @@ impl Shared for MemoryShared {
 impl Drop for MemoryShared {
     fn drop(&mut self) {
         self.kill();
-    }
-}
-
-/// Zero words; those that are never touched cost nothing.
-struct Words {
-    #[cfg(not(any(loom, shuttle)))]
-    memory: Anon,
-    #[cfg(not(any(loom, shuttle)))]
-    count: usize,
-    #[cfg(any(loom, shuttle))]
-    words: Box<[Word]>,
-}
-
-#[cfg(not(any(loom, shuttle)))]
-impl Words {
-    fn zeroed(count: usize) -> Result<Words> {
-        let bytes = (count as u64).saturating_mul(size_of::<Word>() as u64);
-        Ok(Words { memory: Anon::reserve(bytes)?, count })
-    }
-}
-
-#[cfg(not(any(loom, shuttle)))]
-impl Deref for Words {
-    type Target = [Word];
-
-    #[inline]
-    fn deref(&self) -> &[Word] {
-        let first = self.memory.base().as_ptr().cast::<Word>();
-        // SAFETY: the reservation holds `count` words, zeroed (a valid AtomicU64), aligned to a
-        // system page, and lives as long as `self`; everybody sees it as atomics only.
-        unsafe { std::slice::from_raw_parts(first, self.count) }
-    }
-}
-
-#[cfg(any(loom, shuttle))]
-impl Words {
-    fn zeroed(count: usize) -> Result<Words> {
-        Ok(Words { words: (0..count).map(|_| Word::new(0)).collect() })
-    }
-}
-
-#[cfg(any(loom, shuttle))]
-impl Deref for Words {
-    type Target = [Word];
-
-    fn deref(&self) -> &[Word] {
-        &self.words
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::os::map::Map;
+use crate::os::Map;
 
 /// What a failed flush loses or keeps as a whole: the page of a page cache.
 pub(super) const BLOCK_BYTES: u64 = 4096;
@@ -63,8 +63,7 @@ impl Loss {
             let disk = self.lost.remove(&block).unwrap_or_else(|| {
                 let start = block * BLOCK_BYTES;
                 let mut bytes = vec![0; BLOCK_BYTES.min(map.bytes() - start) as usize];
-                // SAFETY: the state's lock is held.
-                unsafe { map.copy_out(start, &mut bytes) };
+                map.copy_out(start, &mut bytes);
                 bytes
             });
             self.dirty.insert(block, disk);

@@ -10,14 +10,16 @@
 //! not modelled.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use loom::cell::UnsafeCell;
 use loom::thread;
 
 use super::layout::*;
 use super::memory::MemoryShared;
-use super::word::Ordering;
 use super::*;
+use crate::os::word::Ordering;
+use crate::os::*;
 
 const BOOT: [u8; 16] = [7; 16];
 

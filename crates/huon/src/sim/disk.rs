@@ -13,21 +13,18 @@
 //! `faulty.rs`.
 
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use twox_hash::XxHash3_64;
 
-use super::counts::{Counters, IoCounts};
-use super::layout::{IMAGE_WORDS, IMAGES, IMAGES_COUNT, SEALED};
-use super::map::Map;
-use super::memory::{MemoryFile, MemoryShared};
-use super::{Identity, Storage, ViewPage, parts_bytes, past_end};
+use super::loss::Loss;
 use crate::error::{Error, Result};
-
-mod loss;
-
-use loss::Loss;
+use crate::lock::{IMAGE_WORDS, IMAGES, IMAGES_COUNT, MemoryFile, MemoryShared, SEALED};
+use crate::os::{
+    Counters, Identity, IoCounts, Map, SimulatedPage, Storage, ViewPage, parts_bytes, past_end,
+};
 
 /// The device that all simulated files are on.
 const DEVICE: u64 = 0x51D;
@@ -145,8 +142,7 @@ impl SimDisk {
         modified: u64,
     ) -> Result<SimDisk> {
         let map = Arc::new(Map::memory(reserve_bytes.max(image.len() as u64))?);
-        // SAFETY: nobody else has the map yet.
-        unsafe { map.write(0, image) };
+        map.write(0, image);
         let state = State {
             file_bytes: image.len() as u64,
             recording: true,
@@ -182,12 +178,9 @@ impl SimDisk {
         state.modified = modified;
         assert!(state.holders.is_empty(), "nobody has a machine's file open while it starts");
         let (old, new) = (state.file_bytes, image.len() as u64);
-        // SAFETY: we hold the state's lock, and nobody has the file open. Past the end of the file
-        // the memory is zero, as `grow` wants it.
-        unsafe {
-            self.machine.map.write(0, image);
-            self.machine.map.zero(new..old.max(new));
-        }
+        // Past the end of the file the memory is zero, as `grow` wants it.
+        self.machine.map.write(0, image);
+        self.machine.map.zero(new..old.max(new));
         state.file_bytes = new;
         state.events.clear();
         state.boot = boot;
@@ -303,8 +296,7 @@ impl SimDisk {
     pub fn image(&self) -> Vec<u8> {
         let state = self.state();
         let mut image = vec![0; state.file_bytes as usize];
-        // SAFETY: whoever writes the memory holds the state's lock, as we do.
-        unsafe { self.machine.map.copy_out(0, &mut image) };
+        self.machine.map.copy_out(0, &mut image);
         image
     }
 
@@ -469,9 +461,7 @@ impl Machine {
         if let Some(loss) = &mut state.loss {
             loss.note_dirty(&self.map, offset..offset + bytes.len() as u64);
         }
-        // SAFETY: whoever has the state holds its lock, and nobody looks at pages that are being
-        // changed: the argument of `map.rs`.
-        unsafe { self.map.write(offset, bytes) };
+        self.map.write(offset, bytes);
         state.modified = next_time(state.modified);
         state.note(|| Event::Write { offset, bytes: bytes.into() });
     }
@@ -479,10 +469,24 @@ impl Machine {
 
 /// A page that is edited in the file. The record has two writes for it: rubbish when the editing
 /// begins, and what it has become when it ends.
-pub(super) struct SimPage {
+struct SimPage {
     machine: Arc<Machine>,
     offset: u64,
-    pub(super) bytes: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+impl Deref for SimPage {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl DerefMut for SimPage {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
 }
 
 impl Drop for SimPage {
@@ -537,8 +541,7 @@ impl Storage for SimFile {
         let state = self.machine.state();
         let bytes = state.file_bytes.saturating_sub(offset).min(buffer.len() as u64) as usize;
         if bytes > 0 {
-            // SAFETY: whoever writes the memory holds the state's lock, as we do.
-            unsafe { self.machine.map.copy_out(offset, &mut buffer[..bytes]) };
+            self.machine.map.copy_out(offset, &mut buffer[..bytes]);
         }
         Ok(bytes)
     }
@@ -563,7 +566,8 @@ impl Storage for SimFile {
         self.counters.stored(bytes as u64);
         seen(&self.machine, state);
         let machine = Arc::clone(&self.machine);
-        Some(SimPage { machine, offset, bytes: vec![0; bytes] }.into())
+        let page = SimPage { machine, offset, bytes: vec![0; bytes] };
+        Some((Box::new(page) as SimulatedPage).into())
     }
 
     fn sync(&self) -> Result<()> {
@@ -602,8 +606,7 @@ impl Storage for SimFile {
             if let Some(loss) = &mut state.loss {
                 loss.cut(bytes);
             }
-            // SAFETY: we hold the state's lock, and nobody can see pages that are being cut off.
-            unsafe { self.machine.map.zero(bytes..from) };
+            self.machine.map.zero(bytes..from);
             state.file_bytes = bytes;
             state.modified = next_time(state.modified);
             state.note(|| Event::Shrink { from, to: bytes });
@@ -648,9 +651,7 @@ impl Storage for SimFile {
     fn forget_cache(&self) {
         let mut state = self.machine.state();
         for (offset, disk) in state.loss.iter_mut().flat_map(Loss::forget_cache) {
-            // SAFETY: we hold the state's lock; who drops the cache is alone with the file, and has
-            // no snapshot yet.
-            unsafe { self.machine.map.write(offset, &disk) };
+            self.machine.map.write(offset, &disk);
         }
     }
 
@@ -664,6 +665,3 @@ impl Drop for SimFile {
         self.machine.state().holders.retain(|&(handle, _)| handle != self.handle);
     }
 }
-
-#[cfg(test)]
-mod tests;

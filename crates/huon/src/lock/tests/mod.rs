@@ -11,12 +11,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::beside::Beside;
 use super::layout::IMAGE_BYTES;
-use super::locks::Way;
 use super::memory::MemoryShared;
 use super::role::Acquired;
 use super::*;
+use crate::os::beside::Beside;
+use crate::os::*;
 
 const BOOT: [u8; 16] = [7; 16];
 const NOW: Duration = Duration::ZERO;

@@ -1,6 +1,6 @@
-use super::super::testing::{Scratch, in_both_ways, in_child};
 use super::*;
 use crate::error::Error;
+use crate::os::testing::{Scratch, in_both_ways, in_child};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 #[test]
@@ -74,7 +74,7 @@ fn growth_without_room_is_an_error() {
         a.grow(1000).unwrap();
         // SAFETY: ignoring a signal; nothing runs on it.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-        super::super::testing::limit(libc::RLIMIT_FSIZE, 100_000);
+        crate::os::testing::limit(libc::RLIMIT_FSIZE, 100_000);
         assert!(matches!(a.grow(100_000), Err(Error::Io(_))));
         assert_eq!((a.words().len(), std::fs::metadata(&path).unwrap().len()), (1000, 8000));
         a.grow(10_000).unwrap();
@@ -85,7 +85,7 @@ fn growth_without_room_is_an_error() {
 #[test]
 fn a_small_address_space_is_enough() {
     in_child(concat!(module_path!(), "::a_small_address_space_is_enough"), || {
-        super::super::testing::limit(libc::RLIMIT_AS, 200 << 20);
+        crate::os::testing::limit(libc::RLIMIT_AS, 200 << 20);
         let scratch = Scratch::new();
         let a = Seat::real(&scratch.join("lock"));
         assert_eq!(a.read().1, 1);

@@ -25,6 +25,8 @@
 //! A mark is `txnid << 3 | image index`, 0 for none. Words that different parties write often lie
 //! on different cache lines. Models use the same layout with smaller tables.
 
+use crate::os::LOCK_MAGIC;
+
 /// Whether this is built for loom, to which every step is dear.
 const MODEL: bool = cfg!(loom);
 /// Whether tables are small: also where the whole engine runs slowly, which needs images whole.
@@ -68,7 +70,7 @@ pub(super) const ROLE_LAST: usize = 4;
 pub(super) const ROLE_BELL: usize = 5;
 
 pub(super) const PUBLISHED: usize = 4 * LINE;
-pub(super) const SEALED: usize = 5 * LINE;
+pub(crate) const SEALED: usize = 5 * LINE;
 pub(super) const IN_FLIGHT: usize = SEALED + 1;
 /// The last id that may have been written anywhere (P7).
 pub(super) const ISSUED: usize = SEALED + 2;
@@ -98,11 +100,11 @@ pub(super) const META_MARK: usize = 0;
 pub(super) const META_CHECKSUM: usize = 1;
 pub(super) const META_CEILING: usize = 2;
 
-pub(super) const IMAGES_COUNT: usize = 8;
+pub(crate) const IMAGES_COUNT: usize = 8;
 pub(super) const IMAGE_MARKS: usize = 10 * LINE;
-pub(super) const IMAGES: usize = if MODEL { 12 * LINE } else { 512 + LINE };
+pub(crate) const IMAGES: usize = if MODEL { 12 * LINE } else { 512 + LINE };
 /// Words kept of one image; a model keeps the first ones only.
-pub(super) const IMAGE_WORDS: usize = if MODEL { 2 } else { 512 };
+pub(crate) const IMAGE_WORDS: usize = if MODEL { 2 } else { 512 };
 /// Bytes of one image: a meta without its trimmings.
 pub(crate) const IMAGE_BYTES: usize = 4096;
 
@@ -144,9 +146,6 @@ pub(super) const fn words_of_rows(rows: u32) -> usize {
     ROWS + rows as usize * ROW_WORDS
 }
 
-/// `LOCKHUON` on little-endian machines; another machine's lock file is a foreign one. It differs
-/// from the data file's magic in the first byte: neither ever passes for the other.
-pub(crate) const LOCK_MAGIC: [u8; 8] = *b"LOCKHUON";
 pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(LOCK_MAGIC);
 pub(super) const READY_VALUE: u64 = u64::from_le_bytes(*b"READY!\r\n");
 /// Version of this picture, and the sizes that it depends on.

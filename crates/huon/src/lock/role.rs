@@ -24,9 +24,9 @@ use std::time::{Duration, Instant};
 use super::board::Board;
 use super::clients::{ClientId, Clients, process_text};
 use super::layout::*;
-use super::word::{Condvar, Mutex, MutexGuard, Ordering, Word, fence, pause, spin};
-use super::{ANY_MARK, Wake, clock, fork};
 use crate::error::{Error, Result};
+use crate::os::word::{Condvar, Mutex, MutexGuard, Ordering, Word, fence, pause, spin};
+use crate::os::{ANY_MARK, Wake, clock, fork};
 use crate::planted;
 
 /// How long who waits looks before it sleeps: some small commits, and about what it costs to sleep

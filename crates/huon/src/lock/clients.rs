@@ -13,13 +13,13 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use super::board::{Board, BoardIdentity};
-use super::fork_lock::ForkLock;
 use super::gate::Gate;
 use super::layout::*;
-use super::word::Ordering;
-use super::{clock, fork, slots};
 use crate::alloc::TryGrow;
 use crate::error::{Error, Result};
+use crate::os::process::{is_process, pid_space};
+use crate::os::word::Ordering;
+use crate::os::{ForkLock, clock, closed, fork};
 use crate::planted;
 
 const NUMBER_SHIFT: u32 = 2;
@@ -142,15 +142,14 @@ impl Clients {
         Err(Error::Busy(format!("all {CLIENTS_MAX} client numbers are taken").into()))
     }
 
-    /// Stops being a client: its slots are free and its byte is given up. Roles must have been
-    /// released.
-    pub(crate) fn leave(&self, gate: &Gate) {
-        gate.assert_of(self.board.shared());
-        let Some(me) = self.me.get().filter(|me| **me != ClientId::NONE) else { return };
-        if fork::is_inherited(self.fork_generation) {
-            return;
-        }
-        slots::clear_all_of(&self.board, *me);
+    /// This client, if it is one that may leave: not a guest, and not its parent's (after a fork).
+    pub(super) fn joined(&self) -> Option<ClientId> {
+        let me = self.me.get().filter(|me| **me != ClientId::NONE)?;
+        (!fork::is_inherited(self.fork_generation)).then_some(*me)
+    }
+
+    /// Gives up the number of this client; its slots are free by then.
+    pub(super) fn give_up(&self, me: ClientId) {
         self.board.row(me.number)[CLIENT_PID].store(0, Ordering::Relaxed);
         self.board.shared().release(me.number);
     }
@@ -167,8 +166,7 @@ impl Clients {
             return Err(Error::Forked);
         }
         if !self.board.shared().intact() {
-            let source = std::io::Error::from_raw_os_error(libc::EBADF);
-            return Err(Error::io("use the lock file, whose descriptor was closed", "", source));
+            return Err(Error::io("use the lock file, whose descriptor was closed", "", closed()));
         }
         Ok(())
     }
@@ -236,18 +234,6 @@ impl Clients {
     }
 }
 
-/// The space in which this process's id counts, as a number: containers have their own. 0 where the
-/// system does not tell.
-fn pid_space() -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    // Models and interpreted code see no such file.
-    if cfg!(any(loom, shuttle, miri)) {
-        0
-    } else {
-        std::fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino())
-    }
-}
-
 /// The process of a client that is not of this one, in words: `pid` counts in `space`.
 pub(super) fn process_text(pid: u32, space: u64) -> String {
     let (here, me) = (pid_space(), std::process::id());
@@ -260,13 +246,6 @@ pub(super) fn process_text(pid: u32, space: u64) -> String {
         // Seen from here only its lock is left.
         pid => format!("process {pid} (gone; a child that it forked has its lock)"),
     }
-}
-
-/// Whether a process of that number can be seen from here; only words of an error depend on it.
-fn is_process(pid: u32) -> bool {
-    // SAFETY: signal 0 is never delivered, the call only asks.
-    let sent = unsafe { libc::kill(pid as libc::pid_t, 0) };
-    sent == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
 #[cfg(test)]

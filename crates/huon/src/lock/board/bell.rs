@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::board::Board;
-use super::layout::BELL;
-use super::word::Ordering;
-use super::{ANY_MARK, Wake};
+use super::Board;
+use crate::lock::layout::BELL;
+use crate::os::word::Ordering;
+use crate::os::{ANY_MARK, Wake};
 
 impl Board {
     /// A number that changes with each event of flushing: end, failure, change of the flusher.
@@ -21,13 +21,13 @@ impl Board {
     }
 
     /// The flusher's role is free: wakes one of those who still wait, to flush for all of them.
-    pub(super) fn ring_next(&self) {
+    pub(in crate::lock) fn ring_next(&self) {
         let (durable, sealed) = (self.durable().txnid(), self.sealed().txnid());
         let marks = if durable < sealed { marks_of(durable + 1, sealed) } else { ANY_MARK };
         self.ring(Wake::First(marks));
     }
 
-    pub(super) fn ring(&self, who: Wake) {
+    pub(in crate::lock) fn ring(&self, who: Wake) {
         self.fixed()[BELL].fetch_add(1, Ordering::AcqRel);
         self.shared().wake(BELL, who);
     }
@@ -35,7 +35,7 @@ impl Board {
 
 /// The marks of all who wait for one of these snapshots; every mark if a damaged lock file has them
 /// the wrong way round.
-pub(super) fn marks_of(first: u64, last: u64) -> u32 {
+pub(in crate::lock) fn marks_of(first: u64, last: u64) -> u32 {
     match last.wrapping_sub(first) {
         0..32 => (first..=last).fold(0, |marks, txnid| marks | mark_of(txnid)),
         _ => ANY_MARK,

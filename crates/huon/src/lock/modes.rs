@@ -6,7 +6,7 @@
 
 use super::board::Board;
 use super::layout::MODES;
-use super::word::Ordering;
+use crate::os::word::Ordering;
 
 /// What a client that may write was opened with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

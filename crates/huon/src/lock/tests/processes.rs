@@ -1,9 +1,9 @@
 //! Two and more processes. Each test runs in a child of its own, which forks: so nothing else of
 //! the test binary is forked, and the atfork handler is what the tests see.
 
-use super::super::testing::{Scratch, in_both_ways};
 use super::*;
 use crate::error::Error;
+use crate::os::testing::{Scratch, in_both_ways};
 use std::io::{Read, Write};
 use std::time::Instant;
 

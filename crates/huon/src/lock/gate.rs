@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Shared;
 use crate::error::{Error, Result};
+use crate::os::Shared;
 
 /// How long operations wait for the gate that have no time-out of their own. It is held for
 /// microseconds; only a first open, which may verify much, holds it longer.

@@ -30,11 +30,11 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::board::{Board, Mark};
-use super::word::{Ordering, fence};
-use super::{Shared, fork};
 use crate::alloc::TryGrow;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
+use crate::os::word::{Ordering, fence};
+use crate::os::{Shared, fork};
 use crate::planted;
 
 /// Snapshots that a scan finds one by one; what it has not asked for then counts as pinned.

@@ -35,14 +35,15 @@ use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::board::Board;
+use super::board::{Board, Mark};
 use super::clients::{ClientId, Clients};
 use super::gate::{GATE_TIMEOUT, Gate};
 use super::layout::*;
-use super::word::{Ordering, fence};
-use super::{clock, fork};
 use crate::alloc::{TryGrow, collected};
 use crate::error::{Error, Result};
+use crate::failpoint::{Point, reach};
+use crate::os::word::{Ordering, fence};
+use crate::os::{clock, fork};
 use crate::planted;
 
 const STATE_MASK: u64 = 3;
@@ -64,6 +65,41 @@ impl Slot {
     #[inline]
     pub(crate) fn index(&self) -> u32 {
         self.index
+    }
+}
+
+impl Board {
+    /// Pins the published snapshot in `slot` and copies the first words of its image (P14). No
+    /// system call but a coarse clock, no allocation; repeats only if a publish comes in between.
+    #[inline]
+    pub(crate) fn read_published(&self, slot: &Slot, wanted: &mut [u64]) -> Mark {
+        let own = self.row(slot.index());
+        own[SLOT_SINCE].store(clock::now_ms(), Ordering::Relaxed);
+        own[SLOT_THREAD].store(u64::from(clock::thread_id()), Ordering::Relaxed);
+        loop {
+            let mark = self.published();
+            reach(Point::SnapshotSeen);
+            // Who sees this pin and not the one before is past what was read under that one.
+            let order = if planted::is(27) { Ordering::Relaxed } else { Ordering::Release };
+            own[SLOT_PIN].store(mark.txnid(), order);
+            self.copy_first_words(mark, wanted);
+            // Pairs with the fence of `Slots::scan`: either the scan sees the pin, or this load
+            // sees a mark that the writer protects anyway. Also keeps the copy above the second
+            // look.
+            fence(Ordering::SeqCst);
+            if self.is_still_published(mark) || planted::is(114) {
+                debug_assert!(
+                    own[SLOT_PIN].load(Ordering::Relaxed) == mark.txnid(),
+                    "P14: what is read is what is pinned"
+                );
+                return mark;
+            }
+        }
+    }
+
+    /// Only for a planted bug: the reader goes on without its pin.
+    pub(crate) fn forget_pin(&self, slot: &Slot) {
+        self.row(slot.index())[SLOT_PIN].store(0, Ordering::Relaxed);
     }
 }
 
@@ -454,8 +490,19 @@ impl Judge<'_> {
     }
 }
 
+impl Clients {
+    /// Stops being a client: its slots are free and its byte is given up. Roles must have been
+    /// released.
+    pub(crate) fn leave(&self, gate: &Gate) {
+        gate.assert_of(self.board().shared());
+        let Some(me) = self.joined() else { return };
+        clear_all_of(self.board(), me);
+        self.give_up(me);
+    }
+}
+
 /// Frees all slots of a client that is about to leave.
-pub(super) fn clear_all_of(board: &Board, client: ClientId) {
+fn clear_all_of(board: &Board, client: ClientId) {
     for index in 0..slots_high(board) {
         let state = board.row(index)[SLOT_STATE].load(Ordering::Acquire);
         if state & STATE_MASK != FREE && state & !STATE_MASK == client.word() {

@@ -1,0 +1,42 @@
+//! The protocol between processes: what all clients of an environment say to each other, through the
+//! words of the lock file.
+//!
+//! `os` gives the words (a [`Shared`](crate::os::Shared)) and a byte to lock for each client; what
+//! they mean is told here. [`Board`] is the typed face of the words: which snapshots there are, and
+//! what is being flushed. [`Clients`] says who is alive, [`Slots`] what living readers can see,
+//! [`Role`] who writes and who flushes, [`Guest`] what readers do that may not write here. [`Gate`]
+//! serialises joining, leaving and growing. `layout` has the picture of it all.
+
+mod board;
+mod clients;
+mod gate;
+mod guests;
+mod layout;
+#[cfg(all(test, loom))]
+#[allow(unsafe_code, reason = "a model's pages are cells that loom watches")]
+mod loom_models;
+mod memory;
+mod modes;
+mod role;
+mod slots;
+#[cfg(all(test, not(any(loom, shuttle))))]
+#[allow(unsafe_code, reason = "tests fork, kill and close descriptors")]
+mod tests;
+
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use crate::os::RealShared;
+pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, Sound, Start, Written};
+pub(crate) use clients::Clients;
+pub(crate) use gate::{GATE_TIMEOUT, Gate};
+pub(crate) use guests::{Guest, scan as scan_guests};
+pub(crate) use layout::{CLIENTS_MAX, LOCK_BYTES};
+#[cfg(any(test, feature = "simulation"))]
+pub(crate) use layout::{IMAGE_WORDS, IMAGES, IMAGES_COUNT, SEALED};
+pub(crate) use memory::MemoryFile;
+#[cfg(any(loom, shuttle))]
+pub(crate) use memory::MemoryShared as RealShared;
+#[cfg(any(test, feature = "simulation"))]
+pub(crate) use memory::MemoryShared;
+pub(crate) use modes::Modes;
+pub(crate) use role::{Role, RoleKind};
+pub(crate) use slots::{ReaderInfo, Slot, Slots};
