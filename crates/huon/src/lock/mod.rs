@@ -1,5 +1,5 @@
-//! The protocol between processes: what all clients of an environment say to each other, through the
-//! words of the lock file.
+//! The protocol between processes: what all clients of an environment say to each other, through
+//! the words of the lock file.
 //!
 //! `os` gives the words (a [`Shared`](crate::os::Shared)) and a byte to lock for each client; what
 //! they mean is told here. [`Board`] is the typed face of the words: which snapshots there are, and

@@ -1,7 +1,7 @@
 //! Parking: a read transaction that may be broken while nobody uses it.
 //!
-//! The rule of it, and why it holds, is in `lock/slots.rs`: a parked reader reads nothing, and of its
-//! return and a writer's breaking it only one happens. That nothing is read meanwhile is the
+//! The rule of it, and why it holds, is in `lock/slots.rs`: a parked reader reads nothing, and of
+//! its return and a writer's breaking it only one happens. That nothing is read meanwhile is the
 //! compiler's to see: parking takes the transaction, so no slice of it is left.
 
 use crate::error::{Error, Result};
