@@ -1,5 +1,6 @@
 //! What LMDB would crash on, or worse, is an error code.
 
+#[path = "api/common/mod.rs"]
 mod common;
 #[path = "../../huon-c/tests/common/forked.rs"]
 mod forked;

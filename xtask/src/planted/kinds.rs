@@ -22,15 +22,15 @@ const fn class(
 
 /// A binary belongs to the first class that fits.
 const CLASSES: [Class; 12] = [
-    class("costs", "huon_testkit", &["flushes", "memory", "read_ahead"]),
+    class("costs", "huon_testkit", &["costs"]),
     class("kills", "huon_testkit", &["kills"]),
-    class("hostile", "huon_testkit", &["hostile", "fuzz"]),
+    class("hostile", "huon_testkit", &["hostile"]),
     class("flips", "huon_testkit", &["flips"]),
     class("unit", "huon", &["src/lib.rs"]),
     class("interface", "huon", &[]),
-    class("model", "huon_testkit", &["model", "small", "stress", "fingers"]),
+    class("model", "huon_testkit", &["histories"]),
     class("catalogue", "huon_testkit", &["catalogue"]),
-    class("faults", "huon_testkit", &["faults", "syscalls", "alloc", "full"]),
+    class("faults", "huon_testkit", &["faults", "syscalls", "alloc"]),
     class("crash", "huon_testkit", &["crash"]),
     class("shuttle", "shuttle", &[]),
     class("loom", "loom", &[]),
@@ -163,7 +163,7 @@ mod tests {
         let unit = "  Executable unittests src/lib.rs (t/x-01)";
         assert_eq!(read(unit), pair("x", "src/lib.rs"));
         assert_eq!(read("  Executable tests/crash/main.rs (t/x-01)"), pair("huon_testkit", "x"));
-        assert_eq!(read("  Executable tests/basic.rs (t/x-01)"), pair("huon", "x"));
+        assert_eq!(read("  Executable tests/api/main.rs (t/x-01)"), pair("huon", "x"));
         assert_eq!(read("   Compiling huon v0.1.0 (t/x-01)"), None);
     }
 

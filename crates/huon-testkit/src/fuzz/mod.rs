@@ -1,6 +1,6 @@
 //! Bodies of the fuzz targets: each takes any bytes, and panics if something is wrong.
 //!
-//! `fuzz/` hands them to libFuzzer, which looks for bytes that reach new code. `tests/fuzz.rs` runs
+//! `fuzz/` hands them to libFuzzer, which looks for bytes that reach new code. `tests/hostile/fuzz.rs` runs
 //! the same bodies on bytes from seeds, so that they cannot rot, and so that what libFuzzer once
 //! found stays found.
 //!

@@ -1,0 +1,9 @@
+//! The C interface of LMDB, called from Rust. What forks is in `misuse`.
+
+mod common;
+mod cursors;
+mod found;
+mod handles;
+mod records;
+mod texts;
+mod transactions;

@@ -1,0 +1,4 @@
+//! Programs that use the library as those of libmdbx do: built here, or by others.
+
+mod c_programs;
+mod install;

@@ -1,0 +1,4 @@
+//! What the engine calls fails: on a simulated machine, and on disks and files that are full.
+
+mod full;
+mod simulated;

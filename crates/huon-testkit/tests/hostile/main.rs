@@ -1,0 +1,4 @@
+//! Files made to mislead, and bytes from seeds for the fuzz targets.
+
+mod files;
+mod fuzz;

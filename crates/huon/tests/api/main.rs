@@ -1,0 +1,28 @@
+//! The engine through its public interface: a module for each part. What forks, runs processes or
+//! closes descriptors is in `processes`.
+
+mod basic;
+mod compact;
+mod comparators;
+mod durability;
+mod file;
+mod geometry;
+mod golden;
+mod handles;
+mod links;
+mod many;
+mod metas;
+mod multi;
+mod ops_check;
+mod ops_copy;
+mod ops_stat;
+mod pages;
+mod park;
+mod read_only;
+mod reclaim;
+mod reuse;
+mod settings;
+mod slow_readers;
+mod tail;
+mod unknown;
+mod waiting;
