@@ -38,7 +38,7 @@ const UNSAFE_ROOMS: [&str; 20] = [
     "crates/huon-lmdb/tests/",
     "crates/huon-mdbx/src/abi/",
     "crates/huon-mdbx/tests/",
-    "crates/huon-testkit/src/calls/library.rs",
+    "crates/huon-testkit/src/c_calls/library.rs",
     "crates/huon/tests/",
     "crates/huon-testkit/tests/",
 ];

@@ -1,38 +1,28 @@
-//! Models, random histories and crash images for testing Huon.
+//! Models, random histories, crash images, faults and hostile files for testing Huon.
+//!
+//! - [`history`]: random programs of every operation, from a seed. They run on an environment and
+//!   on its model beside each other, and one that fails is made shorter.
+//! - [`model`]: what an environment should hold, as plain maps.
+//! - [`c_calls`]: random histories of calls of the interfaces in C, and the model that says what
+//!   each call must answer. [`c_library`]: programs in C, built with our headers and libraries.
+//! - [`crash`]: scripts of transactions, the images of the file that a crash at any point of them
+//!   may leave, and what each image must show once it is opened.
+//! - [`faults`]: workloads in which one call after another fails.
+//! - [`torture`]: processes that are killed while they work on one file.
+//! - [`hostile`]: files made to mislead, with right checksums. [`fuzz`]: what the fuzz targets do
+//!   with their bytes.
+//! - [`support`]: what all of them use: random numbers, how much to do, figures of what was done,
+//!   what a power cut leaves, the check of an environment.
 
-pub mod audit;
-pub mod c_programs;
-pub mod calls;
-mod changes;
-mod clients;
+pub mod c_calls;
+pub mod c_library;
 pub mod crash;
 pub mod faults;
-pub mod figures;
 pub mod fuzz;
-mod handle;
 pub mod history;
 pub mod hostile;
-pub mod install;
-mod looks;
-mod maker;
-pub mod maps;
 pub mod model;
-mod multi;
-mod notes;
-pub mod pairs;
-pub mod program;
-pub mod random;
-mod readers;
-pub mod scale;
-mod scans;
-pub mod shrink;
+pub mod support;
 pub mod torture;
-pub mod trail;
 
-/// The environment's error behind one of text. An error of the text itself is a bug of the test's.
-pub fn of_the_store(error: huon_text::Error) -> huon::Error {
-    match error {
-        huon_text::Error::Store(error) => error,
-        error => panic!("{error}"),
-    }
-}
+pub use support::{audit, figures, maps, of_the_store, random, scale, shrink, trail};

@@ -11,11 +11,11 @@ use huon::sim::SimDisk;
 use huon::{Env, Error, RawTable, ReadTxn, Recovery, Txn};
 use huon_testkit::figures;
 use huon_testkit::history::panic_text;
+use huon_testkit::history::program;
 use huon_testkit::hostile::file::{Kind, META_BYTES};
 use huon_testkit::hostile::fixture::{Fixture, RESERVE_BYTES, State, options};
 use huon_testkit::hostile::pairs::MULTIS;
 use huon_testkit::model::{Model, Record, TableId};
-use huon_testkit::program;
 use huon_testkit::scale;
 
 /// What came of one flip.

@@ -6,10 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-use huon_testkit::calls::names::{env, go, kind, put};
-use huon_testkit::calls::op::{CURSORS, Op, Outcome, Slot};
-use huon_testkit::calls::run::Library;
-use huon_testkit::calls::slots::Slots;
+use huon_testkit::c_calls::names::{env, go, kind, put};
+use huon_testkit::c_calls::op::{CURSORS, Op, Outcome, Slot};
+use huon_testkit::c_calls::run::Library;
+use huon_testkit::c_calls::slots::Slots;
 use lmdb::abi::*;
 use tempfile::TempDir;
 
@@ -191,7 +191,7 @@ impl Driver {
                 ptr::copy_nonoverlapping(value.as_ptr(), data.mv_data.cast::<u8>(), value.len());
             }
         }
-        let exists = code == huon_testkit::calls::names::code::KEYEXIST
+        let exists = code == huon_testkit::c_calls::names::code::KEYEXIST
             && data.mv_data.cast_const() != value.as_ptr().cast()
             && !data.mv_data.is_null();
         let value = exists.then(|| self.shown(None, dbi, data));

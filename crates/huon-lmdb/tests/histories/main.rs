@@ -1,7 +1,7 @@
 //! Random histories of calls: with every flag, several cursors, nested transactions, and all kinds
 //! of databases.
 //!
-//! 1. Huon answers each call as the model in `huon_testkit::calls` says, misuse among them, and
+//! 1. Huon answers each call as the model in `huon_testkit::c_calls` says, misuse among them, and
 //!    what a history leaves passes the full check.
 //! 2. LMDB's own library, where it is installed, answers the same, and so does Huon in the same
 //!    history: their traces are equal. Calls by which LMDB is known to differ, or to be wrong, are
@@ -19,9 +19,9 @@ use std::time::Duration;
 
 use api::Api;
 use driver::Driver;
-use huon_testkit::calls::Interface;
-use huon_testkit::calls::maker::{self, Program};
-use huon_testkit::calls::run::{self, Counts, Library};
+use huon_testkit::c_calls::Interface;
+use huon_testkit::c_calls::generate::{self, Program};
+use huon_testkit::c_calls::run::{self, Counts, Library};
 use huon_testkit::history::Failure;
 use huon_testkit::random::digest_words;
 use huon_testkit::shrink::shrink;
@@ -67,7 +67,7 @@ fn seeds(of: impl Fn(u64) -> u64) -> Vec<u64> {
 
 /// Runs a history on Huon; panics with a short one if it fails.
 fn ours(seed: u64, compared: Option<u32>) -> Counts {
-    let program = maker::make(seed, CALLS, Interface::Lmdb, compared);
+    let program = generate::make(seed, CALLS, Interface::Lmdb, compared);
     let api = huon();
     run_on(api, true, &program).unwrap_or_else(|failure| {
         let text = shortened(api, true, &program, failure);

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_int};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
-use huon_testkit::calls::{Interface, maker};
+use huon_testkit::c_calls::{Interface, generate};
 use libloading::Library;
 
 use crate::api::Api;
@@ -61,7 +61,7 @@ pub(crate) fn play() {
         say(&format!("begin {seed}"));
         // SAFETY: a signal ends a history that does not end.
         unsafe { libc::alarm(SECONDS_MAX) };
-        let program = maker::make(seed, CALLS, Interface::Lmdb, Some(patch as u32));
+        let program = generate::make(seed, CALLS, Interface::Lmdb, Some(patch as u32));
         match run_on(api, false, &program) {
             Ok(counts) => say(&format!("trace {}", counts.trace)),
             Err(failure) => {

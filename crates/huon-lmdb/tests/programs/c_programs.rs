@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::library::LIBRARY;
-use huon_testkit::c_programs::{Built, are_installed, text};
+use huon_testkit::c_library::programs::{Built, are_installed, text};
 
 /// What is in `tests/c`, without what has tests of its own: `layout.c`, `growth.c`,
 /// `guests.c`, and `mixed.c`, which `mixed.rs` runs.

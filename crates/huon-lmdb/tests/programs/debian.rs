@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::library::LIBRARY;
 use huon::{Bytes, TableDef};
-use huon_testkit::c_programs::{Built, text};
+use huon_testkit::c_library::programs::{Built, text};
 use huon_testkit::figures;
 use tempfile::TempDir;
 

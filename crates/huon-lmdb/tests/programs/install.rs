@@ -1,6 +1,6 @@
 //! What `make install` installs is found by pkg-config and CMake, and programs built so run.
 
-use huon_testkit::install::Package;
+use huon_testkit::c_library::package::Package;
 
 const PACKAGE: Package = Package {
     name: "lmdb",

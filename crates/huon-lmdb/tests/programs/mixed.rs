@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use crate::library::LIBRARY;
 use huon::{Bytes, Durability, Env, MultiDef, TableDef, WriteTxn};
 use huon_testkit::audit::audit;
-use huon_testkit::c_programs::{Built, Library, are_installed};
+use huon_testkit::c_library::programs::{Built, Library, are_installed};
 use huon_testkit::random::Random;
 use huon_testkit::{figures, scale};
 

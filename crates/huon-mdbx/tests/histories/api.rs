@@ -77,7 +77,7 @@ huon_testkit::functions! {
 pub(crate) unsafe extern "C" fn by_length(a: *const MDBX_val, b: *const MDBX_val) -> c_int {
     // SAFETY: the library gives two values that live.
     let (a, b) = unsafe { (bytes(&*a), bytes(&*b)) };
-    huon_testkit::calls::shorter_first(a, b) as c_int
+    huon_testkit::c_calls::shorter_first(a, b) as c_int
 }
 
 /// Orders values backwards.

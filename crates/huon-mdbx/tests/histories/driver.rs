@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 
 use huon_mdbx::abi::*;
-use huon_testkit::calls::names::code::{KEYEXIST, RESULT_TRUE};
-use huon_testkit::calls::names::{env, go, put};
-use huon_testkit::calls::op::{CURSORS, End, Op, Outcome, Slot};
-use huon_testkit::calls::run::Library;
-use huon_testkit::calls::slots::Slots;
+use huon_testkit::c_calls::names::code::{KEYEXIST, RESULT_TRUE};
+use huon_testkit::c_calls::names::{env, go, put};
+use huon_testkit::c_calls::op::{CURSORS, End, Op, Outcome, Slot};
+use huon_testkit::c_calls::run::Library;
+use huon_testkit::c_calls::slots::Slots;
 use tempfile::TempDir;
 
 use crate::api::{Api, backwards, by_length, bytes, val};

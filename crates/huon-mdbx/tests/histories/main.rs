@@ -1,5 +1,5 @@
 //! Random histories of calls: with every flag, several cursors, nested transactions, and all kinds
-//! of tables. Huon answers each call as the model in `huon_testkit::calls` says, misuse among them,
+//! of tables. Huon answers each call as the model in `huon_testkit::c_calls` says, misuse among them,
 //! and what a history leaves passes the full check.
 //!
 //! A history that fails is made short and printed; `HUON_SEED` runs one again, and
@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use api::Api;
 use driver::Driver;
-use huon_testkit::calls::Interface;
-use huon_testkit::calls::maker::{self, Program};
-use huon_testkit::calls::run::{self, Counts, Library};
+use huon_testkit::c_calls::Interface;
+use huon_testkit::c_calls::generate::{self, Program};
+use huon_testkit::c_calls::run::{self, Counts, Library};
 use huon_testkit::history::Failure;
 use huon_testkit::shrink::shrink;
 use huon_testkit::{figures, scale};
@@ -78,7 +78,7 @@ fn histories_are_as_the_model_says() {
     let mut all = Counts::default();
     let seeds = seeds();
     for &seed in &seeds {
-        let program = maker::make(seed, CALLS, Interface::Mdbx, None);
+        let program = generate::make(seed, CALLS, Interface::Mdbx, None);
         let counts = run_on(api, &program).unwrap_or_else(|failure| {
             let text = shortened(api, &program, failure);
             panic!(

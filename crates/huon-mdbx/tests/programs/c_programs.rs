@@ -1,6 +1,6 @@
 //! The C programs of `tests/c`, built with our header, linked to our library, and run.
 
-use huon_testkit::c_programs::Library;
+use huon_testkit::c_library::programs::Library;
 
 const LIBRARY: Library =
     Library { name: "huon_mdbx", crate_dir: env!("CARGO_MANIFEST_DIR"), header: "mdbx.h" };

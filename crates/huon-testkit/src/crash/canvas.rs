@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use huon::sim::Event;
 
-use crate::trail::SECTOR_BYTES;
+use crate::support::trail::SECTOR_BYTES;
 
 /// Where the meta slots end.
 pub(super) const METAS_END: usize = 3 * 4096;

@@ -14,8 +14,8 @@ use super::oracle::{Case, Oracle, has_limits, more_work, shown};
 use super::record::Trace;
 use super::script::{Setup, Stage};
 use super::table::Level;
-use crate::audit::audit;
-use crate::random::Random;
+use crate::support::audit::audit;
+use crate::support::random::Random;
 
 /// Which blocks a failing flush loses.
 #[derive(Clone, Copy)]

@@ -11,8 +11,8 @@ use huon::sim::Event;
 use super::canvas::{Canvas, METAS_END, Piece, Unit, cut, units};
 use super::record::Trace;
 use super::table::Level;
-use crate::random::Random;
-use crate::trail::SECTOR_BYTES;
+use crate::support::random::Random;
+use crate::support::trail::SECTOR_BYTES;
 
 /// How many of what there is are made.
 #[derive(Clone, Copy, Debug)]

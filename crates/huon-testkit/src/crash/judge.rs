@@ -16,7 +16,7 @@ use super::reach::Reach;
 use super::record::Trace;
 use super::script::{Play, Setup, Stage};
 use super::table::{Level, Table};
-use crate::random::{Random, digest};
+use crate::support::random::{Random, digest};
 
 /// A script: what is done, how the environment is made, and with which page sizes.
 #[derive(Clone, Copy)]
@@ -190,7 +190,7 @@ impl Run<'_> {
     fn place(&self, first: Option<&str>, name: &str) -> String {
         let (script, page_bytes) = (self.script.name, self.scope.page_bytes);
         let first = first.map_or(String::new(), |first| format!("{first}/"));
-        let proof = if crate::scale::is_full() { "HUON_PROOF=1 " } else { "" };
+        let proof = if crate::support::scale::is_full() { "HUON_PROOF=1 " } else { "" };
         let seed = self.scope.seed;
         format!(
             "script \"{script}\" with pages of {page_bytes} bytes, image {first}{name}; replay:\n  \

@@ -8,9 +8,9 @@ use huon::{Durability, Env, Error, Recovery, Verify};
 
 use super::record::{State, Trace};
 use super::script::{Edit, STATE};
-use crate::audit::audit;
 use crate::history::panic_text;
 use crate::model::{Mismatch, TableId};
+use crate::support::audit::audit;
 
 /// An image, and under which circumstances it is opened.
 #[derive(Clone, Copy)]

@@ -6,11 +6,11 @@ use std::ops::Bound;
 use huon::Durability;
 
 use super::script::{Edit, Play, Stage};
-use crate::handle::Handle;
+use crate::history::program::{self, Config, Op, PairHow, Value};
 use crate::model::TableId;
-use crate::pairs::Pairs;
-use crate::program::{self, Config, Op, PairHow, Value};
-use crate::random::Random;
+use crate::model::handle::Handle;
+use crate::model::pairs::Pairs;
+use crate::support::random::Random;
 
 /// Transactions of a script.
 const TRANSACTIONS_MAX: usize = 12;

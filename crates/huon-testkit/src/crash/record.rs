@@ -16,7 +16,7 @@ use huon::sim::{Event, Point, SimDisk, on_points};
 
 use super::script::Setup;
 use crate::model::Model;
-use crate::random::digest_words;
+use crate::support::random::digest_words;
 
 /// What a commit made.
 #[derive(Clone)]
@@ -200,7 +200,7 @@ impl Record {
         if disks.last().is_some_and(|last| (last.at, last.durable) == (at, durable)) {
             return;
         }
-        let random = &mut crate::random::Random::new(disks.len() as u64);
+        let random = &mut crate::support::random::Random::new(disks.len() as u64);
         for keeps in [0, 100, 50] {
             let image = disk.disk_image(|_| random.chance(keeps));
             disks.push(Held { at, point, image, durable });

@@ -14,9 +14,9 @@ use huon::{
 
 use super::oracle::Case;
 use super::record::{self, Held, Kill, Moment, Record, State, Trace};
-use crate::handle::Handle;
+use crate::history::program::{self, Value};
+use crate::model::handle::Handle;
 use crate::model::{Model, TableId};
-use crate::program::{self, Value};
 
 /// How a script's environment is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

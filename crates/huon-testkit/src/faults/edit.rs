@@ -6,9 +6,9 @@ use huon::{Bytes, Error, TableDef, WriteTxn};
 
 use super::run::{Run, is_explained, put_state, state_value};
 use super::{Armed, Ground};
-use crate::handle::Handle;
+use crate::history::program::{self, Value};
+use crate::model::handle::Handle;
 use crate::model::{Model, TableId};
-use crate::program::{self, Value};
 
 /// A write transaction with its model.
 pub struct Edit<'e> {

@@ -11,8 +11,8 @@ use huon::{
 use super::edit::Edit;
 use super::workloads::Workload;
 use super::{Armed, Crash, Ground, Manner};
-use crate::audit::audit;
 use crate::model::{Model, TableId};
+use crate::support::audit::audit;
 
 const STATE: &[u8] = b"state";
 const MAIN: TableDef<Bytes, Bytes> = TableDef::main();

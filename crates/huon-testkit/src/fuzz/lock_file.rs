@@ -7,8 +7,8 @@ use huon::sim::SimDisk;
 use huon::{Durability, Env, Error, Options, ReadTxn, WriteTxn};
 
 use super::Choices;
+use crate::history::program::{self, Value};
 use crate::model::{Model, TableId};
-use crate::program::{self, Value};
 
 const PAGE_BYTES: usize = 512;
 const RESERVE_BYTES: u64 = 2 << 20;

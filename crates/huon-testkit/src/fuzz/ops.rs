@@ -6,12 +6,12 @@ use huon::sim::{Event, SimDisk};
 use huon::{Durability, Env, Options, WriteTxn};
 
 use super::Choices;
-use crate::audit::audit;
 use crate::history;
+use crate::history::program::{self, Config, Value};
 use crate::model::{Model, TableId, Values};
-use crate::program::{self, Config, Value};
-use crate::random::Random;
-use crate::trail::{SECTOR_BYTES, apply};
+use crate::support::audit::audit;
+use crate::support::random::Random;
+use crate::support::trail::{SECTOR_BYTES, apply};
 
 /// Runs the program that these bytes choose on an environment and on its model.
 pub fn ops(data: &[u8]) {

@@ -14,8 +14,9 @@ use huon_text::DumpOptions;
 use super::fixture::RESERVE_BYTES;
 use super::multi;
 use super::pairs::MULTIS;
+use crate::history::program;
 use crate::model::TableId;
-use crate::{of_the_store, program};
+use crate::of_the_store;
 
 /// What was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use huon::{Durability, Env, Options, ReadTxn, Verify, WriteTxn};
 
 use super::file::{CHUNK_ITEMS, File, HEADER_BYTES, ITEM_BYTES, Kind, header, meta};
 use super::pairs::Pairs;
-use crate::audit::audit;
+use crate::history::program::{self, Value};
 use crate::model::{Model, TableId};
-use crate::program::{self, Value};
+use crate::support::audit::audit;
 
 /// How far the files of these tests may grow.
 pub const RESERVE_BYTES: u64 = 1 << 20;

@@ -15,7 +15,7 @@ use super::ledger::{Acked, Ledger, SeatWord, THREADS};
 use super::orders::{Act, DATA_PATH, LEDGER_PATH, ORDERS, Orders, Place, Role};
 use super::phase::{Context, Phase};
 use super::{System, orphan, reader, writer};
-use crate::random::Random;
+use crate::support::random::Random;
 
 /// A child process, as its own threads know it.
 pub(crate) struct Child {

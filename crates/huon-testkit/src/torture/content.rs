@@ -13,7 +13,7 @@ use huon::{
 
 use super::crew::HANG;
 use super::ledger::Ledger;
-use crate::random::{Random, digest};
+use crate::support::random::{Random, digest};
 
 const WORDS: TableDef<Str, Bytes> = TableDef::new("words");
 const NUMBERS: TableDef<U64, Bytes> = TableDef::new("numbers");

@@ -17,7 +17,7 @@ use super::ledger::{Acked, Ledger, SEATS, SeatWord};
 use super::orders::{Act, DATA_PATH, LEDGER_PATH, ORDERS, Orders, Role};
 use super::orphan;
 use super::phase::Phase;
-use crate::figures;
+use crate::support::figures;
 
 /// Longer than anything takes on the slowest machine; who is not done by then hangs.
 pub(crate) const HANG: Duration = Duration::from_secs(60);

@@ -8,8 +8,8 @@ use super::ledger::SeatWord;
 use super::orders::Place;
 use super::phase::Context;
 use super::{options, orphan};
-use crate::audit::audit;
-use crate::random::Random;
+use crate::support::audit::audit;
+use crate::support::random::Random;
 
 pub(crate) fn run(child: &Child) -> Outcome<()> {
     let mut random = Random::new(child.orders.seed);

@@ -13,8 +13,8 @@ use super::crew::Crew;
 use super::ledger::SeatWord;
 use super::orders::{Act, Orders, Place, Role, Stop};
 use super::{OpenEnv, options};
-use crate::audit::audit;
-use crate::random::Random;
+use crate::support::audit::audit;
+use crate::support::random::Random;
 
 /// How long somebody is willing to wait who is to wait in vain.
 const SHORT: Duration = Duration::from_millis(60);

@@ -20,8 +20,8 @@ use super::orders::{Act, Orders, Place, Role, Stop};
 use super::phase::{GUESTS_POINTS, READING_POINTS, holds_forks_off, is_for_readers};
 use super::tally::Tally;
 use super::{OpenEnv, options};
-use crate::audit::audit;
-use crate::random::Random;
+use crate::support::audit::audit;
+use crate::support::random::Random;
 
 /// Seats from here on are readers'.
 const READERS_AT: usize = 8;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::crew::Remains;
 use super::orders::Role;
 use super::phase::{READING_POINTS, reader_rows, writer_rows};
-use crate::figures;
+use crate::support::figures;
 
 /// Counts of kills and of what they hit.
 #[derive(Default)]

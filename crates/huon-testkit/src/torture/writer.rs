@@ -13,7 +13,7 @@ use super::ledger::SeatWord;
 use super::orders::Place;
 use super::phase::Context;
 use super::{options, orphan};
-use crate::random::Random;
+use crate::support::random::Random;
 
 /// Commits of one thread before the environment is closed and opened again.
 const COMMITS_MAX: u64 = 120;

@@ -7,7 +7,7 @@
 use huon::sim::Point;
 use huon::{Durability, Error};
 use huon_testkit::crash::{Play, Script, Setup, Stage, random};
-use huon_testkit::program::{Value, key};
+use huon_testkit::history::program::{Value, key};
 
 use crate::{compact, ids, limits, metas, multi};
 

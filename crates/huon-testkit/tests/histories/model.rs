@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use huon_testkit::history::program::{self, Config};
 use huon_testkit::history::{self, Counts};
-use huon_testkit::program::{self, Config};
 use huon_testkit::{figures, scale, shrink};
 
 fn config(seed: u64) -> Config {

@@ -12,9 +12,9 @@
 mod bound;
 mod cursors;
 mod data;
+pub mod generate;
 mod interface;
 mod library;
-pub mod maker;
 pub mod model;
 pub mod names;
 pub mod op;

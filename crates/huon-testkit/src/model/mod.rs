@@ -3,6 +3,9 @@
 //! Every order that the tests use can be written as a transformation of keys whose results compare
 //! as bytes, so one kind of map serves all of them.
 
+pub(crate) mod handle;
+pub mod pairs;
+
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -10,7 +13,7 @@ use std::sync::Arc;
 
 use huon::{Bytes, Geometry, Markers, MultiDef, Order, RawTable, ReadTxn, TableDef, Txn};
 
-use crate::pairs::{self, Pairs};
+use pairs::Pairs;
 
 /// The orders of keys that tests use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use huon::sim::{Event, SimDisk};
 
-use crate::random::Random;
+use crate::support::random::Random;
 
 /// Bytes that a disk writes as a whole.
 pub const SECTOR_BYTES: usize = 512;

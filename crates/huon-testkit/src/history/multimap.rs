@@ -4,14 +4,14 @@ use std::ops::Bound;
 
 use huon::{Error, RawMulti, Txn, WriteTxn};
 
-use crate::changes::{Got, MISSING};
-use crate::handle::Handle;
+use crate::history::program::{self, Op, PairHow};
+use crate::history::reads::Openable;
+use crate::history::writes::{Got, MISSING};
 use crate::history::{History, Step, Stop, fail};
-use crate::looks::Openable;
+use crate::model::handle::Handle;
+use crate::model::pairs::{self, Pairs};
 use crate::model::{self, KeyOrder, Model, Record, TableId};
-use crate::pairs::{self, Pairs};
-use crate::program::{self, Op, PairHow};
-use crate::random::digest;
+use crate::support::random::digest;
 
 /// The least that a cell holds of values: as much as the record of a tree.
 const TREE_BYTES: usize = 64;

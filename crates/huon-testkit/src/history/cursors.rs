@@ -5,12 +5,12 @@ use std::ops::Bound;
 
 use huon::{Bytes, Error, MultiScan, Scan, Txn};
 
+use crate::history::multimap;
+use crate::history::program::{Goal, Op};
+use crate::history::reads::{self, Openable};
 use crate::history::{History, Step, Stop, fail};
-use crate::looks::{self, Openable};
+use crate::model::pairs::{Among, Pairs};
 use crate::model::{self, Model, Record, Records, TableId};
-use crate::multi;
-use crate::pairs::{Among, Pairs};
-use crate::program::{Goal, Op};
 
 /// Where a scan of a table stands, in sort keys: always between two records.
 #[derive(Clone, Debug)]
@@ -194,9 +194,9 @@ impl History {
         match op {
             Op::ScanOpen { scan, table: id } => {
                 let walker = match id.values() {
-                    None => looks::open(txn, *id, model)?
+                    None => reads::open(txn, *id, model)?
                         .map(|(table, _)| Walker::Plain(table.scan(), Gap::Start)),
-                    Some(_) => multi::open(txn, *id, model)?
+                    Some(_) => multimap::open(txn, *id, model)?
                         .map(|(multi, _)| Walker::Multi(multi.scan(), PairGap::Start)),
                 };
                 if let Some(walker) = walker {

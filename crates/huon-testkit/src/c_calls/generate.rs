@@ -8,7 +8,8 @@ use super::names::{env, go, kind, put};
 use super::op::{CURSORS, End, Op, Slot, TXNS};
 use super::rows::Kind;
 use super::tables::MAIN;
-use crate::random::Random;
+use crate::support::random::Random;
+use crate::support::shrink;
 
 /// A history, and what holds for all of it.
 #[derive(Clone, Debug)]
@@ -21,6 +22,14 @@ pub struct Program {
     pub flags: u32,
     /// The calls.
     pub ops: Vec<Op>,
+}
+
+impl shrink::Program for Program {
+    type Op = Op;
+
+    fn ops(&mut self) -> &mut Vec<Op> {
+        &mut self.ops
+    }
 }
 
 /// A table that the history knows.

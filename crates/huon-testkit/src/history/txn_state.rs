@@ -3,11 +3,11 @@
 
 use huon::{FullMap, Geometry, WriteTxn, limits};
 
-use crate::changes::{Got, MISSING};
-use crate::clients::RESERVE_BYTES;
+use crate::history::clients::RESERVE_BYTES;
+use crate::history::program::{Limit, Op};
+use crate::history::writes::{Got, MISSING};
 use crate::history::{History, Step, Stop};
 use crate::model::TableId;
-use crate::program::{Limit, Op};
 
 /// The id in markers that a transaction has changed, which the commit tells.
 pub(crate) const UNSEALED: u64 = u64::MAX;

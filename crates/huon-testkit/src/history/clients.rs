@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use huon::sim::SimDisk;
 use huon::{Durability, Env, Error, Options, Recovery};
 
+use crate::history::program::{Answer, Reopening};
+use crate::history::readers;
 use crate::history::{History, Step, Stop};
-use crate::program::{Answer, Reopening};
-use crate::random::Random;
-use crate::readers;
-use crate::trail::Trail;
+use crate::support::random::Random;
+use crate::support::trail::Trail;
 
 /// How long the file may become, where nothing else is said.
 pub(crate) const RESERVE_BYTES: u64 = 64 << 20;
@@ -293,7 +293,7 @@ impl History {
         self.committed = model.clone();
         self.commits = BTreeMap::from([(txn.id(), model.clone())]);
         drop(txn);
-        crate::audit::audit(&env)?;
+        crate::support::audit::audit(&env)?;
         Ok(self.check_limits()?)
     }
 }

@@ -5,9 +5,10 @@
 
 use std::ops::Bound;
 
-pub use crate::maker::{make, make_with};
+pub use crate::history::generate::{make, make_with};
 use crate::model::{KeyOrder, TableId, Values};
-use crate::random::Random;
+use crate::support::random::Random;
+use crate::support::shrink;
 
 /// How a record is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -412,6 +413,14 @@ pub struct Program {
     pub config: Config,
     /// What it does.
     pub ops: Vec<Op>,
+}
+
+impl shrink::Program for Program {
+    type Op = Op;
+
+    fn ops(&mut self) -> &mut Vec<Op> {
+        &mut self.ops
+    }
 }
 
 /// How many scans a program has.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::c_programs::are_installed;
+use crate::c_library::programs::are_installed;
 
 /// A library, and a program that shows it is the one.
 pub struct Package {

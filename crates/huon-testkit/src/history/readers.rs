@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use huon::{Error, Parked, ReadTxn, SlowReader, SlowReaderAnswer};
 
-use crate::clients::GUEST;
+use crate::history::clients::GUEST;
+use crate::history::program::{Answer, Op};
 use crate::history::{History, Step, Stop};
 use crate::model::Model;
-use crate::program::{Answer, Op};
 
 /// How many there are at most.
 const READERS: usize = 6;

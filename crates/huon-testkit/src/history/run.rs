@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use huon::{Durability, Env, FullMap, WriteTxn};
 
-use crate::clients::{Client, Ground};
-use crate::handle::Handle;
+use crate::history::clients::{Client, Ground};
+use crate::history::cursors::ScanState;
+use crate::history::program::{By, Config, Op, Program, Reopening, SCANS};
+use crate::history::readers::{Broken, Reader};
+use crate::history::txn_state::UNSEALED;
+use crate::model::handle::Handle;
 use crate::model::{Model, TableId};
-use crate::notes::UNSEALED;
-use crate::program::{By, Config, Op, Program, Reopening, SCANS};
-use crate::readers::{Broken, Reader};
-use crate::scans::ScanState;
-use crate::trail::Trail;
+use crate::support::trail::Trail;
 
 /// How often each thing happened.
 #[derive(Clone, Debug, Default)]
@@ -379,7 +379,7 @@ impl History {
     /// Compares everything after a commit.
     pub(crate) fn settled(&mut self, whole: bool) -> Step {
         let env = self.env(self.client as u8);
-        let report = crate::audit::audit(&env)?;
+        let report = crate::support::audit::audit(&env)?;
         self.counts.add("audit", 1);
         self.counts.add("branch pages", report.branch_pages);
         self.counts.add("leaf pages", report.leaf_pages);

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::maker::Program;
+use super::generate::Program;
 use super::model::{Answer, Model};
 use super::names::{code, go, kind, put};
 use super::op::{Op, Outcome};
 use crate::history::{Failure, panic_text};
-use crate::random::digest;
+use crate::support::random::digest;
 
 /// A library behind the calls.
 pub trait Library {

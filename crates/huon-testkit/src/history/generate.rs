@@ -2,13 +2,13 @@
 
 use std::ops::Bound;
 
-use crate::clients::GUEST;
-use crate::model::{TableId, Values};
-use crate::program::{
+use crate::history::clients::GUEST;
+use crate::history::program::{
     Answer, By, Config, Goal, How, Limit, Op, PairHow, Program, Reopening, SAVEPOINTS, SCANS,
     Value, key, value,
 };
-use crate::random::Random;
+use crate::model::{TableId, Values};
+use crate::support::random::Random;
 
 struct Maker {
     random: Random,

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::random::Random;
+use crate::support::random::Random;
 
 /// Whether all of the promised figures are wanted.
 pub fn is_full() -> bool {
@@ -33,7 +33,7 @@ pub fn has_minimums() -> bool {
 /// a proof.
 pub fn seed(name: &str, n: u64) -> u64 {
     let rotate = number("HUON_ROTATE").unwrap_or(0);
-    Random::new(crate::random::digest(name.as_bytes()) ^ rotate.rotate_left(32) ^ n).next()
+    Random::new(crate::support::random::digest(name.as_bytes()) ^ rotate.rotate_left(32) ^ n).next()
 }
 
 /// When to stop, for a run that was told how long to go on.

@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-use crate::figures;
+use crate::support::figures;
 
 /// A library with an interface in C.
 pub struct Library {

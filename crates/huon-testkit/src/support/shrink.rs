@@ -4,7 +4,6 @@
 use std::time::{Duration, Instant};
 
 use crate::history::Failure;
-use crate::{calls, program};
 
 /// A program of operations, any part of which is a program, too.
 pub trait Program: Clone {
@@ -13,22 +12,6 @@ pub trait Program: Clone {
 
     /// All of them.
     fn ops(&mut self) -> &mut Vec<Self::Op>;
-}
-
-impl Program for program::Program {
-    type Op = program::Op;
-
-    fn ops(&mut self) -> &mut Vec<program::Op> {
-        &mut self.ops
-    }
-}
-
-impl Program for calls::maker::Program {
-    type Op = calls::op::Op;
-
-    fn ops(&mut self) -> &mut Vec<calls::op::Op> {
-        &mut self.ops
-    }
 }
 
 /// A shorter program that fails too, and how.

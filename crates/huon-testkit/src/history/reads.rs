@@ -4,10 +4,10 @@ use std::ops::Bound;
 
 use huon::{Bytes, Error, MultiDef, RawMulti, RawTable, TableDef, Txn};
 
+use crate::history::multimap;
+use crate::history::program::Op;
 use crate::history::{History, Step, Stop, fail};
 use crate::model::{self, KeyOrder, Model, Record, Records, TableId};
-use crate::multi;
-use crate::program::Op;
 
 impl History {
     /// Performs an operation that looks; others are passed over.
@@ -112,7 +112,7 @@ impl History {
                 Some((table, _)) => table.estimate(txn, range)?,
                 None => return Ok(()),
             },
-            Some(_) => match multi::open(txn, id, model)? {
+            Some(_) => match multimap::open(txn, id, model)? {
                 Some((multi, _)) => multi.estimate(txn, range)?,
                 None => return Ok(()),
             },

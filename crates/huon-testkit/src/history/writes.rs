@@ -2,11 +2,11 @@
 
 use huon::{Error, RawTable, WriteTxn};
 
-use crate::handle::Handle;
+use crate::history::program::{self, How, Op, Value};
 use crate::history::{History, Step, Stop};
+use crate::model::handle::Handle;
 use crate::model::{Model, TableId};
-use crate::program::{self, How, Op, Value};
-use crate::random::digest;
+use crate::support::random::digest;
 
 /// What a change answers.
 #[derive(Debug, PartialEq, Eq)]
