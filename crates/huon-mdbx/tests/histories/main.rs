@@ -1,6 +1,6 @@
 //! Random histories of calls: with every flag, several cursors, nested transactions, and all kinds
-//! of tables. Huon answers each call as the model in `huon_testkit::c_calls` says, misuse among them,
-//! and what a history leaves passes the full check.
+//! of tables. Huon answers each call as the model in `huon_testkit::c_calls` says, misuse among
+//! them, and what a history leaves passes the full check.
 //!
 //! A history that fails is made short and printed; `HUON_SEED` runs one again, and
 //! `HUON_MDBX_LIBRARY` names a libmdbx that says beside each call what it would have answered.

@@ -1,8 +1,8 @@
 //! Bodies of the fuzz targets: each takes any bytes, and panics if something is wrong.
 //!
-//! `fuzz/` hands them to libFuzzer, which looks for bytes that reach new code. `tests/hostile/fuzz.rs` runs
-//! the same bodies on bytes from seeds, so that they cannot rot, and so that what libFuzzer once
-//! found stays found.
+//! `fuzz/` hands them to libFuzzer, which looks for bytes that reach new code.
+//! `tests/hostile/fuzz.rs` runs the same bodies on bytes from seeds, so that they cannot rot, and
+//! so that what libFuzzer once found stays found.
 //!
 //! 1. A body depends on its bytes only: no clock, no thread, no other randomness.
 //! 2. Bytes that run out are zeros. So shorter bytes are simpler cases, and any bytes are a case.

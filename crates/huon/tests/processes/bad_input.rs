@@ -476,7 +476,8 @@ fn a_full_disk() {
     }
     let dir = tempfile::tempdir().unwrap();
     let script = format!(
-        "mount -t tmpfs -o size=3m tmpfs {0} && exec {1} bad_input::a_full_disk --exact --nocapture",
+        "mount -t tmpfs -o size=3m tmpfs {0} && \
+         exec {1} bad_input::a_full_disk --exact --nocapture",
         dir.path().display(),
         std::env::current_exe().unwrap().display()
     );
