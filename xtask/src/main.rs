@@ -1,9 +1,11 @@
 //! What stands behind the make targets. `cargo xtask --help` lists the commands.
 
 mod bench;
+mod built;
 mod features;
 mod fuzz;
 mod install;
+mod jobs;
 mod layers;
 mod miri;
 mod named;

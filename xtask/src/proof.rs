@@ -49,7 +49,7 @@ pub(crate) fn run(shell: &Shell) -> Result<bool, String> {
     let rotate = u64::from_str_radix(&commit[..12], 16).map_err(|e| format!("{commit}: {e}"))?;
     let date = said(shell, "date", &["-u", "+%Y-%m-%d %H:%M UTC"])?;
     let started = Instant::now();
-    let mut summary = test::suite(shell, &[], Size::Full(rotate))?;
+    let mut summary = test::suite(shell, Size::Full(rotate))?;
     print!("{}", summary.report());
     if !summary.good() {
         return Ok(false);

@@ -97,12 +97,22 @@ impl Summary {
         }
     }
 
-    /// Ends the run: `status` says whether cargo succeeded.
-    pub(crate) fn end(&mut self, success: bool) {
+    /// Ends the run of `name`, which has said whether it succeeded.
+    pub(crate) fn end(&mut self, name: &str, success: bool) {
         self.binary_ended();
         if !success && self.failed == 0 && self.problems.is_empty() {
-            self.problem("cargo test failed: see above");
+            self.problem(format!("{name} failed: see above"));
         }
+    }
+
+    /// Takes in another run, which has ended.
+    pub(crate) fn absorb(&mut self, other: Summary) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.failures.extend(other.failures);
+        self.ignored += other.ignored;
+        self.ignored_names.extend(other.ignored_names);
+        self.problems.extend(other.problems);
     }
 
     /// Takes in the file of figures.
@@ -329,7 +339,7 @@ half a line test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filter
     fn read(output: &str, success: bool) -> Summary {
         let mut summary = Summary::default();
         output.lines().for_each(|line| summary.line(line));
-        summary.end(success);
+        summary.end("cargo test", success);
         summary
     }
 
@@ -400,6 +410,19 @@ half a line test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filter
         let end = "test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured";
         let summary = read(&format!("running 1 test\n{child}{end}\n"), false);
         assert!(!summary.good());
+    }
+
+    #[test]
+    fn runs_are_put_together() {
+        let mut all = read(GOOD, true);
+        all.absorb(read(GOOD, true));
+        all.absorb(read("running 3 tests\n", false));
+        all.absorb(read(
+            "running 1 test\ntest x ... FAILED\ntest result: FAILED. 0 passed; 1 failed; 0 ignored",
+            false,
+        ));
+        assert!(all.report().contains("failed: x\n"));
+        assert_eq!(last(&all), "6 passed, 2 failed, 2 skipped");
     }
 
     #[test]

@@ -5,10 +5,13 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, PipeReader};
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use crate::built;
+use crate::jobs::{self, Job};
 use crate::outcome::Outcome;
 use crate::shell::{Shell, shown};
 use crate::summary::Summary;
@@ -18,6 +21,29 @@ const SECONDS_MAX: u64 = 600;
 
 /// How long a process may keep the output open after cargo has ended (and once more as long).
 const OUTLIVE_MAX: Duration = Duration::from_secs(2);
+
+/// Test binaries that run at the same time: while one waits, another one works. Each has as many
+/// threads as there are cores.
+const AT_ONCE: usize = 2;
+
+/// What takes long, the longest first: so nothing long is left for the end.
+const LONGEST: [&str; 7] = [
+    "huon-testkit crash",
+    "huon-lmdb programs",
+    "huon-testkit flips",
+    "huon-testkit faults",
+    "huon-mdbx programs",
+    "doctests",
+    "huon lib",
+];
+
+/// What measures memory, or calls of the system.
+const ALONE: [&str; 1] = ["huon-testkit costs"];
+
+/// How many jobs are shown with their seconds.
+const SHOWN: usize = 10;
+
+const OLDEST: &str = "minimum Rust version";
 
 /// How much the tests do.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,54 +57,119 @@ pub(crate) enum Size {
 /// Runs the tests; `args` go to `cargo test` and make the run a partial one.
 pub(crate) fn run(shell: &Shell, args: &[String]) -> Result<bool, String> {
     let started = Instant::now();
-    let summary = suite(shell, args, Size::Tenth)?;
+    let summary = if args.is_empty() {
+        suite(shell, Size::Tenth)?
+    } else {
+        let mut cargo = shell.cargo(["test", "--no-fail-fast"]);
+        with_figures(shell, |figures| listen_to(cargo.args(args).env("HUON_FIGURES", figures)))?
+    };
     let seconds = started.elapsed().as_secs();
     println!("\n{seconds} s, build included (at most {SECONDS_MAX} s on two cores)");
     print!("{}", summary.report());
     Ok(summary.good())
 }
 
-/// Runs the tests and takes in what they say.
-pub(crate) fn suite(shell: &Shell, args: &[String], size: Size) -> Result<Summary, String> {
-    let mut cargo = shell.cargo(["test", "--no-fail-fast"]);
-    if args.is_empty() {
-        cargo.arg("--workspace");
-    }
-    cargo.args(args);
-    if let Size::Full(rotate) = size {
-        cargo.env("HUON_PROOF", "1").env("HUON_ROTATE", rotate.to_string());
-    }
-    let mut summary = with_figures(shell, &mut cargo)?;
-    if args.is_empty() {
-        minimum_version(shell, &mut summary)?;
-        summary.judge_kinds();
-        summary.judge_minimums(if size == Size::Tenth { 10 } else { 1 });
-    }
+/// Builds and runs all tests, and takes in what they say.
+pub(crate) fn suite(shell: &Shell, size: Size) -> Result<Summary, String> {
+    let started = Instant::now();
+    let binaries = match built::build(&mut shell.cargo(["test", "--workspace"])) {
+        Ok(binaries) => binaries,
+        Err(why) => {
+            let mut summary = Summary::default();
+            summary.problem(why);
+            return Ok(summary);
+        }
+    };
+    let mut seconds = vec![("build".to_owned(), started.elapsed().as_secs_f64())];
+    let mut summary = with_figures(shell, |figures| {
+        let mut jobs: Vec<(String, Command)> =
+            binaries.iter().map(|binary| (binary.name(), binary.command())).collect();
+        let doctests = shell.cargo(["test", "--workspace", "--doc", "--no-fail-fast"]);
+        jobs.push(("doctests".to_owned(), doctests));
+        let oldest = oldest(shell);
+        let skipped = oldest.as_ref().err().cloned();
+        jobs.extend(oldest.ok().map(|check| (OLDEST.to_owned(), check)));
+        let done = jobs::run(in_order(jobs, size, figures), AT_ONCE)?;
+
+        let mut all = Summary::default();
+        if let Some(why) = skipped {
+            all.skip(OLDEST, &why);
+        }
+        for ended in done {
+            if ended.name == OLDEST && ended.summary.good() {
+                all.pass();
+            }
+            all.absorb(ended.summary);
+            seconds.push((ended.name, ended.took.as_secs_f64()));
+        }
+        Ok(all)
+    })?;
+    show(seconds);
+    summary.judge_kinds();
+    summary.judge_minimums(if size == Size::Tenth { 10 } else { 1 });
     Ok(summary)
 }
 
-/// Runs `cargo` and takes in what it prints and the figures of its tests.
-fn with_figures(shell: &Shell, cargo: &mut Command) -> Result<Summary, String> {
+/// The jobs, the longest first, each told how much it is to do and where its figures go.
+fn in_order(jobs: Vec<(String, Command)>, size: Size, figures: &Path) -> Vec<Job> {
+    let place = |name: &str| LONGEST.iter().position(|long| *long == name);
+    let mut jobs: Vec<Job> = jobs
+        .into_iter()
+        .map(|(name, mut command)| {
+            command.env("HUON_FIGURES", figures);
+            if let Size::Full(rotate) = size {
+                command.env("HUON_PROOF", "1").env("HUON_ROTATE", rotate.to_string());
+            }
+            Job { is_alone: ALONE.contains(&name.as_str()), name, command }
+        })
+        .collect();
+    jobs.sort_by_key(|job| place(&job.name).unwrap_or(usize::MAX));
+    jobs
+}
+
+/// Prints where the time went: the build, which comes first, and the longest of the rest.
+fn show(mut seconds: Vec<(String, f64)>) {
+    let rest = &mut seconds[1..];
+    rest.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    println!("\nseconds, {AT_ONCE} at a time after the build:");
+    for (name, seconds) in seconds.iter().take(1 + SHOWN) {
+        println!("{name:<24} {seconds:>7.1}");
+    }
+    if let Some(rest) = seconds.get(1 + SHOWN..).filter(|rest| !rest.is_empty()) {
+        let sum: f64 = rest.iter().map(|(_, seconds)| seconds).sum();
+        println!("{:<24} {sum:>7.1}", format!("{} others", rest.len()));
+    }
+}
+
+/// Has `work` run tests that write their figures to a file, and takes in that file.
+fn with_figures(
+    shell: &Shell,
+    work: impl FnOnce(&Path) -> Result<Summary, String>,
+) -> Result<Summary, String> {
     let dir = shell.target.join("huon-figures");
     let figures = dir.join(format!("{}.txt", std::process::id()));
     std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     File::create(&figures).map_err(|e| format!("{}: {e}", figures.display()))?;
-
-    let mut summary = Summary::default();
-    let show = &mut |line: &str| println!("{line}");
-    let status = listen(cargo.env("HUON_FIGURES", &figures), &mut summary, show);
-    summary.end(status.map_err(|e| format!("cargo test: {e}"))?.success());
-
+    let mut summary = work(&figures)?;
     let text = std::fs::read_to_string(&figures);
     summary.figures(&text.map_err(|e| format!("{}: {e}", figures.display()))?);
     let _ = std::fs::remove_file(&figures);
     Ok(summary)
 }
 
+/// Runs `cargo`, shows what it prints, and takes it in.
+fn listen_to(cargo: &mut Command) -> Result<Summary, String> {
+    let mut summary = Summary::default();
+    let show = &mut |line: &str| println!("{line}");
+    let status = listen(cargo, &mut summary, show).map_err(|e| format!("cargo test: {e}"))?;
+    summary.end("cargo test", status.success());
+    Ok(summary)
+}
+
 /// Runs a part of the tests that is built in a way of its own, called `name` in the figures; it has
 /// failed if there is none.
 pub(crate) fn part(shell: &Shell, name: &str, cargo: &mut Command) -> Result<Outcome, String> {
-    let mut summary = with_figures(shell, cargo)?;
+    let mut summary = with_figures(shell, |figures| listen_to(cargo.env("HUON_FIGURES", figures)))?;
     summary.judge_passed();
     println!("\n{}", summary.verdict());
     if !summary.good() {
@@ -96,10 +187,7 @@ pub(crate) fn go_on(shell: &Shell, args: &[&str], seconds: u64) -> Result<bool, 
     println!("seeds of {rotate}: HUON_ROTATE={rotate} replays them");
     cargo.args(args).env("HUON_SECONDS", seconds.to_string());
     cargo.env("HUON_PROOF", "1").env("HUON_ROTATE", rotate.to_string());
-    let mut summary = Summary::default();
-    let show = &mut |line: &str| println!("{line}");
-    let status = listen(&mut cargo, &mut summary, show).map_err(|e| format!("cargo test: {e}"))?;
-    summary.end(status.success());
+    let mut summary = listen_to(&mut cargo)?;
     summary.judge_passed();
     println!("\n{}", summary.verdict());
     Ok(summary.good())
@@ -152,34 +240,22 @@ fn lines(reader: PipeReader) -> Receiver<String> {
     receiver
 }
 
-/// Checks what users build with the oldest compiler we promise, if rustup has it.
-fn minimum_version(shell: &Shell, summary: &mut Summary) -> Result<(), String> {
+/// The check of what users build with the oldest compiler we promise; without rustup's having that,
+/// why there is none.
+fn oldest(shell: &Shell) -> Result<Command, String> {
     let version = env!("CARGO_PKG_RUST_VERSION");
-    let name = "minimum Rust version";
     let listed = shell.command("rustup", ["toolchain", "list"]).stdin(Stdio::null()).output();
-    let installed = listed.ok().and_then(|listed| {
-        let text = String::from_utf8_lossy(&listed.stdout).into_owned();
-        // It may be there as `1.90` or with its last number, as `1.90.0`.
-        let is_it = |name: &str| {
-            name.strip_prefix(version).is_some_and(|rest| rest.starts_with(['-', '.']))
-        };
-        text.lines()
-            .filter_map(|line| line.split(' ').next())
-            .find(|name| is_it(name))
-            .map(str::to_owned)
-    });
-    let Some(installed) = installed else {
-        let how = format!("Rust {version} is not here; `rustup toolchain install {version}`");
-        summary.skip(name, &how);
-        return Ok(());
-    };
-    let mut check = shell.command("rustup", ["run", &installed, "cargo", "check"]);
+    let text = listed.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned());
+    // It may be there as `1.90` or with its last number, as `1.90.0`.
+    let is_it =
+        |name: &&str| name.strip_prefix(version).is_some_and(|rest| rest.starts_with(['-', '.']));
+    let text = text.unwrap_or_default();
+    let mut names = text.lines().filter_map(|line| line.split(' ').next());
+    let installed = names.find(is_it).ok_or_else(|| {
+        format!("Rust {version} is not here; `rustup toolchain install {version}`")
+    })?;
+    let mut check = shell.command("rustup", ["run", installed, "cargo", "check"]);
     check.args(["-p", "huon", "-p", "huon-cli", "-p", "huon-lmdb", "-p", "huon-mdbx"]);
     check.arg("--target-dir").arg(shell.target.join("oldest"));
-    if shell.run(&mut check)? {
-        summary.pass();
-    } else {
-        summary.problem(format!("{name}: does not build with Rust {version}"));
-    }
-    Ok(())
+    Ok(check)
 }
