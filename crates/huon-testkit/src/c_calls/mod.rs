@@ -10,6 +10,7 @@
 //! Numbers of flags and codes are those of LMDB, which others of its kind have kept.
 
 mod bound;
+mod cursor_writes;
 mod cursors;
 mod data;
 pub mod generate;

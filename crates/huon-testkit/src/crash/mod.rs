@@ -16,6 +16,7 @@
 //! apart, `oracle` opens one, and `judge` does all of it and counts; `failed` makes flushes fail.
 
 mod canvas;
+mod edit;
 mod failed;
 mod images;
 mod judge;
@@ -26,8 +27,9 @@ mod record;
 mod script;
 mod table;
 
+pub use edit::Edit;
 pub use images::Caps;
 pub use judge::{Scope, Script, Tally, Target, judge};
 pub use random::random;
-pub use script::{Claim, Edit, Halt, Play, Setup, Stage};
+pub use script::{Claim, Halt, Play, Setup, Stage};
 pub use table::{Level, Table};

@@ -6,8 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use huon::sim::SimDisk;
 use huon::{Durability, Env, Error, Recovery, Verify};
 
+use super::edit::Edit;
 use super::record::{State, Trace};
-use super::script::{Edit, STATE};
+use super::script::STATE;
 use crate::history::panic_text;
 use crate::model::{Mismatch, TableId};
 use crate::support::audit::audit;

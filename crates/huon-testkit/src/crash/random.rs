@@ -5,7 +5,8 @@ use std::ops::Bound;
 
 use huon::Durability;
 
-use super::script::{Edit, Play, Stage};
+use super::edit::Edit;
+use super::script::{Play, Stage};
 use crate::history::program::{self, Config, Op, PairHow, Value};
 use crate::model::TableId;
 use crate::model::handle::Handle;

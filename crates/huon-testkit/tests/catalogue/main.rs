@@ -17,6 +17,7 @@ mod tables;
 mod tree;
 mod txn;
 mod values;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
