@@ -5,10 +5,11 @@
 //! 3. The engine never unwraps outside tests.
 //! 4. `unsafe` has its rooms.
 //! 5. Relative links in Markdown lead somewhere.
+//! 6. Which system it is built for the engine asks in its seam only.
 
 use std::path::Path;
 
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 
@@ -41,6 +42,18 @@ const UNSAFE_ROOMS: [&str; 20] = [
     "crates/huon-testkit/src/c_calls/library.rs",
     "crates/huon/tests/",
     "crates/huon-testkit/tests/",
+];
+
+/// Where the engine may ask which system it is built for (the seam), and by which names.
+const SEAM: &str = "crates/huon/src/os/sys/";
+const SYSTEM_NAMES: [&str; 7] = [
+    "target_os",
+    "target_family",
+    "target_vendor",
+    "target_env",
+    "target_pointer_width",
+    "unix",
+    "windows",
 ];
 
 /// Words for work put off; spelled in two parts, so that they do not find themselves.
@@ -150,6 +163,17 @@ fn tokens(file: &Source, complain: &mut impl FnMut(usize, &str)) {
             }
         });
     }
+    if file.path.starts_with("crates/huon/src/") && !file.path.starts_with(SEAM) {
+        // Tests too, so that they run everywhere.
+        each(file.text.parse().unwrap_or_default(), &mut |trees| {
+            for name in system_names(trees) {
+                complain(
+                    name.span().start().line,
+                    &format!("`{name}` is asked for outside of os/sys"),
+                );
+            }
+        });
+    }
     if file.path.starts_with("crates/huon/src/") {
         each(file.tokens(), &mut |trees| {
             if let [TokenTree::Punct(dot), TokenTree::Ident(name), TokenTree::Group(args), ..] =
@@ -162,6 +186,32 @@ fn tokens(file: &Source, complain: &mut impl FnMut(usize, &str)) {
             }
         });
     }
+}
+
+/// The names of systems in the condition that begins here: `cfg(..)`, `cfg!(..)`, `cfg_attr(..)`.
+fn system_names(trees: &[TokenTree]) -> Vec<Ident> {
+    let condition = match trees {
+        [TokenTree::Ident(word), TokenTree::Group(group), ..]
+            if word == "cfg" || word == "cfg_attr" =>
+        {
+            group
+        }
+        [TokenTree::Ident(word), TokenTree::Punct(mark), TokenTree::Group(group), ..]
+            if word == "cfg" && mark.as_char() == '!' =>
+        {
+            group
+        }
+        _ => return Vec::new(),
+    };
+    let mut names = Vec::new();
+    each(condition.stream(), &mut |inner| {
+        if let TokenTree::Ident(name) = &inner[0]
+            && SYSTEM_NAMES.iter().any(|system| name == system)
+        {
+            names.push(name.clone());
+        }
+    });
+    names
 }
 
 /// Calls `look` with what begins at each token, group by group.
@@ -272,6 +322,24 @@ mod tests {
             complaints("crates/huon/src/tree.rs", text),
             ["crates/huon/src/tree.rs:2: `unsafe` outside its rooms"]
         );
+    }
+
+    #[test]
+    fn systems() {
+        let found = |text: &str| complaints("crates/huon/src/os/map.rs", text);
+        assert_eq!(
+            found("fn f() {}\n#[cfg(any(test, target_os = \"linux\"))] fn g() {}"),
+            ["crates/huon/src/os/map.rs:2: `target_os` is asked for outside of os/sys"]
+        );
+        assert_eq!(found("#[cfg(test)] mod tests { #[cfg(unix)] fn g() {} }").len(), 1);
+        assert_eq!(found("fn f() -> bool { cfg!(windows) }").len(), 1);
+        assert_eq!(found("#[cfg_attr(target_env = \"gnu\", inline)] fn f() {}").len(), 1);
+        let fine =
+            "// cfg(unix)\n#[cfg(all(test, loom))] fn f() -> bool { cfg!(target_arch = \"arm\") }";
+        assert_eq!(found(fine), [""; 0]);
+        let text = "#[cfg(unix)] fn f() {}";
+        assert_eq!(complaints("crates/huon/src/os/sys/mod.rs", text), [""; 0]);
+        assert_eq!(complaints("crates/huon/tests/x.rs", text), [""; 0]);
     }
 
     #[test]

@@ -63,10 +63,10 @@
 //! Opening a file twice in one process is fine. A child of `fork` goes on with its parent's
 //! environment, but not with transactions that were open: [`Error::Forked`].
 //!
-//! # Features
+//! # Soundness
 //!
-//! `simulation` adds a module `sim`: files in memory that record what happened to them and fail on
-//! demand, and named points between the steps of a commit, for tests of crashes.
+//! The file is mapped into memory: sound as long as nobody modifies or truncates it except through
+//! Huon ([`Options::open`]).
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

@@ -17,8 +17,9 @@ use crate::txn::geometry::Geometry;
 
 /// Page size of new environments, in bytes.
 pub(crate) const PAGE_BYTES_DEFAULT: usize = 4096;
-/// Maximum size of new environments, in bytes: address space, not disk.
-const MAX_BYTES_DEFAULT: u64 = 1 << 40;
+/// Maximum size of new environments, in bytes: address space, not disk. Programs of 32 bits have
+/// two or three GiB of it for everything.
+const MAX_BYTES_DEFAULT: u64 = if usize::BITS < 64 { 512 << 20 } else { 1 << 40 };
 /// Memory that a write transaction buffers before it spills, in bytes.
 const WRITE_BUFFER_BYTES_DEFAULT: usize = 256 << 20;
 /// A free tail of the file at least this long is given back, in bytes.
@@ -124,7 +125,8 @@ impl Options {
     }
 
     /// How large a new file may become, in bytes, and how much address space is reserved for it; 1
-    /// TiB unless said, or as much as the system allows. An existing file keeps its limit, which
+    /// TiB unless said (512 MiB in programs of 32 bits), or as much as the system allows. An
+    /// existing file keeps its limit, which
     /// [`WriteTxn::set_geometry`](crate::WriteTxn::set_geometry) changes.
     pub fn max_bytes(&mut self, bytes: u64) -> &mut Self {
         self.max_bytes = Some(bytes);
@@ -368,12 +370,15 @@ impl Options {
     /// appended.
     ///
     /// # Soundness
-    /// This function is safe although the file is mapped into memory. What it relies on: only this
-    /// library writes the file. Its users are held to that by locks; a process that writes to the
-    /// file past them, or cuts it short, can make readers see changing bytes or be killed by
-    /// `SIGBUS`, as it could with any file they read. Pages that a transaction can reach are never
-    /// written to, every offset and length that comes from the file is checked where it is used,
-    /// and no reference to the whole map ever exists.
+    /// Sound as long as nobody modifies or truncates the file except through Huon. If you cannot
+    /// promise that (a directory that others write to), what follows is undefined behaviour or
+    /// `SIGBUS`.
+    ///
+    /// The function is safe all the same, as opening `/proc/self/mem` for writing is: what another
+    /// program does to a file is outside of what Rust can check. Huon keeps its part: locks hold
+    /// its own users to the rule, no page is written that a transaction can reach, every offset and
+    /// length from the file is checked where it is used, and no reference to the whole map ever
+    /// exists.
     ///
     /// # Errors
     /// [`Error::NotADatabase`] for what is no environment, [`Error::Version`] for a newer one,
@@ -386,6 +391,7 @@ impl Options {
 
     /// Opens the data file of a simulated machine as one more client.
     #[cfg(any(test, feature = "simulation"))]
+    #[doc(hidden)]
     pub fn open_simulated(&self, disk: &crate::sim::SimDisk) -> Result<Env> {
         self.check()?;
         Env::open_sim(disk, None, false, self)
@@ -394,6 +400,7 @@ impl Options {
     /// Opens the data file of a simulated machine as a process that may read its data file and its
     /// lock file and write neither.
     #[cfg(any(test, feature = "simulation"))]
+    #[doc(hidden)]
     pub fn open_simulated_to_read(&self, disk: &crate::sim::SimDisk) -> Result<Env> {
         self.check()?;
         Env::open_sim(disk, None, true, self)
@@ -401,6 +408,7 @@ impl Options {
 
     /// The same, with calls that fail as `plan` says.
     #[cfg(any(test, feature = "simulation"))]
+    #[doc(hidden)]
     pub fn open_faulty(
         &self,
         disk: &crate::sim::SimDisk,
@@ -412,6 +420,7 @@ impl Options {
 
     /// As [`Options::open_simulated_to_read`], with calls that fail as `plan` says.
     #[cfg(any(test, feature = "simulation"))]
+    #[doc(hidden)]
     pub fn open_faulty_to_read(
         &self,
         disk: &crate::sim::SimDisk,

@@ -209,6 +209,7 @@ impl Env {
     /// # Errors
     /// As [`Env::metas`].
     #[cfg(any(test, feature = "simulation"))]
+    #[doc(hidden)]
     pub fn metas_simulated(disk: &crate::sim::SimDisk) -> Result<Vec<MetaInfo>> {
         list(&*disk.storage())
     }
@@ -218,6 +219,7 @@ impl Env {
     /// # Errors
     /// The same.
     #[cfg(any(test, feature = "simulation"))]
+    #[doc(hidden)]
     pub fn switch_simulated(
         disk: &crate::sim::SimDisk,
         slot: u8,

@@ -8,12 +8,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::anon::system_page;
+use super::sys::memory::{address_limit, addresses_used};
 
-/// What a process has where no limit says less, in bytes.
-const SPACE_BYTES: u64 = 1 << 47;
+/// What a process has where no limit says less, in bytes: half of what 32 bits name, or more, is
+/// the process's.
+const SPACE_BYTES: u64 = if usize::BITS < 64 { 2 << 30 } else { 1 << 47 };
 /// So much of it is kept, or half of what there was for environments where that is less.
-const KEPT_BYTES: u64 = 8 << 40;
+const KEPT_BYTES: u64 = if usize::BITS < 64 { SPACE_BYTES / 2 } else { 8 << 40 };
 /// The part of what is kept that one reservation takes at most.
 const SHARE: u64 = 64;
 
@@ -38,7 +39,7 @@ pub(super) fn fair_bytes() -> u64 {
 
 /// Whether there is room for so much more than what is needed.
 pub(crate) fn has_plenty(bytes: u64) -> bool {
-    let quarter = limit_bytes().min(SPACE_BYTES) / 4;
+    let quarter = address_limit().min(SPACE_BYTES) / 4;
     left_bytes().is_none_or(|left| left.saturating_sub(3 * quarter) >= bytes)
 }
 
@@ -49,25 +50,8 @@ fn fair(left: u64, reserved: u64) -> u64 {
 
 /// The addresses that are left to the process.
 fn left_bytes() -> Option<u64> {
-    let space = limit_bytes().min(SPACE_BYTES);
-    Some(space.saturating_sub(used_bytes()?))
-}
-
-/// The soft limit of the process's address space.
-fn limit_bytes() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a valid place for one `rlimit`.
-    match unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } {
-        0 => limit.rlim_cur,
-        _ => u64::MAX,
-    }
-}
-
-/// The addresses that the process has in use, reservations included.
-fn used_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = text.split(' ').next()?.parse().ok()?;
-    pages.checked_mul(system_page() as u64)
+    let space = address_limit().min(SPACE_BYTES);
+    Some(space.saturating_sub(addresses_used()?))
 }
 
 #[cfg(test)]
@@ -78,16 +62,18 @@ mod tests {
     #[test]
     fn there_is_something_left_for_everybody() {
         let (mut left, mut last) = (SPACE_BYTES, u64::MAX);
+        let wanted = SPACE_BYTES >> 7;
+        let first = (SPACE_BYTES - KEPT_BYTES) / wanted;
         for number in 0..1000 {
-            let bytes = fair(left, SPACE_BYTES - left).min(1 << 40);
+            let bytes = fair(left, SPACE_BYTES - left).min(wanted);
             assert!(bytes <= last, "later ones get less");
-            assert!(bytes == 1 << 40 || number >= 119, "the first get all they want");
+            assert!(bytes == wanted || number >= first - 1, "the first get all they want");
             left -= bytes;
             last = bytes;
         }
-        assert!(last > 1 << 16 && left > 1 << 20, "{last} {left}");
-        assert_eq!(fair(4 << 30, 0), 2 << 30, "half of a limit");
-        assert_eq!(fair(2 << 30, 2 << 30), 32 << 20, "and then a share");
+        assert!(last > SPACE_BYTES >> 31 && left > SPACE_BYTES >> 27, "{last} {left}");
+        assert_eq!(fair(1 << 30, 0), 512 << 20, "half of a limit");
+        assert_eq!(fair(512 << 20, 512 << 20), 8 << 20, "and then a share");
         assert_eq!(fair(0, 1 << 30), 0);
     }
 }

@@ -8,14 +8,10 @@
 use std::io;
 use std::ptr::NonNull;
 
+use super::sys::memory::page_bytes as system_page;
+#[cfg(not(miri))]
+use super::sys::memory::{unmap as release, zeroed as allocate};
 use crate::error::{Error, Result};
-
-/// The size of a page of this system's memory, in bytes.
-pub(crate) fn system_page() -> usize {
-    // SAFETY: sysconf only reads its argument.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(4096)
-}
 
 /// `bytes` rounded up to whole system pages; `None` where that is no address any more.
 pub(super) fn whole_pages(bytes: u64) -> Option<usize> {
@@ -63,26 +59,6 @@ impl Drop for Anon {
         // SAFETY: base and bytes are what `allocate` gave, and nobody outlives the owner with them.
         unsafe { release(self.base, self.bytes) }
     }
-}
-
-#[cfg(not(miri))]
-fn allocate(bytes: usize) -> io::Result<NonNull<u8>> {
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping at an address of the system's choice touches no memory that is in use.
-    let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
-    if base == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    NonNull::new(base.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
-}
-
-/// # Safety
-/// The range came from `allocate` and is not used afterwards.
-#[cfg(not(miri))]
-unsafe fn release(base: NonNull<u8>, bytes: usize) {
-    // SAFETY: the caller's promise. munmap of a whole mapping of ours cannot fail.
-    unsafe { libc::munmap(base.as_ptr().cast(), bytes) };
 }
 
 #[cfg(miri)]

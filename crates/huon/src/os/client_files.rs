@@ -11,10 +11,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::beside::Beside;
-use super::fork::{self, OwnFile};
 use super::lock_file::open_file;
-use super::locks::{Hold, Way, change};
+use super::sys::beside::Beside;
+use super::sys::fork::{self, OwnFile};
+use super::sys::locks::{Hold, Way, change};
 use crate::error::{Error, Result};
 
 /// The clients' files, as one client sees them.

@@ -18,21 +18,19 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::beside::Beside;
 use super::counts::{Counters, IoCounts};
-use super::descriptor::open_kept;
-use super::fork::{self, OwnFile};
-#[cfg(any(target_os = "linux", target_os = "android"))]
-use super::keeper::Keeper;
-use super::locks::{self, Hold, Way};
 use super::map::Map;
-use super::size_limit::{self, SizeLimit};
+use super::sys::beside::Beside;
+use super::sys::descriptor::open_kept;
+use super::sys::files;
+use super::sys::fork::{self, OwnFile};
+use super::sys::keeper::Keeper;
+use super::sys::locks::{self, Hold, Way};
+use super::sys::size_limit::{self, SizeLimit};
 use super::write_map::{ViewPage, WriteMap};
 use super::{Identity, Storage, parts_bytes, past_end};
 use crate::error::{Error, Result};
@@ -79,7 +77,6 @@ pub(crate) struct FileOptions {
 pub(crate) struct RealFile {
     file: OwnFile,
     /// The lock lasts as the client's byte in the lock file does.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
     _keeper: Option<Keeper>,
     path: PathBuf,
     writable: bool,
@@ -117,7 +114,7 @@ impl RealFile {
         let stat_of = |file: &File| file.metadata().map_err(|e| Error::io("stat", place(path), e));
         let file = OwnFile::open(|| {
             let file = open_file(path, options)?;
-            match not_regular(stat_of(&file)?.file_type()) {
+            match files::not_regular(stat_of(&file)?.file_type()) {
                 Some(what) => Err(refused(path, what)),
                 None => Ok(file),
             }
@@ -126,11 +123,11 @@ impl RealFile {
         let map = match &options.inherited {
             None => {
                 let view = open_again(path, file.inode(), false)?;
-                Map::reserve(view.as_fd(), options.reserve_bytes, stat.len())?.into()
+                Map::reserve(&view, options.reserve_bytes, stat.len())?.into()
             }
             Some((identity, map)) => {
-                let found = Identity { device: stat.dev(), inode: stat.ino() };
-                if found != *identity && !planted::is(244) {
+                if files::names_of(&stat) != (identity.device, identity.inode) && !planted::is(244)
+                {
                     return Err(Error::Forked);
                 }
                 map.clone()
@@ -138,11 +135,9 @@ impl RealFile {
         };
         let way = locks::way_of(&file).map_err(|e| Error::io("lock", place(path), e))?;
         Ok(RealFile {
-            #[cfg(any(target_os = "linux", target_os = "android"))]
             _keeper: match way {
                 Way::Bytes => {
-                    let keeper = Keeper::map(&file);
-                    Some(keeper.map_err(|e| Error::io("keep the lock of", place(path), e))?)
+                    Keeper::map(&file).map_err(|e| Error::io("keep the lock of", place(path), e))?
                 }
                 Way::Files => None,
             },
@@ -202,7 +197,7 @@ impl RealFile {
         let allocate =
             || size_limit::check(bytes).and_then(|()| allocate(&self.file, from, bytes - from));
         let grown = match allocate() {
-            Err(e) if cannot_allocate(&e) => fill_with_zeros(&self.file, from, bytes),
+            Err(e) if files::cannot_allocate(&e) => fill_with_zeros(&self.file, from, bytes),
             other => other,
         };
         if let Err(e) = grown {
@@ -284,7 +279,11 @@ impl Storage for RealFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
-            match self.file.read_at(&mut buffer[done..], offset.saturating_add(done as u64)) {
+            match files::read_at(
+                &self.file,
+                &mut buffer[done..],
+                offset.saturating_add(done as u64),
+            ) {
                 Ok(0) => break,
                 Ok(bytes) => done += bytes,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -300,7 +299,7 @@ impl Storage for RealFile {
         self.check_end(offset, bytes)?;
         let allowed = self.size_limit.check(offset + bytes);
         allowed.map_err(|e| self.error_at("write", offset, e))?;
-        write_parts(parts, offset, |slices, at| pwritev(&self.file, slices, at))
+        write_parts(parts, offset, |slices, at| files::write_at(&self.file, slices, at))
             .map_err(|e| self.error_at("write", offset, e))?;
         self.counters.wrote(bytes);
         Ok(())
@@ -324,22 +323,17 @@ impl Storage for RealFile {
     }
 
     fn sync(&self) -> Result<()> {
-        // fdatasync on Linux, F_FULLFSYNC on macOS; only an interrupted call is made again.
-        self.file.sync_data().map_err(|e| self.error("flush", e))?;
+        files::flush(&self.file).map_err(|e| self.error("flush", e))?;
         self.counters.synced();
         Ok(())
     }
 
     fn start_writing(&self) {
-        #[cfg(target_os = "linux")]
-        // SAFETY: the descriptor is open; the call touches no memory of ours.
-        unsafe {
-            libc::sync_file_range(self.file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE);
-        }
+        files::start_writing(&self.file);
     }
 
     fn grow(&self, bytes: u64) -> Result<()> {
-        self.grow_by(bytes, allocate)
+        self.grow_by(bytes, files::allocate)
     }
 
     fn shrink(&self, bytes: u64) -> Result<()> {
@@ -362,13 +356,13 @@ impl Storage for RealFile {
 
     fn identity(&self) -> Result<Identity> {
         let stat = self.file.metadata().map_err(|e| self.error("stat", e))?;
-        Ok(Identity { device: stat.dev(), inode: stat.ino() })
+        let (device, inode) = files::names_of(&stat);
+        Ok(Identity { device, inode })
     }
 
     fn modified(&self) -> Result<u64> {
         let stat = self.file.metadata().map_err(|e| self.error("stat", e))?;
-        let nanoseconds = i128::from(stat.mtime()) * 1_000_000_000 + i128::from(stat.mtime_nsec());
-        Ok((nanoseconds as u64).max(1))
+        Ok(files::modified(&stat).max(1))
     }
 
     fn try_alone(&self) -> Result<bool> {
@@ -414,11 +408,7 @@ impl Storage for RealFile {
 
     fn forget_cache(&self) {
         self.map.unhold(self.known_bytes.load(Ordering::Relaxed));
-        #[cfg(target_os = "linux")]
-        // SAFETY: the descriptor is open; the call touches no memory of ours.
-        unsafe {
-            libc::posix_fadvise(self.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED);
-        }
+        files::forget_cache(&self.file);
     }
 
     fn counts(&self) -> IoCounts {
@@ -435,11 +425,7 @@ pub(crate) fn sync_directory(file: &Path) -> Result<()> {
     };
     let opened = open_kept(OpenOptions::new().read(true), parent);
     let directory = opened.map_err(|e| Error::io("open", place(parent), e))?;
-    match directory.sync_all() {
-        // Some file systems keep no names to flush.
-        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
-        other => other.map_err(|e| Error::io("flush", place(parent), e)),
-    }
+    files::flush_directory(&directory).map_err(|e| Error::io("flush", place(parent), e))
 }
 
 fn place(path: &Path) -> String {
@@ -452,29 +438,7 @@ fn refused(path: &Path, what: &str) -> Error {
 
 /// What the path names, if it is no regular file.
 fn kind_of(path: &Path) -> Option<&'static str> {
-    std::fs::symlink_metadata(path).ok().and_then(|stat| not_regular(stat.file_type()))
-}
-
-/// What a file is that is not a regular one.
-fn not_regular(kind: std::fs::FileType) -> Option<&'static str> {
-    if kind.is_file() {
-        return None;
-    }
-    Some(if kind.is_dir() {
-        "a directory"
-    } else if kind.is_symlink() {
-        "a symbolic link"
-    } else if kind.is_fifo() {
-        "a FIFO"
-    } else if kind.is_socket() {
-        "a socket"
-    } else if kind.is_block_device() {
-        "a block device"
-    } else if kind.is_char_device() {
-        "a character device"
-    } else {
-        "of an unknown kind"
-    })
+    std::fs::symlink_metadata(path).ok().and_then(|stat| files::not_regular(stat.file_type()))
 }
 
 /// Opens or creates; `true` where it was created.
@@ -483,10 +447,8 @@ fn not_regular(kind: std::fs::FileType) -> Option<&'static str> {
 /// dangling symbolic link is not followed.
 fn open_file(path: &Path, options: &FileOptions) -> Result<File> {
     let mut open = OpenOptions::new();
-    // O_NONBLOCK: opening a FIFO does not wait for its other end. It means nothing for regular
-    // files.
-    open.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    open.write(!options.read_only).mode(options.mode);
+    files::open_plainly(open.read(true).write(!options.read_only));
+    files::set_mode(&mut open, options.mode);
     let fresh = options.create == Create::Fresh;
     if !fresh && let Some(what) = kind_of(path) {
         return Err(refused(path, what));
@@ -499,9 +461,9 @@ fn open_file(path: &Path, options: &FileOptions) -> Result<File> {
 /// children, which close the other one: if they were the same, the children would keep the lock.
 fn open_again(path: &Path, inode: (u64, u64), write: bool) -> Result<File> {
     let mut open = OpenOptions::new();
-    open.read(true).write(write).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    let view = open_kept(&open, path).map_err(|e| open_error("open", path, e))?;
-    if fork::inode_of(view.as_raw_fd()) != Some(inode) {
+    let open = files::open_plainly(open.read(true).write(write));
+    let view = open_kept(open, path).map_err(|e| open_error("open", path, e))?;
+    if files::names(&view) != Some(inode) {
         return Err(Error::Busy("the file was replaced while it was opened".into()));
     }
     Ok(view)
@@ -571,54 +533,13 @@ fn batch<'a>(
     count
 }
 
-fn pwritev(file: &File, slices: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
-    let offset = off_t(offset)?;
-    let count = slices.len() as libc::c_int;
-    // SAFETY: `IoSlice` has the layout of `iovec` on Unix, and the slices outlive the call.
-    let written = unsafe { libc::pwritev(file.as_raw_fd(), slices.as_ptr().cast(), count, offset) };
-    usize::try_from(written).map_err(|_| io::Error::last_os_error())
-}
-
-fn off_t(bytes: u64) -> io::Result<libc::off_t> {
-    libc::off_t::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
-}
-
-/// Whether the file system cannot allocate at all, as against: not now.
-fn cannot_allocate(e: &io::Error) -> bool {
-    matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ENOSYS))
-}
-
-/// Allocates blocks for `bytes` from `offset`, and extends the file over them.
-///
-/// Not `posix_fallocate`: where the file system cannot, some C libraries write one byte a block
-/// instead.
-#[cfg(target_os = "linux")]
-pub(super) fn allocate(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
-    let (offset, bytes) = (off_t(offset)?, off_t(bytes)?);
-    loop {
-        // SAFETY: the descriptor is open; the call touches no memory of ours.
-        if unsafe { libc::fallocate(file.as_raw_fd(), 0, offset, bytes) } == 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn allocate(_file: &File, _offset: u64, _bytes: u64) -> io::Result<()> {
-    Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
-}
-
 /// Allocates by writing: zeros from `from` to `to`.
 fn fill_with_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
     let zeros = vec![0; GROW_PIECE_BYTES.min(to - from) as usize];
     let mut at = from;
     while at < to {
         let piece = &zeros[..GROW_PIECE_BYTES.min(to - at) as usize];
-        file.write_all_at(piece, at)?;
+        files::write_all_at(file, piece, at)?;
         at += piece.len() as u64;
     }
     Ok(())

@@ -14,7 +14,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use super::fork;
+use super::sys::fork;
 use crate::planted;
 
 const FREE: u32 = 0;

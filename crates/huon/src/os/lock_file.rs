@@ -2,13 +2,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use super::beside::Beside;
-use super::descriptor::open_kept;
-use super::fork;
+use super::sys::beside::Beside;
+use super::sys::descriptor::open_kept;
+use super::sys::files;
 use crate::error::{Error, Result};
 
 /// The first word of a lock file, in the machine's own order: `LOCKHUON` on little-endian machines;
@@ -25,7 +23,7 @@ const TOO_SHORT: u64 = WORD_BYTES as u64 - 1;
 pub(super) fn open_file(path: &Path, write: bool, create: Option<&Beside>) -> Result<Option<File>> {
     let failed = |e| Error::io("open", path.display().to_string(), e);
     let mut options = OpenOptions::new();
-    options.read(true).write(write).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    files::open_plainly(options.read(true).write(write));
     loop {
         let error = match open_kept(&options, path) {
             Ok(file) => {
@@ -41,11 +39,13 @@ pub(super) fn open_file(path: &Path, write: bool, create: Option<&Beside>) -> Re
             }
             Err(error) => error,
         };
-        match (error.raw_os_error(), create) {
-            (Some(libc::ELOOP), _) => return Err(not_a_file(path, "a symbolic link")),
-            (Some(libc::EISDIR), _) => return Err(not_a_file(path, "a directory")),
-            (Some(libc::ENOENT), None) => return Ok(None),
-            (Some(libc::ENOENT), Some(beside)) => {
+        if files::was_link(&error) {
+            return Err(not_a_file(path, "a symbolic link"));
+        }
+        match (error.kind(), create) {
+            (io::ErrorKind::IsADirectory, _) => return Err(not_a_file(path, "a directory")),
+            (io::ErrorKind::NotFound, None) => return Ok(None),
+            (io::ErrorKind::NotFound, Some(beside)) => {
                 let made = beside.make(path);
                 if !made.map_err(|e| Error::io("create", path.display().to_string(), e))? {
                     return Ok(None);
@@ -69,14 +69,14 @@ fn not_a_file(path: &Path, what: &str) -> Error {
 /// zeros.
 fn begins_as_ours(file: &File) -> io::Result<bool> {
     let mut word = [0; WORD_BYTES];
-    file.read_exact_at(&mut word, 0)?;
+    files::read_exact_at(file, &mut word, 0)?;
     Ok(matches!(u64::from_ne_bytes(word), 0 | MAGIC_VALUE))
 }
 
 /// Another open file description of the file.
 pub(super) fn open_again(path: &Path, inode: (u64, u64), write: bool) -> Result<File> {
     match open_file(path, write, None)? {
-        Some(file) if fork::inode_of(file.as_raw_fd()) == Some(inode) => Ok(file),
+        Some(file) if files::names(&file) == Some(inode) => Ok(file),
         _ => Err(Error::Busy("the lock file was replaced while it was opened".into())),
     }
 }

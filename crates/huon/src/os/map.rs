@@ -17,8 +17,8 @@
 //!
 //! Sizes of files and snapshots, and what a page means, are left to others.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 #[cfg(any(test, feature = "simulation"))]
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::addresses::{fair_bytes, note_given_back, note_reserved};
 #[cfg(any(test, feature = "simulation"))]
 use super::anon::Anon;
-use super::anon::{system_page, whole_pages};
+use super::anon::whole_pages;
+use super::sys::memory::{Access, Advice, advise, map_file, page_bytes, unmap};
 use crate::error::{Error, Result};
 
 /// No reservation is smaller than this, so that a new file has room to grow.
@@ -58,13 +59,13 @@ impl Map {
     ///
     /// Less is reserved where addresses are scarce (`addresses`), and where the system refuses the
     /// reservation is halved, down to the size of the file; [`Map::bytes`] tells what it became.
-    pub(crate) fn reserve(file: BorrowedFd<'_>, max_bytes: u64, file_bytes: u64) -> Result<Map> {
+    pub(crate) fn reserve(file: &File, max_bytes: u64, file_bytes: u64) -> Result<Map> {
         let lower = file_bytes.max(RESERVE_BYTES_MIN);
         let mut wanted = max_bytes.min(fair_bytes()).max(lower);
         loop {
             let tried = whole_pages(wanted)
                 .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
-                .and_then(|bytes| Ok((map_file(file, bytes)?, bytes)));
+                .and_then(|bytes| Ok((map_file(file, bytes, Access::Read)?, bytes)));
             match tried {
                 Ok((base, bytes)) => {
                     note_reserved(bytes as u64);
@@ -136,7 +137,7 @@ impl Map {
         let bytes = bytes.min(self.bytes) as usize;
         // SAFETY: the range is ours; on a shared file mapping the next access reads the file again,
         // so no slice of it changes.
-        unsafe { libc::madvise(self.base.as_ptr().cast(), bytes, libc::MADV_DONTNEED) };
+        unsafe { advise(self.base, bytes, Advice::Unhold) };
     }
 }
 
@@ -144,23 +145,22 @@ impl Map {
 impl Map {
     /// Whether the system reads nothing but the pages that are met.
     pub(super) fn read_alone(&self, alone: bool) {
-        let advice = if alone { libc::MADV_RANDOM } else { libc::MADV_NORMAL };
+        let advice = if alone { Advice::Random } else { Advice::Normal };
         self.advise(0, self.bytes, advice);
     }
 
     /// Has the system begin to read the range, and waits for nothing.
     pub(super) fn ask_for(&self, offset: u64, bytes: u64) {
         // Advice is for whole pages of the system.
-        let start = offset - offset % system_page() as u64;
-        self.advise(start, bytes + (offset - start), libc::MADV_WILLNEED);
+        let start = offset - offset % page_bytes() as u64;
+        self.advise(start, bytes + (offset - start), Advice::Read);
     }
 
-    fn advise(&self, offset: u64, bytes: u64, advice: libc::c_int) {
+    fn advise(&self, offset: u64, bytes: u64, advice: Advice) {
         if matches!(self.backing, Backing::File) && offset < self.bytes {
             let bytes = bytes.min(self.bytes - offset) as usize;
-            let first = self.base.as_ptr().wrapping_add(offset as usize);
             // SAFETY: the range is ours, and none of these hints changes what it holds.
-            unsafe { libc::madvise(first.cast(), bytes, advice) };
+            unsafe { advise(self.base.add(offset as usize), bytes, advice) };
         }
     }
 }
@@ -230,21 +230,9 @@ impl Drop for Map {
         if matches!(self.backing, Backing::File) {
             note_given_back(self.bytes);
             // SAFETY: the mapping is ours, and every slice of it borrowed `self`.
-            unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes as usize) };
+            unsafe { unmap(self.base, self.bytes as usize) };
         }
     }
-}
-
-fn map_file(file: BorrowedFd<'_>, bytes: usize) -> io::Result<NonNull<u8>> {
-    let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping at an address of the system's choice touches no memory that is in use.
-    let base = unsafe {
-        libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, flags, file.as_raw_fd(), 0)
-    };
-    if base == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    NonNull::new(base.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }
 
 #[cfg(test)]

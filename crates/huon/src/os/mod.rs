@@ -7,44 +7,29 @@
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 
 mod addresses;
 mod anon;
-#[cfg_attr(any(loom, shuttle), allow(dead_code, reason = "a model has no files"))]
-pub(crate) mod beside;
-#[cfg(not(any(loom, shuttle)))]
-mod boot;
 #[cfg(not(any(loom, shuttle)))]
 mod client_files;
-pub(crate) mod clock;
 mod counts;
-mod descriptor;
 mod disk;
 mod file;
 mod first_words;
-pub(crate) mod fork;
 mod fork_lock;
-#[cfg(not(any(loom, shuttle)))]
-mod futex;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod keeper;
 #[cfg_attr(any(loom, shuttle), allow(dead_code, reason = "a model has no files"))]
 mod lock_file;
-pub(crate) mod locks;
 mod map;
 mod map_pages;
 mod prefetch;
-pub(crate) mod process;
-mod quiet;
-mod ram;
-mod random;
 mod reading;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod shm;
-mod size_limit;
+mod sys;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod word;
@@ -52,31 +37,33 @@ mod write_map;
 mod zeroed_words;
 
 pub(crate) use addresses::has_plenty;
-pub(crate) use anon::system_page;
-#[cfg(any(loom, shuttle))]
-pub(crate) use beside::Beside;
-pub(crate) use beside::is_unavailable;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) use counts::Counters;
 pub(crate) use counts::IoCounts;
-pub use descriptor::open_kept;
 pub(crate) use disk::Disk;
 pub(crate) use file::{Create, FileOptions, RealFile, sync_directory};
 pub(crate) use first_words::FirstWords;
-pub use fork::generation as fork_generation;
-pub use fork::{HeldOff, hold_off, is_inherited};
 pub use fork_lock::{ForkGuard, ForkLock};
 pub(crate) use lock_file::LOCK_MAGIC;
-pub(crate) use locks::Way;
 pub(crate) use map::Map;
 pub(crate) use map_pages::MapPages;
 pub(crate) use prefetch::{Ahead, prefetch_start};
-pub(crate) use quiet::QuietFile;
-pub(crate) use random::{random_bytes, unique_number};
 pub use reading::ReadAhead;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use shm::RealShared;
-pub(crate) use size_limit::check as check_size;
+#[cfg(any(loom, shuttle))]
+pub(crate) use sys::beside::Beside;
+pub(crate) use sys::beside::is_unavailable;
+pub use sys::descriptor::open_kept;
+pub use sys::fork::generation as fork_generation;
+pub use sys::fork::{HeldOff, hold_off, is_inherited};
+pub(crate) use sys::locks::Way;
+pub(crate) use sys::memory::page_bytes as system_page;
+pub(crate) use sys::quiet::QuietFile;
+pub(crate) use sys::size_limit::check as check_size;
+#[cfg(test)]
+pub(crate) use sys::{beside, locks};
+pub(crate) use sys::{clock, fork, process};
 pub(crate) use word::{Word, pause, spin};
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) use write_map::SimulatedPage;
@@ -161,6 +148,19 @@ pub(crate) fn past_end(offset: u64, bytes: u64, file_bytes: u64) -> Error {
     Error::io("write", format!("offset {offset}"), source)
 }
 
+/// Sixteen random bytes from the system.
+pub(crate) fn random_bytes() -> Result<[u8; 16]> {
+    let mut bytes = [0u8; 16];
+    sys::machine::random(&mut bytes).map_err(|e| Error::io("read random bytes", "", e))?;
+    Ok(bytes)
+}
+
+/// A number that no other call in this process has got.
+pub(crate) fn unique_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 /// The error of a descriptor that somebody closed.
 #[cold]
 pub(crate) fn closed() -> std::io::Error {
@@ -217,7 +217,7 @@ pub(crate) trait Shared: Send + Sync {
     /// Whether somebody else holds the byte of client `number`. A descriptor never sees its own.
     fn held(&self, number: u32) -> Result<bool>;
     /// How clients of this lock file hold their bytes.
-    fn way(&self) -> locks::Way;
+    fn way(&self) -> Way;
     /// Whether this process may store to the words; a guest may not (R2).
     fn writable(&self) -> bool {
         true

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::map::Map;
+use super::sys::machine::{disk_waits, memory_bytes};
 
 /// Whether the system reads more of the file than is asked for.
 ///
@@ -107,8 +108,7 @@ impl Reading {
     }
 
     fn fits(&self, file_bytes: u64) -> bool {
-        file_bytes <= SMALL_BYTES
-            || file_bytes <= *self.memory_bytes.get_or_init(super::ram::usable_bytes) / 2
+        file_bytes <= SMALL_BYTES || file_bytes <= *self.memory_bytes.get_or_init(memory_bytes) / 2
     }
 }
 
@@ -116,7 +116,7 @@ impl Reading {
 #[derive(Clone, Copy)]
 struct Looked {
     at: Option<Instant>,
-    waits: libc::c_long,
+    waits: i64,
 }
 
 thread_local! {
@@ -130,22 +130,9 @@ fn has_waited() -> bool {
     if last.at.is_some_and(|at| now.saturating_duration_since(at) < WAIT_MIN) {
         return false;
     }
-    let waits = waits();
+    let waits = disk_waits();
     LOOKED.set(Looked { at: Some(now), waits });
     waits != last.waits
-}
-
-/// How often this thread had to wait so far.
-fn waits() -> libc::c_long {
-    #[cfg(target_os = "linux")]
-    let who = libc::RUSAGE_THREAD;
-    #[cfg(not(target_os = "linux"))]
-    let who = libc::RUSAGE_SELF;
-    // SAFETY: an `rusage` is numbers, for which zeros are values.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: `usage` has room for what is written.
-    unsafe { libc::getrusage(who, &mut usage) };
-    usage.ru_majflt
 }
 
 #[cfg(test)]

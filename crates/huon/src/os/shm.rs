@@ -20,34 +20,34 @@
 use std::fs::File;
 use std::io;
 use std::ops::RangeInclusive;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-#[cfg(any(target_os = "linux", target_os = "android"))]
+use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::{Duration, Instant};
 
 use super::addresses::fair_bytes;
-use super::beside::{self, Beside};
 use super::client_files::ClientFiles;
-use super::fork::OwnFile;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-use super::keeper::Keeper;
 use super::lock_file::{open_again, open_file};
-use super::locks::{self, Hold, Way};
+use super::sys::beside::Beside;
+use super::sys::fork::OwnFile;
+use super::sys::keeper::Keeper;
+use super::sys::locks::{self, Hold, Way};
+use super::sys::machine::boot_id;
+use super::sys::memory::{Access, map_file, unmap};
+use super::sys::{files, fork, wait};
 use super::word::{Ordering, Word};
-use super::{Identity, Shared, Wake, fork, futex};
+use super::{Identity, Shared, Wake};
 use crate::error::{Error, Result};
 use crate::planted;
 
-/// Address space kept for the lock file: some two million reader slots.
-const RESERVED_BYTES: usize = 256 << 20;
-const RESERVED_BYTES_MIN: usize = 4 << 20;
+/// Address space kept for the lock file: some two million reader slots, or 130,000 where addresses
+/// are scarce.
+const RESERVED_BYTES: usize = if usize::BITS < 64 { 16 << 20 } else { 256 << 20 };
+const RESERVED_BYTES_MIN: usize = if usize::BITS < 64 { 1 << 20 } else { 4 << 20 };
 /// Locks lie far beyond the contents. This byte is the gate, the next ones belong to the clients.
 const GATE_BYTE: i64 = 1 << 62;
 /// For who has the gate, to try what locks do.
-#[cfg(any(target_os = "linux", target_os = "android"))]
 const TRIAL_BYTE: i64 = GATE_BYTE - 1;
 /// Locked to read by each guest, as long as it lives (R2).
 const PRESENCE_BYTE: i64 = GATE_BYTE - 2;
@@ -68,11 +68,10 @@ pub(crate) struct RealShared {
     way: Way,
     /// Not for a guest: its descriptors and its mapping are for reading only.
     writable: bool,
-    #[cfg(any(target_os = "linux", target_os = "android"))]
     keeper: OnceLock<Keeper>,
     /// Only used where locks are on whole files.
     client_files: ClientFiles,
-    base: *mut Word,
+    base: NonNull<Word>,
     reserved_bytes: usize,
     allocated_words: AtomicUsize,
     gate_taken: AtomicBool,
@@ -132,7 +131,7 @@ impl RealShared {
         let stat = file.metadata().map_err(|e| failed("stat", e))?;
         let bytes = stat.len() as usize;
         // Invariant 2: a copy may have been made without its blocks.
-        let bytes_there = if stat.blocks() * 512 >= stat.len() { bytes } else { 0 };
+        let bytes_there = if files::bytes_in_blocks(&stat) >= stat.len() { bytes } else { 0 };
         // Invariant 4.
         let apart = open_again(path, file.inode(), writable)?;
         let (base, reserved_bytes) = map(path, &apart, bytes, writable)?;
@@ -145,7 +144,6 @@ impl RealShared {
             gate,
             way,
             writable,
-            #[cfg(any(target_os = "linux", target_os = "android"))]
             keeper: OnceLock::new(),
             client_files,
             base,
@@ -170,7 +168,7 @@ impl RealShared {
             return Err(Error::Forked);
         }
         if !file.intact() {
-            return Err(self.failed("use", io::Error::from_raw_os_error(libc::EBADF)));
+            return Err(self.failed("use", super::closed()));
         }
         Ok(())
     }
@@ -190,7 +188,6 @@ impl RealShared {
 
     /// Has the locks last even if somebody closes the descriptor, where that is possible. Under the
     /// gate.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
     fn keep(&self) -> Result<()> {
         // A child would keep the lock of the trial.
         let _held_off = fork::hold_off();
@@ -204,11 +201,6 @@ impl RealShared {
         if let Some(keeper) = keeper.map_err(|e| self.failed("keep the lock of", e))? {
             let _ = self.keeper.set(keeper);
         }
-        Ok(())
-    }
-
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn keep(&self) -> Result<()> {
         Ok(())
     }
 
@@ -231,7 +223,7 @@ impl RealShared {
     /// Puts real blocks under the first `bytes`, which may lie past the end of the file.
     fn allocate(&self, bytes: usize) -> io::Result<()> {
         let old = file_bytes(&self.file)?;
-        let done = beside::allocate(&self.file, old, bytes as u64);
+        let done = files::fill(&self.file, old, bytes as u64);
         if done.is_err() && file_bytes(&self.file)? > old {
             // Nobody looks past `old` before the gate is left.
             self.file.set_len(old)?;
@@ -246,12 +238,12 @@ impl Shared for RealShared {
         let count = self.allocated_words.load(Ordering::Acquire);
         // SAFETY: the mapping starts on a page boundary, lives as long as `self`, has blocks under
         // its first `count` words (invariant 2), and is only ever seen as atomics.
-        unsafe { std::slice::from_raw_parts(self.base, count) }
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), count) }
     }
 
     fn first_word(&self) -> Result<u64> {
         let mut word = [0; 8];
-        match self.file.read_exact_at(&mut word, 0) {
+        match files::read_exact_at(&self.file, &mut word, 0) {
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
             read => read.map(|()| u64::from_ne_bytes(word)).map_err(|e| self.failed("read", e)),
         }
@@ -395,35 +387,29 @@ impl Shared for RealShared {
     }
 
     fn wait(&self, word: usize, expected: u64, timeout: Duration, marks: u32) {
-        futex::wait(&self.words()[word], expected, timeout, marks);
+        wait::wait(&self.words()[word], expected, timeout, marks);
     }
 
     fn wake(&self, word: usize, who: Wake) -> bool {
-        futex::wake(&self.words()[word], who)
+        wait::wake(&self.words()[word], who)
     }
 
     fn intact(&self) -> bool {
         self.file.intact() && self.client_files.intact()
     }
 
-    #[cfg(any(target_os = "linux", target_os = "android"))]
     fn lasts(&self) -> bool {
         self.keeper.get().is_some()
     }
 
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn lasts(&self) -> bool {
-        false
-    }
-
     fn boot(&self) -> [u8; 16] {
-        super::boot::boot_id()
+        boot_id()
     }
 
     fn sync(&self) -> Result<()> {
         self.check()?;
         // What was stored through the mapping belongs to it.
-        self.file.sync_data().map_err(|e| self.failed("flush", e))
+        files::flush(&self.file).map_err(|e| self.failed("flush", e))
     }
 
     fn identity(&self) -> Option<Identity> {
@@ -436,7 +422,7 @@ impl Drop for RealShared {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `open` with this length, and nothing borrows the words
         // any more.
-        unsafe { libc::munmap(self.base.cast(), self.reserved_bytes) };
+        unsafe { unmap(self.base.cast(), self.reserved_bytes) };
     }
 }
 
@@ -453,7 +439,6 @@ fn snapshot_of(byte: i64) -> u64 {
     ((byte - SNAPSHOT_BYTES) / 2) as u64
 }
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
 fn guest_trial_byte() -> i64 {
     PRESENCE_BYTE
         - 1
@@ -461,29 +446,19 @@ fn guest_trial_byte() -> i64 {
 }
 
 /// Reserves address space and maps the file to its beginning; returns where, and how many bytes.
-fn map(path: &Path, file: &File, bytes: usize, write: bool) -> Result<(*mut Word, usize)> {
-    let protection = libc::PROT_READ | if write { libc::PROT_WRITE } else { 0 };
+fn map(path: &Path, file: &File, bytes: usize, write: bool) -> Result<(NonNull<Word>, usize)> {
+    let access = if write { Access::Write } else { Access::Read };
     let fair = usize::try_from(fair_bytes()).unwrap_or(usize::MAX);
     let needed = bytes.clamp(RESERVED_BYTES_MIN, RESERVED_BYTES);
     let mut reserved_bytes = RESERVED_BYTES.min(fair).max(needed);
     loop {
-        // SAFETY: a new mapping at an address of the system's choice; it may reach past the end of
-        // the file, where nothing touches it before the file has grown (invariant 2).
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                reserved_bytes,
-                protection,
-                libc::MAP_SHARED | libc::MAP_NORESERVE,
-                file.as_raw_fd(),
-                0,
-            )
+        // It may reach past the end of the file, where nothing touches it before the file has grown
+        // (invariant 2).
+        let source = match map_file(file, reserved_bytes, access) {
+            Ok(base) => return Ok((base.cast(), reserved_bytes)),
+            Err(source) => source,
         };
-        if base != libc::MAP_FAILED {
-            return Ok((base.cast(), reserved_bytes));
-        }
         if reserved_bytes / 2 < RESERVED_BYTES_MIN.max(bytes) {
-            let source = io::Error::last_os_error();
             return Err(Error::io("map", path.display().to_string(), source));
         }
         reserved_bytes /= 2;

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const CHILD: &str = "HUON_TEST_CHILD";
 /// The way to lock: see `locks::way_of`.
 const LOCKS: &str = "HUON_LOCKS";
+/// How to wait: see `sys::wait`.
+const WAIT: &str = "HUON_WAIT";
 
 /// A directory that is removed, with all that is in it, when it is dropped.
 pub(crate) struct Scratch(PathBuf);
@@ -56,15 +58,21 @@ pub(crate) fn child_command(mut command: Command, test: &str) -> Command {
 /// `test` is the full name of the calling test, crate and all: the child is this binary, told to
 /// run only that.
 pub(crate) fn in_child(test: &str, body: impl FnOnce()) {
-    in_children(test, &[""], body);
+    in_children(test, &[("", "")], body);
 }
 
-/// The same in two children: one locks bytes as the system offers it, the other whole files (P6).
+/// The same in two children: one as the system has it, the other as on one that locks whole files
+/// only (P6) and has no sleeping on a word.
 pub(crate) fn in_both_ways(test: &str, body: impl FnOnce()) {
-    in_children(test, &["", "files"], body);
+    in_children(test, &[("", ""), ("files", "poll")], body);
 }
 
-fn in_children(test: &str, ways: &[&str], body: impl FnOnce()) {
+/// The same in three: in the third, wakes know no marks.
+pub(crate) fn in_all_ways(test: &str, body: impl FnOnce()) {
+    in_children(test, &[("", ""), ("files", "poll"), ("", "all")], body);
+}
+
+fn in_children(test: &str, ways: &[(&str, &str)], body: impl FnOnce()) {
     if is_child(test) {
         body();
         // The parent looks for this: a name that matches no test would succeed as well.
@@ -72,14 +80,14 @@ fn in_children(test: &str, ways: &[&str], body: impl FnOnce()) {
         return;
     }
     let exe = std::env::current_exe().expect("this test binary has a path");
-    for way in ways {
+    for (locks, wait) in ways {
         let mut command = child_command(Command::new(&exe), test);
-        let output = command.env(LOCKS, way).output().expect("a child process");
+        let output = command.env(LOCKS, locks).env(WAIT, wait).output().expect("a child process");
         let text = String::from_utf8_lossy(&output.stdout);
         let done = text.contains(&format!("child of {test} is done"));
         let errors = String::from_utf8_lossy(&output.stderr);
         let good = output.status.success() && done;
-        assert!(good, "locks {way:?}: {}\n{text}\n{errors}", output.status);
+        assert!(good, "locks {locks:?}, waits {wait:?}: {}\n{text}\n{errors}", output.status);
     }
 }
 

@@ -18,11 +18,8 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
-#[cfg(target_os = "linux")]
-use linux::View;
-
-#[cfg(not(target_os = "linux"))]
-struct View;
+use super::sys::files::{allocate, bytes_in_blocks, is_steady};
+use super::sys::memory::{Access, Advice, advise, map_file, unmap};
 
 /// Bytes of the file, to be edited where they are.
 pub(crate) struct ViewPage(Place);
@@ -99,7 +96,6 @@ enum State {
     Unasked,
     /// Not in this file.
     Refused,
-    #[cfg(target_os = "linux")]
     Open(Arc<View>),
 }
 
@@ -111,7 +107,6 @@ impl WriteMap {
     /// # Safety
     /// The range ends below `file_bytes`, nobody makes the file shorter, and nobody writes these
     /// bytes or looks at them as long as the answer lives.
-    #[cfg(target_os = "linux")]
     pub(super) unsafe fn page(
         &self,
         open: impl FnOnce() -> Option<File>,
@@ -137,110 +132,65 @@ impl WriteMap {
         let first = unsafe { view.at(offset) };
         Some(ViewPage(Place::Mapped(Mapped { first, bytes, _view: view.clone() })))
     }
+}
 
-    /// Not known to be possible on this system.
-    ///
+/// No view is smaller, so that a file that grows has a new one now and then only.
+const VIEW_BYTES_MIN: u64 = 64 << 20;
+
+/// A shared mapping that may be written.
+struct View {
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: an address and a length; what is done with them is for the holders of pages.
+unsafe impl Send for View {}
+// SAFETY: as above.
+unsafe impl Sync for View {}
+
+impl View {
+    /// A view that reaches past the end of a file of `file_bytes`. `check`: the file may have
+    /// holes, as copies have that leave out zeros. `None`: not here.
+    fn open(file: &File, file_bytes: u64, check: bool) -> Option<View> {
+        // Where addresses are scarce they are better kept for the map.
+        if usize::BITS < 64 {
+            return None;
+        }
+        if check && !(is_steady(file) && is_solid(file, file_bytes)) {
+            return None;
+        }
+        let bytes = file_bytes.max(VIEW_BYTES_MIN).checked_next_power_of_two()?;
+        let bytes = isize::try_from(bytes).ok()?.cast_unsigned();
+        let base = map_file(file, bytes, Access::Write).ok()?;
+        // A page that is not in memory after all is read alone. A hint.
+        // SAFETY: the range is ours, and the hint changes nothing of what it holds.
+        unsafe { advise(base, bytes, Advice::Random) };
+        Some(View { base, bytes })
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
     /// # Safety
-    /// None is needed.
-    #[cfg(not(target_os = "linux"))]
-    pub(super) unsafe fn page(
-        &self,
-        _: impl FnOnce() -> Option<File>,
-        _: u64,
-        _: u64,
-        _: usize,
-    ) -> Option<ViewPage> {
-        None
+    /// `offset` lies inside the view.
+    unsafe fn at(&self, offset: u64) -> NonNull<u8> {
+        debug_assert!(offset < self.bytes());
+        // SAFETY: the caller's.
+        unsafe { self.base.add(offset as usize) }
     }
 }
 
-#[cfg(target_os = "linux")]
-mod linux {
-    use std::fs::File;
-    use std::os::fd::AsRawFd;
-    use std::os::unix::fs::MetadataExt;
-    use std::ptr::NonNull;
-
-    use super::super::file::allocate;
-
-    /// What `statfs` calls the file systems of invariant 1.
-    const EXT4: i64 = 0xEF53;
-    const TMPFS: i64 = 0x0102_1994;
-    /// No view is smaller, so that a file that grows has a new one now and then only.
-    const VIEW_BYTES_MIN: u64 = 64 << 20;
-
-    /// A shared mapping that may be written.
-    pub(super) struct View {
-        base: NonNull<u8>,
-        bytes: usize,
+impl Drop for View {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and who has a page of it keeps it.
+        unsafe { unmap(self.base, self.bytes) };
     }
+}
 
-    // SAFETY: an address and a length; what is done with them is for the holders of pages.
-    unsafe impl Send for View {}
-    // SAFETY: as above.
-    unsafe impl Sync for View {}
-
-    impl View {
-        /// A view that reaches past the end of a file of `file_bytes`. `check`: the file may have
-        /// holes, as copies have that leave out zeros. `None`: not here.
-        pub(super) fn open(file: &File, file_bytes: u64, check: bool) -> Option<View> {
-            if check && !(is_steady(file) && is_solid(file, file_bytes)) {
-                return None;
-            }
-            let bytes = file_bytes.max(VIEW_BYTES_MIN).checked_next_power_of_two()?;
-            let bytes = isize::try_from(bytes).ok()?.cast_unsigned();
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-            // SAFETY: a new mapping at an address of the system's choice touches no memory that is
-            // in use.
-            let base = unsafe {
-                libc::mmap(std::ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), 0)
-            };
-            if base == libc::MAP_FAILED {
-                return None;
-            }
-            // A page that is not in memory after all is read alone. A hint.
-            // SAFETY: the range is ours, and the hint changes nothing of what it holds.
-            unsafe { libc::madvise(base, bytes, libc::MADV_RANDOM) };
-            Some(View { base: NonNull::new(base.cast())?, bytes })
-        }
-
-        pub(super) fn bytes(&self) -> u64 {
-            self.bytes as u64
-        }
-
-        /// # Safety
-        /// `offset` lies inside the view.
-        pub(super) unsafe fn at(&self, offset: u64) -> NonNull<u8> {
-            debug_assert!(offset < self.bytes());
-            // SAFETY: the caller's.
-            unsafe { self.base.add(offset as usize) }
-        }
-    }
-
-    impl Drop for View {
-        fn drop(&mut self) {
-            // SAFETY: the mapping is ours, and who has a page of it keeps it.
-            unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
-        }
-    }
-
-    /// Whether every block of the file is allocated. What its blocks may hide among them, the
-    /// bookkeeping of the file system, is little: as much of holes is filled.
-    fn is_solid(file: &File, file_bytes: u64) -> bool {
-        let solid =
-            file.metadata().is_ok_and(|stat| stat.blocks().saturating_mul(512) >= file_bytes);
-        solid && allocate(file, 0, file_bytes).is_ok()
-    }
-
-    /// Whether a store into an allocated block of the file needs nothing that could be refused.
-    fn is_steady(file: &File) -> bool {
-        // SAFETY: a `statfs` is numbers, for which zeros are values.
-        let mut stat: libc::statfs = unsafe { std::mem::zeroed() };
-        // SAFETY: the descriptor is open, and `stat` has room for what is written.
-        let asked = unsafe { libc::fstatfs(file.as_raw_fd(), &mut stat) };
-        #[allow(clippy::unnecessary_cast)] // The type differs between architectures.
-        let kind = stat.f_type as i64;
-        asked == 0 && [EXT4, TMPFS].contains(&kind)
-    }
+/// Whether every block of the file is allocated. What its blocks may hide among them, the
+/// bookkeeping of the file system, is little: as much of holes is filled.
+fn is_solid(file: &File, file_bytes: u64) -> bool {
+    let solid = file.metadata().is_ok_and(|stat| bytes_in_blocks(&stat) >= file_bytes);
+    solid && allocate(file, 0, file_bytes).is_ok()
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::error::Error;
-use crate::os::testing::{Scratch, in_both_ways};
+use crate::os::testing::{Scratch, in_all_ways, in_both_ways};
 use std::io::{Read, Write};
 use std::time::Instant;
 
@@ -259,7 +259,7 @@ fn turns_survive_kills() {
 
 #[test]
 fn durability_is_heard_in_other_processes() {
-    in_both_ways(concat!(module_path!(), "::durability_is_heard_in_other_processes"), || {
+    in_all_ways(concat!(module_path!(), "::durability_is_heard_in_other_processes"), || {
         let scratch = Scratch::new();
         let path = scratch.join("lock");
         let a = Seat::real(&path);

@@ -11,14 +11,13 @@
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use super::descriptor::open_kept;
-use super::{random, size_limit};
-
-static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+use super::files::fill;
+use super::system::{access_list, nameless};
+use crate::os::unique_number;
 
 /// What a new file takes from the file that it lies beside.
 #[derive(Debug, Clone)]
@@ -57,7 +56,7 @@ impl Beside {
         if !self.give(&draft.file)? {
             return Ok(false);
         }
-        allocate(&draft.file, 0, self.bytes)?;
+        fill(&draft.file, 0, self.bytes)?;
         match draft.give_name(path) {
             Err(e) if is_without_links(&e) => self.make_in_place(path),
             named => named.map(|()| true),
@@ -116,7 +115,7 @@ impl Draft {
             return Ok(Draft { file, name: None });
         }
         // Short, and unlike the name: that may have no room for more.
-        let name = format!(".huon-{}-{}", std::process::id(), random::unique_number());
+        let name = format!(".huon-{}-{}", std::process::id(), unique_number());
         let name = path.with_file_name(name);
         Ok(Draft { file: create(&name)?, name: Some(name) })
     }
@@ -149,89 +148,6 @@ fn is_without_links(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| codes.contains(&code))
 }
 
-/// Files without a name, which vanish with the process that makes them unless they get one.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod nameless {
-    use std::ffi::CString;
-    use std::fs::{File, OpenOptions};
-    use std::io;
-    use std::os::fd::AsRawFd;
-    use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::OpenOptionsExt;
-    use std::path::{Path, PathBuf};
-
-    use crate::os::descriptor::open_kept;
-
-    /// One in the directory of `path`; `None` where there are none, or no way to give them a name.
-    pub(crate) fn create(path: &Path) -> Option<File> {
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE);
-        let file = open_kept(&options, directory.unwrap_or(Path::new("."))).ok()?;
-        place(&file).exists().then_some(file)
-    }
-
-    /// The system's name of what a descriptor has open.
-    fn place(file: &File) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
-    }
-
-    pub(crate) fn link(file: &File, path: &Path) -> io::Result<()> {
-        let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from);
-        let (from, to) = (text(&place(file))?, text(path)?);
-        let (here, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
-        // SAFETY: both are texts that end with a zero and outlive the call.
-        let linked = unsafe { libc::linkat(here, from.as_ptr(), here, to.as_ptr(), follow) };
-        if linked == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-    }
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-mod nameless {
-    use std::fs::File;
-    use std::io;
-    use std::path::Path;
-
-    pub(crate) fn create(_: &Path) -> Option<File> {
-        None
-    }
-
-    pub(crate) fn link(_: &File, _: &Path) -> io::Result<()> {
-        Err(io::Error::from_raw_os_error(libc::ENOSYS))
-    }
-}
-
-/// Real blocks under the first `bytes` of a file that is `old` long; new ones are zero.
-pub(crate) fn allocate(file: &File, old: u64, bytes: u64) -> io::Result<()> {
-    if bytes > old {
-        size_limit::check(bytes)?;
-    }
-    if bytes == 0 {
-        return Ok(());
-    }
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    loop {
-        // SAFETY: `fallocate` touches no memory of ours.
-        if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, bytes as libc::off_t) } == 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::EINTR) => continue,
-            Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL) => break,
-            _ => return Err(error),
-        }
-    }
-    // The system cannot: write zeros, never over anything that is there already.
-    let mut at = old;
-    while at < bytes {
-        let piece = &ZEROS[..ZEROS.len().min((bytes - at) as usize)];
-        file.write_all_at(piece, at)?;
-        at += piece.len() as u64;
-    }
-    Ok(())
-}
-
 /// Whether the lock file cannot be used or made for a reason that leaves the data readable: a
 /// permission, a medium that is full or not to be written, a limit of this user's.
 pub(crate) fn is_unavailable(error: &io::Error) -> bool {
@@ -240,55 +156,6 @@ pub(crate) fn is_unavailable(error: &io::Error) -> bool {
     let permission = matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem);
     permission
         || matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge | InvalidFilename)
-}
-
-/// Access lists, as the system hands them out: it knows what they mean.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod access_list {
-    use std::ffi::CStr;
-    use std::fs::File;
-    use std::io;
-    use std::os::fd::AsRawFd;
-
-    const NAME: &CStr = c"system.posix_acl_access";
-    /// The longest that the system keeps.
-    const BYTES_MAX: usize = 64 << 10;
-
-    /// That of the file; `None` if it has none that goes beyond its mode.
-    pub(crate) fn of(file: &File) -> Option<Vec<u8>> {
-        let descriptor = file.as_raw_fd();
-        // SAFETY: asks for the length only; `NAME` ends with a zero.
-        let bytes = unsafe { libc::fgetxattr(descriptor, NAME.as_ptr(), std::ptr::null_mut(), 0) };
-        let bytes = usize::try_from(bytes).ok().filter(|bytes| (1..=BYTES_MAX).contains(bytes))?;
-        let mut list = vec![0u8; bytes];
-        // SAFETY: the system writes at most `bytes` bytes into `list`, which has so many.
-        let found =
-            unsafe { libc::fgetxattr(descriptor, NAME.as_ptr(), list.as_mut_ptr().cast(), bytes) };
-        list.truncate(usize::try_from(found).ok()?);
-        Some(list)
-    }
-
-    pub(crate) fn set(file: &File, list: &[u8]) -> io::Result<()> {
-        // SAFETY: the system reads `list.len()` bytes of `list`; `NAME` ends with a zero.
-        let set = unsafe {
-            libc::fsetxattr(file.as_raw_fd(), NAME.as_ptr(), list.as_ptr().cast(), list.len(), 0)
-        };
-        if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-    }
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-mod access_list {
-    use std::fs::File;
-    use std::io;
-
-    pub(crate) fn of(_: &File) -> Option<Vec<u8>> {
-        None
-    }
-
-    pub(crate) fn set(_: &File, _: &[u8]) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -358,7 +225,7 @@ mod tests {
         if draft.name.is_some() {
             return skip("os::beside::tests", "this file system has no nameless files");
         }
-        allocate(&draft.file, 0, 4096).unwrap();
+        fill(&draft.file, 0, 4096).unwrap();
         assert_eq!(names(), 0);
         draft.give_name(&path).unwrap();
         assert_eq!((names(), std::fs::metadata(&path).unwrap().len()), (1, 4096));

@@ -12,16 +12,16 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
-use super::fork;
 use super::locks::{self, Hold, Way};
+use super::memory::{self, Access};
+use super::{fork, system};
 use crate::planted;
 
 /// A page of a file that nobody looks at.
-pub(super) struct Keeper {
-    base: NonNull<libc::c_void>,
+pub(crate) struct Keeper {
+    base: NonNull<u8>,
     fork_generation: u32,
 }
 
@@ -36,7 +36,7 @@ const BYTES: usize = 1;
 impl Keeper {
     /// Keeps the locks of `file`. `another` is a description of the same file, on which it is tried
     /// with a lock of that kind on `byte`, which is nobody else's. `None`: not here.
-    pub(super) fn new(
+    pub(crate) fn new(
         file: &File,
         another: File,
         byte: i64,
@@ -50,26 +50,18 @@ impl Keeper {
         let kept = !locks::is_free(file, byte)?;
         drop(trial);
         let ends = locks::is_free(file, byte)?;
-        if kept && ends || planted::is(31) { Keeper::map(file).map(Some) } else { Ok(None) }
+        if kept && ends || planted::is(31) { Keeper::map(file) } else { Ok(None) }
     }
 
-    /// Keeps them where it is known to do so.
-    pub(super) fn map(file: &File) -> io::Result<Keeper> {
-        let flags = libc::MAP_SHARED;
-        // SAFETY: a new mapping at an address of the system's choice, never touched.
-        let base = unsafe {
-            libc::mmap(std::ptr::null_mut(), BYTES, libc::PROT_NONE, flags, file.as_raw_fd(), 0)
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+    /// Keeps them where it is known to do so; `None`: the system has nothing of the kind.
+    pub(crate) fn map(file: &File) -> io::Result<Option<Keeper>> {
+        if !system::MAPS_KEEP_LOCKS {
+            return Ok(None);
         }
-        let base = NonNull::new(base).ok_or(io::ErrorKind::OutOfMemory)?;
+        let base = memory::map_file(file, BYTES, Access::None)?;
         let keeper = Keeper { base, fork_generation: fork::generation() };
-        // SAFETY: the page is ours.
-        if unsafe { libc::madvise(base.as_ptr(), BYTES, libc::MADV_DONTFORK) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(keeper)
+        system::keep_from_children(base.as_ptr().cast(), BYTES)?;
+        Ok(Some(keeper))
     }
 }
 
@@ -77,7 +69,7 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         if !fork::is_inherited(self.fork_generation) {
             // SAFETY: the mapping is ours (invariant 1), and nobody looks at it.
-            unsafe { libc::munmap(self.base.as_ptr(), BYTES) };
+            unsafe { memory::unmap(self.base, BYTES) };
         }
     }
 }

@@ -30,6 +30,8 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::files::inode_of;
+use super::system;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::planted;
@@ -317,21 +319,6 @@ fn seek(descriptor: i32, offset: u64, whence: i32) -> Option<u64> {
     u64::try_from(now).ok()
 }
 
-/// Device and inode behind a descriptor; `None` if it is not open, or the system's error number
-/// says why it could not be asked.
-pub(crate) fn inode_of(descriptor: i32) -> Option<(u64, u64)> {
-    let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: `fstat` writes a whole `stat` into the buffer, or fails.
-    if unsafe { libc::fstat(descriptor, stat.as_mut_ptr()) } != 0 {
-        return None;
-    }
-    // SAFETY: `fstat` returned 0, so the buffer is filled.
-    let stat = unsafe { stat.assume_init() };
-    // The types differ between systems.
-    #[allow(clippy::unnecessary_cast)]
-    Some((stat.st_dev as u64, stat.st_ino as u64))
-}
-
 // ---- the handlers
 
 /// How long a thread waits for another one that installs the handlers. In a child that was forked
@@ -367,12 +354,10 @@ fn install() -> Result<()> {
 
 /// Has children find the page zeroed, where the system does that.
 fn wipe_in_children() {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
     if !planted::is(247) {
-        let page = (&raw const PAGE).cast_mut().cast();
-        // SAFETY: whole pages of a static that is zero at first, with nothing else on them; a child
-        // finds a valid value there. If the system refuses, the handler alone counts.
-        unsafe { libc::madvise(page, PAGE_BYTES, libc::MADV_WIPEONFORK) };
+        // Whole pages of a static that is zero at first, with nothing else on them; a child finds a
+        // valid value there. If the system refuses, the handler alone counts.
+        system::wipe_in_children((&raw const PAGE).cast_mut().cast(), PAGE_BYTES);
     }
 }
 

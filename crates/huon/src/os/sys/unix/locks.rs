@@ -17,6 +17,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd;
 
+use super::system::ofd;
 use crate::planted;
 
 /// How clients lock.
@@ -58,14 +59,7 @@ fn way_by(asked: io::Result<bool>) -> io::Result<Way> {
 /// the way; with `flock` nothing is held then.
 pub(crate) fn change(file: &File, way: Way, byte: i64, hold: Hold) -> io::Result<bool> {
     let changed = match way {
-        Way::Bytes => {
-            let kind = match hold {
-                Hold::Nothing => libc::F_UNLCK,
-                Hold::Shared => libc::F_RDLCK,
-                Hold::Alone => libc::F_WRLCK,
-            };
-            ofd(file, OfdCall::Set, kind, byte..=byte).map(drop)
-        }
+        Way::Bytes => ofd(file, OfdCall::Set, hold, byte..=byte).map(drop),
         Way::Files => {
             let operation = match hold {
                 Hold::Nothing => libc::LOCK_UN,
@@ -92,7 +86,7 @@ pub(crate) fn is_free(file: &File, byte: i64) -> io::Result<bool> {
 /// Whether another descriptor has the OFD lock on `byte` alone, for which it must be allowed to
 /// write (R9).
 pub(crate) fn is_held_alone(file: &File, byte: i64) -> io::Result<bool> {
-    let kind = if planted::is(229) { libc::F_WRLCK } else { libc::F_RDLCK };
+    let kind = if planted::is(229) { Hold::Alone } else { Hold::Shared };
     ofd(file, OfdCall::Ask, kind, byte..=byte).map(|found| found.is_some())
 }
 
@@ -101,57 +95,15 @@ pub(crate) fn first_of(
     file: &File,
     bytes: RangeInclusive<i64>,
 ) -> io::Result<Option<RangeInclusive<i64>>> {
-    ofd(file, OfdCall::Ask, libc::F_WRLCK, bytes)
+    ofd(file, OfdCall::Ask, Hold::Alone, bytes)
 }
 
-enum OfdCall {
+pub(super) enum OfdCall {
     Set,
     Ask,
 }
 
-/// The call; which of the bytes the lock covers that is in the way, if the call asks.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn ofd(
-    file: &File,
-    call: OfdCall,
-    kind: libc::c_int,
-    bytes: RangeInclusive<i64>,
-) -> io::Result<Option<RangeInclusive<i64>>> {
-    let command = match call {
-        OfdCall::Set => libc::F_OFD_SETLK,
-        OfdCall::Ask => libc::F_OFD_GETLK,
-    };
-    // SAFETY: `flock` is plain data, for which zeros are valid; OFD locks want `l_pid` to be 0.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = kind as _;
-    lock.l_whence = libc::SEEK_SET as _;
-    let (first, last) = (*bytes.start(), *bytes.end());
-    lock.l_start = first as libc::off_t;
-    lock.l_len = (last - first + 1) as libc::off_t;
-    // SAFETY: `lock` is a valid `flock` that outlives the call.
-    retried(|| unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) })?;
-    if matches!(call, OfdCall::Set) || libc::c_int::from(lock.l_type) == libc::F_UNLCK {
-        return Ok(None);
-    }
-    // A length of 0 is without end.
-    let end = match lock.l_len {
-        0 => last,
-        len => lock.l_start.saturating_add(len - 1).min(last),
-    };
-    Ok(Some(lock.l_start.max(first)..=end))
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn ofd(
-    _: &File,
-    _: OfdCall,
-    _: libc::c_int,
-    _: RangeInclusive<i64>,
-) -> io::Result<Option<RangeInclusive<i64>>> {
-    Err(io::Error::from_raw_os_error(libc::EINVAL))
-}
-
-fn retried(mut call: impl FnMut() -> libc::c_int) -> io::Result<()> {
+pub(super) fn retried(mut call: impl FnMut() -> libc::c_int) -> io::Result<()> {
     while call() != 0 {
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {

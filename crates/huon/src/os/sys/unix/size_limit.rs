@@ -11,11 +11,13 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How long a file may become by the limit at present, in bytes.
+// The type of limits differs between systems.
+#[allow(clippy::unnecessary_cast)]
 fn limit_bytes() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid and outlives the call.
     match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } {
-        0 if limit.rlim_cur != libc::RLIM_INFINITY => limit.rlim_cur,
+        0 if limit.rlim_cur != libc::RLIM_INFINITY => limit.rlim_cur as u64,
         _ => u64::MAX,
     }
 }
@@ -26,16 +28,16 @@ pub(crate) fn check(end: u64) -> io::Result<()> {
 }
 
 /// The limit as it was seen last: it saves a system call a write.
-pub(super) struct SizeLimit(AtomicU64);
+pub(crate) struct SizeLimit(AtomicU64);
 
 impl SizeLimit {
-    pub(super) fn new() -> SizeLimit {
+    pub(crate) fn new() -> SizeLimit {
         SizeLimit(AtomicU64::new(limit_bytes()))
     }
 
     /// As [`check`], before bytes up to `end` are written.
     #[inline]
-    pub(super) fn check(&self, end: u64) -> io::Result<()> {
+    pub(crate) fn check(&self, end: u64) -> io::Result<()> {
         if end <= self.0.load(Ordering::Relaxed) {
             return Ok(());
         }

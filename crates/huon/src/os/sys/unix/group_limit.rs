@@ -1,21 +1,12 @@
-//! How much memory this process may use, the cache of its files included.
+//! How much memory the control groups of Linux (version 2 or 1) leave this process, the cache of
+//! its files included.
 
 use std::path::Path;
 
-/// Bytes of memory that files and processes here may take: what the machine has, or less where a
-/// control group of Linux limits it (version 2 or 1). Reads some small files of the system.
-pub(super) fn usable_bytes() -> u64 {
-    let limit = || {
-        let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-        group_limit(&own, Path::new("/sys/fs/cgroup"))
-    };
-    machine_bytes().min(limit().unwrap_or(u64::MAX))
-}
-
-fn machine_bytes() -> u64 {
-    // SAFETY: the call touches no memory of ours.
-    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
-    u64::try_from(pages).unwrap_or(u64::MAX).saturating_mul(super::system_page() as u64)
+/// What the groups of this process leave it. Reads some small files of the system.
+pub(super) fn of_this_process() -> Option<u64> {
+    let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    group_limit(&own, Path::new("/sys/fs/cgroup"))
 }
 
 /// The least limit of the groups that `own` names (lines of `/proc/self/cgroup`) and of those they
@@ -54,14 +45,6 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         group_limit(own, root.path())
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "Miri has no files of the system")]
-    fn there_is_memory_and_no_more_than_the_machine_has() {
-        assert!(usable_bytes() > 1 << 20);
-        assert!(usable_bytes() <= machine_bytes());
-        assert!(machine_bytes() < 1 << 60);
     }
 
     #[test]

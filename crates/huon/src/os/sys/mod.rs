@@ -1,0 +1,20 @@
+//! The seam to the system: what `os` asks of it, by plain functions, chosen when it is compiled.
+//!
+//! Nothing else in the engine asks which system it is built for (`make lint` looks for it). A new
+//! system is a module here with the same functions, and `unix` shows which. What a function has to
+//! do is said where the module for Linux has it; where a system has nothing of the kind, `plain`
+//! has what takes its place:
+//!
+//! - no locks on bytes of an open file: whole files are locked (`locks`, P6);
+//! - no sleeping on a word: callers look again after a millisecond;
+//! - no number of the boot: zeros, and then a lock file is not believed after a kill;
+//! - no allocation of blocks: zeros are written.
+
+#[cfg(not(unix))]
+compile_error!("Huon runs on Unix systems only as yet: this system has no module in `os::sys`");
+
+#[cfg(unix)]
+mod unix;
+
+#[cfg(unix)]
+pub(crate) use unix::*;
