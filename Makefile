@@ -5,10 +5,12 @@ DIR ?=
 PREFIX ?= /usr/local
 DESTDIR ?=
 ARGS ?=
+FORCE ?=
 SECONDS ?= 600
 
 .PHONY: help demo test proof crash torture fuzz lint bench bench-full bench-deps loom shuttle miri \
-	asan planted test-pylmdb install fmt clean
+	asan planted elsewhere test-pylmdb install install-lmdb install-mdbx \
+	fmt clean
 
 help:
 	@echo "make demo [DIR=/usr]   build a database of a directory tree, kill its writer, finish it"
@@ -26,7 +28,10 @@ help:
 	@echo "make asan              tests under the address sanitizer"
 	@echo "make planted           do the tests notice planted bugs? (hours; ARGS=101: that one)"
 	@echo "make test-pylmdb       the tests of py-lmdb, with Huon's liblmdb (needs the network)"
-	@echo "make install [PREFIX=/usr/local] [DESTDIR=]   libraries, headers, the huon command"
+	@echo "make elsewhere         check for other systems; run what runs here (i686, emulated ones)"
+	@echo "make install [PREFIX=/usr/local] [DESTDIR=]   the huon command and its like"
+	@echo "make install-lmdb, make install-mdbx          a C library with its header; in the place"
+	@echo "                       of one that is not Huon's with FORCE=1 only"
 	@echo "make fmt               format all sources"
 	@echo "make clean             remove build products"
 	@echo
@@ -74,8 +79,15 @@ planted:
 test-pylmdb:
 	@$(XTASK) pylmdb $(ARGS)
 
-install:
-	@$(XTASK) install --prefix "$(PREFIX)" $(if $(DESTDIR),--destdir "$(DESTDIR)")
+elsewhere:
+	@$(XTASK) elsewhere $(ARGS)
+
+install install-lmdb install-mdbx:
+	@$(XTASK) install --prefix "$(PREFIX)" $(if $(DESTDIR),--destdir "$(DESTDIR)") \
+		$(LIBRARY) $(if $(LIBRARY),$(if $(FORCE),--force))
+
+install-lmdb: LIBRARY = --library lmdb
+install-mdbx: LIBRARY = --library huon_mdbx
 
 fmt:
 	@$(XTASK) fmt

@@ -1,10 +1,14 @@
-//! `make install`: the libraries, what their users' builds look for, and the `huon` command.
+//! `make install`: the `huon` command with its like, manual pages and completions; `make
+//! install-lmdb` and `make install-mdbx`: a library, and what its users' builds look for.
 //!
-//! The tree can be moved after it was installed: nothing in it names its place.
+//! 1. The tree can be moved after it was installed: nothing in it names its place.
+//! 2. What bears the name of another library is installed only where it is asked for, and takes the
+//!    place of nothing that is not Huon's, unless that is asked for, too.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::shell::Shell;
 
@@ -29,6 +33,17 @@ const INTERFACES: [Interface; 2] = [
     },
 ];
 
+/// The command, and those with the flags of libmdbx's tools.
+const COMMANDS: [&str; 7] =
+    ["huon", "huon_chk", "huon_copy", "huon_drop", "huon_dump", "huon_load", "huon_stat"];
+
+/// Shells, and where each looks for what completes `huon`.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("bash", "share/bash-completion/completions/huon"),
+    ("fish", "share/fish/vendor_completions.d/huon.fish"),
+    ("zsh", "share/zsh/site-functions/_huon"),
+];
+
 /// What the packages for CMake have in common.
 const CMAKE_VERSION: &str = "crates/huon-c/package/config-version.cmake.in";
 
@@ -40,52 +55,96 @@ pub(crate) struct Wish {
     pub(crate) destdir: Option<PathBuf>,
     /// Where it has been built already, else it is built here.
     pub(crate) built: Option<PathBuf>,
-    /// This library alone, without the command.
-    pub(crate) only: Option<String>,
+    /// This library instead of the command.
+    pub(crate) library: Option<String>,
+    /// Over files that are not Huon's, too.
+    pub(crate) force: bool,
 }
 
 /// Installs; true if everything is there.
 pub(crate) fn run(shell: &Shell, wish: &Wish) -> Result<bool, String> {
-    let chosen = |interface: &&Interface| wish.only.as_ref().is_none_or(|n| n == interface.name);
-    let interfaces: Vec<&Interface> = INTERFACES.iter().filter(chosen).collect();
-    if interfaces.is_empty() {
-        let names = INTERFACES.map(|interface| interface.name).join(", ");
-        return Err(format!("there is no such library; there are {names}"));
-    }
+    let library = wish.library.as_deref().map(interface).transpose()?;
+    let package = library.map_or("huon-cli", |library| library.package);
     let built = match &wish.built {
         Some(dir) => dir.clone(),
         None => {
-            let mut build = shell.cargo(["build", "--release", "-p", "huon-cli"]);
-            build.args(interfaces.iter().flat_map(|interface| ["-p", interface.package]));
-            if !shell.run(&mut build)? {
+            if !shell.run(&mut shell.cargo(["build", "--release", "-p", package]))? {
                 return Ok(false);
             }
             shell.target.join("release")
         }
     };
     let tree = Tree { root: root(&wish.prefix, wish.destdir.as_deref())? };
-    for interface in interfaces {
-        install(shell, &tree, &built, interface)?;
-    }
-    if wish.only.is_none() {
-        tree.copy(&built.join("huon"), "bin/huon", 0o755)?;
+    match library {
+        Some(library) => install_library(shell, &tree, &built, library, wish.force)?,
+        None => install_commands(&tree, &built)?,
     }
     Ok(true)
 }
 
+fn interface(name: &str) -> Result<&'static Interface, String> {
+    let found = INTERFACES.iter().find(|interface| interface.name == name);
+    found.ok_or_else(|| {
+        let names = INTERFACES.map(|interface| interface.name).join(", ");
+        format!("there is no library `{name}`; there are {names}")
+    })
+}
+
+/// Installs the commands, their manual pages, and what completes them in shells.
+fn install_commands(tree: &Tree, built: &Path) -> Result<(), String> {
+    for command in COMMANDS {
+        tree.copy(&built.join(command), &format!("bin/{command}"), 0o755)?;
+    }
+    let huon = built.join("huon");
+    let pages = tree.root.join("share/man/man1");
+    fs::create_dir_all(&pages).map_err(|e| format!("{}: {e}", pages.display()))?;
+    said(Command::new(&huon).arg("man").arg(&pages))?;
+    println!("{}", pages.display());
+    for (of, place) in COMPLETIONS {
+        tree.write(place, &said(Command::new(&huon).args(["completions", of]))?)?;
+    }
+    Ok(())
+}
+
+/// What a command prints that must succeed.
+fn said(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    String::from_utf8(output.stdout).map_err(|e| format!("{command:?}: {e}"))
+}
+
 /// Installs a library, its header, and what builds look for.
-fn install(shell: &Shell, tree: &Tree, built: &Path, of: &Interface) -> Result<(), String> {
+fn install_library(
+    shell: &Shell,
+    tree: &Tree,
+    built: &Path,
+    of: &Interface,
+    force: bool,
+) -> Result<(), String> {
     let (name, package) = (of.name, shell.root.join("crates").join(of.package));
     let header = text(&package.join("include").join(of.header))?;
     let version =
         version(&header, of.macros).ok_or_else(|| format!("{} says no version", of.header))?;
 
-    let shared = format!("lib{name}.so");
+    let (shared, fixed) = (format!("lib{name}.so"), format!("lib/lib{name}.a"));
     let numbered = format!("{shared}.{version}");
+    let places = [
+        format!("include/{}", of.header),
+        format!("lib/{shared}"),
+        format!("lib/{shared}.0"),
+        format!("lib/{numbered}"),
+        fixed.clone(),
+        format!("lib/pkgconfig/{name}.pc"),
+    ];
+    if !force {
+        tree.check_ours(&places)?;
+    }
     tree.copy(&built.join(&shared), &format!("lib/{numbered}"), 0o755)?;
     tree.link(&numbered, &format!("lib/{shared}.0"))?;
     tree.link(&format!("{shared}.0"), &format!("lib/{shared}"))?;
-    tree.copy(&built.join(format!("lib{name}.a")), &format!("lib/lib{name}.a"), 0o644)?;
+    tree.copy(&built.join(format!("lib{name}.a")), &fixed, 0o644)?;
     tree.write(&format!("include/{}", of.header), &header)?;
     let filled = |path: PathBuf| Ok::<_, String>(text(&path)?.replace("@VERSION@", &version));
     let files = package.join("package");
@@ -116,6 +175,15 @@ fn version(header: &str, macros: &str) -> Option<String> {
     Some(format!("{}.{}{patch}", part("MAJOR")?, part("MINOR")?))
 }
 
+/// Whether a file is there (or what a link leads to) that does not have Huon's name in it. One that
+/// cannot be read counts: it is somebody else's.
+fn is_foreign(path: &Path) -> bool {
+    match fs::read(path) {
+        Ok(bytes) => !bytes.windows(4).any(|word| word == b"Huon"),
+        Err(e) => e.kind() != std::io::ErrorKind::NotFound,
+    }
+}
+
 fn text(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
 }
@@ -138,6 +206,21 @@ impl Tree {
             }
             _ => Ok(path),
         }
+    }
+
+    /// Refuses if one of these is there and does not say that it is Huon's.
+    fn check_ours(&self, names: &[String]) -> Result<(), String> {
+        let paths = names.iter().map(|name| self.root.join(name));
+        let foreign: Vec<String> =
+            paths.filter(|path| is_foreign(path)).map(|path| path.display().to_string()).collect();
+        if foreign.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "these are there and are not Huon's, so nothing was installed: {}. FORCE=1 (--force) \
+             puts Huon's in their place; another PREFIX leaves them alone",
+            foreign.join(", ")
+        ))
     }
 
     fn copy(&self, from: &Path, name: &str, mode: u32) -> Result<(), String> {
@@ -178,6 +261,22 @@ mod tests {
         assert_eq!(version("#define MDB_VERSION_MAJOR 0\n", "MDB_VERSION_"), None);
         let header = "#define MDBX_VERSION_MAJOR 0\n#define MDBX_VERSION_MINOR 11\n";
         assert_eq!(version(header, "MDBX_VERSION_").as_deref(), Some("0.11"));
+    }
+
+    #[test]
+    fn files_of_others_are_named_and_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = Tree { root: dir.path().to_path_buf() };
+        let names = ["lib/libx.so".to_string(), "include/x.h".to_string()];
+        tree.check_ours(&names).unwrap();
+        tree.link("nowhere", "lib/libx.so").unwrap();
+        tree.write("include/x.h", "/* x.h: Huon behind the interface of X */").unwrap();
+        tree.check_ours(&names).unwrap();
+        tree.write("include/x.h", "/* the header of X itself */").unwrap();
+        let refused = tree.check_ours(&names).unwrap_err();
+        assert!(refused.contains("include/x.h") && refused.contains("FORCE=1"), "{refused}");
+        assert!(!refused.contains("libx.so"), "{refused}");
+        assert!(text(&tree.root.join("include/x.h")).unwrap().contains("itself"));
     }
 
     #[test]

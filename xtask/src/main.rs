@@ -2,6 +2,7 @@
 
 mod bench;
 mod built;
+mod elsewhere;
 mod features;
 mod fuzz;
 mod install;
@@ -116,9 +117,15 @@ enum Command {
         #[arg(long)]
         write: bool,
     },
+    /// Check the engine for other systems, and run its tests where this machine can
+    Elsewhere {
+        /// Targets with this in their names; all if nothing is given
+        #[arg(default_value = "")]
+        only: String,
+    },
     /// Run the tests that docs/FEATURES.md names, row by row
     Features,
-    /// Install the libraries with their headers and package files, and the `huon` command
+    /// Install the `huon` command and its like, or a library with its header and package files
     Install {
         /// Where it is to be used
         #[arg(long, default_value = "/usr/local")]
@@ -129,9 +136,12 @@ enum Command {
         /// The directory where it has been built already
         #[arg(long)]
         built: Option<PathBuf>,
-        /// This library alone (lmdb or huon_mdbx), without the command
+        /// This library (lmdb or huon_mdbx) instead of the command
         #[arg(long)]
-        only: Option<String>,
+        library: Option<String>,
+        /// Put a library in the place of files that are not Huon's, too
+        #[arg(long, requires = "library")]
+        force: bool,
     },
     /// Run the test suite of py-lmdb against our library; fetches it, so this needs the network
     Pylmdb {
@@ -184,8 +194,9 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
             planted::run(shell, &planted::Wish { bugs, kinds, first, again, write })
         }
         Command::Features => features::run(shell),
-        Command::Install { prefix, destdir, built, only } => {
-            install::run(shell, &install::Wish { prefix, destdir, built, only })
+        Command::Elsewhere { only } => elsewhere::run(shell, &only),
+        Command::Install { prefix, destdir, built, library, force } => {
+            install::run(shell, &install::Wish { prefix, destdir, built, library, force })
         }
         Command::Pylmdb { versions, library, include, only } => {
             let other = library.zip(include);

@@ -1,9 +1,10 @@
-//! What `make install` installs is found by pkg-config and CMake, and programs built so run.
+//! What `make install-mdbx` installs is found by pkg-config and CMake, and programs built so run.
 
 use huon_testkit::c_library::package::Package;
 
 const PACKAGE: Package = Package {
     name: "huon_mdbx",
+    header: "mdbx.h",
     package_dir: env!("CARGO_MANIFEST_DIR"),
     level: "0.11",
     prints: "libmdbx 0.11: ",
@@ -22,6 +23,11 @@ int main(void)
 #[test]
 fn pkg_config_finds_what_is_installed() {
     PACKAGE.is_found_by_pkg_config("pkg_config_finds_what_is_installed");
+}
+
+#[test]
+fn a_library_of_others_stays() {
+    PACKAGE.leaves_others_alone();
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! What `make install` installs is found by pkg-config and CMake, and programs built so run.
+//! What `make install-lmdb` and `make install-mdbx` install is found by pkg-config and CMake, and
+//! programs built so run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,6 +10,8 @@ use crate::c_library::programs::are_installed;
 pub struct Package {
     /// The library, and its packages for builds.
     pub name: &'static str,
+    /// Its header.
+    pub header: &'static str,
     /// The crate that builds it.
     pub package_dir: &'static str,
     /// A level that CMake is to find.
@@ -57,6 +60,22 @@ impl Package {
         }
     }
 
+    /// A header that is not Huon's stays, and the refusal names it; by force it goes.
+    pub fn leaves_others_alone(&self) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let header = dir.path().join("opt/huon/include").join(self.header);
+        std::fs::create_dir_all(header.parent().expect("a parent")).expect("a directory");
+        std::fs::write(&header, "/* another library */").expect("a file");
+        let refused = self.installation(dir.path()).output().expect("a program that starts");
+        let errors = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && errors.contains(self.header), "{errors}");
+        let left = std::fs::read_to_string(&header).expect("the header");
+        assert_eq!(left, "/* another library */");
+        assert!(!dir.path().join("opt/huon/lib").exists(), "nothing is installed");
+        run(self.installation(dir.path()).arg("--force"));
+        assert!(std::fs::read_to_string(&header).expect("a header").contains("Huon"));
+    }
+
     fn check(&self, said: &str) {
         assert!(said.starts_with(self.prints) && said.contains("Huon"), "{said}");
     }
@@ -77,12 +96,17 @@ impl Package {
 
     /// Installs below `destdir`, for use below `/opt/huon`, and gives back where that is.
     fn install(&self, destdir: &Path) -> PathBuf {
+        run(&mut self.installation(destdir));
+        destdir.join("opt/huon")
+    }
+
+    fn installation(&self, destdir: &Path) -> Command {
         let root = Path::new(self.package_dir).join("../..");
         let mut xtask = Command::new(env!("CARGO"));
         xtask.args(["run", "--quiet", "--offline", "-p", "xtask", "--", "install"]);
-        xtask.args(["--only", self.name, "--prefix", "/opt/huon", "--destdir"]).arg(destdir);
-        run(xtask.arg("--built").arg(built()).current_dir(root));
-        destdir.join("opt/huon")
+        xtask.args(["--library", self.name, "--prefix", "/opt/huon", "--destdir"]).arg(destdir);
+        xtask.arg("--built").arg(built()).current_dir(root);
+        xtask
     }
 }
 
