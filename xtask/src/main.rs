@@ -12,6 +12,7 @@ mod miri;
 mod named;
 mod nightly;
 mod outcome;
+mod packages;
 mod planted;
 mod proof;
 mod pylmdb;
@@ -289,6 +290,7 @@ fn lint(shell: &Shell) -> Result<bool, String> {
     good &= shell.run(shell.cargo(["clippy", "-p", "huon"]).args(strict))?;
     good &= models_compile(shell)?;
     good &= docs_are_sound(shell)?;
+    good &= packages::are_clean(shell)?;
 
     let files = source::files(&shell.root)?;
     let mut complaints = layers::check(&files)?;
