@@ -21,7 +21,7 @@ use twox_hash::XxHash3_64;
 use super::loss::Loss;
 use crate::error::{Error, Result};
 use crate::lock::{IMAGE_WORDS, IMAGES, IMAGES_COUNT, MemoryFile, MemoryShared, SEALED};
-use crate::os::{Map, Storage};
+use crate::os::{Identity, Map, Storage};
 
 mod file;
 

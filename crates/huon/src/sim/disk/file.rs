@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use super::*;
-use crate::os::{Counters, Identity, IoCounts, SimulatedPage, ViewPage, parts_bytes, past_end};
+use crate::os::{Counters, IoCounts, SimulatedPage, ViewPage, parts_bytes, past_end};
 
 /// A page that is edited in the file. The record has two writes for it: rubbish when the editing
 /// begins, and what it has become when it ends.
