@@ -230,7 +230,7 @@ fn shuttle_guests_and_reuse() {
         });
         (2..5).for_each(|value| write(&writer, value));
         if thread_rng().gen_bool(0.5) {
-            writer.close().expect("a flush")
+            drop(writer.close().expect("a flush"))
         } else {
             writer.close_without_flush()
         }

@@ -61,7 +61,7 @@ pub(crate) use sys::locks::Way;
 pub(crate) use sys::memory::page_bytes as system_page;
 pub(crate) use sys::quiet::QuietFile;
 pub(crate) use sys::size_limit::check as check_size;
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use sys::{beside, locks};
 pub(crate) use sys::{clock, fork, process};
 pub(crate) use word::{Word, pause, spin};
