@@ -24,16 +24,16 @@ use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::{Meter, OnProgress, Progress};
-use crate::ops::tables::ANY;
 use crate::os::QuietFile;
 use crate::page::{
     CommitKind, Item, META_BYTES, META_SLOTS, Meta, PayloadKind, Pgno, Ptr, Reason, RunRef, Tree,
     Txnid, chunk_capacity, first_data_page, write_chunk,
 };
 use crate::store::Store;
-use crate::store::source::damaged;
+use crate::store::source::{OnPage, damaged};
 use crate::tree::read;
-use crate::tree::walk::{Spot, Visit, Visitor, walk};
+use crate::tree::view::TreeView;
+use crate::tree::walk::{Spot, Visit, Visitor};
 use crate::txn::Core;
 use crate::txn::read::ReadTxn;
 use target::Draft;
@@ -361,11 +361,11 @@ impl<'a> Reach<'a> {
             in_main: true,
         };
         let source = Verified { store, used: meta.used };
-        walk(&source, &meta.main, meta.txnid, ANY, &mut reach)?;
+        TreeView::unordered(&source, &meta.main).walk(meta.txnid, &mut reach)?;
         reach.in_main = false;
         while let Some((tree, above)) = reach.below.pop() {
             reach.tree = tree;
-            walk(&source, &tree, above, ANY, &mut reach)?;
+            TreeView::unordered(&source, &tree).walk(above, &mut reach)?;
         }
         Ok(reach)
     }
@@ -401,17 +401,17 @@ impl<'p> Visitor<'p> for Reach<'_> {
         self.meter.advance(bytes.len() as u64)?;
         let Visit::Leaf(leaf) = page else { return Ok(()) };
         for cell in leaf.cells() {
-            let cell = cell.map_err(|reason| damaged(spot.ptr, reason))?;
+            let cell = cell.on(spot.ptr)?;
             match cell.kind {
                 PayloadKind::Run => self.run(&read::run_ref(&cell)?, spot.ptr.birth)?,
                 PayloadKind::Table if self.in_main => {
                     let tree = Tree::decode(cell.payload);
-                    let tree = tree.map_err(|reason| damaged(spot.ptr, reason))?;
+                    let tree = tree.on(spot.ptr)?;
                     self.below.try_push((tree, spot.ptr.birth))?;
                 }
                 PayloadKind::DuplicateTree => {
                     let values = self.tree.decode_values(cell.payload);
-                    let values = values.map_err(|reason| damaged(spot.ptr, reason))?;
+                    let values = values.on(spot.ptr)?;
                     self.below.try_push((values, spot.ptr.birth))?;
                 }
                 PayloadKind::DuplicateSet if self.tree.many.is_some() => {}

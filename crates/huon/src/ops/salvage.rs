@@ -16,14 +16,14 @@ use crate::ops::check::Problem;
 use crate::ops::free::free_items;
 use crate::ops::records::{RecordVisitor, Records, walked};
 use crate::ops::stat::TableStat;
-use crate::ops::tables::ANY;
 use crate::page::{
     Cell, Kind, Labels, Leaf, PayloadKind, Ptr, Reason, Tree, Txnid, admit, first_data_page, header,
 };
-use crate::store::source::damaged;
+use crate::store::source::OnPage;
 use crate::tree::read;
 use crate::tree::values::Held;
-use crate::tree::walk::{Spot, Visit, Visitor, walk};
+use crate::tree::view::TreeView;
+use crate::tree::walk::{Spot, Visit, Visitor};
 
 /// The table of leaves that cannot be told to another.
 const LOST: &[u8] = b"huon_rescued";
@@ -130,7 +130,7 @@ impl<'s> Records<'s, '_> {
         let main = self.meta.main;
         let mut met = Bitmap::new(self.source.used.min(self.source.store.measure()?))?;
         let mut catalog = Catalog { tables, met: &mut met, lost: false };
-        walk(&self.source(), &main, self.meta.txnid, ANY, &mut catalog)?;
+        TreeView::unordered(&self.source(), &main).walk(self.meta.txnid, &mut catalog)?;
         Ok(catalog.lost)
     }
 
@@ -141,7 +141,7 @@ impl<'s> Records<'s, '_> {
         let name = &table.stat.name;
         let mut salvage =
             Salvage { records: self, name, tree: &table.tree, key: None, met, lost: false };
-        walk(&source, &table.tree, table.above, ANY, &mut salvage)?;
+        TreeView::unordered(&source, &table.tree).walk(table.above, &mut salvage)?;
         let lost = salvage.lost;
         self.table_end()?;
         Ok(lost)
@@ -220,7 +220,7 @@ impl<'s> Records<'s, '_> {
     ) -> Result<bool> {
         let mut whole = true;
         for (index, cell) in leaf.cells().enumerate() {
-            let cell = cell.map_err(|reason| damaged(ptr, reason));
+            let cell = cell.on(ptr);
             let found = cell.and_then(|cell| {
                 if tree.many.is_some() {
                     return self.values(name, tree, (ptr, &cell), met);
@@ -250,7 +250,7 @@ impl<'s> Records<'s, '_> {
         (ptr, cell): (Ptr, &Cell<'_>),
         met: &mut Bitmap,
     ) -> Result<bool> {
-        match Held::of(tree, cell).map_err(|reason| damaged(ptr, reason))? {
+        match Held::of(tree, cell).on(ptr)? {
             Held::Few(set) => {
                 let mut items = set.items();
                 while let Some(value) = items.next() {
@@ -262,7 +262,7 @@ impl<'s> Records<'s, '_> {
                 let source = self.source();
                 let key = Some(cell.key);
                 let mut salvage = Salvage { records: self, name, tree, key, met, lost: false };
-                walk(&source, &values, ptr.birth, ANY, &mut salvage)?;
+                TreeView::unordered(&source, &values).walk(ptr.birth, &mut salvage)?;
                 Ok(!salvage.lost)
             }
         }

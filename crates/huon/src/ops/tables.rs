@@ -4,16 +4,12 @@ use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::Verified;
-use crate::page::{
-    AnyOrder, BytesOrder, Cell, PayloadKind, Ptr, Reason, RunRef, Tree, Txnid, first_data_page,
-};
-use crate::store::source::damaged;
+use crate::page::{Cell, PayloadKind, Ptr, Reason, RunRef, Tree, Txnid, first_data_page};
+use crate::store::source::{OnPage, damaged};
 use crate::tree::read;
 use crate::tree::values::Held;
-use crate::tree::walk::{Spot, Visit, Visitor, walk};
-
-/// Any order will do to walk from end to end.
-pub(crate) const ANY: AnyOrder<'static> = AnyOrder::Bytes(BytesOrder);
+use crate::tree::view::TreeView;
+use crate::tree::walk::{Spot, Visit, Visitor};
 
 /// Calls `each` for every record of a tree, in its order, and stops at the first damage.
 ///
@@ -27,7 +23,8 @@ pub(crate) fn each_record<'s>(
 ) -> Result<()> {
     let first = first_data_page(source.store.page_bytes);
     let page_bytes = source.store.page_bytes;
-    walk(source, tree, Txnid(u64::MAX), ANY, &mut Each { page_bytes, first, met, each })
+    let mut visitor = Each { page_bytes, first, met, each };
+    TreeView::unordered(source, tree).walk(Txnid(u64::MAX), &mut visitor)
 }
 
 /// What is done with each record. It walks on, with `met`, where the record is the root of a tree
@@ -49,7 +46,7 @@ pub(crate) fn each_value<'s>(
     met: &mut Bitmap,
     each: &mut dyn FnMut(&'s [u8]) -> Result<()>,
 ) -> Result<()> {
-    match Held::of(tree, cell).map_err(|reason| damaged(tree.root, reason))? {
+    match Held::of(tree, cell).on(tree.root)? {
         Held::Few(set) => {
             let mut items = set.items();
             while let Some(value) = items.next() {
@@ -60,7 +57,7 @@ pub(crate) fn each_value<'s>(
         Held::Tree(values) => {
             let first = first_data_page(source.store.page_bytes);
             let mut visitor = EachValue { first, met, each };
-            walk(source, &values, Txnid(u64::MAX), ANY, &mut visitor)
+            TreeView::unordered(source, &values).walk(Txnid(u64::MAX), &mut visitor)
         }
     }
 }
@@ -86,8 +83,7 @@ impl<'s> Visitor<'s> for EachValue<'_, 's> {
     }
 
     fn visit(&mut self, spot: &Spot<'_>, _: &'s [u8], page: Visit<'s>) -> Result<()> {
-        page.values()
-            .try_for_each(|value| (self.each)(value.map_err(|reason| damaged(spot.ptr, reason))?))
+        page.values().try_for_each(|value| (self.each)(value.on(spot.ptr)?))
     }
 
     fn trouble(&mut self, _: &Spot<'_>, error: Error) -> Result<()> {
@@ -118,7 +114,7 @@ impl<'s> Visitor<'s> for Each<'_, '_, 's> {
     fn visit(&mut self, spot: &Spot<'_>, _: &'s [u8], page: Visit<'s>) -> Result<()> {
         let Visit::Leaf(leaf) = page else { return Ok(()) };
         for cell in leaf.cells() {
-            let cell = cell.map_err(|reason| damaged(spot.ptr, reason))?;
+            let cell = cell.on(spot.ptr)?;
             if cell.kind == PayloadKind::Run {
                 self.run(&read::run_ref(&cell)?)?;
             }

@@ -12,16 +12,16 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::{self, Verified};
-use crate::ops::tables::ANY;
 use crate::page::{
     Cell, Chunk, HEADER_BYTES, Item, Kind, META_BYTES, META_SLOTS, Meta, PayloadKind, Pgno, Ptr,
     Reason, RunRef, Tree, Txnid, admit, first_data_page,
 };
-use crate::store::source::damaged;
+use crate::store::source::{OnPage, damaged};
 use crate::store::space::{Ground, Protected};
 use crate::tree::read;
 use crate::tree::values::Held;
-use crate::tree::walk::{Spot, Visit, Visitor, walk};
+use crate::tree::view::TreeView;
+use crate::tree::walk::{Spot, Visit, Visitor};
 
 /// What a page is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -211,7 +211,7 @@ impl Pages<'_, '_> {
         let Verified { store, used } = self.source;
         let page = store.page_verified(ptr, used)?;
         let chunk = admit(page, ptr, Kind::Chunk, 0).and_then(|count| Chunk::view(page, count));
-        let chunk = chunk.map_err(|reason| damaged(ptr, reason))?;
+        let chunk = chunk.on(ptr)?;
         let count = chunk.count() as u32;
         let used_bytes = (HEADER_BYTES + chunk.live_bytes()) as u64;
         self.show(PageInfo { kind: PageKind::Chunk, count, used_bytes, ..PageInfo::new(ptr) });
@@ -219,7 +219,7 @@ impl Pages<'_, '_> {
             chains.try_push((chunk.next(), ptr.birth))?;
         }
         for item in chunk.items() {
-            let item = item.map_err(|reason| damaged(ptr, reason))?;
+            let item = item.on(ptr)?;
             self.item(&item, ptr.birth, chains)?;
         }
         Ok(())
@@ -245,7 +245,7 @@ impl Pages<'_, '_> {
         let Verified { store, used } = self.source;
         let source = Verified { store, used };
         let mut table = TablePages { pages: self, name, tree, records, of_values: false };
-        walk(&source, tree, above, ANY, &mut table)
+        TreeView::unordered(&source, tree).walk(above, &mut table)
     }
 
     /// Pages that are nowhere.
@@ -319,7 +319,7 @@ impl<'p> Visitor<'p> for TablePages<'_, '_, '_, '_> {
             if self.pages.stopped {
                 break;
             }
-            let cell = cell.map_err(|reason| damaged(spot.ptr, reason))?;
+            let cell = cell.on(spot.ptr)?;
             self.cell(spot, &cell)?;
         }
         Ok(())
@@ -362,7 +362,7 @@ impl TablePages<'_, '_, '_, '_> {
         let Verified { store, used } = self.pages.source;
         let source = Verified { store, used };
         self.of_values = true;
-        walk(&source, values, above, ANY, self)?;
+        TreeView::unordered(&source, values).walk(above, self)?;
         self.of_values = false;
         Ok(())
     }

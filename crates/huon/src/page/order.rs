@@ -60,6 +60,11 @@ pub(crate) enum AnyOrder<'a> {
     Custom(CustomOrder<'a>),
 }
 
+impl AnyOrder<'static> {
+    /// Any order will do where no key is compared.
+    pub(crate) const UNORDERED: AnyOrder<'static> = AnyOrder::Bytes(BytesOrder);
+}
+
 impl KeyOrder for BytesOrder {
     #[inline(always)]
     fn has_heads(&self) -> bool {

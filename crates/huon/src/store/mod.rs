@@ -19,7 +19,7 @@ use crate::os::{Ahead, Disk, MapPages, ReadAhead, Storage, ViewPage};
 use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
 use crate::planted;
 use crate::store::slow::SlowReaders;
-use crate::store::source::damaged;
+use crate::store::source::{OnPage, damaged};
 use crate::store::space::{Ground, Held, Need, Protected};
 
 /// One page's bytes on their way to the file, or there already.
@@ -285,7 +285,7 @@ impl Store {
         if crate::page::header::ptr(page) != ptr && !planted::is(7) {
             return Err(damaged(ptr, Reason::Header));
         }
-        self.seal.verify(page).map_err(|reason| damaged(ptr, reason))
+        self.seal.verify(page).on(ptr)
     }
 
     /// The page again, checksum verified whatever was verified before: for check, copy and
@@ -520,9 +520,7 @@ impl Ground for Store {
 
     fn chunk(&self, ptr: Ptr, used: u32) -> Result<Chunk<'_>> {
         let page = self.page_verified(ptr, used)?;
-        admit(page, ptr, Kind::Chunk, 0)
-            .and_then(|count| Chunk::view(page, count))
-            .map_err(|reason| damaged(ptr, reason))
+        admit(page, ptr, Kind::Chunk, 0).and_then(|count| Chunk::view(page, count)).on(ptr)
     }
 
     fn extend(&self, used: u64, frugal: bool) -> Result<()> {

@@ -72,9 +72,7 @@ pub(crate) trait PageSource {
     #[inline]
     fn leaf(&self, ptr: Ptr) -> Result<Leaf<'_>> {
         let page = self.bytes(ptr)?;
-        admit(page, ptr, Kind::Leaf, 0)
-            .and_then(|count| Leaf::view(page, count))
-            .map_err(|reason| damaged(ptr, reason))
+        admit(page, ptr, Kind::Leaf, 0).and_then(|count| Leaf::view(page, count)).on(ptr)
     }
 
     /// The leaf of `tree` that `ptr` names, of the kind that its leaves have.
@@ -87,16 +85,14 @@ pub(crate) trait PageSource {
         admit(page, ptr, Kind::Fixed, 0)
             .and_then(|count| FixedLeaf::view(page, count, tree.fixed_bytes as usize))
             .map(AnyLeaf::Fixed)
-            .map_err(|reason| damaged(ptr, reason))
+            .on(ptr)
     }
 
     /// The branch that `ptr` names, `level` levels above the leaves.
     #[inline]
     fn branch(&self, ptr: Ptr, level: u8) -> Result<Branch<'_>> {
         let page = self.bytes(ptr)?;
-        admit(page, ptr, Kind::Branch, level)
-            .and_then(|count| Branch::view(page, count))
-            .map_err(|reason| damaged(ptr, reason))
+        admit(page, ptr, Kind::Branch, level).and_then(|count| Branch::view(page, count)).on(ptr)
     }
 }
 
@@ -106,5 +102,17 @@ pub(crate) fn damaged(ptr: Ptr, reason: Reason) -> Error {
     match reason {
         Reason::Memory => Error::OutOfMemory,
         reason => Error::corrupt(ptr.pgno.0, reason.text()),
+    }
+}
+
+/// Says on which page something is wrong.
+pub(crate) trait OnPage<T> {
+    fn on(self, ptr: Ptr) -> Result<T>;
+}
+
+impl<T> OnPage<T> for std::result::Result<T, Reason> {
+    #[inline(always)]
+    fn on(self, ptr: Ptr) -> Result<T> {
+        self.map_err(|reason| damaged(ptr, reason))
     }
 }

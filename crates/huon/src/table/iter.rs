@@ -5,16 +5,16 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::Result;
-use crate::page::{AnyOrder, Cell, Leaf, PayloadKind, Tree};
+use crate::page::{AnyOrder, BytesOrder, Cell, Leaf, PayloadKind};
 use crate::store::pages::Pages;
 use crate::store::source::PageSource;
 use crate::table::codec::{Bytes, Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
-use crate::table::plain::UNORDERED;
 use crate::table::standing::{Gap, Standing};
 use crate::table::txn::{SeatKind, Txn, in_range};
 use crate::tree::cursor::{Cells, Items, LeafSpan};
 use crate::tree::path::Path;
+use crate::tree::view::TreeView;
 use crate::txn::names::TableId;
 use crate::txn::snapshot::Snapshot;
 
@@ -62,15 +62,17 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     ) -> Result<Range<'t, K, V>> {
         let tree = seat.tree(id)?;
         let order = match (from, to) {
-            (Bound::Unbounded, Bound::Unbounded) => UNORDERED,
+            (Bound::Unbounded, Bound::Unbounded) => AnyOrder::UNORDERED,
             _ => seat.order(id, &tree)?,
         };
         let leaves = match seat {
-            SeatKind::Read(txn) => {
-                LeafSpans::Read(LeafSpan::new(&txn.snapshot, &tree, order, from, to)?)
-            }
+            SeatKind::Read(txn) => LeafSpans::Read(LeafSpan::new(
+                TreeView::new(&txn.snapshot, &tree, order),
+                from,
+                to,
+            )?),
             SeatKind::Write(txn) => {
-                LeafSpans::Write(LeafSpan::new(txn.pages(), &tree, order, from, to)?)
+                LeafSpans::Write(LeafSpan::new(TreeView::new(txn.pages(), &tree, order), from, to)?)
             }
         };
         let is_main = id.is_main();
@@ -404,8 +406,12 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
     fn pass<'t>(&mut self, seat: SeatKind<'t>, forward: bool) -> Result<Option<Cell<'t>>> {
         let (tree, path) = (self.standing.tree(), &mut self.path);
         match seat {
-            SeatKind::Read(txn) => move_path(&txn.snapshot, tree, path, forward),
-            SeatKind::Write(txn) => move_path(txn.pages(), tree, path, forward),
+            SeatKind::Read(txn) => {
+                move_path(TreeView::unordered(&txn.snapshot, tree), path, forward)
+            }
+            SeatKind::Write(txn) => {
+                move_path(TreeView::unordered(txn.pages(), tree), path, forward)
+            }
         }
     }
 
@@ -425,34 +431,29 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
     fn find(&mut self, seat: SeatKind<'_>) -> Result<()> {
         let tree = seat.tree(self.standing.id)?;
         let order = match self.standing.gap {
-            Gap::Start | Gap::End => UNORDERED,
+            Gap::Start | Gap::End => AnyOrder::UNORDERED,
             _ => seat.order(self.standing.id, &tree)?,
         };
         match seat {
-            SeatKind::Read(txn) => self.place_in(&txn.snapshot, &tree, order)?,
-            SeatKind::Write(txn) => self.place_in(txn.pages(), &tree, order)?,
+            SeatKind::Read(txn) => self.place_in(TreeView::new(&txn.snapshot, &tree, order))?,
+            SeatKind::Write(txn) => self.place_in(TreeView::new(txn.pages(), &tree, order))?,
         }
         self.standing.place(seat, tree);
         Ok(())
     }
 
-    fn place_in<S: PageSource>(
-        &mut self,
-        source: &S,
-        tree: &Tree,
-        order: AnyOrder<'_>,
-    ) -> Result<()> {
+    fn place_in<S: PageSource>(&mut self, view: TreeView<'_, '_, S, AnyOrder<'_>>) -> Result<()> {
         match self.standing.gap {
-            Gap::Start => self.path.first(source, tree, order)?,
-            Gap::End => self.path.end(source, tree, order)?,
+            Gap::Start => self.path.first(view)?,
+            Gap::End => self.path.end(view)?,
             gap => {
-                let found = self.path.seek(source, tree, order, self.standing.pair().0)?;
+                let found = self.path.seek(view, self.standing.pair().0)?;
                 if found && gap == Gap::AfterKey {
                     self.path.last_mut().index += 1;
                 }
             }
         }
-        self.path.settle(source, tree, order)
+        self.path.settle(view)
     }
 }
 
@@ -488,8 +489,7 @@ impl Scan<Bytes, Bytes> {
 
 /// Steps over one item; the path stands on the item behind the gap.
 fn move_path<'t, S: PageSource>(
-    source: &'t S,
-    tree: &Tree,
+    view: TreeView<'t, '_, S, BytesOrder>,
     path: &mut Path,
     forward: bool,
 ) -> Result<Option<Cell<'t>>> {
@@ -497,22 +497,12 @@ fn move_path<'t, S: PageSource>(
         if !path.on_item() {
             return Ok(None);
         }
-        let cell = cell_at(source, path)?;
+        let cell = path.cell(view.source)?;
         path.step();
-        path.settle(source, tree, UNORDERED)?;
+        path.settle(view)?;
         return Ok(Some(cell));
     }
-    if path.step_back(source, tree, UNORDERED)? {
-        cell_at(source, path).map(Some)
-    } else {
-        Ok(None)
-    }
-}
-
-fn cell_at<'t, S: PageSource>(source: &'t S, path: &Path) -> Result<Cell<'t>> {
-    let frame = path.last();
-    let cell = source.leaf(frame.ptr)?.cell(frame.index);
-    cell.map_err(|reason| crate::store::source::damaged(frame.ptr, reason))
+    if path.step_back(view)? { path.cell(view.source).map(Some) } else { Ok(None) }
 }
 
 /// A cursor that borrows its transaction: a gap between two records.

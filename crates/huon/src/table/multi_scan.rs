@@ -3,14 +3,15 @@
 use std::marker::PhantomData;
 
 use crate::error::Result;
-use crate::page::Tree;
+use crate::page::{AnyOrder, BytesOrder};
 use crate::store::source::PageSource;
 use crate::table::codec::{KeyCodec, Scratch};
 use crate::table::multi::Multi;
-use crate::table::plain::UNORDERED;
 use crate::table::standing::{Gap, Standing};
 use crate::table::txn::{SeatKind, Txn};
-use crate::tree::values::{Orders, PairPath};
+use crate::tree::pair_path::PairPath;
+use crate::tree::values::Orders;
+use crate::tree::view::TreeView;
 
 /// A detached cursor of a multimap: a gap between two pairs, remembered by key and value.
 ///
@@ -156,8 +157,12 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
         self.place(seat)?;
         let tree = self.standing.tree();
         let pair = match seat {
-            SeatKind::Read(txn) => self.at.step(&txn.snapshot, tree, forward)?,
-            SeatKind::Write(txn) => self.at.step(txn.pages(), tree, forward)?,
+            SeatKind::Read(txn) => {
+                self.at.step(TreeView::unordered(&txn.snapshot, tree), forward)?
+            }
+            SeatKind::Write(txn) => {
+                self.at.step(TreeView::unordered(txn.pages(), tree), forward)?
+            }
         };
         // The gap stays where it is: what is added beyond it later is still to come.
         let Some(pair) = pair else { return Ok(None) };
@@ -177,36 +182,33 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
         let id = self.standing.id;
         let tree = seat.tree(id)?;
         let orders = match self.standing.gap {
-            Gap::Start | Gap::End | Gap::Lost => Orders { keys: UNORDERED, values: UNORDERED },
+            Gap::Start | Gap::End | Gap::Lost => {
+                Orders { keys: AnyOrder::UNORDERED, values: AnyOrder::UNORDERED }
+            }
             Gap::BeforeKey | Gap::AfterKey => {
-                Orders { keys: seat.order(id, &tree)?, values: UNORDERED }
+                Orders { keys: seat.order(id, &tree)?, values: AnyOrder::UNORDERED }
             }
             Gap::BeforePair | Gap::AfterPair => {
                 Orders { keys: seat.order(id, &tree)?, values: seat.value_order(id, &tree)? }
             }
         };
         match seat {
-            SeatKind::Read(txn) => self.place_in(&txn.snapshot, &tree, orders)?,
-            SeatKind::Write(txn) => self.place_in(txn.pages(), &tree, orders)?,
+            SeatKind::Read(txn) => self.place_in(TreeView::new(&txn.snapshot, &tree, orders))?,
+            SeatKind::Write(txn) => self.place_in(TreeView::new(txn.pages(), &tree, orders))?,
         }
         self.standing.place(seat, tree);
         Ok(())
     }
 
-    fn place_in<S: PageSource>(
-        &mut self,
-        source: &S,
-        tree: &Tree,
-        orders: Orders<'_>,
-    ) -> Result<()> {
+    fn place_in<S: PageSource>(&mut self, view: TreeView<'_, '_, S, Orders<'_>>) -> Result<()> {
         let (at, pair) = (&mut self.at, self.standing.pair());
         match self.standing.gap {
-            Gap::Start => at.first(source, tree),
-            Gap::End | Gap::Lost => at.end(source, tree),
-            Gap::BeforeKey => at.seek_key(source, tree, orders, pair.0, false),
-            Gap::AfterKey => at.seek_key(source, tree, orders, pair.0, true),
-            Gap::BeforePair => at.seek(source, tree, orders, pair, false),
-            Gap::AfterPair => at.seek(source, tree, orders, pair, true),
+            Gap::Start => at.first(view.ordered_by(BytesOrder)),
+            Gap::End | Gap::Lost => at.end(view.ordered_by(BytesOrder)),
+            Gap::BeforeKey => at.seek_key(view, pair.0, false),
+            Gap::AfterKey => at.seek_key(view, pair.0, true),
+            Gap::BeforePair => at.seek(view, pair, false),
+            Gap::AfterPair => at.seek(view, pair, true),
         }
     }
 }

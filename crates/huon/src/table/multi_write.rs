@@ -5,19 +5,15 @@ use std::ops::RangeBounds;
 
 use crate::alloc::copied;
 use crate::error::{Error, Result};
-use crate::page::{AnyOrder, Tree};
-use crate::store::pages::Pages;
 use crate::table::codec::{Bytes, KeyCodec, Scratch};
 use crate::table::multi::Multi;
 use crate::table::pairs::Values;
-use crate::table::plain::check_key;
 use crate::table::txn::{Txn, in_range};
-use crate::tree::finger::Finger;
-use crate::tree::multi::{self, NewPair, PairMode};
-use crate::tree::values::Orders;
-use crate::tree::write;
+use crate::tree::edit::TreeMut;
+use crate::tree::multi::PairMode;
+use crate::tree::values::{Orders, Pair};
 use crate::txn::meaning::{has_own_values, value_order};
-use crate::txn::write::WriteTxn;
+use crate::txn::write::{How, WriteTxn};
 
 impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Adds `value` to those of `key`; whether it was not there. What is there already costs no
@@ -88,9 +84,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<u64> {
-        self.change_pair(txn, key, value, false, |pages, tree, orders, pair, _| {
-            multi::set(pages, tree, orders, pair)
-        })
+        self.edit_pair(txn, key, value, How::Grow, |tree, pair| tree.set_values(pair))
     }
 
     /// Adds several values to those of `key`; how many were not there. Those before one that is
@@ -148,9 +142,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     ) -> Result<bool> {
         let mut scratch = Scratch::default();
         let old = V::encode(old, &mut scratch);
-        self.change_pair(txn, key, new, false, |pages, tree, orders, pair, _| {
-            multi::replace(pages, tree, orders, pair, old)
-        })
+        self.edit_pair(txn, key, new, How::Grow, |tree, pair| tree.replace_pair(pair, old))
     }
 
     /// Gives `key` another value in the place of its only one; `None` if it has none.
@@ -206,9 +198,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn remove(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
-        self.change_pair(txn, key, value, true, |pages, tree, orders, pair, _| {
-            multi::delete(pages, tree, orders, pair)
-        })
+        self.edit_pair(txn, key, value, How::Shrink, |tree, pair| tree.delete_pair(pair))
     }
 
     /// Takes `key` with all its values; how many there were.
@@ -225,9 +215,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     pub fn remove_all(self, txn: &mut WriteTxn, key: &K::In) -> Result<u64> {
         let mut scratch = Scratch::default();
         let key = K::encode(key, &mut scratch);
-        txn.change(self.number_in(txn)?, true, |pages, tree, order| {
-            multi::delete_key(pages, tree, order, key)
-        })
+        txn.edit(self.number_in(txn)?, How::Shrink, |tree| tree.delete_values(key))
     }
 
     /// Takes all keys of a range with all their values; how many values there were.
@@ -248,9 +236,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     ) -> Result<u64> {
         let number = self.number_in(txn)?;
         in_range::<K, Q, _>(range, |from, to| {
-            txn.change(number, true, |pages, tree, order| {
-                write::delete_range(pages, tree, order, from, to)
-            })
+            txn.edit(number, How::Shrink, |tree| tree.delete_range(from, to))
         })
     }
 
@@ -267,7 +253,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn clear(self, txn: &mut WriteTxn) -> Result<()> {
-        txn.change_unordered(self.number_in(txn)?, true, write::clear)
+        txn.edit(self.number_in(txn)?, How::Unordered, |tree| tree.clear())
     }
 
     /// Deletes the multimap and everything in it; whether it existed.
@@ -281,18 +267,16 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     }
 
     fn put(self, txn: &mut WriteTxn, key: &K::In, value: &V::In, mode: PairMode) -> Result<bool> {
-        self.change_pair(txn, key, value, false, |pages, tree, orders, pair, finger| {
-            multi::put(pages, tree, orders, pair, mode, finger)
-        })
+        self.edit_pair(txn, key, value, How::Grow, |tree, pair| tree.put_pair(pair, mode))
     }
 
-    fn change_pair<R>(
+    fn edit_pair<R>(
         self,
         txn: &mut WriteTxn,
         key: &K::In,
         value: &V::In,
-        frugal: bool,
-        edit: impl FnOnce(&mut Pages, &mut Tree, Orders<'_>, NewPair<'_>, &mut Finger) -> Result<R>,
+        how: How,
+        act: impl FnOnce(&mut TreeMut<'_, Orders<'_>>, Pair<'_>) -> Result<R>,
     ) -> Result<R> {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
         let (key, value) = (K::encode(key, &mut key_room), V::encode(value, &mut value_room));
@@ -301,18 +285,11 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
             Some(tree) if has_own_values(&tree) => Some(txn.info(number)?.clone()),
             _ => None,
         };
-        let act = |pages: &mut Pages, tree: &mut Tree, keys: AnyOrder<'_>, finger: &mut Finger| {
-            check_key(tree, key)?;
-            let orders = Orders { keys, values: value_order(tree, own.as_deref())? };
-            edit(pages, tree, orders, NewPair { key, value }, finger)
-        };
-        if !frugal {
-            txn.change_near(number, act)
-        } else {
-            txn.change(number, true, |pages, tree, order| {
-                act(pages, tree, order, &mut Finger::new())
-            })
-        }
+        txn.edit(number, how, |tree| {
+            let orders =
+                Orders { keys: tree.order, values: value_order(tree.tree, own.as_deref())? };
+            act(&mut tree.ordered_by(orders), (key, value))
+        })
     }
 }
 

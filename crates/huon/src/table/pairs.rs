@@ -4,12 +4,12 @@ use std::marker::PhantomData;
 use std::ops::Bound;
 
 use crate::error::Result;
+use crate::page::AnyOrder;
 use crate::store::pages::Pages;
 use crate::table::codec::{Bytes, Codec};
-use crate::table::plain::UNORDERED;
 use crate::table::txn::SeatKind;
-use crate::tree::estimate;
 use crate::tree::values::{self, Held, Orders};
+use crate::tree::view::TreeView;
 use crate::txn::names::TableId;
 use crate::txn::snapshot::Snapshot;
 
@@ -32,8 +32,8 @@ impl<'t> SeatKind<'t> {
         let tree = self.tree(id)?;
         let order = self.order(id, &tree)?;
         match self {
-            SeatKind::Read(txn) => values::find(&txn.snapshot, &tree, order, key),
-            SeatKind::Write(txn) => values::find(txn.pages(), &tree, order, key),
+            SeatKind::Read(txn) => TreeView::new(&txn.snapshot, &tree, order).held(key),
+            SeatKind::Write(txn) => TreeView::new(txn.pages(), &tree, order).held(key),
         }
     }
 
@@ -56,8 +56,8 @@ impl<'t> SeatKind<'t> {
         };
         let order = self.value_order(id, &self.tree(id)?)?;
         match self {
-            SeatKind::Read(txn) => estimate::count(&txn.snapshot, &values, order, from, to),
-            SeatKind::Write(txn) => estimate::count(txn.pages(), &values, order, from, to),
+            SeatKind::Read(txn) => TreeView::new(&txn.snapshot, &values, order).estimate(from, to),
+            SeatKind::Write(txn) => TreeView::new(txn.pages(), &values, order).estimate(from, to),
         }
     }
 
@@ -66,8 +66,8 @@ impl<'t> SeatKind<'t> {
         let Some(held) = self.held(id, key)? else { return Ok(false) };
         let order = self.value_order(id, &self.tree(id)?)?;
         match self {
-            SeatKind::Read(txn) => values::holds(&txn.snapshot, &held, order, value),
-            SeatKind::Write(txn) => values::holds(txn.pages(), &held, order, value),
+            SeatKind::Read(txn) => held.holds(&txn.snapshot, order, value),
+            SeatKind::Write(txn) => held.holds(txn.pages(), order, value),
         }
     }
 }
@@ -83,7 +83,7 @@ impl<'t, V: Codec> Values<'t, V> {
         let of = |values, left| Values { values, left, types: PhantomData };
         let Some(held) = seat.held(id, key)? else { return Ok(of(AnyValues::None, 0)) };
         let order = match (from, to) {
-            (Bound::Unbounded, Bound::Unbounded) => UNORDERED,
+            (Bound::Unbounded, Bound::Unbounded) => AnyOrder::UNORDERED,
             _ => seat.value_order(id, &seat.tree(id)?)?,
         };
         let count = held.count();
@@ -193,17 +193,21 @@ impl<'t, K: Codec, V: Codec> Pairs<'t, K, V> {
     ) -> Result<Pairs<'t, K, V>> {
         let tree = seat.tree(id)?;
         let keys = match (from, to) {
-            (Bound::Unbounded, Bound::Unbounded) => UNORDERED,
+            (Bound::Unbounded, Bound::Unbounded) => AnyOrder::UNORDERED,
             _ => seat.order(id, &tree)?,
         };
-        let orders = Orders { keys, values: UNORDERED };
+        let orders = Orders { keys, values: AnyOrder::UNORDERED };
         let pairs = match seat {
-            SeatKind::Read(txn) => {
-                AnyPairs::Read(values::Pairs::new(&txn.snapshot, &tree, orders, from, to)?)
-            }
-            SeatKind::Write(txn) => {
-                AnyPairs::Write(values::Pairs::new(txn.pages(), &tree, orders, from, to)?)
-            }
+            SeatKind::Read(txn) => AnyPairs::Read(values::Pairs::new(
+                TreeView::new(&txn.snapshot, &tree, orders),
+                from,
+                to,
+            )?),
+            SeatKind::Write(txn) => AnyPairs::Write(values::Pairs::new(
+                TreeView::new(txn.pages(), &tree, orders),
+                from,
+                to,
+            )?),
         };
         Ok(Pairs { pairs, types: PhantomData })
     }

@@ -5,14 +5,15 @@ use std::ops::RangeBounds;
 
 use crate::alloc::copied;
 use crate::error::{Error, Result};
-use crate::page::{AnyOrder, Tree};
+use crate::page::Tree;
 use crate::store::pages::Pages;
 use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
 use crate::table::txn::{Sealed, Txn, in_range};
 use crate::tree::build::Builder;
-use crate::tree::write::{self, NewValue, Put, PutMode, Whose};
-use crate::txn::write::WriteTxn;
+use crate::tree::put::{NewValue, Put, PutMode};
+use crate::tree::shrink::Whose;
+use crate::txn::write::{How, WriteTxn};
 
 /// What [`Table::build`] hands to the caller: adds the next record.
 pub type Append<'a, K, V> = dyn FnMut(&<K as Codec>::In, &<V as Codec>::In) -> Result<()> + 'a;
@@ -210,10 +211,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
         let key = K::encode(key, &mut key_room);
         let value = NewValue::Bytes(V::encode(value, &mut value_room));
-        txn.change_near(self.number_in(txn)?, |pages, tree, order, finger| {
-            check_key(tree, key)?;
-            write::put_near(pages, tree, order, key, value, mode, finger)
-        })
+        txn.edit(self.number_in(txn)?, How::Grow, |tree| tree.put(key, value, mode))
     }
 
     /// Stores a value of `bytes` bytes that `fill` writes in place, without a copy of its own:
@@ -240,16 +238,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     ) -> Result<()> {
         let mut scratch = Scratch::default();
         let key = K::encode(key, &mut scratch);
-        let mut fill = Some(fill);
-        let mut fill_once = |place: &mut [u8]| {
-            if let Some(fill) = fill.take() {
-                fill(place);
-            }
-        };
-        txn.change(self.number_in(txn)?, false, |pages, tree, order| {
-            check_key(tree, key)?;
-            write::reserve(pages, tree, order, key, bytes, &mut fill_once)
-        })
+        txn.edit(self.number_in(txn)?, How::Grow, |tree| tree.reserve(key, bytes, fill))
     }
 
     /// Deletes `key`; whether it was there.
@@ -267,9 +256,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     pub fn delete(self, txn: &mut WriteTxn, key: &K::In) -> Result<bool> {
         let mut scratch = Scratch::default();
         let key = K::encode(key, &mut scratch);
-        txn.change(self.number_in(txn)?, true, |pages, tree, order| {
-            write::delete(pages, tree, order, key, Whose::Caller)
-        })
+        txn.edit(self.number_in(txn)?, How::Shrink, |tree| tree.delete(key, Whose::Caller))
     }
 
     /// Deletes `key` if its value is `value`; whether it was.
@@ -335,9 +322,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     ) -> Result<u64> {
         let (number, is_main) = (self.number_in(txn)?, self.is_main());
         in_range::<K, Q, _>(range, |from, to| {
-            txn.change(number, true, |pages, tree, order| {
-                refuse_catalog(is_main, pages, tree)?;
-                write::delete_range(pages, tree, order, from, to)
+            txn.edit(number, How::Shrink, |tree| {
+                refuse_catalog(is_main, tree.pages, tree.tree)?;
+                tree.delete_range(from, to)
             })
         })
     }
@@ -359,9 +346,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// ```
     pub fn clear(self, txn: &mut WriteTxn) -> Result<()> {
         let is_main = self.is_main();
-        txn.change_unordered(self.number_in(txn)?, true, |pages, tree| {
-            refuse_catalog(is_main, pages, tree)?;
-            write::clear(pages, tree)
+        txn.edit(self.number_in(txn)?, How::Unordered, |tree| {
+            refuse_catalog(is_main, tree.pages, tree.tree)?;
+            tree.clear()
         })
     }
 
@@ -426,17 +413,16 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
             return Err(Error::Invalid("only an empty table can be built"));
         }
         let core = txn.core.clone();
-        txn.change_firmly(self.number_in(txn)?, |pages, tree, order| {
-            let mut builder = Builder::new(*tree, order);
+        txn.edit(self.number_in(txn)?, How::AllOrNothing, |tree| {
+            let mut builder = Builder::new(*tree.tree, tree.order);
             let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
             feed(&mut |key, value| {
                 // A child that `feed` forked would build on the parent's pages.
                 core.check_forked()?;
                 let key = K::encode(key, &mut key_room);
-                check_key(builder.tree(), key)?;
-                builder.push(pages, key, V::encode(value, &mut value_room))
+                builder.push(tree.pages, key, V::encode(value, &mut value_room))
             })?;
-            *tree = builder.finish();
+            *tree.tree = builder.finish();
             Ok(())
         })
     }
@@ -471,14 +457,6 @@ impl<K, V> Table<K, V> {
     }
 }
 
-/// Native integers have one length.
-pub(super) fn check_key(tree: &Tree, key: &[u8]) -> Result<()> {
-    match tree.order.key_bytes() {
-        Some(bytes) if bytes != key.len() => Err(Error::KeyLength),
-        _ => Ok(()),
-    }
-}
-
 /// The records of named tables cannot be swept away with the main table's own.
 fn refuse_catalog(is_main: bool, pages: &Pages, tree: &Tree) -> Result<()> {
     if is_main && !crate::txn::catalog::names(pages, tree)?.is_empty() {
@@ -486,6 +464,3 @@ fn refuse_catalog(is_main: bool, pages: &Pages, tree: &Tree) -> Result<()> {
     }
     Ok(())
 }
-
-/// Any order will do where no key is compared.
-pub(crate) const UNORDERED: AnyOrder<'static> = AnyOrder::Bytes(crate::page::BytesOrder);

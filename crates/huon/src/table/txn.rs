@@ -9,14 +9,15 @@ use crate::error::{Error, Result};
 use crate::page::{AnyOrder, BytesOrder, Cell, OrderKind, PayloadKind, Tree};
 use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::{Table, TableDef};
-use crate::tree::many::{self, BATCH};
-use crate::tree::{estimate, read};
+use crate::tree::many::BATCH;
+use crate::tree::read;
+use crate::tree::view::TreeView;
 use crate::txn::catalog;
 use crate::txn::meaning::{TableInfo, TableSpec, has_own_values, value_order};
 use crate::txn::names::TableId;
 use crate::txn::order::built_in;
 use crate::txn::read::ReadTxn;
-use crate::txn::write::WriteTxn;
+use crate::txn::write::{How, WriteTxn};
 
 mod sealed {
     /// A transaction, by kind.
@@ -147,8 +148,8 @@ impl<'t> SeatKind<'t> {
         let tree = self.tree(id)?;
         let order = self.order(id, &tree)?;
         in_range::<K, Q, _>(range, |from, to| match self {
-            SeatKind::Read(txn) => estimate::count(&txn.snapshot, &tree, order, from, to),
-            SeatKind::Write(txn) => estimate::count(txn.pages(), &tree, order, from, to),
+            SeatKind::Read(txn) => TreeView::new(&txn.snapshot, &tree, order).estimate(from, to),
+            SeatKind::Write(txn) => TreeView::new(txn.pages(), &tree, order).estimate(from, to),
         })
     }
 
@@ -180,7 +181,7 @@ impl<'t> SeatKind<'t> {
 }
 
 impl<'t> SeatKind<'t> {
-    /// The cells of a batch of keys; see [`many::get`].
+    /// The cells of a batch of keys; see [`TreeView::get_batch`].
     pub(crate) fn get_batch(
         self,
         tree: &Tree,
@@ -190,10 +191,14 @@ impl<'t> SeatKind<'t> {
     ) -> Option<()> {
         match (self, order) {
             (SeatKind::Read(txn), AnyOrder::Bytes(order)) => {
-                many::get(&txn.snapshot, tree, order, keys, cells)
+                TreeView::new(&txn.snapshot, tree, order).get_batch(keys, cells)
             }
-            (SeatKind::Read(txn), order) => many::get(&txn.snapshot, tree, order, keys, cells),
-            (SeatKind::Write(txn), order) => many::get(txn.pages(), tree, order, keys, cells),
+            (SeatKind::Read(txn), order) => {
+                TreeView::new(&txn.snapshot, tree, order).get_batch(keys, cells)
+            }
+            (SeatKind::Write(txn), order) => {
+                TreeView::new(txn.pages(), tree, order).get_batch(keys, cells)
+            }
         }
     }
 }
@@ -206,7 +211,7 @@ impl ReadTxn {
         // Where most lookups go: a table at hand, keys that are bytes, and nothing wrong.
         if let Some(Some(tree)) = self.tree_at_hand(number)
             && tree.order == OrderKind::Bytes
-            && let Some(found) = read::glance(&self.snapshot, tree, BytesOrder, key)
+            && let Some(found) = TreeView::new(&self.snapshot, tree, BytesOrder).glance(key)
         {
             return match found {
                 Some(cell) if cell.kind == PayloadKind::Inline => Ok(Some(cell.payload)),
@@ -223,8 +228,8 @@ impl ReadTxn {
         let seat = SeatKind::Read(self);
         let tree = seat.tree(id)?;
         let cell = match seat.order(id, &tree)? {
-            AnyOrder::Reversed(order) => read::get(&self.snapshot, &tree, order, key)?,
-            order => read::get(&self.snapshot, &tree, order, key)?,
+            AnyOrder::Reversed(order) => TreeView::new(&self.snapshot, &tree, order).get(key)?,
+            order => TreeView::new(&self.snapshot, &tree, order).get(key)?,
         };
         match cell {
             Some(cell) => read::value(&self.snapshot, &cell),
@@ -254,7 +259,7 @@ impl WriteTxn {
     fn get(&self, id: TableId, key: &[u8]) -> Result<Option<&[u8]>> {
         let seat = SeatKind::Write(self);
         let tree = seat.tree(id)?;
-        match read::get(self.pages(), &tree, seat.order(id, &tree)?, key)? {
+        match TreeView::new(self.pages(), &tree, seat.order(id, &tree)?).get(key)? {
             Some(cell) => read::value(self.pages(), &cell),
             None => Ok(None),
         }
@@ -297,10 +302,10 @@ impl WriteTxn {
 
     /// Adds to the sequence of a table; what it was before.
     pub(crate) fn take_sequence(&mut self, id: TableId, count: u64) -> Result<u64> {
-        self.change_unordered(self.core.names.number(id)?, true, |_, tree| {
-            let first = tree.sequence;
+        self.edit(self.core.names.number(id)?, How::Unordered, |tree| {
+            let first = tree.tree.sequence;
             let next = first.checked_add(count);
-            tree.sequence = next.ok_or(Error::Invalid("the sequence has no more numbers"))?;
+            tree.tree.sequence = next.ok_or(Error::Invalid("the sequence has no more numbers"))?;
             Ok(first)
         })
     }

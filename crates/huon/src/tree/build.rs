@@ -9,7 +9,8 @@ use crate::page::{
     self, BranchMut, FixedMut, KeyOrder, LeafMut, MAX_DEPTH, PayloadKind, Ptr, Reason, Tree,
 };
 use crate::store::pages::Pages;
-use crate::store::source::{PageSource, damaged};
+use crate::store::source::{OnPage, PageSource};
+use crate::tree::edit::check_key;
 
 /// A tree under construction.
 pub(crate) struct Builder<O> {
@@ -73,10 +74,7 @@ impl<O: KeyOrder> Builder<O> {
     }
 
     fn check(&self, pages: &Pages, key: &[u8]) -> Result<()> {
-        let max = page::key_bytes_max(pages.page_bytes());
-        if key.len() > max {
-            return Err(Error::KeyTooLong { bytes: key.len() as u32, max: max as u32 });
-        }
+        check_key(pages, &self.tree, key)?;
         if self.tree.entries > 0 && self.order.compare(key, &self.last_key).is_le() {
             return Err(Error::KeyOutOfOrder);
         }
@@ -143,7 +141,7 @@ impl<O: KeyOrder> Builder<O> {
         } else {
             LeafMut::view(page).and_then(|mut leaf| leaf.insert(self.order, at, key, kind, payload))
         };
-        fits.map_err(|reason| damaged(leaf, reason))
+        fits.on(leaf)
     }
 
     /// Links a new page of `level - 1` at the right edge of `level`.
@@ -161,7 +159,7 @@ impl<O: KeyOrder> Builder<O> {
         let at = pages.branch(branch, level as u8)?.count();
         let fits = BranchMut::view(pages.edit(branch))
             .and_then(|mut page| page.insert(self.order, at, separator, child))
-            .map_err(|reason| damaged(branch, reason))?;
+            .on(branch)?;
         if fits {
             return Ok(());
         }
@@ -203,19 +201,12 @@ impl<O: KeyOrder> Builder<O> {
                 None => self.tree.root = fresh,
                 Some(parent) => {
                     let last = pages.branch(parent, at as u8 + 1)?.count() - 1;
-                    BranchMut::view(pages.edit(parent))
-                        .map_err(|reason| damaged(parent, reason))?
-                        .set_child(last, fresh);
+                    BranchMut::view(pages.edit(parent)).on(parent)?.set_child(last, fresh);
                 }
             }
             self.edge[at] = fresh;
         }
         Ok(self.edge[level])
-    }
-
-    /// The tree as far as it is built.
-    pub(crate) fn tree(&self) -> &Tree {
-        &self.tree
     }
 
     /// The finished tree.

@@ -21,9 +21,8 @@ use crate::page::{
 };
 use crate::planted;
 use crate::store::pages::Pages;
-use crate::store::source::{PageSource, damaged};
+use crate::store::source::{OnPage, PageSource, damaged};
 use crate::tree::read;
-use crate::tree::write::on;
 
 /// Pages looked at between two looks at the clock.
 const LOOKS_PER_CLOCK: u64 = 64;
@@ -165,7 +164,7 @@ impl Mover<'_, '_> {
             };
             if now != child {
                 here = self.pages.touch_below(here, self.step.line)?;
-                let mut branch = on(here, BranchMut::view(self.pages.edit(here)))?;
+                let mut branch = BranchMut::view(self.pages.edit(here)).on(here)?;
                 if !planted::is(39) {
                     branch.set_child(index, now);
                 }
@@ -191,8 +190,8 @@ impl Mover<'_, '_> {
                 continue;
             };
             here = self.pages.touch_below(here, self.step.line)?;
-            let mut leaf = on(here, LeafMut::view(self.pages.edit(here)))?;
-            let place = on(here, leaf.payload_mut(index))?;
+            let mut leaf = LeafMut::view(self.pages.edit(here)).on(here)?;
+            let place = leaf.payload_mut(index).on(here)?;
             let bytes = payload.bytes();
             if place.len() != bytes.len() {
                 return Err(damaged(here, Reason::Cell));
@@ -207,18 +206,18 @@ impl Mover<'_, '_> {
 
     /// Moves what a record leads to; its new payload, if that has changed.
     fn lead(&mut self, kind: &Kind, leaf: Ptr, index: usize) -> Result<Option<Payload>> {
-        let cell = on(leaf, self.pages.leaf(leaf)?.cell(index))?;
+        let cell = self.pages.leaf(leaf)?.cell(index).on(leaf)?;
         let (tree, below) = match (cell.kind, kind) {
             (PayloadKind::Run, Kind::Main | Kind::Table(_)) => {
                 let run = read::run_ref(&cell)?;
                 return self.run(&run);
             }
             (PayloadKind::Table, Kind::Main) => {
-                let tree = on(leaf, Tree::decode(cell.payload))?;
+                let tree = Tree::decode(cell.payload).on(leaf)?;
                 (tree, Kind::Table(tree))
             }
             (PayloadKind::DuplicateTree, Kind::Table(table)) => {
-                (on(leaf, table.decode_values(cell.payload))?, Kind::Values)
+                (table.decode_values(cell.payload).on(leaf)?, Kind::Values)
             }
             _ => return Ok(None),
         };

@@ -15,6 +15,7 @@ use crate::os::Ahead;
 use crate::page::{AnyLeaf, Cell, KeyOrder, Leaf, LeafItems, Ptr, Reason, Tree};
 use crate::store::source::{PageSource, damaged};
 use crate::tree::path::Path;
+use crate::tree::view::TreeView;
 
 /// Consecutive items of a leaf.
 #[derive(Clone, Copy)]
@@ -130,28 +131,26 @@ impl<'s, S: PageSource, O: KeyOrder> LeafSpan<'s, S, O> {
     /// The leaves from `from` to `to`. An upper bound below the lower one gives nothing. Costs a
     /// descent for each bound; an open end costs one when it is first asked.
     pub(crate) fn new(
-        source: &'s S,
-        tree: &Tree,
-        order: O,
+        view: TreeView<'s, '_, S, O>,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> Result<LeafSpan<'s, S, O>> {
         let mut span = LeafSpan {
-            source,
-            tree: *tree,
+            source: view.source,
+            tree: *view.tree,
             front: Path::new(),
             back: Path::new(),
-            done: tree.depth == 0 || is_reversed(order, from, to),
-            order,
+            done: view.tree.depth == 0 || is_reversed(view.order, from, to),
+            order: view.order,
         };
         if span.done {
             return Ok(span);
         }
         if from != Bound::Unbounded {
-            place(source, tree, order, &mut span.front, from, Edge::Lower)?;
+            place(view, &mut span.front, from, Edge::Lower)?;
         }
         if to != Bound::Unbounded {
-            place(source, tree, order, &mut span.back, to, Edge::Upper)?;
+            place(view, &mut span.back, to, Edge::Upper)?;
         }
         Ok(span)
     }
@@ -163,9 +162,9 @@ impl<'s, S: PageSource, O: KeyOrder> LeafSpan<'s, S, O> {
         }
         self.source.check_alive()?;
         if self.front.is_nowhere() {
-            self.front.first(self.source, &self.tree, self.order)?;
+            self.front.first(TreeView::new(self.source, &self.tree, self.order))?;
         }
-        self.front.settle(self.source, &self.tree, self.order)?;
+        self.front.settle(TreeView::new(self.source, &self.tree, self.order))?;
         if !self.front.on_item() || self.front.same_place(&self.back) {
             return Ok(None);
         }
@@ -185,10 +184,10 @@ impl<'s, S: PageSource, O: KeyOrder> LeafSpan<'s, S, O> {
         }
         self.source.check_alive()?;
         if self.back.is_nowhere() {
-            self.back.end(self.source, &self.tree, self.order)?;
+            self.back.end(TreeView::new(self.source, &self.tree, self.order))?;
         }
         if !self.front.same_place(&self.back) {
-            self.back.settle_back(self.source, &self.tree, self.order)?;
+            self.back.settle_back(TreeView::new(self.source, &self.tree, self.order))?;
         }
         if self.back.last().index == 0 || self.front.same_place(&self.back) {
             return Ok(None);
@@ -321,13 +320,11 @@ pub(crate) struct Span<'s, S, O, L = Leaf<'s>> {
 impl<'s, S: PageSource, O: KeyOrder, L: ReadLeaf<'s>> Span<'s, S, O, L> {
     /// As [`LeafSpan::new`].
     pub(crate) fn new(
-        source: &'s S,
-        tree: &Tree,
-        order: O,
+        view: TreeView<'s, '_, S, O>,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> Result<Span<'s, S, O, L>> {
-        let leaves = LeafSpan::new(source, tree, order, from, to)?;
+        let leaves = LeafSpan::new(view, from, to)?;
         Ok(Span { leaves, items: Items::new() })
     }
 
@@ -359,9 +356,7 @@ pub(crate) enum Edge {
 
 /// Puts the path on the first item inside a lower bound, or the first one past an upper bound.
 pub(crate) fn place<S: PageSource, O: KeyOrder>(
-    source: &S,
-    tree: &Tree,
-    order: O,
+    view: TreeView<'_, '_, S, O>,
     path: &mut Path,
     bound: Bound<&[u8]>,
     edge: Edge,
@@ -374,16 +369,16 @@ pub(crate) fn place<S: PageSource, O: KeyOrder>(
     };
     match bound {
         Bound::Unbounded => match edge {
-            Edge::Lower => path.first(source, tree, order)?,
-            Edge::Upper => path.end(source, tree, order)?,
+            Edge::Lower => path.first(view)?,
+            Edge::Upper => path.end(view)?,
         },
         Bound::Included(key) | Bound::Excluded(key) => {
-            if path.seek(source, tree, order, key)? && past(bound) {
+            if path.seek(view, key)? && past(bound) {
                 path.last_mut().index += 1;
             }
         }
     }
-    path.settle(source, tree, order)
+    path.settle(view)
 }
 
 /// Whether no key can lie between the bounds because the upper one is below the lower one.

@@ -5,10 +5,11 @@ use std::ops::Bound;
 
 use crate::error::Result;
 use crate::os::Ahead;
-use crate::page::{BytesOrder, Leaf, Ptr, RunRef, Tree};
+use crate::page::{Leaf, Ptr, RunRef, Tree};
 use crate::sim::SimDisk;
 use crate::store::source::PageSource;
 use crate::tree::cursor::LeafSpan;
+use crate::tree::view::TreeView;
 use crate::txn::snapshot::Snapshot;
 use crate::{Bytes, Env, ReadAhead, Table, TableDef, U64};
 
@@ -45,7 +46,7 @@ impl PageSource for Asked<'_> {
 fn walk(source: &Snapshot, tree: &Tree, forward: bool) -> Vec<(Ptr, bool)> {
     let asked = Asked { source, leaves: RefCell::default() };
     let open = Bound::Unbounded;
-    let mut span = LeafSpan::new(&asked, tree, BytesOrder, open, open).unwrap();
+    let mut span = LeafSpan::new(TreeView::unordered(&asked, tree), open, open).unwrap();
     let mut met = Vec::new();
     loop {
         let before = asked.leaves.borrow().clone();

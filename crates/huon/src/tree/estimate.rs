@@ -7,34 +7,33 @@
 use std::ops::Bound;
 
 use crate::error::Result;
-use crate::page::{KeyOrder, Tree};
+use crate::page::KeyOrder;
 use crate::store::source::PageSource;
 use crate::tree::cursor::{Edge, is_reversed, place};
 use crate::tree::path::Path;
+use crate::tree::view::TreeView;
 
-/// About how many of the tree's entries lie between the bounds. Costs two descents.
-pub(crate) fn count<S: PageSource, O: KeyOrder>(
-    source: &S,
-    tree: &Tree,
-    order: O,
-    from: Bound<&[u8]>,
-    to: Bound<&[u8]>,
-) -> Result<u64> {
-    if tree.depth == 0 || is_reversed(order, from, to) {
-        return Ok(0);
+impl<S: PageSource, O: KeyOrder> TreeView<'_, '_, S, O> {
+    /// About how many of the tree's entries lie between the bounds. Costs two descents.
+    pub(crate) fn estimate(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<u64> {
+        let tree = self.tree;
+        if tree.depth == 0 || is_reversed(self.order, from, to) {
+            return Ok(0);
+        }
+        let (mut low, mut high) = (Path::new(), Path::new());
+        place(*self, &mut low, from, Edge::Lower)?;
+        place(*self, &mut high, to, Edge::Upper)?;
+        if tree.many.is_none()
+            && let Some(exact) = counted(&low, &high)
+        {
+            return Ok(exact);
+        }
+        let share = (position(&high) - position(&low)).max(0.0);
+        // Something may lie between what cannot be told apart.
+        let least = u64::from(!low.same_place(&high));
+        let about = (share * tree.entries as f64).round() as u64;
+        Ok(about.clamp(least.min(tree.entries), tree.entries))
     }
-    let (mut low, mut high) = (Path::new(), Path::new());
-    place(source, tree, order, &mut low, from, Edge::Lower)?;
-    place(source, tree, order, &mut high, to, Edge::Upper)?;
-    if tree.many.is_none()
-        && let Some(exact) = counted(&low, &high)
-    {
-        return Ok(exact);
-    }
-    let share = (position(&high) - position(&low)).max(0.0);
-    // Something may lie between what cannot be told apart.
-    let least = u64::from(!low.same_place(&high));
-    Ok(((share * tree.entries as f64).round() as u64).clamp(least.min(tree.entries), tree.entries))
 }
 
 /// The items between two paths that end in one leaf, or in one and the next.

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::page::{KeyOrder, Ptr, Tree};
 use crate::store::pages::Pages;
 use crate::tree::path::Path;
-use crate::tree::write::touch_path;
+use crate::tree::view::TreeView;
 
 /// The path of the last put.
 pub(crate) struct Finger {
@@ -27,31 +27,35 @@ impl Finger {
     /// Goes to the first item whose key is not below `key`; whether the key is there.
     pub(crate) fn seek<O: KeyOrder>(
         &mut self,
-        pages: &Pages,
-        tree: &Tree,
-        order: O,
+        view: TreeView<'_, '_, Pages, O>,
         key: &[u8],
     ) -> Result<bool> {
         let leaf = self.path.frames().last().map(|frame| frame.ptr);
         if self.warm
-            && self.is_touched(pages, tree)
-            && let Some(found) = self.path.seek_in_leaf(pages, tree, order, key)?
+            && self.is_touched(view.source, view.tree)
+            && let Some(found) = self.path.seek_in_leaf(view, key)?
         {
             return Ok(found);
         }
         self.shape = 0;
-        let found = self.path.seek(pages, tree, order, key)?;
+        let found = self.path.seek(view, key)?;
         self.warm = leaf.is_some() && leaf == self.path.frames().last().map(|frame| frame.ptr);
         Ok(found)
     }
 
-    pub(crate) fn path(&mut self) -> &mut Path {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path, which leads elsewhere in the end: what is known of it is forgotten unless
+    /// [`Finger::keep`] says so again.
+    pub(crate) fn path_mut(&mut self) -> &mut Path {
         &mut self.path
     }
 
     /// Makes every page of the path editable.
     pub(crate) fn touch(&mut self, pages: &mut Pages, tree: &mut Tree) -> Result<()> {
-        if self.is_touched(pages, tree) { Ok(()) } else { touch_path(pages, tree, &mut self.path) }
+        if self.is_touched(pages, tree) { Ok(()) } else { self.path.touch(pages, tree) }
     }
 
     fn is_touched(&self, pages: &Pages, tree: &Tree) -> bool {

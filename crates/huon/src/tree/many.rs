@@ -9,38 +9,40 @@
 //! wants to know, and what comes before the failure, gets the keys one by one.
 
 use crate::os::{Disk, prefetch_start};
-use crate::page::{Cell, KeyOrder, Leaf, Probe, Ptr, Tie, Tree};
+use crate::page::{Cell, KeyOrder, Leaf, Probe, Ptr, Tie};
 use crate::store::source::PageSource;
+use crate::tree::view::TreeView;
 
 /// Keys that go down together: enough to cover the way to memory; twice as many add nothing.
 pub(crate) const BATCH: usize = 16;
 
-/// The cells of at most [`BATCH`] keys, in their order; `None` where one could not be got. Costs a
-/// search of a page for each key and level, and no memory but the stack.
-pub(crate) fn get<'s, S: PageSource, O: KeyOrder>(
-    source: &'s S,
-    tree: &Tree,
-    order: O,
-    keys: &[&[u8]],
-    cells: &mut [Option<Cell<'s>>; BATCH],
-) -> Option<()> {
-    assert!(keys.len() <= BATCH, "a batch that is too large");
-    *cells = [None; BATCH];
-    if tree.depth == 0 {
-        return Some(());
-    }
-    let probe_of = |i| Probe::new(order, keys.get(i).copied().unwrap_or_default());
-    let probes: [Probe<'_, O>; BATCH] = std::array::from_fn(probe_of);
-    let probes = &probes[..keys.len()];
-    let mut ptrs = [tree.root; BATCH];
-    let disk = source.disk().filter(Disk::is_met);
-    for level in (1..tree.depth).rev() {
-        descend(source, level, probes, &mut ptrs)?;
-        if let Some(disk) = disk {
-            disk.ask(ptrs[..keys.len()].iter().map(|ptr| ptr.pgno.0));
+impl<'s, S: PageSource, O: KeyOrder> TreeView<'s, '_, S, O> {
+    /// The cells of at most [`BATCH`] keys, in their order; `None` where one could not be got.
+    /// Costs a search of a page for each key and level, and no memory but the stack.
+    pub(crate) fn get_batch(
+        &self,
+        keys: &[&[u8]],
+        cells: &mut [Option<Cell<'s>>; BATCH],
+    ) -> Option<()> {
+        assert!(keys.len() <= BATCH, "a batch that is too large");
+        *cells = [None; BATCH];
+        let (source, tree) = (self.source, self.tree);
+        if tree.depth == 0 {
+            return Some(());
         }
+        let probe_of = |i| Probe::new(self.order, keys.get(i).copied().unwrap_or_default());
+        let probes: [Probe<'_, O>; BATCH] = std::array::from_fn(probe_of);
+        let probes = &probes[..keys.len()];
+        let mut ptrs = [tree.root; BATCH];
+        let disk = source.disk().filter(Disk::is_met);
+        for level in (1..tree.depth).rev() {
+            descend(source, level, probes, &mut ptrs)?;
+            if let Some(disk) = disk {
+                disk.ask(ptrs[..keys.len()].iter().map(|ptr| ptr.pgno.0));
+            }
+        }
+        find(source, probes, &ptrs, cells)
     }
-    find(source, probes, &ptrs, cells)
 }
 
 /// Takes every key from its branch of `level` to the child that may hold it.

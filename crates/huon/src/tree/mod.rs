@@ -1,21 +1,27 @@
 //! Order: a tree over pages, given as a value.
 //!
-//! A [`Tree`](crate::page::Tree) is a record: root, depth, counts. All functions take a page source
-//! (or the writer's pages) and such a record, so that tables, the catalog and the trees of a
-//! multimap's values share one set.
+//! A [`Tree`](crate::page::Tree) is a record: root, depth, counts. With a source of pages and an
+//! order it is a [`TreeView`](view::TreeView), which is read, and with the writer's pages a
+//! [`TreeMut`](edit::TreeMut), which is changed: tables, the catalog and the trees of a multimap's
+//! values share one set of methods.
 
 pub(crate) mod build;
+mod clear;
 pub(crate) mod compact;
 pub(crate) mod cursor;
 #[cfg(test)]
 mod cursor_tests;
-pub(crate) mod estimate;
+pub(crate) mod edit;
+mod estimate;
 pub(crate) mod finger;
 pub(crate) mod many;
 pub(crate) mod multi;
+pub(crate) mod pair_path;
 pub(crate) mod path;
+pub(crate) mod put;
 pub(crate) mod read;
+pub(crate) mod shrink;
 pub(crate) mod values;
+pub(crate) mod view;
 pub(crate) mod walk;
 mod window;
-pub(crate) mod write;

@@ -9,18 +9,23 @@
 //!     when the values have changed.
 //! V4. Where all values have one length, the record of the table knows it from the first value on.
 
-use crate::alloc::{Reserved, TryGrow, copied};
+use crate::alloc::{Reserved, TryGrow};
 use crate::error::{Error, Result};
-use crate::page::{self, AnyOrder, PayloadKind, Reason, TREE_BYTES, Tree, ValueSet, write_values};
+use crate::page::{
+    self, AnyOrder, KeyOrder, PayloadKind, Reason, TREE_BYTES, Tree, ValueSet, write_values,
+};
 use crate::planted;
 use crate::store::pages::Pages;
-use crate::store::source::{PageSource, damaged};
+use crate::store::source::{OnPage, PageSource, damaged};
 use crate::tree::build::Builder;
 use crate::tree::cursor::Span;
+use crate::tree::edit::{TreeMut, check_native};
 use crate::tree::finger::Finger;
 use crate::tree::path::Path;
-use crate::tree::values::{Held, Orders, find, holds};
-use crate::tree::write::{self, NewCell, NewValue, Put, PutMode, Whose, on};
+use crate::tree::put::{NewCell, NewValue, Put, PutMode};
+use crate::tree::shrink::Whose;
+use crate::tree::values::{Held, Orders, Pair};
+use crate::tree::view::TreeView;
 use std::ops::Bound;
 
 /// What to do about a key that exists.
@@ -34,60 +39,6 @@ pub(crate) enum PairMode {
     Append,
 }
 
-/// A pair on its way into a table.
-#[derive(Clone, Copy)]
-pub(crate) struct NewPair<'p> {
-    pub(crate) key: &'p [u8],
-    pub(crate) value: &'p [u8],
-}
-
-/// Adds a value to those of a key; whether it was not there.
-pub(crate) fn put(
-    pages: &mut Pages,
-    tree: &mut Tree,
-    orders: Orders<'_>,
-    pair: NewPair<'_>,
-    mode: PairMode,
-    finger: &mut Finger,
-) -> Result<bool> {
-    check_pair(pages, tree, pair)?;
-    let found = finger.seek(pages, tree, orders.keys, pair.key)?;
-    if mode == PairMode::Append && !is_last(finger.path(), found) {
-        return Err(Error::KeyOutOfOrder);
-    }
-    if found && mode == PairMode::NewKey {
-        return Ok(false);
-    }
-    let mut payload = Vec::new();
-    let held = if found { Some(held_at(pages, tree, finger.path())?) } else { None };
-    let added = match held {
-        Some(Held::Tree(values)) => {
-            grow_tree(pages, tree, orders, values, pair.value, mode, &mut payload)?
-        }
-        Some(Held::Few(set)) => {
-            add_to_few(pages, tree, orders, Some(set), pair, mode, &mut payload)?
-        }
-        None => add_to_few(pages, tree, orders, None, pair, mode, &mut payload)?,
-    };
-    if tree.many.is_some_and(|many| many.equal) {
-        tree.fixed_bytes = pair.value.len() as u32;
-    }
-    let kind = match added {
-        Added::Nothing => return Ok(false),
-        Added::Cell(PayloadKind::DuplicateTree) => {
-            check_path(pages, finger.path(), pair.key)?;
-            PayloadKind::DuplicateTree
-        }
-        Added::Cell(kind) => kind,
-        Added::TooMany(all) => plant_tree(pages, tree, orders, &all, &mut payload)?,
-    };
-    tree.entries = tree.entries.checked_add(1).ok_or_else(|| write::false_count(tree))?;
-    let cell = NewCell { key: pair.key, kind, payload: &payload };
-    write::prepare(pages, tree, orders.keys, pair.key, finger)?;
-    write::store_cell(pages, tree, orders.keys, &cell, found, finger)?;
-    Ok(true)
-}
-
 /// What a new value makes of the cell of its key.
 enum Added {
     /// The value is there already.
@@ -98,31 +49,273 @@ enum Added {
     TooMany(Flat),
 }
 
-/// Refuses what cannot be a pair of this table.
-fn check_pair(pages: &Pages, tree: &Tree, pair: NewPair<'_>) -> Result<()> {
-    write::check_lengths(pages, pair.key, &[])?;
-    let many = tree.many.ok_or(Error::TableKind)?;
-    let (bytes, max) = (pair.value.len(), page::key_bytes_max(pages.page_bytes()));
-    if bytes > max {
-        return Err(Error::SortedValueTooLong {
-            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-            max: max as u32,
-        });
+impl<'o> TreeMut<'_, Orders<'o>> {
+    /// The tree of the keys.
+    #[inline]
+    fn keys(&mut self) -> TreeMut<'_, AnyOrder<'o>> {
+        self.ordered_by(self.order.keys)
     }
-    let fits = match tree.fixed_bytes as usize {
-        0 => !many.equal || bytes != 0,
-        fixed_bytes => bytes == fixed_bytes,
-    };
-    let fits = fits && many.order.key_bytes().is_none_or(|fixed_bytes| fixed_bytes == bytes);
-    if fits { Ok(()) } else { Err(Error::ValueLength) }
+
+    /// Edits a tree of values, whose `record` lies in a cell of this tree: its pages are counted
+    /// here, and the record says when it has changed.
+    fn values<R>(
+        &mut self,
+        record: &mut Tree,
+        edit: impl FnOnce(&mut TreeMut<'_, AnyOrder<'o>>) -> Result<R>,
+    ) -> Result<R> {
+        let before = *record;
+        let finger = &mut Finger::new();
+        let order = self.order.values;
+        let done = edit(&mut TreeMut { pages: self.pages, tree: record, order, finger })?;
+        if *record != before {
+            record.changed = self.pages.txnid();
+            self.count_values(&before, record);
+        }
+        Ok(done)
+    }
+
+    /// Adds a value to those of a key; whether it was not there.
+    pub(crate) fn put_pair(&mut self, pair: Pair<'_>, mode: PairMode) -> Result<bool> {
+        self.check_pair(pair)?;
+        let (key, value) = pair;
+        let found = self.keys().seek(key)?;
+        if mode == PairMode::Append && !self.is_last(found) {
+            return Err(Error::KeyOutOfOrder);
+        }
+        if found && mode == PairMode::NewKey {
+            return Ok(false);
+        }
+        let mut payload = Vec::new();
+        let added = match if found { Some(self.held_here()?) } else { None } {
+            Some(Held::Tree(values)) => self.grow_tree(values, value, mode, &mut payload)?,
+            Some(Held::Few(set)) => self.add_to_few(Some(set), pair, mode, &mut payload)?,
+            None => self.add_to_few(None, pair, mode, &mut payload)?,
+        };
+        if self.tree.many.is_some_and(|many| many.equal) {
+            self.tree.fixed_bytes = value.len() as u32;
+        }
+        let kind = match added {
+            Added::Nothing => return Ok(false),
+            Added::Cell(PayloadKind::DuplicateTree) => {
+                check_path(self.pages, self.finger.path(), key)?;
+                PayloadKind::DuplicateTree
+            }
+            Added::Cell(kind) => kind,
+            Added::TooMany(all) => self.plant_tree(&all, &mut payload)?,
+        };
+        self.tree.entries = self.tree.entries.checked_add(1).ok_or_else(|| self.false_count())?;
+        self.put_values(&NewCell { key, kind, payload: &payload }, found)?;
+        Ok(true)
+    }
+
+    /// Puts the cell of a key where the finger points.
+    fn put_values(&mut self, cell: &NewCell<'_>, found: bool) -> Result<()> {
+        let mut keys = self.keys();
+        keys.prepare(cell.key)?;
+        keys.store_cell(cell, found)
+    }
+
+    /// Refuses what cannot be a pair of this table.
+    fn check_pair(&self, (key, value): Pair<'_>) -> Result<()> {
+        self.check_key(key)?;
+        let many = self.tree.many.ok_or(Error::TableKind)?;
+        let (bytes, max) = (value.len(), page::key_bytes_max(self.pages.page_bytes()));
+        if bytes > max {
+            return Err(Error::SortedValueTooLong {
+                bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+                max: max as u32,
+            });
+        }
+        let fits = match self.tree.fixed_bytes as usize {
+            0 => !many.equal || bytes != 0,
+            fixed_bytes => bytes == fixed_bytes,
+        };
+        let fits = fits && many.order.key_bytes().is_none_or(|fixed_bytes| fixed_bytes == bytes);
+        if fits { Ok(()) } else { Err(Error::ValueLength) }
+    }
+
+    /// Whether the finger points where a pair above all others goes.
+    fn is_last(&mut self, found: bool) -> bool {
+        if !found {
+            return self.keys().is_at_end();
+        }
+        let path = self.finger.path();
+        path.on_right_edge() && path.last().index + 1 == path.last().count
+    }
+
+    /// What the cell holds that the finger points to.
+    fn held_here(&self) -> Result<Held<'_>> {
+        let path = self.finger.path();
+        Held::of(self.tree, &path.cell(self.pages)?).on(path.last().ptr)
+    }
+
+    /// Adds a value to a tree of values, and writes its record.
+    fn grow_tree(
+        &mut self,
+        mut values: Tree,
+        value: &[u8],
+        mode: PairMode,
+        record: &mut Vec<u8>,
+    ) -> Result<Added> {
+        let mode = match mode {
+            PairMode::Append => PutMode::Append,
+            PairMode::Insert | PairMode::NewKey => PutMode::InsertNew,
+        };
+        let put = self.values(&mut values, |tree| tree.put(value, NewValue::Bytes(&[]), mode))?;
+        if put != Put::Inserted {
+            return Ok(Added::Nothing);
+        }
+        record.try_set(&values.encode())?;
+        Ok(Added::Cell(PayloadKind::DuplicateTree))
+    }
+
+    /// Adds a value to the few that lie in a cell, and writes what the cell holds then.
+    fn add_to_few(
+        &self,
+        set: Option<ValueSet<'_>>,
+        (key, value): Pair<'_>,
+        mode: PairMode,
+        payload: &mut Vec<u8>,
+    ) -> Result<Added> {
+        let count = set.map_or(0, |set| set.count());
+        let at = match set.map_or(Err(0), |set| set.search(self.order.values, value)) {
+            Err(at) if mode != PairMode::Append || at == count => at,
+            Ok(_) if mode != PairMode::Append => return Ok(Added::Nothing),
+            _ => return Err(Error::KeyOutOfOrder),
+        };
+        let value_at = |i: usize| match (set, i == at) {
+            (Some(set), false) => set.value(if i < at { i } else { i - 1 }),
+            _ => value,
+        };
+        let all = (0..=count).map(value_at);
+        let equal = self.tree.many.is_some_and(|many| many.equal);
+        let fixed_bytes = if equal { value.len() } else { 0 };
+        let max = cell_bytes_max(self.pages, key);
+        match write_values(payload, all.clone(), fixed_bytes, max).on(self.tree.root)? {
+            Some(kind) => Ok(Added::Cell(kind)),
+            None => Ok(Added::TooMany(Flat::of(all)?)),
+        }
+    }
+
+    /// Gives values a tree of their own, and writes its record.
+    fn plant_tree(&mut self, all: &Flat, record: &mut Vec<u8>) -> Result<PayloadKind> {
+        let mut values = self.tree.of_values();
+        let count = all.ends.len() - usize::from(planted::is(33));
+        self.values(&mut values, |tree| {
+            let mut builder = Builder::new(*tree.tree, tree.order);
+            all.iter().take(count).try_for_each(|value| builder.push(tree.pages, value, &[]))?;
+            *tree.tree = builder.finish();
+            Ok(())
+        })?;
+        record.try_set(&values.encode())?;
+        Ok(PayloadKind::DuplicateTree)
+    }
+
+    /// Takes a value from those of a key; whether it was there. A key without values is gone.
+    pub(crate) fn delete_pair(&mut self, (key, value): Pair<'_>) -> Result<bool> {
+        check_native(self.tree, key)?;
+        if !self.keys().seek(key)? {
+            return Ok(false);
+        }
+        let held = self.held_here()?;
+        if !held.holds(self.pages, self.order.values, value)? {
+            return Ok(false);
+        }
+        if held.count() == 1 {
+            return self.keys().delete(key, Whose::Engine);
+        }
+        let mut payload = Vec::new();
+        let kind = match held {
+            Held::Few(set) => self.take_from_few(set, value, &mut payload)?,
+            Held::Tree(values) => {
+                let kind = self.take_from_tree(values, (key, value), &mut payload)?;
+                check_path(self.pages, self.finger.path(), key)?;
+                kind
+            }
+        };
+        self.tree.entries = self.tree.entries.checked_sub(1).ok_or_else(|| self.false_count())?;
+        self.put_values(&NewCell { key, kind, payload: &payload }, true)?;
+        Ok(true)
+    }
+
+    fn take_from_few(
+        &self,
+        set: ValueSet<'_>,
+        value: &[u8],
+        payload: &mut Vec<u8>,
+    ) -> Result<PayloadKind> {
+        let at = set.search(self.order.values, value).unwrap_or_else(|at| at);
+        let rest = (0..set.count() - 1).map(|i| set.value(if i < at { i } else { i + 1 }));
+        let kind = write_values(payload, rest, self.tree.fixed_bytes as usize, usize::MAX);
+        // Less than there was always fits.
+        kind.on(self.tree.root)?.ok_or_else(|| self.false_count())
+    }
+
+    fn take_from_tree(
+        &mut self,
+        mut values: Tree,
+        (key, value): Pair<'_>,
+        payload: &mut Vec<u8>,
+    ) -> Result<PayloadKind> {
+        let max = cell_bytes_max(self.pages, key) / 2;
+        let few = self.values(&mut values, |tree| {
+            tree.delete(value, Whose::Engine)?;
+            let few = match tree.tree.depth {
+                1 => few_of_tree(tree, max, payload)?,
+                _ => None,
+            };
+            if few.is_some() {
+                tree.clear()?;
+            }
+            Ok(few)
+        })?;
+        if let Some(kind) = few {
+            return Ok(kind);
+        }
+        payload.try_set(&values.encode())?;
+        Ok(PayloadKind::DuplicateTree)
+    }
+
+    /// Puts the value of the pair in the place of `old` among those of its key; whether `old` was
+    /// there.
+    pub(crate) fn replace_pair(&mut self, (key, value): Pair<'_>, old: &[u8]) -> Result<bool> {
+        self.check_pair((key, value))?;
+        if !self.view().holds((key, old))? {
+            return Ok(false);
+        }
+        if old != value {
+            self.delete_pair((key, old))?;
+            self.put_pair((key, value), PairMode::Insert)?;
+        }
+        Ok(true)
+    }
+
+    /// Gives a key this value and no other; how many others there were.
+    pub(crate) fn set_values(&mut self, (key, value): Pair<'_>) -> Result<u64> {
+        self.check_pair((key, value))?;
+        let others = match self.view().keys().held(key)? {
+            None => 0,
+            Some(held) => {
+                let count = held.count();
+                let there = held.holds(self.pages, self.order.values, value)?;
+                if there && count == 1 {
+                    return Ok(0);
+                }
+                count - u64::from(there)
+            }
+        };
+        self.keys().delete_values(key)?;
+        self.put_pair((key, value), PairMode::Insert)?;
+        Ok(others)
+    }
 }
 
-/// Whether the path stands where a pair above all others goes.
-fn is_last(path: &Path, found: bool) -> bool {
-    if found {
-        path.on_right_edge() && path.last().index + 1 == path.last().count
-    } else {
-        write::at_end(path)
+impl<O: KeyOrder> TreeMut<'_, O> {
+    /// Takes a key of a multimap with all its values; how many there were.
+    pub(crate) fn delete_values(&mut self, key: &[u8]) -> Result<u64> {
+        let before = self.tree.entries;
+        self.delete(key, Whose::Engine)?;
+        Ok(before - self.tree.entries)
     }
 }
 
@@ -138,7 +331,7 @@ fn check_path(pages: &Pages, path: &Path, key: &[u8]) -> Result<()> {
             }
             None => {
                 let leaf = pages.leaf(frame.ptr)?;
-                leaf.count() == frame.count && on(frame.ptr, leaf.key(frame.index))? == key
+                leaf.count() == frame.count && leaf.key(frame.index).on(frame.ptr)? == key
             }
         };
         if !stands {
@@ -146,66 +339,6 @@ fn check_path(pages: &Pages, path: &Path, key: &[u8]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// What the cell holds that a path stands on.
-fn held_at<'p>(pages: &'p Pages, tree: &Tree, path: &Path) -> Result<Held<'p>> {
-    on(path.last().ptr, Held::of(tree, &write::cell_at(pages, path)?))
-}
-
-/// Adds a value to a tree of values, and writes its record.
-fn grow_tree(
-    pages: &mut Pages,
-    tree: &mut Tree,
-    orders: Orders<'_>,
-    mut values: Tree,
-    value: &[u8],
-    mode: PairMode,
-    record: &mut Vec<u8>,
-) -> Result<Added> {
-    let before = values;
-    let mode = match mode {
-        PairMode::Append => PutMode::Append,
-        PairMode::Insert | PairMode::NewKey => PutMode::InsertNew,
-    };
-    let none = NewValue::Bytes(&[]);
-    if write::put(pages, &mut values, orders.values, value, none, mode)? != Put::Inserted {
-        return Ok(Added::Nothing);
-    }
-    values.changed = pages.txnid();
-    write::count_value_pages(tree, &before, &values);
-    record.try_set(&values.encode())?;
-    Ok(Added::Cell(PayloadKind::DuplicateTree))
-}
-
-/// Adds a value to the few that lie in a cell, and writes what the cell holds then.
-fn add_to_few(
-    pages: &Pages,
-    tree: &Tree,
-    orders: Orders<'_>,
-    set: Option<ValueSet<'_>>,
-    pair: NewPair<'_>,
-    mode: PairMode,
-    payload: &mut Vec<u8>,
-) -> Result<Added> {
-    let count = set.map_or(0, |set| set.count());
-    let at = match set.map_or(Err(0), |set| set.search(orders.values, pair.value)) {
-        Err(at) if mode != PairMode::Append || at == count => at,
-        Ok(_) if mode != PairMode::Append => return Ok(Added::Nothing),
-        _ => return Err(Error::KeyOutOfOrder),
-    };
-    let value_at = |i: usize| match (set, i == at) {
-        (Some(set), false) => set.value(if i < at { i } else { i - 1 }),
-        _ => pair.value,
-    };
-    let all = (0..=count).map(value_at);
-    let fixed_bytes = if tree.many.is_some_and(|many| many.equal) { pair.value.len() } else { 0 };
-    let max = cell_bytes_max(pages, pair.key);
-    let few = write_values(payload, all.clone(), fixed_bytes, max);
-    match few.map_err(|reason| damaged(tree.root, reason))? {
-        Some(kind) => Ok(Added::Cell(kind)),
-        None => Ok(Added::TooMany(Flat::of(all)?)),
-    }
 }
 
 /// Values that were copied: their bytes, and where each ends.
@@ -230,120 +363,22 @@ impl Flat {
     }
 }
 
-/// Gives values a tree of their own, and writes its record.
-fn plant_tree(
-    pages: &mut Pages,
-    tree: &mut Tree,
-    orders: Orders<'_>,
-    all: &Flat,
-    record: &mut Vec<u8>,
-) -> Result<PayloadKind> {
-    let mut builder = Builder::new(tree.of_values(), orders.values);
-    let count = all.ends.len() - usize::from(planted::is(33));
-    all.iter().take(count).try_for_each(|value| builder.push(pages, value, &[]))?;
-    let values = Tree { changed: pages.txnid(), ..builder.finish() };
-    let none = tree.of_values();
-    write::count_value_pages(tree, &none, &values);
-    record.try_set(&values.encode())?;
-    Ok(PayloadKind::DuplicateTree)
-}
-
 /// Bytes of values that fit the cell of a key.
 fn cell_bytes_max(pages: &Pages, key: &[u8]) -> usize {
     let half = (pages.page_bytes() - page::HEADER_BYTES) / 2;
     half.saturating_sub(page::leaf_cell_bytes(key.len(), 0)).max(TREE_BYTES)
 }
 
-/// Takes a value from those of a key; whether it was there. A key without values is gone.
-pub(crate) fn delete(
-    pages: &mut Pages,
-    tree: &mut Tree,
-    orders: Orders<'_>,
-    pair: NewPair<'_>,
-) -> Result<bool> {
-    let mut finger = Finger::new();
-    if !finger.seek(pages, tree, orders.keys, pair.key)? {
-        return Ok(false);
-    }
-    let held = held_at(pages, tree, finger.path())?;
-    if !holds(pages, &held, orders.values, pair.value)? {
-        return Ok(false);
-    }
-    if held.count() == 1 {
-        return write::delete(pages, tree, orders.keys, pair.key, Whose::Engine);
-    }
-    let mut payload = Vec::new();
-    let kind = match held {
-        Held::Few(set) => take_from_few(tree, orders, set, pair.value, &mut payload)?,
-        Held::Tree(values) => {
-            let kind = take_from_tree(pages, tree, orders, values, pair, &mut payload)?;
-            check_path(pages, finger.path(), pair.key)?;
-            kind
-        }
-    };
-    tree.entries = tree.entries.checked_sub(1).ok_or_else(|| write::false_count(tree))?;
-    let cell = NewCell { key: pair.key, kind, payload: &payload };
-    write::prepare(pages, tree, orders.keys, pair.key, &mut finger)?;
-    write::store_cell(pages, tree, orders.keys, &cell, true, &mut finger)?;
-    Ok(true)
-}
-
-fn take_from_few(
-    tree: &Tree,
-    orders: Orders<'_>,
-    set: ValueSet<'_>,
-    value: &[u8],
-    payload: &mut Vec<u8>,
-) -> Result<PayloadKind> {
-    let at = set.search(orders.values, value).unwrap_or_else(|at| at);
-    let rest = (0..set.count() - 1).map(|i| set.value(if i < at { i } else { i + 1 }));
-    let kind = write_values(payload, rest, tree.fixed_bytes as usize, usize::MAX);
-    // Less than there was always fits.
-    kind.map_err(|reason| damaged(tree.root, reason))?.ok_or_else(|| write::false_count(tree))
-}
-
-fn take_from_tree(
-    pages: &mut Pages,
-    tree: &mut Tree,
-    orders: Orders<'_>,
-    mut values: Tree,
-    pair: NewPair<'_>,
-    payload: &mut Vec<u8>,
-) -> Result<PayloadKind> {
-    let before = values;
-    write::delete(pages, &mut values, orders.values, pair.value, Whose::Engine)?;
-    values.changed = pages.txnid();
-    let few = match values.depth {
-        1 => few_of_tree(pages, tree, &values, pair.key, payload)?,
-        _ => None,
-    };
-    let kind = match few {
-        Some(kind) => {
-            write::clear(pages, &mut values)?;
-            kind
-        }
-        None => {
-            payload.try_set(&values.encode())?;
-            PayloadKind::DuplicateTree
-        }
-    };
-    write::count_value_pages(tree, &before, &values);
-    Ok(kind)
-}
-
-/// Writes the values of a tree of a single leaf as a cell holds them, if they fill less than half
-/// of it.
-fn few_of_tree(
-    pages: &Pages,
-    tree: &Tree,
-    values: &Tree,
-    key: &[u8],
+/// Writes the values of a tree of a single leaf as a cell holds them, if they take no more than
+/// `max` bytes.
+fn few_of_tree<O: Copy>(
+    values: &TreeMut<'_, O>,
+    max: usize,
     payload: &mut Vec<u8>,
 ) -> Result<Option<PayloadKind>> {
-    let max = cell_bytes_max(pages, key) / 2;
     let all = Bound::Unbounded;
-    let order = page::BytesOrder;
-    let mut span: Span<'_, _, _, page::AnyLeaf<'_>> = Span::new(pages, values, order, all, all)?;
+    let view = TreeView::unordered(&*values.pages, values.tree);
+    let mut span: Span<'_, _, _, page::AnyLeaf<'_>> = Span::new(view, all, all)?;
     let (mut flat, mut bytes) = (Flat { bytes: Vec::new(), ends: Vec::new() }, 0);
     while let Some(value) = span.next()? {
         bytes += value.len();
@@ -353,71 +388,6 @@ fn few_of_tree(
         flat.bytes.try_extend(value.iter().copied())?;
         flat.ends.try_push(flat.bytes.len())?;
     }
-    write_values(payload, flat.iter(), tree.fixed_bytes as usize, max)
-        .map_err(|reason| damaged(values.root, reason))
-}
-
-/// Takes a key with all its values; how many there were.
-pub(crate) fn delete_key(
-    pages: &mut Pages,
-    tree: &mut Tree,
-    order: AnyOrder<'_>,
-    key: &[u8],
-) -> Result<u64> {
-    let before = tree.entries;
-    write::delete(pages, tree, order, key, Whose::Engine)?;
-    Ok(before - tree.entries)
-}
-
-/// Puts the value of the pair in the place of `old` among those of its key; whether `old` was
-/// there.
-pub(crate) fn replace(
-    pages: &mut Pages,
-    tree: &mut Tree,
-    orders: Orders<'_>,
-    pair: NewPair<'_>,
-    old: &[u8],
-) -> Result<bool> {
-    check_pair(pages, tree, pair)?;
-    if !holds_pair(pages, tree, orders, NewPair { value: old, ..pair })? {
-        return Ok(false);
-    }
-    if old != pair.value {
-        delete(pages, tree, orders, NewPair { value: old, ..pair })?;
-        put(pages, tree, orders, pair, PairMode::Insert, &mut Finger::new())?;
-    }
-    Ok(true)
-}
-
-fn holds_pair(pages: &Pages, tree: &Tree, orders: Orders<'_>, pair: NewPair<'_>) -> Result<bool> {
-    match find(pages, tree, orders.keys, pair.key)? {
-        Some(held) => holds(pages, &held, orders.values, pair.value),
-        None => Ok(false),
-    }
-}
-
-/// Gives a key this value and no other; how many others there were.
-pub(crate) fn set(
-    pages: &mut Pages,
-    tree: &mut Tree,
-    orders: Orders<'_>,
-    pair: NewPair<'_>,
-) -> Result<u64> {
-    check_pair(pages, tree, pair)?;
-    let held = find(pages, tree, orders.keys, pair.key)?;
-    let others = match held {
-        None => 0,
-        Some(held) => {
-            let count = held.count();
-            let there = holds(pages, &held, orders.values, pair.value)?;
-            if there && count == 1 {
-                return Ok(0);
-            }
-            count - u64::from(there)
-        }
-    };
-    let key = copied(pair.key)?;
-    delete_key(pages, tree, orders.keys, &key)?;
-    put(pages, tree, orders, pair, PairMode::Insert, &mut Finger::new())?;
-    Ok(others)
+    let fixed_bytes = values.tree.fixed_bytes as usize;
+    write_values(payload, flat.iter(), fixed_bytes, max).on(values.tree.root)
 }

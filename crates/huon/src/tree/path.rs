@@ -8,8 +8,12 @@
 
 use crate::error::{Error, Result};
 use crate::os::Ahead;
-use crate::page::{AnyLeaf, Branch, KeyOrder, LeafItems, MAX_DEPTH, Ptr, Reason, Tree};
-use crate::store::source::{PageSource, damaged};
+use crate::page::{
+    AnyLeaf, Branch, BranchMut, Cell, KeyOrder, LeafItems, MAX_DEPTH, Ptr, Reason, Tree,
+};
+use crate::store::pages::Pages;
+use crate::store::source::{OnPage, PageSource, damaged};
+use crate::tree::view::TreeView;
 use crate::tree::window::Window;
 
 const FRAMES: usize = MAX_DEPTH as usize;
@@ -118,13 +122,11 @@ impl Path {
     /// The leaf may be left at its end: see [`Path::settle`].
     pub(crate) fn seek<S: PageSource, O: KeyOrder>(
         &mut self,
-        source: &S,
-        tree: &Tree,
-        order: O,
+        view: TreeView<'_, '_, S, O>,
         key: &[u8],
     ) -> Result<bool> {
-        self.start(tree, 0, true);
-        self.descend(source, tree, order, &Aim::Key(key))
+        self.start(view.tree, 0, true);
+        self.descend(view, &Aim::Key(key))
     }
 
     /// The same within the leaf that the path leads to. `None`: the key may be elsewhere, and the
@@ -132,19 +134,17 @@ impl Path {
     /// goes there.
     pub(crate) fn seek_in_leaf<S: PageSource, O: KeyOrder>(
         &mut self,
-        source: &S,
-        tree: &Tree,
-        order: O,
+        view: TreeView<'_, '_, S, O>,
         key: &[u8],
     ) -> Result<Option<bool>> {
         let ends_tree = self.on_right_edge();
         let frame = self.last_mut();
-        let leaf = source.any_leaf(tree, frame.ptr)?;
-        if leaf.ends_below(order, key).map_err(|r| damaged(frame.ptr, r))? {
+        let leaf = view.leaf(frame.ptr)?;
+        if leaf.ends_below(view.order, key).on(frame.ptr)? {
             (frame.count, frame.index) = (leaf.count(), leaf.count());
             return Ok(ends_tree.then_some(false));
         }
-        let found = aim_leaf(leaf, frame, order, &Aim::Key(key))?;
+        let found = aim_leaf(leaf, frame, view.order, &Aim::Key(key))?;
         let inside = frame.index > 0 && (ends_tree || frame.index < frame.count);
         Ok((found || inside).then_some(found))
     }
@@ -152,37 +152,31 @@ impl Path {
     /// Goes to the branch of `level` whose range holds `key`; its index is the child for the key.
     pub(crate) fn seek_branch<S: PageSource, O: KeyOrder>(
         &mut self,
-        source: &S,
-        tree: &Tree,
-        order: O,
+        view: TreeView<'_, '_, S, O>,
         key: &[u8],
         level: u8,
     ) -> Result<()> {
-        self.start(tree, level, true);
-        self.descend(source, tree, order, &Aim::Key(key))?;
+        self.start(view.tree, level, true);
+        self.descend(view, &Aim::Key(key))?;
         Ok(())
     }
 
     /// Goes to the first item.
     pub(crate) fn first<S: PageSource, O: KeyOrder>(
         &mut self,
-        source: &S,
-        tree: &Tree,
-        order: O,
+        view: TreeView<'_, '_, S, O>,
     ) -> Result<()> {
-        self.start(tree, 0, true);
-        self.descend(source, tree, order, &Aim::First).map(drop)
+        self.start(view.tree, 0, true);
+        self.descend(view, &Aim::First).map(drop)
     }
 
     /// Goes behind the last item.
     pub(crate) fn end<S: PageSource, O: KeyOrder>(
         &mut self,
-        source: &S,
-        tree: &Tree,
-        order: O,
+        view: TreeView<'_, '_, S, O>,
     ) -> Result<()> {
-        self.start(tree, 0, false);
-        self.descend(source, tree, order, &Aim::Last).map(drop)
+        self.start(view.tree, 0, false);
+        self.descend(view, &Aim::Last).map(drop)
     }
 
     fn start(&mut self, tree: &Tree, floor: u8, forward: bool) {
@@ -201,26 +195,24 @@ impl Path {
     /// Completes the path from its last frame down to the floor.
     fn descend<S: PageSource, O: KeyOrder>(
         &mut self,
-        source: &S,
-        tree: &Tree,
-        order: O,
+        view: TreeView<'_, '_, S, O>,
         aim: &Aim<'_>,
     ) -> Result<bool> {
         if self.depth == 0 {
             return Ok(false);
         }
         loop {
-            let level = tree.depth - self.depth as u8;
+            let level = view.tree.depth - self.depth as u8;
             let frame = &mut self.frames[self.depth - 1];
             if level == 0 {
-                return aim_leaf(source.any_leaf(tree, frame.ptr)?, frame, order, aim);
+                return aim_leaf(view.leaf(frame.ptr)?, frame, view.order, aim);
             }
-            let branch = source.branch(frame.ptr, level)?;
+            let branch = view.source.branch(frame.ptr, level)?;
             frame.count = branch.count();
             frame.index = match aim {
                 Aim::First => 0,
                 Aim::Last => frame.count - 1,
-                Aim::Key(key) => branch.find(order, key).map_err(|r| damaged(frame.ptr, r))?,
+                Aim::Key(key) => branch.find(view.order, key).on(frame.ptr)?,
             };
             if level == self.floor {
                 return Ok(false);
@@ -228,31 +220,30 @@ impl Path {
             let index = frame.index;
             if level == 1 {
                 self.window.enter();
-                self.look_beyond(source, &branch, index);
+                self.look_beyond(view.source, &branch, index);
             }
             let child = branch.child(index);
             if self.depth == FRAMES {
                 return Err(Error::corrupt(child.pgno.0, Reason::Depth.text()));
             }
-            source.prefetch(child);
+            view.source.prefetch(child);
             self.frames[self.depth] = Frame { ptr: child, index: 0, count: 0 };
             self.depth += 1;
         }
     }
 
     /// Leaves the end of a leaf for the start of the next one, if there is one (T1).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn settle<S: PageSource, O: KeyOrder>(
         &mut self,
-        source: &S,
-        tree: &Tree,
-        order: O,
+        view: TreeView<'_, '_, S, O>,
     ) -> Result<()> {
-        while self.depth > 0 && self.last().index >= self.last().count {
-            if !self.turn(source, tree, order, &Aim::First)? {
-                break;
-            }
-        }
+        if self.depth == 0 || self.on_item() { Ok(()) } else { self.leave(view) }
+    }
+
+    #[inline(never)]
+    fn leave<S: PageSource, O: KeyOrder>(&mut self, view: TreeView<'_, '_, S, O>) -> Result<()> {
+        while !self.on_item() && self.turn(view, &Aim::First)? {}
         Ok(())
     }
 
@@ -260,12 +251,10 @@ impl Path {
     #[inline]
     pub(crate) fn settle_back<S: PageSource, O: KeyOrder>(
         &mut self,
-        source: &S,
-        tree: &Tree,
-        order: O,
+        view: TreeView<'_, '_, S, O>,
     ) -> Result<()> {
         while self.depth > 0 && self.last().index == 0 {
-            if !self.turn(source, tree, order, &Aim::Last)? {
+            if !self.turn(view, &Aim::Last)? {
                 break;
             }
         }
@@ -283,11 +272,9 @@ impl Path {
     #[inline]
     pub(crate) fn step_back<S: PageSource, O: KeyOrder>(
         &mut self,
-        source: &S,
-        tree: &Tree,
-        order: O,
+        view: TreeView<'_, '_, S, O>,
     ) -> Result<bool> {
-        self.settle_back(source, tree, order)?;
+        self.settle_back(view)?;
         if self.depth == 0 || self.last().index == 0 {
             return Ok(false);
         }
@@ -300,9 +287,7 @@ impl Path {
     /// `Aim::Last`.
     fn turn<S: PageSource, O: KeyOrder>(
         &mut self,
-        source: &S,
-        tree: &Tree,
-        order: O,
+        view: TreeView<'_, '_, S, O>,
         aim: &Aim<'_>,
     ) -> Result<bool> {
         let forward = matches!(aim, Aim::First);
@@ -320,21 +305,21 @@ impl Path {
             self.window = Window::NONE;
         }
         self.turns += 1;
-        if self.turns > source.pages_max() {
+        if self.turns > view.source.pages_max() {
             return Err(damaged(self.last().ptr, Reason::Cycle));
         }
         let level = self.level(at);
         let frame = &mut self.frames[at];
         frame.index = if forward { frame.index + 1 } else { frame.index - 1 };
         let index = frame.index;
-        let branch = source.branch(frame.ptr, level)?;
+        let branch = view.source.branch(frame.ptr, level)?;
         let child = branch.child(index);
         if level == 1 {
-            self.look_beyond(source, &branch, index);
+            self.look_beyond(view.source, &branch, index);
         }
         self.frames[at + 1] = Frame { ptr: child, index: 0, count: 0 };
         self.depth = at + 2;
-        self.descend(source, tree, order, aim)?;
+        self.descend(view, aim)?;
         // No operation leaves an empty leaf beside others, and stepping over them would have no end
         // in a file whose branches name one a million times.
         let leaf = self.last();
@@ -342,6 +327,33 @@ impl Path {
             0 => Err(damaged(leaf.ptr, Reason::Count)),
             _ => Ok(true),
         }
+    }
+
+    /// The record that the path stands on, in a tree of slotted leaves.
+    #[inline(always)]
+    pub(crate) fn cell<'s, S: PageSource>(&self, source: &'s S) -> Result<Cell<'s>> {
+        let frame = self.last();
+        source.leaf(frame.ptr)?.cell(frame.index).on(frame.ptr)
+    }
+
+    /// Makes every page of the path this level's own, top down: each parent learns where its child
+    /// went.
+    pub(crate) fn touch(&mut self, pages: &mut Pages, tree: &mut Tree) -> Result<()> {
+        let mut parent: Option<(Ptr, usize)> = None;
+        for frame in self.frames_mut() {
+            let fresh = pages.touch(frame.ptr)?;
+            if fresh != frame.ptr {
+                match parent {
+                    None => tree.root = fresh,
+                    Some((ptr, index)) => {
+                        BranchMut::view(pages.edit(ptr)).on(ptr)?.set_child(index, fresh);
+                    }
+                }
+                frame.ptr = fresh;
+            }
+            parent = Some((fresh, frame.index));
+        }
+        Ok(())
     }
 
     /// At child `index` of the branch above the leaves: has the leaves after it come nearer.
@@ -374,7 +386,7 @@ fn aim_leaf<O: KeyOrder>(
     let (index, found) = match aim {
         Aim::First => (0, false),
         Aim::Last => (frame.count, false),
-        Aim::Key(key) => match leaf.search(order, key).map_err(|r| damaged(frame.ptr, r))? {
+        Aim::Key(key) => match leaf.search(order, key).on(frame.ptr)? {
             Ok(index) => (index, true),
             Err(index) => (index, false),
         },

@@ -2,68 +2,59 @@
 
 use crate::error::{Error, Result};
 use crate::os::prefetch_start;
-use crate::page::{Cell, KeyOrder, PayloadKind, Probe, Reason, RunRef, Tree};
-use crate::store::source::{PageSource, damaged};
+use crate::page::{Cell, KeyOrder, PayloadKind, Probe, Reason, RunRef};
+use crate::store::source::{OnPage, PageSource};
+use crate::tree::view::TreeView;
 
-/// The cell of `key`, if there is one. Needs no path: nothing is remembered on the way down.
-#[inline]
-pub(crate) fn get<'s, S: PageSource, O: KeyOrder>(
-    source: &'s S,
-    tree: &Tree,
-    order: O,
-    key: &[u8],
-) -> Result<Option<Cell<'s>>> {
-    match glance(source, tree, order, key) {
-        Some(found) => Ok(found),
-        None => look(source, tree, order, key),
+impl<'s, S: PageSource, O: KeyOrder> TreeView<'s, '_, S, O> {
+    /// The cell of `key`, if there is one. Needs no path: nothing is remembered on the way down.
+    #[inline]
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Cell<'s>>> {
+        match self.glance(key) {
+            Some(found) => Ok(found),
+            None => self.look(key),
+        }
     }
-}
 
-/// As [`get`]; `None` where anything is wrong. That errors are made elsewhere is what makes it
-/// fast: each that could be made here costs all lookups registers.
-///
-/// Costs a page for each level: a look at its header, one at its tag (was it verified?), and a
-/// search. A million records of 116 bytes are three levels deep: some 600 instructions (callgrind).
-#[inline(always)]
-pub(crate) fn glance<'s, S: PageSource, O: KeyOrder>(
-    source: &'s S,
-    tree: &Tree,
-    order: O,
-    key: &[u8],
-) -> Option<Option<Cell<'s>>> {
-    if tree.depth == 0 {
-        return Some(None);
+    /// As [`TreeView::get`]; `None` where anything is wrong. That errors are made elsewhere is what
+    /// makes it fast: each that could be made here costs all lookups registers.
+    ///
+    /// Costs a page for each level: a look at its header, one at its tag (was it verified?), and a
+    /// search. A million records of 116 bytes are three levels deep: some 600 instructions
+    /// (callgrind).
+    #[inline(always)]
+    pub(crate) fn glance(&self, key: &[u8]) -> Option<Option<Cell<'s>>> {
+        let (source, tree) = (self.source, self.tree);
+        if tree.depth == 0 {
+            return Some(None);
+        }
+        let probe = Probe::new(self.order, key);
+        let mut ptr = tree.root;
+        for level in (1..tree.depth).rev() {
+            let branch = source.glance_branch(ptr, level)?;
+            ptr = branch.child(branch.find_probe(&probe).ok()?);
+            source.prefetch(ptr);
+        }
+        let leaf = source.glance_leaf(ptr)?;
+        let Some(tie) = leaf.guess(&probe) else { return Some(None) };
+        // How long the value is says the cell, so that its end would be asked for after its
+        // beginning.
+        prefetch_start(leaf.guessed_bytes(tie));
+        leaf.get_at(&probe, tie).ok()
     }
-    let probe = Probe::new(order, key);
-    let mut ptr = tree.root;
-    for level in (1..tree.depth).rev() {
-        let branch = source.glance_branch(ptr, level)?;
-        ptr = branch.child(branch.find_probe(&probe).ok()?);
-        source.prefetch(ptr);
-    }
-    let leaf = source.glance_leaf(ptr)?;
-    let Some(tie) = leaf.guess(&probe) else { return Some(None) };
-    // How long the value is says the cell, so that its end would be asked for after its beginning.
-    prefetch_start(leaf.guessed_bytes(tie));
-    leaf.get_at(&probe, tie).ok()
-}
 
-/// As [`get`], with the reason where it fails.
-#[cold]
-#[inline(never)]
-fn look<'s, S: PageSource, O: KeyOrder>(
-    source: &'s S,
-    tree: &Tree,
-    order: O,
-    key: &[u8],
-) -> Result<Option<Cell<'s>>> {
-    let probe = Probe::new(order, key);
-    let mut ptr = tree.root;
-    for level in (1..tree.depth).rev() {
-        let branch = source.branch(ptr, level)?;
-        ptr = branch.child(branch.find_probe(&probe).map_err(|reason| damaged(ptr, reason))?);
+    /// As [`TreeView::get`], with the reason where it fails.
+    #[cold]
+    #[inline(never)]
+    fn look(&self, key: &[u8]) -> Result<Option<Cell<'s>>> {
+        let probe = Probe::new(self.order, key);
+        let mut ptr = self.tree.root;
+        for level in (1..self.tree.depth).rev() {
+            let branch = self.source.branch(ptr, level)?;
+            ptr = branch.child(branch.find_probe(&probe).on(ptr)?);
+        }
+        self.source.leaf(ptr)?.get(&probe).on(ptr)
     }
-    source.leaf(ptr)?.get(&probe).map_err(|reason| damaged(ptr, reason))
 }
 
 /// The value that a cell holds or points to. `None`: the cell is a table's record.

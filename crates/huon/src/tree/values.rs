@@ -7,14 +7,12 @@ use std::ops::Bound;
 
 use crate::error::Result;
 use crate::page::{
-    AnyLeaf, AnyOrder, BytesOrder, Cell, KeyOrder, PayloadKind, Reason, SetItems, Tree, ValueSet,
+    AnyLeaf, AnyOrder, Cell, KeyOrder, PayloadKind, Reason, SetItems, Tree, ValueSet,
 };
-use crate::store::source::{PageSource, damaged};
+use crate::store::source::{OnPage, PageSource};
 use crate::tree::cursor::{Span, is_reversed};
 use crate::tree::path::Path;
-
-/// Any order will do where no key is compared.
-const ANY: BytesOrder = BytesOrder;
+use crate::tree::view::TreeView;
 
 /// The values of a key.
 pub(crate) enum Held<'p> {
@@ -44,6 +42,19 @@ impl<'p> Held<'p> {
         }
     }
 
+    /// Whether `value` is one of them.
+    pub(crate) fn holds<S: PageSource>(
+        &self,
+        source: &S,
+        order: AnyOrder<'_>,
+        value: &[u8],
+    ) -> Result<bool> {
+        match self {
+            Held::Few(set) => Ok(set.search(order, value).is_ok()),
+            Held::Tree(values) => Path::new().seek(TreeView::new(source, values, order), value),
+        }
+    }
+
     /// How many levels they have: 0, if there is only one.
     pub(crate) fn depth(&self) -> u32 {
         match self {
@@ -58,6 +69,38 @@ impl<'p> Held<'p> {
 pub(crate) struct Orders<'o> {
     pub(crate) keys: AnyOrder<'o>,
     pub(crate) values: AnyOrder<'o>,
+}
+
+impl<'s, 't, 'o, S> TreeView<'s, 't, S, Orders<'o>> {
+    /// The tree of the keys.
+    #[inline]
+    pub(crate) fn keys(&self) -> TreeView<'s, 't, S, AnyOrder<'o>> {
+        self.ordered_by(self.order.keys)
+    }
+
+    /// A tree of values.
+    #[inline]
+    pub(crate) fn values<'v>(&self, values: &'v Tree) -> TreeView<'s, 'v, S, AnyOrder<'o>> {
+        TreeView::new(self.source, values, self.order.values)
+    }
+}
+
+impl<'s, S: PageSource> TreeView<'s, '_, S, Orders<'_>> {
+    /// Whether a pair is there.
+    pub(crate) fn holds(&self, (key, value): Pair<'_>) -> Result<bool> {
+        match self.keys().held(key)? {
+            Some(held) => held.holds(self.source, self.order.values, value),
+            None => Ok(false),
+        }
+    }
+}
+
+impl<'s, S: PageSource, O: KeyOrder> TreeView<'s, '_, S, O> {
+    /// The values of a key of a multimap.
+    pub(crate) fn held(&self, key: &[u8]) -> Result<Option<Held<'s>>> {
+        let Some(cell) = self.get(key)? else { return Ok(None) };
+        Held::of(self.tree, &cell).map(Some).on(self.tree.root)
+    }
 }
 
 /// Values of one key, from both ends.
@@ -77,7 +120,8 @@ impl<'s, S: PageSource> Values<'s, S> {
     ) -> Result<Values<'s, S>> {
         let set = match held {
             Held::Tree(tree) => {
-                return Ok(Values::Tree(Box::new(Span::new(source, &tree, order, from, to)?)));
+                let view = TreeView::new(source, &tree, order);
+                return Ok(Values::Tree(Box::new(Span::new(view, from, to)?)));
             }
             Held::Few(set) => set,
         };
@@ -140,14 +184,13 @@ pub(crate) struct Pairs<'s, S> {
 
 impl<'s, S: PageSource> Pairs<'s, S> {
     pub(crate) fn new(
-        source: &'s S,
-        tree: &Tree,
-        orders: Orders<'s>,
+        view: TreeView<'s, '_, S, Orders<'s>>,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> Result<Pairs<'s, S>> {
-        let keys = Span::new(source, tree, orders.keys, from, to)?;
-        Ok(Pairs { source, tree: *tree, order: orders.values, keys, front: None, back: None })
+        let (source, tree, order) = (view.source, *view.tree, view.order.values);
+        let keys = Span::new(view.keys(), from, to)?;
+        Ok(Pairs { source, tree, order, keys, front: None, back: None })
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<Pair<'s>>> {
@@ -209,223 +252,6 @@ impl<'s, S: PageSource> Pairs<'s, S> {
     }
 
     fn held(&self, cell: &Cell<'s>) -> Result<Held<'s>> {
-        Held::of(&self.tree, cell).map_err(|reason| damaged(self.tree.root, reason))
-    }
-}
-
-/// A place between two pairs of a multimap, as paths: see [`Path`].
-///
-/// V5. `keys` stands on the key whose values are next, or at the end. `inner` is the place among
-///     its values: before value `index`, of `count`; in a tree of values `path` says where that is.
-///     `None`: before its first value.
-#[derive(Clone)]
-pub(crate) struct PairPath {
-    keys: Path,
-    inner: Option<Inner>,
-}
-
-#[derive(Clone)]
-enum Inner {
-    Few(usize),
-    Tree(Box<(Tree, Path)>),
-}
-
-impl PairPath {
-    pub(crate) fn new() -> PairPath {
-        PairPath { keys: Path::new(), inner: None }
-    }
-
-    /// Before the first pair.
-    pub(crate) fn first<S: PageSource>(&mut self, source: &S, tree: &Tree) -> Result<()> {
-        self.inner = None;
-        self.keys.first(source, tree, ANY)?;
-        self.keys.settle(source, tree, ANY)
-    }
-
-    /// Behind the last pair.
-    pub(crate) fn end<S: PageSource>(&mut self, source: &S, tree: &Tree) -> Result<()> {
-        self.inner = None;
-        self.keys.end(source, tree, ANY)
-    }
-
-    /// Before the values of a key, or behind them.
-    pub(crate) fn seek_key<S: PageSource>(
-        &mut self,
-        source: &S,
-        tree: &Tree,
-        orders: Orders<'_>,
-        key: &[u8],
-        behind: bool,
-    ) -> Result<()> {
-        self.inner = None;
-        if self.keys.seek(source, tree, orders.keys, key)? && behind {
-            self.keys.last_mut().index += 1;
-        }
-        self.keys.settle(source, tree, orders.keys)
-    }
-
-    /// Before a pair, or behind it, whether it is there or not.
-    pub(crate) fn seek<S: PageSource>(
-        &mut self,
-        source: &S,
-        tree: &Tree,
-        orders: Orders<'_>,
-        (key, value): Pair<'_>,
-        behind: bool,
-    ) -> Result<()> {
-        self.inner = None;
-        if !self.keys.seek(source, tree, orders.keys, key)? {
-            return self.keys.settle(source, tree, orders.keys);
-        }
-        let (_, held) = self.held(source, tree)?;
-        self.inner = Some(match held {
-            Held::Few(set) => Inner::Few(match set.search(orders.values, value) {
-                Ok(at) => at + usize::from(behind),
-                Err(at) => at,
-            }),
-            Held::Tree(values) => {
-                let mut path = Path::new();
-                if path.seek(source, &values, orders.values, value)? && behind {
-                    path.last_mut().index += 1;
-                }
-                path.settle(source, &values, orders.values)?;
-                Inner::Tree(Box::new((values, path)))
-            }
-        });
-        Ok(())
-    }
-
-    /// Steps over the next pair, or the one before.
-    pub(crate) fn step<'s, S: PageSource>(
-        &mut self,
-        source: &'s S,
-        tree: &Tree,
-        forward: bool,
-    ) -> Result<Option<Pair<'s>>> {
-        loop {
-            if self.keys.on_item() {
-                let (key, held) = self.held(source, tree)?;
-                if let Some(value) = self.step_inside(source, held, forward)? {
-                    return Ok(Some((key, value)));
-                }
-            }
-            // V5: the values of this key have ended on this side.
-            if !forward {
-                if !self.keys.step_back(source, tree, ANY)? {
-                    return Ok(None);
-                }
-                self.inner = Some(self.behind_all(source, tree)?);
-            } else if self.keys.on_item() {
-                self.inner = None;
-                self.keys.step();
-                self.keys.settle(source, tree, ANY)?;
-            } else {
-                return Ok(None);
-            }
-        }
-    }
-
-    /// Steps over a value of the key at hand. `None`: there are no more on that side.
-    fn step_inside<'s, S: PageSource>(
-        &mut self,
-        source: &'s S,
-        held: Held<'s>,
-        forward: bool,
-    ) -> Result<Option<&'s [u8]>> {
-        let inner = match (&mut self.inner, &held) {
-            // Before its first value.
-            (None, _) if !forward => return Ok(None),
-            (Some(inner), _) => inner,
-            (place @ None, Held::Few(_)) => place.insert(Inner::Few(0)),
-            (place @ None, Held::Tree(values)) => {
-                let mut path = Path::new();
-                path.first(source, values, ANY)?;
-                place.insert(Inner::Tree(Box::new((*values, path))))
-            }
-        };
-        match (inner, held) {
-            (Inner::Few(index), Held::Few(set)) => {
-                let at = if forward { Some(*index) } else { index.checked_sub(1) };
-                let Some(at) = at.filter(|&at| at < set.count()) else { return Ok(None) };
-                *index = if forward { at + 1 } else { at };
-                Ok(Some(set.value(at)))
-            }
-            (Inner::Tree(inner), _) => {
-                let (values, path) = &mut **inner;
-                step_values(source, values, path, forward)
-            }
-            // The same version of the tree holds the same.
-            (Inner::Few(_), Held::Tree(values)) => Err(damaged(values.root, Reason::Tree)),
-        }
-    }
-
-    /// The place behind all values of the key at hand.
-    fn behind_all<S: PageSource>(&self, source: &S, tree: &Tree) -> Result<Inner> {
-        Ok(match self.held(source, tree)?.1 {
-            Held::Few(set) => Inner::Few(set.count()),
-            Held::Tree(values) => {
-                let mut path = Path::new();
-                path.end(source, &values, ANY)?;
-                Inner::Tree(Box::new((values, path)))
-            }
-        })
-    }
-
-    /// The key at hand, and what it holds.
-    fn held<'s, S: PageSource>(&self, source: &'s S, tree: &Tree) -> Result<(&'s [u8], Held<'s>)> {
-        let frame = self.keys.last();
-        let cell = source.leaf(frame.ptr)?.cell(frame.index);
-        let cell = cell.map_err(|reason| damaged(frame.ptr, reason))?;
-        let held = Held::of(tree, &cell).map_err(|reason| damaged(frame.ptr, reason))?;
-        Ok((cell.key, held))
-    }
-}
-
-/// Steps over the next key of a tree of values, or the one before.
-fn step_values<'s, S: PageSource>(
-    source: &'s S,
-    values: &Tree,
-    path: &mut Path,
-    forward: bool,
-) -> Result<Option<&'s [u8]>> {
-    if forward {
-        path.settle(source, values, ANY)?;
-    }
-    let steps = if forward { path.on_item() } else { path.step_back(source, values, ANY)? };
-    if !steps {
-        return Ok(None);
-    }
-    let frame = *path.last();
-    let value = source.any_leaf(values, frame.ptr)?.key(frame.index);
-    if forward {
-        path.step();
-    }
-    value.map(Some).map_err(|reason| damaged(frame.ptr, reason))
-}
-
-/// The values of `key` that the multimap `tree` holds.
-pub(crate) fn find<'s, S: PageSource>(
-    source: &'s S,
-    tree: &Tree,
-    order: impl KeyOrder,
-    key: &[u8],
-) -> Result<Option<Held<'s>>> {
-    let Some(cell) = super::read::get(source, tree, order, key)? else { return Ok(None) };
-    Held::of(tree, &cell).map(Some).map_err(|reason| damaged(tree.root, reason))
-}
-
-/// Whether `value` is one of what a cell holds.
-pub(crate) fn holds<'s, S: PageSource>(
-    source: &'s S,
-    held: &Held<'s>,
-    order: AnyOrder<'_>,
-    value: &[u8],
-) -> Result<bool> {
-    match held {
-        Held::Few(set) => Ok(set.search(order, value).is_ok()),
-        Held::Tree(values) => {
-            let mut path = Path::new();
-            path.seek(source, values, order, value)
-        }
+        Held::of(&self.tree, cell).on(self.tree.root)
     }
 }

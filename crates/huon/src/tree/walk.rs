@@ -6,8 +6,9 @@
 use crate::alloc::copied;
 use crate::error::{Error, Result};
 use crate::os::Disk;
-use crate::page::{Branch, FixedLeaf, KeyOrder, Kind, Leaf, Ptr, Reason, Tree, Txnid, admit};
-use crate::store::source::{PageSource, damaged};
+use crate::page::{Branch, FixedLeaf, KeyOrder, Kind, Leaf, Ptr, Reason, Txnid, admit};
+use crate::store::source::{OnPage, PageSource};
+use crate::tree::view::TreeView;
 
 /// Pages that are asked for at once, if they have to be waited for.
 const ASKED: usize = 64;
@@ -59,86 +60,74 @@ pub(crate) trait Visitor<'s> {
     fn trouble(&mut self, spot: &Spot<'_>, error: Error) -> Result<()>;
 }
 
-/// Visits the pages of `tree`. The trees of values that its leaves point to are trees of their own:
-/// a visitor that wants them walks them. The record of `tree` lies on a page (or in a meta) born
-/// with `above`.
-pub(crate) fn walk<'s, S: PageSource, O: KeyOrder>(
-    source: &'s S,
-    tree: &Tree,
-    above: Txnid,
-    order: O,
-    visitor: &mut impl Visitor<'s>,
-) -> Result<()> {
-    let Some(level) = tree.depth.checked_sub(1) else { return Ok(()) };
-    let root = Spot { ptr: tree.root, level, above, lower: None, upper: None };
-    walk_below(source, tree, root, order, visitor)
-}
-
-fn walk_below<'s, S: PageSource, O: KeyOrder>(
-    source: &'s S,
-    tree: &Tree,
-    spot: Spot<'_>,
-    order: O,
-    visitor: &mut impl Visitor<'s>,
-) -> Result<()> {
-    if !visitor.enter(&spot)? {
-        return Ok(());
+impl<'s, S: PageSource, O: KeyOrder> TreeView<'s, '_, S, O> {
+    /// Visits the pages of the tree. The trees of values that its leaves point to are trees of
+    /// their own: a visitor that wants them walks them. The record of the tree lies on a page (or
+    /// in a meta) born with `above`.
+    pub(crate) fn walk(&self, above: Txnid, visitor: &mut impl Visitor<'s>) -> Result<()> {
+        let Some(level) = self.tree.depth.checked_sub(1) else { return Ok(()) };
+        self.walk_below(
+            Spot { ptr: self.tree.root, level, above, lower: None, upper: None },
+            visitor,
+        )
     }
-    let (bytes, page) = match read(source, tree, spot.ptr, spot.level) {
-        Ok(read) => read,
-        Err(error) if error.is_damage() => return visitor.trouble(&spot, error),
-        Err(error) => return Err(error),
-    };
-    visitor.visit(&spot, bytes, page)?;
-    let Visit::Branch(branch) = page else { return Ok(()) };
-    let mut lower = spot.lower.map(copied).transpose()?;
-    let disk = source.disk().filter(Disk::is_met);
-    for index in 0..branch.count() {
-        if let Some(disk) = disk
-            && index % ASKED == 0
-        {
-            let next = index..branch.count().min(index + ASKED);
-            disk.ask(next.map(|child| branch.child(child).pgno.0));
+
+    fn walk_below(&self, spot: Spot<'_>, visitor: &mut impl Visitor<'s>) -> Result<()> {
+        if !visitor.enter(&spot)? {
+            return Ok(());
         }
-        let upper = if index + 1 == branch.count() {
-            spot.upper.map(copied).transpose()?
-        } else {
-            // A damaged separator bounds nothing; the visitor has seen it.
-            match branch.separator(index + 1) {
-                Ok(separator) => Some(separator.whole(order)?),
-                Err(_) => None,
+        let (bytes, page) = match self.page(spot.ptr, spot.level) {
+            Ok(read) => read,
+            Err(error) if error.is_damage() => return visitor.trouble(&spot, error),
+            Err(error) => return Err(error),
+        };
+        visitor.visit(&spot, bytes, page)?;
+        let Visit::Branch(branch) = page else { return Ok(()) };
+        let mut lower = spot.lower.map(copied).transpose()?;
+        let disk = self.source.disk().filter(Disk::is_met);
+        for index in 0..branch.count() {
+            if let Some(disk) = disk
+                && index % ASKED == 0
+            {
+                let next = index..branch.count().min(index + ASKED);
+                disk.ask(next.map(|child| branch.child(child).pgno.0));
             }
-        };
-        let child = Spot {
-            ptr: branch.child(index),
-            level: spot.level - 1,
-            above: spot.ptr.birth,
-            lower: lower.as_deref(),
-            upper: upper.as_deref(),
-        };
-        walk_below(source, tree, child, order, visitor)?;
-        lower = upper;
+            let upper = if index + 1 == branch.count() {
+                spot.upper.map(copied).transpose()?
+            } else {
+                // A damaged separator bounds nothing; the visitor has seen it.
+                match branch.separator(index + 1) {
+                    Ok(separator) => Some(separator.whole(self.order)?),
+                    Err(_) => None,
+                }
+            };
+            let child = Spot {
+                ptr: branch.child(index),
+                level: spot.level - 1,
+                above: spot.ptr.birth,
+                lower: lower.as_deref(),
+                upper: upper.as_deref(),
+            };
+            self.walk_below(child, visitor)?;
+            lower = upper;
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-fn read<'s, S: PageSource>(
-    source: &'s S,
-    tree: &Tree,
-    ptr: Ptr,
-    level: u8,
-) -> Result<(&'s [u8], Visit<'s>)> {
-    let bytes = source.bytes(ptr)?;
-    let view = match level {
-        0 if tree.has_fixed_leaves() => admit(bytes, ptr, Kind::Fixed, 0)
-            .and_then(|count| FixedLeaf::view(bytes, count, tree.fixed_bytes as usize))
-            .map(Visit::Fixed),
-        0 => admit(bytes, ptr, Kind::Leaf, 0)
-            .and_then(|count| Leaf::view(bytes, count))
-            .map(Visit::Leaf),
-        _ => admit(bytes, ptr, Kind::Branch, level)
-            .and_then(|count| Branch::view(bytes, count))
-            .map(Visit::Branch),
-    };
-    Ok((bytes, view.map_err(|reason| damaged(ptr, reason))?))
+    /// A page in bytes and in meaning.
+    fn page(&self, ptr: Ptr, level: u8) -> Result<(&'s [u8], Visit<'s>)> {
+        let bytes = self.source.bytes(ptr)?;
+        let view = match level {
+            0 if self.tree.has_fixed_leaves() => admit(bytes, ptr, Kind::Fixed, 0)
+                .and_then(|count| FixedLeaf::view(bytes, count, self.tree.fixed_bytes as usize))
+                .map(Visit::Fixed),
+            0 => admit(bytes, ptr, Kind::Leaf, 0)
+                .and_then(|count| Leaf::view(bytes, count))
+                .map(Visit::Leaf),
+            _ => admit(bytes, ptr, Kind::Branch, level)
+                .and_then(|count| Branch::view(bytes, count))
+                .map(Visit::Branch),
+        };
+        Ok((bytes, view.on(ptr)?))
+    }
 }

@@ -8,15 +8,20 @@ use crate::page::{BytesOrder, Labels, PayloadKind, Reason, Tree, fingerprint, ke
 use crate::store::pages::Pages;
 use crate::store::source::PageSource;
 use crate::tree::cursor::Span;
-use crate::tree::read;
-use crate::tree::write::{self, NewValue, Put, PutMode};
+use crate::tree::edit::TreeMut;
+use crate::tree::put::{NewValue, Put, PutMode};
+use crate::tree::shrink::Whose;
+use crate::tree::view::TreeView;
 
 /// Main-table order: names compare as bytes.
-const NAMES: BytesOrder = BytesOrder;
+pub(super) const NAMES: BytesOrder = BytesOrder;
+
+/// The main table under edit.
+pub(super) type Catalog<'m> = TreeMut<'m, BytesOrder>;
 
 /// The record of a table. `None`: no such table. An ordinary record of that name is an error.
 pub(crate) fn find<S: PageSource>(source: &S, main: &Tree, name: &[u8]) -> Result<Option<Tree>> {
-    let Some(cell) = read::get(source, main, NAMES, name)? else { return Ok(None) };
+    let Some(cell) = TreeView::new(source, main, NAMES).get(name)? else { return Ok(None) };
     if cell.kind != PayloadKind::Table {
         return Err(Error::TableKind);
     }
@@ -41,7 +46,7 @@ pub(crate) fn labels<'s, S: PageSource>(
     main: &Tree,
     name: &[u8],
 ) -> Result<&'s [u8]> {
-    let cell = read::get(source, main, NAMES, name)?.ok_or(Error::TableMissing)?;
+    let cell = TreeView::new(source, main, NAMES).get(name)?.ok_or(Error::TableMissing)?;
     match Tree::split(cell.payload) {
         Ok((_, labels)) => Ok(labels),
         Err(reason) => Err(Error::corrupt_file(reason.text())),
@@ -72,48 +77,46 @@ pub(crate) fn check_length(pages: &Pages, name: &[u8], labels: &[u8]) -> Result<
 
 /// Adds a table, empty or whole, with the names of its comparators. The table's name must be free.
 pub(crate) fn create(
-    pages: &mut Pages,
-    main: &mut Tree,
+    main: &mut Catalog<'_>,
     name: &[u8],
     mut tree: Tree,
     labels: &[u8],
 ) -> Result<Tree> {
-    tree.changed = pages.txnid();
+    tree.changed = main.pages.txnid();
     tree.labels = fingerprint(labels);
     let mut record = tree.encode().to_vec();
     record.try_extend(labels.iter().copied())?;
-    check_length(pages, name, labels)?;
-    match write::put(pages, main, NAMES, name, NewValue::Table(&record), PutMode::InsertNew)? {
+    check_length(main.pages, name, labels)?;
+    match main.put(name, NewValue::Table(&record), PutMode::InsertNew)? {
         Put::Inserted => Ok(tree),
         _ => Err(Error::TableExists),
     }
 }
 
 /// Writes a table's record back.
-pub(crate) fn store(pages: &mut Pages, main: &mut Tree, name: &[u8], tree: &Tree) -> Result<()> {
+pub(crate) fn store(main: &mut Catalog<'_>, name: &[u8], tree: &Tree) -> Result<()> {
     let mut record = tree.encode().to_vec();
     if tree.labels != 0 {
-        record.try_extend(labels(pages, main, name)?.iter().copied())?;
+        record.try_extend(labels(main.pages, main.tree, name)?.iter().copied())?;
     }
-    let put = write::put(pages, main, NAMES, name, NewValue::Table(&record), PutMode::Update)?;
-    match put {
+    match main.put(name, NewValue::Table(&record), PutMode::Update)? {
         Put::Overwritten => Ok(()),
         // T2: it was found when it was opened. In a catalog out of order other ways lead elsewhere.
-        _ => Err(Error::corrupt(main.root.pgno.0, Reason::Order.text())),
+        _ => Err(Error::corrupt(main.tree.root.pgno.0, Reason::Order.text())),
     }
 }
 
 /// Takes the record of a table out of the catalog.
-pub(crate) fn remove(pages: &mut Pages, main: &mut Tree, name: &[u8]) -> Result<bool> {
-    write::delete(pages, main, NAMES, name, write::Whose::Engine)
+pub(crate) fn remove(main: &mut Catalog<'_>, name: &[u8]) -> Result<bool> {
+    main.delete(name, Whose::Engine)
 }
 
 /// The names of all tables, in order.
 pub(crate) fn names<S: PageSource>(source: &S, main: &Tree) -> Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     let mut room = source.bytes_max();
-    let mut span: Span<'_, S, _> =
-        Span::new(source, main, NAMES, Bound::Unbounded, Bound::Unbounded)?;
+    let (view, open) = (TreeView::new(source, main, NAMES), Bound::Unbounded);
+    let mut span: Span<'_, S, _> = Span::new(view, open, open)?;
     while let Some(cell) = span.next()? {
         if cell.kind == PayloadKind::Table {
             // A hostile file shows the same bytes as many names.

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::tree::compact::{self, Step};
-use crate::txn::write::WriteTxn;
+use crate::txn::write::{How, WriteTxn};
 
 impl WriteTxn {
     /// One step of moving pages to the front. Before anything else in the transaction: it deals
@@ -10,18 +10,13 @@ impl WriteTxn {
     pub(crate) fn compact(&mut self, step: &mut Step) -> Result<()> {
         debug_assert!(!self.is_changed(), "tables that were opened would be written back");
         // What is freed is more than what is taken, if not at once.
-        self.guarded(true, |txn| {
-            let mut main = txn.main;
-            compact::step(txn.pages_mut(), &mut main, step)?;
-            txn.main = main;
-            Ok(())
-        })
+        self.edit_catalog(How::Shrink, |main| compact::step(main.pages, main.tree, step))
     }
 
     /// The commit gives back what is free at the end of the file, whatever the geometry's threshold
     /// is, but for slack up to `target` pages.
     pub(crate) fn give_back_all(&mut self, target: u32) -> Result<()> {
-        self.guarded(true, |txn| {
+        self.guarded(How::Shrink, |txn| {
             // The commit goes by what is known of free pages: so they are judged.
             txn.pages_mut().has_room_below(1, target)?;
             txn.give_back_to = Some(target);

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::page::{self, first_data_page};
-use crate::txn::write::WriteTxn;
+use crate::txn::write::{How, WriteTxn};
 
 /// How long the file may be, and in which steps it changes. All sizes are in bytes; they are kept
 /// as whole pages.
@@ -128,7 +128,7 @@ impl WriteTxn {
         if wanted.upper > most || wanted.lower > store.map_pages() {
             return Err(store.map_too_small(wanted.upper));
         }
-        let fits = self.guarded(true, |txn| {
+        let fits = self.guarded(How::Shrink, |txn| {
             // What an undone level left behind the old size does not stand against a higher one.
             if wanted.upper < txn.geometry.upper && !txn.pages_mut().cut_to(wanted.upper)? {
                 return Ok(false);

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use crate::alloc::copied;
 use crate::error::{Error, Result};
 use crate::page::{Labels, Tree};
-use crate::txn::catalog;
+use crate::tree::view::TreeView;
+use crate::txn::catalog::{self, NAMES};
 use crate::txn::meaning::{Shape, TableInfo, TableSpec};
 use crate::txn::names::{self, TableNo};
 use crate::txn::open_tables::{State, Use};
-use crate::txn::write::WriteTxn;
+use crate::txn::write::{How, WriteTxn};
 
 impl WriteTxn {
     /// What a handle means, functions included.
@@ -142,12 +143,8 @@ impl WriteTxn {
     /// Makes a table as a record says that is free of pages, with the names of its comparators.
     pub(crate) fn make_table(&mut self, name: &[u8], empty: Tree, labels: &[u8]) -> Result<()> {
         let at = self.prepare_remaking(name)?;
-        let tree = self.guarded(false, |txn| {
-            let mut main = txn.main;
-            let tree = catalog::create(txn.pages_mut(), &mut main, name, empty, labels)?;
-            txn.main = main;
-            Ok(tree)
-        })?;
+        let tree =
+            self.edit_catalog(How::Grow, |main| catalog::create(main, name, empty, labels))?;
         self.remember(at, State::Found { tree, changed: false });
         Ok(())
     }
@@ -176,12 +173,9 @@ impl WriteTxn {
         }
         let Some(mut tree) = self.tree(no)? else { return Ok(false) };
         let (at, name) = self.name_to_remake(no)?;
-        self.guarded(true, |txn| {
-            let mut main = txn.main;
-            crate::tree::write::clear(txn.pages_mut(), &mut tree)?;
-            catalog::remove(txn.pages_mut(), &mut main, &name)?;
-            txn.main = main;
-            Ok(())
+        self.edit_catalog(How::Shrink, |main| {
+            main.beside(&mut tree).clear()?;
+            catalog::remove(main, &name)
         })?;
         self.remember(at, State::Missing);
         Ok(true)
@@ -193,8 +187,7 @@ impl WriteTxn {
             return Err(Error::Invalid("the main table has no name to change"));
         }
         let tree = self.tree(no)?.ok_or(Error::TableMissing)?;
-        if crate::tree::read::get(self.pages(), &self.main, crate::page::BytesOrder, to)?.is_some()
-        {
+        if TreeView::new(self.pages(), &self.main, NAMES).get(to)?.is_some() {
             return Err(Error::TableExists);
         }
         let (at, name) = self.name_to_remake(no)?;
@@ -204,36 +197,31 @@ impl WriteTxn {
         let labels = copied(catalog::labels(self.pages(), &self.main, &name)?)?;
         // What is refused is refused before the old name is gone.
         catalog::check_length(self.pages(), to, &labels)?;
-        let tree = self.guarded(true, |txn| {
-            let mut main = txn.main;
-            catalog::remove(txn.pages_mut(), &mut main, &name)?;
-            let tree = catalog::create(txn.pages_mut(), &mut main, to, tree, &labels)?;
-            txn.main = main;
-            Ok(tree)
+        let tree = self.edit_catalog(How::Shrink, |main| {
+            catalog::remove(main, &name)?;
+            catalog::create(main, to, tree, &labels)
         })?;
         self.remember(at, State::Missing);
         self.remember(to_at, State::Found { tree, changed: false });
         Ok(())
     }
 
-    /// Writes the records of all changed tables into the catalog, for the seal, which writes the
-    /// pages: nothing is spilled here, and the id stays the one that was told (I12).
+    /// Writes the records of all changed tables into the catalog, for the seal.
     pub(crate) fn store_tables(&mut self) -> Result<()> {
-        self.check_usable()?;
         let tables = self.tables.take();
-        self.begin_guarded(true);
-        let mut main = self.main;
-        for (name, tree) in tables.changed() {
-            catalog::store(self.pages_mut(), &mut main, name, tree)?;
-        }
-        if main != self.main {
-            main.changed = self.txnid();
-        }
-        self.main = main;
+        let stored = self.edit_catalog(How::Seal, |main| {
+            let before = *main.tree;
+            for (name, tree) in tables.changed() {
+                catalog::store(main, name, tree)?;
+            }
+            if *main.tree != before {
+                main.tree.changed = main.pages.txnid();
+            }
+            Ok(())
+        });
         // Which of them were made or dropped is asked when the transaction is over.
         self.tables = RefCell::new(tables);
-        self.end_unspilled();
-        Ok(())
+        stored
     }
 
     /// What was made or dropped is so for everybody now, or has not happened: `names` learns it.

@@ -16,7 +16,9 @@ use crate::failpoint::{Point, reach};
 use crate::lock::Mark;
 use crate::page::{AnyOrder, Geometry, Meta, Tree, Txnid};
 use crate::store::pages::{EditPlace, Pages};
+use crate::tree::edit::TreeMut;
 use crate::tree::finger::Finger;
+use crate::txn::catalog::{Catalog, NAMES};
 use crate::txn::kept::Kept;
 use crate::txn::names::TableNo;
 use crate::txn::notes::Notes;
@@ -26,6 +28,28 @@ use crate::txn::{Base, Core, Release};
 
 /// Why the pages of a write transaction are there.
 const PAGES_THERE: &str = "pages are there until the commit";
+
+/// What a change is like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum How {
+    /// It may take space.
+    Grow,
+    /// It gives space back, so it may use the last pages.
+    Shrink,
+    /// The same, and no key is compared: the table's order need not be known.
+    Unordered,
+    /// It is made of many, so that a refusal in the middle breaks the transaction too.
+    AllOrNothing,
+    /// The seal comes next, which writes the pages: nothing is spilled here, so that the id stays
+    /// the one that was told (I12).
+    Seal,
+}
+
+impl How {
+    fn uses_reserve(self) -> bool {
+        matches!(self, How::Shrink | How::Unordered | How::Seal)
+    }
+}
 
 /// What a nested level restores when it is aborted.
 pub(super) struct Level {
@@ -107,7 +131,7 @@ pub struct WriteTxn {
     /// Functions of the caller's that order the tables it has used.
     pub(super) kept: Kept,
     pub(super) levels: Vec<Level>,
-    /// Where the last put was made, from the second change on.
+    /// Where the last put was made, from the first change on.
     finger: Option<Box<Finger>>,
     /// Numbers for the states that the transaction shows, so that detached cursors notice changes;
     /// the first is that of the state it shows now.
@@ -322,145 +346,95 @@ impl WriteTxn {
         self.core.check_forked()
     }
 
-    /// Runs one change of a table (X1). `frugal`: it gives space back, so it may use the last
-    /// pages.
-    pub(crate) fn change<R>(
+    /// Changes a table; what `act` returns.
+    ///
+    /// # Errors
+    /// [`Error::TableMissing`], and those of `act`: the table is as it was then, and the
+    /// transaction broken unless the error is a refusal (X1).
+    pub(crate) fn edit<R>(
         &mut self,
         no: TableNo,
-        frugal: bool,
-        edit: impl FnOnce(&mut Pages, &mut Tree, AnyOrder<'_>) -> Result<R>,
+        how: How,
+        act: impl FnOnce(&mut TreeMut<'_, AnyOrder<'_>>) -> Result<R>,
     ) -> Result<R> {
-        let before = self.begin_change(no, frugal)?;
-        let mut tree = before;
-        // A function borrows what is kept beside the pages: nothing is cloned.
-        let order = match built_in(tree.order) {
-            Some(order) => Ok(order),
-            None => self
-                .kept
-                .get(no, || self.core.names.info(no).ok_or(Error::TableMissing))
-                .and_then(|info| info.order.resolve(tree.order).ok_or(Error::TableKind)),
-        };
-        let result = order.and_then(|order| {
-            edit(self.pages.as_deref_mut().expect(PAGES_THERE), &mut tree, order)
-        });
-        self.end_change(no, &before, tree, result.as_ref().err()).and(result)
-    }
-
-    /// The same for a put, which may begin where the last one was made.
-    pub(crate) fn change_near<R>(
-        &mut self,
-        no: TableNo,
-        edit: impl FnOnce(&mut Pages, &mut Tree, AnyOrder<'_>, &mut Finger) -> Result<R>,
-    ) -> Result<R> {
-        let mut kept = match self.finger.take() {
-            None if !self.pages().is_untouched() => Some(Box::new(Finger::new())),
-            finger => finger,
-        };
-        let mut first = None;
-        let result = self.change(no, false, |pages, tree, order| {
-            let finger = match &mut kept {
-                Some(finger) => finger,
-                None => first.insert(Finger::new()),
-            };
-            edit(pages, tree, order, finger)
-        });
-        self.finger = kept;
-        result
-    }
-
-    /// The same for a change that compares no keys.
-    pub(crate) fn change_unordered<R>(
-        &mut self,
-        no: TableNo,
-        frugal: bool,
-        edit: impl FnOnce(&mut Pages, &mut Tree) -> Result<R>,
-    ) -> Result<R> {
-        let before = self.begin_change(no, frugal)?;
-        let mut tree = before;
-        let result = edit(self.pages_mut(), &mut tree);
-        self.end_change(no, &before, tree, result.as_ref().err()).and(result)
-    }
-
-    /// The same for a change that is made of many: a refusal in the middle breaks the transaction
-    /// too.
-    pub(crate) fn change_firmly(
-        &mut self,
-        no: TableNo,
-        edit: impl FnOnce(&mut Pages, &mut Tree, AnyOrder<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let changed = self.change(no, false, edit);
-        self.broken |= changed.is_err();
-        changed
-    }
-
-    /// The table that a change is about to be made of. From here to [`WriteTxn::end_change`] the
-    /// transaction counts as broken (X1).
-    fn begin_change(&mut self, no: TableNo, frugal: bool) -> Result<Tree> {
-        let tree = self.tree(no)?.ok_or(Error::TableMissing)?;
+        let before = self.tree(no)?.ok_or(Error::TableMissing)?;
         self.tables.get_mut().make_room()?;
-        self.begin_guarded(frugal);
-        Ok(tree)
+        let mut tree = before;
+        let done = self.run(how, |txn| {
+            let WriteTxn { core, kept, pages, finger, .. } = txn;
+            // A function borrows what is kept beside the pages: nothing is cloned.
+            let order = match built_in(tree.order) {
+                Some(order) => order,
+                None if how == How::Unordered => AnyOrder::UNORDERED,
+                None => {
+                    let info = kept.get(no, || core.names.info(no).ok_or(Error::TableMissing))?;
+                    info.order.resolve(tree.order).ok_or(Error::TableKind)?
+                }
+            };
+            let pages = pages.as_deref_mut().expect(PAGES_THERE);
+            let finger = finger.get_or_insert_with(|| Box::new(Finger::new()));
+            act(&mut TreeMut { pages, tree: &mut tree, order, finger })
+        })?;
+        if tree != before {
+            tree.changed = self.pages().txnid();
+            if no == TableNo::MAIN {
+                self.main = tree;
+            } else {
+                let used = self.tables.get_mut().used(no).expect("the edit began with it");
+                self.remember(used.at, State::Found { tree, changed: true });
+            }
+        }
+        Ok(done)
     }
 
-    /// The change of a table that was `before` has ended, with an error or with a `tree`.
-    fn end_change(
+    /// Changes the catalog; what `act` returns. On an error the catalog is as it was.
+    pub(super) fn edit_catalog<R>(
         &mut self,
-        no: TableNo,
-        before: &Tree,
-        mut tree: Tree,
-        failed: Option<&Error>,
-    ) -> Result<()> {
-        self.end_guarded(failed)?;
-        if failed.is_some() || tree == *before {
-            return Ok(());
-        }
-        tree.changed = self.pages().txnid();
-        if no == TableNo::MAIN {
-            self.main = tree;
-            return Ok(());
-        }
-        let used = self.tables.get_mut().used(no).expect("it was used when the change began");
-        self.remember(used.at, State::Found { tree, changed: true });
-        Ok(())
+        how: How,
+        act: impl FnOnce(&mut Catalog<'_>) -> Result<R>,
+    ) -> Result<R> {
+        self.guarded(how, |txn| {
+            let mut main = txn.main;
+            let pages = txn.pages.as_deref_mut().expect(PAGES_THERE);
+            let finger = &mut Finger::new();
+            let done = act(&mut TreeMut { pages, tree: &mut main, order: NAMES, finger })?;
+            txn.main = main;
+            Ok(done)
+        })
+    }
+
+    /// Runs a change of anything else (X1).
+    pub(crate) fn guarded<R>(
+        &mut self,
+        how: How,
+        act: impl FnOnce(&mut Self) -> Result<R>,
+    ) -> Result<R> {
+        self.check_usable()?;
+        self.run(how, act)
     }
 
     /// X1: the transaction counts as broken while `act` runs, and stays so unless it ends well or
     /// refuses before it has changed anything.
-    pub(crate) fn guarded<R>(
-        &mut self,
-        frugal: bool,
-        act: impl FnOnce(&mut Self) -> Result<R>,
-    ) -> Result<R> {
-        self.check_usable()?;
-        self.begin_guarded(frugal);
-        let result = act(self);
-        self.end_guarded(result.as_ref().err()).and(result)
-    }
-
-    /// The first half of [`WriteTxn::guarded`].
-    pub(super) fn begin_guarded(&mut self, frugal: bool) {
+    #[inline]
+    fn run<R>(&mut self, how: How, act: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         self.broken = true;
         self.renew_stamp();
-        self.pages_mut().set_frugal(frugal);
-    }
-
-    /// The second half after a success, where the seal comes next.
-    pub(super) fn end_unspilled(&mut self) {
-        self.broken = false;
-    }
-
-    /// The second half, after an error or a success, which may turn out to be none.
-    fn end_guarded(&mut self, failed: Option<&Error>) -> Result<()> {
-        if let Some(error) = failed {
-            self.broken = !is_refusal(error);
-            return Ok(());
-        }
-        self.pages_mut().settle()?;
-        if self.pages().is_lost() {
-            return Err(Error::OutOfMemory);
+        self.pages_mut().set_frugal(how.uses_reserve());
+        let done = match act(self) {
+            Ok(done) => done,
+            Err(error) => {
+                self.broken = how == How::AllOrNothing || !is_refusal(&error);
+                return Err(error);
+            }
+        };
+        if how != How::Seal {
+            self.pages_mut().settle()?;
+            if self.pages().is_lost() {
+                return Err(Error::OutOfMemory);
+            }
         }
         self.broken = false;
-        Ok(())
+        Ok(done)
     }
 
     /// Runs `work` as a nested transaction: on an error everything it did is undone, and only that.

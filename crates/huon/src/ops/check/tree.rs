@@ -10,7 +10,8 @@ use crate::page::{
 };
 use crate::store::source::{PageSource, damaged};
 use crate::tree::values::{Held, Orders};
-use crate::tree::walk::{Spot, Visit, Visitor, walk};
+use crate::tree::view::TreeView;
+use crate::tree::walk::{Spot, Visit, Visitor};
 use crate::txn::order::built_in;
 use std::cmp::Ordering;
 
@@ -76,7 +77,7 @@ impl Check<'_, '_> {
             within: None,
             complete: true,
         };
-        walk(&source, tree, above, order, &mut visit)?;
+        TreeView::new(&source, tree, order).walk(above, &mut visit)?;
         visit.compare_with_record();
         let report = visit.report;
         let pages = [report.branch_pages, report.leaf_pages, report.run_pages];
@@ -347,7 +348,7 @@ impl<'t> TableCheck<'_, '_, '_, 't> {
         self.within = Some(Within::default());
         let Verified { store, used } = self.check.source;
         let source = Verified { store, used };
-        walk(&source, tree, spot.ptr.birth, self.orders.values, self)?;
+        TreeView::new(&source, tree, self.orders.values).walk(spot.ptr.birth, self)?;
         let found = self.within.take();
         let record = Within {
             entries: tree.entries,

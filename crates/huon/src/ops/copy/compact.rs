@@ -13,10 +13,11 @@ use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::Meter;
 use crate::ops::tables::{self, each_record, each_value};
 use crate::page::{Meta, OrderKind, PayloadKind, Tree};
-use crate::store::source::damaged;
+use crate::store::source::OnPage;
 use crate::table::codec::Bytes;
 use crate::table::def::{RawTable, TableDef};
 use crate::tree::build::Builder;
+use crate::tree::edit::TreeMut;
 use crate::tree::read;
 use crate::tree::values::Held;
 use crate::txn::Release;
@@ -24,7 +25,7 @@ use crate::txn::catalog;
 use crate::txn::meaning::{Lengths, Many, TableSpec, value_order};
 use crate::txn::names::TableNo;
 use crate::txn::order::Order;
-use crate::txn::write::WriteTxn;
+use crate::txn::write::{How, WriteTxn};
 
 /// Memory that the build buffers, in bytes.
 const SPILL_BYTES: usize = 64 << 20;
@@ -70,8 +71,8 @@ pub(super) fn build(
             }
             Some(_) => fill_many(&mut txn, number, from, &mut met, &mut meter)?,
         }
-        txn.change_unordered(number, false, |_, copied| {
-            copied.sequence = tree.sequence;
+        txn.edit(number, How::Unordered, |copied| {
+            copied.tree.sequence = tree.sequence;
             Ok(())
         })?;
     }
@@ -139,11 +140,12 @@ fn fill_many(
 ) -> Result<()> {
     let (source, tree) = from;
     let info = txn.info(number)?.clone();
-    txn.change_firmly(number, |pages, copied, order| {
-        let mut builder = Builder::new(*copied, order);
+    txn.edit(number, How::AllOrNothing, |copied| {
+        let TreeMut { pages, tree: record, order, .. } = copied;
+        let mut builder = Builder::new(**record, *order);
         let value_order = value_order(tree, Some(&info))?;
         each_record(source, tree, met, &mut |cell, met| {
-            let held = Held::of(tree, &cell).map_err(|reason| damaged(tree.root, reason))?;
+            let held = Held::of(tree, &cell).on(tree.root)?;
             let count = held.count();
             if cell.kind != PayloadKind::DuplicateTree {
                 meter.now.records += count;
@@ -161,7 +163,7 @@ fn fill_many(
             builder.count_values(&values);
             builder.push_values(pages, cell.key, cell.kind, &values.encode(), values.entries)
         })?;
-        *copied = builder.finish();
+        **record = builder.finish();
         Ok(())
     })
 }

@@ -43,7 +43,7 @@ use crate::alloc::{Reserved, TryGrow, collected};
 use crate::error::{Error, Result};
 use crate::page::{Chunk, Item, META_ITEMS_MAX, Pgno, Ptr, Reason, Sweep, Txnid};
 use crate::planted;
-use crate::store::source::damaged;
+use crate::store::source::OnPage;
 use own::Own;
 pub(crate) use page_set::PageSet;
 pub(crate) use relief::{Held, Need};
@@ -539,7 +539,7 @@ impl Space {
         let mut items = Vec::new();
         items.try_reserve_exact(chunk.items().size_hint().0 + 1)?;
         for item in chunk.items() {
-            let item = item.map_err(|reason| damaged(ptr, reason))?;
+            let item = item.on(ptr)?;
             if !item.is_chain() {
                 self.check_listed(&item, ptr)?;
             }

@@ -11,7 +11,7 @@ use crate::alloc::{Reserved, TryGrow, collected, filled};
 use crate::error::{Error, Result};
 use crate::page::{Item, Pgno, Ptr, Reason};
 use crate::planted;
-use crate::store::source::damaged;
+use crate::store::source::{OnPage, damaged};
 
 /// What a snapshot keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl Space {
                 chains.try_push(chunk.next())?;
             }
             for item in chunk.items() {
-                take(&item.map_err(|reason| damaged(ptr, reason))?, &mut chains)?;
+                take(&item.on(ptr)?, &mut chains)?;
             }
         }
         Ok(tally.held()?)

@@ -27,7 +27,7 @@ use super::{Ground, Shrink, Space, slack};
 use crate::error::Result;
 use crate::page::{Item, Ptr, Sweep, Txnid};
 use crate::planted;
-use crate::store::source::damaged;
+use crate::store::source::OnPage;
 
 /// Items that a commit takes from chunks for a sweep, but for those of the last chunk.
 const SWEEP_ITEMS_MAX: usize = 1 << 14;
@@ -193,7 +193,7 @@ impl Space {
         }
         let ptr = item.ptr();
         for listed in ground.chunk(ptr, self.used)?.items() {
-            let listed = listed.map_err(|reason| damaged(ptr, reason))?;
+            let listed = listed.on(ptr)?;
             if !listed.is_chain() {
                 return Ok(sweep.is_behind(&listed));
             }

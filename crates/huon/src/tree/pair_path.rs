@@ -1,0 +1,195 @@
+//! A place between two pairs of a multimap.
+
+use crate::error::Result;
+use crate::page::{BytesOrder, Reason, Tree};
+use crate::store::source::{OnPage, PageSource, damaged};
+use crate::tree::path::Path;
+use crate::tree::values::{Held, Orders, Pair};
+use crate::tree::view::TreeView;
+
+/// A place between two pairs of a multimap, as paths: see [`Path`].
+///
+/// V5. `keys` stands on the key whose values are next, or at the end. `inner` is the place among
+///     its values: before value `index`, of `count`; in a tree of values `path` says where that is.
+///     `None`: before its first value.
+#[derive(Clone)]
+pub(crate) struct PairPath {
+    keys: Path,
+    inner: Option<Inner>,
+}
+
+#[derive(Clone)]
+enum Inner {
+    Few(usize),
+    Tree(Box<(Tree, Path)>),
+}
+
+impl PairPath {
+    pub(crate) fn new() -> PairPath {
+        PairPath { keys: Path::new(), inner: None }
+    }
+
+    /// Before the first pair.
+    pub(crate) fn first<S: PageSource>(
+        &mut self,
+        view: TreeView<'_, '_, S, BytesOrder>,
+    ) -> Result<()> {
+        self.inner = None;
+        self.keys.first(view)?;
+        self.keys.settle(view)
+    }
+
+    /// Behind the last pair.
+    pub(crate) fn end<S: PageSource>(
+        &mut self,
+        view: TreeView<'_, '_, S, BytesOrder>,
+    ) -> Result<()> {
+        self.inner = None;
+        self.keys.end(view)
+    }
+
+    /// Before the values of a key, or behind them.
+    pub(crate) fn seek_key<S: PageSource>(
+        &mut self,
+        view: TreeView<'_, '_, S, Orders<'_>>,
+        key: &[u8],
+        behind: bool,
+    ) -> Result<()> {
+        self.inner = None;
+        if self.keys.seek(view.keys(), key)? && behind {
+            self.keys.last_mut().index += 1;
+        }
+        self.keys.settle(view.keys())
+    }
+
+    /// Before a pair, or behind it, whether it is there or not.
+    pub(crate) fn seek<S: PageSource>(
+        &mut self,
+        view: TreeView<'_, '_, S, Orders<'_>>,
+        (key, value): Pair<'_>,
+        behind: bool,
+    ) -> Result<()> {
+        self.inner = None;
+        if !self.keys.seek(view.keys(), key)? {
+            return self.keys.settle(view.keys());
+        }
+        let (_, held) = self.held(view.source, view.tree)?;
+        self.inner = Some(match held {
+            Held::Few(set) => Inner::Few(match set.search(view.order.values, value) {
+                Ok(at) => at + usize::from(behind),
+                Err(at) => at,
+            }),
+            Held::Tree(values) => {
+                let mut path = Path::new();
+                if path.seek(view.values(&values), value)? && behind {
+                    path.last_mut().index += 1;
+                }
+                path.settle(view.values(&values))?;
+                Inner::Tree(Box::new((values, path)))
+            }
+        });
+        Ok(())
+    }
+
+    /// Steps over the next pair, or the one before.
+    pub(crate) fn step<'s, S: PageSource>(
+        &mut self,
+        view: TreeView<'s, '_, S, BytesOrder>,
+        forward: bool,
+    ) -> Result<Option<Pair<'s>>> {
+        loop {
+            if self.keys.on_item() {
+                let (key, held) = self.held(view.source, view.tree)?;
+                if let Some(value) = self.step_inside(view.source, held, forward)? {
+                    return Ok(Some((key, value)));
+                }
+            }
+            // V5: the values of this key have ended on this side.
+            if !forward {
+                if !self.keys.step_back(view)? {
+                    return Ok(None);
+                }
+                self.inner = Some(self.behind_all(view)?);
+            } else if self.keys.on_item() {
+                self.inner = None;
+                self.keys.step();
+                self.keys.settle(view)?;
+            } else {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Steps over a value of the key at hand. `None`: there are no more on that side.
+    fn step_inside<'s, S: PageSource>(
+        &mut self,
+        source: &'s S,
+        held: Held<'s>,
+        forward: bool,
+    ) -> Result<Option<&'s [u8]>> {
+        let inner = match (&mut self.inner, &held) {
+            // Before its first value.
+            (None, _) if !forward => return Ok(None),
+            (Some(inner), _) => inner,
+            (place @ None, Held::Few(_)) => place.insert(Inner::Few(0)),
+            (place @ None, Held::Tree(values)) => {
+                let mut path = Path::new();
+                path.first(TreeView::unordered(source, values))?;
+                place.insert(Inner::Tree(Box::new((*values, path))))
+            }
+        };
+        match (inner, held) {
+            (Inner::Few(index), Held::Few(set)) => {
+                let at = if forward { Some(*index) } else { index.checked_sub(1) };
+                let Some(at) = at.filter(|&at| at < set.count()) else { return Ok(None) };
+                *index = if forward { at + 1 } else { at };
+                Ok(Some(set.value(at)))
+            }
+            (Inner::Tree(inner), _) => {
+                let (values, path) = &mut **inner;
+                step_values(TreeView::unordered(source, values), path, forward)
+            }
+            // The same version of the tree holds the same.
+            (Inner::Few(_), Held::Tree(values)) => Err(damaged(values.root, Reason::Tree)),
+        }
+    }
+
+    /// The place behind all values of the key at hand.
+    fn behind_all<S: PageSource>(&self, view: TreeView<'_, '_, S, BytesOrder>) -> Result<Inner> {
+        Ok(match self.held(view.source, view.tree)?.1 {
+            Held::Few(set) => Inner::Few(set.count()),
+            Held::Tree(values) => {
+                let mut path = Path::new();
+                path.end(TreeView::unordered(view.source, &values))?;
+                Inner::Tree(Box::new((values, path)))
+            }
+        })
+    }
+
+    /// The key at hand, and what it holds.
+    fn held<'s, S: PageSource>(&self, source: &'s S, tree: &Tree) -> Result<(&'s [u8], Held<'s>)> {
+        let cell = self.keys.cell(source)?;
+        Ok((cell.key, Held::of(tree, &cell).on(self.keys.last().ptr)?))
+    }
+}
+
+/// Steps over the next key of a tree of values, or the one before.
+fn step_values<'s, S: PageSource>(
+    values: TreeView<'s, '_, S, BytesOrder>,
+    path: &mut Path,
+    forward: bool,
+) -> Result<Option<&'s [u8]>> {
+    if forward {
+        path.settle(values)?;
+    }
+    let steps = if forward { path.on_item() } else { path.step_back(values)? };
+    if !steps {
+        return Ok(None);
+    }
+    let frame = *path.last();
+    let value = values.leaf(frame.ptr)?.key(frame.index);
+    if forward {
+        path.step();
+    }
+    value.map(Some).on(frame.ptr)
+}
