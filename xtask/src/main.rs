@@ -2,6 +2,7 @@
 
 mod bench;
 mod built;
+mod circles;
 mod elsewhere;
 mod features;
 mod fuzz;
@@ -294,6 +295,7 @@ fn lint(shell: &Shell) -> Result<bool, String> {
 
     let files = source::files(&shell.root)?;
     let mut complaints = layers::check(&files)?;
+    complaints.extend(circles::check(&files));
     complaints.extend(tidy::check(&shell.root, &files)?);
     complaints.extend(proof::check(&shell.root)?);
     complaints.extend(named::check(&files));

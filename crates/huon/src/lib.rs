@@ -91,7 +91,7 @@ mod tree;
 mod txn;
 
 pub use env::limits;
-pub use env::{Closed, Env, EnvInfo, FileKind, IoInfo, Options, ReaderInfo, Recovery, Settings};
+pub use env::{Closed, Env, EnvInfo, FileKind, IoInfo, Options, ReaderInfo, Settings};
 pub use error::{Corruption, Error, FullMap, IoError, Keeper, Result, WrongOrder};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
@@ -127,6 +127,7 @@ pub use txn::notes::Markers;
 pub use txn::order::{Comparator, Compare, Order};
 pub use txn::park::Parked;
 pub use txn::read::ReadTxn;
+pub use txn::recovery::Recovery;
 pub use txn::ticket::Ticket;
 pub use txn::write::WriteTxn;
 

@@ -11,11 +11,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::env::open::{self, lock_path};
-use crate::env::{Env, Options, kinds, recover};
+use crate::env::place::{lock_path, look_at};
+use crate::env::{Env, Options, kinds, open};
 use crate::error::{Error, Result};
 use crate::lock::{Board, Gate};
 use crate::os::{self, Storage};
+use crate::txn::recovery;
 
 /// How long it sleeps before it looks again.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -114,8 +115,8 @@ impl Env {
 
 /// Whether neither the file nor the lock file knows of a commit.
 fn is_unused(board: &Board, storage: &dyn Storage) -> Result<bool> {
-    let flushed = recover::newest(&recover::metas(storage)?)?.txnid;
-    Ok(flushed == recover::FIRST_ID && board.sealed().txnid() <= recover::FIRST_ID.0)
+    let flushed = recovery::newest(&recovery::known_metas(storage)?)?.txnid;
+    Ok(flushed == recovery::FIRST_ID && board.sealed().txnid() <= recovery::FIRST_ID.0)
 }
 
 /// Deletes the files if no client has them open and they are `wanted` gone; whether it did.
@@ -124,7 +125,7 @@ fn delete_if_deserted(
     wanted: impl Fn(&Board, &dyn Storage) -> Result<bool>,
 ) -> Result<bool> {
     // Before a lock file is made beside what is no environment.
-    recover::check_ours(&*open::look_at(path)?)?;
+    recovery::check_ours(&*look_at(path)?)?;
     let ground = open::real_ground(path, Options::default().create(false))?;
     if !ground.storage.writable() {
         return Err(Error::ReadOnly);
@@ -140,7 +141,7 @@ fn delete_if_deserted(
     if !open::is_named(path, &*ground.storage)? {
         return Ok(false);
     }
-    recover::check_ours(&*ground.storage)?;
+    recovery::check_ours(&*ground.storage)?;
     if !wanted(&board, &*ground.storage)? {
         return Ok(false);
     }

@@ -6,10 +6,11 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use crate::env::open::look_at;
-use crate::env::{Env, place, recover};
+use crate::env::place::look_at;
+use crate::env::{Env, place};
 use crate::error::{Error, Result};
 use crate::os;
+use crate::txn::recovery;
 
 /// So much of a file tells what it is.
 const HEAD_BYTES: usize = 64;
@@ -54,7 +55,7 @@ impl Env {
             Ok(found) if found.is_file() && found.len() == 0 => return kind_of_name(path),
             Ok(_) => {}
         }
-        match look_at(path).and_then(|storage| recover::check_ours(&*storage)) {
+        match look_at(path).and_then(|storage| recovery::check_ours(&*storage)) {
             Ok(()) | Err(Error::Version(_)) => return Ok(FileKind::Environment),
             Err(Error::NotADatabase(_)) => {}
             Err(error) => return Err(error),

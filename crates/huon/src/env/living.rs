@@ -76,7 +76,7 @@ impl Lives {
         Ok(Lives {
             attaching: AtomicU32::new(NONE),
             files: Files { path, data, lock },
-            settings: ForkLock::new(Settings::of(options, &opened)),
+            settings: ForkLock::new(options.settings(&opened)),
             options: options.clone(),
             first: Living { core: Arc::new(opened), next: OnceLock::new() },
         })

@@ -16,7 +16,6 @@ mod modes;
 mod open;
 mod options;
 mod place;
-mod recover;
 #[cfg(test)]
 mod rise_tests;
 mod settings;
@@ -38,16 +37,16 @@ use crate::txn::Core;
 use crate::txn::flush::MetaFlush;
 use crate::txn::geometry::Geometry;
 use crate::txn::read::ReadTxn;
+use crate::txn::recovery::Recovery;
 use crate::txn::write::WriteTxn;
 
 pub(crate) use kinds::named;
-pub(crate) use open::look_at;
+pub(crate) use place::look_at;
 pub(crate) use place::{check_new, resolve};
 
 pub use info::{EnvInfo, IoInfo, ReaderInfo};
 pub use kinds::FileKind;
 pub use options::Options;
-pub use recover::Recovery;
 pub use settings::Settings;
 
 /// An open environment. Clones share it; it is closed when the last clone and transaction are gone.
@@ -208,7 +207,7 @@ impl Env {
     /// ```
     pub fn lock_path(path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
-        open::lock_path(&place::resolve(path).unwrap_or_else(|_| path.to_owned()))
+        place::lock_path(&place::resolve(path).unwrap_or_else(|_| path.to_owned()))
     }
 
     /// How the snapshot that this process started from was found.

@@ -13,8 +13,7 @@ use twox_hash::XxHash3_64;
 
 use crate::env::modes;
 use crate::env::options::{Options, PAGE_BYTES_DEFAULT};
-use crate::env::place;
-use crate::env::recover::{self, Chosen, Left, Recovery};
+use crate::env::place::{self, lock_path};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::RealShared;
@@ -28,6 +27,7 @@ use crate::planted;
 use crate::store::slow::SlowReaders;
 use crate::store::{Store, StoreParts};
 use crate::txn::names::Names;
+use crate::txn::recovery::{self, Chosen, Left, Recovery};
 use crate::txn::{Core, CoreCounts};
 
 /// Ids that an opening leaves out at most if the file was written after a clean close: so many that
@@ -71,20 +71,6 @@ impl Ground {
 pub(crate) struct Opened {
     pub(crate) core: Core,
     pub(crate) recovery: Recovery,
-}
-
-/// The lock file of a data file. One rule for everybody: who went by another would not be seen.
-/// Files of the names that users of LMDB and libmdbx know have the lock files that they know.
-pub(crate) fn lock_path(path: &Path) -> PathBuf {
-    let known = [("data.mdb", "lock.mdb"), ("mdbx.dat", "mdbx.lck")];
-    for (data, lock) in known {
-        if path.file_name().is_some_and(|name| name == data) {
-            return path.with_file_name(lock);
-        }
-    }
-    let mut name = path.as_os_str().to_owned();
-    name.push("-lock");
-    PathBuf::from(name)
 }
 
 /// What a forked child has of its parent's files (C4, C5).
@@ -179,7 +165,7 @@ fn refuse_foreign(storage: &dyn Storage, lock: &Path, options: &Options) -> Resu
     match refuse_foreign_alone(storage, options) {
         Err(Error::NotADatabase(_)) if lock.symlink_metadata().is_ok() => {
             // It may have become one since it was looked at.
-            if recover::is_unwritten(storage)? {
+            if recovery::is_unwritten(storage)? {
                 Ok(())
             } else {
                 refuse_foreign_alone(storage, options)
@@ -195,25 +181,13 @@ fn refuse_foreign_alone(storage: &dyn Storage, options: &Options) -> Result<()> 
     if options.create && !options.read_only && storage.file_bytes()? == 0 {
         Ok(())
     } else {
-        recover::check_ours(storage)
+        recovery::check_ours(storage)
     }
 }
 
 /// A lock file that nobody else sees.
 pub(crate) fn private_lock_file() -> Result<Arc<dyn Shared>> {
     Ok(Arc::new(MemoryFile::try_new([0; 16])?.open()))
-}
-
-/// The data file, for somebody who takes no lock and only reads.
-pub(crate) fn look_at(path: &Path) -> Result<Box<dyn Storage>> {
-    let file = FileOptions {
-        read_only: true,
-        create: Create::Never,
-        mode: 0,
-        reserve_bytes: 1 << 20,
-        inherited: None,
-    };
-    Ok(Box::new(RealFile::open(path, &file)?))
 }
 
 /// Errors that leave the hope that a file can at least be read.
@@ -260,7 +234,7 @@ pub(crate) fn format_file(storage: &dyn Storage, options: &Options) -> Result<()
         uuid: os::random_bytes()?,
         page_bytes: page_bytes as u32,
         commit: CommitKind::TwoFlush,
-        txnid: recover::FIRST_ID,
+        txnid: recovery::FIRST_ID,
         before: Txnid(0),
         ceiling: Core::ceiling_after(1),
         geometry,
@@ -420,7 +394,7 @@ fn has_company(board: &Arc<Board>, storage: &dyn Storage, gate: &Gate) -> Result
 
 /// Whether what the lock file says is of this data file, identity and contents.
 fn is_of(board: &Board, storage: &dyn Storage) -> Result<bool> {
-    let uuid = recover::newest(&recover::metas(storage)?)?.uuid;
+    let uuid = recovery::newest(&recovery::known_metas(storage)?)?.uuid;
     let same = board.identity().is_some_and(|its| its.uuid == uuid) || planted::is(222);
     Ok(same && is_current(board, storage)?)
 }
@@ -439,14 +413,14 @@ fn open_deserted(ground: Ground, board: Arc<Board>, options: &Options) -> Result
     if !become_one_of(storage, false)? {
         return Ok(Deserted::Unreliable(ground.storage));
     }
-    let metas = recover::metas(storage)?;
-    let newest = recover::newest(&metas)?.clone();
+    let metas = recovery::known_metas(storage)?;
+    let newest = recovery::newest(&metas)?.clone();
     let clean = board.closed_cleanly(storage.modified()?).is_some();
-    let left = recover::left_by_others(&board, storage, &newest.uuid, clean)?;
+    let left = recovery::left_by_others(&board, storage, &newest.uuid, clean)?;
     let guest = Guest::enter(board.clone())?;
     let clients = Arc::new(Clients::of_guest(board.clone()));
     let store = make_store(ground.storage, clients.clone(), Some(guest), &newest, options)?;
-    let chosen = recover::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
+    let chosen = recovery::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
     // What is sealed and not published yet is whole, so what is published below it is, too.
     if chosen.sealed || chosen.recovery == Recovery::Clean {
         return Ok(Deserted::Opened(Box::new(finish(store, clients, chosen.recovery, options)?)));
@@ -499,11 +473,11 @@ fn open_first(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options)
         // Half made, the file would be taken for something else by the next opening.
         format_file(storage, options).inspect_err(|_| drop(storage.shrink(0)))?;
     }
-    let metas = recover::metas(storage)?;
-    let newest = recover::newest(&metas)?.clone();
+    let metas = recovery::known_metas(storage)?;
+    let newest = recovery::newest(&metas)?.clone();
     let modified = storage.modified()?;
     let closed = board.closed_cleanly(modified);
-    let left = recover::left_by_others(&board, storage, &newest.uuid, closed.is_some())?;
+    let left = recovery::left_by_others(&board, storage, &newest.uuid, closed.is_some())?;
     let issued = match closed {
         Some(Written(false)) => board.issued(),
         // P7: the lock file may have been put back, and not know of ids under which pages were
@@ -519,11 +493,11 @@ fn open_first(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options)
     clients.join(gate)?;
     reach(Point::OpenAlone);
     let store = make_store(ground.storage, clients.clone(), None, &newest, options)?;
-    let chosen = recover::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
+    let chosen = recovery::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
     reach(Point::OpenChosen);
     // Where nobody was given an id, nothing bears one.
     let nothing_written =
-        || Ok::<_, Error>(issued <= recover::FIRST_ID.0 && recover::is_blank(&*store.storage)?);
+        || Ok::<_, Error>(issued <= recovery::FIRST_ID.0 && recovery::is_blank(&*store.storage)?);
     let sound = match chosen.recovery {
         Recovery::Clean => Sound::Closed,
         Recovery::New if nothing_written()? => Sound::New,
@@ -619,13 +593,13 @@ fn open_private(
     gate: &Gate,
     options: &Options,
 ) -> Result<Opened> {
-    let metas = recover::metas(&*ground.storage)?;
-    let newest = recover::newest(&metas)?.clone();
+    let metas = recovery::known_metas(&*ground.storage)?;
+    let newest = recovery::newest(&metas)?.clone();
     let clients = Arc::new(Clients::new(board));
     clients.join(gate)?;
     let store = make_store(ground.storage, clients.clone(), None, &newest, options)?;
     let none: Option<&Left> = None;
-    let chosen = recover::choose(&store, &metas, none, false, options.meta_slot)?;
+    let chosen = recovery::choose(&store, &metas, none, false, options.meta_slot)?;
     initialise(&store, gate, &chosen, 0, Sound::Not)?;
     finish(store, clients, chosen.recovery, options)
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::env::Env;
@@ -12,6 +13,7 @@ use crate::os::{self, ReadAhead};
 use crate::page;
 use crate::store::Verify;
 use crate::store::slow::{Callback, SlowReader, SlowReaderAnswer};
+use crate::txn::Core;
 use crate::txn::commit::Durability;
 use crate::txn::geometry::Geometry;
 
@@ -455,12 +457,13 @@ impl Options {
         self.apart || self.read_only && self.meta_slot.is_some()
     }
 
-    /// What can be changed while the environment is open, too.
-    pub(crate) fn settings(&self) -> Settings {
+    /// What can be changed while the environment is open, too: what was asked for, but for what
+    /// the client has taken over from others.
+    pub(crate) fn settings(&self, core: &Core) -> Settings {
         Settings {
-            durability: self.durability,
-            flush_after_bytes: self.flush_bytes,
-            flush_after: Duration::from_millis(self.flush_ms),
+            durability: core.durability(),
+            flush_after_bytes: core.flush_bytes.load(Ordering::Relaxed),
+            flush_after: Duration::from_millis(core.flush_ms.load(Ordering::Relaxed)),
             write_buffer_bytes: self.write_buffer_bytes,
             verify: self.verify,
             lock_timeout: self.lock_timeout,

@@ -9,12 +9,10 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::env::open::{lock_path, look_at};
-use crate::env::recover;
 use crate::error::{Error, Result};
-use crate::lock::LOCK_BYTES;
-use crate::lock::RealShared;
-use crate::os::{self, Storage};
+use crate::lock::{LOCK_BYTES, RealShared};
+use crate::os::{self, Create, FileOptions, RealFile, Storage};
+use crate::txn::recovery;
 
 /// So many links are followed to a name that is still to be made, as by the system.
 const LINKS_MAX: usize = 40;
@@ -72,7 +70,7 @@ pub(crate) fn check_new(path: &Path) -> Result<()> {
 pub(crate) fn served_environment(path: &Path) -> Option<PathBuf> {
     let data = served_by(path)?;
     let is_ours = |storage: &dyn Storage| {
-        matches!(recover::check_ours(storage), Ok(()) | Err(Error::Version(_)))
+        matches!(recovery::check_ours(storage), Ok(()) | Err(Error::Version(_)))
     };
     look_at(&data).is_ok_and(|storage| is_ours(&*storage)).then_some(data)
 }
@@ -95,4 +93,30 @@ fn served_by(path: &Path) -> Option<PathBuf> {
 
 fn is_number(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The lock file of a data file. One rule for everybody: who went by another would not be seen.
+/// Files of the names that users of LMDB and libmdbx know have the lock files that they know.
+pub(crate) fn lock_path(path: &Path) -> PathBuf {
+    let known = [("data.mdb", "lock.mdb"), ("mdbx.dat", "mdbx.lck")];
+    for (data, lock) in known {
+        if path.file_name().is_some_and(|name| name == data) {
+            return path.with_file_name(lock);
+        }
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push("-lock");
+    PathBuf::from(name)
+}
+
+/// The data file, for somebody who takes no lock and only reads.
+pub(crate) fn look_at(path: &Path) -> Result<Box<dyn Storage>> {
+    let file = FileOptions {
+        read_only: true,
+        create: Create::Never,
+        mode: 0,
+        reserve_bytes: 1 << 20,
+        inherited: None,
+    };
+    Ok(Box::new(RealFile::open(path, &file)?))
 }

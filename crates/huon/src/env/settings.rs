@@ -3,11 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::env::{Env, Options};
+use crate::env::Env;
 use crate::os;
 use crate::store::Verify;
 use crate::store::slow::{SlowReader, SlowReaderAnswer};
-use crate::txn::Core;
 use crate::txn::commit::Durability;
 
 /// The options that can be changed while the environment is open: each is what the function of
@@ -47,18 +46,6 @@ pub struct Settings {
     /// Whether slow readers are asked about while the file can still grow; see
     /// [`Options::slow_readers_before_growing`](crate::Options::slow_readers_before_growing).
     pub slow_readers_before_growing: bool,
-}
-
-impl Settings {
-    /// What was asked for, but for what a client has taken over from others.
-    pub(super) fn of(options: &Options, core: &Core) -> Settings {
-        Settings {
-            durability: core.durability(),
-            flush_after_bytes: core.flush_bytes.load(Ordering::Relaxed),
-            flush_after: Duration::from_millis(core.flush_ms.load(Ordering::Relaxed)),
-            ..options.settings()
-        }
-    }
 }
 
 impl Env {

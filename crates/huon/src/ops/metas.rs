@@ -10,11 +10,11 @@ use std::path::Path;
 
 use crate::env::{Env, named};
 use crate::error::{Error, Result};
-use crate::ops::check::CheckOptions;
+use crate::ops::check::{CheckOptions, is_unused};
 use crate::os::Storage;
-use crate::page::{CommitKind, META_BYTES, Meta, MetaFault};
+use crate::page::{CommitKind, Meta, MetaFault};
 use crate::planted;
-use crate::txn::repair::read_metas;
+use crate::txn::recovery::read_metas;
 
 /// One of the three meta slots of a file; see [`Env::metas`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -272,13 +272,6 @@ fn list(storage: &dyn Storage) -> Result<Vec<MetaInfo>> {
     };
     let states = (0..).zip(metas).map(state);
     (0..).zip(states).map(|(slot, state)| Ok(MetaInfo { slot, state: state? })).collect()
-}
-
-/// Whether a meta slot was never written.
-pub(crate) fn is_unused(storage: &dyn Storage, slot: usize) -> Result<bool> {
-    let mut block = [0; META_BYTES];
-    storage.read_at(&mut block, (slot * META_BYTES) as u64)?;
-    Ok(block == [0; META_BYTES])
 }
 
 impl MetaSnapshot {

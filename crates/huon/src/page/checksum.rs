@@ -78,9 +78,4 @@ impl Sealer {
     pub fn value(self, bytes: &[u8]) -> u64 {
         self.0.run(bytes)
     }
-
-    /// Sets the checksum of a meta block, by the uuid that it holds.
-    pub fn meta(block: &mut [u8; 4096]) {
-        super::meta::stamp(block);
-    }
 }

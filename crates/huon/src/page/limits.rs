@@ -1,10 +1,12 @@
 //! How long keys and values may be, and which values lie in the leaf itself.
 
 use super::header::HEADER_BYTES;
-use super::run::RUN_REF_BYTES;
 
 /// The longest value, in bytes.
 pub(crate) const MAX_VALUE_BYTES: usize = 0x7FF0_0000;
+
+/// Bytes of an encoded [`RunRef`](super::RunRef): the payload of its cell.
+pub(crate) const RUN_REF_BYTES: usize = 28;
 
 /// The longest key, in bytes: 2022 at pages of 4 KiB, 32742 at 64 KiB.
 pub(crate) const fn key_bytes_max(page_bytes: usize) -> usize {

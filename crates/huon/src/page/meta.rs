@@ -375,11 +375,19 @@ impl MetaHead {
 }
 
 /// Writes the checksum into a meta block.
-pub(super) fn stamp(block: &mut [u8; META_BYTES]) {
+fn stamp(block: &mut [u8; META_BYTES]) {
     let mut uuid = [0; 16];
     uuid.copy_from_slice(&block[UUID..PAGE_BYTES]);
     let sum = Seal::new(&uuid).run(&block[UUID..]);
     block[CHECKSUM..UUID].copy_from_slice(&sum.to_le_bytes());
+}
+
+#[cfg(any(test, feature = "simulation"))]
+impl super::checksum::Sealer {
+    /// Sets the checksum of a meta block, by the uuid that it holds.
+    pub fn meta(block: &mut [u8; META_BYTES]) {
+        stamp(block);
+    }
 }
 
 /// The checksum that a meta block carries.

@@ -55,7 +55,7 @@ pub(crate) use header::{HEADER_BYTES, PAGE_BYTES_MAX, PAGE_BYTES_MIN, admit};
 pub(crate) use labels::{LABEL_BYTES_MAX, Labels, fingerprint};
 pub(crate) use leaf::{Cell, Leaf, PayloadKind, leaf_cell_bytes};
 pub(crate) use leaf_edit::LeafMut;
-pub(crate) use limits::{MAX_VALUE_BYTES, fits_inline, key_bytes_max};
+pub(crate) use limits::{MAX_VALUE_BYTES, RUN_REF_BYTES, fits_inline, key_bytes_max};
 pub(crate) use meta::{
     CEILING_AHEAD, CommitKind, Geometry, ID_MAX, META_BYTES, META_HEAD_WORDS, META_ITEMS_MAX,
     META_SLOTS, Meta, MetaFault, MetaHead, Sweep, first_data_page, meta_checksum,
@@ -63,7 +63,7 @@ pub(crate) use meta::{
 pub(crate) use order::{AnyOrder, BytesOrder, CustomOrder, KeyOrder, ReversedOrder};
 pub(crate) use pack::pack_for_writing;
 pub(crate) use probe::{Probe, Tie};
-pub(crate) use run::{RUN_REF_BYTES, RunRef, run_pages};
+pub(crate) use run::{RunRef, run_pages};
 pub(crate) use tree_record::{MAX_DEPTH, ManyValues, OrderKind, TREE_BYTES, Tree};
 pub(crate) use types::{Kind, Pgno, Ptr, Reason, Txnid};
 pub(crate) use value_set::{SetItems, ValueSet, write_values};

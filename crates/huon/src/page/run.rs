@@ -8,11 +8,8 @@
 //! 24  u32  zero
 //! ```
 
-use super::limits::MAX_VALUE_BYTES;
+use super::limits::{MAX_VALUE_BYTES, RUN_REF_BYTES};
 use super::types::{Pgno, Ptr, Reason, Txnid};
-
-/// Bytes of an encoded [`RunRef`]: the payload of its cell.
-pub(crate) const RUN_REF_BYTES: usize = 28;
 
 /// Where a large value lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

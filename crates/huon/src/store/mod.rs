@@ -3,6 +3,7 @@
 //! A [`Store`] is what one client shares among its transactions: the data file, the lock file's
 //! board, the checksum seal, buffers, and the memory of which pages have been verified.
 
+mod by_pgno;
 pub(crate) mod pages;
 pub(crate) mod slow;
 pub(crate) mod source;

@@ -13,7 +13,6 @@
 //! is published and flushed as was asked. Its id is left to the next one, unless it wrote.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
@@ -78,9 +77,6 @@ impl Durability {
         self != Durability::Durable
     }
 }
-
-/// How long a committer waits for the flush of another process before it looks again.
-pub(crate) const FLUSH_LOOK: Duration = Duration::from_millis(50);
 
 impl WriteTxn {
     /// Makes the changes permanent and visible, durably unless the environment says otherwise;

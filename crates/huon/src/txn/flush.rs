@@ -19,8 +19,10 @@ use crate::lock::{Durable, Mark, Plan};
 use crate::os;
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Txnid, meta_checksum};
 use crate::planted;
-use crate::txn::commit::FLUSH_LOOK;
 use crate::txn::{Core, Release};
+
+/// How long a committer waits for the flush of another process before it looks again.
+pub(crate) const FLUSH_LOOK: Duration = Duration::from_millis(50);
 
 /// At most so many bytes since the durable snapshot go out with their meta in one flush.
 /// (Models have both kinds of flushes with few pages.)

@@ -10,6 +10,7 @@ pub(crate) mod costs;
 pub(crate) mod flush;
 pub(crate) mod geometry;
 mod kept;
+mod markers;
 pub(crate) mod meaning;
 pub(crate) mod names;
 #[cfg(test)]
@@ -20,10 +21,9 @@ pub(crate) mod order;
 pub(crate) mod park;
 pub(crate) mod read;
 mod reclaim;
-pub(crate) mod repair;
+pub(crate) mod recovery;
 pub(crate) mod snapshot;
 mod tables;
-pub(crate) mod tail;
 pub(crate) mod ticket;
 pub(crate) mod write;
 

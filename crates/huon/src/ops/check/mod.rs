@@ -17,10 +17,12 @@ mod tree;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
-use crate::ops::metas::is_unused;
 use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::{Meter, OnProgress, Progress};
-use crate::page::{Meta, MetaFault, Ptr, Txnid, first_data_page, header, meta_checksum};
+use crate::os::Storage;
+use crate::page::{
+    META_BYTES, Meta, MetaFault, Ptr, Txnid, first_data_page, header, meta_checksum,
+};
 use crate::txn::{Core, Release};
 use std::ops::ControlFlow;
 
@@ -127,7 +129,7 @@ impl Env {
                 let core = self.core()?;
                 core.take_writer(self.lock_timeout())?;
                 let _role = Release(&core.store.writer);
-                let [a, b, c] = crate::txn::repair::known_metas(&*core.store.storage)?;
+                let [a, b, c] = crate::txn::recovery::known_metas(&*core.store.storage)?;
                 let meta = match slot {
                     0 => a?,
                     1 => b?,
@@ -206,7 +208,7 @@ impl<'s, 'a> Check<'s, 'a> {
     /// The meta that the durable snapshot rests on is whole; others may be torn.
     fn metas(&mut self) -> Result<()> {
         let before = self.core.durable_info()?;
-        let metas = crate::txn::repair::read_metas(&*self.core.store.storage)?;
+        let metas = crate::txn::recovery::read_metas(&*self.core.store.storage)?;
         if self.core.durable_info()?.mark != before.mark {
             // A flush ended meanwhile, so its meta has just been written: nothing to compare with.
             return Ok(());
@@ -297,4 +299,11 @@ impl<'s, 'a> Check<'s, 'a> {
     fn page_bytes(&self) -> u64 {
         self.core.store.page_bytes as u64
     }
+}
+
+/// Whether a meta slot was never written.
+pub(crate) fn is_unused(storage: &dyn Storage, slot: usize) -> Result<bool> {
+    let mut block = [0; META_BYTES];
+    storage.read_at(&mut block, (slot * META_BYTES) as u64)?;
+    Ok(block == [0; META_BYTES])
 }

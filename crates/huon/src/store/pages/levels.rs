@@ -10,11 +10,12 @@
 
 use std::collections::HashMap;
 
-use super::{Body, ByPgno, Pages};
+use super::{Body, Pages};
 use crate::alloc::{Reserved, TryGrow};
 use crate::error::{Error, Result};
 use crate::page::{Pgno, Ptr, Reason, Txnid};
 use crate::planted;
+use crate::store::by_pgno::ByPgno;
 
 /// What was written at a page number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -24,8 +24,6 @@ mod levels;
 mod outgoing;
 mod values;
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use crate::alloc::TryGrow;
@@ -33,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::os::Disk;
 use crate::page::{self, Item, Pgno, Ptr, Reason, RunRef, Txnid};
 use crate::planted;
+use crate::store::by_pgno::ByPgno;
 use crate::store::source::{PageSource, damaged};
 use crate::store::space::{Space, SpaceCounts, Stay};
 use crate::store::{Buffer, Store};
@@ -42,22 +41,6 @@ use values::Values;
 /// A page that was last written fewer transactions ago will soon be written again, if the workload
 /// goes on as it did. Counted in ids, of which a transaction before may have had several.
 const SHORT_LIFE: u64 = 32;
-
-/// Page numbers are their own hash, spread by one multiplication (Knuth, TAOCP 3, 6.4).
-#[derive(Default)]
-pub(crate) struct PgnoHasher(u64);
-
-impl Hasher for PgnoHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only page numbers are hashed");
-    }
-    fn write_u32(&mut self, n: u32) {
-        self.0 = u64::from(n).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-}
 
 /// A page, or the pages of a large value, that the transaction has not written yet.
 struct Dirty {
@@ -74,8 +57,6 @@ enum Body {
     /// A large value.
     Value,
 }
-
-type ByPgno<T> = HashMap<u32, T, BuildHasherDefault<PgnoHasher>>;
 
 /// Of what a transaction has needed room for, the next one is left no more than so many places.
 const ROOM_KEPT: usize = 256;
@@ -211,7 +192,7 @@ impl Pages {
             txnid: Txnid::default(),
             issued: 0,
             young_from: Txnid::default(),
-            dirty: HashMap::default(),
+            dirty: ByPgno::default(),
             values: Values::default(),
             levels: vec![Level::new(Txnid::default(), 0)],
             space: Space::new(first, used, items),
@@ -239,7 +220,7 @@ impl Pages {
         (self.first, self.txnid, self.issued) = (txnid, txnid, id.issued);
         self.young_from = Txnid(txnid.0.saturating_sub(SHORT_LIFE - 1 + taken));
         if self.dirty.capacity() > ROOM_KEPT {
-            self.dirty = HashMap::default();
+            self.dirty = ByPgno::default();
         }
         self.values = Values::default();
         self.levels[0] = Level::new(txnid, 0);

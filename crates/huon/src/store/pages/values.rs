@@ -4,12 +4,13 @@
 //! of trees do: it is written together with what lies next to it, and one that is replaced before
 //! is never written at all. A longer one is not worth the copy.
 
-use super::{Body, ByPgno, Dirty, Pages};
+use super::{Body, Dirty, Pages};
 use crate::alloc::{Reserved, filled};
 use crate::error::{Error, Result};
 use crate::page::{Pgno, RunRef};
 use crate::planted;
 use crate::store::Buffer;
+use crate::store::by_pgno::ByPgno;
 use crate::store::space::PageSet;
 
 /// Bytes of a value that is written at once, in whole pages.

@@ -6,7 +6,7 @@ use std::hash::BuildHasherDefault;
 
 use crate::alloc::Reserved;
 use crate::page::Pgno;
-use crate::store::pages::PgnoHasher;
+use crate::store::by_pgno::PgnoHasher;
 
 const BITS: u32 = 64;
 

@@ -1,4 +1,5 @@
-//! The tail of a snapshot: every page, large value and chunk that was born after some earlier one.
+//! The evidence: the tail of a snapshot, which is every page, large value and chunk that was born
+//! after some earlier one.
 //!
 //! After an unclean end only the tail is in doubt, and the births in the pointers lead straight to
 //! it: what was born earlier is not even read. The cost is proportional to what was written since.

@@ -1,7 +1,7 @@
-//! The repair that the first write transaction after an unclean opening makes, or the first close
-//! that has something to flush (P16).
+//! The third act: the repair, made by the first write transaction after an unclean opening, or by
+//! the first close that has something to flush (P16).
 //!
-//! The opening only chooses a snapshot. Before anything is allocated or reused, the writer
+//! Before anything is allocated or reused, the writer
 //!
 //! 1. writes the verified tail again, the same bytes, and flushes: what was verified in memory may
 //!    not be on the disk, and a flush that failed before may never be tried again;
@@ -14,11 +14,12 @@
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::{Flag, Plan};
-use crate::os::Storage;
-use crate::page::{CommitKind, META_BYTES, META_SLOTS, Meta, MetaFault, Txnid};
+use crate::page::{CommitKind, META_SLOTS, Meta, Txnid};
 use crate::planted;
-use crate::txn::commit::{FLUSH_LOOK, taken_over};
-use crate::txn::{Core, tail};
+use crate::txn::Core;
+use crate::txn::commit::taken_over;
+use crate::txn::flush::FLUSH_LOOK;
+use crate::txn::recovery::{known_metas, tail};
 
 impl Core {
     /// Repairs if it is due. The caller holds the writer's role.
@@ -121,42 +122,4 @@ impl Core {
             })
             .expect("there are two other slots"))
     }
-}
-
-/// What each meta slot of a file holds.
-pub(crate) type Metas = [std::result::Result<Meta, MetaFault>; META_SLOTS];
-
-/// The metas, of a file that this version knows: a whole block that says what it does not know may
-/// be the newest snapshot, and every decision without it would be one about an older state.
-pub(crate) fn known_metas(storage: &dyn Storage) -> Result<Metas> {
-    let metas = read_metas(storage)?;
-    for (slot, meta) in metas.iter().enumerate() {
-        if let Err(fault) = meta
-            && fault.is_unknown()
-            && !planted::is(46)
-        {
-            return Err(fault.refuse(format_args!("meta slot {slot}")));
-        }
-    }
-    Ok(metas)
-}
-
-/// Reads the three meta blocks past the map. What is whole, but of another file than the newest or
-/// with other pages, is none of this file's.
-pub(crate) fn read_metas(storage: &dyn Storage) -> Result<Metas> {
-    let mut blocks = [[0; META_BYTES]; META_SLOTS];
-    for (slot, block) in blocks.iter_mut().enumerate() {
-        storage.read_at(block, (slot * META_BYTES) as u64)?;
-    }
-    let metas = blocks.map(|block| Meta::decode(&block));
-    let newest = metas.iter().flatten().max_by_key(|meta| meta.txnid);
-    let Some((uuid, page_bytes)) = newest.map(|meta| (meta.uuid, meta.page_bytes)) else {
-        return Ok(metas);
-    };
-    Ok(metas.map(|meta| match meta {
-        Ok(meta) if meta.uuid != uuid || meta.page_bytes != page_bytes => {
-            Err(MetaFault::Corrupt("a meta is of another file"))
-        }
-        meta => meta,
-    }))
 }

@@ -1,4 +1,4 @@
-//! Choosing the snapshot that a first client starts from.
+//! The first act: choosing the snapshot that the first client starts from.
 //!
 //! In the order of trust: a clean close; the lock file's newest sealed image, if
 //! everything born since the meta it builds on verifies; the newest whole meta, if it was flushed
@@ -12,8 +12,7 @@ use crate::lock::Board;
 use crate::os::Storage;
 use crate::page::{CommitKind, META_BYTES, Meta, MetaFault, Txnid, meta_checksum};
 use crate::store::Store;
-use crate::txn::repair::{Metas, known_metas};
-use crate::txn::tail;
+use crate::txn::recovery::{Metas, known_metas, tail};
 
 /// So much of a new file is looked at to see that nothing was written.
 const BLANK_BYTES_MAX: usize = 1 << 20;
@@ -101,7 +100,7 @@ pub(crate) fn newest(metas: &Metas) -> Result<&Meta> {
 
 /// Whether it is an environment, be it a damaged one.
 pub(crate) fn check_ours(storage: &dyn Storage) -> Result<()> {
-    match newest(&metas(storage)?) {
+    match newest(&known_metas(storage)?) {
         Err(error @ (Error::NotADatabase(_) | Error::Version(_))) => Err(error),
         _ => Ok(()),
     }
@@ -252,9 +251,4 @@ pub(crate) fn is_unwritten(storage: &dyn Storage) -> Result<bool> {
     let mut block = [0; META_BYTES];
     storage.read_at(&mut block, 0)?;
     Ok(block == [0; META_BYTES])
-}
-
-/// The metas as the file holds them now.
-pub(crate) fn metas(storage: &dyn Storage) -> Result<Metas> {
-    known_metas(storage)
 }

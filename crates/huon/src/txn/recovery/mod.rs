@@ -1,0 +1,71 @@
+//! What happens when an environment is opened after an unclean end: a kill, a crash, a power cut.
+//!
+//! Nothing is replayed, and nothing was logged. The file holds up to three metas, each with a whole
+//! snapshot below it, and the question is only which of them to believe.
+//!
+//! 1. `choose`: the first client to open the file takes, under the gate, the newest snapshot that
+//!    is known to be whole. A clean close says so itself; a lock file of this boot still knows what
+//!    was sealed last; a meta of two flushes was written after all that it leads to. Any other
+//!    snapshot is in doubt, and there is evidence.
+//! 2. `tail`: the pages in doubt are those born since the snapshot before. Their births lead
+//!    straight to them, and each carries a checksum. If one is missing, the snapshot before is the
+//!    one, and never an older: its pages are not used again until its successor is durable.
+//!    Opening reads, and writes nothing.
+//! 3. `repair`: before the first writer takes a page, it writes the tail again and a meta of two
+//!    flushes, with an id above every id that the lost timeline may have used. From there on
+//!    nothing is in doubt any more.
+//!
+//! The cost of all three is in proportion to what was written since the last flush, whatever the
+//! length of the file.
+
+mod choose;
+mod repair;
+pub(crate) mod tail;
+
+use crate::error::Result;
+use crate::os::Storage;
+use crate::page::{META_BYTES, META_SLOTS, Meta, MetaFault};
+use crate::planted;
+
+pub use choose::Recovery;
+pub(crate) use choose::{
+    Chosen, FIRST_ID, Left, check_ours, choose, is_blank, is_unwritten, left_by_others, newest,
+};
+
+/// What each meta slot of a file holds.
+pub(crate) type Metas = [std::result::Result<Meta, MetaFault>; META_SLOTS];
+
+/// The metas, of a file that this version knows: a whole block that says what it does not know may
+/// be the newest snapshot, and every decision without it would be one about an older state.
+pub(crate) fn known_metas(storage: &dyn Storage) -> Result<Metas> {
+    let metas = read_metas(storage)?;
+    for (slot, meta) in metas.iter().enumerate() {
+        if let Err(fault) = meta
+            && fault.is_unknown()
+            && !planted::is(46)
+        {
+            return Err(fault.refuse(format_args!("meta slot {slot}")));
+        }
+    }
+    Ok(metas)
+}
+
+/// Reads the three meta blocks past the map. What is whole, but of another file than the newest or
+/// with other pages, is none of this file's.
+pub(crate) fn read_metas(storage: &dyn Storage) -> Result<Metas> {
+    let mut blocks = [[0; META_BYTES]; META_SLOTS];
+    for (slot, block) in blocks.iter_mut().enumerate() {
+        storage.read_at(block, (slot * META_BYTES) as u64)?;
+    }
+    let metas = blocks.map(|block| Meta::decode(&block));
+    let newest = metas.iter().flatten().max_by_key(|meta| meta.txnid);
+    let Some((uuid, page_bytes)) = newest.map(|meta| (meta.uuid, meta.page_bytes)) else {
+        return Ok(metas);
+    };
+    Ok(metas.map(|meta| match meta {
+        Ok(meta) if meta.uuid != uuid || meta.page_bytes != page_bytes => {
+            Err(MetaFault::Corrupt("a meta is of another file"))
+        }
+        meta => meta,
+    }))
+}
