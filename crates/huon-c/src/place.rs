@@ -20,7 +20,7 @@
 //!     ends at what lies on its side of the record that went, so a walk that puts it again ends.
 //!     It is a mark as in C2: behind the first thing that is asked the cursor stands nowhere.
 
-use huon::{Bytes, MultiScan, Scan, Txn};
+use huon::{Bytes, MultiCursor, Txn};
 
 use crate::fault::{Fault, Res};
 use crate::table::Table;
@@ -40,8 +40,8 @@ pub(crate) struct Place {
 
 #[derive(Clone)]
 enum Gap {
-    Plain(Scan<Bytes, Bytes>),
-    Multi(MultiScan<Bytes, Bytes>),
+    Plain(huon::Cursor<Bytes, Bytes>),
+    Multi(MultiCursor<Bytes, Bytes>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,8 +75,8 @@ pub(crate) enum Went<'k> {
 impl Place {
     pub(crate) fn new(table: Table) -> Place {
         let scan = match table {
-            Table::Main(table) | Table::Plain(table) => Gap::Plain(table.scan()),
-            Table::Multi(table) => Gap::Multi(table.scan()),
+            Table::Main(table) | Table::Plain(table) => Gap::Plain(table.cursor()),
+            Table::Multi(table) => Gap::Multi(table.cursor()),
         };
         Place { scan, stand: Stand::Unset, at_end: false, is_given: false }
     }

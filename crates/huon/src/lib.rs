@@ -12,8 +12,8 @@
 //!   reads and changes it, given a transaction. [`RawTable`] is the same for plain bytes.
 //! - [`Codec`] and [`KeyCodec`] make types of your own keys and values. [`Order`] says how keys
 //!   compare.
-//! - [`Range`] iterates from both ends, [`Cursor`] moves about in a transaction, [`Scan`] lives
-//!   beside writes. [`Range::leaves`] is the fastest way through many records.
+//! - [`Range`] iterates from both ends, [`OwnedRange`] keeps its transaction, [`Cursor`] moves
+//!   about and lives beside writes. [`Range::leaves`] is the fastest way through many records.
 //! - [`Table::get_many`] gets many keys, several times faster than one after another.
 //! - [`MultiDef`] and [`Multi`] are the same for tables in which a key may have many values.
 //! - [`Durability`] says what a commit waits for, [`Env::sync`] waits for all of them.
@@ -111,11 +111,12 @@ pub use table::codec::{
     Bytes, Codec, F32, F64, I32, I64, I128, KeyCodec, NativeU32, NativeU64, Scratch, Str, U32, U64,
     U128, Unit,
 };
+pub use table::cursor::{Cursor, Entry, Many, MultiCursor, Shape, Single};
 pub use table::def::{RawTable, Table, TableDef};
-pub use table::iter::{Cursor, Entry, Range, Scan};
+pub use table::iter::Range;
 pub use table::leaves::{Leaf, LeafIter, Leaves};
 pub use table::multi::{Multi, MultiDef, RawMulti};
-pub use table::multi_scan::MultiScan;
+pub use table::owned::OwnedRange;
 pub use table::pairs::{Batches, Keys, Pairs, Values};
 pub use table::plain::Append;
 pub use table::txn::Txn;

@@ -157,7 +157,7 @@ impl Calls for Rust {
         let txn = self.env.read()?;
         let (started, mut sum, mut count) = (Instant::now(), 0, 0);
         for _ in 0..passes {
-            let mut scan = self.table.scan();
+            let mut scan = self.table.cursor();
             while let Some((_, value)) = scan.next(&txn)? {
                 sum += touched(value);
                 count += 1;

@@ -83,7 +83,7 @@ impl Edit<'_> {
         let key = vec![b'm'; self.page_bytes / 3];
         self.call(|txn| {
             let Some(table) = txn.open(&id.def())? else { return Ok(()) };
-            let mut scan = table.scan();
+            let mut scan = table.cursor();
             scan.seek(&key);
             while scan.prev(txn)?.is_some() {}
             let mut found = 0;

@@ -3,7 +3,7 @@
 
 use std::ops::Bound;
 
-use huon::{Bytes, Error, MultiScan, Scan, Txn};
+use huon::{Bytes, Cursor, Error, MultiCursor, Txn};
 
 use crate::history::multimap;
 use crate::history::program::{Goal, Op};
@@ -30,8 +30,8 @@ enum PairGap {
 }
 
 enum Walker {
-    Plain(Scan<Bytes, Bytes>, Gap),
-    Multi(MultiScan<Bytes, Bytes>, PairGap),
+    Plain(Cursor<Bytes, Bytes>, Gap),
+    Multi(MultiCursor<Bytes, Bytes>, PairGap),
 }
 
 /// A detached scan and where it should stand.
@@ -195,9 +195,9 @@ impl History {
             Op::ScanOpen { scan, table: id } => {
                 let walker = match id.values() {
                     None => reads::open(txn, *id, model)?
-                        .map(|(table, _)| Walker::Plain(table.scan(), Gap::Start)),
+                        .map(|(table, _)| Walker::Plain(table.cursor(), Gap::Start)),
                     Some(_) => multimap::open(txn, *id, model)?
-                        .map(|(multi, _)| Walker::Multi(multi.scan(), PairGap::Start)),
+                        .map(|(multi, _)| Walker::Multi(multi.cursor(), PairGap::Start)),
                 };
                 if let Some(walker) = walker {
                     let state = ScanState { client: self.client, id: *id, walker };

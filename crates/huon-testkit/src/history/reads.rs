@@ -307,17 +307,16 @@ fn whole<T: Txn>(txn: &T, id: TableId, table: RawTable, records: &Records) -> St
 fn ends_of<T: Txn>(txn: &T, table: RawTable, records: &Records) -> Step {
     model::same(table.first(txn)?, records.iter().next(), "first")?;
     model::same(table.last(txn)?, records.iter().next_back(), "last")?;
-    let (mut cursor, mut other) = (table.cursor(txn)?, table.cursor(txn)?);
+    let (mut cursor, mut other) = (table.cursor(), table.cursor());
     other.to_end();
     for (record, last) in records.iter().zip(records.iter().rev()).take(5) {
-        model::same(cursor.peek_next()?, Some(record), "cursor")?;
-        model::same(other.prev()?, Some(last), "another cursor")?;
-        model::same(cursor.next()?, Some(record), "cursor")?;
-        model::same(cursor.peek_prev()?, Some(record), "cursor")?;
+        model::same(other.prev(txn)?, Some(last), "another cursor")?;
+        model::same(cursor.next(txn)?, Some(record), "cursor")?;
+        model::same(cursor.clone().prev(txn)?, Some(record), "a copy of a cursor")?;
         let mut copy = other.clone();
         copy.seek(&record.0);
-        model::same(copy.next()?, Some(record), "a copy of a cursor")?;
-        model::same(other.peek_next()?, Some(last), "another cursor")?;
+        model::same(copy.next(txn)?, Some(record), "a copy of a cursor")?;
+        model::same(other.clone().next(txn)?, Some(last), "another cursor")?;
     }
     Ok(())
 }

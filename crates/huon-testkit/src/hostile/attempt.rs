@@ -234,7 +234,7 @@ impl Outcome {
             some.into_iter().for_each(|range| self.drain(range, most));
         }
         for forward in [true, false] {
-            let mut scan = table.scan();
+            let mut scan = table.cursor();
             if !forward {
                 scan.to_end();
             }

@@ -2,12 +2,12 @@
 
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
-use huon::{Bytes, Error, KeyCodec, Order, RawTable, Scan, TableDef, WriteTxn};
+use huon::{Bytes, Cursor, Error, KeyCodec, Order, RawTable, TableDef, WriteTxn};
 use huon_testkit::figures;
 
 use super::{Bounds, Model, Place, assert_clean, assert_same, def, is_between, small};
 
-type RawScan = Scan<Bytes, Bytes>;
+type RawScan = Cursor<Bytes, Bytes>;
 
 /// Where a scan should stand.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,19 +45,19 @@ fn key(n: u8) -> Vec<u8> {
 
 /// Every gap of a table of the even keys below 30, each reached by a seek and by walking.
 fn scans(txn: &WriteTxn, t: RawTable) -> Vec<(RawScan, Gap)> {
-    let mut all = vec![(t.scan(), Gap::Start)];
-    let mut end = t.scan();
+    let mut all = vec![(t.cursor(), Gap::Start)];
+    let mut end = t.cursor();
     end.to_end();
     all.push((end, Gap::End));
     for n in 0..31 {
-        let (mut before, mut after) = (t.scan(), t.scan());
+        let (mut before, mut after) = (t.cursor(), t.cursor());
         before.seek(&key(n));
         after.seek_after(&key(n));
         all.push((before, Gap::Before(key(n))));
         all.push((after, Gap::After(key(n))));
     }
     for n in (0..30).step_by(2) {
-        let (mut forward, mut back) = (t.scan(), t.scan());
+        let (mut forward, mut back) = (t.cursor(), t.cursor());
         while forward.next(txn).unwrap().unwrap().0 != key(n) {}
         all.push((forward, Gap::After(key(n))));
         back.to_end();
@@ -65,7 +65,7 @@ fn scans(txn: &WriteTxn, t: RawTable) -> Vec<(RawScan, Gap)> {
         all.push((back, Gap::Before(key(n))));
     }
     // At the end by walking, and turned round once: a scan stays behind the last record it gave.
-    let mut walked = t.scan();
+    let mut walked = t.cursor();
     while walked.next(txn).unwrap().is_some() {}
     all.push((walked, Gap::After(key(28))));
     all
@@ -195,18 +195,18 @@ fn delete_all(txn: &mut WriteTxn, t: RawTable, mut scan: RawScan, forward: bool)
 #[test]
 fn a_loop_that_deletes_what_it_meets() {
     let walks: [Walk; 6] = [
-        |txn, t, _| delete_all(txn, t, t.scan(), true),
+        |txn, t, _| delete_all(txn, t, t.cursor(), true),
         |txn, t, _| {
-            let mut scan = t.scan();
+            let mut scan = t.cursor();
             scan.to_end();
             delete_all(txn, t, scan, false)
         },
         // From the middle to the end, then back to the start.
         |txn, t, count| {
-            let mut scan = t.scan();
+            let mut scan = t.cursor();
             scan.seek(&number(count / 2));
             let mut deleted = delete_all(txn, t, scan, true);
-            let mut scan = t.scan();
+            let mut scan = t.cursor();
             scan.seek(&number(count / 2));
             deleted.extend(delete_all(txn, t, scan, false));
             deleted
@@ -223,7 +223,7 @@ fn a_loop_that_deletes_what_it_meets() {
         },
         // The record before the last one met, so that the scan stands beside what goes.
         |txn, t, _| {
-            let (mut scan, mut deleted, mut before) = (t.scan(), Vec::new(), None);
+            let (mut scan, mut deleted, mut before) = (t.cursor(), Vec::new(), None);
             while let Some(key) = step(txn, &mut scan, true) {
                 if let Some(before) = before.replace(key) {
                     t.delete(txn, &before).unwrap();
@@ -238,7 +238,7 @@ fn a_loop_that_deletes_what_it_meets() {
         },
         // From both sides in turn.
         |txn, t, _| {
-            let (mut front, mut back, mut deleted) = (t.scan(), t.scan(), Vec::new());
+            let (mut front, mut back, mut deleted) = (t.cursor(), t.cursor(), Vec::new());
             back.to_end();
             loop {
                 let turn = deleted.len() % 2 == 0;

@@ -121,7 +121,7 @@ fn is_dead(held: Held) -> bool {
             forked(txn.open(&def()).err())
                 && forked(t.get(&txn, &[1]).err())
                 && forked(t.iter(&txn).err())
-                && forked(t.scan().next(&txn).err())
+                && forked(t.cursor().next(&txn).err())
                 && forked(txn.table_names().err())
                 && forked(txn.renew().err())
                 && forked(txn.park().err())

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use huon::{Bytes, Env, Error, Geometry, MultiDef, MultiScan, RawMulti, Result, WriteTxn};
+use huon::{Bytes, Env, Error, Geometry, MultiCursor, MultiDef, RawMulti, Result, WriteTxn};
 use huon_testkit::scale;
 
 use super::{Model, Place, assert_clean, assert_same, def, put, small};
@@ -219,7 +219,7 @@ fn change(txn: &mut WriteTxn, m: RawMulti, pairs: &mut Pairs, which: usize) -> R
 /// What lies behind and before a scan that stands behind `pair`.
 fn assert_around(
     txn: &WriteTxn,
-    scan: &MultiScan<Bytes, Bytes>,
+    scan: &MultiCursor<Bytes, Bytes>,
     pair: &(Vec<u8>, Vec<u8>),
     pairs: &Pairs,
     when: &str,
@@ -277,7 +277,7 @@ fn one_level(
     let when = format!("change {which}, {end}");
     let mut txn = env.write().unwrap();
     let m = txn.open_multi(def).unwrap().unwrap();
-    let mut scan = m.scan();
+    let mut scan = m.cursor();
     for _ in 0..=at {
         scan.next(&txn).unwrap().expect("a pair");
     }

@@ -56,7 +56,7 @@ fn loops_that_delete_what_they_meet() {
 }
 
 fn delete_in_order(txn: &mut WriteTxn, m: RawMulti, order: u32, count: usize) {
-    let mut scan = m.scan();
+    let mut scan = m.cursor();
     let mut met = 0;
     if order % 2 == 1 {
         scan.to_end();

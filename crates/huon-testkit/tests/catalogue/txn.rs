@@ -226,7 +226,7 @@ fn a_handle_of_another_environment_is_refused() {
         let mut txn: WriteTxn = write(env);
         assert!(matches!(t.put(&mut txn, b"k", b"v"), Err(Error::Invalid(_))));
         assert!(matches!(t.get(&txn, b"k"), Err(Error::Invalid(_))));
-        assert!(matches!(t.scan().next(&txn), Err(Error::Invalid(_))));
+        assert!(matches!(t.cursor().next(&txn), Err(Error::Invalid(_))));
         let own = txn.open(&def()).unwrap().unwrap();
         own.put(&mut txn, b"own", b"v").unwrap();
         txn.commit().unwrap();

@@ -83,13 +83,13 @@ fn compare(env: &Env, name: &'static str, order: &Order, expected: &Records) {
         assert_eq!(table.get(&txn, key).unwrap(), Some(&value[..]), "{name}");
     }
     let middle: Vec<_> = expected.values().skip(expected.len() / 2).take(4).collect();
-    let mut cursor = table.cursor(&txn).unwrap();
+    let mut cursor = table.cursor();
     cursor.seek(&middle[0].0);
     for (key, value) in &middle {
-        assert_eq!(cursor.next().unwrap(), Some((&key[..], &value[..])), "{name}: cursor");
+        assert_eq!(cursor.next(&txn).unwrap(), Some((&key[..], &value[..])), "{name}: cursor");
     }
     for (key, value) in middle.iter().rev() {
-        assert_eq!(cursor.prev().unwrap(), Some((&key[..], &value[..])), "{name}: cursor");
+        assert_eq!(cursor.prev(&txn).unwrap(), Some((&key[..], &value[..])), "{name}: cursor");
     }
 }
 

@@ -96,7 +96,7 @@ fn change_blobs(txn: &mut WriteTxn, random: &mut Random) -> huon::Result<()> {
         }
     }
     // A scan beside changes of the very table.
-    let mut scan = blobs.scan();
+    let mut scan = blobs.cursor();
     scan.seek(&random.below(BLOBS_COUNT));
     while let Some((key, value)) = scan.next(txn)? {
         assert_blob(key, value);

@@ -50,7 +50,7 @@ pub(crate) struct ReversedOrder;
 
 /// Keys compare as the caller says.
 #[derive(Clone, Copy)]
-pub(crate) struct CustomOrder<'a>(pub(crate) &'a dyn Fn(&[u8], &[u8]) -> Ordering);
+pub(crate) struct CustomOrder<'a>(pub(crate) &'a (dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync));
 
 /// Any of the three, where the order is known at run time only.
 #[derive(Clone, Copy)]

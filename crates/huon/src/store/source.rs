@@ -89,7 +89,7 @@ pub(crate) trait PageSource {
     }
 
     /// The branch that `ptr` names, `level` levels above the leaves.
-    #[inline]
+    #[inline(always)]
     fn branch(&self, ptr: Ptr, level: u8) -> Result<Branch<'_>> {
         let page = self.bytes(ptr)?;
         admit(page, ptr, Kind::Branch, level).and_then(|count| Branch::view(page, count)).on(ptr)

@@ -1,15 +1,17 @@
 //! A range a leaf at a time.
 
+use std::iter::FusedIterator;
 use std::marker::PhantomData;
 
 use crate::error::Result;
 use crate::page::{Cell, PayloadKind, Reason};
 use crate::table::codec::{Codec, KeyCodec};
 use crate::table::iter::{Range, Record};
-use crate::table::txn::SeatKind;
+use crate::table::txn::{AnySource, value};
 use crate::tree::cursor::Cells;
 
 /// The records of a range, a leaf's at a time, from both ends; see [`Range::leaves`].
+#[must_use = "leaves are read when they are asked for"]
 pub struct Leaves<'t, K, V> {
     range: Range<'t, K, V>,
 }
@@ -19,12 +21,13 @@ pub struct Leaves<'t, K, V> {
 /// It is a view of the page and borrows the transaction: making one costs no look at any record,
 /// and a record is read when it is asked for.
 pub struct Leaf<'t, K, V> {
-    seat: SeatKind<'t>,
+    source: &'t AnySource,
     items: Cells<'t>,
     types: PhantomData<fn(K) -> V>,
 }
 
 /// The records of a [`Leaf`], from both ends.
+#[must_use = "records are read when they are asked for"]
 pub struct LeafIter<'t, K, V> {
     leaf: Leaf<'t, K, V>,
 }
@@ -75,7 +78,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
             let (items, rest) = items.split_at(until);
             self.items.put_back_front(rest);
             if from < until {
-                return Ok(Some(Leaf::new(self.seat, items.split_at(from).1)));
+                return Ok(Some(Leaf::new(self.source, items.split_at(from).1)));
             }
         }
         Ok(None)
@@ -87,7 +90,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
             let (rest, items) = items.split_at(from);
             self.items.put_back_back(rest);
             if from < until {
-                return Ok(Some(Leaf::new(self.seat, items.split_at(until - from).0)));
+                return Ok(Some(Leaf::new(self.source, items.split_at(until - from).0)));
             }
         }
         Ok(None)
@@ -126,9 +129,11 @@ impl<K: KeyCodec, V: Codec> DoubleEndedIterator for Leaves<'_, K, V> {
     }
 }
 
+impl<K: KeyCodec, V: Codec> FusedIterator for Leaves<'_, K, V> {}
+
 impl<'t, K: KeyCodec, V: Codec> Leaf<'t, K, V> {
-    fn new(seat: SeatKind<'t>, items: Cells<'t>) -> Leaf<'t, K, V> {
-        Leaf { seat, items, types: PhantomData }
+    fn new(source: &'t AnySource, items: Cells<'t>) -> Leaf<'t, K, V> {
+        Leaf { source, items, types: PhantomData }
     }
 
     /// How many records there are; a leaf that a range gives has at least one.
@@ -190,7 +195,7 @@ impl<'t, K: KeyCodec, V: Codec> Leaf<'t, K, V> {
     fn record(&self, cell: Cell<'t>) -> Result<Record<'t, K, V>> {
         let value = match cell.kind {
             PayloadKind::Inline => cell.payload,
-            _ => match self.seat.value(&cell)? {
+            _ => match value(self.source, &cell)? {
                 Some(value) => value,
                 // Only the main table holds tables, and they are not shown.
                 None => return Err(self.items.damaged(Reason::CellKind)),
@@ -252,3 +257,5 @@ impl<K: KeyCodec, V: Codec> DoubleEndedIterator for LeafIter<'_, K, V> {
 }
 
 impl<K: KeyCodec, V: Codec> ExactSizeIterator for LeafIter<'_, K, V> {}
+
+impl<K: KeyCodec, V: Codec> FusedIterator for LeafIter<'_, K, V> {}

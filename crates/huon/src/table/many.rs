@@ -63,7 +63,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         keys: &[Q],
         mut found: impl FnMut(usize, Option<V::Out<'t>>),
     ) -> Result<()> {
-        let seat = txn.seat().0;
+        let seat = txn.any();
         let tree = seat.tree(self.id)?;
         let order = seat.order(self.id, &tree)?;
         let mut rooms: [Scratch; BATCH] = Default::default();

@@ -1,13 +1,14 @@
 //! The typed face: tables of keys and values, over the bytes below.
 
 pub(crate) mod codec;
+pub(crate) mod cursor;
 pub(crate) mod def;
 pub(crate) mod iter;
 pub(crate) mod leaves;
 pub(crate) mod many;
 pub(crate) mod multi;
-pub(crate) mod multi_scan;
 mod multi_write;
+pub(crate) mod owned;
 pub(crate) mod pairs;
 pub(crate) mod plain;
 mod standing;

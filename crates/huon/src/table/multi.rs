@@ -290,7 +290,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     pub fn contains(self, txn: &impl Txn, key: &K::In, value: &V::In) -> Result<bool> {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
         let (key, value) = (K::encode(key, &mut key_room), V::encode(value, &mut value_room));
-        txn.seat().0.holds_pair(self.id, key, value)
+        txn.any().holds_pair(self.id, key, value)
     }
 
     /// How many values `key` has. Costs one descent, however many there are.
@@ -306,12 +306,12 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// ```
     pub fn count_of(self, txn: &impl Txn, key: &K::In) -> Result<u64> {
         let mut scratch = Scratch::default();
-        txn.seat().0.count_values(self.id, K::encode(key, &mut scratch))
+        txn.any().count_values(self.id, K::encode(key, &mut scratch))
     }
 
     /// How many values all keys have together. Costs nothing.
     pub fn count(self, txn: &impl Txn) -> Result<u64> {
-        Ok(txn.seat().0.tree(self.id)?.entries)
+        Ok(txn.any().tree(self.id)?.entries)
     }
 
     /// About how many values all keys of a range have: from where its ends lie in the tree, as if
@@ -333,7 +333,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         txn: &impl Txn,
         range: impl RangeBounds<Q>,
     ) -> Result<u64> {
-        txn.seat().0.estimate::<K, Q>(self.id, range)
+        txn.any().estimate::<K, Q>(self.id, range)
     }
 
     /// About how many values of `key` lie in a range, from the ends of the range alone; exactly
@@ -358,7 +358,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         range: impl RangeBounds<Q>,
     ) -> Result<u64> {
         let mut scratch = Scratch::default();
-        let (seat, key) = (txn.seat().0, K::encode(key, &mut scratch));
+        let (seat, key) = (txn.any(), K::encode(key, &mut scratch));
         in_range::<V, Q, _>(range, |from, to| seat.estimate_values(self.id, key, from, to))
     }
 
@@ -379,7 +379,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// ```
     pub fn value_depths(self, txn: &impl Txn) -> Result<u32> {
         let all = Bound::Unbounded;
-        let mut pairs = Pairs::<Bytes, Bytes>::new(txn.seat().0, self.id, all, all)?;
+        let mut pairs = Pairs::<Bytes, Bytes>::new(txn.any(), self.id, all, all)?;
         let mut ways = 0;
         while let Some(levels) = pairs.next_depth()? {
             ways |= 1 << levels.min(31);
@@ -399,7 +399,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn value_bytes(self, txn: &impl Txn) -> Result<Option<u32>> {
-        Ok(Some(txn.seat().0.tree(self.id)?.fixed_bytes).filter(|&bytes| bytes != 0))
+        Ok(Some(txn.any().tree(self.id)?.fixed_bytes).filter(|&bytes| bytes != 0))
     }
 
     /// The values of `key`, in order; `.rev()` goes the other way. Costs a descent, and one more
@@ -418,7 +418,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     pub fn values<'t>(self, txn: &'t impl Txn, key: &K::In) -> Result<Values<'t, V>> {
         let mut scratch = Scratch::default();
         let (key, all) = (K::encode(key, &mut scratch), Bound::Unbounded);
-        Values::new(txn.seat().0, self.id, key, all, all)
+        Values::new(txn.any(), self.id, key, all, all)
     }
 
     /// The values of `key` that lie in a range.
@@ -440,7 +440,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     ) -> Result<Values<'t, V>> {
         let mut scratch = Scratch::default();
         let key = K::encode(key, &mut scratch);
-        in_range::<V, Q, _>(range, |from, to| Values::new(txn.seat().0, self.id, key, from, to))
+        in_range::<V, Q, _>(range, |from, to| Values::new(txn.any(), self.id, key, from, to))
     }
 
     /// All pairs of a key and a value, in the order of keys, and of values in each.
@@ -458,7 +458,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn iter<'t>(self, txn: &'t impl Txn) -> Result<Pairs<'t, K, V>> {
-        Pairs::new(txn.seat().0, self.id, Bound::Unbounded, Bound::Unbounded)
+        Pairs::new(txn.any(), self.id, Bound::Unbounded, Bound::Unbounded)
     }
 
     /// The pairs of a range of keys; `.rev()` goes the other way.
@@ -480,7 +480,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         txn: &'t impl Txn,
         range: impl RangeBounds<Q>,
     ) -> Result<Pairs<'t, K, V>> {
-        in_range::<K, Q, _>(range, |from, to| Pairs::new(txn.seat().0, self.id, from, to))
+        in_range::<K, Q, _>(range, |from, to| Pairs::new(txn.any(), self.id, from, to))
     }
 
     /// The pairs whose keys begin with the bytes of `prefix`.
@@ -501,7 +501,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// [`Error::TableKind`] unless keys are ordered as byte strings: elsewhere they do not lie
     /// together.
     pub fn prefix<'t>(self, txn: &'t impl Txn, prefix: &K::In) -> Result<Pairs<'t, K, V>> {
-        let seat = txn.seat().0;
+        let seat = txn.any();
         seat.in_prefix::<K, _>(self.id, prefix, |from, to| Pairs::new(seat, self.id, from, to))
     }
 
@@ -521,7 +521,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// ```
     pub fn keys<'t>(self, txn: &'t impl Txn) -> Result<Keys<'t, K>> {
         let all = Bound::Unbounded;
-        Pairs::<Bytes, Bytes>::new(txn.seat().0, self.id, all, all).map(Keys::of)
+        Pairs::<Bytes, Bytes>::new(txn.any(), self.id, all, all).map(Keys::of)
     }
 
     /// The first pair.

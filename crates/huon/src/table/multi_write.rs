@@ -296,7 +296,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
 impl<K, V> Multi<K, V> {
     /// The sequence of the table: a number that is stored with it, 0 at first.
     pub fn sequence(self, txn: &impl Txn) -> Result<u64> {
-        Ok(txn.seat().0.tree(self.id)?.sequence)
+        Ok(txn.any().tree(self.id)?.sequence)
     }
 
     /// Adds to the sequence; the number that it had before, which nobody else is given if all who

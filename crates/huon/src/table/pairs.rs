@@ -1,40 +1,33 @@
 //! Iterating a multimap: values of a key, pairs, and keys.
 
+use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ops::Bound;
 
 use crate::error::Result;
 use crate::page::AnyOrder;
-use crate::store::pages::Pages;
 use crate::table::codec::{Bytes, Codec};
-use crate::table::txn::SeatKind;
+use crate::table::txn::{AnySource, AnyTxn};
 use crate::tree::values::{self, Held, Orders};
 use crate::tree::view::TreeView;
 use crate::txn::names::TableId;
-use crate::txn::snapshot::Snapshot;
 
 /// The values of a key, from both ends; see [`Multi::values`](crate::Multi::values).
+///
+/// As [`Range`](crate::Range) it can be held across an `.await`.
+#[must_use = "values are read when they are asked for"]
 pub struct Values<'t, V> {
-    values: AnyValues<'t>,
+    /// `None`: the key has none.
+    values: Option<values::Values<'t, AnySource>>,
     left: u64,
     types: PhantomData<fn() -> V>,
 }
 
-enum AnyValues<'t> {
-    None,
-    Read(values::Values<'t, Snapshot>),
-    Write(values::Values<'t, Pages>),
-}
-
-impl<'t> SeatKind<'t> {
+impl<'t> AnyTxn<'t> {
     /// What the multimap holds under a key.
     fn held(self, id: TableId, key: &[u8]) -> Result<Option<Held<'t>>> {
         let tree = self.tree(id)?;
-        let order = self.order(id, &tree)?;
-        match self {
-            SeatKind::Read(txn) => TreeView::new(&txn.snapshot, &tree, order).held(key),
-            SeatKind::Write(txn) => TreeView::new(txn.pages(), &tree, order).held(key),
-        }
+        TreeView::new(self.source(), &tree, self.order(id, &tree)?).held(key)
     }
 
     /// How many values a key of the multimap has.
@@ -55,47 +48,33 @@ impl<'t> SeatKind<'t> {
             return few.map(|value| value.map(|_| 1)).sum();
         };
         let order = self.value_order(id, &self.tree(id)?)?;
-        match self {
-            SeatKind::Read(txn) => TreeView::new(&txn.snapshot, &values, order).estimate(from, to),
-            SeatKind::Write(txn) => TreeView::new(txn.pages(), &values, order).estimate(from, to),
-        }
+        TreeView::new(self.source(), &values, order).estimate(from, to)
     }
 
     /// Whether the multimap holds a pair.
     pub(super) fn holds_pair(self, id: TableId, key: &[u8], value: &[u8]) -> Result<bool> {
         let Some(held) = self.held(id, key)? else { return Ok(false) };
         let order = self.value_order(id, &self.tree(id)?)?;
-        match self {
-            SeatKind::Read(txn) => held.holds(&txn.snapshot, order, value),
-            SeatKind::Write(txn) => held.holds(txn.pages(), order, value),
-        }
+        held.holds(self.source(), order, value)
     }
 }
 
 impl<'t, V: Codec> Values<'t, V> {
     pub(super) fn new(
-        seat: SeatKind<'t>,
+        txn: AnyTxn<'t>,
         id: TableId,
         key: &[u8],
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> Result<Values<'t, V>> {
         let of = |values, left| Values { values, left, types: PhantomData };
-        let Some(held) = seat.held(id, key)? else { return Ok(of(AnyValues::None, 0)) };
+        let Some(held) = txn.held(id, key)? else { return Ok(of(None, 0)) };
         let order = match (from, to) {
             (Bound::Unbounded, Bound::Unbounded) => AnyOrder::UNORDERED,
-            _ => seat.value_order(id, &seat.tree(id)?)?,
+            _ => txn.value_order(id, &txn.tree(id)?)?,
         };
         let count = held.count();
-        let values = match seat {
-            SeatKind::Read(txn) => {
-                AnyValues::Read(values::Values::new(&txn.snapshot, held, order, from, to)?)
-            }
-            SeatKind::Write(txn) => {
-                AnyValues::Write(values::Values::new(txn.pages(), held, order, from, to)?)
-            }
-        };
-        Ok(of(values, count))
+        Ok(of(Some(values::Values::new(txn.source(), held, order, from, to)?), count))
     }
 
     /// The same values a page at a time, as the bytes of as many of them as lie together: the
@@ -125,12 +104,10 @@ impl<'t, V: Codec> Values<'t, V> {
     }
 
     fn step(&mut self, forward: bool) -> Result<Option<V::Out<'t>>> {
-        let value = match (&mut self.values, forward) {
-            (AnyValues::None, _) => None,
-            (AnyValues::Read(values), true) => values.next()?,
-            (AnyValues::Read(values), false) => values.next_back()?,
-            (AnyValues::Write(values), true) => values.next()?,
-            (AnyValues::Write(values), false) => values.next_back()?,
+        let value = match &mut self.values {
+            Some(values) if forward => values.next()?,
+            Some(values) => values.next_back()?,
+            None => None,
         };
         self.left = if value.is_some() { self.left.saturating_sub(1) } else { 0 };
         value.map(V::decode).transpose()
@@ -156,87 +133,62 @@ impl<V: Codec> DoubleEndedIterator for Values<'_, V> {
     }
 }
 
+impl<V: Codec> FusedIterator for Values<'_, V> {}
+
 /// Values of a key, a page at a time; see [`Values::batches`].
+#[must_use = "values are read when they are asked for"]
 pub struct Batches<'t> {
-    values: AnyValues<'t>,
+    values: Option<values::Values<'t, AnySource>>,
 }
 
 impl<'t> Iterator for Batches<'t> {
     type Item = Result<&'t [u8]>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match &mut self.values {
-            AnyValues::None => None,
-            AnyValues::Read(values) => values.next_packed().transpose(),
-            AnyValues::Write(values) => values.next_packed().transpose(),
-        }
+        self.values.as_mut()?.next_packed().transpose()
     }
 }
 
-/// Pairs of a range of keys, from both ends; see [`Multi::range`](crate::Multi::range).
-pub struct Pairs<'t, K, V> {
-    pairs: AnyPairs<'t>,
-    types: PhantomData<fn(K) -> V>,
-}
+impl FusedIterator for Batches<'_> {}
 
-enum AnyPairs<'t> {
-    Read(values::Pairs<'t, Snapshot>),
-    Write(values::Pairs<'t, Pages>),
+/// Pairs of a range of keys, from both ends; see [`Multi::range`](crate::Multi::range).
+///
+/// As [`Range`](crate::Range) it can be held across an `.await`.
+#[must_use = "pairs are read when they are asked for"]
+pub struct Pairs<'t, K, V> {
+    pairs: values::Pairs<'t, AnySource>,
+    types: PhantomData<fn(K) -> V>,
 }
 
 impl<'t, K: Codec, V: Codec> Pairs<'t, K, V> {
     pub(super) fn new(
-        seat: SeatKind<'t>,
+        txn: AnyTxn<'t>,
         id: TableId,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> Result<Pairs<'t, K, V>> {
-        let tree = seat.tree(id)?;
+        let tree = txn.tree(id)?;
         let keys = match (from, to) {
             (Bound::Unbounded, Bound::Unbounded) => AnyOrder::UNORDERED,
-            _ => seat.order(id, &tree)?,
+            _ => txn.order(id, &tree)?,
         };
         let orders = Orders { keys, values: AnyOrder::UNORDERED };
-        let pairs = match seat {
-            SeatKind::Read(txn) => AnyPairs::Read(values::Pairs::new(
-                TreeView::new(&txn.snapshot, &tree, orders),
-                from,
-                to,
-            )?),
-            SeatKind::Write(txn) => AnyPairs::Write(values::Pairs::new(
-                TreeView::new(txn.pages(), &tree, orders),
-                from,
-                to,
-            )?),
-        };
+        let pairs = values::Pairs::new(TreeView::new(txn.source(), &tree, orders), from, to)?;
         Ok(Pairs { pairs, types: PhantomData })
     }
 
     fn step(&mut self, forward: bool) -> Result<Option<(K::Out<'t>, V::Out<'t>)>> {
-        let pair = match (&mut self.pairs, forward) {
-            (AnyPairs::Read(pairs), true) => pairs.next()?,
-            (AnyPairs::Read(pairs), false) => pairs.next_back()?,
-            (AnyPairs::Write(pairs), true) => pairs.next()?,
-            (AnyPairs::Write(pairs), false) => pairs.next_back()?,
-        };
+        let pair = if forward { self.pairs.next()? } else { self.pairs.next_back()? };
         pair.map(|(key, value)| Ok((K::decode(key)?, V::decode(value)?))).transpose()
     }
 
     /// How many levels the values of the next key have: 0 for a single one.
     pub(super) fn next_depth(&mut self) -> Result<Option<u32>> {
-        match &mut self.pairs {
-            AnyPairs::Read(pairs) => pairs.next_depth(),
-            AnyPairs::Write(pairs) => pairs.next_depth(),
-        }
+        self.pairs.next_depth()
     }
 
     fn step_key(&mut self, forward: bool) -> Result<Option<(K::Out<'t>, u64)>> {
-        let key = match (&mut self.pairs, forward) {
-            (AnyPairs::Read(pairs), true) => pairs.next_key()?,
-            (AnyPairs::Read(pairs), false) => pairs.next_key_back()?,
-            (AnyPairs::Write(pairs), true) => pairs.next_key()?,
-            (AnyPairs::Write(pairs), false) => pairs.next_key_back()?,
-        };
+        let key = if forward { self.pairs.next_key()? } else { self.pairs.next_key_back()? };
         key.map(|(key, count)| Ok((K::decode(key)?, count))).transpose()
     }
 }
@@ -255,8 +207,11 @@ impl<K: Codec, V: Codec> DoubleEndedIterator for Pairs<'_, K, V> {
     }
 }
 
+impl<K: Codec, V: Codec> FusedIterator for Pairs<'_, K, V> {}
+
 /// Every key of a multimap, with how many values it has, from both ends; see
 /// [`Multi::keys`](crate::Multi::keys).
+#[must_use = "keys are read when they are asked for"]
 pub struct Keys<'t, K> {
     pairs: Pairs<'t, K, Bytes>,
 }
@@ -280,3 +235,5 @@ impl<K: Codec> DoubleEndedIterator for Keys<'_, K> {
         self.pairs.step_key(false).transpose()
     }
 }
+
+impl<K: Codec> FusedIterator for Keys<'_, K> {}

@@ -40,7 +40,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     #[inline]
     pub fn get<'t>(self, txn: &'t impl Txn, key: &K::In) -> Result<Option<V::Out<'t>>> {
         let mut scratch = Scratch::default();
-        let value = txn.seat().0.get(self.id, K::encode(key, &mut scratch))?;
+        let value = txn.any().get(self.id, K::encode(key, &mut scratch))?;
         value.map(V::decode).transpose()
     }
 
@@ -57,12 +57,12 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// ```
     pub fn contains(self, txn: &impl Txn, key: &K::In) -> Result<bool> {
         let mut scratch = Scratch::default();
-        Ok(txn.seat().0.get(self.id, K::encode(key, &mut scratch))?.is_some())
+        Ok(txn.any().get(self.id, K::encode(key, &mut scratch))?.is_some())
     }
 
     /// How many records the table holds; for the main table, named tables count too. Costs nothing.
     pub fn count(self, txn: &impl Txn) -> Result<u64> {
-        Ok(txn.seat().0.tree(self.id)?.entries)
+        Ok(txn.any().tree(self.id)?.entries)
     }
 
     /// About how many records a range of keys has: exactly where it lies in one page or two, and
@@ -84,7 +84,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         txn: &impl Txn,
         range: impl RangeBounds<Q>,
     ) -> Result<u64> {
-        txn.seat().0.estimate::<K, Q>(self.id, range)
+        txn.any().estimate::<K, Q>(self.id, range)
     }
 
     /// Stores `value` under `key`; whether the key is new. An identical value costs no write.
@@ -203,7 +203,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
 
     fn get_bytes(self, txn: &WriteTxn, key: &K::In) -> Result<Option<Vec<u8>>> {
         let mut scratch = Scratch::default();
-        let old = txn.seat().0.get(self.id, K::encode(key, &mut scratch))?;
+        let old = txn.any().get(self.id, K::encode(key, &mut scratch))?;
         Ok(old.map(copied).transpose()?)
     }
 
@@ -299,7 +299,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
 
     fn holds(self, txn: &WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
-        let found = txn.seat().0.get(self.id, K::encode(key, &mut key_room))?;
+        let found = txn.any().get(self.id, K::encode(key, &mut key_room))?;
         Ok(found == Some(V::encode(value, &mut value_room)))
     }
 
@@ -431,7 +431,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
 impl<K, V> Table<K, V> {
     /// The sequence of the table: a number that is stored with it, 0 at first.
     pub fn sequence(self, txn: &impl Txn) -> Result<u64> {
-        Ok(txn.seat().0.tree(self.id)?.sequence)
+        Ok(txn.any().tree(self.id)?.sequence)
     }
 
     /// Adds to the sequence; the number that it had before, which nobody else is given if all who

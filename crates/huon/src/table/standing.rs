@@ -3,7 +3,7 @@
 use crate::alloc::TryGrow;
 use crate::error::{Error, Result};
 use crate::page::Tree;
-use crate::table::txn::SeatKind;
+use crate::table::txn::AnyTxn;
 use crate::tree::values::Pair;
 use crate::txn::names::TableId;
 
@@ -21,6 +21,20 @@ pub(super) enum Gap {
     AfterPair,
     /// There was no memory to remember the key.
     Lost,
+}
+
+impl Gap {
+    /// Whether a key says where it is.
+    #[inline]
+    pub(super) fn is_beside_key(self) -> bool {
+        !matches!(self, Gap::Start | Gap::End | Gap::Lost)
+    }
+
+    /// Whether a key and a value say where it is.
+    #[inline]
+    pub(super) fn is_beside_pair(self) -> bool {
+        matches!(self, Gap::BeforePair | Gap::AfterPair)
+    }
 }
 
 /// A gap, remembered by key or by pair, so that it outlives what happens to the pages beside it.
@@ -66,12 +80,12 @@ impl Standing {
 
     /// Whether the path still leads to the gap, in [`Standing::tree`].
     #[inline]
-    pub(super) fn is_placed(&self, seat: SeatKind<'_>) -> Result<bool> {
+    pub(super) fn is_placed(&self, txn: AnyTxn<'_>) -> Result<bool> {
         if self.gap == Gap::Lost {
             return Err(Error::OutOfMemory);
         }
-        seat.check_alive()?;
-        Ok(self.placed.as_ref().is_some_and(|placed| placed.1 == seat.version()))
+        txn.check_alive()?;
+        Ok(self.placed.as_ref().is_some_and(|placed| placed.1 == txn.version()))
     }
 
     /// The tree that the path leads to the gap in.
@@ -81,7 +95,7 @@ impl Standing {
     }
 
     /// The path leads to the gap from now on, until the table changes.
-    pub(super) fn place(&mut self, seat: SeatKind<'_>, tree: Tree) {
-        self.placed = Some((tree, seat.version()));
+    pub(super) fn place(&mut self, txn: AnyTxn<'_>, tree: Tree) {
+        self.placed = Some((tree, txn.version()));
     }
 }

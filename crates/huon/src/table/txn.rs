@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::alloc::copied;
 use crate::error::{Error, Result};
 use crate::page::{AnyOrder, BytesOrder, Cell, OrderKind, PayloadKind, Tree};
+use crate::store::source::PageSource;
 use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::{Table, TableDef};
 use crate::tree::many::BATCH;
@@ -20,16 +21,29 @@ use crate::txn::read::ReadTxn;
 use crate::txn::write::{How, WriteTxn};
 
 mod sealed {
-    /// A transaction, by kind.
+    use crate::txn::read::ReadTxn;
+    use crate::txn::write::WriteTxn;
+
+    /// The transaction behind a `&impl Txn`.
     #[derive(Clone, Copy)]
-    pub struct Seat<'t>(pub(crate) super::SeatKind<'t>);
+    pub enum AnyTxn<'t> {
+        Read(&'t ReadTxn),
+        Write(&'t WriteTxn),
+    }
 
     pub trait Sealed {
-        fn seat(&self) -> Seat<'_>;
+        fn any(&self) -> AnyTxn<'_>;
     }
 }
 
-pub(crate) use sealed::Sealed;
+pub(crate) use sealed::{AnyTxn, Sealed};
+
+/// The pages that a transaction shows, whichever it is.
+///
+/// What looks for keys and values, and walks multimaps, exists once for both: it asks a few times a
+/// leaf. A table's ranges and all cursors, where each instruction counts, know their transaction.
+/// The pages can be read from any thread.
+pub(crate) type AnySource = dyn PageSource + Sync;
 
 /// A transaction that can be read from: [`ReadTxn`] or [`WriteTxn`].
 ///
@@ -48,37 +62,30 @@ pub(crate) use sealed::Sealed;
 /// ```
 pub trait Txn: Sealed {}
 
-/// The transaction behind a `&impl Txn`.
-#[derive(Clone, Copy)]
-pub(crate) enum SeatKind<'t> {
-    Read(&'t ReadTxn),
-    Write(&'t WriteTxn),
-}
-
 impl Sealed for ReadTxn {
     #[inline]
-    fn seat(&self) -> sealed::Seat<'_> {
-        sealed::Seat(SeatKind::Read(self))
+    fn any(&self) -> AnyTxn<'_> {
+        AnyTxn::Read(self)
     }
 }
 
 impl Sealed for WriteTxn {
     #[inline]
-    fn seat(&self) -> sealed::Seat<'_> {
-        sealed::Seat(SeatKind::Write(self))
+    fn any(&self) -> AnyTxn<'_> {
+        AnyTxn::Write(self)
     }
 }
 
 impl Txn for ReadTxn {}
 impl Txn for WriteTxn {}
 
-impl<'t> SeatKind<'t> {
+impl<'t> AnyTxn<'t> {
     /// The table behind a handle; it must exist.
     #[inline]
     pub(crate) fn tree(self, id: TableId) -> Result<Tree> {
         let tree = match self {
-            SeatKind::Read(txn) => txn.tree(txn.core().names.number(id)?)?,
-            SeatKind::Write(txn) => txn.tree(txn.core.names.number(id)?)?,
+            AnyTxn::Read(txn) => txn.tree(txn.core().names.number(id)?)?,
+            AnyTxn::Write(txn) => txn.tree(txn.core.names.number(id)?)?,
         };
         match tree {
             Some(tree) => Ok(tree),
@@ -88,8 +95,8 @@ impl<'t> SeatKind<'t> {
 
     fn info(self, id: TableId) -> Result<&'t Arc<TableInfo>> {
         match self {
-            SeatKind::Read(txn) => txn.info(txn.core().names.number(id)?),
-            SeatKind::Write(txn) => txn.info(txn.core.names.number(id)?),
+            AnyTxn::Read(txn) => txn.info(txn.core().names.number(id)?),
+            AnyTxn::Write(txn) => txn.info(txn.core.names.number(id)?),
         }
     }
 
@@ -115,28 +122,33 @@ impl<'t> SeatKind<'t> {
     #[inline]
     pub(crate) fn check_alive(self) -> Result<()> {
         match self {
-            SeatKind::Read(txn) => txn.core().check_forked(),
-            SeatKind::Write(txn) => txn.core.check_forked(),
+            AnyTxn::Read(txn) => txn.core().check_forked(),
+            AnyTxn::Write(txn) => txn.core.check_forked(),
         }
     }
 
     /// Changes whenever what the transaction shows may have changed.
     pub(crate) fn version(self) -> (u64, u64) {
         match self {
-            SeatKind::Read(txn) => (txn.id(), 0),
-            SeatKind::Write(txn) if crate::planted::is(12) => (txn.id(), 1),
-            SeatKind::Write(txn) => (txn.id(), txn.stamp() + 1),
+            AnyTxn::Read(txn) => (txn.id(), 0),
+            AnyTxn::Write(txn) if crate::planted::is(12) => (txn.id(), 1),
+            AnyTxn::Write(txn) => (txn.id(), txn.stamp() + 1),
+        }
+    }
+
+    /// The pages that the transaction shows.
+    #[inline]
+    pub(crate) fn source(self) -> &'t AnySource {
+        match self {
+            AnyTxn::Read(txn) => &txn.snapshot,
+            AnyTxn::Write(txn) => txn.pages(),
         }
     }
 
     /// The value of a cell; `None` for the record of a table. Who expects the value in the cell
     /// looks there first.
-    #[inline(never)]
     pub(crate) fn value(self, cell: &Cell<'t>) -> Result<Option<&'t [u8]>> {
-        match self {
-            SeatKind::Read(txn) => read::value(&txn.snapshot, cell),
-            SeatKind::Write(txn) => read::value(txn.pages(), cell),
-        }
+        value(self.source(), cell)
     }
 
     /// About how many entries of the table lie in a range of keys.
@@ -147,10 +159,8 @@ impl<'t> SeatKind<'t> {
     ) -> Result<u64> {
         let tree = self.tree(id)?;
         let order = self.order(id, &tree)?;
-        in_range::<K, Q, _>(range, |from, to| match self {
-            SeatKind::Read(txn) => TreeView::new(&txn.snapshot, &tree, order).estimate(from, to),
-            SeatKind::Write(txn) => TreeView::new(txn.pages(), &tree, order).estimate(from, to),
-        })
+        let view = TreeView::new(self.source(), &tree, order);
+        in_range::<K, Q, _>(range, |from, to| view.estimate(from, to))
     }
 
     /// Hands on the range of all keys that begin with the bytes of `prefix`. Unless keys are
@@ -174,13 +184,13 @@ impl<'t> SeatKind<'t> {
     #[inline]
     pub(crate) fn get(self, id: TableId, key: &[u8]) -> Result<Option<&'t [u8]>> {
         match self {
-            SeatKind::Read(txn) => txn.get(id, key),
-            SeatKind::Write(txn) => txn.get(id, key),
+            AnyTxn::Read(txn) => txn.get(id, key),
+            AnyTxn::Write(txn) => txn.get(id, key),
         }
     }
 }
 
-impl<'t> SeatKind<'t> {
+impl<'t> AnyTxn<'t> {
     /// The cells of a batch of keys; see [`TreeView::get_batch`].
     pub(crate) fn get_batch(
         self,
@@ -190,13 +200,13 @@ impl<'t> SeatKind<'t> {
         cells: &mut [Option<Cell<'t>>; BATCH],
     ) -> Option<()> {
         match (self, order) {
-            (SeatKind::Read(txn), AnyOrder::Bytes(order)) => {
+            (AnyTxn::Read(txn), AnyOrder::Bytes(order)) => {
                 TreeView::new(&txn.snapshot, tree, order).get_batch(keys, cells)
             }
-            (SeatKind::Read(txn), order) => {
+            (AnyTxn::Read(txn), order) => {
                 TreeView::new(&txn.snapshot, tree, order).get_batch(keys, cells)
             }
-            (SeatKind::Write(txn), order) => {
+            (AnyTxn::Write(txn), order) => {
                 TreeView::new(txn.pages(), tree, order).get_batch(keys, cells)
             }
         }
@@ -225,9 +235,9 @@ impl ReadTxn {
     /// As [`ReadTxn::get`], in every case.
     #[inline(never)]
     fn look(&self, id: TableId, key: &[u8]) -> Result<Option<&[u8]>> {
-        let seat = SeatKind::Read(self);
-        let tree = seat.tree(id)?;
-        let cell = match seat.order(id, &tree)? {
+        let txn = AnyTxn::Read(self);
+        let tree = txn.tree(id)?;
+        let cell = match txn.order(id, &tree)? {
             AnyOrder::Reversed(order) => TreeView::new(&self.snapshot, &tree, order).get(key)?,
             order => TreeView::new(&self.snapshot, &tree, order).get(key)?,
         };
@@ -257,9 +267,9 @@ impl ReadTxn {
 impl WriteTxn {
     /// The value of a key.
     fn get(&self, id: TableId, key: &[u8]) -> Result<Option<&[u8]>> {
-        let seat = SeatKind::Write(self);
-        let tree = seat.tree(id)?;
-        match TreeView::new(self.pages(), &tree, seat.order(id, &tree)?).get(key)? {
+        let txn = AnyTxn::Write(self);
+        let tree = txn.tree(id)?;
+        match TreeView::new(self.pages(), &tree, txn.order(id, &tree)?).get(key)? {
             Some(cell) => read::value(self.pages(), &cell),
             None => Ok(None),
         }
@@ -309,6 +319,12 @@ impl WriteTxn {
             Ok(first)
         })
     }
+}
+
+/// As [`read::value`], out of line: what expects the value in the cell looks there first.
+#[inline(never)]
+pub(super) fn value<'t>(source: &'t AnySource, cell: &Cell<'t>) -> Result<Option<&'t [u8]>> {
+    read::value(source, cell)
 }
 
 /// Hands on the bounds of a range as bytes.

@@ -12,7 +12,7 @@ use std::ops::Bound;
 
 use crate::error::{Error, Result};
 use crate::os::Ahead;
-use crate::page::{AnyLeaf, Cell, KeyOrder, Leaf, LeafItems, Ptr, Reason, Tree};
+use crate::page::{AnyLeaf, BytesOrder, Cell, KeyOrder, Leaf, LeafItems, Ptr, Reason, Tree};
 use crate::store::source::{PageSource, damaged};
 use crate::tree::path::Path;
 use crate::tree::view::TreeView;
@@ -98,24 +98,24 @@ impl<'s> Stretch<AnyLeaf<'s>> {
 
 /// How a tree's leaves are read.
 pub(crate) trait ReadLeaf<'s>: LeafItems<'s> {
-    fn read<S: PageSource>(source: &'s S, tree: &Tree, ptr: Ptr) -> Result<Self>;
+    fn read<S: PageSource + ?Sized>(source: &'s S, tree: &Tree, ptr: Ptr) -> Result<Self>;
 }
 
 impl<'s> ReadLeaf<'s> for Leaf<'s> {
     #[inline(always)]
-    fn read<S: PageSource>(source: &'s S, _: &Tree, ptr: Ptr) -> Result<Self> {
+    fn read<S: PageSource + ?Sized>(source: &'s S, _: &Tree, ptr: Ptr) -> Result<Self> {
         source.leaf(ptr)
     }
 }
 
 impl<'s> ReadLeaf<'s> for AnyLeaf<'s> {
-    fn read<S: PageSource>(source: &'s S, tree: &Tree, ptr: Ptr) -> Result<Self> {
+    fn read<S: PageSource + ?Sized>(source: &'s S, tree: &Tree, ptr: Ptr) -> Result<Self> {
         source.any_leaf(tree, ptr)
     }
 }
 
 /// The leaves of a tree between two bounds, from both ends.
-pub(crate) struct LeafSpan<'s, S, O> {
+pub(crate) struct LeafSpan<'s, S: ?Sized, O> {
     source: &'s S,
     tree: Tree,
     order: O,
@@ -127,7 +127,7 @@ pub(crate) struct LeafSpan<'s, S, O> {
     done: bool,
 }
 
-impl<'s, S: PageSource, O: KeyOrder> LeafSpan<'s, S, O> {
+impl<'s, S: PageSource + ?Sized, O: KeyOrder> LeafSpan<'s, S, O> {
     /// The leaves from `from` to `to`. An upper bound below the lower one gives nothing. Costs a
     /// descent for each bound; an open end costs one when it is first asked.
     pub(crate) fn new(
@@ -312,12 +312,12 @@ fn take_leaf<'s, L: LeafItems<'s>>(
 }
 
 /// The items of a tree between two bounds, from both ends.
-pub(crate) struct Span<'s, S, O, L = Leaf<'s>> {
+pub(crate) struct Span<'s, S: ?Sized, O, L = Leaf<'s>> {
     leaves: LeafSpan<'s, S, O>,
     items: Items<L>,
 }
 
-impl<'s, S: PageSource, O: KeyOrder, L: ReadLeaf<'s>> Span<'s, S, O, L> {
+impl<'s, S: PageSource + ?Sized, O: KeyOrder, L: ReadLeaf<'s>> Span<'s, S, O, L> {
     /// As [`LeafSpan::new`].
     pub(crate) fn new(
         view: TreeView<'s, '_, S, O>,
@@ -347,6 +347,68 @@ impl<'s, S: PageSource, O: KeyOrder, L: ReadLeaf<'s>> Span<'s, S, O, L> {
     }
 }
 
+/// The two places that bound a part of a tree, to be moved towards each other record by record.
+/// What has the places keeps the pages and the tree's record, so it may be the owner of both.
+pub(crate) struct Ends {
+    front: Path,
+    back: Path,
+    done: bool,
+}
+
+impl Ends {
+    /// As [`LeafSpan::new`].
+    pub(crate) fn new<S: PageSource + ?Sized, O: KeyOrder>(
+        view: TreeView<'_, '_, S, O>,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+    ) -> Result<Ends> {
+        let LeafSpan { front, back, done, .. } = LeafSpan::new(view, from, to)?;
+        Ok(Ends { front, back, done })
+    }
+
+    /// The next record from the front. After an error there are no more.
+    pub(crate) fn next<'s, S: PageSource + ?Sized>(
+        &mut self,
+        view: TreeView<'s, '_, S, BytesOrder>,
+    ) -> Result<Option<Cell<'s>>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        view.source.check_alive()?;
+        if self.front.is_nowhere() {
+            self.front.first(view)?;
+        }
+        self.front.settle(view)?;
+        if !self.front.on_item() || self.front.same_place(&self.back) {
+            return Ok(None);
+        }
+        let cell = self.front.cell(view.source)?;
+        self.front.step();
+        self.done = false;
+        Ok(Some(cell))
+    }
+
+    /// The next record from the back.
+    pub(crate) fn next_back<'s, S: PageSource + ?Sized>(
+        &mut self,
+        view: TreeView<'s, '_, S, BytesOrder>,
+    ) -> Result<Option<Cell<'s>>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        view.source.check_alive()?;
+        if self.back.is_nowhere() {
+            self.back.end(view)?;
+        }
+        if self.front.same_place(&self.back) || !self.back.step_back(view)? {
+            return Ok(None);
+        }
+        let cell = self.back.cell(view.source)?;
+        self.done = false;
+        Ok(Some(cell))
+    }
+}
+
 /// Which end of a span a bound is.
 #[derive(Clone, Copy)]
 pub(crate) enum Edge {
@@ -355,7 +417,7 @@ pub(crate) enum Edge {
 }
 
 /// Puts the path on the first item inside a lower bound, or the first one past an upper bound.
-pub(crate) fn place<S: PageSource, O: KeyOrder>(
+pub(crate) fn place<S: PageSource + ?Sized, O: KeyOrder>(
     view: TreeView<'_, '_, S, O>,
     path: &mut Path,
     bound: Bound<&[u8]>,

@@ -126,7 +126,7 @@ fn a_walk_asks_the_disk_for_each_leaf_once() {
     let down = || t.iter(&txn).unwrap().rev().for_each(|_| met());
     assert_eq!(pages_asked(&env, true, down), expected);
     let detached = || {
-        let mut scan = t.scan();
+        let mut scan = t.cursor();
         while scan.next(&txn).unwrap().is_some() {
             met();
         }

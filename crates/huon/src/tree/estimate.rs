@@ -13,7 +13,7 @@ use crate::tree::cursor::{Edge, is_reversed, place};
 use crate::tree::path::Path;
 use crate::tree::view::TreeView;
 
-impl<S: PageSource, O: KeyOrder> TreeView<'_, '_, S, O> {
+impl<S: PageSource + ?Sized, O: KeyOrder> TreeView<'_, '_, S, O> {
     /// About how many of the tree's entries lie between the bounds. Costs two descents.
     pub(crate) fn estimate(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<u64> {
         let tree = self.tree;

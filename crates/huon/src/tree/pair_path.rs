@@ -14,7 +14,7 @@ use crate::tree::view::TreeView;
 ///     `None`: before its first value.
 #[derive(Clone)]
 pub(crate) struct PairPath {
-    keys: Path,
+    pub(crate) keys: Path,
     inner: Option<Inner>,
 }
 
@@ -30,7 +30,7 @@ impl PairPath {
     }
 
     /// Before the first pair.
-    pub(crate) fn first<S: PageSource>(
+    pub(crate) fn first<S: PageSource + ?Sized>(
         &mut self,
         view: TreeView<'_, '_, S, BytesOrder>,
     ) -> Result<()> {
@@ -40,7 +40,7 @@ impl PairPath {
     }
 
     /// Behind the last pair.
-    pub(crate) fn end<S: PageSource>(
+    pub(crate) fn end<S: PageSource + ?Sized>(
         &mut self,
         view: TreeView<'_, '_, S, BytesOrder>,
     ) -> Result<()> {
@@ -49,7 +49,7 @@ impl PairPath {
     }
 
     /// Before the values of a key, or behind them.
-    pub(crate) fn seek_key<S: PageSource>(
+    pub(crate) fn seek_key<S: PageSource + ?Sized>(
         &mut self,
         view: TreeView<'_, '_, S, Orders<'_>>,
         key: &[u8],
@@ -63,7 +63,7 @@ impl PairPath {
     }
 
     /// Before a pair, or behind it, whether it is there or not.
-    pub(crate) fn seek<S: PageSource>(
+    pub(crate) fn seek<S: PageSource + ?Sized>(
         &mut self,
         view: TreeView<'_, '_, S, Orders<'_>>,
         (key, value): Pair<'_>,
@@ -92,7 +92,7 @@ impl PairPath {
     }
 
     /// Steps over the next pair, or the one before.
-    pub(crate) fn step<'s, S: PageSource>(
+    pub(crate) fn step<'s, S: PageSource + ?Sized>(
         &mut self,
         view: TreeView<'s, '_, S, BytesOrder>,
         forward: bool,
@@ -121,7 +121,7 @@ impl PairPath {
     }
 
     /// Steps over a value of the key at hand. `None`: there are no more on that side.
-    fn step_inside<'s, S: PageSource>(
+    fn step_inside<'s, S: PageSource + ?Sized>(
         &mut self,
         source: &'s S,
         held: Held<'s>,
@@ -155,7 +155,10 @@ impl PairPath {
     }
 
     /// The place behind all values of the key at hand.
-    fn behind_all<S: PageSource>(&self, view: TreeView<'_, '_, S, BytesOrder>) -> Result<Inner> {
+    fn behind_all<S: PageSource + ?Sized>(
+        &self,
+        view: TreeView<'_, '_, S, BytesOrder>,
+    ) -> Result<Inner> {
         Ok(match self.held(view.source, view.tree)?.1 {
             Held::Few(set) => Inner::Few(set.count()),
             Held::Tree(values) => {
@@ -167,14 +170,18 @@ impl PairPath {
     }
 
     /// The key at hand, and what it holds.
-    fn held<'s, S: PageSource>(&self, source: &'s S, tree: &Tree) -> Result<(&'s [u8], Held<'s>)> {
+    fn held<'s, S: PageSource + ?Sized>(
+        &self,
+        source: &'s S,
+        tree: &Tree,
+    ) -> Result<(&'s [u8], Held<'s>)> {
         let cell = self.keys.cell(source)?;
         Ok((cell.key, Held::of(tree, &cell).on(self.keys.last().ptr)?))
     }
 }
 
 /// Steps over the next key of a tree of values, or the one before.
-fn step_values<'s, S: PageSource>(
+fn step_values<'s, S: PageSource + ?Sized>(
     values: TreeView<'s, '_, S, BytesOrder>,
     path: &mut Path,
     forward: bool,

@@ -120,7 +120,7 @@ impl Path {
 
     /// Goes to the first item whose key is not below `key`; whether its key is equal.
     /// The leaf may be left at its end: see [`Path::settle`].
-    pub(crate) fn seek<S: PageSource, O: KeyOrder>(
+    pub(crate) fn seek<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
         key: &[u8],
@@ -132,7 +132,7 @@ impl Path {
     /// The same within the leaf that the path leads to. `None`: the key may be elsewhere, and the
     /// path stands anywhere in the leaf. Looks behind the last record first: who puts keys in order
     /// goes there.
-    pub(crate) fn seek_in_leaf<S: PageSource, O: KeyOrder>(
+    pub(crate) fn seek_in_leaf<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
         key: &[u8],
@@ -150,7 +150,7 @@ impl Path {
     }
 
     /// Goes to the branch of `level` whose range holds `key`; its index is the child for the key.
-    pub(crate) fn seek_branch<S: PageSource, O: KeyOrder>(
+    pub(crate) fn seek_branch<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
         key: &[u8],
@@ -162,7 +162,7 @@ impl Path {
     }
 
     /// Goes to the first item.
-    pub(crate) fn first<S: PageSource, O: KeyOrder>(
+    pub(crate) fn first<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
     ) -> Result<()> {
@@ -171,7 +171,7 @@ impl Path {
     }
 
     /// Goes behind the last item.
-    pub(crate) fn end<S: PageSource, O: KeyOrder>(
+    pub(crate) fn end<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
     ) -> Result<()> {
@@ -193,7 +193,7 @@ impl Path {
     }
 
     /// Completes the path from its last frame down to the floor.
-    fn descend<S: PageSource, O: KeyOrder>(
+    fn descend<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
         aim: &Aim<'_>,
@@ -233,23 +233,22 @@ impl Path {
     }
 
     /// Leaves the end of a leaf for the start of the next one, if there is one (T1).
-    #[inline(always)]
-    pub(crate) fn settle<S: PageSource, O: KeyOrder>(
+    #[inline]
+    pub(crate) fn settle<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
     ) -> Result<()> {
-        if self.depth == 0 || self.on_item() { Ok(()) } else { self.leave(view) }
-    }
-
-    #[inline(never)]
-    fn leave<S: PageSource, O: KeyOrder>(&mut self, view: TreeView<'_, '_, S, O>) -> Result<()> {
-        while !self.on_item() && self.turn(view, &Aim::First)? {}
+        while self.depth > 0 && self.last().index >= self.last().count {
+            if !self.turn(view, &Aim::First)? {
+                break;
+            }
+        }
         Ok(())
     }
 
     /// Leaves the start of a leaf for the end of the one before, if there is one.
     #[inline]
-    pub(crate) fn settle_back<S: PageSource, O: KeyOrder>(
+    pub(crate) fn settle_back<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
     ) -> Result<()> {
@@ -270,7 +269,7 @@ impl Path {
 
     /// One item back. `false`: the path stands on the first item (or nowhere) and stays there.
     #[inline]
-    pub(crate) fn step_back<S: PageSource, O: KeyOrder>(
+    pub(crate) fn step_back<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
     ) -> Result<bool> {
@@ -283,9 +282,41 @@ impl Path {
         Ok(true)
     }
 
+    /// Steps over one record; the path stands on the one behind the gap, or at the end.
+    #[inline(always)]
+    pub(crate) fn pass<'s, S: PageSource + ?Sized, O: KeyOrder>(
+        &mut self,
+        view: TreeView<'s, '_, S, O>,
+        forward: bool,
+    ) -> Result<Option<Cell<'s>>> {
+        if !forward {
+            let found = self.step_back(view)?;
+            return if found { self.cell(view.source).map(Some) } else { Ok(None) };
+        }
+        if !self.on_item() {
+            return Ok(None);
+        }
+        let cell = self.cell(view.source)?;
+        self.step();
+        if !self.on_item() {
+            self.settle_far(view)?;
+        }
+        Ok(Some(cell))
+    }
+
+    /// As [`Path::settle`], out of line: a step seldom needs it.
+    #[cold]
+    #[inline(never)]
+    fn settle_far<S: PageSource + ?Sized, O: KeyOrder>(
+        &mut self,
+        view: TreeView<'_, '_, S, O>,
+    ) -> Result<()> {
+        self.settle(view)
+    }
+
     /// Moves to the neighbouring leaf: the next one for `Aim::First`, the one before for
     /// `Aim::Last`.
-    fn turn<S: PageSource, O: KeyOrder>(
+    fn turn<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
         aim: &Aim<'_>,
@@ -331,7 +362,7 @@ impl Path {
 
     /// The record that the path stands on, in a tree of slotted leaves.
     #[inline(always)]
-    pub(crate) fn cell<'s, S: PageSource>(&self, source: &'s S) -> Result<Cell<'s>> {
+    pub(crate) fn cell<'s, S: PageSource + ?Sized>(&self, source: &'s S) -> Result<Cell<'s>> {
         let frame = self.last();
         source.leaf(frame.ptr)?.cell(frame.index).on(frame.ptr)
     }
@@ -358,7 +389,12 @@ impl Path {
 
     /// At child `index` of the branch above the leaves: has the leaves after it come nearer.
     #[inline]
-    fn look_beyond<S: PageSource>(&mut self, source: &S, branch: &Branch<'_>, index: usize) {
+    fn look_beyond<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        branch: &Branch<'_>,
+        index: usize,
+    ) {
         self.ahead = beside(source, branch, index, self.forward);
         if self.turns > 0
             && let Some(disk) = source.disk()
@@ -371,7 +407,12 @@ impl Path {
 /// The leaf beside child `index` of a branch, as far as the branch knows: it will be there when it
 /// is needed.
 #[inline]
-fn beside<S: PageSource>(source: &S, branch: &Branch<'_>, index: usize, forward: bool) -> Ahead {
+fn beside<S: PageSource + ?Sized>(
+    source: &S,
+    branch: &Branch<'_>,
+    index: usize,
+    forward: bool,
+) -> Ahead {
     let beside = if forward { index.wrapping_add(1) } else { index.wrapping_sub(1) };
     if beside < branch.count() { source.ahead(branch.child(beside)) } else { Ahead::NONE }
 }

@@ -6,7 +6,7 @@ use crate::page::{Cell, KeyOrder, PayloadKind, Probe, Reason, RunRef};
 use crate::store::source::{OnPage, PageSource};
 use crate::tree::view::TreeView;
 
-impl<'s, S: PageSource, O: KeyOrder> TreeView<'s, '_, S, O> {
+impl<'s, S: PageSource + ?Sized, O: KeyOrder> TreeView<'s, '_, S, O> {
     /// The cell of `key`, if there is one. Needs no path: nothing is remembered on the way down.
     #[inline]
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Cell<'s>>> {
@@ -62,7 +62,10 @@ impl<'s, S: PageSource, O: KeyOrder> TreeView<'s, '_, S, O> {
 /// Inlined with all that it calls: with a call for each layer, walks over large values that lie in
 /// memory but not in the cache took 2.5 times as long. (Measured; why it is so much is not known.)
 #[inline(always)]
-pub(crate) fn value<'s, S: PageSource>(source: &'s S, cell: &Cell<'s>) -> Result<Option<&'s [u8]>> {
+pub(crate) fn value<'s, S: PageSource + ?Sized>(
+    source: &'s S,
+    cell: &Cell<'s>,
+) -> Result<Option<&'s [u8]>> {
     match cell.kind {
         PayloadKind::Inline => Ok(Some(cell.payload)),
         PayloadKind::Run => source.run(&run_ref(cell)?).map(Some),

@@ -43,7 +43,7 @@ impl<'p> Held<'p> {
     }
 
     /// Whether `value` is one of them.
-    pub(crate) fn holds<S: PageSource>(
+    pub(crate) fn holds<S: PageSource + ?Sized>(
         &self,
         source: &S,
         order: AnyOrder<'_>,
@@ -71,7 +71,7 @@ pub(crate) struct Orders<'o> {
     pub(crate) values: AnyOrder<'o>,
 }
 
-impl<'s, 't, 'o, S> TreeView<'s, 't, S, Orders<'o>> {
+impl<'s, 't, 'o, S: ?Sized> TreeView<'s, 't, S, Orders<'o>> {
     /// The tree of the keys.
     #[inline]
     pub(crate) fn keys(&self) -> TreeView<'s, 't, S, AnyOrder<'o>> {
@@ -85,7 +85,7 @@ impl<'s, 't, 'o, S> TreeView<'s, 't, S, Orders<'o>> {
     }
 }
 
-impl<'s, S: PageSource> TreeView<'s, '_, S, Orders<'_>> {
+impl<'s, S: PageSource + ?Sized> TreeView<'s, '_, S, Orders<'_>> {
     /// Whether a pair is there.
     pub(crate) fn holds(&self, (key, value): Pair<'_>) -> Result<bool> {
         match self.keys().held(key)? {
@@ -95,7 +95,7 @@ impl<'s, S: PageSource> TreeView<'s, '_, S, Orders<'_>> {
     }
 }
 
-impl<'s, S: PageSource, O: KeyOrder> TreeView<'s, '_, S, O> {
+impl<'s, S: PageSource + ?Sized, O: KeyOrder> TreeView<'s, '_, S, O> {
     /// The values of a key of a multimap.
     pub(crate) fn held(&self, key: &[u8]) -> Result<Option<Held<'s>>> {
         let Some(cell) = self.get(key)? else { return Ok(None) };
@@ -104,12 +104,12 @@ impl<'s, S: PageSource, O: KeyOrder> TreeView<'s, '_, S, O> {
 }
 
 /// Values of one key, from both ends.
-pub(crate) enum Values<'s, S> {
+pub(crate) enum Values<'s, S: ?Sized> {
     Few(SetItems<'s>),
     Tree(Box<Span<'s, S, AnyOrder<'s>, AnyLeaf<'s>>>),
 }
 
-impl<'s, S: PageSource> Values<'s, S> {
+impl<'s, S: PageSource + ?Sized> Values<'s, S> {
     /// Those between two bounds of what a cell holds.
     pub(crate) fn new(
         source: &'s S,
@@ -173,7 +173,7 @@ pub(crate) type Pair<'s> = (&'s [u8], &'s [u8]);
 type Ahead<'s, S> = Option<(&'s [u8], Values<'s, S>)>;
 
 /// The pairs of a range of keys, from both ends.
-pub(crate) struct Pairs<'s, S> {
+pub(crate) struct Pairs<'s, S: ?Sized> {
     source: &'s S,
     tree: Tree,
     order: AnyOrder<'s>,
@@ -182,7 +182,7 @@ pub(crate) struct Pairs<'s, S> {
     back: Ahead<'s, S>,
 }
 
-impl<'s, S: PageSource> Pairs<'s, S> {
+impl<'s, S: PageSource + ?Sized> Pairs<'s, S> {
     pub(crate) fn new(
         view: TreeView<'s, '_, S, Orders<'s>>,
         from: Bound<&[u8]>,

@@ -8,22 +8,22 @@ use crate::store::source::PageSource;
 ///
 /// What reads a tree is a method of this, wherever it is written down: `get` in `read`, `range` in
 /// `cursor`, `walk`, `estimate`. What moves about in one is a [`Path`](crate::tree::path::Path).
-pub(crate) struct TreeView<'s, 't, S, O> {
+pub(crate) struct TreeView<'s, 't, S: ?Sized, O> {
     pub(crate) source: &'s S,
     pub(crate) tree: &'t Tree,
     pub(crate) order: O,
 }
 
-impl<S, O: Copy> Clone for TreeView<'_, '_, S, O> {
+impl<S: ?Sized, O: Copy> Clone for TreeView<'_, '_, S, O> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<S, O: Copy> Copy for TreeView<'_, '_, S, O> {}
+impl<S: ?Sized, O: Copy> Copy for TreeView<'_, '_, S, O> {}
 
-impl<'s, 't, S> TreeView<'s, 't, S, BytesOrder> {
+impl<'s, 't, S: ?Sized> TreeView<'s, 't, S, BytesOrder> {
     /// A tree of which no key is compared: any order will do.
     #[inline(always)]
     pub(crate) fn unordered(source: &'s S, tree: &'t Tree) -> TreeView<'s, 't, S, BytesOrder> {
@@ -31,7 +31,7 @@ impl<'s, 't, S> TreeView<'s, 't, S, BytesOrder> {
     }
 }
 
-impl<'s, 't, S, O> TreeView<'s, 't, S, O> {
+impl<'s, 't, S: ?Sized, O> TreeView<'s, 't, S, O> {
     #[inline(always)]
     pub(crate) fn new(source: &'s S, tree: &'t Tree, order: O) -> TreeView<'s, 't, S, O> {
         TreeView { source, tree, order }
@@ -44,7 +44,7 @@ impl<'s, 't, S, O> TreeView<'s, 't, S, O> {
     }
 }
 
-impl<'s, S: PageSource, O> TreeView<'s, '_, S, O> {
+impl<'s, S: PageSource + ?Sized, O> TreeView<'s, '_, S, O> {
     /// The leaf that `ptr` names, of the kind that the tree's leaves have.
     #[inline(always)]
     pub(crate) fn leaf(&self, ptr: Ptr) -> Result<AnyLeaf<'s>> {

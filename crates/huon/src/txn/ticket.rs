@@ -14,6 +14,7 @@ use crate::txn::flush::MetaFlush;
 /// It keeps the environment open. Dropping it leaves the commit as it is: visible, and durable with
 /// the next flush.
 #[derive(Clone)]
+#[must_use = "a commit is durable once its ticket was waited for"]
 pub struct Ticket {
     pub(crate) core: Arc<Core>,
     pub(crate) txnid: u64,

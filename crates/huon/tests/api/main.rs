@@ -9,6 +9,7 @@ mod file;
 mod geometry;
 mod golden;
 mod handles;
+mod iterators;
 mod links;
 mod many;
 mod metas;

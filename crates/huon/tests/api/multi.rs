@@ -318,7 +318,7 @@ fn wander(
 ) {
     let pairs: Vec<(&Vec<u8>, &Value)> =
         model.iter().flat_map(|(key, held)| held.iter().map(move |value| (key, value))).collect();
-    let mut scan = table.scan();
+    let mut scan = table.cursor();
     let mut at = 0;
     for _ in 0..40 {
         let key = key_of(random, max);
@@ -373,7 +373,7 @@ fn scan_beside_changes(
     random: &mut Random,
     max: usize,
 ) {
-    let mut scan = table.scan();
+    let mut scan = table.cursor();
     let mut last: Option<(Vec<u8>, Value)> = None;
     loop {
         let behind = |(key, value): &(&Vec<u8>, &Value)| {
@@ -749,7 +749,7 @@ fn cursors_know_where_they_are() {
     let mut txn = env.write().unwrap();
     let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t")).unwrap();
     let m = txn.create_multi(&MultiDef::<huon::U64, huon::U64>::new("m")).unwrap();
-    let (mut scan, mut pairs) = (t.scan(), m.scan());
+    let (mut scan, mut pairs) = (t.cursor(), m.cursor());
     assert!(scan.at_start(&txn).unwrap() && scan.at_end(&txn).unwrap(), "an empty table");
     assert!(pairs.at_start(&txn).unwrap() && pairs.at_end(&txn).unwrap(), "an empty table");
     for n in 0..60 {

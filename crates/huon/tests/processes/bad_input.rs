@@ -244,7 +244,7 @@ fn a_writer_that_does_not_end_is_named() {
     let text = other.write_within(Duration::from_millis(80)).unwrap_err().to_string();
     assert!(text.contains("another environment of this process"), "{text}");
     drop(held);
-    env.write_within(Duration::from_millis(80)).unwrap();
+    drop(env.write_within(Duration::from_millis(80)).unwrap());
     // A leaked transaction is named by the next waiter too.
     std::mem::forget(env.write().unwrap());
     assert!(matches!(env.write_within(Duration::from_millis(80)), Err(Error::Busy(_))));

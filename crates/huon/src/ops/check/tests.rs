@@ -341,7 +341,7 @@ fn a_pyramid_of_shared_pages_does_not_run_long() {
     let main = txn.open(&crate::TableDef::<crate::Bytes, crate::Bytes>::main()).unwrap().unwrap();
     assert!(main.iter(&txn).and_then(|mut all| all.next().transpose()).is_err());
     assert!(main.iter(&txn).and_then(|mut all| all.next_back().transpose()).is_err());
-    assert!(main.scan().next(&txn).is_err());
+    assert!(main.cursor().next(&txn).is_err());
 }
 
 #[test]

@@ -110,6 +110,7 @@ impl How {
 /// txn.commit()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[must_use = "a write transaction that is dropped is undone"]
 pub struct WriteTxn {
     pub(crate) core: Arc<Core>,
     /// `None` only while the commit takes it apart.

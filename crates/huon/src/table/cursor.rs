@@ -1,0 +1,389 @@
+//! Cursors: gaps between two records, or two pairs, that outlive what happens to the pages.
+
+use std::marker::PhantomData;
+
+use crate::error::Result;
+use crate::page::{AnyOrder, BytesOrder, PayloadKind};
+use crate::store::source::PageSource;
+use crate::table::codec::{Bytes, Codec, KeyCodec, Scratch};
+use crate::table::def::Table;
+use crate::table::iter::Record;
+use crate::table::multi::Multi;
+use crate::table::standing::{Gap, Standing};
+use crate::table::txn::{AnyTxn, Txn};
+use crate::tree::pair_path::PairPath;
+use crate::tree::values::Orders;
+use crate::tree::view::TreeView;
+
+/// A cursor: a gap between two records of a [`Table`], or between two pairs of a
+/// [`Multi`](crate::Multi), where it is a [`MultiCursor`].
+///
+/// It borrows nothing. It may be used with any transaction of the environment, one after another,
+/// and between the changes of a write transaction: after each it goes on where it stood. What it
+/// has returned last is not returned again, and what is inserted next to it is seen. A step costs a
+/// copy of the key, and of the value in a multimap; the first one after a change also the descent
+/// to it. Where nothing changes meanwhile, a [`Range`](crate::Range) is faster.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let mut txn = env.write()?;
+/// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+/// (0..6).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
+/// let mut cursor = t.cursor();
+/// while let Some((n, ())) = cursor.next(&txn)? {
+///     if n % 2 == 0 {
+///         t.delete(&mut txn, &n)?;
+///     }
+/// }
+/// assert_eq!(t.count(&txn)?, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// It goes both ways, and from anywhere:
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let mut txn = env.write()?;
+/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+/// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
+///     t.put(&mut txn, name, &(n as u64))?;
+/// }
+/// let mut cursor = t.cursor();
+/// cursor.seek("b");
+/// assert_eq!(cursor.next(&txn)?, Some(("bob", 1)));
+/// assert_eq!(cursor.prev(&txn)?, Some(("bob", 1)));
+/// assert_eq!(cursor.prev(&txn)?, Some(("ann", 0)));
+/// assert_eq!(cursor.prev(&txn)?, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// In a multimap:
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let mut txn = env.write()?;
+/// let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+/// t.insert_many(&mut txn, "ann", 0..4)?;
+/// t.insert_many(&mut txn, "bob", 0..4)?;
+/// let mut cursor = t.cursor();
+/// while let Some((name, n)) = cursor.next(&txn)? {
+///     if n % 2 == 0 {
+///         let name = name.to_owned();
+///         t.remove(&mut txn, &name, &n)?;
+///     }
+/// }
+/// assert_eq!(t.count(&txn)?, 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a cursor does nothing until it is asked"]
+pub struct Cursor<K, V, S: Shape = Single> {
+    standing: Standing,
+    /// The way to the gap, which ends at a key where that has one value.
+    path: PairPath,
+    types: PhantomData<fn(K, S) -> V>,
+}
+
+/// A cursor of a multimap: a gap between two pairs, remembered by key and value.
+pub type MultiCursor<K, V> = Cursor<K, V, Many>;
+
+/// What a table holds under a key: one value ([`Single`]) or many ([`Many`]).
+pub trait Shape: sealed::Shape {}
+
+/// One value under a key: a [`Table`].
+#[derive(Debug)]
+pub enum Single {}
+
+/// Many values under a key: a [`Multi`](crate::Multi).
+#[derive(Debug)]
+pub enum Many {}
+
+impl Shape for Single {}
+impl Shape for Many {}
+
+mod sealed {
+    pub trait Shape {
+        /// Whether a cursor stands between pairs.
+        const MANY: bool;
+    }
+
+    impl Shape for super::Single {
+        const MANY: bool = false;
+    }
+
+    impl Shape for super::Many {
+        const MANY: bool = true;
+    }
+}
+
+impl<K: KeyCodec, V: Codec> Table<K, V> {
+    /// A cursor, before the first record.
+    pub fn cursor(self) -> Cursor<K, V> {
+        Cursor::new(Standing::new(self.id))
+    }
+}
+
+impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
+    /// A cursor, before the first pair.
+    pub fn cursor(self) -> MultiCursor<K, V> {
+        Cursor::new(Standing::new(self.id))
+    }
+}
+
+impl<K, V, S: Shape> Clone for Cursor<K, V, S> {
+    fn clone(&self) -> Self {
+        let (standing, path) = (self.standing.clone(), self.path.clone());
+        Cursor { standing, path, types: PhantomData }
+    }
+}
+
+impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
+    fn new(standing: Standing) -> Cursor<K, V, S> {
+        Cursor { standing, path: PairPath::new(), types: PhantomData }
+    }
+
+    /// Moves before the first record.
+    pub fn to_start(&mut self) {
+        self.standing.turn(Gap::Start);
+    }
+
+    /// Moves behind the last record.
+    pub fn to_end(&mut self) {
+        self.standing.turn(Gap::End);
+    }
+
+    /// Moves before `key`, whether it is there or not; in a multimap before its first value.
+    pub fn seek(&mut self, key: &K::In) {
+        self.aim(key, Gap::BeforeKey);
+    }
+
+    /// Moves behind `key`, whether it is there or not; in a multimap behind its last value.
+    pub fn seek_after(&mut self, key: &K::In) {
+        self.aim(key, Gap::AfterKey);
+    }
+
+    fn aim(&mut self, key: &K::In, gap: Gap) {
+        let mut scratch = Scratch::default();
+        self.standing.aim((K::encode(key, &mut scratch), &[]), gap);
+    }
+
+    /// The record behind the gap; the gap moves behind it. At the end it stays: what is added there
+    /// later is still to come.
+    pub fn next<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
+        self.step(txn.any(), true)
+    }
+
+    /// The record before the gap; the gap moves before it.
+    pub fn prev<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
+        self.step(txn.any(), false)
+    }
+
+    /// Whether nothing lies before the gap. Costs as much as a step.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+    /// (0..2).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
+    /// let mut cursor = t.cursor();
+    /// assert!(cursor.at_start(&txn)? && !cursor.at_end(&txn)?);
+    /// while cursor.next(&txn)?.is_some() {}
+    /// assert!(!cursor.at_start(&txn)? && cursor.at_end(&txn)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn at_start(&self, txn: &impl Txn) -> Result<bool> {
+        Ok(self.clone().prev(txn)?.is_none())
+    }
+
+    /// Whether nothing lies behind the gap. Costs as much as a step.
+    pub fn at_end(&self, txn: &impl Txn) -> Result<bool> {
+        Ok(self.clone().next(txn)?.is_none())
+    }
+
+    #[inline]
+    fn step<'t>(&mut self, txn: AnyTxn<'t>, forward: bool) -> Result<Option<Record<'t, K, V>>> {
+        self.place(txn)?;
+        while let Some((key, value)) = self.pass(txn, forward)? {
+            // A cursor of the main table passes over the records of named tables.
+            if let Some(value) = value {
+                self.stand_beyond((key, value), forward);
+                return Ok(Some((K::decode(key)?, V::decode(value)?)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Moves the path over what comes.
+    #[inline(always)]
+    fn pass<'t>(&mut self, txn: AnyTxn<'t>, forward: bool) -> Result<Option<Entry<'t>>> {
+        match txn {
+            AnyTxn::Read(read) => self.pass_in(&read.snapshot, txn, forward),
+            AnyTxn::Write(write) => self.pass_in(write.pages(), txn, forward),
+        }
+    }
+
+    #[inline(always)]
+    fn pass_in<'t, P: PageSource>(
+        &mut self,
+        source: &'t P,
+        txn: AnyTxn<'t>,
+        forward: bool,
+    ) -> Result<Option<Entry<'t>>> {
+        let view = TreeView::unordered(source, self.standing.tree());
+        if S::MANY {
+            let pair = self.path.step(view, forward)?;
+            return Ok(pair.map(|(key, value)| (key, Some(value))));
+        }
+        // As ranges do it, whose code this shares.
+        match self.path.keys.pass(view.ordered_by(AnyOrder::UNORDERED), forward)? {
+            Some(cell) if cell.kind == PayloadKind::Inline => {
+                Ok(Some((cell.key, Some(cell.payload))))
+            }
+            Some(cell) => Ok(Some((cell.key, txn.value(&cell)?))),
+            None => Ok(None),
+        }
+    }
+
+    #[inline(always)]
+    fn stand_beyond(&mut self, (key, value): (&[u8], &[u8]), forward: bool) {
+        if S::MANY {
+            let gap = if forward { Gap::AfterPair } else { Gap::BeforePair };
+            self.standing.stand((key, value), gap);
+        } else {
+            let gap = if forward { Gap::AfterKey } else { Gap::BeforeKey };
+            self.standing.stand((key, &[]), gap);
+        }
+    }
+
+    /// Makes the path stand where the gap is in what the transaction shows now.
+    #[inline]
+    fn place(&mut self, txn: AnyTxn<'_>) -> Result<()> {
+        if self.standing.is_placed(txn)? { Ok(()) } else { self.find(txn) }
+    }
+
+    /// Leads the path to the gap.
+    #[cold]
+    fn find(&mut self, txn: AnyTxn<'_>) -> Result<()> {
+        let (id, gap) = (self.standing.id, self.standing.gap);
+        let tree = txn.tree(id)?;
+        let any = AnyOrder::UNORDERED;
+        let keys = if gap.is_beside_key() { txn.order(id, &tree)? } else { any };
+        let values = if gap.is_beside_pair() { txn.value_order(id, &tree)? } else { any };
+        let view = TreeView::new(txn.source(), &tree, Orders { keys, values });
+        let (path, pair) = (&mut self.path, self.standing.pair());
+        match gap {
+            Gap::Start => path.first(view.ordered_by(BytesOrder))?,
+            Gap::End | Gap::Lost => path.end(view.ordered_by(BytesOrder))?,
+            Gap::BeforeKey => path.seek_key(view, pair.0, false)?,
+            Gap::AfterKey => path.seek_key(view, pair.0, true)?,
+            Gap::BeforePair => path.seek(view, pair, false)?,
+            Gap::AfterPair => path.seek(view, pair, true)?,
+        }
+        self.standing.place(txn, tree);
+        Ok(())
+    }
+}
+
+impl<K: KeyCodec, V: Codec> Cursor<K, V> {
+    /// The bytes of the key that the gap lies at, which is that of the record returned last, or the
+    /// one sought; `None` at the ends of the table.
+    pub fn near(&self) -> Option<&[u8]> {
+        self.standing.gap.is_beside_key().then(|| self.standing.pair().0)
+    }
+}
+
+impl<K: KeyCodec, V: KeyCodec> MultiCursor<K, V> {
+    /// Moves before a pair, whether it is there or not.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.insert_many(&mut txn, "ann", [10, 20, 30])?;
+    /// let mut cursor = t.cursor();
+    /// cursor.seek_pair("ann", &15);
+    /// assert_eq!(cursor.next(&txn)?, Some(("ann", 20)));
+    /// cursor.seek_pair("ann", &15);
+    /// assert_eq!(cursor.prev(&txn)?, Some(("ann", 10)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn seek_pair(&mut self, key: &K::In, value: &V::In) {
+        self.aim_pair(key, value, Gap::BeforePair);
+    }
+
+    /// Moves behind a pair, whether it is there or not.
+    pub fn seek_after_pair(&mut self, key: &K::In, value: &V::In) {
+        self.aim_pair(key, value, Gap::AfterPair);
+    }
+
+    /// Moves behind the last value of the key whose value was returned last: the next pair is the
+    /// first of another key.
+    pub fn skip_key(&mut self) {
+        if self.standing.gap.is_beside_pair() {
+            self.standing.turn(Gap::AfterKey);
+        }
+    }
+
+    /// Moves before the first value of the key whose value was returned last: the pair before is
+    /// the last of another key.
+    pub fn skip_key_back(&mut self) {
+        if self.standing.gap.is_beside_pair() {
+            self.standing.turn(Gap::BeforeKey);
+        }
+    }
+
+    /// The bytes of the pair that the gap lies at: the one returned last, or sought. `None` at the
+    /// ends of the table, and where only a key was sought.
+    pub fn near(&self) -> Option<(&[u8], &[u8])> {
+        self.standing.gap.is_beside_pair().then(|| self.standing.pair())
+    }
+
+    fn aim_pair(&mut self, key: &K::In, value: &V::In, gap: Gap) {
+        let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
+        let value = V::encode(value, &mut value_room);
+        self.standing.aim((K::encode(key, &mut key_room), value), gap);
+    }
+}
+
+/// A key of the main table, with its value, or with `None` if it is the name of a table.
+pub type Entry<'t> = (&'t [u8], Option<&'t [u8]>);
+
+impl Cursor<Bytes, Bytes> {
+    /// As [`Cursor::next`], and stops at the names of tables too, which are keys of the main table.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// use huon::{Bytes, TableDef};
+    /// let main = txn.create(&TableDef::<Bytes, Bytes>::main())?;
+    /// txn.create(&TableDef::<Bytes, Bytes>::new("users"))?;
+    /// main.put(&mut txn, b"version", b"3")?;
+    /// let mut cursor = main.cursor();
+    /// assert_eq!(cursor.next_entry(&txn)?, Some((&b"users"[..], None)));
+    /// assert_eq!(cursor.next_entry(&txn)?, Some((&b"version"[..], Some(&b"3"[..]))));
+    /// assert_eq!(cursor.next_entry(&txn)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn next_entry<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Entry<'t>>> {
+        self.step_any(txn.any(), true)
+    }
+
+    /// As [`Cursor::prev`], and stops at the names of tables too.
+    pub fn prev_entry<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Entry<'t>>> {
+        self.step_any(txn.any(), false)
+    }
+
+    fn step_any<'t>(&mut self, txn: AnyTxn<'t>, forward: bool) -> Result<Option<Entry<'t>>> {
+        self.place(txn)?;
+        let found = self.pass(txn, forward)?;
+        if let Some((key, _)) = found {
+            self.stand_beyond((key, &[]), forward);
+        }
+        Ok(found)
+    }
+}
