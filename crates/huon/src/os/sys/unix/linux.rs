@@ -107,7 +107,9 @@ pub(super) fn random(bytes: &mut [u8]) -> io::Result<()> {
 
 /// How often this thread had to wait for a page from the disk.
 pub(super) fn disk_waits() -> i64 {
-    super::machine::waits_of(libc::RUSAGE_THREAD)
+    /// The kernel's number; the libc crate does not have it for Android.
+    const RUSAGE_THREAD: libc::c_int = 1;
+    super::machine::waits_of(RUSAGE_THREAD)
 }
 
 /// The memory that a control group leaves this process.
