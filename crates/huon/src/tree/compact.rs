@@ -193,9 +193,8 @@ impl Mover<'_, '_> {
             let mut leaf = LeafMut::view(self.pages.edit(here)).on(here)?;
             let place = leaf.payload_mut(index).on(here)?;
             let bytes = payload.bytes();
-            if place.len() != bytes.len() {
-                return Err(damaged(here, Reason::Cell));
-            }
+            // The names behind the record of a table stay.
+            let place = place.get_mut(..bytes.len()).ok_or_else(|| damaged(here, Reason::Cell))?;
             place.copy_from_slice(bytes);
             if self.stopped {
                 break;

@@ -257,3 +257,35 @@ fn names_have_a_length() {
     txn.commit().unwrap();
     assert!(env.check().unwrap().is_clean());
 }
+
+#[test]
+fn a_table_with_a_named_comparator_is_compacted() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Env::options().page_bytes(512).open(dir.path().join("a.huon")).unwrap();
+    let filler = huon::TableDef::<huon::U64, Bytes>::new("filler");
+    let count = 2000u64;
+    env.update(|txn| {
+        let filler = txn.create(&filler)?;
+        (0..count).try_for_each(|n| filler.put(txn, &n, &[7; 100]).map(drop))
+    })
+    .unwrap();
+    env.update(|txn| {
+        let t = txn.create(&def(by_length()))?;
+        (0..count).try_for_each(|n| t.put(txn, &n.to_be_bytes(), &()).map(drop))
+    })
+    .unwrap();
+    env.update(|txn| {
+        let filler = txn.open(&filler)?.expect("it is there");
+        (0..count).try_for_each(|n| filler.delete(txn, &n).map(drop))
+    })
+    .unwrap();
+    let report = env.compact(huon::CompactOptions::new()).unwrap();
+    assert!(report.moved_bytes > 0, "{report:?}");
+    let txn = env.read().unwrap();
+    let t = txn.open(&def(by_length())).unwrap().expect("it is there");
+    assert_eq!(t.count(&txn).unwrap(), count);
+    let wrong = ("by-length".to_string(), "backwards".to_string());
+    assert_eq!(refused(txn.open(&def(backwards()))), wrong, "the name is still there");
+    drop(txn);
+    assert!(env.check().unwrap().is_clean());
+}
