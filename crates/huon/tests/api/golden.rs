@@ -398,10 +398,11 @@ fn assert_reader_reads(found: &Found) {
         let wanted = (values.to_string(), one_length(multi).unwrap_or(0).into());
         assert_eq!(found.values[multi.as_bytes()], wanted, "{multi}");
     }
-    let pages = ["branch", "leaf", "fixed", "chunk", "run pages", "separators with a prefix"];
+    let pages =
+        ["branch", "leaf", "fixed", "free-list", "overflow pages", "separators with a prefix"];
     let cells = [
         "inline",
-        "run",
+        "overflow",
         "table",
         "duplicate-set",
         "sets of one length",
@@ -410,7 +411,7 @@ fn assert_reader_reads(found: &Found) {
         "trees of values with branches",
         "values in slotted leaves",
     ];
-    let items = ["chains", "free items", "items of pages", "items of runs"];
+    let items = ["chains", "free entries", "entries of pages", "entries of overflow pages"];
     for kind in pages.iter().chain(&cells).chain(&items).chain(&["one-flush", "two-flush"]) {
         assert!(found.kinds.get(*kind).is_some_and(|count| *count > 0), "no {kind} in the file");
     }
@@ -463,9 +464,9 @@ fn blocks_are_as_long_as_the_document_says() {
         ("leaf slot", 8),
         ("leaf cell", 4),
         ("branch slot", 8),
-        ("run reference", 28),
-        ("free-space item", 24),
-        ("chunk", 48),
+        ("overflow reference", 28),
+        ("free-list entry", 24),
+        ("free-list page", 48),
         ("set of values", 2),
     ];
     for (block, bytes) in sizes {
@@ -473,8 +474,8 @@ fn blocks_are_as_long_as_the_document_says() {
     }
     assert!(format.blocks().all(|block| sizes.iter().any(|(known, _)| *known == block)));
     assert_eq!(format.field("meta block", "main").bytes, format.block_bytes("tree record"));
-    let items = format.field("meta block", "items").bytes;
-    assert_eq!(items, 160 * format.block_bytes("free-space item"));
+    let items = format.field("meta block", "free_entries").bytes;
+    assert_eq!(items, 160 * format.block_bytes("free-list entry"));
     assert_eq!(format.number("commit kinds", "two-flush"), 2);
 }
 
@@ -495,7 +496,8 @@ fn first_fields_of_metas_are_checked_first() {
     refused("magic", |error| matches!(error, Error::NotADatabase(_)));
     refused("version", |error| matches!(error, Error::Version(_)));
     refused("features", |error| matches!(error, Error::Version(_)));
-    for field in ["checksum", "uuid", "page_bytes", "txnid", "used", "main", "zero", "items"] {
+    for field in ["checksum", "uuid", "page_bytes", "txnid", "used", "main", "zero", "free_entries"]
+    {
         refused(field, |error| matches!(error, Error::Corrupt(_)));
     }
 }

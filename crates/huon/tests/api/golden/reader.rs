@@ -49,8 +49,8 @@ pub(crate) fn read(format: &Format, bytes: &[u8]) -> Found {
     }
     reader.found.txnid = format.get(meta, "meta block", "txnid");
     reader.tree(b"", format.bytes(meta, "meta block", "main"), reader.found.txnid);
-    let item_count = format.get(meta, "meta block", "item_count") as usize;
-    reader.items(format.bytes(meta, "meta block", "items"), item_count);
+    let item_count = format.get(meta, "meta block", "free_count") as usize;
+    reader.items(format.bytes(meta, "meta block", "free_entries"), item_count);
     // Every page is in one place.
     let first = (3 * meta_bytes).div_ceil(reader.page_bytes) as u64;
     assert!(reader.pages.iter().copied().eq(first..reader.used), "a page is in no place");
@@ -191,8 +191,8 @@ impl<'f> Reader<'f> {
             let count = |kinds: &BTreeMap<String, usize>| kinds.get(kind).copied().unwrap_or(0);
             (count(&self.found.kinds) - count(&before)) as u64
         };
-        let counted = [grown("branch"), grown("leaf") + grown("fixed"), grown("run pages")];
-        assert_eq!(counted, ["branch_pages", "leaf_pages", "run_pages"].map(get));
+        let counted = [grown("branch"), grown("leaf") + grown("fixed"), grown("overflow pages")];
+        assert_eq!(counted, ["branch_pages", "leaf_pages", "overflow_pages"].map(get));
     }
 
     fn node(
@@ -252,7 +252,7 @@ impl<'f> Reader<'f> {
         }
         match kind.as_str() {
             "inline" => self.record(of, key, payload.to_vec()),
-            "run" => {
+            "overflow" => {
                 let value = self.run(payload);
                 self.record(of, key, value);
             }
@@ -316,7 +316,7 @@ impl<'f> Reader<'f> {
         let get = |field| self.format.get(record, "tree record", field);
         let values = of.values.clone().expect("it is of a multimap");
         assert_eq!(self.format.name("orders", get("order")), values);
-        assert_eq!([get("flags"), get("sequence"), get("run_pages")], [0; 3]);
+        assert_eq!([get("flags"), get("sequence"), get("overflow_pages")], [0; 3]);
         assert_eq!(get("fixed_bytes"), of.fixed_bytes);
         self.count("trees of values with branches", usize::from(get("depth") > 1));
         let count = |reader: &Reader<'_>| reader.found.tables[of.table].len() as u64;
@@ -384,30 +384,30 @@ impl<'f> Reader<'f> {
     }
 
     fn run(&mut self, reference: &[u8]) -> Vec<u8> {
-        assert_eq!(reference.len(), self.format.block_bytes("run reference"));
-        let get = |name| self.format.get(reference, "run reference", name);
+        assert_eq!(reference.len(), self.format.block_bytes("overflow reference"));
+        let get = |name| self.format.get(reference, "overflow reference", name);
         let (start, len) = (get("pgno") as usize * self.page_bytes, get("bytes") as usize);
         let pages = len.div_ceil(self.page_bytes);
         self.enter(get("pgno"), pages as u64);
-        self.count("run pages", pages);
+        self.count("overflow pages", pages);
         let value = &self.bytes[start..start + len];
-        assert_eq!(get("checksum"), xxh3_64_with_seed(value, self.seed), "a run");
+        assert_eq!(get("checksum"), xxh3_64_with_seed(value, self.seed), "a large value");
         let padding = &self.bytes[start + len..start + pages * self.page_bytes];
-        assert!(padding.iter().all(|byte| *byte == 0), "the padding of a run");
+        assert!(padding.iter().all(|byte| *byte == 0), "the padding of a large value");
         value.to_vec()
     }
 
     fn items(&mut self, places: &[u8], count: usize) {
-        let item_bytes = self.format.block_bytes("free-space item");
+        let item_bytes = self.format.block_bytes("free-list entry");
         for item in places.chunks_exact(item_bytes).take(count) {
-            let get = |name| self.format.get(item, "free-space item", name);
+            let get = |name| self.format.get(item, "free-list entry", name);
             let (pages, headerless) = (get("pages") & 0x7FFF_FFFF, get("pages") >> 31 == 1);
             if pages > 0 {
                 self.enter(get("pgno"), pages);
                 let kind = match (get("birth"), headerless) {
-                    (0, _) => "free items",
-                    (_, true) => "items of runs",
-                    (_, false) => "items of pages",
+                    (0, _) => "free entries",
+                    (_, true) => "entries of overflow pages",
+                    (_, false) => "entries of pages",
                 };
                 self.count(kind, 1);
                 continue;
@@ -415,10 +415,10 @@ impl<'f> Reader<'f> {
             self.count("chains", 1);
             let mut next = (get("pgno"), get("birth"));
             while next.0 != 0 {
-                let chunk = self.page(next.0, next.1, "chunk", 0);
+                let chunk = self.page(next.0, next.1, "free-list", 0);
                 let count = self.format.get(chunk, "page header", "count") as usize;
-                self.items(&chunk[self.format.field("chunk", "items").at..], count);
-                let pointer = self.format.bytes(chunk, "chunk", "next");
+                self.items(&chunk[self.format.field("free-list page", "free_entries").at..], count);
+                let pointer = self.format.bytes(chunk, "free-list page", "next");
                 let get = |name| self.format.get(pointer, "pointer", name);
                 next = (get("pgno"), get("birth"));
             }
