@@ -8,11 +8,13 @@ use syn::{Item, UseTree};
 use crate::source::Source;
 
 /// Lowest first. A new top-level module of the engine needs its place here.
-const LAYERS: [&str; 14] = [
+const LAYERS: [&str; 16] = [
     "error",
     "alloc",
     "planted",
     "failpoint",
+    "serial",
+    "tell",
     "os",
     "lock",
     "page",

@@ -67,6 +67,13 @@
 //!
 //! The file is mapped into memory: sound as long as nobody modifies or truncates it except through
 //! Huon ([`Options::open`]).
+//!
+//! # Features
+//!
+//! - `serde`: reports ([`EnvInfo`], [`Stat`], [`CheckReport`], ..) serialise.
+//! - `tracing`: openings, recoveries, commits, flushes and slow readers are events of the crate
+//!   `tracing`, with the target `huon`. A subscriber may read; what it writes to the same
+//!   environment is refused while the engine is in the middle of a change.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -82,11 +89,14 @@ mod lock;
 mod ops;
 mod page;
 mod planted;
+#[cfg(feature = "serde")]
+mod serial;
 #[cfg(any(test, feature = "simulation"))]
 #[doc(hidden)]
 pub mod sim;
 mod store;
 mod table;
+mod tell;
 mod tree;
 mod txn;
 

@@ -100,6 +100,8 @@
 //! | 247 | C7: the page that children find zeroed |
 //! | 248 | C8: that a child's child need not wait for a thread that was attaching |
 //! | 249 | C9: the attaching that is asked for |
+//! | 250 | V2: the raise of the number on which clients sleep that wait for a commit |
+//! | 251 | V1: the look at what is published after the note that a client waits |
 //!
 //! (I8, editing a written page under its own number, is not done: there is nothing to leave out.)
 

@@ -28,7 +28,7 @@ const CLASSES: [Class; 12] = [
     class("flips", "huon-testkit", &["flips"]),
     class("unit", "huon", &["lib"]),
     class("interface", "huon", &[]),
-    class("model", "huon-testkit", &["histories"]),
+    class("model", "huon-testkit", &["features", "histories"]),
     class("catalogue", "huon-testkit", &["catalogue"]),
     class("faults", "huon-testkit", &["faults", "syscalls", "alloc"]),
     class("crash", "huon-testkit", &["crash"]),

@@ -386,3 +386,53 @@ fn open_when_told(dir: &Path) {
         say("done");
     }
 }
+
+/// Two processes take turns: each waits for the other's commit, and answers with one of its own.
+#[test]
+fn commits_of_another_process_are_heard_of() {
+    const TURNS: u32 = 200;
+    const EVER: Duration = Duration::from_secs(60);
+    let play = |env: &Env, own: u32| {
+        let mut known = 0;
+        loop {
+            let txn = env.read().unwrap();
+            let turn = txn.open(&def()).unwrap().map_or(0, |t| version_of(&txn, t));
+            known = known.max(txn.id());
+            drop(txn);
+            if turn >= TURNS {
+                return;
+            }
+            if turn % 2 == own {
+                write_version(env, turn + 1, 1);
+            } else {
+                let newest = env.wait_for_commit(known, EVER).unwrap();
+                known = newest.expect("the other process answers in time");
+            }
+        }
+    };
+    if let Some(part) = child::part() {
+        let env = small().durability(Durability::Lazy).open(child::path()).unwrap();
+        say("ready");
+        if part == "play" {
+            play(&env, 1);
+            return say("done");
+        }
+        env.wait_for_commit(u64::MAX, Duration::MAX).unwrap();
+        return;
+    }
+    let place = Place::new();
+    let env = small().durability(Durability::Lazy).open(&place.path).unwrap();
+    let name = "processes::commits_of_another_process_are_heard_of";
+    let mut other = Child::start(name, "play", &place.path);
+    assert_eq!(other.hear(), "ready");
+    play(&env, 0);
+    assert_eq!(other.hear(), "done");
+    other.finish();
+    // One that was killed while it waited leaves a note, and nothing else.
+    let mut other = Child::start(name, "wait", &place.path);
+    assert_eq!(other.hear(), "ready");
+    write_version(&env, TURNS + 1, 1);
+    other.kill();
+    write_version(&env, TURNS + 2, 1);
+    assert_clean(&env, "after a waiter was killed");
+}

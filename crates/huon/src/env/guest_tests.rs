@@ -2,6 +2,7 @@
 //! `lock/guests.rs`.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crate::sim::{FaultCall, FaultPlan, SimDisk};
 use crate::{Bytes, Durability, Env, Error, ReadTxn, Recovery, TableDef, U64};
@@ -297,6 +298,8 @@ fn a_guest_writes_nothing() {
     assert!(matches!(guest.sync(), Err(Error::ReadOnly)));
     assert!(!guest.flush_if_due().unwrap());
     assert_eq!(guest.clear_dead_readers().unwrap(), 0);
+    let wait = |after| guest.wait_for_commit(after, Duration::from_millis(6)).unwrap();
+    assert_eq!((wait(reader.id()), wait(reader.id() - 1)), (None, Some(reader.id())));
     assert!(guest.check().unwrap().is_clean());
     assert!(guest.check_with(crate::CheckOptions::new().meta_slot(0)).is_err());
     assert!(guest.holders().unwrap().len() > 1);

@@ -7,6 +7,7 @@ use crate::lock::{GATE_TIMEOUT, Gate};
 use crate::txn::geometry::Geometry;
 
 /// A live read transaction, of any process.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReaderInfo {
@@ -31,6 +32,7 @@ pub struct ReaderInfo {
 }
 
 /// What one client did since it opened the environment.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct IoInfo {
@@ -76,12 +78,14 @@ pub struct IoInfo {
 }
 
 /// The state of an environment.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EnvInfo {
     /// Page size in bytes.
     pub page_bytes: u32,
     /// Identity of the file, drawn when it was created.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::uuid"))]
     pub uuid: [u8; 16],
     /// Length of the file.
     pub file_bytes: u64,

@@ -16,6 +16,8 @@ use crate::txn::recovery;
 const HEAD_BYTES: usize = 64;
 
 /// What a file is; see [`Env::kind_of`].
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileKind {

@@ -29,10 +29,11 @@ mod unchanged_tests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::env::living::Lives;
 use crate::error::{Error, Result};
+use crate::tell;
 use crate::txn::Core;
 use crate::txn::flush::MetaFlush;
 use crate::txn::geometry::Geometry;
@@ -170,6 +171,7 @@ impl Env {
             path: given.to_owned(),
             context: keep::Context::default(),
         };
+        tell::opened(given, &inner.recovery);
         Ok(Env { inner: Arc::new(inner) })
     }
 
@@ -379,6 +381,56 @@ impl Env {
         let result = result?;
         txn.commit()?;
         Ok(result)
+    }
+
+    /// Waits until there is a visible commit after the snapshot `after`, by any thread or process,
+    /// and returns the id of the newest one. `None`: there was none within `timeout`
+    /// ([`Duration::MAX`]: no end). For queues, caches and followers, which would poll otherwise:
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::open(dir.path().join("a.huon"))?;
+    /// use std::time::Duration;
+    /// const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
+    /// let seen = env.read()?.id();
+    /// let other = env.clone();
+    /// let writer =
+    ///     std::thread::spawn(move || other.update(|txn| txn.create(&T)?.put(txn, "k", &1)));
+    /// let newest = env.wait_for_commit(seen, Duration::from_secs(30))?;
+    /// assert!(newest.is_some_and(|id| id > seen && env.read().unwrap().id() >= id));
+    /// writer.join().expect("it does not panic")?;
+    /// assert_eq!(env.wait_for_commit(env.read()?.id(), Duration::ZERO)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// A durable commit counts once it is durable, a lazy one at once; one that changes nothing
+    /// does not count. Hold no read transaction while you wait: it would keep its snapshot.
+    ///
+    /// # Cost
+    /// A sleep of the thread, and some loads about once a second; a committer makes one system call
+    /// more if somebody waits. A reader that may not write the lock file looks every 5
+    /// milliseconds. On systems other than Linux and Android, which have no futex between processes
+    /// here, every client looks each millisecond.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] once a flush has failed: no commit follows until the environment is
+    /// opened anew. In a forked child at its first use also those of [`Env::attach`].
+    pub fn wait_for_commit(&self, after: u64, timeout: Duration) -> Result<Option<u64>> {
+        let core = self.core()?;
+        let end = Instant::now().checked_add(timeout);
+        loop {
+            let newest = core.store.board.published().txnid();
+            if newest > after {
+                return Ok(Some(newest));
+            }
+            core.check_poisoned()?;
+            let left =
+                end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return Ok(None);
+            }
+            core.store.board.wait_published(after, left);
+        }
     }
 
     /// Changes the limits of the file's length, in a transaction of its own; see

@@ -25,6 +25,7 @@ use crate::txn::commit::Durability;
 /// assert_eq!(env.settings().durability, Durability::Lazy);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {

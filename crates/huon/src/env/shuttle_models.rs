@@ -230,9 +230,9 @@ fn shuttle_guests_and_reuse() {
         });
         (2..5).for_each(|value| write(&writer, value));
         if thread_rng().gen_bool(0.5) {
-            drop(writer.close().expect("a flush"))
+            writer.close().expect("a flush");
         } else {
-            writer.close_without_flush()
+            writer.close_without_flush();
         }
         let heir = open(&disk);
         (5..7).for_each(|value| write(&heir, value));
@@ -266,6 +266,41 @@ fn shuttle_aborts_and_commits() {
         let first = aborting.join().expect("a thread ends");
         assert_eq!(keys(&first), [0, 1, 2, 3]);
         assert!(first.check().expect("a check").is_clean());
+    });
+}
+
+/// V1, V2: clients that wait for a commit hear of it, whichever way it became visible and whoever
+/// else waits or commits. A wake that gets lost is a deadlock.
+#[test]
+fn shuttle_those_who_wait_for_a_commit_hear_of_it() {
+    model(|| {
+        let (disk, env) = machine();
+        let start = env.read().expect("a snapshot").id();
+        let waiting = [env.clone(), open(&disk)].map(|env| {
+            thread::spawn(move || {
+                let mut seen = start;
+                // There are three commits, and each may be the last that is heard of.
+                while seen < start + 3 {
+                    let newest = env.wait_for_commit(seen, Duration::MAX).expect("no error");
+                    let newest = newest.expect("there is no end to the wait");
+                    assert!(newest > seen, "{newest} is no news after {seen}");
+                    let found = env.read().expect("a snapshot").id();
+                    assert!(found >= newest, "{newest} was told, and {found} is what is seen");
+                    seen = newest;
+                }
+                env
+            })
+        });
+        let second = open(&disk);
+        let other = thread::spawn(move || {
+            put(&second, 1, 1, Durability::Lazy);
+            second
+        });
+        put_durably(&env, 2);
+        // Nothing is closed before the end: the flush of a close would wake a client that slept on.
+        let _second = other.join().expect("a thread ends");
+        put(&env, 3, 3, Durability::Unsynced);
+        let _waited = waiting.map(|thread| thread.join().expect("a thread ends"));
     });
 }
 

@@ -8,7 +8,7 @@
 //!    24  flusher's role: the same
 //!    32  published                                (a line of its own: every reader loads it)
 //!    40  sealed | in flight | issued id | bytes written | bytes written when durable began
-//!        | since when something is unflushed (ms) | - -
+//!        | since when something is unflushed (ms) | news | watchers
 //!    48  durable | bell | modes: durability | flush after bytes | flush after ms | - - -
 //!    56  plan of the flush: mark | slot and kind | predecessor | ceiling | bytes written | - - -
 //!    64  what each of three meta slots holds: mark | checksum | ceiling | -
@@ -78,6 +78,10 @@ pub(super) const WRITTEN: usize = SEALED + 3;
 pub(super) const WRITTEN_DURABLE: usize = SEALED + 4;
 /// When the oldest unflushed snapshot was sealed, or a little earlier; 0 for none.
 pub(super) const UNFLUSHED_SINCE: usize = SEALED + 5;
+/// Raised when something is published while clients wait for that: what they sleep on.
+pub(super) const NEWS: usize = SEALED + 6;
+/// Not 0 while some client may sleep until something is published.
+pub(super) const WATCHERS: usize = SEALED + 7;
 pub(super) const DURABLE: usize = 6 * LINE;
 /// Counts events that somebody who waits for durability wants to see.
 pub(super) const BELL: usize = DURABLE + 1;
@@ -149,7 +153,7 @@ pub(super) const fn words_of_rows(rows: u32) -> usize {
 pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(LOCK_MAGIC);
 pub(super) const READY_VALUE: u64 = u64::from_le_bytes(*b"READY!\r\n");
 /// Version of this picture, and the sizes that it depends on.
-pub(super) const LAYOUT_VALUE: u64 = (5 << 48) | ((ROWS as u64) << 24) | ROW_WORDS as u64;
+pub(super) const LAYOUT_VALUE: u64 = (6 << 48) | ((ROWS as u64) << 24) | ROW_WORDS as u64;
 /// The same where clients lock whole files (P6).
 pub(super) const LAYOUT_FILES: u64 = LAYOUT_VALUE | 1 << 63;
 

@@ -112,6 +112,8 @@ impl std::fmt::Debug for CompactOptions<'_> {
 }
 
 /// Why a compaction ended.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompactEnd {
@@ -131,6 +133,7 @@ pub enum CompactEnd {
 }
 
 /// What a compaction came to.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompactReport {

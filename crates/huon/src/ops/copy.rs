@@ -114,6 +114,7 @@ impl std::fmt::Debug for CopyOptions<'_> {
 }
 
 /// What a copy came to.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CopyReport {

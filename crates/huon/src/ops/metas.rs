@@ -17,6 +17,7 @@ use crate::planted;
 use crate::txn::recovery::read_metas;
 
 /// One of the three meta slots of a file; see [`Env::metas`].
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MetaInfo {
@@ -27,6 +28,8 @@ pub struct MetaInfo {
 }
 
 /// What a meta slot holds.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetaState {
@@ -44,6 +47,7 @@ pub enum MetaState {
 }
 
 /// What a whole meta says of its snapshot.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MetaSnapshot {
@@ -68,6 +72,7 @@ pub struct MetaSnapshot {
 }
 
 /// What came of [`Env::switch_to_meta`].
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SwitchReport {

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result};
 
 /// How far a long operation is.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Progress {

@@ -15,6 +15,7 @@ use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
 
 /// Where the space of an environment is; see [`Env::stat`].
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Stat {
@@ -43,10 +44,12 @@ pub struct Stat {
 }
 
 /// The size of a table.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableStat {
     /// The table's name; empty for the unnamed main table.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::name"))]
     pub name: Vec<u8>,
     /// How its keys are ordered: `bytes`, `reversed`, `native-u32`, `native-u64` or `custom`.
     pub order: &'static str,
@@ -117,6 +120,8 @@ impl TableStat {
 }
 
 /// Who keeps an old snapshot.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeldBy {
@@ -129,6 +134,7 @@ pub enum HeldBy {
 }
 
 /// A snapshot that is kept, and the free pages it still sees.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Holder {

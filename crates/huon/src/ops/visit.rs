@@ -24,6 +24,8 @@ use crate::tree::view::TreeView;
 use crate::tree::walk::{Spot, Visit, Visitor};
 
 /// What a page is for.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PageKind {
@@ -46,6 +48,7 @@ pub enum PageKind {
 }
 
 /// A page, or consecutive pages that belong together; see [`Env::visit_pages`].
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageInfo<'t> {
@@ -59,6 +62,7 @@ pub struct PageInfo<'t> {
     /// What it is for.
     pub kind: PageKind,
     /// The table it belongs to, the unnamed main table being empty; `None` if it is no table's.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::name_if_any"))]
     pub table: Option<&'t [u8]>,
     /// Whether it belongs to the values of one key of a multimap, which have a tree of their own.
     pub of_values: bool,

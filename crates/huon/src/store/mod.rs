@@ -79,6 +79,8 @@ const GROW_BYTES_MAX: u64 = 64 << 20;
 /// let env = Env::options().verify(Verify::PagesAndValues).open(dir.path().join("a.huon"))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verify {
     /// When this process first meets a page. Later visits cost one load.

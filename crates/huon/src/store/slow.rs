@@ -14,6 +14,7 @@ use crate::os::{self, ForkLock};
 use crate::planted;
 use crate::store::Store;
 use crate::store::space::{Held, Need};
+use crate::tell;
 
 /// How long to wait for a live reader that was to be broken, before it is asked about again.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -106,6 +107,10 @@ impl Store {
     /// Whether it is worth to look again.
     pub(super) fn relieve_by_readers(&self, need: &Need<'_>) -> Result<bool> {
         let readers = self.slow(need.held)?;
+        let _bound = self.writer.bind();
+        if let Some((_, reader)) = readers.first().filter(|_| need.retries == 0) {
+            tell::slow_reader(reader.pid, reader.txnid, reader.held_bytes);
+        }
         let Some(callback) = self.slow_readers.callback() else {
             let mut parked = readers.iter().filter(|(_, keeper)| keeper.parked);
             return Ok(need.full && parked.next().is_some_and(|(info, _)| self.break_reader(info)));
@@ -113,7 +118,6 @@ impl Store {
         let Some((info, reader)) = readers.first() else { return Ok(false) };
         let own = self.slots.is_mine(info);
         let Need { retries, full, .. } = *need;
-        let _bound = self.writer.bind();
         match callback(&SlowReader { reader: *reader, own, retries, full }) {
             SlowReaderAnswer::Retry => Ok(true),
             SlowReaderAnswer::Break => Ok(self.break_reader(info)),

@@ -20,6 +20,7 @@ use crate::lock::Mark;
 use crate::page::{CommitKind, META_BYTES, Meta};
 use crate::planted;
 use crate::store::space::Shrink;
+use crate::tell;
 use crate::txn::Base;
 use crate::txn::flush::MetaFlush;
 use crate::txn::ticket::Ticket;
@@ -37,6 +38,8 @@ use crate::txn::write::WriteTxn;
 /// let env = Env::options().durability(Durability::Lazy).open(dir.path().join("cache.huon"))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Durability {
@@ -154,6 +157,9 @@ impl WriteTxn {
             Durability::Unsynced => {}
         }
         reach(Point::CommitDone);
+        if is_changed {
+            tell::committed(mark.txnid(), &durability);
+        }
         Ok(mark.txnid())
     }
 

@@ -4,6 +4,7 @@ use crate::txn::write::WriteTxn;
 
 /// What a write transaction has cost so far, and what is left to it: see [`WriteTxn::costs`]. All
 /// sizes are in bytes.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteCosts {

@@ -19,6 +19,7 @@ use crate::lock::{Durable, Mark, Plan};
 use crate::os;
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Txnid, meta_checksum};
 use crate::planted;
+use crate::tell;
 use crate::txn::{Core, Release};
 
 /// How long a committer waits for the flush of another process before it looks again.
@@ -68,9 +69,11 @@ impl Core {
             self.check_writable()?;
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             match self.try_flusher()? {
-                Some(_role) => {
+                Some(role) => {
                     self.linger();
                     self.flush_newest(meta)?;
+                    drop(role);
+                    tell::flushed(board.durable().txnid());
                     if !self.is_flushed(txnid, meta) {
                         // Trying again would lead here for ever.
                         let lost = "the lock file has lost a sealed snapshot";
@@ -125,8 +128,10 @@ impl Core {
             return Ok(false);
         }
         self.check_writable()?;
-        let Some(_role) = self.try_flusher()? else { return Ok(false) };
+        let Some(role) = self.try_flusher()? else { return Ok(false) };
         self.flush_newest(MetaFlush::Now)?;
+        drop(role);
+        tell::flushed(board.durable().txnid());
         Ok(true)
     }
 
@@ -259,6 +264,7 @@ impl Core {
 
     fn poisoned_by(&self, error: Error) -> Error {
         self.store.board.poison();
+        tell::flush_failed(&error);
         error
     }
 }

@@ -15,6 +15,7 @@ use crate::txn::write::{How, WriteTxn};
 /// assert_eq!(geometry.grow_bytes, 0, "growth follows the size");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Geometry {

@@ -1,10 +1,11 @@
-//! A thread that would wait for itself is refused, and no other. Nothing here waits an hour.
+//! Waiting: for commits; for the writer, where a thread that would wait for itself is refused, and
+//! no other. Nothing here waits an hour.
 
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use huon::{Bytes, CheckOptions, Env, Error, Options, SlowReaderAnswer, TableDef, U64};
+use huon::{Bytes, CheckOptions, Durability, Env, Error, Options, SlowReaderAnswer, TableDef, U64};
 
 const T: TableDef<U64, Bytes> = TableDef::new("t");
 /// Longer than an unused transaction counts as one that is on its way to another thread.
@@ -143,4 +144,59 @@ fn a_callback_of_the_writer_cannot_write() {
     env.clear_on_slow_reader();
     let answers: Vec<bool> = refused.iter().collect();
     assert!(!answers.is_empty() && answers.iter().all(|refused| *refused));
+}
+
+/// Longer than any machine takes to run a thread: who waits so long has missed something.
+const EVER: Duration = Duration::from_secs(60);
+
+fn put(env: &Env, key: u64) -> u64 {
+    let mut txn = env.write().unwrap();
+    txn.create(&T).unwrap().put(&mut txn, &key, b"").unwrap();
+    txn.commit_with(Durability::Lazy).unwrap()
+}
+
+#[test]
+fn a_commit_is_heard_of_by_all_who_wait() {
+    let (_dir, path) = place();
+    let env = Env::open(&path).unwrap();
+    let seen = put(&env, 0);
+    assert_eq!(env.wait_for_commit(seen - 1, Duration::ZERO).unwrap(), Some(seen), "there already");
+    assert_eq!(env.wait_for_commit(seen, Duration::from_millis(1)).unwrap(), None);
+    // A clone, and a client of its own, each with two threads, of which each wants them all.
+    let clients = [env.clone(), env.clone(), Env::open(&path).unwrap(), Env::open(&path).unwrap()];
+    let last = seen + 50;
+    thread::scope(|scope| {
+        for client in &clients {
+            scope.spawn(move || {
+                let mut known = seen;
+                while known < last {
+                    let newest = client.wait_for_commit(known, EVER).unwrap().expect("in time");
+                    assert!(newest > known && client.read().unwrap().id() >= newest);
+                    known = newest;
+                }
+            });
+        }
+        for key in 1..=50 {
+            put(&env, key);
+        }
+    });
+}
+
+#[test]
+fn what_changes_nothing_is_no_news() {
+    let (_dir, path) = place();
+    let env = Env::open(&path).unwrap();
+    let seen = put(&env, 0);
+    env.update(|_| Ok(())).unwrap();
+    let undone = env.update(|txn| {
+        txn.create(&T)?.put(txn, &1, b"")?;
+        txn.create(&T)?.append(txn, &0, b"")
+    });
+    assert!(undone.is_err());
+    assert_eq!(env.wait_for_commit(seen, Duration::from_millis(1)).unwrap(), None);
+    // A durable commit is news once it is durable, for a reader too.
+    let reader = Env::options().read_only(true).open(&path).unwrap();
+    let id = env.update(|txn| txn.create(&T)?.put(txn, &2, b"").map(|_| txn.id())).unwrap();
+    let heard = reader.wait_for_commit(seen, EVER).unwrap();
+    assert!(heard == Some(id) && env.durable_id() >= id);
 }

@@ -1,13 +1,58 @@
-//! The bell of the board: how clients that wait for durability hear of it.
+//! The bells of the board: how clients hear of flushes, and of commits.
+//!
+//! Waiting for a commit (V):
+//!
+//! 1. V1. A client that waits notes that (`WATCHERS`), and then looks at what is published. It
+//!    sleeps only if that is no news, and on the number (`NEWS`) that it read before the note.
+//! 2. V2. A client that publishes looks for the note afterwards. If it is there, it takes the note
+//!    away, raises the number and wakes all. Between the store and the load of each lies a full
+//!    fence, so one of the two sees the other. A note that is taken away with an older one is
+//!    followed by the raise: that client does not fall asleep, or is woken.
+//! 3. V3. A note outlives its client, and costs one wake. A client that is killed between
+//!    publishing and waking leaves sleepers: nobody sleeps longer than [`SLEEP_MAX`] at once.
+//! 4. V4. A guest stores no note (R2): it looks every [`GUEST_PAUSE`].
 
 use std::time::Duration;
 
 use super::Board;
-use crate::lock::layout::BELL;
-use crate::os::word::Ordering;
+use crate::lock::layout::{BELL, NEWS, WATCHERS};
+use crate::os::word::{Ordering, fence, pause};
 use crate::os::{ANY_MARK, Wake};
+use crate::planted;
+
+/// A client that waits for a commit looks at least so often.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+/// A guest that waits for a commit looks so often.
+const GUEST_PAUSE: Duration = Duration::from_millis(5);
 
 impl Board {
+    /// Sleeps until something younger than `after` is published, at most `timeout`; may return
+    /// early. The caller looks again.
+    pub(crate) fn wait_published(&self, after: u64, timeout: Duration) {
+        if !self.shared().writable() {
+            return pause(timeout.min(GUEST_PAUSE));
+        }
+        let seen = self.fixed()[NEWS].load(Ordering::Acquire);
+        self.fixed()[WATCHERS].store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if self.published().txnid() <= after || planted::is(251) {
+            self.shared().wait(NEWS, seen, timeout.min(SLEEP_MAX), ANY_MARK);
+        }
+    }
+
+    /// Wakes those who wait for a commit, once something is published.
+    pub(super) fn tell_news(&self) {
+        fence(Ordering::SeqCst);
+        let watchers = &self.fixed()[WATCHERS];
+        if watchers.load(Ordering::Relaxed) != 0 {
+            watchers.store(0, Ordering::Relaxed);
+            if !planted::is(250) {
+                self.fixed()[NEWS].fetch_add(1, Ordering::AcqRel);
+            }
+            self.shared().wake(NEWS, Wake::All);
+        }
+    }
+
     /// A number that changes with each event of flushing: end, failure, change of the flusher.
     pub(crate) fn bell(&self) -> u64 {
         self.fixed()[BELL].load(Ordering::Acquire)

@@ -76,7 +76,9 @@ impl Board {
     /// Lets new readers see `mark`; never moves back. `mark` must still be named: call it before
     /// the role under which it was sealed is released.
     pub(crate) fn publish(&self, mark: Mark) {
-        self.fixed()[PUBLISHED].fetch_max(mark.0, Ordering::AcqRel);
+        if self.fixed()[PUBLISHED].fetch_max(mark.0, Ordering::AcqRel) < mark.0 {
+            self.tell_news();
+        }
     }
 
     /// Copies the image of `mark`. `false`: it was given away meanwhile, and `into` holds rubbish.

@@ -6,12 +6,14 @@ use crate::alloc::copied;
 const PROBLEMS_KEPT_MAX: usize = 1000;
 
 /// Something that is not as it must be.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
     /// The page it was found on; `None` if it is not on a page.
     pub pgno: Option<u32>,
     /// The table it belongs to, the unnamed main table being empty; `None` if it is in no table.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::name_if_any"))]
     pub table: Option<Vec<u8>>,
     /// What is wrong.
     pub text: String,
@@ -34,10 +36,12 @@ impl std::fmt::Display for Problem {
 }
 
 /// What a check counted in a table.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct TableReport {
     /// The table's name; empty for the unnamed main table.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::name"))]
     pub name: Vec<u8>,
     /// How its keys are ordered: `bytes`, `reversed`, `native-u32`, `native-u64` or `custom`.
     pub order: &'static str,
@@ -76,6 +80,7 @@ fn keep(
 }
 
 /// The result of [`Env::check`](crate::Env::check).
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CheckReport {
@@ -96,6 +101,7 @@ pub struct CheckReport {
     pub tables: Vec<TableReport>,
     /// Names of tables whose keys were not compared, since their comparator is not known here. Open
     /// such a table with its comparator first, and its order is checked too.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::names"))]
     pub tables_unordered: Vec<Vec<u8>>,
     /// Pages of all tables.
     pub reachable_pages: u64,

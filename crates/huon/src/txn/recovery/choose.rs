@@ -18,6 +18,8 @@ use crate::txn::recovery::{Metas, known_metas, tail};
 const BLANK_BYTES_MAX: usize = 1 << 20;
 
 /// How the snapshot of an opening was found.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Recovery {

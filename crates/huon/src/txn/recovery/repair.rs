@@ -16,6 +16,7 @@ use crate::failpoint::{Point, reach};
 use crate::lock::{Flag, Plan};
 use crate::page::{CommitKind, META_SLOTS, Meta, Txnid};
 use crate::planted;
+use crate::tell;
 use crate::txn::Core;
 use crate::txn::commit::taken_over;
 use crate::txn::flush::FLUSH_LOOK;
@@ -82,6 +83,7 @@ impl Core {
         self.carry_out(&plan)?;
         reach(Point::RepairFlushed);
         board.set_flag(Flag::RepairDue, false);
+        tell::repaired(meta.txnid.0);
         Ok(())
     }
 
