@@ -528,3 +528,40 @@ fn limits_are_those_of_the_document() {
     let over = table.reserve(&mut txn, b"k", max + 1, |_| ());
     assert!(matches!(over, Err(Error::ValueTooLong)));
 }
+
+/// The picture of a leaf in FORMAT.md: a leaf with two records, as it is written, byte by byte.
+#[test]
+fn the_picture_of_a_leaf_is_true() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.huon");
+    let env = Env::options().page_bytes(256).open(&path).unwrap();
+    env.update(|txn| {
+        let main = txn.create(&TableDef::<Bytes, Bytes>::main())?;
+        main.put(txn, b"apple", b"red")?;
+        main.put(txn, b"apricot", b"orange")
+    })
+    .unwrap();
+    let mut leaf = None;
+    env.visit_pages(&mut |page| {
+        if page.kind == huon::PageKind::Leaf {
+            leaf = Some(page.pgno as usize);
+        }
+        std::ops::ControlFlow::Continue(())
+    })
+    .unwrap();
+    drop(env);
+    let file = fs::read(&path).unwrap();
+    let page = &file[leaf.unwrap() * 256..][..256];
+    let document = fs::read_to_string(crate_file("../../FORMAT.md")).unwrap();
+    let picture = document.split("### A leaf, byte by byte").nth(1).expect("there is a picture");
+    let picture = picture.split("```").nth(1).expect("it is in a block");
+    let mut drawn = Vec::new();
+    for line in picture.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())) {
+        let (at, rest) = line.split_once(' ').unwrap();
+        let at: usize = at.parse().unwrap();
+        drawn.resize(at, 0);
+        let bytes = rest.trim_start().split("  ").next().unwrap().split(' ');
+        drawn.extend(bytes.map(|byte| u8::from_str_radix(byte, 16).unwrap()));
+    }
+    assert_eq!(drawn[8..], page[8..], "the page is\n{page:02x?}");
+}
