@@ -10,8 +10,8 @@ use crate::store::slow::{SlowReader, SlowReaderAnswer};
 use crate::txn::commit::Durability;
 
 /// The options that can be changed while the environment is open: each is what the function of
-/// [`Options`] with its name says. They are this opening's alone, shared with its clones, and not
-/// kept in the file.
+/// [`Options`](crate::Options) with its name says. They are this opening's alone, shared with its
+/// clones, and not kept in the file.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;

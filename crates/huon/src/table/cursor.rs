@@ -16,7 +16,7 @@ use crate::tree::values::Orders;
 use crate::tree::view::TreeView;
 
 /// A cursor: a gap between two records of a [`Table`], or between two pairs of a
-/// [`Multi`](crate::Multi), where it is a [`MultiCursor`].
+/// [`Multi`], where it is a [`MultiCursor`].
 ///
 /// It borrows nothing. It may be used with any transaction of the environment, one after another,
 /// and between the changes of a write transaction: after each it goes on where it stood. What it
@@ -96,7 +96,7 @@ pub trait Shape: sealed::Shape {}
 #[derive(Debug)]
 pub enum Single {}
 
-/// Many values under a key: a [`Multi`](crate::Multi).
+/// Many values under a key: a [`Multi`].
 #[derive(Debug)]
 pub enum Many {}
 
