@@ -32,13 +32,13 @@
 //! # let path = dir.path().join("shop.huon");
 //! let env = Env::options().open(&path)?;
 //! env.update(|txn| {
-//!     let stock = txn.create(&STOCK)?;
+//!     let stock = txn.create_table(&STOCK)?;
 //!     stock.put(txn, "apple", &12)?;
 //!     stock.put(txn, "pear", &7)
 //! })?;
 //!
 //! let txn = env.read()?;
-//! let stock = txn.open(&STOCK)?.expect("it was created above");
+//! let stock = txn.open_table(&STOCK)?.expect("it was created above");
 //! assert_eq!(stock.get(&txn, "pear")?, Some(7));
 //! assert_eq!(stock.get(&txn, "plum")?, None);
 //! let from_b: Result<Vec<_>, _> = stock.range(&txn, "b"..)?.collect();
@@ -122,7 +122,7 @@ pub use table::codec::{
     U128, Unit,
 };
 pub use table::cursor::{Cursor, Entry, Many, MultiCursor, Shape, Single};
-pub use table::def::{RawTable, Table, TableDef};
+pub use table::def::{Definition, RawTable, Table, TableDef};
 pub use table::iter::Range;
 pub use table::leaves::{Leaf, LeafIter, Leaves};
 pub use table::multi::{Multi, MultiDef, RawMulti};

@@ -7,7 +7,7 @@ use huon::{Bytes, Cursor, Error, MultiCursor, Txn};
 
 use crate::history::multimap;
 use crate::history::program::{Goal, Op};
-use crate::history::reads::{self, Openable};
+use crate::history::reads;
 use crate::history::{History, Step, Stop, fail};
 use crate::model::pairs::{Among, Pairs};
 use crate::model::{self, Model, Record, Records, TableId};
@@ -140,8 +140,8 @@ impl ScanState {
                     Walker::Multi(scan, _) => scan.next(txn).map(|found| found.is_some()),
                 };
                 return match found {
-                    Err(Error::TableMissing) => Ok(None),
-                    Err(Error::TableKind) if model.hides(self.id) => Ok(None),
+                    Err(Error::TableNotFound) => Ok(None),
+                    Err(Error::NameTaken) if model.hides(self.id) => Ok(None),
                     Err(error) => Err(fail(error)),
                     Ok(_) => Err(Stop::Fail(format!("{what} found something in no table"))),
                 };
@@ -190,7 +190,7 @@ fn skip(gap: &mut PairGap, among: Among, act: impl FnOnce()) {
 
 impl History {
     /// Performs an operation of a scan; others are passed over.
-    pub(crate) fn scan<T: Openable>(&mut self, op: &Op, txn: &T, model: &Model) -> Step {
+    pub(crate) fn scan<T: Txn>(&mut self, op: &Op, txn: &T, model: &Model) -> Step {
         match op {
             Op::ScanOpen { scan, table: id } => {
                 let walker = match id.values() {

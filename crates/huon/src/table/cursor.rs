@@ -28,7 +28,7 @@ use crate::tree::view::TreeView;
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+/// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
 /// (0..6).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
 /// let mut cursor = t.cursor();
 /// while let Some((n, ())) = cursor.next(&txn)? {
@@ -46,7 +46,7 @@ use crate::tree::view::TreeView;
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+/// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
 /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
 ///     t.put(&mut txn, name, &(n as u64))?;
 /// }
@@ -65,7 +65,7 @@ use crate::tree::view::TreeView;
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+/// let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
 /// t.insert_many(&mut txn, "ann", 0..4)?;
 /// t.insert_many(&mut txn, "bob", 0..4)?;
 /// let mut cursor = t.cursor();
@@ -186,7 +186,7 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
     /// (0..2).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
     /// let mut cursor = t.cursor();
     /// assert!(cursor.at_start(&txn)? && !cursor.at_end(&txn)?);
@@ -302,7 +302,7 @@ impl<K: KeyCodec, V: KeyCodec> MultiCursor<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.insert_many(&mut txn, "ann", [10, 20, 30])?;
     /// let mut cursor = t.cursor();
     /// cursor.seek_pair("ann", &15);
@@ -360,8 +360,8 @@ impl Cursor<Bytes, Bytes> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// use huon::{Bytes, TableDef};
-    /// let main = txn.create(&TableDef::<Bytes, Bytes>::main())?;
-    /// txn.create(&TableDef::<Bytes, Bytes>::new("users"))?;
+    /// let main = txn.create_table(&TableDef::<Bytes, Bytes>::main())?;
+    /// txn.create_table(&TableDef::<Bytes, Bytes>::new("users"))?;
     /// main.put(&mut txn, b"version", b"3")?;
     /// let mut cursor = main.cursor();
     /// assert_eq!(cursor.next_entry(&txn)?, Some((&b"users"[..], None)));

@@ -37,7 +37,8 @@ use crate::txn::snapshot::Snapshot;
 ///     Ok(())
 /// }
 /// fn spawn(_: impl Future + Send + 'static) {}
-/// # let t = env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t")))?;
+/// # const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
+/// # let t = env.update(|txn| txn.create_table(&T))?;
 /// spawn(send_all(env.clone(), t));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -148,7 +149,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "bob", &2)?;
     /// t.put(&mut txn, "ann", &1)?;
     /// let all: Result<Vec<_>, _> = t.iter(&txn)?.collect();
@@ -166,7 +167,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (i, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
     ///     t.put(&mut txn, name, &(i as u64))?;
     /// }
@@ -188,7 +189,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for name in ["ann", "anton", "bob"] {
     ///     t.put(&mut txn, name, &0)?;
     /// }
@@ -197,7 +198,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::TableKind`](crate::Error::TableKind) unless keys are ordered as byte strings:
+    /// [`Error::PrefixOrder`](crate::Error::PrefixOrder) unless keys are ordered as byte strings:
     /// elsewhere they do not lie together.
     pub fn prefix<'t>(self, txn: &'t impl Txn, prefix: &K::In) -> Result<Range<'t, K, V>> {
         let txn = txn.any();
@@ -210,7 +211,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
     ///     t.put(&mut txn, name, &(n as u64))?;
     /// }
@@ -227,7 +228,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
     ///     t.put(&mut txn, name, &(n as u64))?;
     /// }
@@ -244,7 +245,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &1)?;
     /// t.put(&mut txn, "cid", &3)?;
     /// assert_eq!(t.at_or_above(&txn, "bob")?, Some(("cid", 3)));

@@ -28,7 +28,7 @@ use crate::txn::read::ReadTxn;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// use huon::{Str, TableDef, U64};
 /// # let t = env.update(|txn| {
-/// #     let t = txn.create(&TableDef::<Str, U64>::new("ages"))?;
+/// #     let t = txn.create_table(&TableDef::<Str, U64>::new("ages"))?;
 /// #     for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
 /// #         t.put(txn, name, &(n as u64))?;
 /// #     }
@@ -63,7 +63,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let t = env.update(|txn| {
-    /// #     let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
+    /// #     let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
     /// #     for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
     /// #         t.put(txn, name, &(n as u64))?;
     /// #     }

@@ -81,7 +81,7 @@ impl<O: KeyOrder> TreeMut<'_, O> {
         if found {
             let there = self.finger.path().cell(self.pages)?;
             if there.kind == PayloadKind::Table && matches!(value, NewValue::Bytes(_)) {
-                return Err(Error::TableKind);
+                return Err(Error::NameTaken);
             }
             if holds_already(&there, &value) {
                 return Ok(Put::Overwritten);
@@ -117,7 +117,7 @@ impl<O: KeyOrder> TreeMut<'_, O> {
         }
         let found = self.seek(key)?;
         if found && self.finger.path().cell(self.pages)?.kind == PayloadKind::Table {
-            return Err(Error::TableKind);
+            return Err(Error::NameTaken);
         }
         let cell = NewCell { key, kind: PayloadKind::Inline, payload: &ZEROS[..bytes] };
         self.put_cell(&cell, found)?;

@@ -28,7 +28,7 @@ impl<O: KeyOrder> TreeMut<'_, O> {
             return Ok(false);
         }
         if whose == Whose::Caller && path.cell(self.pages)?.kind == PayloadKind::Table {
-            return Err(Error::TableKind);
+            return Err(Error::NameTaken);
         }
         path.touch(self.pages, self.tree)?;
         let index = path.last().index;

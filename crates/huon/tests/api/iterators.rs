@@ -11,7 +11,7 @@ fn squares(count: u64) -> (tempfile::TempDir, Env, Table<U64, U64>) {
     let env = Env::options().open(dir.path().join("a.huon")).unwrap();
     let table = env
         .update(|txn| {
-            let table = txn.create(&NUMBERS)?;
+            let table = txn.create_table(&NUMBERS)?;
             (0..count).try_for_each(|n| table.put(txn, &n, &(n * n)).map(drop))?;
             Ok(table)
         })
@@ -74,7 +74,7 @@ fn a_task_that_iterates_may_move_between_threads() {
     let (_dir, env, table) = squares(1000);
     let multi = env
         .update(|txn| {
-            let multi = txn.create_multi(&MANY)?;
+            let multi = txn.create_table(&MANY)?;
             multi.insert(txn, b"a", b"one")?;
             multi.insert(txn, b"a", b"two")?;
             Ok(multi)
@@ -93,7 +93,7 @@ fn iterators_that_have_ended_stay_so() {
     }
     let (_dir, env, table) = squares(1000);
     let mut txn = env.write().unwrap();
-    let multi = txn.create_multi(&MANY).unwrap();
+    let multi = txn.create_table(&MANY).unwrap();
     for n in 0..2000u32 {
         multi.insert(&mut txn, &(n / 1000).to_be_bytes(), &n.to_be_bytes()).unwrap();
     }
@@ -149,7 +149,7 @@ fn an_owned_range_of_the_main_table_passes_over_named_ones() {
     let (_dir, env, _) = squares(1);
     let main = env
         .update(|txn| {
-            let main = txn.create(&TableDef::<Str, Str>::main())?;
+            let main = txn.create_table(&TableDef::<Str, Str>::main())?;
             main.put(txn, "a", "first")?;
             main.put(txn, "z", "last")?;
             Ok(main)

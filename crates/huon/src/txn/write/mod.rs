@@ -62,7 +62,7 @@ impl How {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// let mut txn = env.write()?;
-/// let ages = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
+/// let ages = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
 /// ages.put(&mut txn, "ada", &36)?;
 /// txn.commit()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -75,7 +75,7 @@ impl How {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+/// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
 /// if let Some(name) = t.get(&txn, "name")? {
 ///     t.put(&mut txn, "copy", name)?;
 /// }
@@ -88,7 +88,7 @@ impl How {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+/// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
 /// let records = t.iter(&txn)?;
 /// txn.commit()?;
 /// records.for_each(drop);
@@ -101,7 +101,7 @@ impl How {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+/// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
 /// if let Some(name) = t.get(&txn, "name")?.map(str::to_owned) {
 ///     t.put(&mut txn, "copy", &name)?;
 /// }
@@ -214,7 +214,7 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # const T: huon::TableDef<huon::Str, huon::Str> = huon::TableDef::new("t");
     /// let t = env.update(|txn| {
-    ///     let t = txn.create(&T)?;
+    ///     let t = txn.create_table(&T)?;
     ///     t.put(txn, "key", "value").map(|_| t)
     /// })?;
     /// let mut txn = env.write()?;
@@ -234,7 +234,7 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # const T: huon::TableDef<huon::Str, huon::Str> = huon::TableDef::new("t");
     /// let t = env.update(|txn| {
-    ///     let t = txn.create(&T)?;
+    ///     let t = txn.create_table(&T)?;
     ///     t.put(txn, "key", "value").map(|_| t)
     /// })?;
     /// let txn = env.write()?;
@@ -278,7 +278,7 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// let def = huon::TableDef::<huon::Str, huon::U64>::new("changed in");
     /// let mut txn = env.write()?;
-    /// let t = txn.create(&def)?;
+    /// let t = txn.create_table(&def)?;
     /// let id = txn.fix_id();
     /// t.put(&mut txn, "key", &id)?;
     /// assert_eq!(txn.commit()?, id);
@@ -337,7 +337,7 @@ impl WriteTxn {
     /// Changes a table; what `act` returns.
     ///
     /// # Errors
-    /// [`Error::TableMissing`], and those of `act`: the table is as it was then, and the
+    /// [`Error::TableNotFound`], and those of `act`: the table is as it was then, and the
     /// transaction broken unless the error is a refusal (X1).
     pub(crate) fn edit<R>(
         &mut self,
@@ -345,7 +345,7 @@ impl WriteTxn {
         how: How,
         act: impl FnOnce(&mut TreeMut<'_, AnyOrder<'_>>) -> Result<R>,
     ) -> Result<R> {
-        let before = self.tree(no)?.ok_or(Error::TableMissing)?;
+        let before = self.tree(no)?.ok_or(Error::TableNotFound)?;
         self.tables.get_mut().make_room()?;
         let mut tree = before;
         let done = self.run(how, |txn| {
@@ -355,8 +355,8 @@ impl WriteTxn {
                 Some(order) => order,
                 None if how == How::Unordered => AnyOrder::UNORDERED,
                 None => {
-                    let info = kept.get(no, || core.names.info(no).ok_or(Error::TableMissing))?;
-                    info.order.resolve(tree.order).ok_or(Error::TableKind)?
+                    let info = kept.get(no, || core.names.info(no).ok_or(Error::TableNotFound))?;
+                    info.order.resolve(tree.order).ok_or(Error::OrderUnknown)?
                 }
             };
             let pages = pages.as_deref_mut().expect(PAGES_THERE);
@@ -431,7 +431,7 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &1)?;
     /// txn.abort();
     /// assert!(env.read()?.table_names()?.is_empty());
@@ -455,8 +455,11 @@ fn is_refusal(error: &Error) -> bool {
             | Error::ManyValues
             | Error::KeyLength
             | Error::KeyOutOfOrder
-            | Error::TableMissing
+            | Error::TableNotFound
             | Error::TableKind
+            | Error::NameTaken
+            | Error::OrderUnknown
+            | Error::TablesInside
             | Error::WrongOrder(_)
             | Error::TableExists
             | Error::Invalid(_)

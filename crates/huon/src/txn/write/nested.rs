@@ -34,7 +34,7 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "kept", &1)?;
     /// let failed = txn.nested(|child| {
     ///     t.put(child, "lost", &2)?;
@@ -52,7 +52,7 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// txn.nested(|child| t.put(&mut txn, "kept", &1))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -66,7 +66,7 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// let parsed = txn.try_nested(|child| -> Result<u64, Box<dyn std::error::Error>> {
     ///     t.put(child, "pear", &0)?;
     ///     Ok("seven".parse()?)
@@ -115,7 +115,7 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "kept", &1)?;
     /// txn.savepoint("before the import")?;
     /// t.put(&mut txn, "lost", &2)?;
