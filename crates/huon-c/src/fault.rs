@@ -88,8 +88,15 @@ impl From<Error> for Fault {
             | Error::SortedValueTooLong { .. }
             | Error::ValueLength => Fault::Size,
             Error::KeyOutOfOrder => Fault::Order,
-            Error::TableMissing => Fault::TableMissing,
-            Error::TableKind | Error::TableExists | Error::WrongOrder(_) => Fault::Incompatible,
+            Error::TableNotFound => Fault::TableMissing,
+            Error::TableKind
+            | Error::TableExists
+            | Error::NameTaken
+            | Error::OrderUnknown
+            | Error::PrefixOrder
+            | Error::TablesInside
+            | Error::TableType(_)
+            | Error::WrongOrder(_) => Fault::Incompatible,
             Error::ManyValues => Fault::ManyValues,
             Error::ReadOnly => Fault::ReadOnly,
             Error::MapFull(_) => Fault::MapFull,
@@ -105,7 +112,7 @@ impl From<Error> for Fault {
             Error::Io(error) => error.source.into(),
             Error::Corrupt(_) | Error::Decode(_) => Fault::Corrupt,
             Error::OutOfMemory => Fault::NoMemory,
-            Error::Invalid(_) => Fault::Invalid,
+            Error::Invalid(_) | Error::Encode(_) => Fault::Invalid,
             _ => Fault::Panic,
         }
     }

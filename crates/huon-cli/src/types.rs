@@ -78,6 +78,16 @@ impl Type {
         (!is_native || has_native).then_some(Type::Int(Int { bytes, is_signed, is_native }))
     }
 
+    /// The type that a table was created with, if it is one that can be shown.
+    fn stored(name: &str) -> Option<Type> {
+        match name {
+            "str" => Some(Type::Text),
+            "uuid" => Some(Type::Hex),
+            name if name.starts_with("[u8; ") => Some(Type::Hex),
+            name => Type::named(name).filter(|kind| !matches!(kind, Type::Hex)),
+        }
+    }
+
     /// What an order of keys or values says of them.
     fn of_order(order: &str) -> Type {
         if order.starts_with("native-") {
@@ -407,7 +417,15 @@ impl Types {
     pub(crate) fn of_table(args: &TypeArgs, stat: Option<&TableStat>) -> Types {
         let orders = stat.map(|stat| (stat.order, stat.values.unwrap_or("bytes")));
         let (keys, values) = orders.unwrap_or(("bytes", "bytes"));
-        Types::new(args, keys, values)
+        let known = |name: Option<&String>| name.and_then(|name| Type::stored(name));
+        let key_type = stat.and_then(|stat| known(stat.key_type.as_ref()));
+        let value_type = stat.and_then(|stat| known(stat.value_type.as_ref()));
+        let args = TypeArgs {
+            key_type: args.key_type.clone().or(key_type.filter(|_| !args.hex)),
+            value_type: args.value_type.clone().or(value_type.filter(|_| !args.hex)),
+            hex: args.hex,
+        };
+        Types::new(&args, keys, values)
     }
 }
 
@@ -419,8 +437,8 @@ mod tests {
 
     use super::*;
 
-    fn encoded<C: Codec>(item: &C::In) -> Vec<u8> {
-        C::encode(item, &mut Scratch::default()).to_vec()
+    fn encoded<C: Codec>(item: C::In<'_>) -> Vec<u8> {
+        C::encode(&item, &mut Scratch::default()).unwrap().to_vec()
     }
 
     fn named(name: &str) -> Type {
@@ -430,18 +448,18 @@ mod tests {
     #[test]
     fn values_are_those_of_typed_tables() {
         let cases = [
-            ("u32", "7", encoded::<U32>(&7)),
-            ("u64", "18446744073709551615", encoded::<U64>(&u64::MAX)),
-            ("u128", "340282366920938463463374607431768211455", encoded::<U128>(&u128::MAX)),
-            ("i32", "-2147483648", encoded::<I32>(&i32::MIN)),
-            ("i64", "-1", encoded::<I64>(&-1)),
-            ("i64", "9223372036854775807", encoded::<I64>(&i64::MAX)),
-            ("i128", "-5", encoded::<I128>(&-5)),
-            ("i128", "170141183460469231731687303715884105727", encoded::<I128>(&i128::MAX)),
-            ("native-u32", "258", encoded::<NativeU32>(&258)),
-            ("native-u64", "258", encoded::<NativeU64>(&258)),
-            ("f32", "-0.5", encoded::<F32>(&-0.5)),
-            ("f64", "2.25", encoded::<F64>(&2.25)),
+            ("u32", "7", encoded::<U32>(7)),
+            ("u64", "18446744073709551615", encoded::<U64>(u64::MAX)),
+            ("u128", "340282366920938463463374607431768211455", encoded::<U128>(u128::MAX)),
+            ("i32", "-2147483648", encoded::<I32>(i32::MIN)),
+            ("i64", "-1", encoded::<I64>(-1)),
+            ("i64", "9223372036854775807", encoded::<I64>(i64::MAX)),
+            ("i128", "-5", encoded::<I128>(-5)),
+            ("i128", "170141183460469231731687303715884105727", encoded::<I128>(i128::MAX)),
+            ("native-u32", "258", encoded::<NativeU32>(258)),
+            ("native-u64", "258", encoded::<NativeU64>(258)),
+            ("f32", "-0.5", encoded::<F32>(-0.5)),
+            ("f64", "2.25", encoded::<F64>(2.25)),
             ("text", "gr\u{fc}n", encoded::<Str>("gr\u{fc}n")),
         ];
         for (name, text, bytes) in cases {

@@ -82,7 +82,7 @@ fn read_table(txn: &ReadTxn, table: RawTable, model: &Model, id: TableId) {
     many(txn, table, model, id);
     leaves(txn, table, model, id);
     let hidden = if id.is_main() { model.named().count() + MULTIS.len() } else { 0 };
-    let count = table.count(txn).unwrap();
+    let count = table.len(txn).unwrap();
     assert_eq!(count, (records.count() + hidden) as u64, "wrong count");
 }
 
@@ -142,7 +142,7 @@ fn read_all(env: &Env, State { model, pairs }: &State) {
         Err(error) => damage(&error),
     }
     for id in model.named().chain([TableId::MAIN]) {
-        match txn.open(&id.def()) {
+        match txn.open_table(&id.def()) {
             Ok(Some(table)) => read_table(&txn, table, model, id),
             Ok(None) => panic!("{id:?} is gone"),
             Err(error) => damage(&error),
@@ -161,7 +161,7 @@ fn write_some(env: &Env, page_bytes: usize, state: Option<&mut State>) -> Result
     pairs.change(&mut txn, 4, page_bytes)?;
     for id in [2, 4, 6, 8, 10] {
         model.create(TableId(id));
-        let table = txn.create(&TableId(id).def())?;
+        let table = txn.create_table(&TableId(id).def())?;
         for (n, bytes) in [(1, 25), (1000, 2 * page_bytes), (1001, 25)] {
             let key = program::key(TableId(id).order(), page_bytes, n);
             let value = program::Value { bytes, seed: n }.make();
@@ -170,7 +170,7 @@ fn write_some(env: &Env, page_bytes: usize, state: Option<&mut State>) -> Result
             records.put(TableId(id).order().sort_key(&key), &key, &value);
         }
         let key = program::key(TableId(id).order(), page_bytes, 2);
-        table.delete(&mut txn, &key)?;
+        table.remove(&mut txn, &key)?;
         let records = model.table_mut(TableId(id)).expect("it was created");
         records.delete(&TableId(id).order().sort_key(&key));
     }

@@ -138,7 +138,7 @@ pub struct LoadReport {
 /// assert_eq!((report.tables, report.records), (1, 1));
 /// let ages = huon::TableDef::<huon::Str, huon::Str>::new("ages");
 /// let txn = env.read()?;
-/// assert_eq!(txn.open(&ages)?.unwrap().get(&txn, "ada")?, Some("36"));
+/// assert_eq!(txn.open_table(&ages)?.unwrap().get(&txn, "ada")?, Some("36"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn load(env: &Env, input: &mut dyn BufRead, options: LoadOptions<'_>) -> Result<LoadReport> {
@@ -309,7 +309,11 @@ impl Load<'_, '_, '_> {
             | E::SortedValueTooLong { .. }
             | E::ValueLength
             | E::TableKind
+            | E::NameTaken
+            | E::OrderUnknown
+            | E::TablesInside
             | E::WrongOrder(_)
+            | E::TableType(_)
             | E::TableExists => self.text.error(error.to_string()),
             error => error.into(),
         }
@@ -325,12 +329,15 @@ impl Load<'_, '_, '_> {
         let stat = self.batch.txn()?.table_stat(&name);
         let stat = stat.map_err(|error| self.refused(error))?;
         let order = self.key_order(header, lengths.map(|(key, _)| key), stat.as_ref())?;
+        let name_of = |name: &Option<String>| name.clone().unwrap_or_default();
+        let (key, value) = (name_of(&header.key_type), name_of(&header.value_type));
         let created = if header.many {
-            let def = MultiDef::named(name).ordered(order);
+            let def = MultiDef::named(name).ordered(order).type_names(&key, &value);
             let def = self.with_values(def, header, lengths.map(|(_, value)| value), stat)?;
-            self.batch.txn()?.create_multi(&def).map(Target::Multi)
+            self.batch.txn()?.create_table(&def).map(Target::Multi)
         } else {
-            self.batch.txn()?.create(&TableDef::named(name).ordered(order)).map(Target::Plain)
+            let def = TableDef::named(name).ordered(order).type_names(&key, &value);
+            self.batch.txn()?.create_table(&def).map(Target::Plain)
         };
         created.map_err(|error| self.refused(error))
     }
@@ -342,7 +349,7 @@ impl Load<'_, '_, '_> {
         if !matches!(self.key_order(header, None, None)?, Order::Bytes) {
             return Err(self.text.error("the main table has another order; name a table for it"));
         }
-        Ok(self.batch.txn()?.create(&TableDef::main()).map(Target::Plain)?)
+        Ok(self.batch.txn()?.create_table(&TableDef::main()).map(Target::Plain)?)
     }
 
     /// How the keys of a table compare, which has this `stat` if it exists.
@@ -453,10 +460,10 @@ impl Target {
     ) -> huon::Result<()> {
         match (self, rising, keep) {
             (Target::Plain(table), true, _) => table.append(txn, key, value),
-            (Target::Plain(table), _, true) => table.insert_new(txn, key, value).map(drop),
+            (Target::Plain(table), _, true) => table.put_if_absent(txn, key, value).map(drop),
             (Target::Plain(table), _, _) => table.put(txn, key, value).map(drop),
             (Target::Multi(table), true, _) => table.append(txn, key, value),
-            (Target::Multi(table), _, _) => table.insert(txn, key, value).map(drop),
+            (Target::Multi(table), _, _) => table.put(txn, key, value).map(drop),
         }
     }
 }

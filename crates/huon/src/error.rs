@@ -49,8 +49,9 @@ pub enum Error {
     /// An append, or the input of a bulk build, was not in the order of the table.
     KeyOutOfOrder,
     /// The named table does not exist in this snapshot.
-    TableMissing,
-    /// The name belongs to an ordinary record, or to a table of another order or kind.
+    TableNotFound,
+    /// A table of that name has another kind or order: one value a key or many, other lengths of
+    /// values, another order of keys or values.
     TableKind,
     /// A table of that name exists already.
     TableExists,
@@ -125,6 +126,22 @@ pub enum Error {
         /// How many that are.
         max: u32,
     },
+    /// The name is not free for this: an ordinary record of the main table has it where a table was
+    /// wanted, or a table where a record was to be put or deleted.
+    NameTaken,
+    /// A comparator orders the table that this handle does not have: it can only be read from end
+    /// to end. Open it with the comparator ([`Order::custom`](crate::Order::custom)).
+    OrderUnknown,
+    /// Keys that begin alike do not lie together in this table, since their order is not that of
+    /// byte strings.
+    PrefixOrder,
+    /// The main table holds the records of named tables, which neither a clear nor the deletion of
+    /// a range may sweep away: drop those first.
+    TablesInside,
+    /// Keys or values of the table are of another type; see [`Codec::NAME`](crate::Codec::NAME).
+    TableType(Box<TableTypes>),
+    /// A codec could not write a key or a value as bytes.
+    Encode(Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// Which comparator orders a table, and which one a caller gave: see [`Error::WrongOrder`].
@@ -135,9 +152,9 @@ pub enum Error {
 /// use huon::{Error, Order, Str, TableDef, Unit};
 /// let table = |order| TableDef::<Str, Unit>::new("t").ordered(order);
 /// let by_length = Order::custom("by-length", |a, b| a.len().cmp(&b.len()).then(a.cmp(b)));
-/// env.update(|txn| txn.create(&table(by_length)).map(drop))?;
+/// env.update(|txn| txn.create_table(&table(by_length)).map(drop))?;
 /// let backwards = Order::custom("backwards", |a, b| b.cmp(a));
-/// let Err(Error::WrongOrder(wrong)) = env.read()?.open(&table(backwards)) else { panic!() };
+/// let Err(Error::WrongOrder(wrong)) = env.read()?.open_table(&table(backwards)) else { panic!() };
 /// assert_eq!((&*wrong.stored, &*wrong.wanted), ("by-length", "backwards"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -150,7 +167,35 @@ pub struct WrongOrder {
     pub wanted: Box<str>,
 }
 
+/// Which types the keys and values of a table have, and which ones a caller gave: see
+/// [`Error::TableType`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// use huon::{Error, Str, TableDef, U64};
+/// env.update(|txn| txn.create_table(&TableDef::<Str, U64>::new("ages")).map(drop))?;
+/// let wrong = env.read()?.open_table(&TableDef::<Str, Str>::new("ages"));
+/// let Err(Error::TableType(types)) = wrong else { panic!() };
+/// assert_eq!((&*types.stored, &*types.wanted), ("<str, u64>", "<str, str>"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableTypes {
+    /// The types that the table was created with.
+    pub stored: Box<str>,
+    /// The types that the caller gave.
+    pub wanted: Box<str>,
+}
+
 const EVICTED: &str = "a writer needed the pages that the parked read transaction kept";
+const NAME_TAKEN: &str =
+    "the name is taken in the main table: a table and a record cannot both have it";
+const ORDER_UNKNOWN: &str = "a comparator orders the table that was not given when it was opened";
+const PREFIX_ORDER: &str = "keys that begin alike do not lie together in this table, as its order \
+                            is not that of bytes";
+const TABLES_INSIDE: &str = "the main table holds named tables; drop those first";
 const ALL_OPEN: &str = "in this process, as many as it can have";
 const THREAD_WRITES: &str = "this thread has the write transaction already and would wait for \
                              itself; end it first, or nest in it";
@@ -163,8 +208,8 @@ const THREAD_WRITES: &str = "this thread has the write transaction already and w
 /// const T: TableDef<U64, Bytes> = TableDef::new("t");
 /// let env = Env::options().max_bytes(1 << 20).open(dir.path().join("a.huon"))?;
 /// let full = env.update(|txn| {
-///     let t = txn.create(&T)?;
-///     (0..1000).try_for_each(|n| t.put(txn, &n, &[0; 2000]).map(drop))
+///     let t = txn.create_table(&T)?;
+///     (0..1000).try_for_each(|n| t.put(txn, n, &[0; 2000]).map(drop))
 /// });
 /// let Err(Error::MapFull(full)) = full else { panic!("it does not fit") };
 /// assert_eq!(full.limit_bytes, 1 << 20);
@@ -258,6 +303,13 @@ impl Error {
         Error::WrongOrder(Box::new(WrongOrder { stored, wanted }))
     }
 
+    /// The table has other types.
+    #[cold]
+    pub(crate) fn table_type(stored: &str, wanted: &str) -> Self {
+        let (stored, wanted) = (stored.into(), wanted.into());
+        Error::TableType(Box::new(TableTypes { stored, wanted }))
+    }
+
     /// No room for so many bytes in a file that may not have more than `limit_bytes`.
     #[cold]
     pub(crate) fn map_full(limit_bytes: u64, needed_bytes: u64) -> Self {
@@ -273,7 +325,7 @@ impl Error {
 
     /// The highest number of a kind of error; there is one of each from 1 on.
     #[cfg(test)]
-    const CODES: i32 = 29;
+    const CODES: i32 = 35;
 
     /// The stable number of this kind of error; never reused for another.
     ///
@@ -286,7 +338,7 @@ impl Error {
             Error::ValueTooLong => 2,
             Error::KeyLength => 3,
             Error::KeyOutOfOrder => 4,
-            Error::TableMissing => 5,
+            Error::TableNotFound => 5,
             Error::TableKind => 6,
             Error::TableExists => 7,
             Error::Decode(_) => 8,
@@ -311,6 +363,12 @@ impl Error {
             Error::Evicted => 27,
             Error::WrongOrder(_) => 28,
             Error::ThreadWrites => 29,
+            Error::NameTaken => 30,
+            Error::OrderUnknown => 31,
+            Error::PrefixOrder => 32,
+            Error::TablesInside => 33,
+            Error::Encode(_) => 34,
+            Error::TableType(_) => 35,
         }
     }
 }
@@ -334,11 +392,9 @@ impl fmt::Display for Error {
             Error::KeyOutOfOrder => {
                 write!(f, "key is not above the last key of the table, which append needs")
             }
-            Error::TableMissing => write!(f, "no table of that name"),
-            Error::TableKind => {
-                write!(f, "that name is an ordinary record or a table of another kind")
+            Error::TableNotFound | Error::TableKind | Error::TableExists | Error::NameTaken => {
+                f.write_str(self.of_tables())
             }
-            Error::TableExists => write!(f, "a table of that name exists already"),
             Error::Decode(e) => write!(f, "stored bytes do not decode: {e}"),
             Error::ReadOnly => write!(f, "the environment is read-only"),
             Error::Invalid(what) => write!(f, "{what}"),
@@ -383,6 +439,28 @@ impl fmt::Display for Error {
             Error::WrongOrder(wrong) => write!(f, "{wrong}"),
             Error::ThreadWrites => f.write_str(THREAD_WRITES),
             Error::EnvironmentsFull { max } => write!(f, "{max} environments are open {ALL_OPEN}"),
+            Error::OrderUnknown | Error::PrefixOrder | Error::TablesInside => {
+                f.write_str(self.of_tables())
+            }
+            Error::TableType(types) => write!(f, "{types}"),
+            Error::Encode(e) => write!(f, "it cannot be stored: {e}"),
+        }
+    }
+}
+
+impl Error {
+    /// What is said of a table, where it depends on nothing else.
+    fn of_tables(&self) -> &'static str {
+        match self {
+            Error::TableNotFound => "no table of that name",
+            Error::TableKind => {
+                "the table of that name has another kind or order, or other lengths"
+            }
+            Error::TableExists => "a table of that name exists already",
+            Error::NameTaken => NAME_TAKEN,
+            Error::OrderUnknown => ORDER_UNKNOWN,
+            Error::PrefixOrder => PREFIX_ORDER,
+            _ => TABLES_INSIDE,
         }
     }
 }
@@ -391,6 +469,12 @@ impl fmt::Display for WrongOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let WrongOrder { stored, wanted } = self;
         write!(f, "the table is ordered by the comparator `{stored}`, not by `{wanted}`")
+    }
+}
+
+impl fmt::Display for TableTypes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the table is of {}, and was opened as one of {}", self.stored, self.wanted)
     }
 }
 
@@ -430,7 +514,7 @@ impl std::error::Error for Error {
         match self {
             // E2: `Display` has said these two themselves.
             Error::Io(e) => e.source.source(),
-            Error::Decode(e) => e.source(),
+            Error::Decode(e) | Error::Encode(e) => e.source(),
             _ => None,
         }
     }
@@ -483,13 +567,14 @@ mod tests {
             (io("a.huon", std::io::Error::other(deep())), whole.clone()),
             (Error::Decode(Box::new(deep())), whole),
             (Error::Decode("not a number".into()), vec!["not a number"]),
+            (Error::Encode("not a map".into()), vec!["not a map"]),
         ];
         let without = vec![
             Error::KeyTooLong { bytes: 2000, max },
             Error::ValueTooLong,
             Error::KeyLength,
             Error::KeyOutOfOrder,
-            Error::TableMissing,
+            Error::TableNotFound,
             Error::TableKind,
             Error::TableExists,
             Error::ReadOnly,
@@ -511,8 +596,13 @@ mod tests {
             Error::MapTooSmall { needed_bytes: 2 * limit, map_bytes: limit },
             Error::Evicted,
             Error::wrong_order("by-length", "backwards"),
+            Error::table_type("<str, u64>", "<str, str>"),
             Error::ThreadWrites,
             Error::EnvironmentsFull { max },
+            Error::NameTaken,
+            Error::OrderUnknown,
+            Error::PrefixOrder,
+            Error::TablesInside,
         ];
         with.into_iter().chain(without.into_iter().map(|error| (error, vec![]))).collect()
     }

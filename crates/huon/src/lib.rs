@@ -32,13 +32,13 @@
 //! # let path = dir.path().join("shop.huon");
 //! let env = Env::options().open(&path)?;
 //! env.update(|txn| {
-//!     let stock = txn.create(&STOCK)?;
-//!     stock.put(txn, "apple", &12)?;
-//!     stock.put(txn, "pear", &7)
+//!     let stock = txn.create_table(&STOCK)?;
+//!     stock.put(txn, "apple", 12)?;
+//!     stock.put(txn, "pear", 7)
 //! })?;
 //!
 //! let txn = env.read()?;
-//! let stock = txn.open(&STOCK)?.expect("it was created above");
+//! let stock = txn.open_table(&STOCK)?.expect("it was created above");
 //! assert_eq!(stock.get(&txn, "pear")?, Some(7));
 //! assert_eq!(stock.get(&txn, "plum")?, None);
 //! let from_b: Result<Vec<_>, _> = stock.range(&txn, "b"..)?.collect();
@@ -64,6 +64,9 @@
 //! environment, but not with transactions that were open: [`Error::Forked`].
 //!
 //! # Features
+//!
+//! - `serde` adds the codecs `Json` and `Postcard`: values of any type that `serde` knows.
+//! - `uuid` makes a codec of `uuid::Uuid`.
 //!
 //! `simulation` adds a module `sim`: files in memory that record what happened to them and fail on
 //! demand, and named points between the steps of a commit, for tests of crashes.
@@ -92,7 +95,7 @@ mod txn;
 
 pub use env::limits;
 pub use env::{Closed, Env, EnvInfo, FileKind, IoInfo, Options, ReaderInfo, Recovery, Settings};
-pub use error::{Corruption, Error, FullMap, IoError, Keeper, Result, WrongOrder};
+pub use error::{Corruption, Error, FullMap, IoError, Keeper, Result, TableTypes, WrongOrder};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
 pub use ops::compact::{CompactEnd, CompactOptions, CompactReport};
@@ -108,17 +111,21 @@ pub use os::{ForkGuard, ForkLock, HeldOff, fork_generation, hold_off, is_inherit
 pub use store::Verify;
 pub use store::slow::{SlowReader, SlowReaderAnswer};
 pub use table::codec::{
-    Bytes, Codec, F32, F64, I32, I64, I128, KeyCodec, NativeU32, NativeU64, Scratch, Str, U32, U64,
-    U128, Unit,
+    Bool, Bytes, Codec, F32, F64, I8, I16, I32, I64, I128, KeyCodec, KeyPrefix, NativeU32,
+    NativeU64, Scratch, Str, TuplePart, U8, U16, U32, U64, U128, Unit,
 };
-pub use table::def::{RawTable, Table, TableDef};
+#[cfg(feature = "serde")]
+pub use table::codec::{Json, Postcard};
+pub use table::def::{Definition, RawTable, Table, TableDef};
 pub use table::iter::{Cursor, Entry, Range, Scan};
 pub use table::leaves::{Leaf, LeafIter, Leaves};
 pub use table::multi::{Multi, MultiDef, RawMulti};
 pub use table::multi_scan::MultiScan;
+pub use table::owned::Owned;
 pub use table::pairs::{Batches, Keys, Pairs, Values};
 pub use table::plain::Append;
 pub use table::txn::Txn;
+pub use table::verbs::Change;
 pub use txn::commit::Durability;
 pub use txn::costs::WriteCosts;
 pub use txn::geometry::Geometry;

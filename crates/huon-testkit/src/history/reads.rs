@@ -2,16 +2,17 @@
 
 use std::ops::Bound;
 
-use huon::{Bytes, Error, MultiDef, RawMulti, RawTable, TableDef, Txn};
+use huon::{Error, RawTable, Txn};
 
 use crate::history::multimap;
 use crate::history::program::Op;
 use crate::history::{History, Step, Stop, fail};
+use crate::model::handle::slices;
 use crate::model::{self, KeyOrder, Model, Record, Records, TableId};
 
 impl History {
     /// Performs an operation that looks; others are passed over.
-    pub(crate) fn look<T: Openable>(&mut self, op: &Op, txn: &T, model: &Model) -> Step {
+    pub(crate) fn look<T: Txn>(&mut self, op: &Op, txn: &T, model: &Model) -> Step {
         match op {
             Op::Get { table: id, key } => {
                 let Some((table, records)) = open(txn, *id, model)? else { return Ok(()) };
@@ -63,7 +64,7 @@ impl History {
         Ok(())
     }
 
-    fn prefix<T: Openable>(
+    fn prefix<T: Txn>(
         &mut self,
         txn: &T,
         model: &Model,
@@ -75,7 +76,7 @@ impl History {
         let found = table.prefix(txn, prefix);
         if id.order() != KeyOrder::Bytes {
             return match found {
-                Err(Error::TableKind) => Ok(()),
+                Err(Error::PrefixOrder) => Ok(()),
                 _ => Err(Stop::Fail(format!("prefix of {id:?} was not refused"))),
             };
         }
@@ -96,7 +97,7 @@ impl History {
 
     /// An estimate promises no more than its limits: nothing outside of what there is, nothing of
     /// what is empty.
-    fn estimate<T: Openable>(
+    fn estimate<T: Txn>(
         &mut self,
         txn: &T,
         model: &Model,
@@ -105,7 +106,7 @@ impl History {
     ) -> Step {
         let (sorted_from, sorted_to) =
             [from, to].map(|bound| bound.clone().map(|key| id.order().sort_key(&key))).into();
-        let range = (from.clone(), to.clone());
+        let range = slices(from, to);
         let hidden = if id.is_main() { model.named().count() } else { 0 };
         let about = match id.values() {
             None => match open(txn, id, model)? {
@@ -131,34 +132,8 @@ impl History {
     }
 }
 
-/// A transaction that opens tables.
-pub(crate) trait Openable: Txn {
-    fn open_table(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>>;
-    fn open_pairs(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>>;
-}
-
-impl Openable for huon::ReadTxn {
-    fn open_table(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>> {
-        self.open(def)
-    }
-
-    fn open_pairs(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>> {
-        self.open_multi(def)
-    }
-}
-
-impl Openable for huon::WriteTxn {
-    fn open_table(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>> {
-        self.open(def)
-    }
-
-    fn open_pairs(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>> {
-        self.open_multi(def)
-    }
-}
-
 /// A table and its model, if it exists.
-pub(crate) fn open<'m, T: Openable>(
+pub(crate) fn open<'m, T: Txn>(
     txn: &T,
     id: TableId,
     model: &'m Model,
@@ -166,7 +141,7 @@ pub(crate) fn open<'m, T: Openable>(
     match (txn.open_table(&id.def()), model.table(id)) {
         (Ok(Some(table)), Some(records)) => Ok(Some((table, records))),
         (Ok(None), None) => Ok(None),
-        (Err(Error::TableKind), None) if model.hides(id) => Ok(None),
+        (Err(Error::NameTaken), None) if model.hides(id) => Ok(None),
         (Err(error), _) => Err(fail(error)),
         (Ok(table), _) => Err(Stop::Fail(format!("{id:?} exists: {}", table.is_some()))),
     }
@@ -191,7 +166,7 @@ fn range<T: Txn>(
     (from, to): (&Bound<Vec<u8>>, &Bound<Vec<u8>>),
     ends: u64,
 ) -> Step {
-    let mut found = table.range(txn, (from.clone(), to.clone()))?;
+    let mut found = table.range(txn, slices(from, to))?;
     let sorted = |bound: &Bound<Vec<u8>>| bound.clone().map(|key| id.order().sort_key(&key));
     let mut expected = records.between(sorted(from), sorted(to)).map(|(_, record)| record);
     for step in 0.. {
@@ -224,7 +199,8 @@ fn get_many<T: Txn>(
     keys: &[Vec<u8>],
 ) -> Step {
     let mut found = Vec::new();
-    table.get_many(txn, keys, |i, value| found.push((i, value)))?;
+    let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    table.get_many(txn, &slices, |i, value| found.push((i, value)))?;
     if found.len() != keys.len() {
         return Err(Stop::Fail(format!("get_many gave {} of {}", found.len(), keys.len())));
     }
@@ -247,7 +223,7 @@ fn leaves<T: Txn>(
     (from, to): (&Bound<Vec<u8>>, &Bound<Vec<u8>>),
     ends: u64,
 ) -> Result<usize, Stop> {
-    let mut range = table.range(txn, (from.clone(), to.clone()))?;
+    let mut range = table.range(txn, slices(from, to))?;
     let sorted = |bound: &Bound<Vec<u8>>| bound.clone().map(|key| id.order().sort_key(&key));
     let mut expected = records.between(sorted(from), sorted(to)).map(|(_, record)| record);
     let is_back = |step: usize| match ends % 3 {
@@ -315,7 +291,7 @@ fn ends_of<T: Txn>(txn: &T, table: RawTable, records: &Records) -> Step {
         model::same(cursor.next()?, Some(record), "cursor")?;
         model::same(cursor.peek_prev()?, Some(record), "cursor")?;
         let mut copy = other.clone();
-        copy.seek(&record.0);
+        copy.seek(&record.0)?;
         model::same(copy.next()?, Some(record), "a copy of a cursor")?;
         model::same(other.peek_next()?, Some(last), "another cursor")?;
     }

@@ -20,8 +20,17 @@ pub(crate) enum Got {
 
 /// Stands for every way to say that there is no such table.
 pub(crate) const MISSING: i32 = 5;
+/// An ordinary record has the name, or a table.
+const NAME_TAKEN: i32 = 30;
+/// The main table holds named tables.
+const TABLES_INSIDE: i32 = 33;
 
 impl Got {
+    /// The value that was there before.
+    pub(crate) fn old(old: Option<huon::Owned>) -> Got {
+        Got::Old(old.map(huon::Owned::into_bytes))
+    }
+
     pub(crate) fn of<T>(result: huon::Result<T>, got: impl FnOnce(T) -> Got) -> Result<Got, Stop> {
         match result {
             Ok(value) => Ok(got(value)),
@@ -84,7 +93,7 @@ impl History {
                 self.handles.insert(slot, table);
             }
             Ok(None) if !self.work.exists(id) => {}
-            Err(Error::TableKind) if self.work.hides(id) => {}
+            Err(Error::NameTaken) if self.work.hides(id) => {}
             other => {
                 let there = self.work.exists(id);
                 return Err(Stop::Fail(format!("open {id:?} gave {other:?}, it exists: {there}")));
@@ -110,7 +119,7 @@ impl History {
         found: Got,
         expected: Got,
     ) -> Step {
-        let missing = |got: &Got| matches!(got, Got::Refused(5..=7));
+        let missing = |got: &Got| matches!(got, Got::Refused(5..=7 | NAME_TAKEN));
         let same = found == expected
             || (expected == Got::Refused(MISSING) && missing(&found))
             || (self.work.hides(id) && missing(&found) && missing(&expected));
@@ -139,11 +148,11 @@ impl History {
         let (what, found) = match how {
             How::Put => ("put", Got::of(table.put(txn, key, &bytes), Got::Flag)),
             How::InsertNew => {
-                ("insert new", Got::of(table.insert_new(txn, key, &bytes), Got::Flag))
+                ("insert new", Got::of(table.put_if_absent(txn, key, &bytes), Got::Flag))
             }
             How::Update => ("update", Got::of(table.update(txn, key, &bytes), Got::Flag)),
             How::Append => ("append", Got::of(table.append(txn, key, &bytes), |()| Got::Nothing)),
-            How::Replace => ("replace", Got::of(table.replace(txn, key, &bytes), Got::Old)),
+            How::Replace => ("replace", Got::of(table.replace(txn, key, &bytes), Got::old)),
             How::Reserve => {
                 let fill = |place: &mut [u8]| {
                     assert!(place.iter().all(|&b| b == 0), "a reserved place is not zero");
@@ -163,7 +172,7 @@ impl History {
 
     fn take(&mut self, txn: &mut WriteTxn, id: TableId, key: &[u8]) -> Step {
         let Some(table) = self.plain(txn, id, key.len() % 9 == 1)? else { return Ok(()) };
-        let found = Got::of(table.take(txn, key), Got::Old)?;
+        let found = Got::of(table.take(txn, key), Got::old)?;
         let sort_key = id.order().sort_key(key);
         let expected = match self.work.table_mut(id) {
             None => Got::Refused(MISSING),
@@ -178,11 +187,11 @@ impl History {
 
     fn delete(&mut self, txn: &mut WriteTxn, id: TableId, key: &[u8]) -> Step {
         let Some(table) = self.plain(txn, id, key.len() % 9 == 2)? else { return Ok(()) };
-        let found = Got::of(table.delete(txn, key), Got::Flag)?;
+        let found = Got::of(table.remove(txn, key), Got::Flag)?;
         let is_name = id.is_main() && self.work.is_name(key);
         let expected = match self.work.table_mut(id) {
             None => Got::Refused(MISSING),
-            Some(_) if is_name => Got::Refused(6),
+            Some(_) if is_name => Got::Refused(NAME_TAKEN),
             Some(records) => Got::Flag(records.delete(&id.order().sort_key(key))),
         };
         self.expect("delete", id, found, expected)
@@ -200,15 +209,21 @@ impl History {
         };
         let there = had.is_some_and(|value| **value == *old);
         let new = new.map(Value::make);
-        let found = Got::of(
+        let mut is_right = false;
+        let changed = table.update_with(txn, key, |was, change| {
+            is_right = was == Some(&old[..]);
             match &new {
-                Some(new) => table.update_if(txn, key, &old, new),
-                None => table.delete_if(txn, key, &old),
-            },
-            Got::Flag,
-        )?;
+                Some(new) if is_right => change.set(new),
+                None if is_right => change.remove(),
+                _ => Ok(()),
+            }
+        });
+        let found = Got::of(changed.map(|_| is_right), Got::Flag)?;
+        let max = (self.page_bytes() - 32) / 2 - 10;
+        let would = expect_write(&self.work, max, How::Put, *id, key).0;
         let expected = match self.work.table_mut(*id) {
             None => Got::Refused(MISSING),
+            Some(_) if matches!(would, Got::Refused(_)) => would,
             Some(records) => {
                 match &new {
                     Some(new) if there => records.put(sort_key, key, new),
@@ -218,16 +233,16 @@ impl History {
                 Got::Flag(there)
             }
         };
-        self.expect(if new.is_some() { "update if" } else { "delete if" }, *id, found, expected)
+        self.expect(if new.is_some() { "update if" } else { "remove if" }, *id, found, expected)
     }
 
     fn delete_range(&mut self, txn: &mut WriteTxn, op: &Op) -> Step {
         let Op::DeleteRange { table: id, from, to } = op else { return Ok(()) };
         let Some(table) = self.handle(txn, *id, false)? else { return Ok(()) };
-        let found = Got::of(table.delete_range(txn, from, to), Got::Count)?;
+        let found = Got::of(table.remove_range(txn, from, to), Got::Count)?;
         let has_names = id.is_main() && self.work.named().next().is_some();
         let expected = if has_names {
-            Got::Refused(6)
+            Got::Refused(TABLES_INSIDE)
         } else {
             self.work.delete_range(*id, from, to).map_or(Got::Refused(MISSING), Got::Count)
         };
@@ -239,7 +254,7 @@ impl History {
         let found = Got::of(table.clear(txn), |()| Got::Nothing)?;
         let has_names = id.is_main() && self.work.named().next().is_some();
         let expected = if has_names {
-            Got::Refused(6)
+            Got::Refused(TABLES_INSIDE)
         } else if self.work.clear(id) {
             Got::Nothing
         } else {
@@ -314,7 +329,7 @@ impl History {
         keys.dedup();
         let values: Vec<Vec<u8>> =
             (0..keys.len() as u64).map(|seed| Value { bytes: *bytes, seed }.make()).collect();
-        let built = table.build(txn, |append| {
+        let built = table.bulk_load(txn, |append| {
             keys.iter().zip(&values).try_for_each(|(key, value)| append(key, value))
         });
         let found = Got::of(built, |()| Got::Nothing)?;
@@ -340,7 +355,7 @@ fn expect_write(model: &Model, max: usize, how: How, id: TableId, key: &[u8]) ->
         return match how {
             How::InsertNew => (Got::Flag(false), false),
             How::Append => (Got::Refused(4), false),
-            _ => (Got::Refused(6), false),
+            _ => (Got::Refused(NAME_TAKEN), false),
         };
     }
     let sort_key = id.order().sort_key(key);

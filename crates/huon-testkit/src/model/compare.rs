@@ -43,7 +43,7 @@ impl Model {
     }
 
     fn compare_table(&self, txn: &ReadTxn, id: TableId, names: usize) -> Result<(), Mismatch> {
-        let opened = self.opened(id, txn.open(&id.def()))?;
+        let opened = self.opened(id, txn.open_table(&id.def()))?;
         let hidden = if id.is_main() { names } else { 0 };
         match (opened, self.table(id)) {
             (Some(table), Some(records)) => {
@@ -55,7 +55,7 @@ impl Model {
     }
 
     fn compare_multi(&self, txn: &ReadTxn, id: TableId) -> Result<(), Mismatch> {
-        let opened = self.opened(id, txn.open_multi(&id.multi_def()))?;
+        let opened = self.opened(id, txn.open_table(&id.multi_def()))?;
         match (opened, self.multi(id)) {
             (Some(multi), Some(pairs)) => {
                 self.compare_sequence(id, multi.sequence(txn)?)?;
@@ -78,7 +78,7 @@ impl Model {
     fn opened<T>(&self, id: TableId, open: huon::Result<Option<T>>) -> Result<Option<T>, Mismatch> {
         let found = match open {
             // An ordinary record has the name.
-            Err(huon::Error::TableKind) if self.hides(id) => None,
+            Err(huon::Error::NameTaken) if self.hides(id) => None,
             open => open?,
         };
         if found.is_some() == self.exists(id) {
@@ -152,7 +152,7 @@ fn compare_records<T: Txn>(
             return Err(format!("get {} gave {:?}", short(key), found.map(short)).into());
         }
     }
-    let count = table.count(txn)?;
+    let count = table.len(txn)?;
     if count != (records.count() + hidden) as u64 {
         return Err(format!("count is {count}, expected {} + {hidden}", records.count()).into());
     }

@@ -17,8 +17,8 @@ impl Handle {
     /// A handle of the table, if it exists.
     pub(crate) fn open(txn: &WriteTxn, id: TableId) -> Result<Option<Handle>> {
         match id.values() {
-            None => Ok(txn.open(&id.def())?.map(Handle::Plain)),
-            Some(_) => Ok(txn.open_multi(&id.multi_def())?.map(Handle::Multi)),
+            None => Ok(txn.open_table(&id.def())?.map(Handle::Plain)),
+            Some(_) => Ok(txn.open_table(&id.multi_def())?.map(Handle::Multi)),
         }
     }
 
@@ -27,11 +27,11 @@ impl Handle {
         match id.values() {
             None => {
                 let def = TableDef::named(id.name()).ordered(Order::Stored);
-                Ok(txn.open(&def)?.map(Handle::Plain))
+                Ok(txn.open_table(&def)?.map(Handle::Plain))
             }
             Some(_) => {
                 let def = MultiDef::named(id.name()).ordered(Order::Stored);
-                let opened = txn.open_multi(&def.values_ordered(Order::Stored))?;
+                let opened = txn.open_table(&def.values_ordered(Order::Stored))?;
                 Ok(opened.map(Handle::Multi))
             }
         }
@@ -47,8 +47,8 @@ impl Handle {
     /// A handle of the table, which is created if it does not exist.
     pub(crate) fn create(txn: &mut WriteTxn, id: TableId) -> Result<Handle> {
         match id.values() {
-            None => txn.create(&id.def()).map(Handle::Plain),
-            Some(_) => txn.create_multi(&id.multi_def()).map(Handle::Multi),
+            None => txn.create_table(&id.def()).map(Handle::Plain),
+            Some(_) => txn.create_table(&id.multi_def()).map(Handle::Multi),
         }
     }
 
@@ -68,15 +68,15 @@ impl Handle {
         }
     }
 
-    pub(crate) fn delete_range(
+    pub(crate) fn remove_range(
         self,
         txn: &mut WriteTxn,
         from: &Bound<Vec<u8>>,
         to: &Bound<Vec<u8>>,
     ) -> Result<u64> {
-        let range = (from.clone(), to.clone());
+        let range = slices(from, to);
         match self {
-            Handle::Plain(table) => table.delete_range(txn, range),
+            Handle::Plain(table) => table.remove_range(txn, range),
             Handle::Multi(multi) => multi.remove_range(txn, range),
         }
     }
@@ -115,4 +115,12 @@ impl Handle {
             Handle::Multi(multi) => multi.rename(txn, name),
         }
     }
+}
+
+/// Both ends of a range, borrowed.
+pub(crate) fn slices<'k>(
+    from: &'k Bound<Vec<u8>>,
+    to: &'k Bound<Vec<u8>>,
+) -> (Bound<&'k [u8]>, Bound<&'k [u8]>) {
+    (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice))
 }

@@ -21,7 +21,7 @@ fn key(n: u64) -> Vec<u8> {
 /// A table of `count` records, every tenth of them a large value.
 fn fill(env: &Env, count: u64, byte: u8) -> (RawTable, Model) {
     let (mut txn, mut model) = (env.write().unwrap(), Model::new());
-    let t = txn.create(&def()).unwrap();
+    let t = txn.create_table(&def()).unwrap();
     for n in 0..count {
         let bytes = if n % 10 == 0 { 1000 } else { 40 };
         put(&mut txn, t, &mut model, &key(n), &vec![byte; bytes]);
@@ -38,9 +38,9 @@ type Wipe = fn(RawTable, &mut WriteTxn, u64) -> huon::Result<()>;
 fn everything_is_deleted_while_a_reader_looks() {
     const RECORDS: u64 = 300;
     let ways: [Wipe; 5] = [
-        |t, txn, count| (0..count).try_for_each(|n| t.delete(txn, &key(n)).map(drop)),
-        |t, txn, count| (0..count).rev().try_for_each(|n| t.delete(txn, &key(n)).map(drop)),
-        |t, txn, _| t.delete_range(txn, ..key(9_999_999)).map(drop),
+        |t, txn, count| (0..count).try_for_each(|n| t.remove(txn, &key(n)).map(drop)),
+        |t, txn, count| (0..count).rev().try_for_each(|n| t.remove(txn, &key(n)).map(drop)),
+        |t, txn, _| t.remove_range(txn, ..&key(9_999_999)[..]).map(drop),
         |t, txn, _| t.clear(txn),
         |t, txn, _| t.drop_table(txn).map(drop),
     ];
@@ -56,7 +56,7 @@ fn everything_is_deleted_while_a_reader_looks() {
                 env.update(|txn| wipe_nested(txn, depth, t, *wipe, RECORDS)).unwrap();
                 assert_clean(&env, &what);
                 assert_same(&reader, t, &model, &what);
-                let gone = env.view(|txn| Ok(txn.open(&def())?.is_none())).unwrap();
+                let gone = env.view(|txn| Ok(txn.open_table(&def())?.is_none())).unwrap();
                 assert_eq!(gone, number == 4, "{what}");
                 sizes.push(env.info().unwrap().used_bytes);
             }
@@ -87,7 +87,7 @@ fn commits_that_free_any_number_of_pages() {
     let env = small().shrink_bytes(0).open(&place.path).unwrap();
     let value = |byte: u64| vec![byte as u8; 240];
     let mut txn = env.write().unwrap();
-    let t = txn.create(&def()).unwrap();
+    let t = txn.create_table(&def()).unwrap();
     for n in 0..2 * STEPS {
         t.put(&mut txn, &key(n), &value(n)).unwrap();
     }
@@ -97,7 +97,7 @@ fn commits_that_free_any_number_of_pages() {
         let before = env.info().unwrap().io;
         // Every other value: each page of its own, so that no two of them are listed together.
         let mut txn = env.write().unwrap();
-        (0..step).for_each(|n| assert!(t.delete(&mut txn, &key(2 * n)).unwrap()));
+        (0..step).for_each(|n| assert!(t.remove(&mut txn, &key(2 * n)).unwrap()));
         txn.commit().unwrap();
         let after = env.info().unwrap().io;
         let chunks = after.chunks_written - before.chunks_written;
@@ -123,14 +123,14 @@ fn an_abort_at_any_point_leaves_nothing() {
         |txn| txn.abort(),
         |mut txn| {
             let failed = txn.nested(|child| {
-                let t = child.create(&def())?;
+                let t = child.create_table(&def())?;
                 t.put(child, b"in vain", &[1; 700])?;
                 Err::<(), _>(Error::Invalid("never mind"))
             });
             assert!(failed.is_err());
         },
         |mut txn| {
-            let t = txn.open(&def()).unwrap().unwrap();
+            let t = txn.open_table(&def()).unwrap().unwrap();
             let panicked = catch_unwind(AssertUnwindSafe(|| {
                 t.reserve(&mut txn, b"in vain", 20, |_| resume_unwind(Box::new(())))
             }));
@@ -166,12 +166,12 @@ fn random_change(txn: &mut WriteTxn, t: RawTable, random: &mut Random, step: u64
     let n = random.below(200);
     match step % 5 {
         0 => t.put(txn, &key(n), &[3; 60]).map(drop).unwrap(),
-        1 => t.delete(txn, &key(n)).map(drop).unwrap(),
+        1 => t.remove(txn, &key(n)).map(drop).unwrap(),
         2 => t.put(txn, &key(n), &[4; 2000]).map(drop).unwrap(),
-        3 => t.delete_range(txn, key(n)..key(n + 9)).map(drop).unwrap(),
+        3 => t.remove_range(txn, &key(n)[..]..&key(n + 9)[..]).map(drop).unwrap(),
         _ => {
             let def = TableDef::<Bytes, Bytes>::named(key(n));
-            let made = txn.create(&def).unwrap();
+            let made = txn.create_table(&def).unwrap();
             made.put(txn, b"k", b"v").unwrap();
             if random.chance(50) {
                 made.drop_table(txn).unwrap();
@@ -196,20 +196,20 @@ fn a_panic_in_any_comparison_leaves_nothing() {
     let env = small().open(&place.path).unwrap();
     let mut model = Model::new();
     let mut txn = env.write().unwrap();
-    let t = txn.create(&ordered).unwrap();
+    let t = txn.create_table(&ordered).unwrap();
     (0..100).for_each(|n| put(&mut txn, t, &mut model, &key(n), &[1; 50]));
     txn.commit().unwrap();
     type Act = fn(RawTable, &mut WriteTxn) -> huon::Result<()>;
     let acts: [Act; 8] = [
         |t, txn| t.put(txn, &key(33), &[2; 20]).map(drop),
         |t, txn| t.put(txn, &key(1000), &[2; 500]).map(drop),
-        |t, txn| t.delete(txn, &key(50)).map(drop),
-        |t, txn| t.delete_range(txn, key(20)..key(80)).map(drop),
+        |t, txn| t.remove(txn, &key(50)).map(drop),
+        |t, txn| t.remove_range(txn, &key(20)[..]..&key(80)[..]).map(drop),
         |t, txn| t.append(txn, &key(2000), &[2; 20]),
         |t, txn| t.reserve(txn, &key(34), 30, |place| place.fill(7)),
         |t, txn| {
             t.clear(txn)?;
-            t.build(txn, |append| (0..50).try_for_each(|n| append(&key(n), &[3; 30])))
+            t.bulk_load(txn, |append| (0..50).try_for_each(|n| append(&key(n), &[3; 30])))
         },
         |t, txn| txn.nested(|child| t.take(child, &key(51)).map(drop)),
     ];
@@ -251,13 +251,13 @@ fn damaged_free_space_costs_no_record() {
     let place = Place::new();
     let env = small().shrink_bytes(0).open(&place.path).unwrap();
     let mut txn = env.write().unwrap();
-    let (t, mut model) = (txn.create(&def()).unwrap(), Model::new());
+    let (t, mut model) = (txn.create_table(&def()).unwrap(), Model::new());
     (0..1500).for_each(|n| put(&mut txn, t, &mut model, &key(n), &[n as u8; 240]));
     txn.commit().unwrap();
     let mut txn = env.write().unwrap();
     for n in (0..1500).step_by(2) {
         model.remove(&key(n));
-        t.delete(&mut txn, &key(n)).unwrap();
+        t.remove(&mut txn, &key(n)).unwrap();
     }
     txn.commit().unwrap();
     env.close().unwrap();
@@ -286,7 +286,7 @@ fn damaged_free_space_costs_no_record() {
 
 /// Changes that need a new page each; nothing of it stays.
 fn t_put(txn: &mut WriteTxn, value: &[u8]) -> huon::Result<()> {
-    let t = txn.open(&def())?.expect("it is there");
+    let t = txn.open_table(&def())?.expect("it is there");
     (0..400).try_for_each(|n| t.put(txn, &key(n), value).map(drop))
 }
 
@@ -351,7 +351,7 @@ fn at_the_limit(options: &huon::Options, place: &Place, limit: u32, used: u64) {
     let (mut model, mut full) = (Model::new(), false);
     for round in 0u64..12 {
         let mut txn = env.write().unwrap();
-        let t = txn.create(&def()).unwrap();
+        let t = txn.create_table(&def()).unwrap();
         let mut now = model.clone();
         let done = (0..12).try_for_each(|n| {
             let bytes = if n == 5 { 9 * page_bytes } else { page_bytes / 3 } as usize;
@@ -374,8 +374,8 @@ fn at_the_limit(options: &huon::Options, place: &Place, limit: u32, used: u64) {
     // Deleting and rewriting work there, and nothing outside of it is touched.
     for n in (0..100).step_by(3) {
         let t = env.update(|txn| {
-            let t = txn.create(&def())?;
-            t.delete(txn, &key(n)).map(|_| t)
+            let t = txn.create_table(&def())?;
+            t.remove(txn, &key(n)).map(|_| t)
         });
         t.unwrap_or_else(|error| panic!("{what}: {error}"));
         model.remove(&key(n));

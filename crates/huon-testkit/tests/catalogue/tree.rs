@@ -21,7 +21,7 @@ impl Change {
                 assert_eq!(is_new, model.insert(vec![key], value).is_none());
             }
             Change::Delete(key) => {
-                let was_there = t.delete(txn, &[key]).unwrap();
+                let was_there = t.remove(txn, &[key]).unwrap();
                 assert_eq!(was_there, model.remove(&[key][..]).is_some());
             }
         }
@@ -47,7 +47,7 @@ fn starts() -> [Vec<(u8, usize)>; 4] {
 
 fn begin_with(txn: &mut WriteTxn, start: &[(u8, usize)]) -> (RawTable, Model) {
     let mut model = Model::new();
-    let t = txn.create(&def()).unwrap();
+    let t = txn.create_table(&def()).unwrap();
     t.clear(txn).unwrap();
     for &(key, size) in start {
         Change::Put(key, size).apply(txn, t, &mut model);
@@ -149,7 +149,7 @@ fn as_many_records_as_a_page_can_hold_at_every_size() {
         let place = Place::new();
         let env = small().page_bytes(page_bytes).open(&place.path).unwrap();
         let mut txn = env.write().unwrap();
-        let (t, mut model) = (txn.create(&def()).unwrap(), Model::new());
+        let (t, mut model) = (txn.create_table(&def()).unwrap(), Model::new());
         // The smallest records there are, more than a page of them.
         for n in 0..(page_bytes / 4).max(300) as u16 {
             t.append(&mut txn, &n.to_be_bytes(), b"").unwrap();
@@ -191,7 +191,7 @@ fn tiny_and_huge(env: &huon::Env, t: RawTable, page_bytes: usize) {
         assert_clean(env, &what);
         let mut txn = env.write().unwrap();
         for n in (0..60).map(order) {
-            assert!(t.delete(&mut txn, &key(n)).unwrap());
+            assert!(t.remove(&mut txn, &key(n)).unwrap());
             model.remove(&key(n));
             assert_same(&txn, t, &model, &what);
         }

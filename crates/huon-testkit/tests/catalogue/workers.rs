@@ -111,8 +111,8 @@ fn four_workers_of_a_reader_read_everything() {
     for worker in workers {
         assert_eq!(end_of(worker), 0);
     }
-    let t = reader.open(&def()).unwrap().unwrap();
-    assert_eq!(t.count(&reader).unwrap(), u64::from(RECORDS), "its snapshot was its own");
+    let t = reader.open_table(&def()).unwrap().unwrap();
+    assert_eq!(t.len(&reader).unwrap(), u64::from(RECORDS), "its snapshot was its own");
     assert_eq!(writer.info().unwrap().clients, 2);
     assert_clean(&writer, "in the end");
 }
@@ -127,7 +127,7 @@ fn workers_that_end_in_the_middle_leave_nothing_behind() {
         let worker = forked(|| {
             let reader = env.read().unwrap();
             let mut txn = env.write_within(LONG).unwrap();
-            txn.create(&def()).unwrap().put(&mut txn, b"never", &[round; 50]).unwrap();
+            txn.create_table(&def()).unwrap().put(&mut txn, b"never", &[round; 50]).unwrap();
             if round % 3 == 0 {
                 // SAFETY: ends this process as by an accident.
                 unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };

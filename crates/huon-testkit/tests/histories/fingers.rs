@@ -30,7 +30,7 @@ fn stretch(
         at = at.wrapping_add(step.wrapping_mul(1 + random.below(3) as u32));
         if random.chance(15) {
             let gone = model.remove(&key(at)).is_some();
-            assert_eq!(table.delete(txn, &key(at))?, gone);
+            assert_eq!(table.remove(txn, &key(at))?, gone);
         } else {
             let value = vec![random.below(256) as u8; random.index(70)];
             let new = model.insert(key(at), value.clone()).is_none();
@@ -60,7 +60,7 @@ fn neighbouring_puts_agree_with_a_map() {
         let mut models = [Model::new(), Model::new()];
         for _ in 0..12 {
             let mut txn = env.write().unwrap();
-            let tables = [0, 1].map(|n| txn.create(&TABLES[n]).unwrap().raw());
+            let tables = [0, 1].map(|n| txn.create_table(&TABLES[n]).unwrap().raw());
             for _ in 0..1 + random.index(7) {
                 let which = random.index(2);
                 let (table, model) = (tables[which], &mut models[which]);

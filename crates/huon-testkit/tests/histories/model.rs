@@ -109,7 +109,7 @@ const MUST_HAPPEN: [&str; 132] = [
     "roll back",
     "release",
     "no savepoint",
-    "delete if",
+    "remove if",
     "update if",
     "sequence",
     "markers",

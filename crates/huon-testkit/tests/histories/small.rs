@@ -73,7 +73,7 @@ fn value(n: u64) -> Vec<u8> {
 fn compare(env: &Env, name: &'static str, order: &Order, expected: &Records) {
     let txn = env.read().unwrap();
     let def = TableDef::<Bytes, Bytes>::new(name).ordered(order.clone());
-    let table = txn.open(&def).unwrap().expect("it was made");
+    let table = txn.open_table(&def).unwrap().expect("it was made");
     let owned = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
     let found = table.iter(&txn).unwrap().map(|record| owned(record.unwrap()));
     assert!(found.eq(expected.values().cloned()), "{name}: forward");
@@ -84,7 +84,7 @@ fn compare(env: &Env, name: &'static str, order: &Order, expected: &Records) {
     }
     let middle: Vec<_> = expected.values().skip(expected.len() / 2).take(4).collect();
     let mut cursor = table.cursor(&txn).unwrap();
-    cursor.seek(&middle[0].0);
+    cursor.seek(&middle[0].0).unwrap();
     for (key, value) in &middle {
         assert_eq!(cursor.next().unwrap(), Some((&key[..], &value[..])), "{name}: cursor");
     }
@@ -103,7 +103,7 @@ fn change(txn: &mut WriteTxn, table: RawTable, order: &Order, model: &mut Record
     for n in (0..24).filter(|n| n % 5 == round) {
         let key = key(order, n);
         let gone = model.remove(&sort_key(order, &key)).is_some();
-        assert_eq!(table.delete(txn, &key).unwrap(), gone);
+        assert_eq!(table.remove(txn, &key).unwrap(), gone);
     }
     let undone: huon::Result<()> = txn.nested(|level| {
         table.clear(level)?;
@@ -113,7 +113,7 @@ fn change(txn: &mut WriteTxn, table: RawTable, order: &Order, model: &mut Record
     assert!(undone.is_err());
     let keys: Vec<Vec<u8>> = model.keys().skip(10).take(8).cloned().collect();
     let (first, last) = (&model[&keys[0]].0, &model[&keys[7]].0);
-    let deleted = table.delete_range(txn, &first[..]..=&last[..]).unwrap();
+    let deleted = table.remove_range(txn, &first[..]..=&last[..]).unwrap();
     assert_eq!(deleted, 8);
     keys.iter().for_each(|key| drop(model.remove(key)));
     let reserved = table.reserve(txn, &key(order, 0), 5, |place| place.copy_from_slice(b"place"));
@@ -131,7 +131,7 @@ fn tables_of_every_order_hold_what_was_put() {
             let env = open(&disk);
             let def = TableDef::<Bytes, Bytes>::new(name).ordered(order.clone());
             let mut txn = env.write().unwrap();
-            let table = txn.create(&def).unwrap();
+            let table = txn.create_table(&def).unwrap();
             change(&mut txn, table, &order, &mut model, round);
             txn.commit().unwrap();
             compare(&env, name, &order, &model);
@@ -154,11 +154,11 @@ fn change_pairs(txn: &mut WriteTxn, multi: RawMulti, bytes: usize, model: &mut P
     for n in 0..VALUES {
         let key = if n % 8 == 3 { [b'a', n as u8] } else { *b"kk" };
         let is_new = model.insert((key.to_vec(), value(n)));
-        assert_eq!(multi.insert(txn, &key, &value(n)).unwrap(), is_new);
+        assert_eq!(multi.put(txn, &key, &value(n)).unwrap(), is_new);
     }
     let undone: huon::Result<()> = txn.nested(|level| {
-        multi.remove_all(level, b"kk")?;
-        multi.insert(level, b"x", &value(1))?;
+        multi.remove_key(level, b"kk")?;
+        multi.put(level, b"x", &value(1))?;
         Err(huon::Error::Invalid("undo"))
     });
     assert!(undone.is_err());
@@ -167,13 +167,13 @@ fn change_pairs(txn: &mut WriteTxn, multi: RawMulti, bytes: usize, model: &mut P
         let was_there = model.remove(&(b"kk".to_vec(), value(n)));
         assert_eq!(multi.remove(txn, b"kk", &value(n)).unwrap(), was_there);
     }
-    assert_eq!(multi.remove_all(txn, &[b'a', 11]).unwrap(), 1);
+    assert_eq!(multi.remove_key(txn, &[b'a', 11]).unwrap(), 1);
     model.retain(|(key, _)| key[..] != [b'a', 11]);
 }
 
 fn compare_pairs(env: &Env, def: &MultiDef<Bytes, Bytes>, expected: &Pairs) {
     let txn = env.read().unwrap();
-    let multi = txn.open_multi(def).unwrap().expect("it was made");
+    let multi = txn.open_table(def).unwrap().expect("it was made");
     let owned = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
     let found = multi.iter(&txn).unwrap().map(|pair| owned(pair.unwrap()));
     assert!(found.eq(expected.iter().cloned()), "forward");
@@ -182,11 +182,11 @@ fn compare_pairs(env: &Env, def: &MultiDef<Bytes, Bytes>, expected: &Pairs) {
     let of_key = expected.iter().filter(|(key, _)| key == b"kk").map(|(_, value)| value.clone());
     let found = multi.values(&txn, b"kk").unwrap().map(|value| value.unwrap().to_vec());
     assert!(found.eq(of_key.clone()), "values of a key");
-    assert_eq!(multi.count_of(&txn, b"kk").unwrap(), of_key.count() as u64);
+    assert_eq!(multi.count_values(&txn, b"kk").unwrap(), of_key.count() as u64);
     for (key, value) in expected.iter().step_by(5) {
         assert!(multi.contains(&txn, key, value).unwrap());
     }
-    assert_eq!(multi.count(&txn).unwrap(), expected.len() as u64);
+    assert_eq!(multi.len(&txn).unwrap(), expected.len() as u64);
 }
 
 fn leaf_pages(env: &Env, name: &str) -> u32 {
@@ -204,7 +204,7 @@ fn multimaps_hold_their_values_in_cells_and_in_trees() {
         for round in (0..2).rev() {
             let env = open(&disk);
             let mut txn = env.write().unwrap();
-            let multi = txn.create_multi(&def).unwrap();
+            let multi = txn.create_table(&def).unwrap();
             change_pairs(&mut txn, multi, bytes as usize, &mut model, round == 0);
             txn.commit().unwrap();
             compare_pairs(&env, &def, &model);
@@ -217,7 +217,7 @@ fn multimaps_hold_their_values_in_cells_and_in_trees() {
     let mut txn = env.write().unwrap();
     for name in ["any", "fixed"] {
         let def = MultiDef::<Bytes, Bytes>::named(name).values_ordered(Order::Stored);
-        assert!(txn.open_multi(&def).unwrap().unwrap().drop_table(&mut txn).unwrap());
+        assert!(txn.open_table(&def).unwrap().unwrap().drop_table(&mut txn).unwrap());
     }
     txn.commit().unwrap();
     assert_eq!(audit(&env).unwrap().leaf_pages, 0);
@@ -225,13 +225,13 @@ fn multimaps_hold_their_values_in_cells_and_in_trees() {
 
 fn put(env: &Env, key: u64, durability: Durability) -> u64 {
     let mut txn = env.write().unwrap();
-    txn.create(&T).unwrap().put(&mut txn, &key, &value(key)).unwrap();
+    txn.create_table(&T).unwrap().put(&mut txn, key, &value(key)).unwrap();
     txn.commit_with(durability).unwrap()
 }
 
 fn keys(env: &Env) -> Vec<u64> {
     let txn = env.read().unwrap();
-    let Some(t) = txn.open(&T).unwrap() else { return Vec::new() };
+    let Some(t) = txn.open_table(&T).unwrap() else { return Vec::new() };
     t.iter(&txn).unwrap().map(|record| record.unwrap().0).collect()
 }
 
@@ -270,9 +270,9 @@ fn readers_see_whole_snapshots_while_one_writes() {
     let writer = open(&disk);
     let write = |round: u64| {
         let mut txn = writer.write().unwrap();
-        let t = txn.create(&T).unwrap();
+        let t = txn.create_table(&T).unwrap();
         for key in 0..6 {
-            t.put(&mut txn, &key, &[round.to_le_bytes(); 4].concat()).unwrap();
+            t.put(&mut txn, key, &[round.to_le_bytes(); 4].concat()).unwrap();
         }
         let durability = [Durability::Lazy, Durability::Durable][round as usize % 2];
         txn.commit_with(durability).unwrap();
@@ -280,7 +280,7 @@ fn readers_see_whole_snapshots_while_one_writes() {
     write(0);
     let read = |env: &Env, last: u64| {
         let txn = env.read().unwrap();
-        let t = txn.open(&T).unwrap().unwrap();
+        let t = txn.open_table(&T).unwrap().unwrap();
         let values: Vec<&[u8]> = t.iter(&txn).unwrap().map(|r| r.unwrap().1).collect();
         assert_eq!(values, [values[0]; 6], "a torn snapshot");
         let round = u64::from_le_bytes(values[0][..8].try_into().unwrap());
@@ -320,7 +320,7 @@ fn writers_of_every_durability_take_turns() {
                 put(env, first + 1, Durability::NoMetaSync);
                 put(env, first + 2, Durability::Lazy);
                 let mut txn = env.write().unwrap();
-                txn.create(&T).unwrap().put(&mut txn, &(first + 3), b"ticket").unwrap();
+                txn.create_table(&T).unwrap().put(&mut txn, first + 3, b"ticket").unwrap();
                 let ticket = txn.commit_ticket().unwrap();
                 ticket.wait().unwrap();
                 assert!(env.durable_id() >= ticket.id());

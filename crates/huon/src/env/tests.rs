@@ -23,14 +23,14 @@ pub(super) fn options() -> crate::Options {
 
 pub(super) fn put(env: &Env, key: u64, durability: Durability) -> u64 {
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
-    t.put(&mut txn, &key, &[key as u8; 20]).unwrap();
+    let t = txn.create_table(&T).unwrap();
+    t.put(&mut txn, key, &[key as u8; 20]).unwrap();
     txn.commit_with(durability).unwrap()
 }
 
 fn has(env: &Env, key: u64) -> bool {
     let txn = env.read().unwrap();
-    txn.open(&T).unwrap().is_some_and(|t| t.get(&txn, &key).unwrap().is_some())
+    txn.open_table(&T).unwrap().is_some_and(|t| t.get(&txn, key).unwrap().is_some())
 }
 
 #[test]
@@ -327,13 +327,13 @@ fn model() -> Vec<u8> {
     let env = options().open_simulated(&disk).unwrap();
     for round in 0..4 {
         let mut txn = env.write().unwrap();
-        let t = txn.create(&T).unwrap();
+        let t = txn.create_table(&T).unwrap();
         for key in 0..40 {
-            t.put(&mut txn, &key, &[round; 30]).unwrap();
+            t.put(&mut txn, key, &[round; 30]).unwrap();
         }
-        let main = txn.create(&MAIN).unwrap();
+        let main = txn.create_table(&MAIN).unwrap();
         for key in 0..40 {
-            main.put(&mut txn, &key, &vec![round; if key == 7 { 1000 } else { 30 }]).unwrap();
+            main.put(&mut txn, key, &vec![round; if key == 7 { 1000 } else { 30 }]).unwrap();
         }
         txn.commit().unwrap();
     }
@@ -416,7 +416,7 @@ pub(super) fn forge_pages(image: &mut [u8], kind: u8, mut change: impl FnMut(&mu
 fn use_it(disk: &SimDisk) -> Result<(), Error> {
     let env = options().open_simulated(disk)?;
     let txn = env.read()?;
-    if let Ok(Some(t)) = txn.open(&T) {
+    if let Ok(Some(t)) = txn.open_table(&T) {
         let _ = t.iter(&txn).map(|items| items.take(1000).count());
     }
     drop(txn);
@@ -433,16 +433,16 @@ fn use_it(disk: &SimDisk) -> Result<(), Error> {
 }
 
 fn change(txn: &mut crate::WriteTxn, act: u64) -> Result<(), Error> {
-    for table in [txn.create(&MAIN), txn.create(&T)].into_iter().flatten() {
+    for table in [txn.create_table(&MAIN), txn.create_table(&T)].into_iter().flatten() {
         match act {
-            0 => table.put(txn, &1, b"small").map(drop)?,
-            1 => table.delete(txn, &2).map(drop)?,
-            2 => table.put(txn, &7, &[9; 700]).map(drop)?,
-            3 => (100..200).try_for_each(|key| table.put(txn, &key, &[1; 60]).map(drop))?,
-            4 => table.delete_range(txn, 3..30).map(drop)?,
+            0 => table.put(txn, 1, b"small").map(drop)?,
+            1 => table.remove(txn, 2).map(drop)?,
+            2 => table.put(txn, 7, &[9; 700]).map(drop)?,
+            3 => (100..200).try_for_each(|key| table.put(txn, key, &[1; 60]).map(drop))?,
+            4 => table.remove_range(txn, 3..30).map(drop)?,
             _ => table
                 .clear(txn)
-                .or_else(|_| (0..250).try_for_each(|key| table.delete(txn, &key).map(drop)))?,
+                .or_else(|_| (0..250).try_for_each(|key| table.remove(txn, key).map(drop)))?,
         }
     }
     Ok(())
@@ -694,9 +694,9 @@ fn a_small_commit_is_three_writes() {
     let disk = SimDisk::new(8 << 20).unwrap();
     let env = options().page_bytes(1024).open_simulated(&disk).unwrap();
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for key in 0..RECORDS {
-        t.put(&mut txn, &key, &[0; 20]).unwrap();
+        t.put(&mut txn, key, &[0; 20]).unwrap();
     }
     txn.commit().unwrap();
     let mut random = crate::testing::Random::new(1);
@@ -705,7 +705,7 @@ fn a_small_commit_is_three_writes() {
         for number in 0..count {
             let mut txn = env.write().unwrap();
             let key = random.below(RECORDS);
-            t.put(&mut txn, &key, &[number.to_le_bytes(), [1; 8]].concat()).unwrap();
+            t.put(&mut txn, key, &[number.to_le_bytes(), [1; 8]].concat()).unwrap();
             txn.commit().unwrap();
         }
         let events = disk.events();
@@ -761,8 +761,8 @@ fn a_load_grows_the_file_in_few_steps() {
     };
     let fill = |records: u64| {
         env.update(|txn| {
-            let t = txn.create(&T)?;
-            (0..records).try_for_each(|n| t.put(txn, &n, &[1; 1000]).map(drop))
+            let t = txn.create_table(&T)?;
+            (0..records).try_for_each(|n| t.put(txn, n, &[1; 1000]).map(drop))
         })
         .unwrap();
     };

@@ -58,6 +58,11 @@ pub struct TableStat {
     pub comparator: Option<String>,
     /// The name of the comparator that orders the values of a key.
     pub value_comparator: Option<String>,
+    /// The name of the type of its keys: see [`Codec::NAME`](crate::Codec::NAME). `None`: bytes, as
+    /// for C programs.
+    pub key_type: Option<String>,
+    /// The name of the type of its values.
+    pub value_type: Option<String>,
     /// Length in bytes of each value, if it is a multimap whose values have one length: 0 until it
     /// has the first one.
     pub value_bytes: Option<u32>,
@@ -88,7 +93,7 @@ impl TableStat {
         if tree.labels == 0 || name.is_empty() {
             return TableStat::with(name, tree, Labels::default());
         }
-        TableStat::with(name, tree, catalog::comparators(source, main, name)?)
+        TableStat::with(name, tree, catalog::names_behind(source, main, name)?)
     }
 
     /// What a table's record says, and the names behind it.
@@ -99,6 +104,8 @@ impl TableStat {
             values: tree.many.map(|many| order_name(many.order)),
             comparator: labels.keys.map(str::to_owned),
             value_comparator: labels.values.map(str::to_owned),
+            key_type: labels.key_type.map(str::to_owned),
+            value_type: labels.value_type.map(str::to_owned),
             value_bytes: tree.many.filter(|many| many.equal).map(|_| tree.fixed_bytes),
             entries: tree.entries,
             depth: tree.depth,
@@ -150,7 +157,7 @@ impl ReadTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// env.update(|txn| {
-    ///     txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.put(txn, "k", "v")
+    ///     txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.put(txn, "k", "v")
     /// })?;
     /// let txn = env.read()?;
     /// assert_eq!(txn.table_stat(b"t")?.map(|stat| stat.entries), Some(1));
@@ -159,7 +166,7 @@ impl ReadTxn {
     /// ```
     ///
     /// # Errors
-    /// [`Error::TableKind`](crate::Error::TableKind) if the name is that of an ordinary record.
+    /// [`Error::NameTaken`](crate::Error::NameTaken) if the name is that of an ordinary record.
     pub fn table_stat(&self, name: &[u8]) -> Result<Option<TableStat>> {
         let tree = if name.is_empty() {
             Some(*self.main())
@@ -247,7 +254,8 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// let reader = env.read()?;
-    /// env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t")).map(drop))?;
+    /// let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
+    /// env.update(|txn| txn.create_table(&def).map(drop))?;
     /// for holder in env.holders()? {
     ///     if let huon::HeldBy::Reader(info) = holder.by {
     ///         println!("process {} holds {} pages", info.pid, holder.pages);

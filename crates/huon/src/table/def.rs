@@ -5,12 +5,77 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::error::Result;
-use crate::table::codec::{Bytes, KeyCodec};
+use crate::table::codec::{Bytes, Codec, KeyCodec};
+use crate::txn::meaning::{TableSpec, TypeNames};
 use crate::txn::names::{TableId, TableNo};
 use crate::txn::order::Order;
 use crate::txn::write::WriteTxn;
 
-/// The name of a table, and the types of its keys and values.
+mod sealed {
+    use super::{Result, TableId, TableSpec};
+
+    /// A table as its definition asks for it.
+    pub struct Asked<'d>(pub(crate) TableSpec<'d>);
+
+    /// What a handle holds.
+    pub struct Id(pub(crate) TableId);
+
+    pub trait Sealed {
+        /// The handle that the definition opens.
+        type Opened: Copy;
+
+        fn asked(&self) -> Result<Asked<'_>>;
+
+        fn opened(id: Id) -> Self::Opened;
+    }
+}
+
+pub(crate) use sealed::{Asked, Id, Sealed};
+
+/// A definition of a table: a [`TableDef`], or a [`MultiDef`](crate::MultiDef).
+///
+/// What it opens is a [`Table`] or a [`Multi`](crate::Multi), with the same types.
+///
+/// ```
+/// use huon::{Definition, Env, MultiDef, Str, TableDef, U64};
+/// const AGES: TableDef<Str, U64> = TableDef::new("ages");
+/// const BY_AGE: MultiDef<U64, Str> = MultiDef::new("by-age");
+///
+/// /// Whether the table was made.
+/// fn is_there<H>(env: &Env, def: &impl Definition<Handle = H>) -> huon::Result<bool> {
+///     Ok(env.read()?.open_table(def)?.is_some())
+/// }
+/// # let dir = tempfile::tempdir()?;
+/// # let env = Env::options().open(dir.path().join("a.huon"))?;
+/// env.update(|txn| txn.create_table(&BY_AGE).map(drop))?;
+/// assert!(is_there(&env, &BY_AGE)? && !is_there(&env, &AGES)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Definition: Sealed<Opened = Self::Handle> {
+    /// The handle that it opens.
+    type Handle: Copy;
+}
+
+impl<K: KeyCodec, V: Codec> Sealed for TableDef<K, V> {
+    type Opened = Table<K, V>;
+
+    fn asked(&self) -> Result<Asked<'_>> {
+        let TableDef { name, order, names, .. } = self;
+        Ok(Asked(TableSpec { name, order, many: None, types: names }))
+    }
+
+    fn opened(id: Id) -> Table<K, V> {
+        Table::of(id.0)
+    }
+}
+
+impl<K: KeyCodec, V: Codec> Definition for TableDef<K, V> {
+    type Handle = Table<K, V>;
+}
+
+/// The name of a table, and the types of its keys and values. The names of the types
+/// ([`Codec::NAME`]) are stored with the table when it is created, and it opens as no other:
+/// [`Error::TableType`](crate::Error::TableType). [`Bytes`] open as any type, and any as bytes.
 ///
 /// ```
 /// use huon::{Order, Str, TableDef, U64};
@@ -22,13 +87,18 @@ use crate::txn::write::WriteTxn;
 pub struct TableDef<K, V> {
     pub(crate) name: Cow<'static, [u8]>,
     pub(crate) order: Order,
+    names: TypeNames,
     types: PhantomData<fn(K) -> V>,
 }
 
-impl<K: KeyCodec, V> TableDef<K, V> {
+impl<K: KeyCodec, V: Codec> TableDef<K, V> {
+    const NAMES: TypeNames =
+        TypeNames { key: Cow::Borrowed(K::NAME), value: Cow::Borrowed(V::NAME) };
+
     /// The table called `name`.
     pub const fn new(name: &'static str) -> TableDef<K, V> {
-        TableDef { name: Cow::Borrowed(name.as_bytes()), order: K::ORDER, types: PhantomData }
+        let name = Cow::Borrowed(name.as_bytes());
+        TableDef { name, order: K::ORDER, names: Self::NAMES, types: PhantomData }
     }
 
     /// The same, with a name made at run time; any bytes but none at all.
@@ -37,8 +107,9 @@ impl<K: KeyCodec, V> TableDef<K, V> {
     /// let year = huon::TableDef::<huon::U64, huon::Str>::named(format!("events-{}", 2024));
     /// assert_eq!(year.name(), b"events-2024");
     /// ```
-    pub fn named(name: impl Into<Vec<u8>>) -> TableDef<K, V> {
-        TableDef { name: Cow::Owned(name.into()), order: K::ORDER, types: PhantomData }
+    pub fn named(name: impl AsRef<[u8]>) -> TableDef<K, V> {
+        let name = Cow::Owned(name.as_ref().to_vec());
+        TableDef { name, order: K::ORDER, names: Self::NAMES, types: PhantomData }
     }
 
     /// The unnamed main table. It always exists, and holds the records of the named ones, which
@@ -48,14 +119,15 @@ impl<K: KeyCodec, V> TableDef<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let main = txn.create(&huon::TableDef::<huon::Str, huon::Str>::main())?;
+    /// let main = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::main())?;
     /// main.put(&mut txn, "version", "3")?;
-    /// txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("users"))?;
+    /// txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("users"))?;
     /// assert_eq!(main.iter(&txn)?.count(), 1, "the record of `users` is hidden");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn main() -> TableDef<K, V> {
-        TableDef { name: Cow::Borrowed(b""), order: Order::Bytes, types: PhantomData }
+        let (order, names) = (Order::Bytes, TypeNames::BYTES);
+        TableDef { name: Cow::Borrowed(b""), order, names, types: PhantomData }
     }
 
     /// With another order of keys than the key type has.
@@ -66,9 +138,9 @@ impl<K: KeyCodec, V> TableDef<K, V> {
     /// # let mut txn = env.write()?;
     /// use huon::{Order, Str, TableDef, Unit};
     /// let hosts = TableDef::<Str, Unit>::new("hosts").ordered(Order::Reversed);
-    /// let hosts = txn.create(&hosts)?;
+    /// let hosts = txn.create_table(&hosts)?;
     /// for host in ["a.org", "b.com", "c.org"] {
-    ///     hosts.put(&mut txn, host, &())?;
+    ///     hosts.put(&mut txn, host, ())?;
     /// }
     /// let by_end: Result<Vec<_>, _> = hosts.iter(&txn)?.map(|r| r.map(|r| r.0)).collect();
     /// assert_eq!(by_end?, ["a.org", "c.org", "b.com"]);
@@ -76,6 +148,15 @@ impl<K: KeyCodec, V> TableDef<K, V> {
     /// ```
     pub fn ordered(mut self, order: Order) -> TableDef<K, V> {
         self.order = order;
+        self
+    }
+
+    /// With these names of types in place of those of the codecs: for tools that see bytes, and
+    /// make tables for programs that see more.
+    #[doc(hidden)]
+    pub fn type_names(mut self, key: &str, value: &str) -> TableDef<K, V> {
+        let (key, value) = (key.to_owned().into(), value.to_owned().into());
+        self.names = TypeNames { key, value };
         self
     }
 
@@ -94,18 +175,20 @@ impl<K, V> fmt::Debug for TableDef<K, V> {
     }
 }
 
-/// A handle of a table; see [`ReadTxn::open`](crate::ReadTxn::open) and
-/// [`WriteTxn::create`](crate::WriteTxn::create).
+/// A handle of a table; see [`ReadTxn::open_table`](crate::ReadTxn::open_table) and
+/// [`WriteTxn::create_table`](crate::WriteTxn::create_table).
 ///
 /// It is a small `Copy` value, good for every transaction of its environment that shows the table,
 /// in any thread. In a snapshot where the table does not exist its methods fail with
-/// [`Error::TableMissing`](crate::Error::TableMissing). Where a table was dropped and made again
+/// [`Error::TableNotFound`](crate::Error::TableNotFound); those of a handle from
+/// [`Env::table`](crate::Env::table) find an empty table there, and fail so only when they change
+/// it. Where a table was dropped and made again
 /// under its name, an old handle finds the new one or fails so: open it anew. It never finds
 /// another table.
 ///
 /// # Errors
 /// Beside their own, all methods of a table that take a transaction can fail with
-/// [`Error::TableMissing`](crate::Error::TableMissing); with
+/// [`Error::TableNotFound`](crate::Error::TableNotFound); with
 /// [`Error::Corrupt`](crate::Error::Corrupt) if a page that they need is damaged; with
 /// [`Error::Decode`](crate::Error::Decode) from the codec; and in a write transaction with
 /// [`Error::TxnBroken`](crate::Error::TxnBroken) after an earlier failure. A change can fail with
@@ -143,8 +226,8 @@ impl<K, V> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &1)?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", 1)?;
     /// assert_eq!(t.raw().get(&txn, b"ann")?, Some(&1u64.to_be_bytes()[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

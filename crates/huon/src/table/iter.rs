@@ -1,6 +1,5 @@
 //! Iterating a table: ranges, prefixes, borrowing cursors and detached scans.
 
-use std::borrow::Borrow;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
@@ -8,7 +7,7 @@ use crate::error::Result;
 use crate::page::{AnyOrder, Cell, Leaf, PayloadKind, Tree};
 use crate::store::pages::Pages;
 use crate::store::source::PageSource;
-use crate::table::codec::{Bytes, Codec, KeyCodec, Scratch};
+use crate::table::codec::{Bytes, Codec, KeyCodec, KeyPrefix, Scratch};
 use crate::table::def::Table;
 use crate::table::plain::UNORDERED;
 use crate::table::standing::{Gap, Standing};
@@ -122,9 +121,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "bob", &2)?;
-    /// t.put(&mut txn, "ann", &1)?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "bob", 2)?;
+    /// t.put(&mut txn, "ann", 1)?;
     /// let all: Result<Vec<_>, _> = t.iter(&txn)?.collect();
     /// assert_eq!(all?, [("ann", 1), ("bob", 2)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -140,20 +139,20 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (i, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
-    ///     t.put(&mut txn, name, &(i as u64))?;
+    ///     t.put(&mut txn, name, i as u64)?;
     /// }
     /// let late: Result<Vec<_>, _> = t.range(&txn, "b"..)?.rev().collect();
     /// assert_eq!(late?, [("cid", 2), ("bob", 1)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn range<'t, Q: Borrow<K::In>>(
+    pub fn range<'t, 'k>(
         self,
         txn: &'t impl Txn,
-        range: impl RangeBounds<Q>,
+        range: impl RangeBounds<K::In<'k>>,
     ) -> Result<Range<'t, K, V>> {
-        in_range::<K, Q, _>(range, |from, to| Range::new(txn.seat().0, self.id, from, to))
+        in_range::<K, _, _>(range, |from, to| Range::new(txn.seat().0, self.id, from, to))
     }
 
     /// The records whose keys begin with the bytes of `prefix`.
@@ -162,20 +161,24 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for name in ["ann", "anton", "bob"] {
-    ///     t.put(&mut txn, name, &0)?;
+    ///     t.put(&mut txn, name, 0)?;
     /// }
     /// assert_eq!(t.prefix(&txn, "an")?.count(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::TableKind`](crate::Error::TableKind) unless keys are ordered as byte strings:
+    /// [`Error::PrefixOrder`](crate::Error::PrefixOrder) unless keys are ordered as byte strings:
     /// elsewhere they do not lie together.
-    pub fn prefix<'t>(self, txn: &'t impl Txn, prefix: &K::In) -> Result<Range<'t, K, V>> {
+    pub fn prefix<'t>(
+        self,
+        txn: &'t impl Txn,
+        prefix: impl KeyPrefix<K>,
+    ) -> Result<Range<'t, K, V>> {
         let seat = txn.seat().0;
-        seat.in_prefix::<K, _>(self.id, prefix, |from, to| Range::new(seat, self.id, from, to))
+        seat.in_prefix::<K, _>(self.id, &prefix, |from, to| Range::new(seat, self.id, from, to))
     }
 
     /// The record with the lowest key.
@@ -184,9 +187,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
-    ///     t.put(&mut txn, name, &(n as u64))?;
+    ///     t.put(&mut txn, name, n as u64)?;
     /// }
     /// assert_eq!(t.first(&txn)?, Some(("ann", 0)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -201,9 +204,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
-    ///     t.put(&mut txn, name, &(n as u64))?;
+    ///     t.put(&mut txn, name, n as u64)?;
     /// }
     /// assert_eq!(t.last(&txn)?, Some(("cid", 2)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -218,9 +221,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &1)?;
-    /// t.put(&mut txn, "cid", &3)?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", 1)?;
+    /// t.put(&mut txn, "cid", 3)?;
     /// assert_eq!(t.at_or_above(&txn, "bob")?, Some(("cid", 3)));
     /// assert_eq!(t.at_or_below(&txn, "bob")?, Some(("ann", 1)));
     /// assert_eq!(t.at_or_above(&txn, "dan")?, None);
@@ -229,10 +232,10 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     pub fn at_or_above<'t>(
         self,
         txn: &'t impl Txn,
-        key: &K::In,
+        key: K::In<'_>,
     ) -> Result<Option<Record<'t, K, V>>> {
         let mut scratch = Scratch::default();
-        let from = Bound::Included(K::encode(key, &mut scratch));
+        let from = Bound::Included(K::encode(&key, &mut scratch)?);
         Range::<K, V>::new(txn.seat().0, self.id, from, Bound::Unbounded)?.step(true)
     }
 
@@ -240,10 +243,10 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     pub fn at_or_below<'t>(
         self,
         txn: &'t impl Txn,
-        key: &K::In,
+        key: K::In<'_>,
     ) -> Result<Option<Record<'t, K, V>>> {
         let mut scratch = Scratch::default();
-        let to = Bound::Included(K::encode(key, &mut scratch));
+        let to = Bound::Included(K::encode(&key, &mut scratch)?);
         Range::<K, V>::new(txn.seat().0, self.id, Bound::Unbounded, to)?.step(false)
     }
 
@@ -253,12 +256,12 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
-    ///     t.put(&mut txn, name, &(n as u64))?;
+    ///     t.put(&mut txn, name, n as u64)?;
     /// }
     /// let mut cursor = t.cursor(&txn)?;
-    /// cursor.seek("b");
+    /// cursor.seek("b")?;
     /// assert_eq!(cursor.next()?, Some(("bob", 1)));
     /// assert_eq!(cursor.peek_next()?, Some(("cid", 2)));
     /// assert_eq!(cursor.prev()?, Some(("bob", 1)));
@@ -290,15 +293,15 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
-/// (0..6).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
+/// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+/// (0..6).try_for_each(|n| t.put(&mut txn, n, ()).map(drop))?;
 /// let mut scan = t.scan();
 /// while let Some((n, ())) = scan.next(&txn)? {
 ///     if n % 2 == 0 {
-///         t.delete(&mut txn, &n)?;
+///         t.remove(&mut txn, n)?;
 ///     }
 /// }
-/// assert_eq!(t.count(&txn)?, 3);
+/// assert_eq!(t.len(&txn)?, 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Scan<K, V> {
@@ -326,18 +329,19 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
     }
 
     /// Moves before `key`, whether it is there or not.
-    pub fn seek(&mut self, key: &K::In) {
-        self.aim(key, Gap::BeforeKey);
+    pub fn seek(&mut self, key: K::In<'_>) -> Result<()> {
+        self.aim(key, Gap::BeforeKey)
     }
 
     /// Moves behind `key`, whether it is there or not.
-    pub fn seek_after(&mut self, key: &K::In) {
-        self.aim(key, Gap::AfterKey);
+    pub fn seek_after(&mut self, key: K::In<'_>) -> Result<()> {
+        self.aim(key, Gap::AfterKey)
     }
 
-    fn aim(&mut self, key: &K::In, gap: Gap) {
+    fn aim(&mut self, key: K::In<'_>, gap: Gap) -> Result<()> {
         let mut scratch = Scratch::default();
-        self.standing.aim((K::encode(key, &mut scratch), &[]), gap);
+        self.standing.aim((K::encode(&key, &mut scratch)?, &[]), gap);
+        Ok(())
     }
 
     /// The record behind the gap; the gap moves behind it.
@@ -356,8 +360,8 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
-    /// (0..2).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+    /// (0..2).try_for_each(|n| t.put(&mut txn, n, ()).map(drop))?;
     /// let mut scan = t.scan();
     /// assert!(scan.at_start(&txn)? && !scan.at_end(&txn)?);
     /// while scan.next(&txn)?.is_some() {}
@@ -467,8 +471,8 @@ impl Scan<Bytes, Bytes> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// use huon::{Bytes, TableDef};
-    /// let main = txn.create(&TableDef::<Bytes, Bytes>::main())?;
-    /// txn.create(&TableDef::<Bytes, Bytes>::new("users"))?;
+    /// let main = txn.create_table(&TableDef::<Bytes, Bytes>::main())?;
+    /// txn.create_table(&TableDef::<Bytes, Bytes>::new("users"))?;
     /// main.put(&mut txn, b"version", b"3")?;
     /// let mut scan = main.scan();
     /// assert_eq!(scan.next_entry(&txn)?, Some((&b"users"[..], None)));
@@ -476,11 +480,13 @@ impl Scan<Bytes, Bytes> {
     /// assert_eq!(scan.next_entry(&txn)?, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(hidden)]
     pub fn next_entry<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Entry<'t>>> {
         self.step_any(txn.seat().0, true)
     }
 
     /// As [`Scan::prev`], and stops at the names of tables too.
+    #[doc(hidden)]
     pub fn prev_entry<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Entry<'t>>> {
         self.step_any(txn.seat().0, false)
     }
@@ -539,8 +545,8 @@ impl<'t, T: Txn, K: KeyCodec, V: Codec> Cursor<'t, T, K, V> {
     }
 
     /// Moves before `key`, whether it is there or not.
-    pub fn seek(&mut self, key: &K::In) {
-        self.scan.seek(key);
+    pub fn seek(&mut self, key: K::In<'_>) -> Result<()> {
+        self.scan.seek(key)
     }
 
     /// The record behind the gap; the gap moves behind it.

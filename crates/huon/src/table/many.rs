@@ -1,7 +1,5 @@
 //! Getting many keys at once.
 
-use std::borrow::Borrow;
-
 use crate::error::Result;
 use crate::page::PayloadKind;
 use crate::table::codec::{Codec, KeyCodec, Scratch};
@@ -24,9 +22,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let ages = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
-    /// ages.put(&mut txn, "ann", &31)?;
-    /// ages.put(&mut txn, "bob", &47)?;
+    /// let ages = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
+    /// ages.put(&mut txn, "ann", 31)?;
+    /// ages.put(&mut txn, "bob", 47)?;
     ///
     /// let names = ["bob", "cid", "ann"];
     /// let mut found = [None; 3];
@@ -35,19 +33,17 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// `keys` is a slice of anything that can be borrowed as a key: for a table of bytes, of
-    /// slices, arrays or vectors.
-    ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let blobs = txn.create(&huon::TableDef::<huon::Bytes, huon::Bytes>::new("blobs"))?;
+    /// let blobs = txn.create_table(&huon::TableDef::<huon::Bytes, huon::Bytes>::new("blobs"))?;
     /// blobs.put(&mut txn, &[7; 16], b"seven")?;
     /// txn.commit()?;
     ///
     /// let txn = env.read()?;
-    /// let wanted: Vec<[u8; 16]> = (0..100).map(|n| [n; 16]).collect();
+    /// let all: Vec<[u8; 16]> = (0..100).map(|n| [n; 16]).collect();
+    /// let wanted: Vec<&[u8]> = all.iter().map(|key| &key[..]).collect();
     /// let mut hits = Vec::new();
     /// blobs.get_many(&txn, &wanted, |i, blob| hits.extend(blob.map(|blob| (i, blob))))?;
     /// assert_eq!(hits, [(7, &b"seven"[..])]);
@@ -57,10 +53,10 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # Errors
     /// As [`Table::get`]. The first key that gives an error ends the call; `found` has then been
     /// given what came before it.
-    pub fn get_many<'t, Q: Borrow<K::In>>(
+    pub fn get_many<'t>(
         self,
         txn: &'t impl Txn,
-        keys: &[Q],
+        keys: &[K::In<'_>],
         mut found: impl FnMut(usize, Option<V::Out<'t>>),
     ) -> Result<()> {
         let seat = txn.seat().0;
@@ -71,7 +67,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         for (round, keys) in keys.chunks(BATCH).enumerate() {
             let mut batch: [&[u8]; BATCH] = [&[]; BATCH];
             for ((bytes, key), room) in batch.iter_mut().zip(keys).zip(&mut rooms) {
-                *bytes = K::encode(key.borrow(), room);
+                *bytes = K::encode(key, room)?;
             }
             let batch = &batch[..keys.len()];
             let whole = seat.get_batch(&tree, order, batch, &mut cells).is_some();

@@ -22,17 +22,17 @@ use crate::tree::values::{Orders, PairPath};
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-/// t.insert_many(&mut txn, "ann", 0..4)?;
-/// t.insert_many(&mut txn, "bob", 0..4)?;
+/// let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+/// (0..4).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
+/// (0..4).try_for_each(|n| t.put(&mut txn, "bob", n).map(drop))?;
 /// let mut scan = t.scan();
 /// while let Some((name, n)) = scan.next(&txn)? {
 ///     if n % 2 == 0 {
 ///         let name = name.to_owned();
-///         t.remove(&mut txn, &name, &n)?;
+///         t.remove(&mut txn, &name, n)?;
 ///     }
 /// }
-/// assert_eq!(t.count(&txn)?, 4);
+/// assert_eq!(t.len(&txn)?, 4);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct MultiScan<K, V> {
@@ -71,13 +71,13 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
     }
 
     /// Moves before the first value of `key`, whether it has any or not.
-    pub fn seek(&mut self, key: &K::In) {
-        self.aim(key, None, Gap::BeforeKey);
+    pub fn seek(&mut self, key: K::In<'_>) -> Result<()> {
+        self.aim(key, None, Gap::BeforeKey)
     }
 
     /// Moves behind the last value of `key`, whether it has any or not.
-    pub fn seek_after(&mut self, key: &K::In) {
-        self.aim(key, None, Gap::AfterKey);
+    pub fn seek_after(&mut self, key: K::In<'_>) -> Result<()> {
+        self.aim(key, None, Gap::AfterKey)
     }
 
     /// Moves before a pair, whether it is there or not.
@@ -86,22 +86,22 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.insert_many(&mut txn, "ann", [10, 20, 30])?;
+    /// let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// [10, 20, 30].into_iter().try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
     /// let mut scan = t.scan();
-    /// scan.seek_pair("ann", &15);
+    /// scan.seek_pair("ann", 15)?;
     /// assert_eq!(scan.next(&txn)?, Some(("ann", 20)));
-    /// scan.seek_pair("ann", &15);
+    /// scan.seek_pair("ann", 15)?;
     /// assert_eq!(scan.prev(&txn)?, Some(("ann", 10)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn seek_pair(&mut self, key: &K::In, value: &V::In) {
-        self.aim(key, Some(value), Gap::BeforePair);
+    pub fn seek_pair(&mut self, key: K::In<'_>, value: V::In<'_>) -> Result<()> {
+        self.aim(key, Some(value), Gap::BeforePair)
     }
 
     /// Moves behind a pair, whether it is there or not.
-    pub fn seek_after_pair(&mut self, key: &K::In, value: &V::In) {
-        self.aim(key, Some(value), Gap::AfterPair);
+    pub fn seek_after_pair(&mut self, key: K::In<'_>, value: V::In<'_>) -> Result<()> {
+        self.aim(key, Some(value), Gap::AfterPair)
     }
 
     /// Moves behind the last value of the key whose value was returned last: the next pair is the
@@ -146,10 +146,14 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
         matches!(self.standing.gap, Gap::BeforePair | Gap::AfterPair).then(|| self.standing.pair())
     }
 
-    fn aim(&mut self, key: &K::In, value: Option<&V::In>, gap: Gap) {
+    fn aim(&mut self, key: K::In<'_>, value: Option<V::In<'_>>, gap: Gap) -> Result<()> {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
-        let value = value.map(|value| V::encode(value, &mut value_room)).unwrap_or(&[]);
-        self.standing.aim((K::encode(key, &mut key_room), value), gap);
+        let value = match &value {
+            Some(value) => V::encode(value, &mut value_room)?,
+            None => &[],
+        };
+        self.standing.aim((K::encode(&key, &mut key_room)?, value), gap);
+        Ok(())
     }
 
     fn step<'t>(&mut self, seat: SeatKind<'t>, forward: bool) -> Result<Option<Found<'t, K, V>>> {

@@ -107,15 +107,15 @@ impl<'t, V: Codec> Values<'t, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// use huon::{MultiDef, NativeU64, Str};
-    /// let t = txn.create_multi(&MultiDef::<Str, NativeU64>::new("t"))?;
-    /// t.insert_many(&mut txn, "ann", 0..10_000)?;
+    /// let t = txn.create_table(&MultiDef::<Str, NativeU64>::new("t"))?;
+    /// (0..10_000).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
     /// let mut sum = 0;
     /// for batch in t.values_range(&txn, "ann", 100..)?.batches() {
     ///     for value in batch?.as_chunks().0 {
     ///         sum += u64::from_le_bytes(*value);
     ///     }
     /// }
-    /// assert_eq!(sum, (100..10_000).sum());
+    /// assert_eq!(sum, (100..10_000).sum::<u64>());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

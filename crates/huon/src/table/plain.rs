@@ -1,6 +1,5 @@
 //! Tables of one value a key: everything but iterating.
 
-use std::borrow::Borrow;
 use std::ops::RangeBounds;
 
 use crate::alloc::copied;
@@ -9,13 +8,15 @@ use crate::page::{AnyOrder, Tree};
 use crate::store::pages::Pages;
 use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
+use crate::table::owned::Owned;
 use crate::table::txn::{Sealed, Txn, in_range};
 use crate::tree::build::Builder;
 use crate::tree::write::{self, NewValue, Put, PutMode, Whose};
 use crate::txn::write::WriteTxn;
 
-/// What [`Table::build`] hands to the caller: adds the next record.
-pub type Append<'a, K, V> = dyn FnMut(&<K as Codec>::In, &<V as Codec>::In) -> Result<()> + 'a;
+/// What [`Table::bulk_load`] hands to the caller: adds the next record.
+pub type Append<'a, K, V> =
+    dyn for<'k, 'v> FnMut(<K as Codec>::In<'k>, <V as Codec>::In<'v>) -> Result<()> + 'a;
 
 impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// The value of `key`.
@@ -27,8 +28,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", 7)?;
     /// assert_eq!(t.get(&txn, "ann")?, Some(7));
     /// assert_eq!(t.get(&txn, "bob")?, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -37,9 +38,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # Errors
     /// [`Error::Corrupt`] if a page on the way is damaged, [`Error::Decode`] from the codec.
     #[inline]
-    pub fn get<'t>(self, txn: &'t impl Txn, key: &K::In) -> Result<Option<V::Out<'t>>> {
+    pub fn get<'t>(self, txn: &'t impl Txn, key: K::In<'_>) -> Result<Option<V::Out<'t>>> {
         let mut scratch = Scratch::default();
-        let value = txn.seat().0.get(self.id, K::encode(key, &mut scratch))?;
+        let value = txn.seat().0.get(self.id, K::encode(&key, &mut scratch)?)?;
         value.map(V::decode).transpose()
     }
 
@@ -49,19 +50,24 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", 7)?;
     /// assert!(t.contains(&txn, "ann")? && !t.contains(&txn, "bob")?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn contains(self, txn: &impl Txn, key: &K::In) -> Result<bool> {
+    pub fn contains(self, txn: &impl Txn, key: K::In<'_>) -> Result<bool> {
         let mut scratch = Scratch::default();
-        Ok(txn.seat().0.get(self.id, K::encode(key, &mut scratch))?.is_some())
+        Ok(txn.seat().0.get(self.id, K::encode(&key, &mut scratch)?)?.is_some())
     }
 
     /// How many records the table holds; for the main table, named tables count too. Costs nothing.
-    pub fn count(self, txn: &impl Txn) -> Result<u64> {
+    pub fn len(self, txn: &impl Txn) -> Result<u64> {
         Ok(txn.seat().0.tree(self.id)?.entries)
+    }
+
+    /// Whether the table holds no record. Costs nothing.
+    pub fn is_empty(self, txn: &impl Txn) -> Result<bool> {
+        Ok(self.len(txn)? == 0)
     }
 
     /// About how many records a range of keys has: exactly where it lies in one page or two, and
@@ -72,18 +78,14 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
-    /// (0..100_000).try_for_each(|n| t.append(&mut txn, &n, &()))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+    /// (0..100_000).try_for_each(|n| t.append(&mut txn, n, ()))?;
     /// let about = t.estimate(&txn, 20_000..40_000)?;
     /// assert!((15_000..25_000).contains(&about), "{about}");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn estimate<Q: Borrow<K::In>>(
-        self,
-        txn: &impl Txn,
-        range: impl RangeBounds<Q>,
-    ) -> Result<u64> {
-        txn.seat().0.estimate::<K, Q>(self.id, range)
+    pub fn estimate<'k>(self, txn: &impl Txn, range: impl RangeBounds<K::In<'k>>) -> Result<u64> {
+        txn.seat().0.estimate::<K>(self.id, range)
     }
 
     /// Stores `value` under `key`; whether the key is new. An identical value costs no write.
@@ -92,18 +94,18 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// assert!(t.put(&mut txn, "ann", &7)?);
-    /// assert!(!t.put(&mut txn, "ann", &8)?, "the key is not new");
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// assert!(t.put(&mut txn, "ann", 7)?);
+    /// assert!(!t.put(&mut txn, "ann", 8)?, "the key is not new");
     /// assert_eq!(t.get(&txn, "ann")?, Some(8));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::KeyLength`], [`Error::TableKind`]
+    /// [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::KeyLength`], [`Error::NameTaken`]
     /// leave the transaction as it was; [`Error::MapFull`] and [`Error::Io`] leave it broken.
-    pub fn put(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
-        self.put_as(txn, key, value, PutMode::Upsert).map(|put| put == Put::Inserted)
+    pub fn put(self, txn: &mut WriteTxn, key: K::In<'_>, value: V::In<'_>) -> Result<bool> {
+        self.put_item(txn, key, value, PutMode::Upsert).map(|put| put == Put::Inserted)
     }
 
     /// Stores `value` only if `key` is new; whether it was.
@@ -112,14 +114,19 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// assert!(t.insert_new(&mut txn, "ann", &7)?);
-    /// assert!(!t.insert_new(&mut txn, "ann", &8)?);
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// assert!(t.put_if_absent(&mut txn, "ann", 7)?);
+    /// assert!(!t.put_if_absent(&mut txn, "ann", 8)?);
     /// assert_eq!(t.get(&txn, "ann")?, Some(7));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert_new(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
-        self.put_as(txn, key, value, PutMode::InsertNew).map(|put| put == Put::Inserted)
+    pub fn put_if_absent(
+        self,
+        txn: &mut WriteTxn,
+        key: K::In<'_>,
+        value: V::In<'_>,
+    ) -> Result<bool> {
+        self.put_item(txn, key, value, PutMode::InsertNew).map(|put| put == Put::Inserted)
     }
 
     /// Stores `value` only if `key` exists; whether it did.
@@ -128,14 +135,14 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// assert!(!t.update(&mut txn, "ann", &7)?);
-    /// t.put(&mut txn, "ann", &7)?;
-    /// assert!(t.update(&mut txn, "ann", &8)?);
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// assert!(!t.update(&mut txn, "ann", 7)?);
+    /// t.put(&mut txn, "ann", 7)?;
+    /// assert!(t.update(&mut txn, "ann", 8)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn update(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
-        self.put_as(txn, key, value, PutMode::Update).map(|put| put == Put::Overwritten)
+    pub fn update(self, txn: &mut WriteTxn, key: K::In<'_>, value: V::In<'_>) -> Result<bool> {
+        self.put_item(txn, key, value, PutMode::Update).map(|put| put == Put::Overwritten)
     }
 
     /// Stores `value` under a `key` that is above all others: cheaper than [`Table::put`], and
@@ -145,71 +152,91 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.append(&mut txn, "ann", &7)?;
-    /// t.append(&mut txn, "bob", &8)?;
-    /// assert!(matches!(t.append(&mut txn, "abe", &9), Err(huon::Error::KeyOutOfOrder)));
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.append(&mut txn, "ann", 7)?;
+    /// t.append(&mut txn, "bob", 8)?;
+    /// assert!(matches!(t.append(&mut txn, "abe", 9), Err(huon::Error::KeyOutOfOrder)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::KeyOutOfOrder`] if it is not.
-    pub fn append(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<()> {
-        self.put_as(txn, key, value, PutMode::Append).map(drop)
+    pub fn append(self, txn: &mut WriteTxn, key: K::In<'_>, value: V::In<'_>) -> Result<()> {
+        self.put_item(txn, key, value, PutMode::Append).map(drop)
     }
 
-    /// Stores `value` under `key` and returns the bytes that were there before.
+    /// Stores `value` under `key` and returns the value that was there before.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// assert_eq!(t.replace(&mut txn, "ann", &7)?, None);
-    /// assert_eq!(t.replace(&mut txn, "ann", &8)?, Some(7u64.to_be_bytes().to_vec()));
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// assert!(t.replace(&mut txn, "ann", 7)?.is_none());
+    /// let old = t.replace(&mut txn, "ann", 8)?.expect("it was there");
+    /// assert_eq!(old.get()?, 7);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn replace(
         self,
         txn: &mut WriteTxn,
-        key: &K::In,
-        value: &V::In,
-    ) -> Result<Option<Vec<u8>>> {
-        let old = self.get_bytes(txn, key)?;
-        self.put(txn, key, value)?;
+        key: K::In<'_>,
+        value: V::In<'_>,
+    ) -> Result<Option<Owned<V>>> {
+        let mut scratch = Scratch::default();
+        let key = K::encode(&key, &mut scratch)?;
+        let old = self.get_owned(txn, key)?;
+        self.put_as(txn, key, value, PutMode::Upsert)?;
         Ok(old)
     }
 
-    /// Deletes `key` and returns the bytes that were there.
+    /// Deletes `key` and returns the value that was there.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
-    /// assert_eq!(t.take(&mut txn, "ann")?, Some(7u64.to_be_bytes().to_vec()));
-    /// assert_eq!(t.take(&mut txn, "ann")?, None);
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", 7)?;
+    /// assert_eq!(t.take(&mut txn, "ann")?.expect("it was there").get()?, 7);
+    /// assert!(t.take(&mut txn, "ann")?.is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn take(self, txn: &mut WriteTxn, key: &K::In) -> Result<Option<Vec<u8>>> {
-        let old = self.get_bytes(txn, key)?;
+    pub fn take(self, txn: &mut WriteTxn, key: K::In<'_>) -> Result<Option<Owned<V>>> {
+        let mut scratch = Scratch::default();
+        let key = K::encode(&key, &mut scratch)?;
+        let old = self.get_owned(txn, key)?;
         if old.is_some() {
-            self.delete(txn, key)?;
+            self.raw().remove(txn, key)?;
         }
         Ok(old)
     }
 
-    fn get_bytes(self, txn: &WriteTxn, key: &K::In) -> Result<Option<Vec<u8>>> {
-        let mut scratch = Scratch::default();
-        let old = txn.seat().0.get(self.id, K::encode(key, &mut scratch))?;
-        Ok(old.map(copied).transpose()?)
+    fn get_owned(self, txn: &WriteTxn, key: &[u8]) -> Result<Option<Owned<V>>> {
+        let old = txn.seat().0.get(self.id, key)?;
+        Ok(old.map(copied).transpose()?.map(Owned::of))
     }
 
-    fn put_as(self, txn: &mut WriteTxn, key: &K::In, value: &V::In, mode: PutMode) -> Result<Put> {
-        let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
-        let key = K::encode(key, &mut key_room);
-        let value = NewValue::Bytes(V::encode(value, &mut value_room));
+    fn put_item(
+        self,
+        txn: &mut WriteTxn,
+        key: K::In<'_>,
+        value: V::In<'_>,
+        mode: PutMode,
+    ) -> Result<Put> {
+        let mut scratch = Scratch::default();
+        self.put_as(txn, K::encode(&key, &mut scratch)?, value, mode)
+    }
+
+    fn put_as(
+        self,
+        txn: &mut WriteTxn,
+        key: &[u8],
+        value: V::In<'_>,
+        mode: PutMode,
+    ) -> Result<Put> {
+        let mut scratch = Scratch::default();
+        let value = NewValue::Bytes(V::encode(&value, &mut scratch)?);
         txn.change_near(self.number_in(txn)?, |pages, tree, order, finger| {
             check_key(tree, key)?;
             write::put_near(pages, tree, order, key, value, mode, finger)
@@ -224,7 +251,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::Bytes>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Bytes>::new("t"))?;
     /// t.reserve(&mut txn, "ramp", 256, |place| {
     ///     (0..=255).zip(place).for_each(|(n, byte)| *byte = n);
     /// })?;
@@ -234,12 +261,12 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     pub fn reserve(
         self,
         txn: &mut WriteTxn,
-        key: &K::In,
+        key: K::In<'_>,
         bytes: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<()> {
         let mut scratch = Scratch::default();
-        let key = K::encode(key, &mut scratch);
+        let key = K::encode(&key, &mut scratch)?;
         let mut fill = Some(fill);
         let mut fill_once = |place: &mut [u8]| {
             if let Some(fill) = fill.take() {
@@ -258,62 +285,18 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
-    /// assert!(t.delete(&mut txn, "ann")?);
-    /// assert!(!t.delete(&mut txn, "ann")?);
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", 7)?;
+    /// assert!(t.remove(&mut txn, "ann")?);
+    /// assert!(!t.remove(&mut txn, "ann")?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn delete(self, txn: &mut WriteTxn, key: &K::In) -> Result<bool> {
+    pub fn remove(self, txn: &mut WriteTxn, key: K::In<'_>) -> Result<bool> {
         let mut scratch = Scratch::default();
-        let key = K::encode(key, &mut scratch);
+        let key = K::encode(&key, &mut scratch)?;
         txn.change(self.number_in(txn)?, true, |pages, tree, order| {
             write::delete(pages, tree, order, key, Whose::Caller)
         })
-    }
-
-    /// Deletes `key` if its value is `value`; whether it was.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
-    /// assert!(!t.delete_if(&mut txn, "ann", &8)?);
-    /// assert!(t.delete_if(&mut txn, "ann", &7)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn delete_if(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
-        Ok(self.holds(txn, key, value)? && self.delete(txn, key)?)
-    }
-
-    /// Puts `new` in the place of the value of `key` if that is `old`; whether it was.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
-    /// assert!(t.update_if(&mut txn, "ann", &7, &8)?);
-    /// assert!(!t.update_if(&mut txn, "ann", &7, &9)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn update_if(
-        self,
-        txn: &mut WriteTxn,
-        key: &K::In,
-        old: &V::In,
-        new: &V::In,
-    ) -> Result<bool> {
-        Ok(self.holds(txn, key, old)? && self.update(txn, key, new)?)
-    }
-
-    fn holds(self, txn: &WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
-        let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
-        let found = txn.seat().0.get(self.id, K::encode(key, &mut key_room))?;
-        Ok(found == Some(V::encode(value, &mut value_room)))
     }
 
     /// Deletes all keys of a range; how many there were. Costs in proportion to the pages they
@@ -323,18 +306,18 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
-    /// (0..10).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
-    /// assert_eq!(t.delete_range(&mut txn, 3..=5)?, 3);
+    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+    /// (0..10).try_for_each(|n| t.put(&mut txn, n, ()).map(drop))?;
+    /// assert_eq!(t.remove_range(&mut txn, 3..=5)?, 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn delete_range<Q: Borrow<K::In>>(
+    pub fn remove_range<'k>(
         self,
         txn: &mut WriteTxn,
-        range: impl RangeBounds<Q>,
+        range: impl RangeBounds<K::In<'k>>,
     ) -> Result<u64> {
         let (number, is_main) = (self.number_in(txn)?, self.is_main());
-        in_range::<K, Q, _>(range, |from, to| {
+        in_range::<K, _, _>(range, |from, to| {
             txn.change(number, true, |pages, tree, order| {
                 refuse_catalog(is_main, pages, tree)?;
                 write::delete_range(pages, tree, order, from, to)
@@ -345,16 +328,16 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Deletes everything in the table; the table stays. Reads its branches, and its leaves only
     /// where it has large values.
     ///
-    /// For the main table this is [`Error::TableKind`] while there are named tables.
+    /// For the main table this is [`Error::TablesInside`] while there are named tables.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", 7)?;
     /// t.clear(&mut txn)?;
-    /// assert_eq!(t.count(&txn)?, 0);
+    /// assert_eq!(t.len(&txn)?, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn clear(self, txn: &mut WriteTxn) -> Result<()> {
@@ -371,9 +354,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(t.drop_table(&mut txn)?);
-    /// assert!(matches!(t.count(&txn), Err(huon::Error::TableMissing)));
+    /// assert!(matches!(t.len(&txn), Err(huon::Error::TableNotFound)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn drop_table(self, txn: &mut WriteTxn) -> Result<bool> {
@@ -386,10 +369,11 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
-    /// t.rename(&mut txn, b"people")?;
-    /// let people = txn.open(&huon::TableDef::<huon::Str, huon::U64>::new("people"))?.unwrap();
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", 7)?;
+    /// t.rename(&mut txn, "people")?;
+    /// let def = huon::TableDef::<huon::Str, huon::U64>::new("people");
+    /// let people = txn.open_table(&def)?.unwrap();
     /// assert_eq!(people.get(&txn, "ann")?, Some(7));
     /// assert!(t.get(&txn, "ann").is_err(), "the old handle");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -397,8 +381,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     ///
     /// # Errors
     /// [`Error::TableExists`] if the name is taken, by a table or a record.
-    pub fn rename(self, txn: &mut WriteTxn, name: &[u8]) -> Result<()> {
-        txn.rename_table(self.number_in(txn)?, name)
+    pub fn rename(self, txn: &mut WriteTxn, name: impl AsRef<[u8]>) -> Result<()> {
+        txn.rename_table(self.number_in(txn)?, name.as_ref())
     }
 
     /// Fills an empty table from records in key order, packed to the brim and bottom-up: many times
@@ -412,17 +396,17 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Str>::new("t"))?;
-    /// t.build(&mut txn, |append| (0..1000).try_for_each(|n| append(&n, "a value")))?;
-    /// assert_eq!(t.count(&txn)?, 1000);
+    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Str>::new("t"))?;
+    /// t.bulk_load(&mut txn, |append| (0..1000).try_for_each(|n| append(n, "a value")))?;
+    /// assert_eq!(t.len(&txn)?, 1000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn build(
+    pub fn bulk_load(
         self,
         txn: &mut WriteTxn,
         feed: impl FnOnce(&mut Append<'_, K, V>) -> Result<()>,
     ) -> Result<()> {
-        if self.count(txn)? != 0 {
+        if self.len(txn)? != 0 {
             return Err(Error::Invalid("only an empty table can be built"));
         }
         let core = txn.core.clone();
@@ -432,9 +416,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
             feed(&mut |key, value| {
                 // A child that `feed` forked would build on the parent's pages.
                 core.check_forked()?;
-                let key = K::encode(key, &mut key_room);
+                let key = K::encode(&key, &mut key_room)?;
                 check_key(builder.tree(), key)?;
-                builder.push(pages, key, V::encode(value, &mut value_room))
+                builder.push(pages, key, V::encode(&value, &mut value_room)?)
             })?;
             *tree = builder.finish();
             Ok(())
@@ -455,10 +439,10 @@ impl<K, V> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let jobs = txn.create(&huon::TableDef::<huon::U64, huon::Str>::new("jobs"))?;
+    /// let jobs = txn.create_table(&huon::TableDef::<huon::U64, huon::Str>::new("jobs"))?;
     /// for job in ["sweep", "mop"] {
     ///     let number = jobs.take_sequence(&mut txn, 1)?;
-    ///     jobs.put(&mut txn, &number, job)?;
+    ///     jobs.put(&mut txn, number, job)?;
     /// }
     /// assert_eq!(jobs.sequence(&txn)?, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -482,7 +466,7 @@ pub(super) fn check_key(tree: &Tree, key: &[u8]) -> Result<()> {
 /// The records of named tables cannot be swept away with the main table's own.
 fn refuse_catalog(is_main: bool, pages: &Pages, tree: &Tree) -> Result<()> {
     if is_main && !crate::txn::catalog::names(pages, tree)?.is_empty() {
-        return Err(Error::TableKind);
+        return Err(Error::TablesInside);
     }
     Ok(())
 }

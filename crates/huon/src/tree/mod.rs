@@ -5,6 +5,7 @@
 //! multimap's values share one set.
 
 pub(crate) mod build;
+pub(crate) mod change;
 pub(crate) mod compact;
 pub(crate) mod cursor;
 #[cfg(test)]

@@ -109,10 +109,23 @@ pub(crate) fn put_near<O: KeyOrder>(
         PutMode::Append if found || !at_end(finger.path()) => return Err(Error::KeyOutOfOrder),
         _ => {}
     }
+    put_found(pages, tree, order, key, value, found, finger)
+}
+
+/// Stores `value` where the finger stands: at the key, or where it belongs.
+pub(super) fn put_found<O: KeyOrder>(
+    pages: &mut Pages,
+    tree: &mut Tree,
+    order: O,
+    key: &[u8],
+    value: NewValue<'_>,
+    found: bool,
+    finger: &mut Finger,
+) -> Result<Put> {
     if found {
         let there = cell_at(pages, finger.path())?;
         if there.kind == PayloadKind::Table && matches!(value, NewValue::Bytes(_)) {
-            return Err(Error::TableKind);
+            return Err(Error::NameTaken);
         }
         if holds_already(&there, &value) {
             return Ok(Put::Overwritten);
@@ -493,7 +506,7 @@ pub(crate) fn delete<O: KeyOrder>(
         return Ok(false);
     }
     if whose == Whose::Caller && cell_at(pages, &path)?.kind == PayloadKind::Table {
-        return Err(Error::TableKind);
+        return Err(Error::NameTaken);
     }
     touch_path(pages, tree, &mut path)?;
     let frame = *path.last();

@@ -46,8 +46,8 @@ pub(super) struct Level {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// let mut txn = env.write()?;
-/// let ages = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
-/// ages.put(&mut txn, "ada", &36)?;
+/// let ages = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
+/// ages.put(&mut txn, "ada", 36)?;
 /// txn.commit()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -59,7 +59,7 @@ pub(super) struct Level {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+/// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
 /// if let Some(name) = t.get(&txn, "name")? {
 ///     t.put(&mut txn, "copy", name)?;
 /// }
@@ -72,7 +72,7 @@ pub(super) struct Level {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+/// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
 /// let records = t.iter(&txn)?;
 /// txn.commit()?;
 /// records.for_each(drop);
@@ -85,7 +85,7 @@ pub(super) struct Level {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+/// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
 /// if let Some(name) = t.get(&txn, "name")?.map(str::to_owned) {
 ///     t.put(&mut txn, "copy", &name)?;
 /// }
@@ -197,7 +197,7 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # const T: huon::TableDef<huon::Str, huon::Str> = huon::TableDef::new("t");
     /// let t = env.update(|txn| {
-    ///     let t = txn.create(&T)?;
+    ///     let t = txn.create_table(&T)?;
     ///     t.put(txn, "key", "value").map(|_| t)
     /// })?;
     /// let mut txn = env.write()?;
@@ -206,6 +206,7 @@ impl WriteTxn {
     /// assert!(txn.is_dirty(t.get(&txn, "key")?.unwrap().as_bytes()), "they are neighbours");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(hidden)]
     pub fn is_dirty(&self, bytes: &[u8]) -> bool {
         self.pages().may_change_at(bytes)
     }
@@ -217,7 +218,7 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # const T: huon::TableDef<huon::Str, huon::Str> = huon::TableDef::new("t");
     /// let t = env.update(|txn| {
-    ///     let t = txn.create(&T)?;
+    ///     let t = txn.create_table(&T)?;
     ///     t.put(txn, "key", "value").map(|_| t)
     /// })?;
     /// let txn = env.write()?;
@@ -225,6 +226,7 @@ impl WriteTxn {
     /// assert!(!txn.is_mapped(b"the program's own"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(hidden)]
     pub fn is_mapped(&self, bytes: &[u8]) -> bool {
         self.core.store.storage.map().contains(bytes)
     }
@@ -261,9 +263,9 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// let def = huon::TableDef::<huon::Str, huon::U64>::new("changed in");
     /// let mut txn = env.write()?;
-    /// let t = txn.create(&def)?;
+    /// let t = txn.create_table(&def)?;
     /// let id = txn.fix_id();
-    /// t.put(&mut txn, "key", &id)?;
+    /// t.put(&mut txn, "key", id)?;
     /// assert_eq!(txn.commit()?, id);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -337,8 +339,8 @@ impl WriteTxn {
             Some(order) => Ok(order),
             None => self
                 .kept
-                .get(no, || self.core.names.info(no).ok_or(Error::TableMissing))
-                .and_then(|info| info.order.resolve(tree.order).ok_or(Error::TableKind)),
+                .get(no, || self.core.names.info(no).ok_or(Error::TableNotFound))
+                .and_then(|info| info.order.resolve(tree.order).ok_or(Error::OrderUnknown)),
         };
         let result = order.and_then(|order| {
             edit(self.pages.as_deref_mut().expect(PAGES_THERE), &mut tree, order)
@@ -396,7 +398,7 @@ impl WriteTxn {
     /// The table that a change is about to be made of. From here to [`WriteTxn::end_change`] the
     /// transaction counts as broken (X1).
     fn begin_change(&mut self, no: TableNo, frugal: bool) -> Result<Tree> {
-        let tree = self.tree(no)?.ok_or(Error::TableMissing)?;
+        let tree = self.tree(no)?.ok_or(Error::TableNotFound)?;
         self.tables.get_mut().make_room()?;
         self.begin_guarded(frugal);
         Ok(tree)
@@ -472,11 +474,11 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "kept", &1)?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "kept", 1)?;
     /// let failed = txn.nested(|child| {
-    ///     t.put(child, "lost", &2)?;
-    ///     t.append(child, "above kept", &3)
+    ///     t.put(child, "lost", 2)?;
+    ///     t.append(child, "above kept", 3)
     /// });
     /// assert!(matches!(failed, Err(huon::Error::KeyOutOfOrder)));
     /// assert_eq!(t.get(&txn, "lost")?, None);
@@ -490,8 +492,8 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// txn.nested(|child| t.put(&mut txn, "kept", &1))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// txn.nested(|child| t.put(&mut txn, "kept", 1))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn nested<R>(&mut self, work: impl FnOnce(&mut WriteTxn) -> Result<R>) -> Result<R> {
@@ -504,9 +506,9 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// let parsed = txn.try_nested(|child| -> Result<u64, Box<dyn std::error::Error>> {
-    ///     t.put(child, "pear", &0)?;
+    ///     t.put(child, "pear", 0)?;
     ///     Ok("seven".parse()?)
     /// });
     /// assert_eq!(parsed.unwrap_err().to_string(), "invalid digit found in string");
@@ -553,15 +555,15 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "kept", &1)?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "kept", 1)?;
     /// txn.savepoint("before the import")?;
-    /// t.put(&mut txn, "lost", &2)?;
+    /// t.put(&mut txn, "lost", 2)?;
     /// txn.roll_back_to("before the import")?;
     /// assert_eq!(t.get(&txn, "lost")?, None);
-    /// t.put(&mut txn, "second try", &3)?;
+    /// t.put(&mut txn, "second try", 3)?;
     /// txn.release("before the import")?;
-    /// assert_eq!(t.count(&txn)?, 2);
+    /// assert_eq!(t.len(&txn)?, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -661,8 +663,8 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &1)?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// t.put(&mut txn, "ann", 1)?;
     /// txn.abort();
     /// assert!(env.read()?.table_names()?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -685,12 +687,17 @@ fn is_refusal(error: &Error) -> bool {
             | Error::ManyValues
             | Error::KeyLength
             | Error::KeyOutOfOrder
-            | Error::TableMissing
+            | Error::TableNotFound
             | Error::TableKind
+            | Error::NameTaken
+            | Error::OrderUnknown
+            | Error::TablesInside
             | Error::WrongOrder(_)
+            | Error::TableType(_)
             | Error::TableExists
             | Error::Invalid(_)
             | Error::Decode(_)
+            | Error::Encode(_)
     )
 }
 

@@ -23,20 +23,20 @@ fn options() -> Options {
 fn open(options: &Options) -> (tempfile::TempDir, Env, Table<U64, Bytes>) {
     let dir = tempfile::tempdir().unwrap();
     let env = options.open(dir.path().join("a.huon")).unwrap();
-    let t = env.update(|txn| txn.create(&T)).unwrap();
+    let t = env.update(|txn| txn.create_table(&T)).unwrap();
     write(&env, t, 0).unwrap();
     (dir, env, t)
 }
 
 /// Every record anew, durably: so only readers keep what was before.
 fn write(env: &Env, t: Table<U64, Bytes>, byte: u8) -> huon::Result<()> {
-    env.update(|txn| (0..RECORDS).try_for_each(|n| t.put(txn, &n, &[byte; 150]).map(drop)))?;
+    env.update(|txn| (0..RECORDS).try_for_each(|n| t.put(txn, n, &[byte; 150]).map(drop)))?;
     env.sync().map(drop)
 }
 
 fn holds(txn: &ReadTxn, t: Table<U64, Bytes>, byte: u8) {
     for n in 0..RECORDS {
-        assert_eq!(t.get(txn, &n).unwrap(), Some(&[byte; 150][..]), "{n}");
+        assert_eq!(t.get(txn, n).unwrap(), Some(&[byte; 150][..]), "{n}");
     }
 }
 
@@ -183,7 +183,7 @@ fn parking_and_breaking_at_the_same_time() {
                 let (mut broken, mut kept) = (0u32, 0u32);
                 while !done.load(Ordering::Relaxed) {
                     let txn = env.read().unwrap();
-                    let byte = t.get(&txn, &0).unwrap().unwrap()[0];
+                    let byte = t.get(&txn, 0).unwrap().unwrap()[0];
                     let parked = txn.park().unwrap();
                     std::thread::sleep(Duration::from_micros(300));
                     match parked.unpark() {

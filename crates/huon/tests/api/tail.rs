@@ -37,9 +37,9 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 fn tiny_commits(env: &Env, count: u64) {
     for n in 0..count {
         env.update(|txn| {
-            let tiny = txn.create(&TINY)?;
-            let last = tiny.get(txn, &0)?.unwrap_or(0);
-            tiny.put(txn, &0, &(last + 1))
+            let tiny = txn.create_table(&TINY)?;
+            let last = tiny.get(txn, 0)?.unwrap_or(0);
+            tiny.put(txn, 0, last + 1)
         })
         .unwrap();
         if n % 8 == 0 {
@@ -74,16 +74,16 @@ fn assert_short_tail(env: &Env, commits: u64, what: &str) {
 
 /// Appends at the end and deletes at the front in rounds, clears, and goes on with small commits.
 fn ring(env: &Env, rounds: u64, each: u64) -> Table<U64, Bytes> {
-    let t = env.update(|txn| txn.create(&T)).unwrap();
+    let t = env.update(|txn| txn.create_table(&T)).unwrap();
     let mut next = 0;
     for round in 0..rounds {
         env.update(|txn| {
             for _ in 0..each {
-                t.put(txn, &next, &vec![7; 200 + (next % 900) as usize])?;
+                t.put(txn, next, &vec![7; 200 + (next % 900) as usize])?;
                 next += 1;
             }
             for key in (round.saturating_sub(10) * each)..(round.saturating_sub(9) * each) {
-                t.delete(txn, &key)?;
+                t.remove(txn, key)?;
             }
             Ok(())
         })
@@ -119,9 +119,9 @@ fn a_file_in_very_many_pieces_gives_its_tail_back() {
     let mut options = Env::options();
     options.page_bytes(256).shrink_bytes(1 << 20).durability(Durability::Lazy);
     let env = options.open(&path).unwrap();
-    let t = env.update(|txn| txn.create(&T)).unwrap();
+    let t = env.update(|txn| txn.create_table(&T)).unwrap();
     let records = 120_000u64;
-    env.update(|txn| (0..records).try_for_each(|n| t.put(txn, &n, &[1; 90]).map(drop))).unwrap();
+    env.update(|txn| (0..records).try_for_each(|n| t.put(txn, n, &[1; 90]).map(drop))).unwrap();
     env.sync().unwrap();
     let full = env.info().unwrap().file_bytes;
     let mut random = Random(1);
@@ -130,7 +130,7 @@ fn a_file_in_very_many_pieces_gives_its_tail_back() {
         keys.swap(i, random.below(i as u64 + 1) as usize);
     }
     for part in keys.chunks(3000) {
-        env.update(|txn| part.iter().try_for_each(|key| t.delete(txn, key).map(drop))).unwrap();
+        env.update(|txn| part.iter().try_for_each(|key| t.remove(txn, *key).map(drop))).unwrap();
     }
     env.sync().unwrap();
     assert_short_tail(&env, 100, "random deletes");
@@ -153,7 +153,7 @@ impl History<'_> {
         let (random, next) = (&mut self.random, &mut self.next);
         self.env
             .update(|txn| {
-                let t = txn.create(&def)?;
+                let t = txn.create_table(&def)?;
                 let keys = |t: &Table<U64, Bytes>, txn: &huon::WriteTxn| {
                     let keys = t.iter(txn)?.map(|record| record.map(|(key, _)| key));
                     keys.collect::<Result<Vec<u64>, huon::Error>>()
@@ -163,26 +163,26 @@ impl History<'_> {
                         for _ in 0..size {
                             let long = [20, 300, 3000, 40_000][random.below(4) as usize];
                             let len = random.below(if size > 40 { 600 } else { long });
-                            t.put(txn, next, &vec![3; len as usize])?;
+                            t.put(txn, *next, &vec![3; len as usize])?;
                             *next += 1;
                         }
                     }
                     4 => {
                         for key in keys(&t, txn)?.into_iter().take(size) {
-                            t.delete(txn, &key)?;
+                            t.remove(txn, key)?;
                         }
                     }
                     5 => {
                         for key in keys(&t, txn)?.into_iter().rev().take(size) {
-                            t.delete(txn, &key)?;
+                            t.remove(txn, key)?;
                         }
                     }
                     6 => {
                         for key in keys(&t, txn)? {
                             if random.below(3) == 0 {
-                                t.put(txn, &key, &vec![4; random.below(500) as usize])?;
+                                t.put(txn, key, &vec![4; random.below(500) as usize])?;
                             } else if random.below(3) == 0 {
-                                t.delete(txn, &key)?;
+                                t.remove(txn, key)?;
                             }
                         }
                     }
@@ -237,7 +237,7 @@ fn after_any_history_the_tail_is_short() {
         drop(history);
         env.update(|txn| {
             for n in 0..3 {
-                txn.create(&TableDef::<U64, Bytes>::named(format!("t{n}")))?.clear(txn)?;
+                txn.create_table(&TableDef::<U64, Bytes>::named(format!("t{n}")))?.clear(txn)?;
             }
             Ok(())
         })

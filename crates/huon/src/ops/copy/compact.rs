@@ -21,7 +21,7 @@ use crate::tree::read;
 use crate::tree::values::Held;
 use crate::txn::Release;
 use crate::txn::catalog;
-use crate::txn::meaning::{Lengths, Many, TableSpec, value_order};
+use crate::txn::meaning::{Lengths, Many, TableSpec, TypeNames, value_order};
 use crate::txn::names::TableNo;
 use crate::txn::order::Order;
 use crate::txn::write::WriteTxn;
@@ -48,7 +48,7 @@ pub(super) fn build(
     let mut txn = copy.write()?;
     txn.take_notes(&meta);
     // First, while it is empty: then it can be built like the others.
-    let main = txn.create(&TableDef::<Bytes, Bytes>::main())?;
+    let main = txn.create_table(&TableDef::<Bytes, Bytes>::main())?;
     fill(&mut txn, main, (&source, &meta.main), &mut met, &mut meter)?;
     for (name, tree) in &named {
         let order = build_order(tree.order);
@@ -56,12 +56,13 @@ pub(super) fn build(
             order: build_order(many.order),
             lengths: if many.equal { Lengths::Equal(tree.fixed_bytes) } else { Lengths::Any },
         });
-        let wanted = TableSpec { name, order: &order, many: many.as_ref() };
+        let wanted =
+            TableSpec { name, order: &order, many: many.as_ref(), types: &TypeNames::BYTES };
         if tree.labels != 0 {
             let labels = catalog::labels(&source, &meta.main, name)?;
             txn.make_table(name, wanted.empty(), labels)?;
         }
-        let number = txn.create_table(&wanted)?;
+        let number = txn.create_spec(&wanted)?;
         let from = (&source, tree);
         match many {
             None => {
@@ -118,7 +119,7 @@ fn fill(
     meter: &mut Meter<'_>,
 ) -> Result<()> {
     let (source, tree) = from;
-    table.build(txn, |append| {
+    table.bulk_load(txn, |append| {
         each_record(source, tree, met, &mut |cell, _| {
             // The main table's records of named tables are made by creating those.
             let Some(value) = read::value(source, &cell)? else { return Ok(()) };
