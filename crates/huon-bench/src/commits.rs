@@ -144,7 +144,7 @@ fn file(dir: &Path, at: usize) -> PathBuf {
 fn prepare(path: &Path, mode: Mode) -> Result<()> {
     let env = mode.open(path)?;
     let mut txn = env.write()?;
-    let t = txn.create(&T)?;
+    let t = txn.create_table(&T)?;
     for key in 0..RECORDS {
         t.put(&mut txn, &key, &[0; VALUE_BYTES])?;
     }
@@ -264,7 +264,7 @@ fn put(env: &Env, number: u64) -> Result<()> {
     let mut value = [0; VALUE_BYTES];
     value[..8].copy_from_slice(&number.to_le_bytes());
     let mut txn = env.write()?;
-    let t = txn.open(&T)?.ok_or("the table is gone")?;
+    let t = txn.open_table(&T)?.ok_or("the table is gone")?;
     t.put(&mut txn, &key, &value)?;
     txn.commit()?;
     Ok(())

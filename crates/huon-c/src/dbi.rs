@@ -187,7 +187,7 @@ pub(crate) fn make_stand_in(
     flags: u32,
     custom: &[Option<Arc<Compare>>; 2],
 ) -> Res<()> {
-    let main = engine.open(&TableDef::<Bytes, Bytes>::main())?.ok_or(Fault::TableMissing)?;
+    let main = engine.open_table(&TableDef::<Bytes, Bytes>::main())?.ok_or(Fault::TableMissing)?;
     let sequence = main.sequence(engine)?;
     table::make(engine, STAND_IN, flags, custom, [8, 8])?.take_sequence(engine, sequence)
 }

@@ -88,8 +88,14 @@ impl From<Error> for Fault {
             | Error::SortedValueTooLong { .. }
             | Error::ValueLength => Fault::Size,
             Error::KeyOutOfOrder => Fault::Order,
-            Error::TableMissing => Fault::TableMissing,
-            Error::TableKind | Error::TableExists | Error::WrongOrder(_) => Fault::Incompatible,
+            Error::TableNotFound => Fault::TableMissing,
+            Error::TableKind
+            | Error::TableExists
+            | Error::NameTaken
+            | Error::OrderUnknown
+            | Error::PrefixOrder
+            | Error::TablesInside
+            | Error::WrongOrder(_) => Fault::Incompatible,
             Error::ManyValues => Fault::ManyValues,
             Error::ReadOnly => Fault::ReadOnly,
             Error::MapFull(_) => Fault::MapFull,

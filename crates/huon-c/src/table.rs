@@ -127,7 +127,8 @@ fn integers(bytes: usize) -> Order {
 impl Dbi {
     pub(crate) fn main(txn: &Txn) -> Res<Dbi> {
         let access = txn.access()?;
-        let table = in_txn!(access.view()?, txn => txn.open(&TableDef::<Bytes, Bytes>::main()))?;
+        let table =
+            in_txn!(access.view()?, txn => txn.open_table(&TableDef::<Bytes, Bytes>::main()))?;
         Ok(Dbi {
             name: Arc::from(&b""[..]),
             table: Table::Main(table.ok_or(Fault::TableMissing)?),
@@ -169,14 +170,14 @@ impl Dbi {
         };
         let table = if flags & DUPSORT == 0 {
             let def = TableDef::<Bytes, Bytes>::named(name).ordered(order(&keys));
-            in_txn!(view, txn => txn.open(&def))?.map(Table::Plain)
+            in_txn!(view, txn => txn.open_table(&def))?.map(Table::Plain)
         } else {
             let mut def = MultiDef::<Bytes, Bytes>::named(name).ordered(order(&keys));
             if values.is_some() && flags & DUPFIXED != 0 {
                 def = def.values_of_bytes(0);
             }
             def = def.values_ordered(order(&values));
-            in_txn!(view, txn => txn.open_multi(&def))?.map(Table::Multi)
+            in_txn!(view, txn => txn.open_table(&def))?.map(Table::Multi)
         };
         Ok(Dbi {
             name: Arc::from(name),
@@ -368,13 +369,13 @@ pub(crate) fn make(
     let [keys, values] = orders(flags, custom, bytes);
     if flags & DUPSORT == 0 {
         let def = TableDef::<Bytes, Bytes>::named(name).ordered(keys);
-        return Ok(Table::Plain(txn.create(&def)?));
+        return Ok(Table::Plain(txn.create_table(&def)?));
     }
     let mut def = MultiDef::<Bytes, Bytes>::named(name).ordered(keys).values_ordered(values);
     if flags & DUPFIXED != 0 {
         def = def.values_of_bytes(0);
     }
-    Ok(Table::Multi(txn.create_multi(&def)?))
+    Ok(Table::Multi(txn.create_table(&def)?))
 }
 
 /// Deletes a table, whatever its orders, and says the number that was kept with it.
@@ -383,11 +384,13 @@ pub(crate) fn drop_named(txn: &mut WriteTxn, name: &[u8], is_multi: bool) -> Res
     let mut sequence = 0;
     if is_multi {
         let def = MultiDef::<Bytes, Bytes>::named(name).ordered(stored.clone());
-        if let Some(table) = txn.open_multi(&def.values_ordered(stored))? {
+        if let Some(table) = txn.open_table(&def.values_ordered(stored))? {
             sequence = table.sequence(txn)?;
             table.drop_table(txn)?;
         }
-    } else if let Some(table) = txn.open(&TableDef::<Bytes, Bytes>::named(name).ordered(stored))? {
+    } else if let Some(table) =
+        txn.open_table(&TableDef::<Bytes, Bytes>::named(name).ordered(stored))?
+    {
         sequence = table.sequence(txn)?;
         table.drop_table(txn)?;
     }

@@ -130,7 +130,7 @@ impl From<io::Error> for Failure {
 /// What an error of the engine means to a shell.
 fn code_of(error: &Error) -> Code {
     match error {
-        Error::TableMissing => Code::Problems,
+        Error::TableNotFound => Code::Problems,
         Error::KeyTooLong { .. }
         | Error::ValueTooLong
         | Error::SortedValueTooLong { .. }
@@ -138,6 +138,10 @@ fn code_of(error: &Error) -> Code {
         | Error::ValueLength
         | Error::KeyOutOfOrder
         | Error::TableKind
+        | Error::NameTaken
+        | Error::OrderUnknown
+        | Error::PrefixOrder
+        | Error::TablesInside
         | Error::WrongOrder(_)
         | Error::TableExists
         | Error::Invalid(_)
@@ -153,8 +157,7 @@ fn code_of(error: &Error) -> Code {
 /// What, where, and what to do.
 fn sentence(error: &Error, path: &Path) -> String {
     let text = match error {
-        // Tables are opened as they are, so this is what is left of it.
-        Error::TableKind => {
+        Error::OrderUnknown => {
             "the order of this table is its program's own, and not known here".into()
         }
         error => without_number(error.to_string()),
@@ -184,8 +187,8 @@ fn advice(error: &Error) -> &'static str {
             "see `huon check`, `huon metas` for older snapshots, and `huon dump --rescue` to save \
              what can be read"
         }
-        Error::TableMissing => "`huon tables` lists them",
-        Error::TableKind => "`huon ls` and `huon dump` without bounds show it from end to end",
+        Error::TableNotFound => "`huon tables` lists them",
+        Error::OrderUnknown => "`huon ls` and `huon dump` without bounds show it from end to end",
         Error::KeyLength => "use --hex to give exactly so many bytes",
         Error::ValueLength => "`huon tables` shows it, and --hex gives exactly so many bytes",
         Error::KeyTooLong { .. } => "only a file with larger pages holds such keys",

@@ -6,7 +6,7 @@
 use std::ops::Bound;
 
 use huon::{
-    Bytes, Error, MultiDef, Order, RawMulti, RawTable, ReadTxn, TableDef, TableStat, Txn, WriteTxn,
+    Error, MultiDef, Order, RawMulti, RawTable, ReadTxn, TableDef, TableStat, Txn, WriteTxn,
 };
 
 use crate::args::{Make, PartArgs, Target, TypeArgs};
@@ -35,53 +35,35 @@ pub(crate) enum Part {
     Between(Bound<Vec<u8>>, Bound<Vec<u8>>),
 }
 
-/// A transaction in which tables can be opened.
-pub(crate) trait Opens: Txn {
+/// A transaction that says what there is of a table.
+pub(crate) trait Stats: Txn {
     fn stat(&self, name: &[u8]) -> huon::Result<Option<TableStat>>;
-    fn one(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>>;
-    fn many(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>>;
 }
 
-impl Opens for ReadTxn {
+impl Stats for ReadTxn {
     fn stat(&self, name: &[u8]) -> huon::Result<Option<TableStat>> {
         self.table_stat(name)
     }
-
-    fn one(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>> {
-        self.open(def)
-    }
-
-    fn many(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>> {
-        self.open_multi(def)
-    }
 }
 
-impl Opens for WriteTxn {
+impl Stats for WriteTxn {
     fn stat(&self, name: &[u8]) -> huon::Result<Option<TableStat>> {
         self.table_stat(name)
-    }
-
-    fn one(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>> {
-        self.open(def)
-    }
-
-    fn many(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>> {
-        self.open_multi(def)
     }
 }
 
 /// The table of that name; the empty one is the main table's.
-pub(crate) fn find(txn: &impl Opens, name: &[u8]) -> Result<Option<AnyTable>, Failure> {
+pub(crate) fn find(txn: &impl Txn, name: &[u8]) -> Result<Option<AnyTable>, Failure> {
     if name.is_empty() {
-        return Ok(txn.one(&TableDef::main())?.map(AnyTable::One));
+        return Ok(txn.open_table(&TableDef::main())?.map(AnyTable::One));
     }
-    match txn.one(&TableDef::named(name).ordered(Order::Stored)) {
+    match txn.open_table(&TableDef::named(name).ordered(Order::Stored)) {
         Err(Error::TableKind) => {}
         found => return Ok(found?.map(AnyTable::One)),
     }
     let def = MultiDef::named(name).ordered(Order::Stored).values_ordered(Order::Stored);
-    match txn.many(&def) {
-        Err(Error::TableKind) => {
+    match txn.open_table(&def) {
+        Err(Error::NameTaken) => {
             let name = Form::Plain.show(name);
             Err(Failure::usage(format!("\"{name}\" is a record of the main table, not a table.")))
         }
@@ -90,13 +72,13 @@ pub(crate) fn find(txn: &impl Opens, name: &[u8]) -> Result<Option<AnyTable>, Fa
 }
 
 /// The table that a command names, which must be there.
-pub(crate) fn named(txn: &impl Opens, target: &Target) -> Result<AnyTable, Failure> {
+pub(crate) fn named(txn: &impl Txn, target: &Target) -> Result<AnyTable, Failure> {
     let name = open::name(target.table.as_deref())?;
     find(txn, &name)?.ok_or_else(|| missing(&target.file, &name))
 }
 
 /// The types of the table's keys and values.
-pub(crate) fn types(txn: &impl Opens, target: &Target, args: &TypeArgs) -> Result<Types, Failure> {
+pub(crate) fn types(txn: &impl Stats, target: &Target, args: &TypeArgs) -> Result<Types, Failure> {
     let name = open::name(target.table.as_deref())?;
     Ok(Types::of_table(args, txn.stat(&name)?.as_ref()))
 }
@@ -118,7 +100,7 @@ pub(crate) fn part(args: &PartArgs, types: &Types) -> Result<Part, Failure> {
 /// Why there is no such part.
 pub(crate) fn refused(error: Error, part: &Part) -> Failure {
     match (error, part) {
-        (Error::TableKind, Part::Prefix(_)) => Failure::usage(
+        (Error::PrefixOrder, Part::Prefix(_)) => Failure::usage(
             "keys that begin alike do not lie together in this table, as its order is not that of \
              bytes; leave --prefix out.",
         ),
@@ -162,9 +144,9 @@ pub(crate) fn to_fill(
     }
     let is_multi = make.is_multi() || matches!(found, Some(AnyTable::Many(_)));
     let made = if is_multi {
-        txn.create_multi(&make.multi(&name)).map(AnyTable::Many)
+        txn.create_table(&make.multi(&name)).map(AnyTable::Many)
     } else {
-        txn.create(&make.table(&name)).map(AnyTable::One)
+        txn.create_table(&make.table(&name)).map(AnyTable::One)
     };
     made.map_err(|error| match error {
         Error::TableKind => {

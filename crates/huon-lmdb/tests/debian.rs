@@ -128,7 +128,7 @@ impl Debian {
         let report = env.check().expect("a check");
         assert!(report.is_clean(), "{name}: {report:?}");
         let txn = env.read().expect("a transaction");
-        let main = txn.open(&TableDef::<Bytes, Bytes>::main()).expect("it opens");
+        let main = txn.open_table(&TableDef::<Bytes, Bytes>::main()).expect("it opens");
         main.expect("a main table").count(&txn).expect("a count")
     }
 }
@@ -412,7 +412,7 @@ fn zones_that_were_added_to_named() {
     // A program in C reads what one in Rust has written.
     let env = huon::Env::options().open(debian.path("_default.nzd")).expect("an environment");
     let filled = env.update(|txn| {
-        let main = txn.create(&TableDef::<Bytes, Bytes>::main())?;
+        let main = txn.create_table(&TableDef::<Bytes, Bytes>::main())?;
         zones()
             .try_for_each(|(name, zone)| main.put(txn, name.as_bytes(), zone.as_bytes()).map(drop))
     });

@@ -128,7 +128,7 @@ fn open(path: &Path) -> Env {
 
 fn fill(env: &Env) {
     let filled = env.update(|txn| {
-        let table = txn.create(&OF_RUST)?;
+        let table = txn.create_table(&OF_RUST)?;
         (0..ACCOUNTS as u32).try_for_each(|account| {
             table.put(txn, &account.to_be_bytes(), &1000u64.to_le_bytes()).map(drop)
         })
@@ -138,7 +138,7 @@ fn fill(env: &Env) {
 
 /// Moves an amount from one account to another.
 fn transfer(txn: &mut WriteTxn, random: &mut Random) -> huon::Result<()> {
-    let table = txn.create(&OF_RUST)?;
+    let table = txn.create_table(&OF_RUST)?;
     let [from, to] = [0; 2].map(|_| (random.below(ACCOUNTS) as u32).to_be_bytes());
     let held = amount(table.get(txn, &from)?.expect("an account"));
     let moved = random.below(held + 1);
@@ -152,12 +152,12 @@ fn transfer(txn: &mut WriteTxn, random: &mut Random) -> huon::Result<()> {
 fn look(env: &Env, defs: &[Def]) {
     let txn = env.read().expect("a transaction");
     for def in defs {
-        let table = txn.open(def).expect("it opens").expect("a table");
+        let table = txn.open_table(def).expect("it opens").expect("a table");
         let amounts = table.iter(&txn).expect("an iterator");
         let sum: u64 = amounts.map(|record| amount(record.expect("a record").1)).sum();
         assert_eq!(sum, SUM, "{def:?} in snapshot {}", txn.id());
     }
-    if let Some(index) = txn.open_multi(&INDEX).expect("it opens") {
+    if let Some(index) = txn.open_table(&INDEX).expect("it opens") {
         assert_eq!(index.count(&txn).expect("a count"), ACCOUNTS, "snapshot {}", txn.id());
     }
 }

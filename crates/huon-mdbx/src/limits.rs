@@ -102,12 +102,12 @@ mod tests {
             let (key, sorted) = (key_bytes_max(page_bytes, 0), key_bytes_max(page_bytes, many));
             let value = value_bytes_max(page_bytes, many);
             let mut txn = env.write().unwrap();
-            let plain = txn.create(&PLAIN).unwrap();
+            let plain = txn.create_table(&PLAIN).unwrap();
             plain.put(&mut txn, &bytes(key), b"").unwrap();
             plain.put(&mut txn, b"", &bytes(3 * page_bytes)).unwrap();
             let refused = plain.put(&mut txn, &bytes(key + 1), b"");
             assert!(matches!(refused, Err(Error::KeyTooLong { .. })), "{page_bytes}");
-            let table = txn.create_multi(&SORTED).unwrap();
+            let table = txn.create_table(&SORTED).unwrap();
             for byte in [b"", b"a".as_slice()] {
                 table.insert(&mut txn, &bytes(sorted), byte).unwrap();
                 table.insert(&mut txn, byte, &bytes(value)).unwrap();
@@ -128,7 +128,7 @@ mod tests {
             for (key_bytes, beyond) in [(0, 0), (9, 0), (0, 1), (9, 1)] {
                 let (_dir, env) = env(page_bytes);
                 let mut txn = env.write().unwrap();
-                let plain = txn.create(&PLAIN).unwrap();
+                let plain = txn.create_table(&PLAIN).unwrap();
                 let value = vec![7; pair - key_bytes + beyond];
                 plain.put(&mut txn, &vec![7; key_bytes], &value).unwrap();
                 txn.commit().unwrap();

@@ -20,6 +20,10 @@ pub(crate) enum Got {
 
 /// Stands for every way to say that there is no such table.
 pub(crate) const MISSING: i32 = 5;
+/// An ordinary record has the name, or a table.
+const NAME_TAKEN: i32 = 30;
+/// The main table holds named tables.
+const TABLES_INSIDE: i32 = 33;
 
 impl Got {
     pub(crate) fn of<T>(result: huon::Result<T>, got: impl FnOnce(T) -> Got) -> Result<Got, Stop> {
@@ -84,7 +88,7 @@ impl History {
                 self.handles.insert(slot, table);
             }
             Ok(None) if !self.work.exists(id) => {}
-            Err(Error::TableKind) if self.work.hides(id) => {}
+            Err(Error::NameTaken) if self.work.hides(id) => {}
             other => {
                 let there = self.work.exists(id);
                 return Err(Stop::Fail(format!("open {id:?} gave {other:?}, it exists: {there}")));
@@ -110,7 +114,7 @@ impl History {
         found: Got,
         expected: Got,
     ) -> Step {
-        let missing = |got: &Got| matches!(got, Got::Refused(5..=7));
+        let missing = |got: &Got| matches!(got, Got::Refused(5..=7 | NAME_TAKEN));
         let same = found == expected
             || (expected == Got::Refused(MISSING) && missing(&found))
             || (self.work.hides(id) && missing(&found) && missing(&expected));
@@ -182,7 +186,7 @@ impl History {
         let is_name = id.is_main() && self.work.is_name(key);
         let expected = match self.work.table_mut(id) {
             None => Got::Refused(MISSING),
-            Some(_) if is_name => Got::Refused(6),
+            Some(_) if is_name => Got::Refused(NAME_TAKEN),
             Some(records) => Got::Flag(records.delete(&id.order().sort_key(key))),
         };
         self.expect("delete", id, found, expected)
@@ -227,7 +231,7 @@ impl History {
         let found = Got::of(table.delete_range(txn, from, to), Got::Count)?;
         let has_names = id.is_main() && self.work.named().next().is_some();
         let expected = if has_names {
-            Got::Refused(6)
+            Got::Refused(TABLES_INSIDE)
         } else {
             self.work.delete_range(*id, from, to).map_or(Got::Refused(MISSING), Got::Count)
         };
@@ -239,7 +243,7 @@ impl History {
         let found = Got::of(table.clear(txn), |()| Got::Nothing)?;
         let has_names = id.is_main() && self.work.named().next().is_some();
         let expected = if has_names {
-            Got::Refused(6)
+            Got::Refused(TABLES_INSIDE)
         } else if self.work.clear(id) {
             Got::Nothing
         } else {

@@ -17,8 +17,8 @@ impl Handle {
     /// A handle of the table, if it exists.
     pub(crate) fn open(txn: &WriteTxn, id: TableId) -> Result<Option<Handle>> {
         match id.values() {
-            None => Ok(txn.open(&id.def())?.map(Handle::Plain)),
-            Some(_) => Ok(txn.open_multi(&id.multi_def())?.map(Handle::Multi)),
+            None => Ok(txn.open_table(&id.def())?.map(Handle::Plain)),
+            Some(_) => Ok(txn.open_table(&id.multi_def())?.map(Handle::Multi)),
         }
     }
 
@@ -27,11 +27,11 @@ impl Handle {
         match id.values() {
             None => {
                 let def = TableDef::named(id.name()).ordered(Order::Stored);
-                Ok(txn.open(&def)?.map(Handle::Plain))
+                Ok(txn.open_table(&def)?.map(Handle::Plain))
             }
             Some(_) => {
                 let def = MultiDef::named(id.name()).ordered(Order::Stored);
-                let opened = txn.open_multi(&def.values_ordered(Order::Stored))?;
+                let opened = txn.open_table(&def.values_ordered(Order::Stored))?;
                 Ok(opened.map(Handle::Multi))
             }
         }
@@ -47,8 +47,8 @@ impl Handle {
     /// A handle of the table, which is created if it does not exist.
     pub(crate) fn create(txn: &mut WriteTxn, id: TableId) -> Result<Handle> {
         match id.values() {
-            None => txn.create(&id.def()).map(Handle::Plain),
-            Some(_) => txn.create_multi(&id.multi_def()).map(Handle::Multi),
+            None => txn.create_table(&id.def()).map(Handle::Plain),
+            Some(_) => txn.create_table(&id.multi_def()).map(Handle::Multi),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use huon::{Bytes, Error, MultiDef, RawMulti, RawTable, TableDef, Txn};
+use huon::{Error, RawTable, Txn};
 
 use crate::history::{History, Step, Stop, fail};
 use crate::model::{self, KeyOrder, Model, Record, Records, TableId};
@@ -11,7 +11,7 @@ use crate::program::Op;
 
 impl History {
     /// Performs an operation that looks; others are passed over.
-    pub(crate) fn look<T: Openable>(&mut self, op: &Op, txn: &T, model: &Model) -> Step {
+    pub(crate) fn look<T: Txn>(&mut self, op: &Op, txn: &T, model: &Model) -> Step {
         match op {
             Op::Get { table: id, key } => {
                 let Some((table, records)) = open(txn, *id, model)? else { return Ok(()) };
@@ -63,7 +63,7 @@ impl History {
         Ok(())
     }
 
-    fn prefix<T: Openable>(
+    fn prefix<T: Txn>(
         &mut self,
         txn: &T,
         model: &Model,
@@ -75,7 +75,7 @@ impl History {
         let found = table.prefix(txn, prefix);
         if id.order() != KeyOrder::Bytes {
             return match found {
-                Err(Error::TableKind) => Ok(()),
+                Err(Error::PrefixOrder) => Ok(()),
                 _ => Err(Stop::Fail(format!("prefix of {id:?} was not refused"))),
             };
         }
@@ -96,7 +96,7 @@ impl History {
 
     /// An estimate promises no more than its limits: nothing outside of what there is, nothing of
     /// what is empty.
-    fn estimate<T: Openable>(
+    fn estimate<T: Txn>(
         &mut self,
         txn: &T,
         model: &Model,
@@ -131,34 +131,8 @@ impl History {
     }
 }
 
-/// A transaction that opens tables.
-pub(crate) trait Openable: Txn {
-    fn open_table(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>>;
-    fn open_pairs(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>>;
-}
-
-impl Openable for huon::ReadTxn {
-    fn open_table(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>> {
-        self.open(def)
-    }
-
-    fn open_pairs(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>> {
-        self.open_multi(def)
-    }
-}
-
-impl Openable for huon::WriteTxn {
-    fn open_table(&self, def: &TableDef<Bytes, Bytes>) -> huon::Result<Option<RawTable>> {
-        self.open(def)
-    }
-
-    fn open_pairs(&self, def: &MultiDef<Bytes, Bytes>) -> huon::Result<Option<RawMulti>> {
-        self.open_multi(def)
-    }
-}
-
 /// A table and its model, if it exists.
-pub(crate) fn open<'m, T: Openable>(
+pub(crate) fn open<'m, T: Txn>(
     txn: &T,
     id: TableId,
     model: &'m Model,
@@ -166,7 +140,7 @@ pub(crate) fn open<'m, T: Openable>(
     match (txn.open_table(&id.def()), model.table(id)) {
         (Ok(Some(table)), Some(records)) => Ok(Some((table, records))),
         (Ok(None), None) => Ok(None),
-        (Err(Error::TableKind), None) if model.hides(id) => Ok(None),
+        (Err(Error::NameTaken), None) if model.hides(id) => Ok(None),
         (Err(error), _) => Err(fail(error)),
         (Ok(table), _) => Err(Stop::Fail(format!("{id:?} exists: {}", table.is_some()))),
     }

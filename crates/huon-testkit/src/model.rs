@@ -469,7 +469,7 @@ impl Model {
     }
 
     fn compare_table(&self, txn: &ReadTxn, id: TableId, names: usize) -> Result<(), Mismatch> {
-        let opened = self.opened(id, txn.open(&id.def()))?;
+        let opened = self.opened(id, txn.open_table(&id.def()))?;
         let hidden = if id.is_main() { names } else { 0 };
         match (opened, self.table(id)) {
             (Some(table), Some(records)) => {
@@ -481,7 +481,7 @@ impl Model {
     }
 
     fn compare_multi(&self, txn: &ReadTxn, id: TableId) -> Result<(), Mismatch> {
-        let opened = self.opened(id, txn.open_multi(&id.multi_def()))?;
+        let opened = self.opened(id, txn.open_table(&id.multi_def()))?;
         match (opened, self.multi(id)) {
             (Some(multi), Some(pairs)) => {
                 self.compare_sequence(id, multi.sequence(txn)?)?;
@@ -504,7 +504,7 @@ impl Model {
     fn opened<T>(&self, id: TableId, open: huon::Result<Option<T>>) -> Result<Option<T>, Mismatch> {
         let found = match open {
             // An ordinary record has the name.
-            Err(huon::Error::TableKind) if self.hides(id) => None,
+            Err(huon::Error::NameTaken) if self.hides(id) => None,
             open => open?,
         };
         if found.is_some() == self.exists(id) {

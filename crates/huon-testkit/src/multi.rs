@@ -7,7 +7,6 @@ use huon::{Error, RawMulti, Txn, WriteTxn};
 use crate::changes::{Got, MISSING};
 use crate::handle::Handle;
 use crate::history::{History, Step, Stop, fail};
-use crate::looks::Openable;
 use crate::model::{self, KeyOrder, Model, Record, TableId};
 use crate::pairs::{self, Pairs};
 use crate::program::{self, Op, PairHow};
@@ -162,7 +161,7 @@ impl History {
     }
 
     /// Performs an operation that looks at a multimap; others are passed over.
-    pub(crate) fn look_at_pairs<T: Openable>(&mut self, op: &Op, txn: &T, model: &Model) -> Step {
+    pub(crate) fn look_at_pairs<T: Txn>(&mut self, op: &Op, txn: &T, model: &Model) -> Step {
         match op {
             Op::Held { table: id, key, value } => {
                 let Some((multi, pairs)) = open(txn, *id, model)? else { return Ok(()) };
@@ -196,7 +195,7 @@ impl History {
                 let found = multi.prefix(txn, key);
                 if id.order() != KeyOrder::Bytes {
                     return match found {
-                        Err(Error::TableKind) => Ok(()),
+                        Err(Error::PrefixOrder) => Ok(()),
                         _ => Err(Stop::Fail(format!("prefix of {id:?} was not refused"))),
                     };
                 }
@@ -299,22 +298,23 @@ fn refusal(pairs: &Pairs, max: usize, id: TableId, key: &[u8], value: &[u8]) -> 
 }
 
 /// A multimap and its model, if it exists.
-pub(crate) fn open<'m, T: Openable>(
+pub(crate) fn open<'m, T: Txn>(
     txn: &T,
     id: TableId,
     model: &'m Model,
 ) -> Result<Option<(RawMulti, &'m Pairs)>, Stop> {
-    match (txn.open_pairs(&id.multi_def()), model.multi(id)) {
+    match (txn.open_table(&id.multi_def()), model.multi(id)) {
         (Ok(Some(multi)), Some(pairs)) => {
             // What it is not is told from what it is.
-            let plain = huon::TableDef::named(id.name()).ordered(id.order().order());
+            let def = huon::TableDef::<huon::Bytes, huon::Bytes>::named(id.name());
+            let plain = def.ordered(id.order().order());
             match txn.open_table(&plain) {
                 Err(huon::Error::TableKind) => Ok(Some((multi, pairs))),
                 _ => Err(Stop::Fail(format!("{id:?} opens as an ordinary table"))),
             }
         }
         (Ok(None), None) => Ok(None),
-        (Err(huon::Error::TableKind), None) if model.hides(id) => Ok(None),
+        (Err(huon::Error::NameTaken), None) if model.hides(id) => Ok(None),
         (Err(error), _) => Err(fail(error)),
         (Ok(multi), _) => Err(Stop::Fail(format!("{id:?} exists: {}", multi.is_some()))),
     }

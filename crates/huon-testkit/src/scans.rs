@@ -6,7 +6,7 @@ use std::ops::Bound;
 use huon::{Bytes, Error, MultiScan, Scan, Txn};
 
 use crate::history::{History, Step, Stop, fail};
-use crate::looks::{self, Openable};
+use crate::looks;
 use crate::model::{self, Model, Record, Records, TableId};
 use crate::multi;
 use crate::pairs::{Among, Pairs};
@@ -140,8 +140,8 @@ impl ScanState {
                     Walker::Multi(scan, _) => scan.next(txn).map(|found| found.is_some()),
                 };
                 return match found {
-                    Err(Error::TableMissing) => Ok(None),
-                    Err(Error::TableKind) if model.hides(self.id) => Ok(None),
+                    Err(Error::TableNotFound) => Ok(None),
+                    Err(Error::NameTaken) if model.hides(self.id) => Ok(None),
                     Err(error) => Err(fail(error)),
                     Ok(_) => Err(Stop::Fail(format!("{what} found something in no table"))),
                 };
@@ -190,7 +190,7 @@ fn skip(gap: &mut PairGap, among: Among, act: impl FnOnce()) {
 
 impl History {
     /// Performs an operation of a scan; others are passed over.
-    pub(crate) fn scan<T: Openable>(&mut self, op: &Op, txn: &T, model: &Model) -> Step {
+    pub(crate) fn scan<T: Txn>(&mut self, op: &Op, txn: &T, model: &Model) -> Step {
         match op {
             Op::ScanOpen { scan, table: id } => {
                 let walker = match id.values() {

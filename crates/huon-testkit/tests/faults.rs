@@ -154,7 +154,7 @@ fn run_refused(open: Refused, setup: &Setup, plan: &FaultPlan) {
     let disk = SimDisk::new(RESERVE_BYTES).expect("a machine").quiet().lossy();
     let env = setup.options().open_simulated(&disk).expect("an environment");
     let put = |env: &Env, key: &[u8]| {
-        env.update(|txn| txn.create(&MAIN)?.put(txn, key, key).map(drop)).expect("a commit");
+        env.update(|txn| txn.create_table(&MAIN)?.put(txn, key, key).map(drop)).expect("a commit");
     };
     put(&env, b"before");
     let error = open(&setup.options(), &disk, plan).expect_err("it is refused");
@@ -163,7 +163,7 @@ fn run_refused(open: Refused, setup: &Setup, plan: &FaultPlan) {
     drop(env);
     let env = setup.options().open_simulated(&disk).expect("an environment");
     let txn = env.read().expect("a reader");
-    let main = txn.open(&MAIN).expect("the main table").expect("there always is one");
+    let main = txn.open_table(&MAIN).expect("the main table").expect("there always is one");
     assert_eq!(main.count(&txn).expect("a count"), 2);
     assert!(env.check().expect("a check").is_clean());
 }
@@ -367,7 +367,7 @@ fn a_failed_flush_is_final_for_everybody() {
         let (first, second) = (open(), open());
         let put = |env: &Env, key: &[u8]| {
             let bytes = if large { 2 << 20 } else { 10 };
-            env.update(|txn| txn.create(&MAIN)?.put(txn, key, &vec![1; bytes]).map(drop))
+            env.update(|txn| txn.create_table(&MAIN)?.put(txn, key, &vec![1; bytes]).map(drop))
         };
         put(&first, b"kept").unwrap();
         let reader = second.read().unwrap();
@@ -377,12 +377,12 @@ fn a_failed_flush_is_final_for_everybody() {
             assert!(matches!(env.write(), Err(Error::Poisoned)));
             assert!(matches!(env.sync(), Err(Error::Poisoned)));
         }
-        let main = reader.open(&MAIN).unwrap().unwrap();
+        let main = reader.open_table(&MAIN).unwrap().unwrap();
         assert!(main.contains(&reader, b"kept").unwrap(), "readers go on");
         drop((reader, first, second));
         let env = open();
         let txn = env.read().unwrap();
-        let main = txn.open(&MAIN).unwrap().unwrap();
+        let main = txn.open_table(&MAIN).unwrap().unwrap();
         assert!(main.contains(&txn, b"kept").unwrap());
         assert!(env.check().unwrap().is_clean());
         put(&env, b"again").unwrap();

@@ -60,7 +60,7 @@ fn neighbouring_puts_agree_with_a_map() {
         let mut models = [Model::new(), Model::new()];
         for _ in 0..12 {
             let mut txn = env.write().unwrap();
-            let tables = [0, 1].map(|n| txn.create(&TABLES[n]).unwrap().raw());
+            let tables = [0, 1].map(|n| txn.create_table(&TABLES[n]).unwrap().raw());
             for _ in 0..1 + random.index(7) {
                 let which = random.index(2);
                 let (table, model) = (tables[which], &mut models[which]);

@@ -142,7 +142,7 @@ fn read_all(env: &Env, State { model, pairs }: &State) {
         Err(error) => damage(&error),
     }
     for id in model.named().chain([TableId::MAIN]) {
-        match txn.open(&id.def()) {
+        match txn.open_table(&id.def()) {
             Ok(Some(table)) => read_table(&txn, table, model, id),
             Ok(None) => panic!("{id:?} is gone"),
             Err(error) => damage(&error),
@@ -161,7 +161,7 @@ fn write_some(env: &Env, page_bytes: usize, state: Option<&mut State>) -> Result
     pairs.change(&mut txn, 4, page_bytes)?;
     for id in [2, 4, 6, 8, 10] {
         model.create(TableId(id));
-        let table = txn.create(&TableId(id).def())?;
+        let table = txn.create_table(&TableId(id).def())?;
         for (n, bytes) in [(1, 25), (1000, 2 * page_bytes), (1001, 25)] {
             let key = program::key(TableId(id).order(), page_bytes, n);
             let value = program::Value { bytes, seed: n }.make();

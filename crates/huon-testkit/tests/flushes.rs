@@ -33,7 +33,7 @@ fn traced_process() {
     let env = options.open(Path::new(&dir).join("flushes.huon")).unwrap();
     let put = |bytes: usize, finish: Finish<'_>| {
         let mut txn = env.write().unwrap();
-        let table = txn.create(&TableDef::<U64, Bytes>::main()).unwrap();
+        let table = txn.create_table(&TableDef::<U64, Bytes>::main()).unwrap();
         let value = vec![txn.id() as u8; bytes];
         table.put(&mut txn, &1, &value).unwrap();
         finish(txn);

@@ -119,7 +119,7 @@ fn values_in_the_leaf_of_their_key() {
     {
         let env = options.open_simulated(&disk).unwrap();
         env.update(|txn| {
-            let table = txn.create_multi(&def)?;
+            let table = txn.create_table(&def)?;
             for n in 0..KEYS {
                 // Trees of values at either end of the first leaf, and in its middle.
                 let most = if n < 3 { 40 } else { 1 };
@@ -141,7 +141,7 @@ fn values_in_the_leaf_of_their_key() {
     // What the next transaction calls its pages, as it always does the same.
     let (next, env) = begin(&sound.bytes);
     let insert = |txn: &mut WriteTxn, n: u64, value: &[u8]| {
-        let table = txn.open_multi(&def)?.expect("it is there");
+        let table = txn.open_table(&def)?.expect("it is there");
         table.insert(txn, &key(n), value)
     };
     env.update(|txn| insert(txn, 3, b"first")).unwrap();
@@ -172,7 +172,7 @@ fn values_in_the_leaf_of_their_key() {
 /// Changes the leaf, then values of the keys that lead to it.
 fn self_named(env: &Env, def: &MultiDef<Str, Bytes>, key: &dyn Fn(u64) -> String, act: usize) {
     let Ok(mut txn) = env.write() else { return };
-    let Ok(Some(table)) = txn.open_multi(def) else { return };
+    let Ok(Some(table)) = txn.open_table(def) else { return };
     if table.insert(&mut txn, &key(3), b"first").is_err() {
         return;
     }

@@ -30,7 +30,7 @@ fn answers_are_the_same_in_a_file_that_is_not_in_memory() {
     let filled = Env::options().open(&path).unwrap();
     filled
         .update(|txn| {
-            let t = txn.create(&T)?;
+            let t = txn.create_table(&T)?;
             (0..5000).try_for_each(|key| t.put(txn, &key, &value(key)).map(drop))
         })
         .unwrap();
@@ -43,7 +43,7 @@ fn answers_are_the_same_in_a_file_that_is_not_in_memory() {
     };
     let env = Env::options().read_ahead(ReadAhead::Never).open(&path).unwrap();
     let txn = env.read().unwrap();
-    let t = txn.open(&T).unwrap().unwrap();
+    let t = txn.open_table(&T).unwrap().unwrap();
     let records = t.iter(&txn).unwrap().map(Result::unwrap);
     assert!(
         records

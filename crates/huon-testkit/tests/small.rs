@@ -73,7 +73,7 @@ fn value(n: u64) -> Vec<u8> {
 fn compare(env: &Env, name: &'static str, order: &Order, expected: &Records) {
     let txn = env.read().unwrap();
     let def = TableDef::<Bytes, Bytes>::new(name).ordered(order.clone());
-    let table = txn.open(&def).unwrap().expect("it was made");
+    let table = txn.open_table(&def).unwrap().expect("it was made");
     let owned = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
     let found = table.iter(&txn).unwrap().map(|record| owned(record.unwrap()));
     assert!(found.eq(expected.values().cloned()), "{name}: forward");
@@ -131,7 +131,7 @@ fn tables_of_every_order_hold_what_was_put() {
             let env = open(&disk);
             let def = TableDef::<Bytes, Bytes>::new(name).ordered(order.clone());
             let mut txn = env.write().unwrap();
-            let table = txn.create(&def).unwrap();
+            let table = txn.create_table(&def).unwrap();
             change(&mut txn, table, &order, &mut model, round);
             txn.commit().unwrap();
             compare(&env, name, &order, &model);
@@ -173,7 +173,7 @@ fn change_pairs(txn: &mut WriteTxn, multi: RawMulti, bytes: usize, model: &mut P
 
 fn compare_pairs(env: &Env, def: &MultiDef<Bytes, Bytes>, expected: &Pairs) {
     let txn = env.read().unwrap();
-    let multi = txn.open_multi(def).unwrap().expect("it was made");
+    let multi = txn.open_table(def).unwrap().expect("it was made");
     let owned = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
     let found = multi.iter(&txn).unwrap().map(|pair| owned(pair.unwrap()));
     assert!(found.eq(expected.iter().cloned()), "forward");
@@ -204,7 +204,7 @@ fn multimaps_hold_their_values_in_cells_and_in_trees() {
         for round in (0..2).rev() {
             let env = open(&disk);
             let mut txn = env.write().unwrap();
-            let multi = txn.create_multi(&def).unwrap();
+            let multi = txn.create_table(&def).unwrap();
             change_pairs(&mut txn, multi, bytes as usize, &mut model, round == 0);
             txn.commit().unwrap();
             compare_pairs(&env, &def, &model);
@@ -217,7 +217,7 @@ fn multimaps_hold_their_values_in_cells_and_in_trees() {
     let mut txn = env.write().unwrap();
     for name in ["any", "fixed"] {
         let def = MultiDef::<Bytes, Bytes>::named(name).values_ordered(Order::Stored);
-        assert!(txn.open_multi(&def).unwrap().unwrap().drop_table(&mut txn).unwrap());
+        assert!(txn.open_table(&def).unwrap().unwrap().drop_table(&mut txn).unwrap());
     }
     txn.commit().unwrap();
     assert_eq!(audit(&env).unwrap().leaf_pages, 0);
@@ -225,13 +225,13 @@ fn multimaps_hold_their_values_in_cells_and_in_trees() {
 
 fn put(env: &Env, key: u64, durability: Durability) -> u64 {
     let mut txn = env.write().unwrap();
-    txn.create(&T).unwrap().put(&mut txn, &key, &value(key)).unwrap();
+    txn.create_table(&T).unwrap().put(&mut txn, &key, &value(key)).unwrap();
     txn.commit_with(durability).unwrap()
 }
 
 fn keys(env: &Env) -> Vec<u64> {
     let txn = env.read().unwrap();
-    let Some(t) = txn.open(&T).unwrap() else { return Vec::new() };
+    let Some(t) = txn.open_table(&T).unwrap() else { return Vec::new() };
     t.iter(&txn).unwrap().map(|record| record.unwrap().0).collect()
 }
 
@@ -270,7 +270,7 @@ fn readers_see_whole_snapshots_while_one_writes() {
     let writer = open(&disk);
     let write = |round: u64| {
         let mut txn = writer.write().unwrap();
-        let t = txn.create(&T).unwrap();
+        let t = txn.create_table(&T).unwrap();
         for key in 0..6 {
             t.put(&mut txn, &key, &[round.to_le_bytes(); 4].concat()).unwrap();
         }
@@ -280,7 +280,7 @@ fn readers_see_whole_snapshots_while_one_writes() {
     write(0);
     let read = |env: &Env, last: u64| {
         let txn = env.read().unwrap();
-        let t = txn.open(&T).unwrap().unwrap();
+        let t = txn.open_table(&T).unwrap().unwrap();
         let values: Vec<&[u8]> = t.iter(&txn).unwrap().map(|r| r.unwrap().1).collect();
         assert_eq!(values, [values[0]; 6], "a torn snapshot");
         let round = u64::from_le_bytes(values[0][..8].try_into().unwrap());
@@ -320,7 +320,7 @@ fn writers_of_every_durability_take_turns() {
                 put(env, first + 1, Durability::NoMetaSync);
                 put(env, first + 2, Durability::Lazy);
                 let mut txn = env.write().unwrap();
-                txn.create(&T).unwrap().put(&mut txn, &(first + 3), b"ticket").unwrap();
+                txn.create_table(&T).unwrap().put(&mut txn, &(first + 3), b"ticket").unwrap();
                 let ticket = txn.commit_ticket().unwrap();
                 ticket.wait().unwrap();
                 assert!(env.durable_id() >= ticket.id());

@@ -51,20 +51,20 @@ fn open(path: &Path, page_bytes: usize) -> Env {
 
 fn fill(env: &Env) {
     let mut txn = env.write().expect("a transaction");
-    let accounts = txn.create(&ACCOUNTS).expect("a table");
+    let accounts = txn.create_table(&ACCOUNTS).expect("a table");
     for key in 0..ACCOUNTS_COUNT {
         accounts.put(&mut txn, &key, &1000).expect("a put");
     }
-    let holders = txn.create_multi(&HOLDERS).expect("a multimap");
+    let holders = txn.create_table(&HOLDERS).expect("a multimap");
     let all: Vec<u64> = (0..ACCOUNTS_COUNT).collect();
     holders.insert_many(&mut txn, &(1000 / STEP), all).expect("an insert");
-    txn.create(&BLOBS).expect("a table");
+    txn.create_table(&BLOBS).expect("a table");
     txn.commit().expect("a commit");
 }
 
 /// Moves an amount from one account to another.
 fn transfer(txn: &mut WriteTxn, random: &mut Random) -> huon::Result<()> {
-    let accounts = txn.create(&ACCOUNTS)?;
+    let accounts = txn.create_table(&ACCOUNTS)?;
     let (from, to) = (random.below(ACCOUNTS_COUNT), random.below(ACCOUNTS_COUNT));
     let held = accounts.get(txn, &from)?.expect("an account");
     let amount = random.below(held + 1);
@@ -75,15 +75,15 @@ fn transfer(txn: &mut WriteTxn, random: &mut Random) -> huon::Result<()> {
 
 /// Notes in both tables what an account holds.
 fn hold(txn: &mut WriteTxn, account: u64, before: u64, now: u64) -> huon::Result<()> {
-    txn.create(&ACCOUNTS)?.put(txn, &account, &now)?;
-    let holders = txn.create_multi(&HOLDERS)?;
+    txn.create_table(&ACCOUNTS)?.put(txn, &account, &now)?;
+    let holders = txn.create_table(&HOLDERS)?;
     assert!(holders.remove(txn, &(before / STEP), &account)?, "account {account} was there");
     assert!(holders.insert(txn, &(now / STEP), &account)?, "account {account} is new there");
     Ok(())
 }
 
 fn change_blobs(txn: &mut WriteTxn, random: &mut Random) -> huon::Result<()> {
-    let blobs = txn.create(&BLOBS)?;
+    let blobs = txn.create_table(&BLOBS)?;
     for _ in 0..random.below(12) {
         let key = random.below(BLOBS_COUNT);
         let value = blob(key, random.next());
@@ -133,11 +133,11 @@ fn write(env: &Env, seed: u64, rounds: u64) {
 
 /// Looks at all that a snapshot shows, with slices that live as long as it.
 fn look(txn: &ReadTxn, random: &mut Random) -> huon::Result<u64> {
-    let accounts = txn.open(&ACCOUNTS)?.expect("a table");
+    let accounts = txn.open_table(&ACCOUNTS)?.expect("a table");
     let held: Vec<u64> =
         accounts.iter(txn)?.map(|item| Ok(item?.1)).collect::<huon::Result<_>>()?;
     assert_eq!(held.iter().sum::<u64>(), SUM, "a torn snapshot");
-    let holders = txn.open_multi(&HOLDERS)?.expect("a multimap");
+    let holders = txn.open_table(&HOLDERS)?.expect("a multimap");
     let mut count = 0;
     for pair in holders.iter(txn)? {
         let (step, account) = pair?;
@@ -146,7 +146,7 @@ fn look(txn: &ReadTxn, random: &mut Random) -> huon::Result<u64> {
     }
     // No pair comes twice, and each account fits in one step: so all of them are there.
     assert_eq!(count, ACCOUNTS_COUNT);
-    let blobs = txn.open(&BLOBS)?.expect("a table");
+    let blobs = txn.open_table(&BLOBS)?.expect("a table");
     let first = random.below(BLOBS_COUNT);
     let held: Vec<(u64, &[u8])> = blobs.range(txn, first..first + 60)?.collect::<Result<_, _>>()?;
     for item in blobs.range(txn, first..first + 60)?.rev() {

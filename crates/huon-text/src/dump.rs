@@ -92,13 +92,14 @@ pub struct DumpReport {
 ///
 /// # Errors
 /// [`huon::Error::Corrupt`] at the first damage, unless it is to be rescued;
-/// [`huon::Error::TableMissing`]; [`Error::Io`] from `out`.
+/// [`huon::Error::TableNotFound`]; [`Error::Io`] from `out`.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// env.update(|txn| {
-///     txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.put(txn, "key", "value")
+///     let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
+///     txn.create_table(&def)?.put(txn, "key", "value")
 /// })?;
 /// let mut text = Vec::new();
 /// let options = huon_text::DumpOptions::new().print(true);
@@ -146,7 +147,7 @@ impl RecordVisitor for Dump<'_, '_> {
     fn begin(&mut self, contents: &Contents) -> ControlFlow<()> {
         let is_here = |wanted: &Vec<u8>| contents.tables.iter().any(|table| table.name == *wanted);
         if !self.rescue && !self.wanted.as_ref().is_none_or(is_here) {
-            self.failed = Some(huon::Error::TableMissing.into());
+            self.failed = Some(huon::Error::TableNotFound.into());
             return ControlFlow::Break(());
         }
         if !self.rescue {

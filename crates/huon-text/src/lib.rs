@@ -10,7 +10,8 @@
 //! # let open = |name| huon::Env::options().open(dir.path().join(name));
 //! let (from, to) = (open("from.huon")?, open("to.huon")?);
 //! from.update(|txn| {
-//!     txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.put(txn, "key", "value")
+//!     let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
+//!     txn.create_table(&def)?.put(txn, "key", "value")
 //! })?;
 //! let mut text = Vec::new();
 //! dump(&from, &mut text, DumpOptions::new())?;

@@ -138,7 +138,7 @@ pub struct LoadReport {
 /// assert_eq!((report.tables, report.records), (1, 1));
 /// let ages = huon::TableDef::<huon::Str, huon::Str>::new("ages");
 /// let txn = env.read()?;
-/// assert_eq!(txn.open(&ages)?.unwrap().get(&txn, "ada")?, Some("36"));
+/// assert_eq!(txn.open_table(&ages)?.unwrap().get(&txn, "ada")?, Some("36"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn load(env: &Env, input: &mut dyn BufRead, options: LoadOptions<'_>) -> Result<LoadReport> {
@@ -309,6 +309,9 @@ impl Load<'_, '_, '_> {
             | E::SortedValueTooLong { .. }
             | E::ValueLength
             | E::TableKind
+            | E::NameTaken
+            | E::OrderUnknown
+            | E::TablesInside
             | E::WrongOrder(_)
             | E::TableExists => self.text.error(error.to_string()),
             error => error.into(),
@@ -328,9 +331,9 @@ impl Load<'_, '_, '_> {
         let created = if header.many {
             let def = MultiDef::named(name).ordered(order);
             let def = self.with_values(def, header, lengths.map(|(_, value)| value), stat)?;
-            self.batch.txn()?.create_multi(&def).map(Target::Multi)
+            self.batch.txn()?.create_table(&def).map(Target::Multi)
         } else {
-            self.batch.txn()?.create(&TableDef::named(name).ordered(order)).map(Target::Plain)
+            self.batch.txn()?.create_table(&TableDef::named(name).ordered(order)).map(Target::Plain)
         };
         created.map_err(|error| self.refused(error))
     }
@@ -342,7 +345,7 @@ impl Load<'_, '_, '_> {
         if !matches!(self.key_order(header, None, None)?, Order::Bytes) {
             return Err(self.text.error("the main table has another order; name a table for it"));
         }
-        Ok(self.batch.txn()?.create(&TableDef::main()).map(Target::Plain)?)
+        Ok(self.batch.txn()?.create_table(&TableDef::main()).map(Target::Plain)?)
     }
 
     /// How the keys of a table compare, which has this `stat` if it exists.

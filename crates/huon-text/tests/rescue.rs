@@ -14,8 +14,8 @@ fn sample(dir: &tempfile::TempDir) -> (PathBuf, CheckReport) {
     let path = dir.path().join("a.huon");
     let env = Env::options().page_bytes(PAGE).open(&path).unwrap();
     env.update(|txn| {
-        let big = txn.create(&Def::new("big"))?;
-        let small = txn.create(&Def::new("small"))?;
+        let big = txn.create_table(&Def::new("big"))?;
+        let small = txn.create_table(&Def::new("small"))?;
         for n in 0..RECORDS {
             big.put(txn, &n.to_be_bytes(), &n.to_le_bytes().repeat(5))?;
         }
@@ -62,13 +62,13 @@ fn count_after_loading(text: &str) -> u64 {
     let env = Env::options().open(dir.path().join("b.huon")).unwrap();
     load_from(&env, &mut text.as_bytes(), LoadOptions::new()).unwrap();
     let txn = env.read().unwrap();
-    let big = txn.open(&Def::new("big")).unwrap().unwrap();
+    let big = txn.open_table(&Def::new("big")).unwrap().unwrap();
     for record in big.iter(&txn).unwrap() {
         let (key, value) = record.unwrap();
         let n = u32::from_be_bytes(key.try_into().unwrap());
         assert_eq!(value, n.to_le_bytes().repeat(5));
     }
-    let small = txn.open(&Def::new("small")).unwrap().unwrap();
+    let small = txn.open_table(&Def::new("small")).unwrap().unwrap();
     assert_eq!(small.get(&txn, b"key").unwrap(), Some(&b"value"[..]));
     big.count(&txn).unwrap()
 }
@@ -104,7 +104,7 @@ fn multimap(dir: &tempfile::TempDir) -> PathBuf {
     let path = dir.path().join("a.huon");
     let env = Env::options().page_bytes(PAGE).open(&path).unwrap();
     env.update(|txn| {
-        let index = txn.create_multi(&MultiDef::<huon::Str, huon::U64>::new("index"))?;
+        let index = txn.create_table(&MultiDef::<huon::Str, huon::U64>::new("index"))?;
         (0..u64::from(RECORDS)).try_for_each(|n| index.insert(txn, "all", &n).map(drop))?;
         (0..50).try_for_each(|n| index.insert(txn, &format!("key-{n}"), &n).map(drop))
     })
@@ -120,7 +120,7 @@ fn values_after_loading(text: &str) -> [u64; 2] {
     assert!(env.check().unwrap().is_clean());
     let txn = env.read().unwrap();
     let def = MultiDef::<huon::Str, Bytes>::new("index").values_ordered(Order::Stored);
-    let index = txn.open_multi(&def).unwrap().unwrap();
+    let index = txn.open_table(&def).unwrap().unwrap();
     let all = index.count_of(&txn, "all").unwrap();
     [all, index.count(&txn).unwrap() - all]
 }

@@ -41,7 +41,7 @@ fn multis(own: &Order) -> Vec<MultiDef<Bytes, Bytes>> {
 fn fill(env: &Env, own: &Order) {
     env.update(|txn| {
         for def in multis(own) {
-            let table = txn.create_multi(&def)?;
+            let table = txn.create_table(&def)?;
             for n in 0..600u64 {
                 let key = (n % 7 * n % 5).to_be_bytes();
                 table.insert(
@@ -52,7 +52,7 @@ fn fill(env: &Env, own: &Order) {
             }
         }
         for def in defs(own) {
-            let table = txn.create(&def)?;
+            let table = txn.create_table(&def)?;
             if def.name().starts_with(b"empty") {
                 continue;
             }
@@ -139,7 +139,7 @@ fn one_table_can_be_chosen_and_renamed() {
     let report = load_from(&open(&dir, "b", 4096), &mut &*text, options).unwrap();
     assert_eq!(report.records, own.records);
     let missing = dump_to(&env, &mut text, DumpOptions::new().table("none"));
-    assert!(matches!(missing, Err(Error::Store(huon::Error::TableMissing))));
+    assert!(matches!(missing, Err(Error::Store(huon::Error::TableNotFound))));
 }
 
 #[test]
@@ -159,9 +159,9 @@ fn the_text_of_other_programs_is_read() {
     assert_eq!(env.read().unwrap().markers().values, [2, 3, 4]);
     assert_eq!((report.tables, report.records), (2, 2));
     let txn = env.read().unwrap();
-    let ids = txn.open(&TableDef::<NativeU64, Unit>::new("ids")).unwrap().unwrap();
+    let ids = txn.open_table(&TableDef::<NativeU64, Unit>::new("ids")).unwrap().unwrap();
     assert!(ids.contains(&txn, &7).unwrap());
-    let people: RawTable = txn.open(&Def::new("people")).unwrap().unwrap();
+    let people: RawTable = txn.open_table(&Def::new("people")).unwrap().unwrap();
     assert_eq!(people.get(&txn, b"ada l\\").unwrap(), Some(&b"36\0\n"[..]));
     assert_eq!(people.sequence(&txn).unwrap(), 7);
     drop(txn);
@@ -169,7 +169,7 @@ fn the_text_of_other_programs_is_read() {
     let narrow = lmdb.replace("0700000000000000", "07000000").replace("=ids", "=narrow");
     load(&env, narrow.as_bytes()).unwrap();
     let txn = env.read().unwrap();
-    let narrow = txn.open(&TableDef::<NativeU32, Unit>::new("narrow")).unwrap().unwrap();
+    let narrow = txn.open_table(&TableDef::<NativeU32, Unit>::new("narrow")).unwrap().unwrap();
     assert!(narrow.contains(&txn, &7).unwrap());
 }
 
@@ -242,7 +242,7 @@ fn what_comes_before_a_wrong_line_is_kept() {
     let text = "database=t\nHEADER=END\n 61\n 62\n 63\n 6\n 64\n 65\nDATA=END\n";
     assert!(matches!(load(&env, text.as_bytes()), Err(Error::Input(_))));
     let txn = env.read().unwrap();
-    let table: RawTable = txn.open(&Def::new("t")).unwrap().unwrap();
+    let table: RawTable = txn.open_table(&Def::new("t")).unwrap().unwrap();
     assert_eq!(table.get(&txn, b"a").unwrap(), Some(&b"b"[..]));
     assert_eq!(table.count(&txn).unwrap(), 1);
     drop(txn);
@@ -272,7 +272,7 @@ fn a_load_that_is_stopped_keeps_what_it_has() {
     let report = load_from(&env, &mut text.as_bytes(), options).unwrap();
     assert!(report.stopped && report.records > 0 && report.records < 100_000);
     let txn = env.read().unwrap();
-    let table: RawTable = txn.open(&Def::new("t")).unwrap().unwrap();
+    let table: RawTable = txn.open_table(&Def::new("t")).unwrap().unwrap();
     assert_eq!(table.count(&txn).unwrap(), report.records);
     drop(txn);
     assert_eq!(load(&env, text.as_bytes()).unwrap().records, 100_000);
@@ -302,7 +302,8 @@ impl<'t> Halting<'t> {
         let records: u64 = {
             let txn = self.env.read().unwrap();
             let names = txn.table_names().unwrap().into_iter().map(Def::named);
-            let tables = names.map(|def| txn.open(&def.ordered(Order::Stored)).unwrap().unwrap());
+            let tables =
+                names.map(|def| txn.open_table(&def.ordered(Order::Stored)).unwrap().unwrap());
             tables.map(|table| table.count(&txn).unwrap()).sum()
         };
         let whole = self.record_ends.iter().filter(|end| **end <= self.read).count();

@@ -49,8 +49,9 @@ pub enum Error {
     /// An append, or the input of a bulk build, was not in the order of the table.
     KeyOutOfOrder,
     /// The named table does not exist in this snapshot.
-    TableMissing,
-    /// The name belongs to an ordinary record, or to a table of another order or kind.
+    TableNotFound,
+    /// A table of that name has another kind or order: one value a key or many, other lengths of
+    /// values, another order of keys or values.
     TableKind,
     /// A table of that name exists already.
     TableExists,
@@ -125,6 +126,18 @@ pub enum Error {
         /// How many that are.
         max: u32,
     },
+    /// The name is not free for this: an ordinary record of the main table has it where a table was
+    /// wanted, or a table where a record was to be put or deleted.
+    NameTaken,
+    /// A comparator orders the table that this handle does not have: it can only be read from end
+    /// to end. Open it with the comparator ([`Order::custom`](crate::Order::custom)).
+    OrderUnknown,
+    /// Keys that begin alike do not lie together in this table, since their order is not that of
+    /// byte strings.
+    PrefixOrder,
+    /// The main table holds the records of named tables, which neither a clear nor the deletion of
+    /// a range may sweep away: drop those first.
+    TablesInside,
 }
 
 /// Which comparator orders a table, and which one a caller gave: see [`Error::WrongOrder`].
@@ -135,9 +148,9 @@ pub enum Error {
 /// use huon::{Error, Order, Str, TableDef, Unit};
 /// let table = |order| TableDef::<Str, Unit>::new("t").ordered(order);
 /// let by_length = Order::custom("by-length", |a, b| a.len().cmp(&b.len()).then(a.cmp(b)));
-/// env.update(|txn| txn.create(&table(by_length)).map(drop))?;
+/// env.update(|txn| txn.create_table(&table(by_length)).map(drop))?;
 /// let backwards = Order::custom("backwards", |a, b| b.cmp(a));
-/// let Err(Error::WrongOrder(wrong)) = env.read()?.open(&table(backwards)) else { panic!() };
+/// let Err(Error::WrongOrder(wrong)) = env.read()?.open_table(&table(backwards)) else { panic!() };
 /// assert_eq!((&*wrong.stored, &*wrong.wanted), ("by-length", "backwards"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -151,6 +164,12 @@ pub struct WrongOrder {
 }
 
 const EVICTED: &str = "a writer needed the pages that the parked read transaction kept";
+const NAME_TAKEN: &str =
+    "the name is taken in the main table: a table and a record cannot both have it";
+const ORDER_UNKNOWN: &str = "a comparator orders the table that was not given when it was opened";
+const PREFIX_ORDER: &str = "keys that begin alike do not lie together in this table, as its order \
+                            is not that of bytes";
+const TABLES_INSIDE: &str = "the main table holds named tables; drop those first";
 const ALL_OPEN: &str = "in this process, as many as it can have";
 const THREAD_WRITES: &str = "this thread has the write transaction already and would wait for \
                              itself; end it first, or nest in it";
@@ -163,7 +182,7 @@ const THREAD_WRITES: &str = "this thread has the write transaction already and w
 /// const T: TableDef<U64, Bytes> = TableDef::new("t");
 /// let env = Env::options().max_bytes(1 << 20).open(dir.path().join("a.huon"))?;
 /// let full = env.update(|txn| {
-///     let t = txn.create(&T)?;
+///     let t = txn.create_table(&T)?;
 ///     (0..1000).try_for_each(|n| t.put(txn, &n, &[0; 2000]).map(drop))
 /// });
 /// let Err(Error::MapFull(full)) = full else { panic!("it does not fit") };
@@ -273,7 +292,7 @@ impl Error {
 
     /// The highest number of a kind of error; there is one of each from 1 on.
     #[cfg(test)]
-    const CODES: i32 = 29;
+    const CODES: i32 = 33;
 
     /// The stable number of this kind of error; never reused for another.
     ///
@@ -286,7 +305,7 @@ impl Error {
             Error::ValueTooLong => 2,
             Error::KeyLength => 3,
             Error::KeyOutOfOrder => 4,
-            Error::TableMissing => 5,
+            Error::TableNotFound => 5,
             Error::TableKind => 6,
             Error::TableExists => 7,
             Error::Decode(_) => 8,
@@ -311,6 +330,10 @@ impl Error {
             Error::Evicted => 27,
             Error::WrongOrder(_) => 28,
             Error::ThreadWrites => 29,
+            Error::NameTaken => 30,
+            Error::OrderUnknown => 31,
+            Error::PrefixOrder => 32,
+            Error::TablesInside => 33,
         }
     }
 }
@@ -334,9 +357,9 @@ impl fmt::Display for Error {
             Error::KeyOutOfOrder => {
                 write!(f, "key is not above the last key of the table, which append needs")
             }
-            Error::TableMissing => write!(f, "no table of that name"),
+            Error::TableNotFound => write!(f, "no table of that name"),
             Error::TableKind => {
-                write!(f, "that name is an ordinary record or a table of another kind")
+                write!(f, "the table of that name has another kind or order, or other lengths")
             }
             Error::TableExists => write!(f, "a table of that name exists already"),
             Error::Decode(e) => write!(f, "stored bytes do not decode: {e}"),
@@ -383,6 +406,10 @@ impl fmt::Display for Error {
             Error::WrongOrder(wrong) => write!(f, "{wrong}"),
             Error::ThreadWrites => f.write_str(THREAD_WRITES),
             Error::EnvironmentsFull { max } => write!(f, "{max} environments are open {ALL_OPEN}"),
+            Error::NameTaken => f.write_str(NAME_TAKEN),
+            Error::OrderUnknown => f.write_str(ORDER_UNKNOWN),
+            Error::PrefixOrder => f.write_str(PREFIX_ORDER),
+            Error::TablesInside => f.write_str(TABLES_INSIDE),
         }
     }
 }
@@ -489,7 +516,7 @@ mod tests {
             Error::ValueTooLong,
             Error::KeyLength,
             Error::KeyOutOfOrder,
-            Error::TableMissing,
+            Error::TableNotFound,
             Error::TableKind,
             Error::TableExists,
             Error::ReadOnly,
@@ -513,6 +540,10 @@ mod tests {
             Error::wrong_order("by-length", "backwards"),
             Error::ThreadWrites,
             Error::EnvironmentsFull { max },
+            Error::NameTaken,
+            Error::OrderUnknown,
+            Error::PrefixOrder,
+            Error::TablesInside,
         ];
         with.into_iter().chain(without.into_iter().map(|error| (error, vec![]))).collect()
     }

@@ -32,13 +32,13 @@
 //! # let path = dir.path().join("shop.huon");
 //! let env = Env::options().open(&path)?;
 //! env.update(|txn| {
-//!     let stock = txn.create(&STOCK)?;
+//!     let stock = txn.create_table(&STOCK)?;
 //!     stock.put(txn, "apple", &12)?;
 //!     stock.put(txn, "pear", &7)
 //! })?;
 //!
 //! let txn = env.read()?;
-//! let stock = txn.open(&STOCK)?.expect("it was created above");
+//! let stock = txn.open_table(&STOCK)?.expect("it was created above");
 //! assert_eq!(stock.get(&txn, "pear")?, Some(7));
 //! assert_eq!(stock.get(&txn, "plum")?, None);
 //! let from_b: Result<Vec<_>, _> = stock.range(&txn, "b"..)?.collect();
@@ -107,7 +107,7 @@ pub use table::codec::{
     Bytes, Codec, F32, F64, I32, I64, I128, KeyCodec, NativeU32, NativeU64, Scratch, Str, U32, U64,
     U128, Unit,
 };
-pub use table::def::{RawTable, Table, TableDef};
+pub use table::def::{Definition, RawTable, Table, TableDef};
 pub use table::iter::{Cursor, Entry, Range, Scan};
 pub use table::leaves::{Leaf, LeafIter, Leaves};
 pub use table::multi::{Multi, MultiDef, RawMulti};

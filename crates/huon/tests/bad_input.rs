@@ -21,12 +21,12 @@ fn place() -> Place {
 }
 
 fn put(env: &Env, key: &str, value: &[u8]) -> huon::Result<()> {
-    env.update(|txn| txn.create(&T)?.put(txn, key, value).map(drop))
+    env.update(|txn| txn.create_table(&T)?.put(txn, key, value).map(drop))
 }
 
 fn get(env: &Env, key: &str) -> Option<Vec<u8>> {
     let txn = env.read().unwrap();
-    let t = txn.open(&T).unwrap().unwrap();
+    let t = txn.open_table(&T).unwrap().unwrap();
     t.get(&txn, key).unwrap().map(<[u8]>::to_vec)
 }
 
@@ -47,7 +47,7 @@ fn lengths_over_the_limits() {
     let env = Env::options().page_bytes(256).open(&place.path).unwrap();
     let max = env.info().unwrap().key_bytes_max as usize;
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     let long = "k".repeat(max + 1);
     let error = t.put(&mut txn, &long, b"v").unwrap_err();
     let Error::KeyTooLong { bytes, max: limit } = error else { panic!("{error}") };
@@ -57,7 +57,7 @@ fn lengths_over_the_limits() {
     t.put(&mut txn, &long[1..], b"v").unwrap();
     t.put(&mut txn, "", b"").unwrap();
     assert!(matches!(t.reserve(&mut txn, "k", 0x7FF0_0001, |_| ()), Err(Error::ValueTooLong)));
-    let n = txn.create(&TableDef::<NativeU64, Bytes>::new("n")).unwrap();
+    let n = txn.create_table(&TableDef::<NativeU64, Bytes>::new("n")).unwrap();
     assert!(matches!(n.raw().put(&mut txn, b"short", b""), Err(Error::KeyLength)));
     n.put(&mut txn, &5, b"five").unwrap();
     txn.commit().unwrap();
@@ -136,7 +136,7 @@ fn a_truncated_file() {
 /// Every answer is right, or says that the file is damaged.
 fn read_what_is_left(env: &Env) {
     let txn = env.read().unwrap();
-    let Ok(Some(t)) = txn.open(&T) else { return };
+    let Ok(Some(t)) = txn.open_table(&T) else { return };
     for n in 0..2000 {
         match t.get(&txn, &format!("key {n}")) {
             Ok(value) => assert!(value.is_none_or(|v| v == [7; 200])),
@@ -227,7 +227,7 @@ fn a_second_open_that_cannot_be_shared() {
     let reader = second.read().unwrap();
     drop(first);
     put(&second, "m", b"y").unwrap();
-    let t = reader.open(&T).unwrap().unwrap();
+    let t = reader.open_table(&T).unwrap().unwrap();
     assert_eq!(t.get(&reader, "m").unwrap(), Some(&b"x"[..]));
 }
 
@@ -259,9 +259,9 @@ fn use_after_fork() {
     // SAFETY: the child only calls into this library and leaves without unwinding.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        let refused = matches!(reader.open(&T), Err(Error::Forked));
+        let refused = matches!(reader.open_table(&T), Err(Error::Forked));
         let reads = env.view(|txn| {
-            let t = txn.open(&T)?.expect("it was made");
+            let t = txn.open_table(&T)?.expect("it was made");
             Ok(t.get(txn, "k")? == Some(&b"v"[..]))
         });
         let writes = put(&env, "m", b"x").is_ok();
@@ -275,7 +275,7 @@ fn use_after_fork() {
     unsafe { libc::waitpid(pid, &mut status, 0) };
     assert_eq!(status, 0, "what was open at the fork is dead, and the environment works");
     put(&env, "l", b"w").unwrap();
-    let t = reader.open(&T).unwrap().unwrap();
+    let t = reader.open_table(&T).unwrap().unwrap();
     assert_eq!(t.get(&reader, "k").unwrap(), Some(&b"v"[..]));
     assert_eq!(env.info().unwrap().readers.len(), 1, "the parent's reader is still there");
 }
@@ -288,7 +288,7 @@ fn a_child_forked_while_a_table_is_built_builds_nothing() {
     let numbers = TableDef::<NativeU64, Bytes>::new("numbers");
     for round in 0..8 {
         let mut txn = env.write().unwrap();
-        let t = txn.create(&numbers).unwrap();
+        let t = txn.create_table(&numbers).unwrap();
         t.clear(&mut txn).unwrap();
         t.build(&mut txn, |append| {
             for n in 0..100 {
@@ -310,7 +310,7 @@ fn a_child_forked_while_a_table_is_built_builds_nothing() {
         .unwrap();
         txn.commit_with(Durability::Lazy).unwrap();
         let txn = env.read().unwrap();
-        let t = txn.open(&numbers).unwrap().unwrap();
+        let t = txn.open_table(&numbers).unwrap().unwrap();
         assert_eq!(t.count(&txn).unwrap(), 200);
         assert!(t.iter(&txn).unwrap().all(|record| record.unwrap().1 == [round; 20]));
     }
@@ -327,7 +327,7 @@ fn a_forked_child_does_not_keep_the_file() {
         // From the third on, pages are edited in a mapping of the file, which the child inherits.
         let lazily = |n: u8| -> huon::Result<huon::WriteTxn> {
             let mut txn = env.write()?;
-            txn.create(&T)?.put(&mut txn, "n", &[n])?;
+            txn.create_table(&T)?.put(&mut txn, "n", &[n])?;
             Ok(txn)
         };
         for n in 0..4 {
@@ -385,7 +385,7 @@ fn who_lost_the_descriptors_harms_nobody() {
         let place = place();
         let daemon = open(&place.path).unwrap();
         let fill = |txn: &mut huon::WriteTxn, value: &[u8]| {
-            let t = txn.create(&T)?;
+            let t = txn.create_table(&T)?;
             (0..20).try_for_each(|n| t.put(txn, &format!("key {n}"), value).map(drop))
         };
         // The lazy ones leave pages that the next transaction edits in the file.
@@ -434,13 +434,13 @@ fn a_panic_aborts_the_transaction_and_nothing_more() {
     put(&env, "k", b"v").unwrap();
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         env.update(|txn| {
-            let t = txn.create(&T)?;
+            let t = txn.create_table(&T)?;
             t.put(txn, "l", b"lost")?;
             let trap =
                 TableDef::<Str, Bytes>::new("trap").ordered(huon::Order::custom("trap", |a, b| {
                     if a == b"boom" { panic!("compared") } else { a.cmp(b) }
                 }));
-            let trap = txn.create(&trap)?;
+            let trap = txn.create_table(&trap)?;
             trap.put(txn, "a", b"1")?;
             trap.put(txn, "boom", b"2").map(drop)
         })
@@ -451,7 +451,7 @@ fn a_panic_aborts_the_transaction_and_nothing_more() {
     assert!(env.check().unwrap().is_clean());
 
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         t.reserve(&mut txn, "n", 10, |_| panic!("filling"))
     }));
@@ -516,7 +516,7 @@ fn on_a_full_disk(dir: &Path) {
     }
     for n in 0..kept / 2 {
         env.update(|txn| {
-            let t = txn.create(&T)?;
+            let t = txn.create_table(&T)?;
             assert!(t.delete(txn, &format!("key {n:06}"))?);
             Ok(())
         })

@@ -15,7 +15,7 @@ fn many_records_survive_reopening() {
         {
             let env = env(&dir, page_bytes);
             let mut txn = env.write().unwrap();
-            let t = txn.create(&T).unwrap();
+            let t = txn.create_table(&T).unwrap();
             for n in 0..3000u64 {
                 let value = vec![n as u8; (n % 50) as usize * if n % 100 == 0 { 200 } else { 1 }];
                 t.put(&mut txn, &(n * 7919 % 3001), &value).unwrap();
@@ -34,7 +34,7 @@ fn many_records_survive_reopening() {
         }
         let env = env(&dir, page_bytes);
         let snap = env.read().unwrap();
-        let t = snap.open(&T).unwrap().unwrap();
+        let t = snap.open_table(&T).unwrap().unwrap();
         let keys: Vec<u64> = t.iter(&snap).unwrap().map(|r| r.unwrap().0).collect();
         assert!(keys.is_sorted());
         assert_eq!(keys.len() as u64, t.count(&snap).unwrap());
@@ -48,10 +48,11 @@ fn many_records_survive_reopening() {
 fn a_renewed_reader_lets_go_of_what_it_saw() {
     let dir = tempfile::tempdir().unwrap();
     let env = env(&dir, 4096);
-    let write = |n: u64| env.update(|txn| txn.create(&T)?.put(txn, &n, b"v").map(drop)).unwrap();
+    let write =
+        |n: u64| env.update(|txn| txn.create_table(&T)?.put(txn, &n, b"v").map(drop)).unwrap();
     write(0);
     let mut snap = env.read().unwrap();
-    let t = snap.open(&T).unwrap().unwrap();
+    let t = snap.open_table(&T).unwrap().unwrap();
     for n in 1..10 {
         let before = snap.id();
         assert!(!snap.renew().unwrap());
@@ -71,7 +72,7 @@ fn lazy_commits_and_orders() {
     let env = env(&dir, 4096);
     let reversed = TableDef::<Str, Str>::new("r").ordered(Order::Reversed);
     let mut txn = env.write().unwrap();
-    let r = txn.create(&reversed).unwrap();
+    let r = txn.create_table(&reversed).unwrap();
     for name in ["abc", "xbc", "aaa", "bba", "c", ""] {
         r.put(&mut txn, name, name).unwrap();
     }

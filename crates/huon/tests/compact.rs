@@ -40,7 +40,7 @@ fn content(env: &Env) -> Vec<Vec<u8>> {
 fn fill(env: &Env, page_bytes: usize, records: u64) {
     for part in 0..10 {
         env.update(|txn| {
-            let (t, m, f) = (txn.create(&T)?, txn.create_multi(&M)?, txn.create_multi(&F)?);
+            let (t, m, f) = (txn.create_table(&T)?, txn.create_table(&M)?, txn.create_table(&F)?);
             for n in part * records / 10..(part + 1) * records / 10 {
                 t.put(txn, &n, &value(n, n % 20 == 0, page_bytes))?;
                 m.insert(txn, &(n / 200), &value(n, false, page_bytes)[..20.min(page_bytes / 8)])?;
@@ -48,20 +48,20 @@ fn fill(env: &Env, page_bytes: usize, records: u64) {
                 f.insert(txn, &(n / 400), &n)?;
             }
             let small = TableDef::<U64, U64>::named(format!("part {part}"));
-            let small = txn.create(&small)?;
+            let small = txn.create_table(&small)?;
             (0..records / 10).try_for_each(|n| small.put(txn, &n, &n).map(drop))
         })
         .unwrap();
     }
     let kept = records - records / 6;
     env.update(|txn| {
-        let (t, m, f) = (txn.create(&T)?, txn.create_multi(&M)?, txn.create_multi(&F)?);
+        let (t, m, f) = (txn.create_table(&T)?, txn.create_table(&M)?, txn.create_table(&F)?);
         (0..kept).try_for_each(|n| t.delete(txn, &n).map(drop))?;
         (0..kept / 200).try_for_each(|n| m.remove_all(txn, &n).map(drop))?;
         (0..kept / 400).try_for_each(|n| f.remove_all(txn, &n).map(drop))?;
         for part in 0..8 {
             let small = TableDef::<U64, U64>::named(format!("part {part}"));
-            txn.open(&small)?.expect("it is there").drop_table(txn)?;
+            txn.open_table(&small)?.expect("it is there").drop_table(txn)?;
         }
         Ok(())
     })
@@ -114,12 +114,12 @@ fn an_empty_environment_becomes_short() {
     let env = Env::options().open(&path).unwrap();
     fill(&env, 4096, 6000);
     env.update(|txn| {
-        txn.create(&T)?.drop_table(txn)?;
-        txn.create_multi(&M)?.drop_table(txn)?;
-        txn.create_multi(&F)?.drop_table(txn)?;
+        txn.create_table(&T)?.drop_table(txn)?;
+        txn.create_table(&M)?.drop_table(txn)?;
+        txn.create_table(&F)?.drop_table(txn)?;
         for part in 8..10 {
             let small = TableDef::<U64, U64>::named(format!("part {part}"));
-            txn.create(&small)?.drop_table(txn)?;
+            txn.create_table(&small)?.drop_table(txn)?;
         }
         assert!(txn.table_names()?.is_empty());
         Ok(())
@@ -136,7 +136,7 @@ fn a_reader_is_named_and_sees_what_it_saw() {
     let env = Env::options().open(&path).unwrap();
     fill(&env, 4096, 6000);
     let reader = env.read().unwrap();
-    let t = reader.open(&T).unwrap().unwrap();
+    let t = reader.open_table(&T).unwrap().unwrap();
     let seen: Vec<(u64, Vec<u8>)> =
         t.iter(&reader).unwrap().map(|r| r.map(|(k, v)| (k, v.to_vec())).unwrap()).collect();
     let report = compacted(&env);
@@ -210,7 +210,7 @@ fn others_write_meanwhile() {
             while !over.load(Ordering::Relaxed) {
                 let def = TableDef::<U64, U64>::new("others");
                 let put = |txn: &mut huon::WriteTxn| {
-                    txn.create(&def)?.put(txn, &(commits % 500), &commits).map(drop)
+                    txn.create_table(&def)?.put(txn, &(commits % 500), &commits).map(drop)
                 };
                 other.update(put).unwrap();
                 commits += 1;
@@ -225,7 +225,7 @@ fn others_write_meanwhile() {
     assert!(commits > 3, "the writer had {commits} turns in {} steps", report.commits);
     assert_eq!(compacted(&env).end, CompactEnd::Target);
     let def = TableDef::<U64, U64>::new("others");
-    let others = env.view(|txn| Ok(txn.open(&def)?.unwrap().iter(txn)?.count()));
+    let others = env.view(|txn| Ok(txn.open_table(&def)?.unwrap().iter(txn)?.count()));
     assert_eq!(others.unwrap() as u64, commits.min(500));
     assert!(env.check().unwrap().is_clean());
 }

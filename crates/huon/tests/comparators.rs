@@ -43,14 +43,14 @@ fn refused<T: std::fmt::Debug>(result: huon::Result<T>) -> (String, String) {
 
 fn make(env: &Env) {
     env.update(|txn| {
-        let t = txn.create(&def(by_length()))?;
+        let t = txn.create_table(&def(by_length()))?;
         [&b"ccc"[..], b"a", b"bb"].into_iter().try_for_each(|key| t.put(txn, key, &()).map(drop))
     })
     .unwrap();
 }
 
 fn keys(txn: &ReadTxn, order: Order) -> Vec<Vec<u8>> {
-    let t = txn.open(&def(order)).unwrap().unwrap();
+    let t = txn.open_table(&def(order)).unwrap().unwrap();
     t.iter(txn).unwrap().map(|record| record.unwrap().0.to_vec()).collect()
 }
 
@@ -62,19 +62,19 @@ fn another_name_is_refused_with_both() {
     // Nothing is known of it here but what the file says.
     let env = open(&path);
     let wrong = ("by-length".to_string(), "backwards".to_string());
-    assert_eq!(refused(env.read().unwrap().open(&def(backwards()))), wrong);
+    assert_eq!(refused(env.read().unwrap().open_table(&def(backwards()))), wrong);
     let mut txn = env.write().unwrap();
-    assert_eq!(refused(txn.open(&def(backwards()))), wrong);
-    assert_eq!(refused(txn.create(&def(backwards()))), wrong);
+    assert_eq!(refused(txn.open_table(&def(backwards()))), wrong);
+    assert_eq!(refused(txn.create_table(&def(backwards()))), wrong);
     // A refusal breaks nothing.
-    let t = txn.create(&def(by_length())).unwrap();
+    let t = txn.create_table(&def(by_length())).unwrap();
     t.put(&mut txn, b"dddd", &()).unwrap();
     txn.commit().unwrap();
     let txn = env.read().unwrap();
     assert_eq!(keys(&txn, by_length()), [&b"a"[..], b"bb", b"ccc", b"dddd"]);
     // Whoever does not name one reads it from end to end.
     assert_eq!(keys(&txn, Order::Stored).len(), 4);
-    assert!(matches!(txn.open(&def(Order::Bytes)), Err(Error::TableKind)));
+    assert!(matches!(txn.open_table(&def(Order::Bytes)), Err(Error::TableKind)));
 }
 
 #[test]
@@ -85,16 +85,16 @@ fn a_name_stays_with_its_table() {
     // Commits, a rename, a clear, and copies of both kinds.
     for n in 0..100u32 {
         env.update(|txn| {
-            let t = txn.create(&def(by_length()))?;
+            let t = txn.create_table(&def(by_length()))?;
             t.put(txn, &n.to_be_bytes(), &()).map(drop)
         })
         .unwrap();
     }
     env.update(|txn| {
-        let t = txn.create(&def(by_length()))?;
+        let t = txn.create_table(&def(by_length()))?;
         t.rename(txn, b"u")?;
         assert_eq!(txn.table_stat(b"u")?.unwrap().comparator.as_deref(), Some("by-length"));
-        txn.create(&Def::new("plain")).map(drop)
+        txn.create_table(&Def::new("plain")).map(drop)
     })
     .unwrap();
     let tables = env.stat().unwrap().tables;
@@ -103,26 +103,29 @@ fn a_name_stays_with_its_table() {
     assert!(tables.iter().all(|table| table.value_comparator.is_none()));
     let renamed = |order| Def::new("u").ordered(order);
     let wrong = ("by-length".to_string(), "backwards".to_string());
-    assert_eq!(refused(env.read().unwrap().open(&renamed(backwards()))), wrong);
+    assert_eq!(refused(env.read().unwrap().open_table(&renamed(backwards()))), wrong);
     for compact in [false, true] {
         let path = dir.path().join(format!("copy-{compact}"));
         env.copy_to(&path, &mut CopyOptions::new().compact(compact)).unwrap();
         let copy = open(&path);
-        assert_eq!(refused(copy.read().unwrap().open(&renamed(backwards()))), wrong);
+        assert_eq!(refused(copy.read().unwrap().open_table(&renamed(backwards()))), wrong);
         let txn = copy.read().unwrap();
-        assert_eq!(txn.open(&renamed(by_length())).unwrap().unwrap().count(&txn).unwrap(), 103);
+        assert_eq!(
+            txn.open_table(&renamed(by_length())).unwrap().unwrap().count(&txn).unwrap(),
+            103
+        );
         assert!(copy.check().unwrap().is_clean());
     }
-    env.update(|txn| txn.create(&renamed(by_length()))?.clear(txn)).unwrap();
-    assert_eq!(refused(env.read().unwrap().open(&renamed(backwards()))), wrong);
+    env.update(|txn| txn.create_table(&renamed(by_length()))?.clear(txn)).unwrap();
+    assert_eq!(refused(env.read().unwrap().open_table(&renamed(backwards()))), wrong);
     // A table that is dropped takes its name along.
     env.update(|txn| {
-        txn.create(&renamed(by_length()))?.drop_table(txn)?;
-        txn.create(&renamed(backwards())).map(drop)
+        txn.create_table(&renamed(by_length()))?.drop_table(txn)?;
+        txn.create_table(&renamed(backwards())).map(drop)
     })
     .unwrap();
     let wrong = ("backwards".to_string(), "by-length".to_string());
-    assert_eq!(refused(env.read().unwrap().open(&renamed(by_length()))), wrong);
+    assert_eq!(refused(env.read().unwrap().open_table(&renamed(by_length()))), wrong);
     assert!(env.check().unwrap().is_clean());
 }
 
@@ -131,10 +134,10 @@ fn a_handle_notices_that_the_comparator_is_another() {
     let dir = tempfile::tempdir().unwrap();
     let env = open(&dir.path().join("a.huon"));
     make(&env);
-    let old = env.read().unwrap().open(&def(by_length())).unwrap().unwrap();
+    let old = env.read().unwrap().open_table(&def(by_length())).unwrap().unwrap();
     let mut txn = env.write().unwrap();
     old.drop_table(&mut txn).unwrap();
-    let new = txn.create(&def(backwards())).unwrap();
+    let new = txn.create_table(&def(backwards())).unwrap();
     let wrong = ("backwards".to_string(), "by-length".to_string());
     assert_eq!(refused(old.get(&txn, b"a")), wrong);
     assert_eq!(refused(old.put(&mut txn, b"a", &())), wrong);
@@ -152,16 +155,16 @@ fn values_have_comparators_with_names_too() {
     let many = |keys, values| Many::new("m").ordered(keys).values_ordered(values);
     open(&path)
         .update(|txn| {
-            let m = txn.create_multi(&many(by_length(), backwards()))?;
+            let m = txn.create_table(&many(by_length(), backwards()))?;
             (0..100u8).try_for_each(|n| m.insert(txn, b"k", &[n; 50]).map(drop))
         })
         .unwrap();
     let env = open(&path);
     let txn = env.read().unwrap();
     let wrong = |stored: &str, wanted: &str| (stored.to_string(), wanted.to_string());
-    let other = txn.open_multi(&many(backwards(), backwards()));
+    let other = txn.open_table(&many(backwards(), backwards()));
     assert_eq!(refused(other), wrong("by-length", "backwards"));
-    let other = txn.open_multi(&many(by_length(), by_length()));
+    let other = txn.open_table(&many(by_length(), by_length()));
     assert_eq!(refused(other), wrong("backwards", "by-length"));
     // One of them alone may be named.
     for (keys, values) in [
@@ -170,11 +173,11 @@ fn values_have_comparators_with_names_too() {
         (by_length(), Order::Stored),
         (Order::Stored, Order::Stored),
     ] {
-        let m = txn.open_multi(&many(keys, values)).unwrap().unwrap();
+        let m = txn.open_table(&many(keys, values)).unwrap().unwrap();
         assert_eq!(m.count(&txn).unwrap(), 100);
     }
     let mut txn = env.write().unwrap();
-    let m = txn.create_multi(&many(by_length(), backwards())).unwrap();
+    let m = txn.create_table(&many(by_length(), backwards())).unwrap();
     m.insert(&mut txn, b"k", b"zz").unwrap();
     let first = m.values(&txn, b"k").unwrap().next().unwrap().unwrap().to_vec();
     assert_eq!(first, b"zz");
@@ -190,13 +193,13 @@ fn without_a_name_nothing_is_refused() {
     assert_eq!(keys(&env.read().unwrap(), unnamed(same)), [&b"a"[..], b"bb", b"ccc"]);
     let theirs = |order| Def::new("theirs").ordered(order);
     env.update(|txn| {
-        let t = txn.create(&theirs(unnamed(|a, b| b.cmp(a))))?;
+        let t = txn.create_table(&theirs(unnamed(|a, b| b.cmp(a))))?;
         t.put(txn, b"a", &())
     })
     .unwrap();
     let txn = env.read().unwrap();
-    assert!(txn.open(&theirs(backwards())).unwrap().is_some());
-    assert!(txn.open(&theirs(by_length())).unwrap().is_some());
+    assert!(txn.open_table(&theirs(backwards())).unwrap().is_some());
+    assert!(txn.open_table(&theirs(by_length())).unwrap().is_some());
 }
 
 /// One that is made anew at each opening costs nothing that stays, with a name or without.
@@ -205,7 +208,7 @@ fn comparators_are_made_anew_without_end() {
     let dir = tempfile::tempdir().unwrap();
     let env = open(&dir.path().join("a.huon"));
     make(&env);
-    let first = env.read().unwrap().open(&def(by_length())).unwrap().unwrap();
+    let first = env.read().unwrap().open_table(&def(by_length())).unwrap().unwrap();
     let counted = Arc::new(());
     for n in 0..100_000u32 {
         let txn = env.read().unwrap();
@@ -214,14 +217,14 @@ fn comparators_are_made_anew_without_end() {
             let _ = &held;
             a.len().cmp(&b.len()).then(a.cmp(b))
         });
-        let again = txn.open(&def(named)).unwrap().unwrap();
+        let again = txn.open_table(&def(named)).unwrap().unwrap();
         assert_eq!(format!("{again:?}"), format!("{first:?}"), "it is the same order");
         let held = counted.clone();
         let fresh = Order::unnamed(Arc::new(move |a: &[u8], b: &[u8]| {
             let _ = &held;
             a.len().cmp(&b.len()).then(a.cmp(b))
         }));
-        let t = txn.open(&def(fresh)).unwrap().unwrap();
+        let t = txn.open_table(&def(fresh)).unwrap().unwrap();
         assert_eq!(t.get(&txn, b"a").unwrap(), Some(()), "{n}");
     }
     assert!(Arc::strong_count(&counted) < 20, "functions are let go of");
@@ -235,21 +238,21 @@ fn names_have_a_length() {
     let named = |bytes| Order::custom("n".repeat(bytes), |a, b| b.cmp(a));
     let mut txn = env.write().unwrap();
     for bytes in [0, 256, 1000] {
-        assert!(matches!(txn.create(&def(named(bytes))), Err(Error::Invalid(_))), "{bytes}");
+        assert!(matches!(txn.create_table(&def(named(bytes))), Err(Error::Invalid(_))), "{bytes}");
     }
     // In small pages less fits: with the table's name as much as a key.
     let max = env.info().unwrap().key_bytes_max as usize;
     let longest = max - b"t".len() - 2;
-    assert!(matches!(txn.create(&def(named(longest + 1))), Err(Error::KeyTooLong { .. })));
-    let t = txn.create(&def(named(longest))).unwrap();
+    assert!(matches!(txn.create_table(&def(named(longest + 1))), Err(Error::KeyTooLong { .. })));
+    let t = txn.create_table(&def(named(longest))).unwrap();
     for n in 0..200u8 {
         t.put(&mut txn, &[n; 40], &()).unwrap();
         // Others as long beside it, so that the catalog splits.
         let name = [&[b'a' + n % 26; 60][..], &[n]].concat();
-        txn.create(&Def::named(name).ordered(named(30))).unwrap();
+        txn.create_table(&Def::named(name).ordered(named(30))).unwrap();
     }
     assert!(matches!(t.rename(&mut txn, b"longer"), Err(Error::KeyTooLong { .. })));
-    let plain = txn.create(&Def::new("plain")).unwrap();
+    let plain = txn.create_table(&Def::new("plain")).unwrap();
     plain.put(&mut txn, b"k", &()).unwrap();
     let too_long = plain.rename(&mut txn, &vec![b'n'; max + 1]);
     assert!(matches!(too_long, Err(Error::KeyTooLong { .. })));

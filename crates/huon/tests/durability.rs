@@ -25,13 +25,13 @@ fn open(path: &Path, durability: Durability) -> Env {
 /// Puts one record with the environment's own durability.
 fn put(env: &Env, key: u64, value: &[u8]) -> u64 {
     let mut txn = env.write().unwrap();
-    txn.create(&T).unwrap().put(&mut txn, &key, value).unwrap();
+    txn.create_table(&T).unwrap().put(&mut txn, &key, value).unwrap();
     txn.commit().unwrap()
 }
 
 fn value(env: &Env, key: u64) -> Option<Vec<u8>> {
     let txn = env.read().unwrap();
-    let t = txn.open(&T).unwrap()?;
+    let t = txn.open_table(&T).unwrap()?;
     t.get(&txn, &key).unwrap().map(<[u8]>::to_vec)
 }
 
@@ -168,7 +168,7 @@ fn tickets_are_waited_for_by_anybody_at_any_time() {
     put(&env, 0, b"the first write transaction flushes for itself");
     let ticket_for = |key: u64| {
         let mut txn = env.write().unwrap();
-        txn.create(&T).unwrap().put(&mut txn, &key, b"v").unwrap();
+        txn.create_table(&T).unwrap().put(&mut txn, &key, b"v").unwrap();
         txn.commit_ticket().unwrap()
     };
     let before = flushes(&env);
@@ -275,7 +275,7 @@ fn the_mode_is_chosen_for_each_commit() {
     let env = Env::options().open(&path).unwrap();
     let commit = |key: u64, durability| {
         let mut txn = env.write().unwrap();
-        txn.create(&T).unwrap().put(&mut txn, &key, b"v").unwrap();
+        txn.create_table(&T).unwrap().put(&mut txn, &key, b"v").unwrap();
         txn.commit_with(durability).unwrap()
     };
     let first = commit(1, Durability::Durable);
@@ -305,7 +305,7 @@ mod simulated {
         let env = small().open_simulated(&disk).unwrap();
         let other = small().open_simulated(&disk).unwrap();
         let mut txn = env.write().unwrap();
-        txn.create(&T).unwrap().put(&mut txn, &1, b"v").unwrap();
+        txn.create_table(&T).unwrap().put(&mut txn, &1, b"v").unwrap();
         let ticket = txn.commit_ticket().unwrap();
         disk.fail_syncs(1);
         assert!(matches!(other.sync(), Err(Error::Io { .. })));

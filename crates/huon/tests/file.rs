@@ -17,7 +17,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 
 fn fill(env: &Env, byte: u8) -> huon::Table<U64, Bytes> {
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for n in 0..RECORDS {
         t.put(&mut txn, &n, &vec![byte; if n % 10 == 0 { 20_000 } else { 300 }]).unwrap();
     }
@@ -28,7 +28,7 @@ fn fill(env: &Env, byte: u8) -> huon::Table<U64, Bytes> {
 fn tiny_commits(env: &Env, count: u64) {
     for n in 0..count {
         let def = TableDef::<U64, U64>::new("tiny");
-        env.update(|txn| txn.create(&def)?.put(txn, &0, &n).map(drop)).unwrap();
+        env.update(|txn| txn.create_table(&def)?.put(txn, &0, &n).map(drop)).unwrap();
     }
 }
 
@@ -67,14 +67,14 @@ fn the_upper_size_is_kept_and_deleting_works_there() {
     let env = Env::options().max_bytes(upper).open(&path).unwrap();
     let mut kept = 0u64;
     let error = loop {
-        match env.update(|txn| txn.create(&T)?.put(txn, &kept, &[7; 1000]).map(drop)) {
+        match env.update(|txn| txn.create_table(&T)?.put(txn, &kept, &[7; 1000]).map(drop)) {
             Ok(()) => kept += 1,
             Err(error) => break error,
         }
     };
     assert!(matches!(error, Error::MapFull(_)), "{error}");
     assert!(env.info().unwrap().file_bytes <= upper);
-    let t = env.view(|txn| Ok(txn.open(&T)?.unwrap())).unwrap();
+    let t = env.view(|txn| Ok(txn.open_table(&T)?.unwrap())).unwrap();
     for n in 0..kept / 2 {
         env.update(|txn| t.delete(txn, &n).map(drop)).unwrap();
     }
@@ -97,7 +97,7 @@ fn a_lock_file_that_was_replaced_is_refused() {
     drop(env);
     let env = Env::options().open(&path).unwrap();
     let txn = env.read().unwrap();
-    let t = txn.open(&T).unwrap().unwrap();
+    let t = txn.open_table(&T).unwrap().unwrap();
     assert_eq!(t.get(&txn, &5).unwrap().unwrap()[0], 2);
 }
 
@@ -115,7 +115,7 @@ fn a_lost_lock_file_costs_nothing_that_was_durable() {
         }
         let env = Env::options().open(&path).unwrap();
         let txn = env.read().unwrap();
-        let t = txn.open(&T).unwrap().unwrap();
+        let t = txn.open_table(&T).unwrap().unwrap();
         assert_eq!(t.get(&txn, &5).unwrap().unwrap()[0], 1);
         drop(txn);
         tiny_commits(&env, 2);
@@ -168,14 +168,14 @@ fn many_tables_and_many_readers() {
     let tables = 3000u64;
     let mut txn = env.write().unwrap();
     for n in 0..tables {
-        let t = txn.create(&def(n)).unwrap();
+        let t = txn.create_table(&def(n)).unwrap();
         t.put(&mut txn, &n, &(n * 2)).unwrap();
     }
     txn.commit().unwrap();
     let txn = env.read().unwrap();
     assert_eq!(txn.table_names().unwrap().len() as u64, tables);
     for n in 0..tables {
-        let t = txn.open(&def(n)).unwrap().unwrap();
+        let t = txn.open_table(&def(n)).unwrap().unwrap();
         assert_eq!(t.get(&txn, &n).unwrap(), Some(n * 2));
     }
     // More readers than the first table of slots holds: the table grows.
@@ -196,7 +196,7 @@ fn ids_jump_only_after_unclean_ends() {
         let env = Env::options().open(path).unwrap();
         let due = env.info().unwrap().repair_due;
         let mut txn = env.write().unwrap();
-        let t = txn.create(&T).unwrap();
+        let t = txn.create_table(&T).unwrap();
         t.put(&mut txn, &env.read().unwrap().id(), &[0]).unwrap();
         let id = txn.commit().unwrap();
         assert!(!env.info().unwrap().repair_due);
@@ -227,7 +227,7 @@ fn small_files_are_small() {
     let (_dir, path) = place();
     let env = Env::options().open(&path).unwrap();
     for key in [1, 2] {
-        env.update(|txn| txn.create(&T)?.put(txn, &key, &[7; 100]).map(drop)).unwrap();
+        env.update(|txn| txn.create_table(&T)?.put(txn, &key, &[7; 100]).map(drop)).unwrap();
     }
     assert!(env.info().unwrap().file_bytes <= 64 << 10, "{:?}", env.info());
     let lock_bytes = || {
@@ -243,7 +243,7 @@ fn small_files_are_small() {
     assert_eq!(env.info().unwrap().readers.len(), 116);
     drop((readers, more));
     // Deleting and clearing work there, and what was large becomes as small again.
-    let t = env.view(|txn| Ok(txn.open(&T)?.unwrap())).unwrap();
+    let t = env.view(|txn| Ok(txn.open_table(&T)?.unwrap())).unwrap();
     let mut geometry = env.info().unwrap().geometry;
     geometry.shrink_bytes = 32 << 10;
     env.set_geometry(geometry).unwrap();
@@ -262,7 +262,7 @@ fn copies_end_where_their_data_ends() {
     let env = Env::options().open(&path).unwrap();
     fill(&env, 1);
     env.update(|txn| {
-        let t = txn.open(&T)?.unwrap();
+        let t = txn.open_table(&T)?.unwrap();
         (0..RECORDS).step_by(3).try_for_each(|n| t.delete(txn, &n).map(drop))
     })
     .unwrap();
@@ -280,7 +280,8 @@ fn copies_end_where_their_data_ends() {
             let used = env.info().unwrap().used_bytes;
             assert!(bytes <= used, "{} has {bytes} bytes and uses {used}", copy.display());
             assert!(env.check().unwrap().is_clean());
-            env.update(|txn| txn.open(&T)?.unwrap().put(txn, &1, &[2; 300]).map(drop)).unwrap();
+            env.update(|txn| txn.open_table(&T)?.unwrap().put(txn, &1, &[2; 300]).map(drop))
+                .unwrap();
         }
     }
 }

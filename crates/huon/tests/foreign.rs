@@ -9,7 +9,7 @@ use huon::{CheckOptions, Env, Error, Options, Str, TableDef, U64};
 const T: TableDef<Str, U64> = TableDef::new("t");
 
 fn put(env: &Env, key: &str, value: u64) {
-    env.update(|txn| txn.create(&T)?.put(txn, key, &value)).unwrap();
+    env.update(|txn| txn.create_table(&T)?.put(txn, key, &value)).unwrap();
 }
 
 fn made(path: &Path) -> Env {
@@ -102,7 +102,10 @@ fn nothing_is_made_at_the_name_of_a_lock_file() {
             std::fs::remove_file(&path).unwrap();
         }
         let env = Env::options().open(dir.path().join(data)).unwrap();
-        assert_eq!(env.view(|txn| txn.open(&T)?.expect("there").get(txn, "a")).unwrap(), Some(1));
+        assert_eq!(
+            env.view(|txn| txn.open_table(&T)?.expect("there").get(txn, "a")).unwrap(),
+            Some(1)
+        );
     }
     // Where there is no such environment the name is as good as any.
     made(&dir.path().join("g-lock")).close().unwrap();

@@ -38,7 +38,7 @@ fn with(env: &Env, change: impl FnOnce(&mut Geometry)) -> Geometry {
 
 /// Puts records of 1000 bytes until it does not fit; how many did.
 fn fill(txn: &mut WriteTxn, first: u64, most: u64) -> (u64, Option<Error>) {
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for n in 0..most {
         if let Err(error) = t.put(txn, &(first + n), &[n as u8; 1000]) {
             return (n, Some(error));
@@ -122,7 +122,7 @@ fn a_nested_abort_gives_up_what_lies_behind_the_old_limit() {
         });
         assert!(matches!(undone, Err(Error::Invalid(_))), "{undone:?}");
         assert_eq!(txn.geometry().max_bytes, 1 << 20);
-        let t = txn.create(&T).unwrap();
+        let t = txn.create_table(&T).unwrap();
         if let Some(bytes) = again {
             // Also if it is less than the level had taken.
             txn.set_geometry(with(&env, |geometry| geometry.max_bytes = bytes)).unwrap();
@@ -139,7 +139,7 @@ fn a_nested_abort_gives_up_what_lies_behind_the_old_limit() {
         let info = env.info().unwrap();
         assert!(info.used_bytes <= info.max_bytes);
         clean(&env);
-        env.update(|txn| txn.create(&T)?.put(txn, &7, b"after").map(drop)).unwrap();
+        env.update(|txn| txn.create_table(&T)?.put(txn, &7, b"after").map(drop)).unwrap();
         clean(&env);
         drop(env);
         clean(&options().open(&path).unwrap());
@@ -150,7 +150,7 @@ fn a_nested_abort_gives_up_what_lies_behind_the_old_limit() {
 fn what_is_in_use_stays_below_the_upper_size() {
     let (_dir, path) = place();
     let env = open(&path);
-    let t = env.update(|txn| txn.create(&T)).unwrap();
+    let t = env.update(|txn| txn.create_table(&T)).unwrap();
     env.update(|txn| fill(txn, 0, 500).1.map_or(Ok(()), Err)).unwrap();
     let low = with(&env, |geometry| geometry.max_bytes = 300 << 10);
     let mut txn = env.write().unwrap();
@@ -233,7 +233,7 @@ fn who_has_reserved_less_is_told_to_open_again() {
     env.update(|txn| fill(txn, 10, 1490).1.map_or(Ok(()), Err)).unwrap();
     assert!(matches!(small.read(), Err(Error::MapTooSmall { .. })));
     assert!(matches!(small.write(), Err(Error::MapTooSmall { .. })));
-    let t = reader.open(&T).unwrap().unwrap();
+    let t = reader.open_table(&T).unwrap().unwrap();
     assert_eq!(t.count(&reader).unwrap(), 10, "what runs goes on");
     drop(reader);
     drop(small);
@@ -247,7 +247,7 @@ fn who_has_reserved_less_is_told_to_open_again() {
 }
 
 fn t_count(env: &Env) -> u64 {
-    env.view(|txn| txn.open(&T)?.expect("the table").count(txn)).unwrap()
+    env.view(|txn| txn.open_table(&T)?.expect("the table").count(txn)).unwrap()
 }
 
 fn draw(seed: &mut u64) -> u64 {
@@ -264,7 +264,7 @@ fn random_limits() {
         let (_dir, path) = place();
         let mut seed = first;
         let mut env = options().write_buffer_bytes(8 << 10).open(&path).unwrap();
-        let mut t = env.update(|txn| txn.create(&T)).unwrap();
+        let mut t = env.update(|txn| txn.create_table(&T)).unwrap();
         let mut model = BTreeMap::new();
         for round in 0..150u64 {
             let mut now = model.clone();
@@ -348,7 +348,7 @@ fn random_limits() {
 }
 
 fn t_of(txn: &huon::ReadTxn) -> huon::Table<U64, Bytes> {
-    txn.open(&T).unwrap().unwrap()
+    txn.open_table(&T).unwrap().unwrap()
 }
 
 fn draw_geometry(txn: &WriteTxn, seed: &mut u64) -> Geometry {

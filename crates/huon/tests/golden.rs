@@ -237,7 +237,7 @@ fn make(path: &Path) {
     let mut txn = env.write().unwrap();
     let mut tables: Vec<(&str, RawTable)> = Vec::new();
     for (name, def) in &all {
-        let table = txn.create(def).unwrap();
+        let table = txn.create_table(def).unwrap();
         tables.push((name, table));
         for n in scrambled(first_count(name)) {
             table.put(&mut txn, &key(name, n), &value(name, n, 1)).unwrap();
@@ -294,7 +294,7 @@ fn make_multis(txn: &mut WriteTxn) -> Vec<(&'static str, RawMulti)> {
     MULTIS
         .into_iter()
         .map(|(multi, keys, values)| {
-            let table = txn.create_multi(&multi_def(multi, keys, values)).unwrap();
+            let table = txn.create_table(&multi_def(multi, keys, values)).unwrap();
             for n in scrambled(first_pairs(multi)) {
                 let (key, value) = pair(multi, n, 1);
                 assert!(table.insert(txn, &key, &value).unwrap());
@@ -307,7 +307,7 @@ fn make_multis(txn: &mut WriteTxn) -> Vec<(&'static str, RawMulti)> {
 // ---- what is compared
 
 fn engine_reads(txn: &ReadTxn, table: &'static str, order: &str) -> Records {
-    let table = txn.open(&def(table, order)).unwrap().expect("the table is there");
+    let table = txn.open_table(&def(table, order)).unwrap().expect("the table is there");
     let records: huon::Result<Vec<_>> = table.iter(txn).unwrap().collect();
     let records: Records =
         records.unwrap().into_iter().map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
@@ -327,7 +327,7 @@ fn engine_reads(txn: &ReadTxn, table: &'static str, order: &str) -> Records {
 }
 
 fn engine_reads_pairs(txn: &ReadTxn, multi: &'static str, keys: &str, values: &str) -> Records {
-    let table = txn.open_multi(&multi_def(multi, keys, values)).unwrap().expect("it is there");
+    let table = txn.open_table(&multi_def(multi, keys, values)).unwrap().expect("it is there");
     let owned = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
     let pairs: Records = table.iter(txn).unwrap().map(|pair| owned(pair.unwrap())).collect();
     let back = table.iter(txn).unwrap().rev().map(|pair| owned(pair.unwrap()));
@@ -362,14 +362,14 @@ fn assert_engine_reads(path: &Path) {
         assert!(report.is_clean(), "round {round}: {:#?}", report.problems);
         // The second round reads what was written to the file now.
         let mut txn = env.write().unwrap();
-        let table = txn.create(&def("bytes", "bytes")).unwrap();
+        let table = txn.create_table(&def("bytes", "bytes")).unwrap();
         table.put(&mut txn, b"new", &[1; 2000]).unwrap();
         txn.commit().unwrap();
         env.update(|txn| table.delete(txn, b"new")).unwrap();
         for (multi, keys, values) in MULTIS {
             let (key, value) = pair(multi, 20, 3);
             let edited: huon::Result<bool> = env.update(|txn| {
-                let table = txn.create_multi(&multi_def(multi, keys, values))?;
+                let table = txn.create_table(&multi_def(multi, keys, values))?;
                 Ok(table.insert(txn, &key, &value)? && table.remove(txn, &key, &value)?)
             });
             assert!(edited.unwrap(), "{multi}");
@@ -523,7 +523,7 @@ fn limits_are_those_of_the_document() {
     let dir = tempfile::tempdir().unwrap();
     let env = Env::options().open(dir.path().join("a.huon")).unwrap();
     let mut txn = env.write().unwrap();
-    let table = txn.create(&def("bytes", "bytes")).unwrap();
+    let table = txn.create_table(&def("bytes", "bytes")).unwrap();
     let max: usize = format.limit("value, bytes").parse().unwrap();
     let over = table.reserve(&mut txn, b"k", max + 1, |_| ());
     assert!(matches!(over, Err(Error::ValueTooLong)));

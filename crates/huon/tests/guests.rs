@@ -263,7 +263,7 @@ fn a_mount_that_is_not_written_is_read_beside_a_writer() {
         for n in 2..200 {
             put(&writer, "a", n);
         }
-        let t = before.open(&actors::T).unwrap().unwrap();
+        let t = before.open_table(&actors::T).unwrap().unwrap();
         assert_eq!((t.get(&before, "a").unwrap(), get(&guest, "a")), (Some(1), Some(199)));
         assert!(matches!(guest.write(), Err(Error::ReadOnly)));
         assert!(guest.info().unwrap().readers.iter().any(|reader| reader.guest));

@@ -1,8 +1,8 @@
 //! Handles of tables that come and go, by the hundred thousand.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering as Atomic};
 
-use huon::{Bytes, Durability, Env, Error, MultiDef, ReadTxn, Str, Table, TableDef, U64};
+use huon::{Bytes, Durability, Env, Error, MultiDef, Order, ReadTxn, Str, Table, TableDef, U64};
 
 /// More than any environment gave numbers to before they were given back.
 const CYCLES: u64 = 100_000;
@@ -18,7 +18,7 @@ fn def(n: u64) -> TableDef<Str, U64> {
 /// Makes a table that holds its own number.
 fn make(env: &Env, n: u64) -> Table<Str, U64> {
     env.update(|txn| {
-        let t = txn.create(&def(n))?;
+        let t = txn.create_table(&def(n))?;
         t.put(txn, "n", &n)?;
         Ok(t)
     })
@@ -33,7 +33,7 @@ fn drop_table(env: &Env, t: Table<Str, U64>) {
 fn found(t: Table<Str, U64>, txn: &ReadTxn) -> Option<u64> {
     match t.get(txn, "n") {
         Ok(found) => Some(found.expect("each table holds its number")),
-        Err(Error::TableMissing) => None,
+        Err(Error::TableNotFound) => None,
         Err(other) => panic!("{other}"),
     }
 }
@@ -44,13 +44,15 @@ fn names_that_do_not_exist_leave_nothing_behind() {
     let env = env(&dir);
     let reader = env.read().unwrap();
     for n in 0..CYCLES {
-        assert!(reader.open(&def(n)).unwrap().is_none());
+        assert!(reader.open_table(&def(n)).unwrap().is_none());
     }
     let many = MultiDef::<Bytes, U64>::new("many");
     for n in 0..1000 {
-        assert!(env.read().unwrap().open_multi(&many).unwrap().is_none());
+        assert!(env.read().unwrap().open_table(&many).unwrap().is_none());
         let txn = env.write().unwrap();
-        assert!(txn.open(&def(n)).unwrap().is_none() && txn.open_multi(&many).unwrap().is_none());
+        assert!(
+            txn.open_table(&def(n)).unwrap().is_none() && txn.open_table(&many).unwrap().is_none()
+        );
     }
     let t = make(&env, 7);
     assert_eq!(found(t, &env.read().unwrap()), Some(7));
@@ -91,7 +93,7 @@ fn tables_are_made_and_dropped_without_end() {
     }
     let mut txn = env.write().unwrap();
     for t in stale {
-        assert!(matches!(t.put(&mut txn, "n", &1), Err(Error::TableMissing)));
+        assert!(matches!(t.put(&mut txn, "n", &1), Err(Error::TableNotFound)));
         assert!(!t.drop_table(&mut txn).is_ok_and(|dropped| dropped));
     }
     txn.commit().unwrap();
@@ -107,12 +109,12 @@ fn tables_that_were_never_committed_leave_nothing_behind() {
         for of_txn in 0..100 {
             let n = 100 * n + of_txn;
             let failed = txn.nested(|child| {
-                let t = child.create(&def(n))?;
+                let t = child.create_table(&def(n))?;
                 t.put(child, "n", &n)?;
                 Err::<(), _>(Error::Invalid("undone"))
             });
             assert!(failed.is_err());
-            txn.create(&def(n)).unwrap().put(&mut txn, "n", &n).unwrap();
+            txn.create_table(&def(n)).unwrap().put(&mut txn, "n", &n).unwrap();
         }
         txn.abort();
     }
@@ -126,11 +128,11 @@ fn tables_that_others_drop_leave_nothing_behind() {
     let dir = tempfile::tempdir().unwrap();
     let (env, other) = (env(&dir), env(&dir));
     let kept = make(&other, u64::MAX);
-    let seen = env.read().unwrap().open(&def(u64::MAX)).unwrap().unwrap();
+    let seen = env.read().unwrap().open_table(&def(u64::MAX)).unwrap().unwrap();
     let mut stale = Vec::new();
     for n in 0..CYCLES / 2 {
         let made = make(&other, n);
-        let t = env.read().unwrap().open(&def(n)).unwrap().unwrap();
+        let t = env.read().unwrap().open_table(&def(n)).unwrap().unwrap();
         assert_eq!(found(t, &env.read().unwrap()), Some(n));
         drop_table(&other, made);
         if n % 1000 == 0 {
@@ -155,10 +157,10 @@ fn a_handle_never_shows_another_table() {
             scope.spawn(move || {
                 let mut handles: Vec<(u64, Table<Str, U64>)> = Vec::new();
                 let mut n = thread;
-                while !done.load(Ordering::Relaxed) {
+                while !done.load(Atomic::Relaxed) {
                     n = (n * 5 + 7 + thread) % TABLES;
                     let txn = env.read().unwrap();
-                    if let Some(t) = txn.open(&def(n)).unwrap() {
+                    if let Some(t) = txn.open_table(&def(n)).unwrap() {
                         assert_eq!(found(t, &txn), Some(n), "it was found in this snapshot");
                         handles.push((n, t));
                     }
@@ -177,7 +179,7 @@ fn a_handle_never_shows_another_table() {
             let made: Vec<_> = made.into_iter().map(|n| make(&env, n)).collect();
             made.into_iter().for_each(|t| drop_table(&env, t));
         }
-        done.store(true, Ordering::Relaxed);
+        done.store(true, Atomic::Relaxed);
     });
 }
 
@@ -194,15 +196,103 @@ fn names_of_any_length_are_found_again() {
                 let n = len as u64 * 256 + u64::from(last);
                 let t = env
                     .update(|txn| {
-                        let t = txn.create(&def)?;
+                        let t = txn.create_table(&def)?;
                         t.put(txn, "n", &n)?;
                         Ok(t)
                     })
                     .unwrap();
                 assert_eq!(found(t, &env.read().unwrap()), Some(n));
-                let again = env.read().unwrap().open(&def).unwrap().unwrap();
+                let again = env.read().unwrap().open_table(&def).unwrap().unwrap();
                 assert_eq!(format!("{again:?}"), format!("{t:?}"), "round {round}: one number");
             }
         }
     }
+}
+
+#[test]
+fn a_handle_made_before_its_table_finds_it_empty_until_it_is_there() {
+    const EARLY: TableDef<Str, U64> = TableDef::new("early");
+    const TAGS: MultiDef<Str, U64> = MultiDef::new("tags");
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(&dir);
+    let (early, tags) = (env.table(&EARLY).unwrap(), env.table(&TAGS).unwrap());
+    let before = env.read().unwrap();
+    assert_eq!(early.get(&before, "a").unwrap(), None);
+    assert_eq!(early.iter(&before).unwrap().count(), 0);
+    assert_eq!(early.range(&before, "a"..).unwrap().count(), 0);
+    assert_eq!(early.count(&before).unwrap() + tags.count(&before).unwrap(), 0);
+    assert_eq!(tags.values(&before, "a").unwrap().count(), 0);
+    let refused = env.update(|txn| early.put(txn, "a", &1));
+    assert!(matches!(refused, Err(Error::TableNotFound)));
+
+    for round in 0..3 {
+        env.update(|txn| {
+            txn.create_table(&EARLY)?;
+            txn.create_table(&TAGS)?;
+            early.put(txn, "a", &round)?;
+            tags.insert(txn, "a", &round)
+        })
+        .unwrap();
+        let txn = env.read().unwrap();
+        assert_eq!(early.get(&txn, "a").unwrap(), Some(round));
+        assert_eq!(tags.get(&txn, "a").unwrap(), Some(round));
+        assert_eq!(early.get(&before, "a").unwrap(), None, "the old snapshot");
+        // Whatever other tables come and go, the name keeps its place.
+        drop(txn);
+        env.update(|txn| {
+            early.drop_table(txn)?;
+            tags.drop_table(txn)
+        })
+        .unwrap();
+        for n in 0..300 {
+            let def = TableDef::<Str, U64>::named(format!("other {n}"));
+            env.update(|txn| txn.create_table(&def).map(drop)).unwrap();
+            env.update(|txn| txn.open_table(&def)?.expect("it is there").drop_table(txn)).unwrap();
+        }
+        assert_eq!(early.get(&env.read().unwrap(), "a").unwrap(), None);
+    }
+}
+
+#[test]
+fn a_handle_made_before_its_table_refuses_one_of_another_kind() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(&dir);
+    let early = env.table(&TableDef::<Str, U64>::new("t")).unwrap();
+    env.update(|txn| txn.create_table(&MultiDef::<Str, U64>::new("t")).map(drop)).unwrap();
+    assert!(matches!(early.get(&env.read().unwrap(), "a"), Err(Error::TableKind)));
+    env.update(|txn| {
+        let main = txn.create_table(&TableDef::<Str, Str>::main())?;
+        main.put(txn, "record", "not a table").map(drop)
+    })
+    .unwrap();
+    let record = env.table(&TableDef::<Str, U64>::new("record")).unwrap();
+    assert!(matches!(record.get(&env.read().unwrap(), "a"), Err(Error::NameTaken)));
+}
+
+#[test]
+fn each_refusal_of_a_name_or_an_order_has_an_error_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(&dir);
+    let mut txn = env.write().unwrap();
+    let main = txn.create_table(&TableDef::<Str, Str>::main()).unwrap();
+    main.put(&mut txn, "record", "1").unwrap();
+    let record = TableDef::<Str, Str>::new("record");
+    assert!(matches!(txn.open_table(&record), Err(Error::NameTaken)));
+    assert!(matches!(txn.create_table(&record), Err(Error::NameTaken)));
+
+    let order = Order::custom("by-length", |a, b| a.len().cmp(&b.len()).then(a.cmp(b)));
+    let def = TableDef::<Str, Str>::new("t");
+    let t = txn.create_table(&TableDef::<Str, Str>::new("t").ordered(order)).unwrap();
+    t.put(&mut txn, "key", "value").unwrap();
+    assert!(matches!(main.put(&mut txn, "t", "1"), Err(Error::NameTaken)));
+    assert!(matches!(main.delete(&mut txn, "t"), Err(Error::NameTaken)));
+    assert!(matches!(main.clear(&mut txn), Err(Error::TablesInside)));
+    assert!(matches!(main.delete_range::<&str>(&mut txn, ..), Err(Error::TablesInside)));
+    assert!(matches!(txn.open_table(&def), Err(Error::TableKind)));
+    assert!(matches!(t.prefix(&txn, "k"), Err(Error::PrefixOrder)));
+    let stored = txn.open_table(&def.ordered(Order::Stored)).unwrap().unwrap();
+    assert_eq!(stored.iter(&txn).unwrap().count(), 1);
+    assert!(matches!(stored.get(&txn, "key"), Err(Error::OrderUnknown)));
+    assert!(matches!(stored.put(&mut txn, "key", "2"), Err(Error::OrderUnknown)));
+    txn.commit().unwrap();
 }

@@ -8,11 +8,11 @@ use huon::{CopyOptions, Env, Error, Str, TableDef, U64};
 const T: TableDef<Str, U64> = TableDef::new("t");
 
 fn put(env: &Env, key: &str, value: u64) {
-    env.update(|txn| txn.create(&T)?.put(txn, key, &value)).unwrap();
+    env.update(|txn| txn.create_table(&T)?.put(txn, key, &value)).unwrap();
 }
 
 fn get(env: &Env, key: &str) -> Option<u64> {
-    env.view(|txn| txn.open(&T)?.expect("the table is there").get(txn, key)).unwrap()
+    env.view(|txn| txn.open_table(&T)?.expect("the table is there").get(txn, key)).unwrap()
 }
 
 fn names(dir: &Path) -> Vec<String> {

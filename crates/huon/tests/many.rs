@@ -32,7 +32,7 @@ fn value(n: u64) -> Vec<u8> {
 /// Even numbers, put out of order.
 fn fill(env: &Env, count: u64) -> (Table<U64, Bytes>, Records) {
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for n in 0..count {
         let n = 2 * (n * 7919 % count);
         t.put(&mut txn, &n, &value(n)).unwrap();
@@ -122,13 +122,13 @@ fn a_write_transaction_shows_what_it_did() {
 fn every_order_and_kind_of_key() {
     let place = place(256);
     let mut txn = place.env.write().unwrap();
-    let four = txn.create(&TableDef::<NativeU32, U64>::new("four")).unwrap();
-    let eight = txn.create(&TableDef::<NativeU64, U64>::new("eight")).unwrap();
+    let four = txn.create_table(&TableDef::<NativeU32, U64>::new("four")).unwrap();
+    let eight = txn.create_table(&TableDef::<NativeU64, U64>::new("eight")).unwrap();
     let by_end = TableDef::<Str, U64>::new("reversed").ordered(Order::Reversed);
-    let by_end = txn.create(&by_end).unwrap();
+    let by_end = txn.create_table(&by_end).unwrap();
     let down = Order::custom("backwards", |a, b| b.cmp(a));
-    let down = txn.create(&TableDef::<Str, U64>::new("custom").ordered(down)).unwrap();
-    let text = txn.create(&TableDef::<Str, U64>::new("text")).unwrap();
+    let down = txn.create_table(&TableDef::<Str, U64>::new("custom").ordered(down)).unwrap();
+    let text = txn.create_table(&TableDef::<Str, U64>::new("text")).unwrap();
     let name = |n: u64| format!("a/prefix/that/all/of/them/share/{}/{}", n % 7, n);
     for n in 0..300 {
         four.put(&mut txn, &(n as u32 * 77), &n).unwrap();
@@ -165,7 +165,7 @@ fn every_order_and_kind_of_key() {
 fn refusals_are_those_of_get() {
     let place = place(4096);
     let mut txn = place.env.write().unwrap();
-    let t = txn.create(&TableDef::<Str, U64>::new("t")).unwrap();
+    let t = txn.create_table(&TableDef::<Str, U64>::new("t")).unwrap();
     for name in ["ann", "bob", "cid", "dan"] {
         t.put(&mut txn, name, &1).unwrap();
     }
@@ -176,9 +176,9 @@ fn refusals_are_those_of_get() {
     assert_eq!(found, [0, 1], "what came before it was given");
     assert!(t.drop_table(&mut txn).unwrap());
     let gone = t.get_many(&txn, &["ann"], |_, _| panic!("there is none"));
-    assert!(matches!(gone, Err(Error::TableMissing)));
+    assert!(matches!(gone, Err(Error::TableNotFound)));
     // No key is looked up in no table, but the table must be there.
-    assert!(matches!(t.get_many(&txn, &[""; 0], |_, _| ()), Err(Error::TableMissing)));
+    assert!(matches!(t.get_many(&txn, &[""; 0], |_, _| ()), Err(Error::TableNotFound)));
 }
 
 /// The leaves of a range hold its records, in order, both ways and from both ends in turn.
@@ -324,13 +324,13 @@ fn tables_stay_hidden_in_the_main_table() {
     for page_bytes in [256, 4096] {
         let place = place(page_bytes);
         let mut txn = place.env.write().unwrap();
-        let main = txn.create(&TableDef::<Str, Unit>::main()).unwrap();
+        let main = txn.create_table(&TableDef::<Str, Unit>::main()).unwrap();
         let mut names = Vec::new();
         for n in 0..120 {
             let name = format!("{n:03}");
             // In ones, in twos, and many of a kind in a row.
             if n % 5 == 0 || n % 7 < 2 || (40..60).contains(&n) || n > 110 {
-                txn.create(&TableDef::<Str, Unit>::named(name)).unwrap();
+                txn.create_table(&TableDef::<Str, Unit>::named(name)).unwrap();
             } else {
                 main.put(&mut txn, &name, &()).unwrap();
                 names.push(name);
@@ -376,7 +376,7 @@ fn damage_is_named_and_withholds_nothing_else() {
 
     let env = Env::options().open(&path).unwrap();
     let txn = env.read().unwrap();
-    let t = txn.open(&T).unwrap().unwrap();
+    let t = txn.open_table(&T).unwrap().unwrap();
     let keys: Vec<u64> = records.keys().copied().collect();
     let lost: Vec<u64> = keys.iter().copied().filter(|key| t.get(&txn, key).is_err()).collect();
     assert!(lost.len() > 5 && lost.contains(&(2 * 777)), "{lost:?}");

@@ -28,11 +28,11 @@ impl Place {
 }
 
 fn put(env: &Env, key: &str, value: u64) {
-    env.update(|txn| txn.create(&T)?.put(txn, key, &value)).unwrap();
+    env.update(|txn| txn.create_table(&T)?.put(txn, key, &value)).unwrap();
 }
 
 fn get(env: &Env, key: &str) -> Option<u64> {
-    env.view(|txn| txn.open(&T)?.expect("the table is there").get(txn, key)).unwrap()
+    env.view(|txn| txn.open_table(&T)?.expect("the table is there").get(txn, key)).unwrap()
 }
 
 fn ids(metas: &[MetaInfo]) -> Vec<u64> {
@@ -140,7 +140,7 @@ fn a_check_goes_against_any_meta_of_an_environment_in_use() {
     // Lazy commits use the pages of all but the durable snapshot again.
     for n in 0..50 {
         let mut txn = other.write().unwrap();
-        let t = txn.create(&T).unwrap();
+        let t = txn.create_table(&T).unwrap();
         for key in 0..50 {
             t.put(&mut txn, &format!("{key}"), &n).unwrap();
         }
@@ -222,7 +222,7 @@ fn a_refused_switch_loses_nothing_that_the_lock_file_alone_knows() {
     put(&env, "a", 1);
     for n in 2..50 {
         let mut txn = env.write().unwrap();
-        let t = txn.create(&T).unwrap();
+        let t = txn.create_table(&T).unwrap();
         t.put(&mut txn, "a", &n).unwrap();
         txn.commit_with(Durability::Lazy).unwrap();
     }

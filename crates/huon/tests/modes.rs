@@ -52,11 +52,11 @@ impl Place {
 }
 
 fn put(env: &Env, key: &str, value: u64) {
-    env.update(|txn| txn.create(&T)?.put(txn, key, &value)).unwrap();
+    env.update(|txn| txn.create_table(&T)?.put(txn, key, &value)).unwrap();
 }
 
 fn get(env: &Env, key: &str) -> Option<u64> {
-    env.view(|txn| txn.open(&T)?.expect("the table is there").get(txn, key)).unwrap()
+    env.view(|txn| txn.open_table(&T)?.expect("the table is there").get(txn, key)).unwrap()
 }
 
 /// What a child does: opens as `part` says, tells what came of it, and stays until it is told to
@@ -267,7 +267,7 @@ fn only_what_was_never_written_is_unused() {
     assert!(place.names().is_empty());
     let env = Env::options().open(&place.path).unwrap();
     let mut txn = env.write().unwrap();
-    txn.create(&T).unwrap().put(&mut txn, "a", &1).unwrap();
+    txn.create_table(&T).unwrap().put(&mut txn, "a", &1).unwrap();
     txn.commit_with(Durability::Lazy).unwrap();
     drop(env);
     assert!(!Env::delete_unused(&place.path).unwrap(), "it has a record");
@@ -423,7 +423,7 @@ fn a_copy_goes_down_a_pipe() {
     let place = Place::made();
     let env = Env::options().open(&place.path).unwrap();
     env.update(|txn| {
-        let t = txn.create(&T)?;
+        let t = txn.create_table(&T)?;
         (0..50_000).try_for_each(|n| t.put(txn, &format!("{n}"), &n).map(drop))
     })
     .unwrap();

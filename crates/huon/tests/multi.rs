@@ -126,7 +126,7 @@ fn history(seed: u64, page_bytes: usize, values: Values) {
     let def = values.def("m");
     for _ in 0..6 {
         let mut txn = env.write().unwrap();
-        let table = txn.create_multi(&def).unwrap();
+        let table = txn.create_table(&def).unwrap();
         let before = model.clone();
         for _ in 0..random.below(120) {
             change(&mut txn, table, &mut model, values, &mut random, max);
@@ -142,7 +142,7 @@ fn history(seed: u64, page_bytes: usize, values: Values) {
         let report = env.check().unwrap();
         assert!(report.is_clean(), "{:?}", report.problems);
         let txn = env.read().unwrap();
-        match txn.open_multi(&def).unwrap() {
+        match txn.open_table(&def).unwrap() {
             Some(table) => {
                 compare(&txn, table, &model, values);
                 wander(&txn, table, &model, values, &mut random, max);
@@ -440,7 +440,7 @@ fn copied(
     let is = |path: &std::path::Path| {
         let env = Env::options().open(path).unwrap();
         let txn = env.read().unwrap();
-        match txn.open_multi(def).unwrap() {
+        match txn.open_table(def).unwrap() {
             Some(table) => compare(&txn, table, model, values),
             None => assert!(model.is_empty()),
         }
@@ -486,18 +486,18 @@ fn tables_of_different_kinds_are_told_apart() {
     let dir = tempfile::tempdir().unwrap();
     let env = Env::options().open(dir.path().join("a.huon")).unwrap();
     let mut txn = env.write().unwrap();
-    txn.create_multi(&Values::Any.def("m")).unwrap();
-    txn.create(&huon::TableDef::<huon::Bytes, huon::Bytes>::new("t")).unwrap();
+    txn.create_table(&Values::Any.def("m")).unwrap();
+    txn.create_table(&huon::TableDef::<huon::Bytes, huon::Bytes>::new("t")).unwrap();
     for values in &ALL[1..] {
-        let opened = txn.open_multi(&values.def("m"));
+        let opened = txn.open_table(&values.def("m"));
         assert!(matches!(opened, Err(Error::TableKind)), "{values:?}");
     }
     let plain = huon::TableDef::<huon::Bytes, huon::Bytes>::new("m");
-    assert!(matches!(txn.create(&plain), Err(Error::TableKind)));
-    assert!(matches!(txn.create_multi(&Values::Any.def("t")), Err(Error::TableKind)));
-    assert!(matches!(txn.create_multi(&Values::Any.def("")), Err(Error::Invalid(_))));
+    assert!(matches!(txn.create_table(&plain), Err(Error::TableKind)));
+    assert!(matches!(txn.create_table(&Values::Any.def("t")), Err(Error::TableKind)));
+    assert!(matches!(txn.create_table(&Values::Any.def("")), Err(Error::Invalid(_))));
     let stored = Values::Any.def("m").values_ordered(Order::Stored);
-    assert!(txn.open_multi(&stored).unwrap().is_some());
+    assert!(txn.open_table(&stored).unwrap().is_some());
 }
 
 #[test]
@@ -505,8 +505,8 @@ fn what_is_refused_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let env = Env::options().page_bytes(512).open(dir.path().join("a.huon")).unwrap();
     let mut txn = env.write().unwrap();
-    let any = txn.create_multi(&Values::Any.def("any")).unwrap();
-    let fixed = txn.create_multi(&Values::Fixed(0).def("fixed")).unwrap();
+    let any = txn.create_table(&Values::Any.def("any")).unwrap();
+    let fixed = txn.create_table(&Values::Fixed(0).def("fixed")).unwrap();
     let max = (512 - 32) / 2 - 10;
     any.insert(&mut txn, b"a", &vec![1; max]).unwrap();
     let refused = any.insert(&mut txn, b"a", &vec![1; max + 1]);
@@ -528,7 +528,7 @@ fn integers_are_packed_to_the_brim() {
     let env = Env::options().page_bytes(4096).open(dir.path().join("a.huon")).unwrap();
     let def = MultiDef::<huon::Str, huon::NativeU64>::new("m");
     let mut txn = env.write().unwrap();
-    let table: Multi<_, _> = txn.create_multi(&def).unwrap();
+    let table: Multi<_, _> = txn.create_table(&def).unwrap();
     // (4096 - 32) / 8 = 508 values a leaf, hundred leaves.
     (0..50_800).try_for_each(|n| table.append(&mut txn, "all", &n)).unwrap();
     assert_eq!(table.count_of(&txn, "all").unwrap(), 50_800);
@@ -547,7 +547,7 @@ fn values_come_back_to_their_key() {
     let env = Env::options().page_bytes(4096).open(dir.path().join("a.huon")).unwrap();
     let def = MultiDef::<huon::Str, huon::NativeU64>::new("m");
     let mut txn = env.write().unwrap();
-    let table = txn.create_multi(&def).unwrap();
+    let table = txn.create_table(&def).unwrap();
     for n in 0..400 {
         assert!(table.insert(&mut txn, "all", &n).unwrap());
     }
@@ -567,7 +567,7 @@ fn savepoints_and_sequences_end_with_what_they_belong_to() {
     let env = Env::options().page_bytes(512).open(dir.path().join("a.huon")).unwrap();
     let def = MultiDef::<huon::U64, huon::U64>::new("m");
     let mut txn = env.write().unwrap();
-    let table = txn.create_multi(&def).unwrap();
+    let table = txn.create_table(&def).unwrap();
     table.insert_many(&mut txn, &1, 0..200).unwrap();
     txn.savepoint("a").unwrap();
     assert_eq!(table.take_sequence(&mut txn, 5).unwrap(), 0);
@@ -658,9 +658,9 @@ fn estimates_are_near() {
     let env = Env::options().page_bytes(512).open(dir.path().join("a.huon")).unwrap();
     let mut txn = env.write().unwrap();
     let def = huon::TableDef::<huon::U64, huon::U64>::named;
-    let rising = txn.create(&def("rising")).unwrap();
-    let random = txn.create(&def("random")).unwrap();
-    let multi = txn.create_multi(&MultiDef::<huon::U64, huon::U64>::new("m")).unwrap();
+    let rising = txn.create_table(&def("rising")).unwrap();
+    let random = txn.create_table(&def("random")).unwrap();
+    let multi = txn.create_table(&MultiDef::<huon::U64, huon::U64>::new("m")).unwrap();
     let mut seed = Random(1);
     for n in 0..20_000u64 {
         rising.append(&mut txn, &n, &n).unwrap();
@@ -695,7 +695,7 @@ fn estimates_are_near() {
     }
     let (few, none) = (multi.estimate_values(&txn, &8, 82..), multi.estimate_values(&txn, &1, ..5));
     assert_eq!((few.unwrap(), none.unwrap()), (8, 0));
-    let empty = txn.create(&def("empty")).unwrap();
+    let empty = txn.create_table(&def("empty")).unwrap();
     assert_eq!(empty.estimate::<u64>(&txn, ..).unwrap(), 0);
 }
 
@@ -705,7 +705,7 @@ fn what_may_be_written_over_is_dirty() {
     let env = Env::options().page_bytes(512).open(dir.path().join("a.huon")).unwrap();
     let def = huon::TableDef::<huon::U64, huon::Bytes>::new("t");
     let t = env.update(|txn| {
-        let t = txn.create(&def)?;
+        let t = txn.create_table(&def)?;
         (0..100).try_for_each(|n| t.put(txn, &n, &[n as u8; 20]).map(drop))?;
         t.put(txn, &1000, &[7; 5000]).map(|_| t)
     });
@@ -728,7 +728,7 @@ fn what_is_asked_of_the_old_value() {
     let dir = tempfile::tempdir().unwrap();
     let env = Env::options().open(dir.path().join("a.huon")).unwrap();
     let mut txn = env.write().unwrap();
-    let t = txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t")).unwrap();
+    let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t")).unwrap();
     assert!(!t.delete_if(&mut txn, "k", "").unwrap());
     assert!(!t.update_if(&mut txn, "k", "", "new").unwrap());
     for (old, new) in [("", "a"), ("a", ""), ("", "longer than it was")] {
@@ -747,8 +747,8 @@ fn cursors_know_where_they_are() {
     let dir = tempfile::tempdir().unwrap();
     let env = Env::options().page_bytes(256).open(dir.path().join("a.huon")).unwrap();
     let mut txn = env.write().unwrap();
-    let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t")).unwrap();
-    let m = txn.create_multi(&MultiDef::<huon::U64, huon::U64>::new("m")).unwrap();
+    let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t")).unwrap();
+    let m = txn.create_table(&MultiDef::<huon::U64, huon::U64>::new("m")).unwrap();
     let (mut scan, mut pairs) = (t.scan(), m.scan());
     assert!(scan.at_start(&txn).unwrap() && scan.at_end(&txn).unwrap(), "an empty table");
     assert!(pairs.at_start(&txn).unwrap() && pairs.at_end(&txn).unwrap(), "an empty table");
@@ -775,7 +775,7 @@ fn records_next_to_a_key() {
     let dir = tempfile::tempdir().unwrap();
     let env = Env::options().page_bytes(256).open(dir.path().join("a.huon")).unwrap();
     let mut txn = env.write().unwrap();
-    let t = txn.create(&huon::TableDef::<huon::I64, huon::Unit>::new("t")).unwrap();
+    let t = txn.create_table(&huon::TableDef::<huon::I64, huon::Unit>::new("t")).unwrap();
     assert_eq!(t.at_or_above(&txn, &0).unwrap(), None);
     assert_eq!(t.at_or_below(&txn, &0).unwrap(), None);
     (-50..50).try_for_each(|n| t.put(&mut txn, &(n * 10), &()).map(drop)).unwrap();

@@ -24,9 +24,9 @@ fn every_commit_of_a_history_is_clean() {
         let mut chunk_pages = 0;
         for round in 0..60u64 {
             let mut txn = env.write().unwrap();
-            let t = txn.create(&T).unwrap();
+            let t = txn.create_table(&T).unwrap();
             let other = TableDef::<Bytes, Bytes>::named(format!("other-{}", round % 5));
-            let other: RawTable = txn.create(&other).unwrap();
+            let other: RawTable = txn.create_table(&other).unwrap();
             for n in 0..200u64 {
                 let key = (n * 7919 + round * 31) % 1500;
                 match key % 5 {
@@ -64,7 +64,7 @@ fn orders_are_checked_where_they_are_known() {
     {
         let env = open(&dir, 512);
         env.update(|txn| {
-            let (a, b) = (txn.create(&backwards)?, txn.create(&ends)?);
+            let (a, b) = (txn.create_table(&backwards)?, txn.create_table(&ends)?);
             for n in 0..500u32 {
                 let key = n.wrapping_mul(2_654_435_761).to_le_bytes();
                 a.put(txn, &key, b"value")?;

@@ -30,7 +30,7 @@ fn fill(env: &Env) {
     for round in 0..4u32 {
         let mut txn = env.write().unwrap();
         for def in defs() {
-            let table = txn.create(&def).unwrap();
+            let table = txn.create_table(&def).unwrap();
             if def.name() == b"empty" {
                 continue;
             }
@@ -52,7 +52,7 @@ type Content = Vec<(Vec<u8>, Vec<(Vec<u8>, Vec<u8>)>)>;
 fn content(env: &Env) -> Content {
     let txn = env.read().unwrap();
     let of = |def: Def| {
-        let table: RawTable = txn.open(&def).unwrap().unwrap();
+        let table: RawTable = txn.open_table(&def).unwrap().unwrap();
         let records = table.iter(&txn).unwrap().map(|record| {
             let (key, value) = record.unwrap();
             (key.to_vec(), value.to_vec())
@@ -122,13 +122,13 @@ fn what_was_deleted_does_not_travel() {
     let secret = b"a secret that was deleted";
     for value in [&secret[..], b"harmless"] {
         env.update(|txn| {
-            let t = txn.create(&table)?;
+            let t = txn.create_table(&table)?;
             (0..2000u32).try_for_each(|n| t.put(txn, &n.to_be_bytes(), value).map(drop))
         })
         .unwrap();
     }
     env.update(|txn| {
-        let t = txn.create(&table)?;
+        let t = txn.create_table(&table)?;
         (0..1000u32).try_for_each(|n| t.delete(txn, &n.to_be_bytes()).map(drop))
     })
     .unwrap();
@@ -180,7 +180,7 @@ fn an_old_snapshot_is_copied_as_it_is_read() {
     fill(&env);
     env.update(|txn| {
         txn.set_markers([4, 5, 6])?;
-        txn.open(&Def::new("plain"))?.unwrap().put(txn, b"later", b"").map(drop)
+        txn.open_table(&Def::new("plain"))?.unwrap().put(txn, b"later", b"").map(drop)
     })
     .unwrap();
     assert_ne!(content(&env), old);

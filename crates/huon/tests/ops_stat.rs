@@ -15,7 +15,7 @@ fn assert_adds_up(stat: &Stat) {
 
 fn rewrite(env: &Env, round: u64, durability: Durability) {
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for n in 0..300 {
         let bytes = if n % 50 == 0 { 3000 } else { 50 };
         t.put(&mut txn, &n, &vec![round as u8; bytes]).unwrap();
@@ -85,7 +85,7 @@ fn what_trees_did_is_counted() {
     let table = TableDef::<U64, Bytes>::main();
     let shuffled = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     env.update(|txn| {
-        let table = txn.create(&table)?;
+        let table = txn.create_table(&table)?;
         (0..1000).try_for_each(|n| table.put(txn, &shuffled(n), b"value").map(drop))
     })
     .unwrap();
@@ -98,7 +98,7 @@ fn what_trees_did_is_counted() {
     assert_eq!((io.leaf_merges, io.branch_merges, io.roots_lowered), (0, 0, 0));
 
     let mut txn = env.write().unwrap();
-    let handle = txn.create(&table).unwrap();
+    let handle = txn.create_table(&table).unwrap();
     for n in 0..990 {
         assert!(handle.delete(&mut txn, &shuffled(n)).unwrap());
     }
@@ -109,7 +109,7 @@ fn what_trees_did_is_counted() {
     assert_eq!(after.roots_raised - after.roots_lowered, levels, "{after:?}");
 
     let mut txn = env.write().unwrap();
-    let handle = txn.create(&table).unwrap();
+    let handle = txn.create_table(&table).unwrap();
     for n in 0..100 {
         handle.put(&mut txn, &shuffled(n), b"value").unwrap();
     }

@@ -20,8 +20,8 @@ fn open(path: &Path, page_bytes: usize) -> Env {
 fn fill(env: &Env) {
     for round in 0..6u64 {
         env.update(|txn| {
-            let (main, plain) = (txn.create(&MAIN)?, txn.create(&PLAIN)?);
-            let (words, numbers) = (txn.create_multi(&WORDS)?, txn.create_multi(&NUMBERS)?);
+            let (main, plain) = (txn.create_table(&MAIN)?, txn.create_table(&PLAIN)?);
+            let (words, numbers) = (txn.create_table(&WORDS)?, txn.create_table(&NUMBERS)?);
             for n in 0..300u64 {
                 let key = (n * 7919 % 300).to_be_bytes();
                 main.put(txn, &key, &vec![1; (n % 50) as usize])?;
@@ -161,8 +161,10 @@ fn it_is_one_snapshot_while_others_write() {
     let id = env.read().unwrap().id();
     let seen = env.visit_pages(&mut |page| {
         if during.len() % 200 == 0 {
-            env.update(|txn| txn.create(&PLAIN)?.put(txn, &during.len().to_be_bytes(), b"changed"))
-                .unwrap();
+            env.update(|txn| {
+                txn.create_table(&PLAIN)?.put(txn, &during.len().to_be_bytes(), b"changed")
+            })
+            .unwrap();
         }
         during.push((page.pgno, page.birth, page.kind));
         ControlFlow::Continue(())

@@ -7,7 +7,7 @@ const T: TableDef<U64, Bytes> = TableDef::new("t");
 fn env() -> (tempfile::TempDir, Env, huon::Table<U64, Bytes>) {
     let dir = tempfile::tempdir().unwrap();
     let env = Env::options().open(dir.path().join("a.huon")).unwrap();
-    let t = env.update(|txn| txn.create(&T)).unwrap();
+    let t = env.update(|txn| txn.create_table(&T)).unwrap();
     write(&env, t, 1);
     (dir, env, t)
 }

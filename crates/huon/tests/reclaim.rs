@@ -16,7 +16,7 @@ fn open(dir: &tempfile::TempDir) -> Env {
 
 fn fill(env: &Env, records: u64) -> huon::Table<U64, Bytes> {
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for n in 0..records {
         t.put(&mut txn, &n, &[n as u8; 100]).unwrap();
     }

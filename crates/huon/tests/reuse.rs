@@ -57,7 +57,7 @@ fn values_that_are_replaced_take_the_room_of_those_that_live() {
     let env = open(&dir, 1 << 20, 16 << 10);
     let mut numbers = Numbers(1);
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for _ in 0..10_000 {
         let (key, bytes) = (numbers.below(64), 1 + numbers.below(4096));
         put_any(t, &mut txn, key, bytes);
@@ -80,7 +80,7 @@ fn values_of_few_pages_are_written_together() {
         let before = env.info().unwrap().io;
         let mut numbers = Numbers(6);
         let mut txn = env.write().unwrap();
-        let t = txn.create(&T).unwrap();
+        let t = txn.create_table(&T).unwrap();
         for _ in 0..20_000 {
             let (key, bytes) = (numbers.below(1 << 40), 2000 + numbers.below(8000));
             put_any(t, &mut txn, key, bytes);
@@ -100,7 +100,7 @@ fn levels_keep_and_undo_values_that_are_buffered() {
         let dir = place();
         let env = open(&dir, 1 << 20, buffered);
         let mut txn = env.write().unwrap();
-        let t = txn.create(&T).unwrap();
+        let t = txn.create_table(&T).unwrap();
         (0..20).for_each(|key| put_any(t, &mut txn, key, 5000 + key));
         for kept in [false, true] {
             let ended = txn.nested(|txn| {
@@ -139,7 +139,7 @@ fn a_file_is_not_full_while_what_lives_is_a_third_of_it() {
             let env = open_as(&dir, pages, 16 << 10, durability);
             let mut numbers = Numbers(2);
             let mut txn = env.write().unwrap();
-            let t = txn.create(&T).unwrap();
+            let t = txn.create_table(&T).unwrap();
             for _ in 0..3000 {
                 let (key, bytes) = (numbers.below(keys), 1 + numbers.below(bytes_max));
                 put_any(t, &mut txn, key, bytes);
@@ -160,7 +160,7 @@ fn records_in_random_order_spill_in_long_writes_and_take_twice_their_room() {
     let env = open(&dir, 1 << 20, 1024);
     let mut numbers = Numbers(3);
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     let first = txn.id();
     for _ in 0..120_000 {
         let key = numbers.below(1 << 40);
@@ -182,7 +182,7 @@ fn records_in_random_order_fill_no_file_that_holds_them() {
     let env = open(&dir, 2800, 128);
     let mut numbers = Numbers(4);
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for _ in 0..20_000 {
         let key = numbers.below(1 << 40);
         put_any(t, &mut txn, key, 300);
@@ -204,23 +204,23 @@ fn what_a_transaction_makes_and_undoes_again_and_again_costs_it_once() {
     };
     let works: [(&str, Work<'_>); 7] = [
         ("large values deleted and put again", &|txn, round| {
-            let t = txn.create(&T).unwrap();
+            let t = txn.create_table(&T).unwrap();
             big(txn, t, round % 3);
             (0..40).for_each(|key| assert!(t.delete(txn, &key).unwrap()));
         }),
         ("a range of them", &|txn, round| {
-            let t = txn.create(&T).unwrap();
+            let t = txn.create_table(&T).unwrap();
             big(txn, t, round % 3);
             t.delete_range(txn, 0..40).unwrap();
         }),
         ("a table made and dropped", &|txn, round| {
-            let t = txn.create(&T).unwrap();
+            let t = txn.create_table(&T).unwrap();
             big(txn, t, round % 3);
             (100..1000).for_each(|key| put_any(t, txn, key, 300));
             t.drop_table(txn).unwrap();
         }),
         ("a multimap poured out", &|txn, _| {
-            let m = txn.create_multi(&M).unwrap();
+            let m = txn.create_table(&M).unwrap();
             (0..6).for_each(|key| {
                 (0..3000).for_each(|value| drop(m.insert(txn, &key, &(value * 7919 % 3000))));
             });
@@ -228,7 +228,7 @@ fn what_a_transaction_makes_and_undoes_again_and_again_costs_it_once() {
         }),
         ("a level undone", &|txn, round| {
             let undone = txn.nested(|txn| {
-                let t = txn.create(&T)?;
+                let t = txn.create_table(&T)?;
                 big(txn, t, round % 3);
                 txn.nested(|txn| {
                     big(txn, t, round % 5);
@@ -240,14 +240,14 @@ fn what_a_transaction_makes_and_undoes_again_and_again_costs_it_once() {
         }),
         ("a savepoint gone back to", &|txn, round| {
             txn.savepoint("s").unwrap();
-            let t = txn.create(&T).unwrap();
+            let t = txn.create_table(&T).unwrap();
             big(txn, t, round % 3);
             big(txn, t, round % 5);
             txn.roll_back_to("s").unwrap();
             txn.release("s").unwrap();
         }),
         ("a table built", &|txn, _| {
-            let t = txn.create(&T).unwrap();
+            let t = txn.create_table(&T).unwrap();
             let value = vec![7; 3000];
             t.build(txn, |append| (0..600).try_for_each(|key| append(&key, &value))).unwrap();
             t.clear(txn).unwrap();
@@ -261,7 +261,7 @@ fn what_a_transaction_makes_and_undoes_again_and_again_costs_it_once() {
                 let env = open(&dir, 1 << 20, buffered);
                 let mut txn = env.write().unwrap();
                 (0..rounds).for_each(|round| work(&mut txn, round));
-                let t = txn.create(&TableDef::<U64, Bytes>::new("last")).unwrap();
+                let t = txn.create_table(&TableDef::<U64, Bytes>::new("last")).unwrap();
                 put_any(t, &mut txn, 1, 1);
                 txn.commit().unwrap();
                 used[at] = sizes(&env).1;
@@ -278,7 +278,7 @@ fn reserved_rooms_serve_again() {
     let dir = place();
     let env = open(&dir, 1500, 16 << 10);
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for round in 0..2000u64 {
         let bytes = 3000 + round as usize % 40_000;
         t.reserve(&mut txn, &(round % 20), bytes, |room| room.fill(round as u8)).unwrap();
@@ -301,7 +301,7 @@ fn the_next_transaction_goes_on_with_what_is_free() {
     let mut used = Vec::new();
     for _ in 0..6 {
         let mut txn = env.write().unwrap();
-        let t = txn.create(&T).unwrap();
+        let t = txn.create_table(&T).unwrap();
         for _ in 0..12_000 {
             let key = numbers.below(12_000);
             put_any(t, &mut txn, key, 300);
@@ -321,7 +321,7 @@ fn what_was_written_may_change() {
     let dir = place();
     let env = open(&dir, 1 << 20, 64);
     let t = env.update(|txn| {
-        let t = txn.create(&T)?;
+        let t = txn.create_table(&T)?;
         put_any(t, txn, 1, 20_000);
         put_any(t, txn, 2, 20);
         Ok(t)
@@ -347,7 +347,7 @@ fn markers_and_commits_tell_the_last_id() {
     let dir = place();
     let env = open(&dir, 1 << 20, 64);
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     txn.set_markers([1, 2, 3]).unwrap();
     let first = txn.id();
     (0..5000).for_each(|key| put_any(t, &mut txn, key * 7919 % 5003, 300));
@@ -371,7 +371,7 @@ fn a_fixed_id_is_the_snapshots() {
     let mut ids = Vec::new();
     for rises_first in [false, true] {
         let mut txn = env.write().unwrap();
-        let t = txn.create(&T).unwrap();
+        let t = txn.create_table(&T).unwrap();
         let mut put = |txn: &mut WriteTxn| put_any(t, txn, numbers.below(2000), 300);
         let first = txn.first_id();
         if rises_first {

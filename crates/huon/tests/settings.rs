@@ -10,7 +10,7 @@ const T: TableDef<U64, Bytes> = TableDef::new("t");
 fn put(env: &Env, count: u64) {
     let byte = env.info().unwrap().newest as u8;
     env.update(|txn| {
-        let t = txn.create(&T)?;
+        let t = txn.create_table(&T)?;
         (0..count).try_for_each(|n| t.put(txn, &n, &[byte; 1000]).map(drop))
     })
     .unwrap();
@@ -61,7 +61,7 @@ fn records_in_order_need_little_memory() {
             let mut options = Env::options();
             let env = options.durability(durability).open(dir.path().join("a.huon")).unwrap();
             let mut txn = env.write().unwrap();
-            let t = txn.create(&T).unwrap();
+            let t = txn.create_table(&T).unwrap();
             let mut dirty_bytes_max = 0;
             if in_bulk {
                 t.build(&mut txn, |append| (0..RECORDS).try_for_each(|n| append(&n, &value)))
@@ -101,7 +101,7 @@ fn transactions_tell_what_they_cost() {
     let before = txn.costs();
     assert_eq!((before.dirty_bytes, before.written_bytes, before.retired_bytes), (0, 0, 0));
     assert_eq!(before.id, txn.id());
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     (0..50).for_each(|n| assert!(!t.put(&mut txn, &n, &[0; 1000]).unwrap()));
     let info = txn.costs();
     assert!(info.dirty_bytes >= 50_000 && info.retired_bytes >= 50_000, "{info:?}");
@@ -119,7 +119,7 @@ fn limits_are_those_that_hold() {
         let max = limits::key_bytes_max(page_bytes).unwrap();
         assert_eq!(env.info().unwrap().key_bytes_max as usize, max);
         let mut txn = env.write().unwrap();
-        let t = txn.create(&TableDef::<Bytes, Bytes>::new("t")).unwrap();
+        let t = txn.create_table(&TableDef::<Bytes, Bytes>::new("t")).unwrap();
         t.put(&mut txn, &vec![1; max], b"").unwrap();
         let refused = t.put(&mut txn, &vec![1; max + 1], b"").unwrap_err();
         assert!(matches!(refused, Error::KeyTooLong { .. }), "{refused}");

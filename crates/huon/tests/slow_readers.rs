@@ -23,7 +23,7 @@ fn options() -> Options {
 fn open(options: &Options) -> (tempfile::TempDir, Env, Table<U64, Bytes>) {
     let dir = tempfile::tempdir().unwrap();
     let env = options.open(dir.path().join("a.huon")).unwrap();
-    let t = env.update(|txn| txn.create(&T)).unwrap();
+    let t = env.update(|txn| txn.create_table(&T)).unwrap();
     write(&env, t, 0).unwrap();
     (dir, env, t)
 }

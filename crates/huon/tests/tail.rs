@@ -37,7 +37,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 fn tiny_commits(env: &Env, count: u64) {
     for n in 0..count {
         env.update(|txn| {
-            let tiny = txn.create(&TINY)?;
+            let tiny = txn.create_table(&TINY)?;
             let last = tiny.get(txn, &0)?.unwrap_or(0);
             tiny.put(txn, &0, &(last + 1))
         })
@@ -74,7 +74,7 @@ fn assert_short_tail(env: &Env, commits: u64, what: &str) {
 
 /// Appends at the end and deletes at the front in rounds, clears, and goes on with small commits.
 fn ring(env: &Env, rounds: u64, each: u64) -> Table<U64, Bytes> {
-    let t = env.update(|txn| txn.create(&T)).unwrap();
+    let t = env.update(|txn| txn.create_table(&T)).unwrap();
     let mut next = 0;
     for round in 0..rounds {
         env.update(|txn| {
@@ -119,7 +119,7 @@ fn a_file_in_very_many_pieces_gives_its_tail_back() {
     let mut options = Env::options();
     options.page_bytes(256).shrink_bytes(1 << 20).durability(Durability::Lazy);
     let env = options.open(&path).unwrap();
-    let t = env.update(|txn| txn.create(&T)).unwrap();
+    let t = env.update(|txn| txn.create_table(&T)).unwrap();
     let records = 120_000u64;
     env.update(|txn| (0..records).try_for_each(|n| t.put(txn, &n, &[1; 90]).map(drop))).unwrap();
     env.sync().unwrap();
@@ -153,7 +153,7 @@ impl History<'_> {
         let (random, next) = (&mut self.random, &mut self.next);
         self.env
             .update(|txn| {
-                let t = txn.create(&def)?;
+                let t = txn.create_table(&def)?;
                 let keys = |t: &Table<U64, Bytes>, txn: &huon::WriteTxn| {
                     let keys = t.iter(txn)?.map(|record| record.map(|(key, _)| key));
                     keys.collect::<Result<Vec<u64>, huon::Error>>()
@@ -237,7 +237,7 @@ fn after_any_history_the_tail_is_short() {
         drop(history);
         env.update(|txn| {
             for n in 0..3 {
-                txn.create(&TableDef::<U64, Bytes>::named(format!("t{n}")))?.clear(txn)?;
+                txn.create_table(&TableDef::<U64, Bytes>::named(format!("t{n}")))?.clear(txn)?;
             }
             Ok(())
         })

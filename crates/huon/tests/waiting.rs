@@ -36,7 +36,7 @@ fn a_second_write_in_one_thread_is_refused() {
     assert!(error.to_string().contains("this thread"), "{error}");
     let now = env.write_within(Duration::ZERO);
     assert!(matches!(now, Err(Error::Busy(_))), "a try is told what holds for everybody");
-    txn.create(&T).unwrap().put(&mut txn, &1, b"").unwrap();
+    txn.create_table(&T).unwrap().put(&mut txn, &1, b"").unwrap();
     txn.commit().unwrap();
     env.write().unwrap().commit().unwrap();
 }
@@ -60,7 +60,7 @@ fn whatever_would_wait_for_its_own_thread_is_refused() {
         // These wait for no writer.
         env.sync()?;
         env.read()?.renew()?;
-        txn.create(&T)?.put(txn, &1, b"").map(drop)
+        txn.create_table(&T)?.put(txn, &1, b"").map(drop)
     })
     .unwrap();
     let mut txn = env.write().unwrap();
@@ -80,7 +80,7 @@ fn a_transaction_that_was_moved_is_waited_for() {
     let mut txn = env.write().unwrap();
     let (used, when_used) = mpsc::channel();
     let other = thread::spawn(move || {
-        let t = txn.create(&T).unwrap();
+        let t = txn.create_table(&T).unwrap();
         t.put(&mut txn, &1, b"").unwrap();
         used.send(()).unwrap();
         thread::sleep(LONG);
@@ -110,12 +110,12 @@ fn who_was_given_a_transaction_is_refused() {
     let txn = env.write().unwrap();
     let second = env.clone();
     let given = thread::spawn(move || {
-        assert!(txn.open(&T).unwrap().is_none());
+        assert!(txn.open_table(&T).unwrap().is_none());
         assert!(is_refused(second.write()));
         txn
     });
     let txn = given.join().unwrap();
-    assert!(txn.open(&T).unwrap().is_none());
+    assert!(txn.open_table(&T).unwrap().is_none());
     assert!(is_refused(env.write()));
 }
 
@@ -132,7 +132,7 @@ fn a_callback_of_the_writer_cannot_write() {
     });
     let fill = |byte| {
         env.update(|txn| {
-            let t = txn.create(&T)?;
+            let t = txn.create_table(&T)?;
             (0..200).try_for_each(|n| t.put(txn, &n, &[byte; 2000]).map(drop))
         })
     };

@@ -12,7 +12,7 @@ const RECORDS: u64 = 20_000;
 fn fill(path: &std::path::Path) {
     let env = Env::options().open(path).unwrap();
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for n in 0..RECORDS {
         let bytes = if n % 500 == 0 { 9000 } else { 60 };
         t.put(&mut txn, &n, &vec![n as u8; bytes]).unwrap();
@@ -27,7 +27,7 @@ fn keys_and_values_lie_in_the_map() {
     fill(&path);
     let env = Env::options().open(&path).unwrap();
     let txn = env.read().unwrap();
-    let t = txn.open(&T).unwrap().unwrap();
+    let t = txn.open_table(&T).unwrap().unwrap();
     let raw = t.raw();
     for n in 0..RECORDS {
         assert!(txn.is_mapped(t.get(&txn, &n).unwrap().unwrap()));
@@ -43,7 +43,7 @@ fn keys_and_values_lie_in_the_map() {
 fn read_under_seccomp(path: &str) {
     let env = Env::options().open(path).unwrap();
     let txn = env.read().unwrap();
-    let t = txn.open(&T).unwrap().unwrap();
+    let t = txn.open_table(&T).unwrap().unwrap();
     let warm: usize = t.iter(&txn).unwrap().map(|item| item.unwrap().1.len()).sum();
     // SAFETY: strict mode takes no further arguments; from here on other system calls kill the
     // thread.

@@ -115,7 +115,7 @@ struct Rust {
 impl Rust {
     fn open(path: &Path) -> Result<Rust> {
         let env = Env::options().durability(Durability::Lazy).open(path)?;
-        let table = env.read()?.open(&TABLE)?.ok_or("no main table")?;
+        let table = env.read()?.open_table(&TABLE)?.ok_or("no main table")?;
         Ok(Rust { env, table })
     }
 }

@@ -52,7 +52,7 @@ impl Engine for Huon {
             Mode::Unsynced => Durability::Unsynced,
         };
         let env = options.durability(durability).open(dir.join("data.huon"))?;
-        let table = env.read()?.open(&TABLE)?.ok_or("no main table")?;
+        let table = env.read()?.open_table(&TABLE)?.ok_or("no main table")?;
         Ok(Huon { env, table })
     }
 

@@ -277,6 +277,6 @@ pub(crate) fn own_records(stat: &Stat, table: &TableStat) -> u64 {
 
 /// The main table's own records, without those that stand for tables.
 pub(crate) fn main_count(txn: &ReadTxn) -> Result<u64, Failure> {
-    let Some(main) = txn.open(&TableDef::<Bytes, Bytes>::main())? else { return Ok(0) };
+    let Some(main) = txn.open_table(&TableDef::<Bytes, Bytes>::main())? else { return Ok(0) };
     Ok(main.count(txn)?.saturating_sub(txn.table_names()?.len() as u64))
 }

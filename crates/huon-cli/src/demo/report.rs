@@ -18,7 +18,7 @@ const TOP: usize = 5;
 pub(super) fn print(scene: &Scene, results: &Results) -> Result<(), Failure> {
     let env = Env::options().create(false).open(&scene.file)?;
     let txn = env.read()?;
-    let records = |def: &TableDef<Bytes, Totals>| match txn.open(def)? {
+    let records = |def: &TableDef<Bytes, Totals>| match txn.open_table(def)? {
         Some(table) => table.count(&txn),
         None => Ok(0),
     };
@@ -66,7 +66,7 @@ fn field(name: &str, value: impl std::fmt::Display) -> Result<(), Failure> {
 
 /// How many entries there are, and how many of them can be looked up in a second.
 fn look_up(txn: &ReadTxn) -> huon::Result<(u64, u64)> {
-    let Some(table) = txn.open(&ENTRIES)? else { return Ok((0, 0)) };
+    let Some(table) = txn.open_table(&ENTRIES)? else { return Ok((0, 0)) };
     let mut paths = Vec::new();
     for record in table.iter(txn)? {
         paths.push(record?.0);
@@ -123,7 +123,7 @@ fn largest(
     prefix: &[u8],
     flat: bool,
 ) -> huon::Result<Vec<(Vec<u8>, Totals)>> {
-    let Some(table) = txn.open(def)? else { return Ok(Vec::new()) };
+    let Some(table) = txn.open_table(def)? else { return Ok(Vec::new()) };
     let mut top: Vec<(Vec<u8>, Totals)> = Vec::new();
     for record in table.prefix(txn, prefix)? {
         let (key, totals) = record?;

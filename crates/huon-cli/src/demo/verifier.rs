@@ -50,7 +50,7 @@ pub(super) fn run(dir: &Path, file: &Path) -> Outcome {
 
 /// How many entries the snapshot has, and how many of its totals are not what they add up to.
 pub(super) fn recompute(txn: &ReadTxn, root: &[u8]) -> huon::Result<(u64, u64)> {
-    let Some(table) = txn.open(&ENTRIES)? else { return Ok((0, 0)) };
+    let Some(table) = txn.open_table(&ENTRIES)? else { return Ok((0, 0)) };
     // Keys borrow the snapshot: nothing is copied.
     let mut by_directory: HashMap<&[u8], Totals> = HashMap::new();
     let mut by_extension: HashMap<&[u8], Totals> = HashMap::new();
@@ -81,7 +81,7 @@ fn compare(
     def: &TableDef<Bytes, Totals>,
     expected: &HashMap<&[u8], Totals>,
 ) -> huon::Result<u64> {
-    let Some(table) = txn.open(def)? else { return Ok(expected.len() as u64) };
+    let Some(table) = txn.open_table(def)? else { return Ok(expected.len() as u64) };
     let (mut right, mut wrong) = (0, 0);
     for record in table.iter(txn)? {
         let (key, totals) = record?;

@@ -45,7 +45,7 @@ pub(super) fn run(task: &Task<'_>) -> Outcome {
     while entries.peek().is_some() {
         let mut txn = env.write()?;
         let mut changes = Changes::default();
-        let table = txn.create(&ENTRIES)?;
+        let table = txn.create_table(&ENTRIES)?;
         for found in entries.by_ref().take(task.batch) {
             let Ok(meta) = found.metadata() else { continue };
             let entry = Entry { size: meta.size(), mode: meta.mode(), mtime: meta.mtime() };
@@ -116,8 +116,8 @@ impl Changes {
     }
 
     fn apply(self, txn: &mut WriteTxn) -> huon::Result<()> {
-        let directories = txn.create(&DIRECTORIES)?;
-        let extensions = txn.create(&EXTENSIONS)?;
+        let directories = txn.create_table(&DIRECTORIES)?;
+        let extensions = txn.create_table(&EXTENSIONS)?;
         apply(txn, directories, self.directories)?;
         apply(txn, extensions, self.extensions)
     }

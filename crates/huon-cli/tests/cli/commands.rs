@@ -92,7 +92,7 @@ fn dump_and_load_are_inverse() {
                 b"" => TableDef::<Bytes, Bytes>::main(),
                 name => TableDef::named(name),
             };
-            let table = txn.create(&def).unwrap();
+            let table = txn.create_table(&def).unwrap();
             for byte in 0..=255u8 {
                 table.put(&mut txn, &[b'k', byte], &[byte; 3]).unwrap();
             }
@@ -253,7 +253,7 @@ fn looking_disturbs_no_writer() {
     // Every one of them runs while a write transaction is open, and sees nothing of it.
     let env = Env::options().open(place.path("a.huon")).unwrap();
     let mut txn = env.write().unwrap();
-    let main = txn.create(&TableDef::<Bytes, Bytes>::main()).unwrap();
+    let main = txn.create_table(&TableDef::<Bytes, Bytes>::main()).unwrap();
     main.put(&mut txn, b"dill", b"green").unwrap();
     look();
     assert_eq!(place.good(&["count", "a.huon"]), "3\n");
@@ -430,7 +430,7 @@ fn a_load_whose_input_stalls_commits_and_lets_others_write() {
     let main = TableDef::<Bytes, Bytes>::main();
     let count = || {
         let txn = env.read().unwrap();
-        txn.open(&main).unwrap().map_or(0, |table| table.count(&txn).unwrap())
+        txn.open_table(&main).unwrap().map_or(0, |table| table.count(&txn).unwrap())
     };
     let start = Instant::now();
     while count() < 2 {
@@ -439,7 +439,7 @@ fn a_load_whose_input_stalls_commits_and_lets_others_write() {
     }
     assert_eq!(count(), 2);
     let mut txn = env.write_within(Duration::from_secs(60)).unwrap();
-    let table = txn.create(&main).unwrap();
+    let table = txn.create_table(&main).unwrap();
     table.put(&mut txn, b"between", b"x").unwrap();
     txn.commit().unwrap();
     stdin.write_all(b" and ended\n d\n 4\nDATA=END\n").unwrap();
@@ -487,7 +487,7 @@ fn ctrl_c_leaves_no_copy() {
     {
         let env = Env::options().open(place.path("a.huon")).unwrap();
         let mut txn = env.write().unwrap();
-        let main = txn.create(&TableDef::<Bytes, Bytes>::main()).unwrap();
+        let main = txn.create_table(&TableDef::<Bytes, Bytes>::main()).unwrap();
         for n in 0..64u32 {
             main.put(&mut txn, &n.to_be_bytes(), &vec![n as u8; 4 << 20]).unwrap();
         }

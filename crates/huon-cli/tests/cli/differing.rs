@@ -46,10 +46,10 @@ fn every_order_and_kind_is_compared() {
         let env = Env::options().open(place.path(file)).unwrap();
         env.update(|txn| {
             let def = |name| TableDef::<huon::Bytes, huon::Bytes>::new(name);
-            let reversed = txn.create(&def("reversed").ordered(Order::Reversed))?;
-            let native = txn.create(&def("native").ordered(Order::NativeU32))?;
+            let reversed = txn.create_table(&def("reversed").ordered(Order::Reversed))?;
+            let native = txn.create_table(&def("native").ordered(Order::NativeU32))?;
             let multi = MultiDef::<huon::Str, huon::NativeU64>::new("multi");
-            let multi = txn.create_multi(&multi)?;
+            let multi = txn.create_table(&multi)?;
             for n in (0..600u32).filter(|n| *n != skipped) {
                 reversed.put(txn, &n.to_be_bytes(), b"x")?;
                 native.put(txn, &n.to_le_bytes(), b"x")?;
@@ -74,7 +74,7 @@ fn every_order_and_kind_is_compared() {
     for file in ["a.huon", "b.huon"] {
         let env = Env::options().open(place.path(file)).unwrap();
         let order = Order::custom("backwards", |a, b| b.cmp(a));
-        env.update(|txn| txn.create(&own(order))?.put(txn, b"k", b"v")).unwrap();
+        env.update(|txn| txn.create_table(&own(order))?.put(txn, b"k", b"v")).unwrap();
     }
     place.run(&["diff", "a.huon", "b.huon"]).fails(2, &["own", "order"]);
     put(&place, "c.huon", "native", "a\tb\n");

@@ -43,5 +43,5 @@ fn who_may_not_write_looks_beside_a_writer() {
     let refused = Run::of(run_as_other(&["put", "a.huon", "k", "w"]).unwrap());
     assert_ne!(refused.code, 0);
     let table = huon::TableDef::<huon::Str, huon::Str>::new("t");
-    writer.update(|txn| txn.create(&table)?.put(txn, "still", "there")).unwrap();
+    writer.update(|txn| txn.create_table(&table)?.put(txn, "still", "there")).unwrap();
 }

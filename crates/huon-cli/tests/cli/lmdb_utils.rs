@@ -42,7 +42,7 @@ fn scrambled(n: u32) -> [u8; 8] {
 
 fn plain(txn: &mut WriteTxn, name: &str, order: Order, key_bytes: usize) {
     let def: TableDef<Bytes, Bytes> = TableDef::named(name.as_bytes().to_vec()).ordered(order);
-    let table: RawTable = txn.create(&def).unwrap();
+    let table: RawTable = txn.create_table(&def).unwrap();
     for n in 0..COUNT {
         let long = scrambled(n);
         let key = if key_bytes == 0 { &long[..1 + (n % 8) as usize] } else { &long[..key_bytes] };
@@ -60,7 +60,7 @@ fn many(txn: &mut WriteTxn, name: &str, orders: [Order; 2], value_bytes: usize) 
     if value_bytes != 0 {
         def = def.values_of_bytes(value_bytes as u32);
     }
-    let table = txn.create_multi(&def).unwrap();
+    let table = txn.create_table(&def).unwrap();
     for n in 0..COUNT {
         let long = scrambled(n);
         let key: &[u8] = if is_native { &(n % 9).to_le_bytes() } else { &[n as u8 % 9 + 1] };
@@ -87,8 +87,8 @@ fn fill(path: &Path) {
     many(&mut txn, "many u64", [Bytes, NativeU64], 8);
     many(&mut txn, "numbers of numbers", [NativeU32, NativeU64], 8);
     many(&mut txn, "many of numbers", [NativeU32, Bytes], 0);
-    txn.create(&TableDef::<huon::Bytes, huon::Bytes>::new("empty")).unwrap();
-    txn.create_multi(&MultiDef::<huon::Bytes, huon::Bytes>::new("empty many")).unwrap();
+    txn.create_table(&TableDef::<huon::Bytes, huon::Bytes>::new("empty")).unwrap();
+    txn.create_table(&MultiDef::<huon::Bytes, huon::Bytes>::new("empty many")).unwrap();
     txn.commit().unwrap();
     env.close().unwrap();
 }

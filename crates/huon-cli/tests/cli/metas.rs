@@ -10,12 +10,12 @@ fn three() -> Place {
     let env = Env::options().open(place.path("a.huon")).unwrap();
     for value in ["first", "second", "third"] {
         env.update(|txn| {
-            txn.create(&TableDef::<Bytes, Bytes>::main())?.put(txn, b"key", value.as_bytes())
+            txn.create_table(&TableDef::<Bytes, Bytes>::main())?.put(txn, b"key", value.as_bytes())
         })
         .unwrap();
     }
     let users = TableDef::<Bytes, Bytes>::new("users");
-    env.update(|txn| txn.create(&users)?.put(txn, b"ann", b"1")).unwrap();
+    env.update(|txn| txn.create_table(&users)?.put(txn, b"ann", b"1")).unwrap();
     env.close().unwrap();
     place
 }
@@ -74,7 +74,7 @@ fn metas_tell_of_what_they_do_not_hold() {
     assert!(fresh.contains("1 unused\n") && fresh.contains(" none "), "{fresh}");
     // A lazy commit is in no meta.
     let mut txn = env.write().unwrap();
-    txn.create(&TableDef::<Bytes, Bytes>::main()).unwrap().put(&mut txn, b"k", b"v").unwrap();
+    txn.create_table(&TableDef::<Bytes, Bytes>::main()).unwrap().put(&mut txn, b"k", b"v").unwrap();
     let id = txn.commit_with(Durability::Lazy).unwrap();
     let text = place.good(&["metas", "a.huon"]);
     assert!(text.ends_with("it is in no meta until the next flush\n"), "{text}");

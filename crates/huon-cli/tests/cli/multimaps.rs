@@ -154,9 +154,10 @@ fn orders_that_a_shell_does_not_know_are_said_so() {
         let env = Env::options().open(place.path("a.huon")).unwrap();
         let mut txn = env.write().unwrap();
         let own = || Order::custom("backwards", |a, b| b.cmp(a));
-        let plain = txn.create(&TableDef::<Bytes, Bytes>::new("plain").ordered(own())).unwrap();
+        let plain =
+            txn.create_table(&TableDef::<Bytes, Bytes>::new("plain").ordered(own())).unwrap();
         let many = MultiDef::<Bytes, Bytes>::new("many").values_ordered(own());
-        let many = txn.create_multi(&many).unwrap();
+        let many = txn.create_table(&many).unwrap();
         for n in [b"1", b"2", b"3"] {
             plain.put(&mut txn, n, b"x").unwrap();
             many.insert(&mut txn, b"key", n).unwrap();

@@ -23,9 +23,9 @@ fn typed_tables_are_shown_by_their_types() {
     let place = Place::new();
     let env = Env::options().open(place.path("a.huon")).unwrap();
     env.update(|txn| {
-        let visits = txn.create(&TableDef::<U64, Str>::new("visits"))?;
+        let visits = txn.create_table(&TableDef::<U64, Str>::new("visits"))?;
         [1, 7, 300].iter().try_for_each(|n| visits.put(txn, n, "x").map(drop))?;
-        let ids = txn.create(&TableDef::<NativeU64, NativeU64>::new("ids"))?;
+        let ids = txn.create_table(&TableDef::<NativeU64, NativeU64>::new("ids"))?;
         ids.put(txn, &5, &6).map(drop)
     })
     .unwrap();
@@ -78,7 +78,7 @@ const RECORDS: &[(&[u8], &[u8])] = &[
 fn filled(place: &Place, name: &str) {
     let env = Env::options().open(place.path(name)).unwrap();
     env.update(|txn| {
-        let main = txn.create(&TableDef::<huon::Bytes, huon::Bytes>::main())?;
+        let main = txn.create_table(&TableDef::<huon::Bytes, huon::Bytes>::main())?;
         RECORDS.iter().try_for_each(|(key, value)| main.put(txn, key, value).map(drop))
     })
     .unwrap();

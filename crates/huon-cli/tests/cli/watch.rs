@@ -29,7 +29,7 @@ fn readers_are_watched_until_ctrl_c() {
 
     // It holds what is written over, and the watch is in nobody's way.
     let mut txn = env.write_within(Duration::from_secs(60)).unwrap();
-    let main = txn.create(&TableDef::<Bytes, Bytes>::main()).unwrap();
+    let main = txn.create_table(&TableDef::<Bytes, Bytes>::main()).unwrap();
     main.put(&mut txn, b"apple", b"green").unwrap();
     txn.commit().unwrap();
     let row = std::iter::repeat_with(&mut next).find(|line| line.ends_with("KiB")).unwrap();

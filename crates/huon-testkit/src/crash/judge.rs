@@ -441,7 +441,8 @@ fn strangers(trace: &Trace) -> Vec<Vec<u64>> {
         let env = trace.setup.options().open_simulated(&disk).expect("a new environment");
         for _ in 0..3 {
             let mut txn = env.write().expect("begin");
-            let main = txn.create(&crate::model::TableId::MAIN.def()).expect("the main table");
+            let main =
+                txn.create_table(&crate::model::TableId::MAIN.def()).expect("the main table");
             main.put(&mut txn, b"somewhere else", b"").expect("put");
             txn.commit_with(Durability::Lazy).expect("commit");
         }

@@ -135,7 +135,7 @@ impl<'t> Oracle<'t> {
         let problems = env.check().map_err(text)?.problem_count > 0;
         let written = (|| {
             let mut txn = env.write()?;
-            let main = txn.create(&TableId::MAIN.def())?;
+            let main = txn.create_table(&TableId::MAIN.def())?;
             main.put(&mut txn, b"one more", b"")?;
             txn.commit_with(Durability::Durable)
         })();
@@ -149,7 +149,7 @@ impl<'t> Oracle<'t> {
 /// The state that an environment shows, compared whole; see [`Trace::numbered`].
 pub(super) fn shown(env: &Env, trace: &Trace, newest: usize) -> Result<usize, Mismatch> {
     let txn = env.read()?;
-    let main = txn.open(&TableId::MAIN.def())?.expect("the main table");
+    let main = txn.open_table(&TableId::MAIN.def())?.expect("the main table");
     let number = match main.get(&txn, STATE)? {
         None => 0,
         Some(bytes) => u32::from_le_bytes(bytes.try_into().map_err(|_| "a long state".to_owned())?),

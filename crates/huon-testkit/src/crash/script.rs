@@ -225,7 +225,7 @@ impl Edit<'_> {
     }
 
     pub(super) fn put_record(&mut self, id: TableId, key: &[u8], value: &[u8]) {
-        let table = self.txn.create(&id.def()).expect("create");
+        let table = self.txn.create_table(&id.def()).expect("create");
         table.put(self.txn, key, value).expect("put");
         self.model.create(id);
         let records = self.model.table_mut(id).expect("it was created");
@@ -244,7 +244,7 @@ impl Edit<'_> {
     }
 
     pub(super) fn delete_record(&mut self, id: TableId, key: &[u8]) {
-        let Some(table) = self.txn.open(&id.def()).expect("open") else { return };
+        let Some(table) = self.txn.open_table(&id.def()).expect("open") else { return };
         table.delete(self.txn, key).expect("delete");
         if let Some(records) = self.model.table_mut(id) {
             records.delete(&id.order().sort_key(key));
@@ -289,14 +289,14 @@ impl Edit<'_> {
     }
 
     pub(super) fn insert_pair(&mut self, id: TableId, key: &[u8], value: &[u8]) {
-        let multi = self.txn.create_multi(&id.multi_def()).expect("create");
+        let multi = self.txn.create_table(&id.multi_def()).expect("create");
         multi.insert(self.txn, key, value).expect("insert");
         self.model.create(id);
         self.model.multi_mut(id).expect("it was created").insert(key, value);
     }
 
     pub(super) fn set_pair(&mut self, id: TableId, key: &[u8], value: &[u8]) {
-        let multi = self.txn.create_multi(&id.multi_def()).expect("create");
+        let multi = self.txn.create_table(&id.multi_def()).expect("create");
         multi.set(self.txn, key, value).expect("set");
         self.model.create(id);
         let pairs = self.model.multi_mut(id).expect("it was created");
@@ -305,13 +305,13 @@ impl Edit<'_> {
     }
 
     pub(super) fn remove_pair(&mut self, id: TableId, key: &[u8], value: &[u8]) {
-        let Some(multi) = self.txn.open_multi(&id.multi_def()).expect("open") else { return };
+        let Some(multi) = self.txn.open_table(&id.multi_def()).expect("open") else { return };
         multi.remove(self.txn, key, value).expect("remove");
         self.model.multi_mut(id).expect("it exists").remove(key, value);
     }
 
     pub(super) fn remove_key(&mut self, id: TableId, key: &[u8]) {
-        let Some(multi) = self.txn.open_multi(&id.multi_def()).expect("open") else { return };
+        let Some(multi) = self.txn.open_table(&id.multi_def()).expect("open") else { return };
         multi.remove_all(self.txn, key).expect("remove all");
         self.model.multi_mut(id).expect("it exists").remove_all(key);
     }
@@ -344,7 +344,7 @@ impl Edit<'_> {
     pub fn build(&mut self, id: u8, count: u64, bytes: usize) {
         let id = TableId(id);
         let order = id.order();
-        let table = self.txn.create(&id.def()).expect("create");
+        let table = self.txn.create_table(&id.def()).expect("create");
         self.model.create(id);
         let mut keys: Vec<Vec<u8>> =
             (0..count).map(|n| program::key(order, self.page_bytes, n)).collect();
@@ -415,7 +415,7 @@ impl Edit<'_> {
     /// Has the snapshot say which state it is.
     pub(super) fn note_state(&mut self, number: u32) {
         let bytes = number.to_le_bytes();
-        let main = self.txn.create(&TableId::MAIN.def()).expect("the main table");
+        let main = self.txn.create_table(&TableId::MAIN.def()).expect("the main table");
         main.put(self.txn, STATE, &bytes).expect("put");
         let records = self.model.table_mut(TableId::MAIN).expect("the main table");
         records.put(STATE.to_vec(), STATE, &bytes);

@@ -36,7 +36,7 @@ impl Edit<'_> {
         let id = TableId(id);
         let key = program::key(id.order(), self.page_bytes, n);
         let value = Value { bytes, seed: n ^ bytes as u64 }.make();
-        self.call(|txn| txn.create(&id.def())?.put(txn, &key, &value).map(drop))?;
+        self.call(|txn| txn.create_table(&id.def())?.put(txn, &key, &value).map(drop))?;
         self.model.create(id);
         let records = self.model.table_mut(id).expect("it was just created");
         records.put(id.order().sort_key(&key), &key, &value);
@@ -52,7 +52,7 @@ impl Edit<'_> {
     pub fn delete(&mut self, id: u8, n: u64) -> Result<(), Error> {
         let id = TableId(id);
         let key = program::key(id.order(), self.page_bytes, n);
-        self.call(|txn| match txn.open(&id.def())? {
+        self.call(|txn| match txn.open_table(&id.def())? {
             Some(table) => table.delete(txn, &key).map(drop),
             None => Ok(()),
         })?;
@@ -67,7 +67,7 @@ impl Edit<'_> {
         let id = TableId(id);
         let key = program::key(id.order(), self.page_bytes, n);
         let value = Value { bytes, seed: !n }.make();
-        let old = self.call(|txn| txn.create(&id.def())?.replace(txn, &key, &value))?;
+        let old = self.call(|txn| txn.create_table(&id.def())?.replace(txn, &key, &value))?;
         self.model.create(id);
         let records = self.model.table_mut(id).expect("it was just created");
         let sort_key = id.order().sort_key(&key);
@@ -82,7 +82,7 @@ impl Edit<'_> {
         let count = self.model.table(id).map_or(0, |records| records.count());
         let key = vec![b'm'; self.page_bytes / 3];
         self.call(|txn| {
-            let Some(table) = txn.open(&id.def())? else { return Ok(()) };
+            let Some(table) = txn.open_table(&id.def())? else { return Ok(()) };
             let mut scan = table.scan();
             scan.seek(&key);
             while scan.prev(txn)?.is_some() {}
@@ -101,7 +101,7 @@ impl Edit<'_> {
             txn.nested(|txn| {
                 for n in 0..count {
                     let name = format!("{n:04}-{}", "long name ".repeat(4));
-                    let table = txn.create(&TableDef::<Bytes, Bytes>::named(name))?;
+                    let table = txn.create_table(&TableDef::<Bytes, Bytes>::named(name))?;
                     table.put(txn, b"key", b"value")?;
                 }
                 assert!(txn.table_names()?.len() >= count);
@@ -142,7 +142,7 @@ impl Edit<'_> {
         for value in values {
             let value = self.value_of(id, value);
             let new = self.call(|txn| {
-                let multi = txn.create_multi(&id.multi_def())?;
+                let multi = txn.create_table(&id.multi_def())?;
                 multi.insert(txn, &key, &value)
             })?;
             self.model.create(id);
@@ -157,7 +157,7 @@ impl Edit<'_> {
         let (id, key) = self.key_of(id, n);
         for value in values.rev() {
             let value = self.value_of(id, value);
-            let there = self.call(|txn| match txn.open_multi(&id.multi_def())? {
+            let there = self.call(|txn| match txn.open_table(&id.multi_def())? {
                 Some(multi) => multi.remove(txn, &key, &value),
                 None => Ok(false),
             })?;
@@ -172,7 +172,7 @@ impl Edit<'_> {
         let (id, key) = self.key_of(id, n);
         let value = self.value_of(id, value);
         self.call(|txn| {
-            let multi = txn.create_multi(&id.multi_def())?;
+            let multi = txn.create_table(&id.multi_def())?;
             multi.set(txn, &key, &value).map(drop)
         })?;
         self.model.create(id);
@@ -203,7 +203,7 @@ impl Edit<'_> {
             None => Vec::new(),
         };
         self.call(|txn| {
-            let Some(multi) = txn.open_multi(&id.multi_def())? else { return Ok(()) };
+            let Some(multi) = txn.open_table(&id.multi_def())? else { return Ok(()) };
             let (mut pairs, mut found) = (multi.iter(txn)?, 0);
             while let Some(pair) = if found % 3 == 0 { pairs.next_back() } else { pairs.next() } {
                 pair?;

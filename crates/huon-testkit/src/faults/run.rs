@@ -479,7 +479,7 @@ impl<'g> Run<'g> {
 
     /// The state that a snapshot shows, compared with its model.
     fn state_seen(&self, txn: &ReadTxn) -> usize {
-        let main = txn.open(&MAIN).expect("the main table").expect("there always is one");
+        let main = txn.open_table(&MAIN).expect("the main table").expect("there always is one");
         let state = number_of(main.get(txn, STATE).expect("the number of the state"));
         let whole = self.models[state].compare(txn);
         whole.unwrap_or_else(|wrong| panic!("state {state}: {wrong}"));
@@ -487,7 +487,7 @@ impl<'g> Run<'g> {
     }
 
     fn state_written(&self, txn: &WriteTxn) -> usize {
-        let main = txn.open(&MAIN).expect("the main table").expect("there always is one");
+        let main = txn.open_table(&MAIN).expect("the main table").expect("there always is one");
         number_of(main.get(txn, STATE).expect("the number of the state"))
     }
 
@@ -518,7 +518,7 @@ impl<'g> Run<'g> {
 
     /// Notes the number of a state, with so many bytes behind it.
     pub fn write_state(txn: &mut WriteTxn, number: usize, bytes: usize) -> Result<(), Error> {
-        txn.create(&MAIN)?.put(txn, STATE, &state_value(number, bytes)).map(drop)
+        txn.create_table(&MAIN)?.put(txn, STATE, &state_value(number, bytes)).map(drop)
     }
 
     /// Another environment has the newest state.

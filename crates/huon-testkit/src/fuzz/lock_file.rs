@@ -42,7 +42,7 @@ fn options() -> Options {
 fn change(txn: &mut WriteTxn, model: &mut Model, round: u64) -> Result<(), Error> {
     for n in 0..12 {
         let id = TableId(if n % 3 == 0 { 4 } else { 2 });
-        let table = txn.create(&id.def())?;
+        let table = txn.create_table(&id.def())?;
         let key = program::key(id.order(), PAGE_BYTES, n * 5 + round % 7);
         let bytes = if n == 7 { 2 * PAGE_BYTES } else { 20 };
         let value = Value { bytes, seed: round * 100 + n }.make();

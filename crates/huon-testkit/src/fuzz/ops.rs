@@ -146,7 +146,7 @@ fn change(
 }
 
 fn change_record(choices: &mut Choices<'_>, txn: &mut WriteTxn, model: &mut Model, id: TableId) {
-    let table = txn.create(&id.def()).expect("a table");
+    let table = txn.create_table(&id.def()).expect("a table");
     model.create(id);
     let records = model.table_mut(id).expect("it was created");
     let key = program::key(id.order(), PAGE_BYTES, choices.below(40) as u64);
@@ -169,7 +169,7 @@ fn change_pairs(
     id: TableId,
     values: Values,
 ) {
-    let multi = txn.create_multi(&id.multi_def()).expect("a multimap");
+    let multi = txn.create_table(&id.multi_def()).expect("a multimap");
     model.create(id);
     let pairs = model.multi_mut(id).expect("it was created");
     let key = program::key(id.order(), PAGE_BYTES, 10 + choices.below(3) as u64);

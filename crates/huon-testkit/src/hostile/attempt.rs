@@ -157,9 +157,9 @@ impl Attempt<'_> {
             for id in tables() {
                 for act in acts {
                     let table = if id.is_main() {
-                        Ok(txn.open(&id.def()).ok().flatten())
+                        Ok(txn.open_table(&id.def()).ok().flatten())
                     } else {
-                        txn.open(&id.def())
+                        txn.open_table(&id.def())
                     };
                     if let Some(Some(table)) = self.outcome.of(table) {
                         self.outcome.of(act(table, &mut txn, id));
@@ -197,14 +197,14 @@ impl Outcome {
         let names = self.of(txn.table_names()).unwrap_or_default();
         for name in names.iter().take(16) {
             let stored = TableDef::<Bytes, Bytes>::named(&**name).ordered(Order::Stored);
-            match txn.open(&stored) {
+            match txn.open_table(&stored) {
                 Ok(Some(table)) => self.table(txn, table, file_bytes),
                 Err(Error::TableKind) => self.multi(txn, name),
                 table => drop(self.of(table)),
             }
         }
         for id in tables() {
-            if let Some(Some(table)) = self.of(txn.open(&id.def())) {
+            if let Some(Some(table)) = self.of(txn.open_table(&id.def())) {
                 self.table(txn, table, file_bytes);
             }
         }

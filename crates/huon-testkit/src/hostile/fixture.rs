@@ -57,7 +57,7 @@ pub fn options(page_bytes: usize) -> Options {
 /// Stores record `n`, in both.
 pub fn put(txn: &mut WriteTxn, model: &mut Model, id: u8, n: u64, bytes: usize, page_bytes: usize) {
     let id = TableId(id);
-    let table = txn.create(&id.def()).expect("a table");
+    let table = txn.create_table(&id.def()).expect("a table");
     let key = program::key(id.order(), page_bytes, n);
     let value = Value { bytes, seed: n + bytes as u64 }.make();
     table.put(txn, &key, &value).expect("a record");

@@ -20,13 +20,13 @@ fn stored(name: &[u8]) -> MultiDef<Bytes, Bytes> {
 
 /// Opens a multimap of a write transaction.
 pub(super) fn open(txn: &WriteTxn, multi: usize) -> Result<Option<RawMulti>, Error> {
-    txn.open_multi(&stored(MULTIS[multi].as_bytes()))
+    txn.open_table(&stored(MULTIS[multi].as_bytes()))
 }
 
 impl Outcome {
     /// Reads the multimap called `name` in every way.
     pub(super) fn multi(&mut self, txn: &ReadTxn, name: &[u8]) {
-        if let Some(Some(table)) = self.of(txn.open_multi(&stored(name))) {
+        if let Some(Some(table)) = self.of(txn.open_table(&stored(name))) {
             self.pairs(txn, table);
         }
     }

@@ -68,7 +68,7 @@ impl Pairs {
             }
             let gone = value(multi, n % 5, page_bytes);
             for key in [KEYS[0], KEYS[1]] {
-                let table = txn.create_multi(&def(multi))?;
+                let table = txn.create_table(&def(multi))?;
                 table.remove(txn, key, &gone)?;
                 self.multis[multi].remove(&(key.to_vec(), rank(multi, &gone)));
             }
@@ -83,7 +83,7 @@ impl Pairs {
         key: &[u8],
         value: &[u8],
     ) -> Result<(), Error> {
-        let table = txn.create_multi(&def(multi))?;
+        let table = txn.create_table(&def(multi))?;
         table.insert(txn, key, value)?;
         self.multis[multi].insert((key.to_vec(), rank(multi, value)), value.to_vec());
         Ok(())
@@ -101,7 +101,7 @@ impl Pairs {
     /// The first difference.
     pub fn compare(&self, txn: &ReadTxn, tell: &mut dyn FnMut(&Error)) -> Result<(), String> {
         for (multi, content) in self.multis.iter().enumerate() {
-            match txn.open_multi(&def(multi)) {
+            match txn.open_table(&def(multi)) {
                 Err(error) => tell(&error),
                 Ok(None) if content.is_empty() => {}
                 Ok(None) => return Err(format!("{} is gone", MULTIS[multi])),

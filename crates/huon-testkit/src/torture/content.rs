@@ -95,37 +95,37 @@ fn record_digest(table: usize, key: &[u8], value: &[u8]) -> u64 {
 
 fn opened(txn: &ReadTxn, table: usize) -> Result<Option<RawTable>, Error> {
     Ok(match table {
-        0 => txn.open(&WORDS)?.map(|table| table.raw()),
-        1 => txn.open(&NUMBERS)?.map(|table| table.raw()),
-        2 => txn.open(&NATIVE)?.map(|table| table.raw()),
-        3 => txn.open(&LARGE)?.map(|table| table.raw()),
-        _ => txn.open(&GUEST)?.map(|table| table.raw()),
+        0 => txn.open_table(&WORDS)?.map(|table| table.raw()),
+        1 => txn.open_table(&NUMBERS)?.map(|table| table.raw()),
+        2 => txn.open_table(&NATIVE)?.map(|table| table.raw()),
+        3 => txn.open_table(&LARGE)?.map(|table| table.raw()),
+        _ => txn.open_table(&GUEST)?.map(|table| table.raw()),
     })
 }
 
 fn created(txn: &mut WriteTxn, table: usize) -> Result<RawTable, Error> {
     Ok(match table {
-        0 => txn.create(&WORDS)?.raw(),
-        1 => txn.create(&NUMBERS)?.raw(),
-        2 => txn.create(&NATIVE)?.raw(),
-        3 => txn.create(&LARGE)?.raw(),
-        _ => txn.create(&GUEST)?.raw(),
+        0 => txn.create_table(&WORDS)?.raw(),
+        1 => txn.create_table(&NUMBERS)?.raw(),
+        2 => txn.create_table(&NATIVE)?.raw(),
+        3 => txn.create_table(&LARGE)?.raw(),
+        _ => txn.create_table(&GUEST)?.raw(),
     })
 }
 
 fn opened_multi(txn: &ReadTxn, table: usize) -> Result<Option<RawMulti>, Error> {
     Ok(if table == MULTIS.start {
-        txn.open_multi(&GROUPS)?.map(|multi| multi.raw())
+        txn.open_table(&GROUPS)?.map(|multi| multi.raw())
     } else {
-        txn.open_multi(&LABELS)?.map(|multi| multi.raw())
+        txn.open_table(&LABELS)?.map(|multi| multi.raw())
     })
 }
 
 fn created_multi(txn: &mut WriteTxn, table: usize) -> Result<RawMulti, Error> {
     Ok(if table == MULTIS.start {
-        txn.create_multi(&GROUPS)?.raw()
+        txn.create_table(&GROUPS)?.raw()
     } else {
-        txn.create_multi(&LABELS)?.raw()
+        txn.create_table(&LABELS)?.raw()
     })
 }
 
@@ -180,7 +180,7 @@ fn sum_of<'t>(
 
 /// The newest canary, if those that are kept make a chain.
 fn last_canary(txn: &ReadTxn) -> Outcome<Option<Canary>> {
-    let Some(table) = txn.open(&CANARIES).map_err(told)? else { return Ok(None) };
+    let Some(table) = txn.open_table(&CANARIES).map_err(told)? else { return Ok(None) };
     let mut before: Option<Canary> = None;
     for record in table.iter(txn).map_err(told)? {
         let (seq, bytes) = record.map_err(told)?;
@@ -231,7 +231,7 @@ pub(crate) struct Work<'w> {
 
 impl<'w> Work<'w> {
     pub(crate) fn begin(txn: &'w mut WriteTxn, random: &'w mut Random) -> Outcome<Work<'w>> {
-        let table = txn.create(&CANARIES).map_err(told)?;
+        let table = txn.create_table(&CANARIES).map_err(told)?;
         let last = table.last(txn).map_err(told)?;
         let base = last.map(|(seq, bytes)| Canary::decode(seq, bytes)).transpose()?;
         let base = base.unwrap_or_default();
@@ -375,7 +375,7 @@ impl<'w> Work<'w> {
     pub(crate) fn end(self) -> Result<Canary, Error> {
         // The snapshot's, whatever is written from here on.
         let canary = self.base.next(self.txn.fix_id(), self.sum);
-        let table = self.txn.create(&CANARIES)?;
+        let table = self.txn.create_table(&CANARIES)?;
         table.put(self.txn, &canary.seq, &canary.encode())?;
         if let Some(old) = canary.seq.checked_sub(KEPT) {
             table.delete(self.txn, &old)?;
@@ -442,13 +442,13 @@ mod tests {
             assert!(is_of(&last, read.id(), false));
         }
         let mut txn = env.write().unwrap();
-        let words = txn.create(&WORDS).unwrap();
+        let words = txn.create_table(&WORDS).unwrap();
         assert!(words.put(&mut txn, "word that no canary knows", b"").unwrap());
         txn.commit().unwrap();
         assert!(verify(&env.read().unwrap(), false).unwrap_err().contains("digest"));
         let mut txn = env.write().unwrap();
         assert!(words.delete(&mut txn, "word that no canary knows").unwrap());
-        txn.create_multi(&GROUPS).unwrap().insert(&mut txn, &7, &1).unwrap();
+        txn.create_table(&GROUPS).unwrap().insert(&mut txn, &7, &1).unwrap();
         txn.commit().unwrap();
         assert!(verify(&env.read().unwrap(), true).unwrap_err().contains("digest"));
         let tables = env.check().unwrap().tables;

@@ -25,7 +25,7 @@ pub(crate) fn at_a_point(child: &Child) {
 /// Forked in the middle of a write transaction.
 pub(crate) fn in_transaction(child: &Child, env: &Env, txn: &mut WriteTxn) {
     let refuses = |txn: &mut WriteTxn| {
-        let table = txn.create(&huon::TableDef::<huon::U64, huon::U64>::new("orphan"));
+        let table = txn.create_table(&huon::TableDef::<huon::U64, huon::U64>::new("orphan"));
         matches!(table, Err(Error::Forked))
     };
     check(child, refuses(txn), "a forked child changes its parent's transaction");

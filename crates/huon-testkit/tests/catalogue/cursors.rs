@@ -134,7 +134,7 @@ fn scans_at_every_place_beside_every_change() {
     for first in ACTS {
         for second in ACTS {
             let mut txn = env.write().unwrap();
-            let (t, mut model) = (txn.create(&def()).unwrap(), Model::new());
+            let (t, mut model) = (txn.create_table(&def()).unwrap(), Model::new());
             (0..30).step_by(2).for_each(|n| set(&mut txn, t, &mut model, n, 60));
             let mut scans = scans(&txn, t);
             for (what, act) in [first, second] {
@@ -256,7 +256,7 @@ fn a_loop_that_deletes_what_it_meets() {
             for bytes in [0, 40, 300] {
                 let what = format!("walk {number_of_walk} over {count} values of {bytes}");
                 let mut txn = env.write().unwrap();
-                let t = txn.create(&def()).unwrap();
+                let t = txn.create_table(&def()).unwrap();
                 for n in 0..count {
                     t.put(&mut txn, &number(n), &vec![1; bytes]).unwrap();
                 }
@@ -292,7 +292,7 @@ fn every_range_of_a_table_with_gaps() {
     let place = Place::new();
     let env = small().open(&place.path).unwrap();
     let mut txn = env.write().unwrap();
-    let t = txn.create(&def()).unwrap();
+    let t = txn.create_table(&def()).unwrap();
     let (model, bounds) = holey(&mut txn, t);
     let mut count = 0;
     for from in &bounds {
@@ -331,7 +331,7 @@ fn every_range_can_be_deleted() {
     let place = Place::new();
     let env = small().open(&place.path).unwrap();
     let mut txn = env.write().unwrap();
-    let t = txn.create(&def()).unwrap();
+    let t = txn.create_table(&def()).unwrap();
     let (model, bounds) = holey(&mut txn, t);
     let mut count = 0;
     for from in &bounds {
@@ -365,7 +365,7 @@ fn ranges_of_every_order() {
     for (which, order) in orders.into_iter().enumerate() {
         let bytes = if which == 1 { 8 } else { 4 };
         let name = format!("order {which}");
-        let t = txn.create(&TableDef::<Bytes, Bytes>::named(name).ordered(order)).unwrap();
+        let t = txn.create_table(&TableDef::<Bytes, Bytes>::named(name).ordered(order)).unwrap();
         let key = |n: u64| (n * 0x0101_0001).to_le_bytes()[..bytes].to_vec();
         let rank = |key: &[u8]| -> Vec<u8> {
             match which {

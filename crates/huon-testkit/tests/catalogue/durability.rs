@@ -70,7 +70,7 @@ fn three_commits() -> Three {
     let (mut models, mut readers) = ([const { Model::new() }; 3], Vec::new());
     for commit in 0..3u8 {
         let mut txn = env.write().unwrap();
-        let t = txn.create(&def()).unwrap();
+        let t = txn.create_table(&def()).unwrap();
         let mut model = models[usize::from(commit.saturating_sub(1))].clone();
         for n in 0..20u8 {
             super::put(&mut txn, t, &mut model, &[commit, n], &[commit * 20 + n; 60]);
@@ -185,13 +185,13 @@ fn goes_on(env: &Env, model: &Model, what: &str) {
     let mut model = model.clone();
     for n in 0..3 {
         let mut txn = env.write().unwrap();
-        let t = txn.create(&def()).unwrap();
+        let t = txn.create_table(&def()).unwrap();
         super::put(&mut txn, t, &mut model, &[9, n], &[n; 200]);
         txn.commit().unwrap();
     }
     assert_clean(env, what);
     assert_holds(env, &model, what);
-    let t = env.update(|txn| txn.create(&def())).unwrap();
+    let t = env.update(|txn| txn.create_table(&def())).unwrap();
     env.update(|txn| (0..3).try_for_each(|n| t.delete(txn, &[9, n]).map(drop))).unwrap();
 }
 
@@ -269,7 +269,7 @@ fn perform(env: &Env, deed: Deed, model: &mut Model) {
     match deed {
         Deed::Commit(durability) => {
             let mut txn = env.write().unwrap();
-            let t = txn.create(&def()).unwrap();
+            let t = txn.create_table(&def()).unwrap();
             let n = model.len() as u8;
             (0..5).for_each(|k| super::put(&mut txn, t, model, &[n, k], &[n ^ k; 90]));
             txn.commit_with(durability).unwrap();
@@ -277,7 +277,7 @@ fn perform(env: &Env, deed: Deed, model: &mut Model) {
         Deed::Sync => drop(env.sync().unwrap()),
         Deed::Abort => {
             let mut txn = env.write().unwrap();
-            let t = txn.create(&def()).unwrap();
+            let t = txn.create_table(&def()).unwrap();
             (0..40).for_each(|k| t.put(&mut txn, &[k], &[k; 95]).map(drop).unwrap());
             txn.abort();
         }
@@ -296,7 +296,7 @@ fn end(disk: SimDisk, env: Env, ending: Ending) -> SimDisk {
         Ending::Killed | Ending::KilledWriting => {
             let mut txn = env.write().unwrap();
             if ending == Ending::KilledWriting {
-                let t = txn.create(&def()).unwrap();
+                let t = txn.create_table(&def()).unwrap();
                 (0..60).for_each(|k| t.put(&mut txn, &[k], &[k; 95]).map(drop).unwrap());
             }
             let after = disk.after_crash(&disk.image(), true).unwrap().quiet();
@@ -320,7 +320,7 @@ fn leftovers_of_the_killed_are_passed_over() {
     let source = place.dir().join("source.huon");
     let env = small().open(&source).unwrap();
     let mut txn = env.write().unwrap();
-    let (t, mut model) = (txn.create(&def()).unwrap(), Model::new());
+    let (t, mut model) = (txn.create_table(&def()).unwrap(), Model::new());
     (0..200u8).for_each(|n| super::put(&mut txn, t, &mut model, &[n], &[n; 200]));
     txn.commit().unwrap();
     env.close().unwrap();
@@ -375,7 +375,7 @@ fn create_and_copy_for_ever(dir: &Path) {
 fn filled(path: &Path, byte: u8) -> (Env, Model) {
     let env = small().open(path).unwrap();
     let (mut txn, mut model) = (env.write().unwrap(), Model::new());
-    let t = txn.create(&def()).unwrap();
+    let t = txn.create_table(&def()).unwrap();
     (0..100).for_each(|n| super::put(&mut txn, t, &mut model, &[n], &[byte; 90]));
     txn.commit().unwrap();
     (env, model)
@@ -411,9 +411,9 @@ fn replace_while_open(by_backup: bool) {
     let error = small().open(&place.path).unwrap_err();
     assert!(matches!(error, Error::Busy(_)), "{error}");
     assert!(error.to_string().contains("replaced"), "{error}");
-    assert_same(&reader, reader.open(&def()).unwrap().unwrap(), &model, "the old file");
+    assert_same(&reader, reader.open_table(&def()).unwrap().unwrap(), &model, "the old file");
     let mut txn = env.write().unwrap();
-    let t = txn.open(&def()).unwrap().unwrap();
+    let t = txn.open_table(&def()).unwrap().unwrap();
     super::put(&mut txn, t, &mut model, &[200], &[3; 50]);
     txn.commit().unwrap();
     assert_clean(&env, "the old file");
@@ -440,7 +440,7 @@ fn closing_after_an_error_claims_nothing() {
         disk.fail_syncs(1);
         let failed = match after / 4 {
             0 => env.sync().map(drop),
-            _ => env.update(|txn| txn.create(&def())?.put(txn, b"k", b"v").map(drop)),
+            _ => env.update(|txn| txn.create_table(&def())?.put(txn, b"k", b"v").map(drop)),
         };
         assert!(after == 0 || failed.is_err(), "{after}");
         let poisoned = env.info().unwrap().poisoned;
@@ -450,7 +450,7 @@ fn closing_after_an_error_claims_nothing() {
         let what = format!("{after}: {:?}", env.recovery());
         assert_eq!(env.recovery() == Recovery::Clean, !poisoned, "{what}");
         let txn = env.read().unwrap();
-        let t = txn.open(&def()).unwrap().unwrap();
+        let t = txn.open_table(&def()).unwrap().unwrap();
         for (key, value) in &kept {
             assert_eq!(t.get(&txn, key).unwrap(), Some(&value[..]), "{what}");
         }

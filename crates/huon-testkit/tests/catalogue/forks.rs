@@ -29,7 +29,7 @@ const HOLDS: [Hold; 7] = [
     ("nothing", |_| Held::Nothing),
     ("a reader", |env| {
         let txn = env.read().unwrap();
-        let t = txn.open(&def()).unwrap().unwrap();
+        let t = txn.open_table(&def()).unwrap().unwrap();
         Held::Reader(txn, t)
     }),
     ("a parked reader", |env| Held::Parked(env.read().unwrap().park().unwrap())),
@@ -50,7 +50,7 @@ type Changed = (WriteTxn, Table<Bytes, Bytes>);
 
 fn changed(env: &Env, count: u8) -> Changed {
     let mut txn = env.write().unwrap();
-    let t = txn.open(&def()).unwrap().unwrap();
+    let t = txn.open_table(&def()).unwrap().unwrap();
     (0..count).for_each(|n| t.put(&mut txn, &[200, n], &[n; 90]).map(drop).unwrap());
     (txn, t)
 }
@@ -95,13 +95,13 @@ fn forks_again(env: &Env, held: Held) -> i32 {
     // SAFETY: the grandchild only calls this library and leaves without unwinding.
     match unsafe { libc::fork() } {
         0 => {
-            let dead = matches!(between.open(&def()), Err(Error::Forked));
+            let dead = matches!(between.open_table(&def()), Err(Error::Forked));
             let good = dead && is_dead(held) && works(env, free);
             // SAFETY: leaves at once.
             unsafe { libc::_exit(i32::from(!good)) }
         }
         pid => {
-            let good = between.open(&def()).is_ok_and(|t| t.is_some()) && works(env, free);
+            let good = between.open_table(&def()).is_ok_and(|t| t.is_some()) && works(env, free);
             ended_well(pid).map_or(1, i32::from) + i32::from(!good)
         }
     }
@@ -118,7 +118,7 @@ fn is_dead(held: Held) -> bool {
     match held {
         Held::Nothing => true,
         Held::Reader(mut txn, t) => {
-            forked(txn.open(&def()).err())
+            forked(txn.open_table(&def()).err())
                 && forked(t.get(&txn, &[1]).err())
                 && forked(t.iter(&txn).err())
                 && forked(t.scan().next(&txn).err())
@@ -128,8 +128,8 @@ fn is_dead(held: Held) -> bool {
         }
         Held::Parked(parked) => forked(parked.unpark().err()),
         Held::Writer((mut txn, t)) | Held::SpilledWriter((mut txn, t)) => {
-            forked(txn.open(&def()).err())
-                && forked(txn.create(&def()).err())
+            forked(txn.open_table(&def()).err())
+                && forked(txn.create_table(&def()).err())
                 && forked(t.get(&txn, &[1]).err())
                 && forked(t.put(&mut txn, &[200, 1], &[]).err())
                 && forked(txn.savepoint("s").err())
@@ -147,12 +147,12 @@ fn is_dead(held: Held) -> bool {
 /// The environment works, inherited or not; `free`: no writer is at work.
 fn works(env: &Env, free: bool) -> bool {
     let read = env.view(|txn| {
-        let t = txn.open(&def())?.ok_or(Error::TableMissing)?;
+        let t = txn.open_table(&def())?.ok_or(Error::TableNotFound)?;
         let all = (0..150u8).map(|n| Ok(t.get(txn, &[n])? == Some(&[n; 70][..])));
         all.collect::<Result<Vec<_>, Error>>()
     });
     let written = env.write_within(Duration::from_millis(20)).and_then(|mut txn| {
-        let t = txn.create(&def())?;
+        let t = txn.create_table(&def())?;
         t.put(&mut txn, b"from a child", b"")?;
         txn.commit_with(Durability::Durable)
     });
@@ -212,7 +212,7 @@ fn one_fork(
     let env = small().open(path).unwrap();
     let other = small().open(path).unwrap();
     let (mut txn, mut model) = (env.write().unwrap(), Model::new());
-    let t = txn.create(&def()).unwrap();
+    let t = txn.create_table(&def()).unwrap();
     (0..150).for_each(|n| super::put(&mut txn, t, &mut model, &[n], &[n; 70]));
     txn.commit_with(Durability::Durable).unwrap();
     let held = hold(&env);
@@ -260,7 +260,7 @@ fn one_fork(
     if env
         .read()
         .unwrap()
-        .open(&def())
+        .open_table(&def())
         .unwrap()
         .is_some_and(|t| t.contains(&env.read().unwrap(), b"from a child").unwrap())
     {
@@ -278,7 +278,7 @@ fn go_on(env: &Env, other: &Env, held: Held, model: &mut Model, what: &str) {
         Held::Nothing => {}
         Held::Parked(parked) => {
             let txn = parked.unpark().unwrap();
-            let t = txn.open(&def()).unwrap().unwrap();
+            let t = txn.open_table(&def()).unwrap().unwrap();
             assert_eq!(t.get(&txn, &[7]).unwrap(), Some(&[7; 70][..]), "{what}");
         }
         Held::Reader(txn, t) => {
@@ -308,7 +308,7 @@ fn go_on(env: &Env, other: &Env, held: Held, model: &mut Model, what: &str) {
     }
     for env in [env, other] {
         let mut txn = env.write().unwrap();
-        let t = txn.open(&def()).unwrap().unwrap();
+        let t = txn.open_table(&def()).unwrap().unwrap();
         let n = model.len() as u8;
         super::put(&mut txn, t, model, &[202, n], &[n; 40]);
         txn.commit_with(Durability::Durable).unwrap();
@@ -318,7 +318,7 @@ fn go_on(env: &Env, other: &Env, held: Held, model: &mut Model, what: &str) {
 
 /// Changes pages, and leaves the records as they were.
 fn churn(txn: &mut WriteTxn, round: u8) -> huon::Result<()> {
-    let t = txn.open(&def())?.ok_or(Error::TableMissing)?;
+    let t = txn.open_table(&def())?.ok_or(Error::TableNotFound)?;
     for n in 0..150 {
         t.put(txn, &[n], &[round; 70])?;
     }

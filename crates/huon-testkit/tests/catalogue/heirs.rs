@@ -98,7 +98,7 @@ const RECORDS: u8 = 150;
 
 fn fill(env: &Env) -> huon::Result<()> {
     env.update(|txn| {
-        let t = txn.create(&def())?;
+        let t = txn.create_table(&def())?;
         (0..RECORDS).try_for_each(|n| t.put(txn, &[n], &[n; 70]).map(drop))
     })
 }
@@ -106,7 +106,7 @@ fn fill(env: &Env) -> huon::Result<()> {
 /// Whether everything is there that was there at first.
 fn is_whole(env: &Env) -> Result<bool, Error> {
     env.view(|txn| {
-        let t = txn.open(&def())?.ok_or(Error::TableMissing)?;
+        let t = txn.open_table(&def())?.ok_or(Error::TableNotFound)?;
         for n in 0..RECORDS {
             if t.get(txn, &[n])? != Some(&[n; 70][..]) {
                 return Ok(false);
@@ -119,12 +119,12 @@ fn is_whole(env: &Env) -> Result<bool, Error> {
 
 fn put(env: &Env, key: &[u8], durability: Durability) -> huon::Result<()> {
     let mut txn = env.write_within(LONG)?;
-    txn.create(&def())?.put(&mut txn, key, &[7; 300])?;
+    txn.create_table(&def())?.put(&mut txn, key, &[7; 300])?;
     txn.commit_with(durability).map(drop)
 }
 
 fn has(env: &Env, key: &[u8]) -> bool {
-    let there = env.view(|txn| txn.open(&def())?.expect("it is there").contains(txn, key));
+    let there = env.view(|txn| txn.open_table(&def())?.expect("it is there").contains(txn, key));
     there.unwrap()
 }
 
@@ -138,13 +138,13 @@ fn work(env: &Env, path: &Path, dirty: &Path) -> huon::Result<()> {
     let other = small().open(path)?;
     drop(env.read()?);
     let mut txn = env.write_within(LONG)?;
-    let t = txn.create(&def())?;
+    let t = txn.create_table(&def())?;
     (0..250u8).try_for_each(|n| t.put(&mut txn, &[n, 200], &[n; 40]).map(drop))?;
     (0..200u8).try_for_each(|n| t.put(&mut txn, &[200, n], &[n; 900]).map(drop))?;
     txn.commit_with(Durability::Durable)?;
     put(env, b"lazily", Durability::Lazy)?;
     let mut txn = env.write_within(LONG)?;
-    let t = txn.create(&def())?;
+    let t = txn.create_table(&def())?;
     (0..200u8).try_for_each(|n| t.put(&mut txn, &[201, n], &[n; 9000]).map(drop))?;
     txn.commit_with(Durability::NoMetaSync)?;
     env.sync()?;
@@ -231,7 +231,7 @@ fn be_the_parent(point: Point, path: &Path, dirty: &Path, says: i32) -> i32 {
     // SAFETY: the array has room for two descriptors.
     assert_eq!(unsafe { libc::pipe(ready.as_mut_ptr()) }, 0);
     let child = forked(|| {
-        let dead = matches!(reader.open(&def()), Err(Error::Forked));
+        let dead = matches!(reader.open_table(&def()), Err(Error::Forked));
         let whole = is_whole(&env);
         let written = put(&env, b"of the child", Durability::Durable);
         let clean = env.check().is_ok_and(|check| check.is_clean());
@@ -265,7 +265,9 @@ fn be_the_parent(point: Point, path: &Path, dirty: &Path, says: i32) -> i32 {
         eprintln!("{}: the parent's thread: {error}", point.name());
         return 2;
     }
-    if reader.open(&def()).is_err() || put(&env, b"of the parent", Durability::Durable).is_err() {
+    if reader.open_table(&def()).is_err()
+        || put(&env, b"of the parent", Durability::Durable).is_err()
+    {
         return 3;
     }
     // SAFETY: says which child there is, and dies as by an accident.
@@ -375,7 +377,7 @@ fn children_forked_while_others_look_and_set_go_on() {
                     put(&env, b"changing", Durability::Lazy).unwrap();
                     let name = format!("table {}", n % 100);
                     let def = huon::TableDef::<huon::Bytes, huon::Bytes>::named(name);
-                    let _ = env.view(|txn| txn.open(&def)).unwrap();
+                    let _ = env.view(|txn| txn.open_table(&def)).unwrap();
                 }
             });
             for round in 0..60 {
@@ -442,7 +444,7 @@ fn what_a_dead_transaction_gave_out_stays_mapped() {
     let env = small().open(&place.path).unwrap();
     fill(&env).unwrap();
     let txn = env.read().unwrap();
-    let t = txn.open(&def()).unwrap().unwrap();
+    let t = txn.open_table(&def()).unwrap().unwrap();
     let value = t.get(&txn, &[7]).unwrap().unwrap().as_ptr();
     let child = forked(|| {
         let whole = matches!(is_whole(&env), Ok(true));
@@ -466,7 +468,7 @@ fn a_child_of_a_raw_clone_goes_on() {
     // SAFETY: as a fork; the child calls this library and leaves without unwinding.
     let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } as i32;
     if pid == 0 {
-        let dead = matches!(reader.open(&def()), Err(Error::Forked));
+        let dead = matches!(reader.open_table(&def()), Err(Error::Forked));
         let whole = matches!(is_whole(&env), Ok(true));
         let written = put(&env, b"of the child", Durability::Durable).is_ok();
         let clients = env.info().is_ok_and(|info| info.clients == 2);
@@ -478,7 +480,7 @@ fn a_child_of_a_raw_clone_goes_on() {
     }
     assert_eq!(end_of(pid), 0);
     assert_eq!(env.info().unwrap().clients, 1);
-    assert!(reader.open(&def()).is_ok() && has(&env, b"of the child"));
+    assert!(reader.open_table(&def()).is_ok() && has(&env, b"of the child"));
 }
 
 /// A process that another thread is about to start has copies of all descriptors for a moment.
@@ -644,7 +646,7 @@ fn four_workers_of_a_reader_read_everything() {
     for worker in workers {
         assert_eq!(end_of(worker), 0);
     }
-    let t = reader.open(&def()).unwrap().unwrap();
+    let t = reader.open_table(&def()).unwrap().unwrap();
     assert_eq!(t.count(&reader).unwrap(), u64::from(RECORDS), "its snapshot was its own");
     assert_eq!(writer.info().unwrap().clients, 2);
     assert_clean(&writer, "in the end");
@@ -660,7 +662,7 @@ fn workers_that_end_in_the_middle_leave_nothing_behind() {
         let worker = forked(|| {
             let reader = env.read().unwrap();
             let mut txn = env.write_within(LONG).unwrap();
-            txn.create(&def()).unwrap().put(&mut txn, b"never", &[round; 50]).unwrap();
+            txn.create_table(&def()).unwrap().put(&mut txn, b"never", &[round; 50]).unwrap();
             if round % 3 == 0 {
                 // SAFETY: ends this process as by an accident.
                 unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };

@@ -60,12 +60,12 @@ impl Program {
         let found = |saved: &[(&str, State)], name| saved.iter().rposition(|(its, _)| *its == name);
         match step {
             Step::Put => {
-                let t = txn.create(&def()).unwrap();
+                let t = txn.create_table(&def()).unwrap();
                 put(txn, t, &mut now.records, &[b'r', n], &[n; 70]);
             }
             // So many that they need a tree of their own, and come back from one that was undone.
             Step::Pour => {
-                let m = txn.create_multi(&multi_def()).unwrap();
+                let m = txn.create_table(&multi_def()).unwrap();
                 let pairs = now.pairs.get_or_insert_default();
                 for value in 0..30 {
                     m.insert(txn, b"k", &[n, value, 1, 2]).unwrap();
@@ -73,7 +73,7 @@ impl Program {
                 }
             }
             Step::Drop => {
-                if let Some(m) = txn.open_multi(&multi_def()).unwrap() {
+                if let Some(m) = txn.open_table(&multi_def()).unwrap() {
                     assert!(m.drop_table(txn).unwrap());
                 }
                 now.pairs = None;
@@ -106,10 +106,10 @@ impl Program {
 
     fn assert_same(&self, when: &str) {
         let Program { txn, now, .. } = self;
-        let table = txn.open(&def()).unwrap().unwrap();
+        let table = txn.open_table(&def()).unwrap().unwrap();
         assert_same(txn, table, &now.records, when);
         assert_eq!(txn.geometry(), now.geometry, "{when}");
-        let multi = txn.open_multi(&multi_def()).unwrap();
+        let multi = txn.open_table(&multi_def()).unwrap();
         assert_eq!(multi.is_some(), now.pairs.is_some(), "{when}: the multimap");
         if let (Some(m), Some(pairs)) = (multi, &now.pairs) {
             let found = m.iter(txn).unwrap().map(|pair| {
@@ -130,7 +130,7 @@ fn every_short_program_of_savepoints() {
     let mut base =
         State { records: Model::new(), pairs: None, geometry: env.info().unwrap().geometry };
     let mut txn = env.write().unwrap();
-    let t = txn.create(&def()).unwrap();
+    let t = txn.create_table(&def()).unwrap();
     (0..20).for_each(|n| put(&mut txn, t, &mut base.records, &[b'b', n], &[n; 40]));
     txn.commit().unwrap();
     let all = STEPS.len().pow(LENGTH);
@@ -156,10 +156,10 @@ fn every_short_program_of_savepoints() {
                 assert_clean(&env, &format!("{steps:?}"));
                 let mut txn = env.write().unwrap();
                 txn.set_geometry(base.geometry).unwrap();
-                let t = txn.open(&def()).unwrap().unwrap();
+                let t = txn.open_table(&def()).unwrap().unwrap();
                 let b = t.delete_range(&mut txn, &b"r"[..]..&b"s"[..]).unwrap();
                 assert_eq!(b, (program.now.records.len() - base.records.len()) as u64);
-                if let Some(m) = txn.open_multi(&multi_def()).unwrap() {
+                if let Some(m) = txn.open_table(&multi_def()).unwrap() {
                     m.drop_table(&mut txn).unwrap();
                 }
                 txn.commit().unwrap();
@@ -246,7 +246,7 @@ fn scans_go_on(def: &MultiDef<Bytes, Bytes>) {
     let env = small().write_buffer_bytes(8 * 256).open(&place.path).unwrap();
     let mut base = Pairs::new();
     env.update(|txn| {
-        let m = txn.create_multi(def)?;
+        let m = txn.create_table(def)?;
         for (key, count) in [(b"a", 2), (b"b", 48), (b"c", 5)] {
             for n in 0..count {
                 m.insert(txn, key, &[n, 3, 4, 5, 6])?;
@@ -276,7 +276,7 @@ fn one_level(
 ) {
     let when = format!("change {which}, {end}");
     let mut txn = env.write().unwrap();
-    let m = txn.open_multi(def).unwrap().unwrap();
+    let m = txn.open_table(def).unwrap().unwrap();
     let mut scan = m.scan();
     for _ in 0..=at {
         scan.next(&txn).unwrap().expect("a pair");

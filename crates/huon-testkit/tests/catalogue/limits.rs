@@ -7,7 +7,7 @@ use super::{Place, assert_clean, def, small};
 
 fn fill(env: &Env, first: u32, count: u32) -> huon::Result<()> {
     env.update(|txn| {
-        let t = txn.create(&def())?;
+        let t = txn.create_table(&def())?;
         (first..first + count).try_for_each(|n| t.put(txn, &n.to_be_bytes(), &[7; 1000]).map(drop))
     })
 }
@@ -78,14 +78,14 @@ fn another_process_raises_the_upper_size() {
 /// Every record anew: what was before is kept for readers only.
 fn rewrite(env: &Env, byte: u8) -> huon::Result<()> {
     env.update(|txn| {
-        let t = txn.create(&def())?;
+        let t = txn.create_table(&def())?;
         (0u32..400).try_for_each(|n| t.put(txn, &n.to_be_bytes(), &[byte; 60]).map(drop))
     })?;
     env.sync().map(drop)
 }
 
 fn first_byte(txn: &huon::ReadTxn) -> u8 {
-    let t = txn.open(&def()).unwrap().expect("the table");
+    let t = txn.open_table(&def()).unwrap().expect("the table");
     let all: Vec<u8> = (t.iter(txn).unwrap()).map(|record| record.unwrap().1[0]).collect();
     assert!(all.len() == 400 && all.iter().all(|&byte| byte == all[0]), "one snapshot");
     all[0]
@@ -196,7 +196,7 @@ fn a_limit_of_address_space() {
         let value = vec![7; 1 << 20];
         let fill = |key: u32| {
             small.update(|txn| {
-                let t = txn.create(&def())?;
+                let t = txn.create_table(&def())?;
                 t.put(txn, &(1000 + key).to_be_bytes(), &value).map(drop)
             })
         };
@@ -208,7 +208,7 @@ fn a_limit_of_address_space() {
             }
         };
         assert!(matches!(error, Error::MapTooSmall { map_bytes, .. } if map_bytes == bytes[19]));
-        let count = small.view(|txn| txn.open(&def())?.unwrap().count(txn)).unwrap();
+        let count = small.view(|txn| txn.open_table(&def())?.unwrap().count(txn)).unwrap();
         assert!(count == 400 + u64::from(kept) && small.check().unwrap().is_clean());
         say(&kept.to_string());
         return;
@@ -222,7 +222,7 @@ fn a_limit_of_address_space() {
     // Without a limit it goes on.
     let env = Env::options().open(place.path.parent().unwrap().join("19")).unwrap();
     env.update(|txn| {
-        let t = txn.create(&def())?;
+        let t = txn.create_table(&def())?;
         t.put(txn, &(1000 + kept).to_be_bytes(), &vec![7; 1 << 20]).map(drop)
     })
     .unwrap();

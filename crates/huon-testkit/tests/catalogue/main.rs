@@ -101,7 +101,7 @@ pub(crate) fn assert_same(txn: &impl Txn, table: RawTable, model: &Model, when: 
 /// The same for the newest snapshot of an environment, which must have the table.
 pub(crate) fn assert_holds(env: &Env, model: &Model, when: &str) {
     let txn = env.read().unwrap();
-    let table = txn.open(&def()).unwrap().expect(when);
+    let table = txn.open_table(&def()).unwrap().expect(when);
     assert_same(&txn, table, model, when);
 }
 

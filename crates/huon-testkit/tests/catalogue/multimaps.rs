@@ -40,7 +40,7 @@ fn loops_that_delete_what_they_meet() {
                 let place = Place::new();
                 let env = small().open(&place.path).unwrap();
                 let mut txn = env.write().unwrap();
-                let m = txn.create_multi(&def()).unwrap();
+                let m = txn.create_table(&def()).unwrap();
                 for key in [b"a", b"b", b"c"] {
                     m.insert_many(&mut txn, key, (0..count).map(|n| value(fixed_bytes, n)))
                         .unwrap();
@@ -104,7 +104,7 @@ fn sets_that_grow_and_shrink_by_one_value() {
             let key = vec![b'k'; key_bytes];
             let mut model = Model::new();
             let mut txn = env.write().unwrap();
-            let m = txn.create_multi(&def()).unwrap();
+            let m = txn.create_table(&def()).unwrap();
             m.insert(&mut txn, b"a", b"neighbour").unwrap();
             m.insert(&mut txn, b"z", b"neighbour").unwrap();
             model.insert(b"a".to_vec(), [b"neighbour".to_vec()].into());
@@ -153,7 +153,7 @@ fn batches_that_cross_the_border_at_each_place() {
     let place = Place::new();
     let env = small().page_bytes(512).open(&place.path).unwrap();
     let mut txn = env.write().unwrap();
-    let m = txn.create_multi(&def().values_of_bytes(8)).unwrap();
+    let m = txn.create_table(&def().values_of_bytes(8)).unwrap();
     let mut model = Model::new();
     for before in 0..60usize {
         for batch in [1, 2, 30, 64] {
@@ -178,7 +178,7 @@ fn values_of_every_length_take_each_others_place() {
     let max = (256 - 32) / 2 - 10;
     let lengths = [0, 1, 2, 27, 28, 29, 63, 64, 65, max - 1, max];
     let mut txn = env.write().unwrap();
-    let m = txn.create_multi(&def()).unwrap();
+    let m = txn.create_table(&def()).unwrap();
     for others in [0usize, 1, 3, 40] {
         for from in lengths {
             for to in lengths {
@@ -211,7 +211,7 @@ fn values_of_one_length_fill_pages_of_every_size() {
             let place = Place::new();
             let env = small().page_bytes(page_bytes).open(&place.path).unwrap();
             let mut txn = env.write().unwrap();
-            let m = txn.create_multi(&def().values_of_bytes(bytes as u32)).unwrap();
+            let m = txn.create_table(&def().values_of_bytes(bytes as u32)).unwrap();
             let room = ((page_bytes - 32) / bytes * 3).min(if bytes == 1 { 256 } else { 5000 });
             let held = |n: usize| -> Vec<u8> {
                 let number = (n as u64).to_be_bytes();
@@ -243,7 +243,7 @@ fn appending_at_every_kind_of_end() {
     let place = Place::new();
     let env = small().open(&place.path).unwrap();
     let mut txn = env.write().unwrap();
-    let m = txn.create_multi(&def()).unwrap();
+    let m = txn.create_table(&def()).unwrap();
     for last in [1usize, 2, 3, 20, 200] {
         m.remove_range::<&[u8]>(&mut txn, ..).unwrap();
         let mut model = BTreeSet::new();
@@ -274,14 +274,14 @@ fn all_values_of_the_only_key_are_replaced() {
         let env = small().open(&place.path).unwrap();
         for round in 0..3 {
             let mut txn = env.write().unwrap();
-            let m = txn.create_multi(&def()).unwrap();
+            let m = txn.create_table(&def()).unwrap();
             m.insert_many(&mut txn, b"only", (0..count).map(|n| value(None, n))).unwrap();
             m.set(&mut txn, b"only", b"one").unwrap();
             txn.commit().unwrap();
             assert_clean(&env, &format!("{count} values, round {round}"));
         }
         let txn = env.read().unwrap();
-        let m = txn.open_multi(&def()).unwrap().unwrap();
+        let m = txn.open_table(&def()).unwrap().unwrap();
         same(&txn, m, &[(b"only".to_vec(), [b"one".to_vec()].into())].into(), "replaced");
     }
 }
@@ -292,7 +292,7 @@ fn what_a_nested_transaction_dropped_comes_back() {
     let place = Place::new();
     let env = small().open(&place.path).unwrap();
     let mut txn = env.write().unwrap();
-    let m = txn.create_multi(&def()).unwrap();
+    let m = txn.create_table(&def()).unwrap();
     m.insert_many(&mut txn, b"k", (0..200).map(|n| value(None, n))).unwrap();
     txn.commit().unwrap();
     let model: Model = [(b"k".to_vec(), (0..200).map(|n| value(None, n)).collect())].into();
@@ -306,10 +306,10 @@ fn what_a_nested_transaction_dropped_comes_back() {
     assert_clean(&env, "undone");
     // And with the commit it is gone, and its name free for another kind.
     env.update(|txn| txn.nested(|txn| m.drop_table(txn))).unwrap();
-    env.update(|txn| txn.create(&super::def()).map(drop)).unwrap();
+    env.update(|txn| txn.create_table(&super::def()).map(drop)).unwrap();
     env.update(|txn| {
         let plain = huon::TableDef::<Bytes, Bytes>::new("m");
-        txn.create(&plain)?.put(txn, b"k", b"one value now").map(drop)
+        txn.create_table(&plain)?.put(txn, b"k", b"one value now").map(drop)
     })
     .unwrap();
     assert_clean(&env, "dropped");
@@ -323,7 +323,7 @@ fn nested_drop(txn: &mut WriteTxn, m: RawMulti, depth: u32) -> Result<()> {
             return inner;
         }
         m.drop_table(txn)?;
-        assert!(matches!(m.count(txn), Err(Error::TableMissing)));
+        assert!(matches!(m.count(txn), Err(Error::TableNotFound)));
         Err(Error::Invalid("undone"))
     })
 }
@@ -348,7 +348,7 @@ fn every_order_of_keys_with_every_order_of_values() {
             let env: Env = small().open(&place.path).unwrap();
             let mut txn = env.write().unwrap();
             let def = def().ordered(keys.clone()).values_ordered(values.clone());
-            let m = txn.create_multi(&def.values_of_bytes(8)).unwrap();
+            let m = txn.create_table(&def.values_of_bytes(8)).unwrap();
             let number = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
             let mut pairs = Vec::new();
             for n in 0..400 {
@@ -375,7 +375,7 @@ fn batches_that_spill_on_their_way() {
         let place = Place::new();
         let env = small().write_buffer_bytes(8 * 256).open(&place.path).unwrap();
         let mut txn = env.write().unwrap();
-        let m = txn.create_multi(&def()).unwrap();
+        let m = txn.create_table(&def()).unwrap();
         let mut model = Model::new();
         for part in 0..6 {
             for key in [b"a", b"b", b"c"] {
@@ -408,7 +408,7 @@ fn everything_is_taken_while_a_reader_looks() {
         let all: BTreeSet<Vec<u8>> = (0..120).map(|n| value(fixed_bytes, n)).collect();
         let model: Model = [(b"k".to_vec(), all.clone()), (b"l".to_vec(), all.clone())].into();
         let put_all = |txn: &mut WriteTxn| -> Result<RawMulti> {
-            let m = txn.create_multi(&def())?;
+            let m = txn.create_table(&def())?;
             for key in model.keys() {
                 m.insert_many(txn, key, all.iter().cloned())?;
             }
@@ -439,7 +439,7 @@ fn a_file_full_of_values_can_be_emptied() {
     for fixed_bytes in [None, Some(16)] {
         let place = Place::new();
         let env = small().max_bytes(64 << 10).open(&place.path).unwrap();
-        let m = env.update(|txn| txn.create_multi(&def())).unwrap();
+        let m = env.update(|txn| txn.create_table(&def())).unwrap();
         let pair = |n: usize| ([b'k', (n % 3) as u8], value(fixed_bytes, n));
         let mut held = BTreeSet::new();
         let full = (0..).find_map(|n| {

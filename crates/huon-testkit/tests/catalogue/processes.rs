@@ -16,7 +16,7 @@ const RECORDS: u32 = 400;
 /// Every record says which version of the table it is of.
 fn write_version(env: &Env, version: u32, count: u32) {
     let mut txn = env.write().unwrap();
-    let t = txn.create(&def()).unwrap();
+    let t = txn.create_table(&def()).unwrap();
     t.clear(&mut txn).unwrap();
     for n in 0..count {
         let bytes = if n % 40 == 7 { 3000 } else { 60 };
@@ -50,14 +50,14 @@ fn hold_snapshots(options: &Options) {
         match order.as_str() {
             "pin" => {
                 let txn = env.read().unwrap();
-                let t = txn.open(&def()).unwrap().unwrap();
+                let t = txn.open_table(&def()).unwrap().unwrap();
                 let version = version_of(&txn, t);
                 held.push((txn, version));
                 say(&format!("pinned {version}"));
             }
             "check" => {
                 for (txn, version) in &held {
-                    let t = txn.open(&def()).unwrap().unwrap();
+                    let t = txn.open_table(&def()).unwrap().unwrap();
                     assert_eq!(version_of(txn, t), *version);
                 }
                 say("the same");
@@ -153,7 +153,7 @@ fn one_file_by_several_names() {
     let first = small().open(&place.path).unwrap();
     write_version(&first, 1, RECORDS);
     let reader = first.read().unwrap();
-    let t = reader.open(&def()).unwrap().unwrap();
+    let t = reader.open_table(&def()).unwrap().unwrap();
 
     // A link to the directory, and a roundabout path: the same file and the same lock file.
     let link = place.dir().join("link");
@@ -198,7 +198,7 @@ fn one_file_by_several_names() {
     // The first lock file is of an older state: it must not be believed.
     let again = small().open(&place.path).unwrap();
     let txn = again.read().unwrap();
-    assert_eq!(version_of(&txn, txn.open(&def()).unwrap().unwrap()), 51);
+    assert_eq!(version_of(&txn, txn.open_table(&def()).unwrap().unwrap()), 51);
     write_version(&again, 52, RECORDS);
     assert_clean(&again, "by all its names");
     drop(txn);
@@ -213,7 +213,7 @@ fn one_file_by_several_names() {
         assert_eq!(child.ask("write"), "62");
         child.finish();
         let txn = again.read().unwrap();
-        assert_eq!(version_of(&txn, txn.open(&def()).unwrap().unwrap()), 62);
+        assert_eq!(version_of(&txn, txn.open_table(&def()).unwrap().unwrap()), 62);
     } else {
         figures::skip("one_file_by_several_names", "no mounts can be made here");
     }
@@ -235,7 +235,7 @@ fn by_another_mount(part: &str) {
             write_version(&env, 62, RECORDS);
         }
         let txn = env.read().unwrap();
-        say(&version_of(&txn, txn.open(&def()).unwrap().unwrap()).to_string());
+        say(&version_of(&txn, txn.open_table(&def()).unwrap().unwrap()).to_string());
     }
     drop(env);
     assert!(Command::new("umount").arg(mounted.path()).status().unwrap().success());
@@ -292,7 +292,7 @@ fn snapshots_outlive_growth_and_shrinking() {
 fn tiny_commit(env: &Env) {
     let tiny = huon::TableDef::<huon::U64, huon::U64>::new("tiny");
     let id = env.info().unwrap().newest;
-    env.update(|txn| txn.create(&tiny)?.put(txn, &0, &id).map(drop)).unwrap();
+    env.update(|txn| txn.create_table(&tiny)?.put(txn, &0, &id).map(drop)).unwrap();
 }
 
 /// LMDB (2013 to 2019) left locks behind, or a lock file that nobody could use, when several came
@@ -312,7 +312,7 @@ fn who_comes_first_when_all_come_at_once() {
     let old = place.dir().join("old.huon");
     let env = small().open(&old).unwrap();
     let mut txn = env.write().unwrap();
-    txn.create(&def()).unwrap().put(&mut txn, b"first", b"").unwrap();
+    txn.create_table(&def()).unwrap().put(&mut txn, b"first", b"").unwrap();
     txn.commit_with(Durability::Durable).unwrap();
     let killed = (fs::read(&old).unwrap(), fs::read(lock_of(&old)).unwrap());
     env.close().unwrap();
@@ -368,7 +368,7 @@ fn all_at_once(children: &mut [Child], path: &Path, had: bool) {
     let env = small().open(path).unwrap();
     assert_clean(&env, file);
     let txn = env.read().unwrap();
-    let t = txn.open(&def()).unwrap().unwrap();
+    let t = txn.open_table(&def()).unwrap().unwrap();
     let wanted = children.len() as u64 + u64::from(had);
     assert_eq!(t.count(&txn).unwrap(), wanted, "{file}: a record of each");
 }
@@ -378,9 +378,9 @@ fn open_when_told(dir: &Path) {
     say("ready");
     while let Some(file) = listen() {
         let env = small().open(dir.join(file)).unwrap();
-        env.update(|txn| txn.create(&def())?.put(txn, &mine, b"").map(drop)).unwrap();
+        env.update(|txn| txn.create_table(&def())?.put(txn, &mine, b"").map(drop)).unwrap();
         let txn = env.read().unwrap();
-        let t = txn.open(&def()).unwrap().unwrap();
+        let t = txn.open_table(&def()).unwrap().unwrap();
         assert!(t.contains(&txn, &mine).unwrap());
         drop((txn, env));
         say("done");

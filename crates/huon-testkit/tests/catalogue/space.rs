@@ -21,7 +21,7 @@ fn key(n: u64) -> Vec<u8> {
 /// A table of `count` records, every tenth of them a large value.
 fn fill(env: &Env, count: u64, byte: u8) -> (RawTable, Model) {
     let (mut txn, mut model) = (env.write().unwrap(), Model::new());
-    let t = txn.create(&def()).unwrap();
+    let t = txn.create_table(&def()).unwrap();
     for n in 0..count {
         let bytes = if n % 10 == 0 { 1000 } else { 40 };
         put(&mut txn, t, &mut model, &key(n), &vec![byte; bytes]);
@@ -56,7 +56,7 @@ fn everything_is_deleted_while_a_reader_looks() {
                 env.update(|txn| wipe_nested(txn, depth, t, *wipe, RECORDS)).unwrap();
                 assert_clean(&env, &what);
                 assert_same(&reader, t, &model, &what);
-                let gone = env.view(|txn| Ok(txn.open(&def())?.is_none())).unwrap();
+                let gone = env.view(|txn| Ok(txn.open_table(&def())?.is_none())).unwrap();
                 assert_eq!(gone, number == 4, "{what}");
                 sizes.push(env.info().unwrap().used_bytes);
             }
@@ -87,7 +87,7 @@ fn commits_that_free_any_number_of_pages() {
     let env = small().shrink_bytes(0).open(&place.path).unwrap();
     let value = |byte: u64| vec![byte as u8; 240];
     let mut txn = env.write().unwrap();
-    let t = txn.create(&def()).unwrap();
+    let t = txn.create_table(&def()).unwrap();
     for n in 0..2 * STEPS {
         t.put(&mut txn, &key(n), &value(n)).unwrap();
     }
@@ -123,14 +123,14 @@ fn an_abort_at_any_point_leaves_nothing() {
         |txn| txn.abort(),
         |mut txn| {
             let failed = txn.nested(|child| {
-                let t = child.create(&def())?;
+                let t = child.create_table(&def())?;
                 t.put(child, b"in vain", &[1; 700])?;
                 Err::<(), _>(Error::Invalid("never mind"))
             });
             assert!(failed.is_err());
         },
         |mut txn| {
-            let t = txn.open(&def()).unwrap().unwrap();
+            let t = txn.open_table(&def()).unwrap().unwrap();
             let panicked = catch_unwind(AssertUnwindSafe(|| {
                 t.reserve(&mut txn, b"in vain", 20, |_| resume_unwind(Box::new(())))
             }));
@@ -171,7 +171,7 @@ fn random_change(txn: &mut WriteTxn, t: RawTable, random: &mut Random, step: u64
         3 => t.delete_range(txn, key(n)..key(n + 9)).map(drop).unwrap(),
         _ => {
             let def = TableDef::<Bytes, Bytes>::named(key(n));
-            let made = txn.create(&def).unwrap();
+            let made = txn.create_table(&def).unwrap();
             made.put(txn, b"k", b"v").unwrap();
             if random.chance(50) {
                 made.drop_table(txn).unwrap();
@@ -196,7 +196,7 @@ fn a_panic_in_any_comparison_leaves_nothing() {
     let env = small().open(&place.path).unwrap();
     let mut model = Model::new();
     let mut txn = env.write().unwrap();
-    let t = txn.create(&ordered).unwrap();
+    let t = txn.create_table(&ordered).unwrap();
     (0..100).for_each(|n| put(&mut txn, t, &mut model, &key(n), &[1; 50]));
     txn.commit().unwrap();
     type Act = fn(RawTable, &mut WriteTxn) -> huon::Result<()>;
@@ -251,7 +251,7 @@ fn damaged_free_space_costs_no_record() {
     let place = Place::new();
     let env = small().shrink_bytes(0).open(&place.path).unwrap();
     let mut txn = env.write().unwrap();
-    let (t, mut model) = (txn.create(&def()).unwrap(), Model::new());
+    let (t, mut model) = (txn.create_table(&def()).unwrap(), Model::new());
     (0..1500).for_each(|n| put(&mut txn, t, &mut model, &key(n), &[n as u8; 240]));
     txn.commit().unwrap();
     let mut txn = env.write().unwrap();
@@ -286,7 +286,7 @@ fn damaged_free_space_costs_no_record() {
 
 /// Changes that need a new page each; nothing of it stays.
 fn t_put(txn: &mut WriteTxn, value: &[u8]) -> huon::Result<()> {
-    let t = txn.open(&def())?.expect("it is there");
+    let t = txn.open_table(&def())?.expect("it is there");
     (0..400).try_for_each(|n| t.put(txn, &key(n), value).map(drop))
 }
 
@@ -351,7 +351,7 @@ fn at_the_limit(options: &huon::Options, place: &Place, limit: u32, used: u64) {
     let (mut model, mut full) = (Model::new(), false);
     for round in 0u64..12 {
         let mut txn = env.write().unwrap();
-        let t = txn.create(&def()).unwrap();
+        let t = txn.create_table(&def()).unwrap();
         let mut now = model.clone();
         let done = (0..12).try_for_each(|n| {
             let bytes = if n == 5 { 9 * page_bytes } else { page_bytes / 3 } as usize;
@@ -374,7 +374,7 @@ fn at_the_limit(options: &huon::Options, place: &Place, limit: u32, used: u64) {
     // Deleting and rewriting work there, and nothing outside of it is touched.
     for n in (0..100).step_by(3) {
         let t = env.update(|txn| {
-            let t = txn.create(&def())?;
+            let t = txn.create_table(&def())?;
             t.delete(txn, &key(n)).map(|_| t)
         });
         t.unwrap_or_else(|error| panic!("{what}: {error}"));

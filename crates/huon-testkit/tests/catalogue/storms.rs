@@ -15,7 +15,7 @@ const COUNTS: TableDef<U64, U64> = TableDef::new("counts");
 fn open_count_close(path: &std::path::Path, me: u64, ending: u64) -> u64 {
     let env = small().open(path).unwrap();
     let mut txn = env.write().unwrap();
-    let t = txn.create(&COUNTS).unwrap();
+    let t = txn.create_table(&COUNTS).unwrap();
     let count = t.get(&txn, &me).unwrap().unwrap_or(0) + 1;
     t.put(&mut txn, &me, &count).unwrap();
     txn.commit_with(if ending.is_multiple_of(3) { Durability::Durable } else { Durability::Lazy })
@@ -89,7 +89,7 @@ fn opening_and_closing_by_many_processes() {
     let env = small().open(&place.path).unwrap();
     assert_clean(&env, "after the storm");
     let txn = env.read().unwrap();
-    let t = txn.open(&COUNTS).unwrap().unwrap();
+    let t = txn.open_table(&COUNTS).unwrap().unwrap();
     for (me, count, killed) in ended {
         let found = t.get(&txn, &me).unwrap().unwrap_or(0);
         let most = if killed { count + 20 } else { count };
@@ -129,7 +129,7 @@ fn readers_look_while_a_writer_commits() {
     let place = Place::new();
     let env = small().open(&place.path).unwrap();
     let table = TableDef::<U64, U64>::new("equal");
-    let t = env.update(|txn| txn.create(&table)).unwrap();
+    let t = env.update(|txn| txn.create_table(&table)).unwrap();
     let (done, looks) = (AtomicBool::new(false), AtomicU64::new(0));
     let commits = scale::share(300_000);
     std::thread::scope(|scope| {
@@ -140,7 +140,7 @@ fn readers_look_while_a_writer_commits() {
                 let (mut last, mut seen) = (0, 0);
                 while !done.load(Relaxed) || seen == 0 {
                     let txn = own.read().unwrap();
-                    let Some(t) = txn.open(&table_of()).unwrap() else { continue };
+                    let Some(t) = txn.open_table(&table_of()).unwrap() else { continue };
                     let values: Vec<u64> =
                         t.iter(&txn).unwrap().map(|record| record.unwrap().1).collect();
                     assert!(values.windows(2).all(|pair| pair[0] == pair[1]), "{values:?}");

@@ -60,7 +60,7 @@ fn work_under_signals(path: &std::path::Path) {
     let env = small().open(path).unwrap();
     assert_clean(&env, "after the signals");
     let txn = env.read().unwrap();
-    let t = txn.open(&def()).unwrap().unwrap();
+    let t = txn.open_table(&def()).unwrap().unwrap();
     for me in 0..3u8 {
         let mine = t.prefix(&txn, &[me]).unwrap().count();
         assert_eq!(mine, 12 * 5, "the records of thread {me}");
@@ -74,7 +74,7 @@ fn work(path: &std::path::Path, me: u8) {
     for round in 0..12u8 {
         let env = small().open(path).unwrap();
         let mut txn = env.write().unwrap();
-        let t = txn.create(&def()).unwrap();
+        let t = txn.create_table(&def()).unwrap();
         for n in 0..5 {
             let bytes = if n == 3 { 300_000 } else { 90 };
             t.put(&mut txn, &[me, round, n], &vec![n; bytes]).unwrap();
@@ -116,7 +116,8 @@ fn a_limit_of_file_sizes_fails_the_transaction_only() {
     let there = (0..kept).filter(|n| ![3, 4].contains(n));
     let model: Model = there.map(|n| (vec![n], vec![n; 20_000])).collect();
     assert_holds(&env, &model, "all that was committed");
-    env.update(|txn| txn.create(&def())?.put(txn, b"more", &vec![1; 4 << 20]).map(drop)).unwrap();
+    env.update(|txn| txn.create_table(&def())?.put(txn, b"more", &vec![1; 4 << 20]).map(drop))
+        .unwrap();
     assert_clean(&env, "more than the limit");
 }
 
@@ -128,8 +129,9 @@ fn work_within_a_limit(path: &std::path::Path) {
         assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
     }
     let env = small().open(path).unwrap();
-    let put =
-        |n: u8| env.update(|txn| txn.create(&def())?.put(txn, &[n], &vec![n; 20_000]).map(drop));
+    let put = |n: u8| {
+        env.update(|txn| txn.create_table(&def())?.put(txn, &[n], &vec![n; 20_000]).map(drop))
+    };
     let mut model = Model::new();
     let mut kept = 0;
     let error = loop {
@@ -148,11 +150,12 @@ fn work_within_a_limit(path: &std::path::Path) {
     assert!(!env.info().unwrap().poisoned);
     // Deleting works, and what it frees can be used.
     for n in 0..5 {
-        env.update(|txn| txn.create(&def())?.delete(txn, &[n]).map(drop)).unwrap();
+        env.update(|txn| txn.create_table(&def())?.delete(txn, &[n]).map(drop)).unwrap();
     }
     (0..3).for_each(|n| put(n).unwrap());
     assert!((0..kept).any(|n| put(250 - n).is_err()), "and not much more than that");
-    (0..kept).for_each(|n| drop(env.update(|txn| txn.create(&def())?.delete(txn, &[250 - n]))));
+    (0..kept)
+        .for_each(|n| drop(env.update(|txn| txn.create_table(&def())?.delete(txn, &[250 - n]))));
     assert_clean(&env, "at the limit again");
     env.close().unwrap();
     say(&kept.to_string());

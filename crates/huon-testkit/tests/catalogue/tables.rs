@@ -90,12 +90,12 @@ fn apply(txn: &mut WriteTxn, step: Step, tables: &mut Tables, nth: &mut u8) {
     *nth += 1;
     let [a, b] = NAMES;
     let rename = |txn: &mut WriteTxn, tables: &mut Tables, from: &'static str, to: &'static str| {
-        let Some(t) = txn.open(&def(from)).unwrap() else { return };
+        let Some(t) = txn.open_table(&def(from)).unwrap() else { return };
         match t.rename(txn, to.as_bytes()) {
             Ok(()) => {
                 let records = tables.remove(from).unwrap();
                 assert!(tables.insert(to, records).is_none());
-                assert!(matches!(t.count(txn), Err(Error::TableMissing)), "the old handle");
+                assert!(matches!(t.count(txn), Err(Error::TableNotFound)), "the old handle");
             }
             Err(error) => {
                 assert!(matches!(error, Error::TableExists) && tables.contains_key(to), "{error}");
@@ -104,11 +104,11 @@ fn apply(txn: &mut WriteTxn, step: Step, tables: &mut Tables, nth: &mut u8) {
     };
     match step {
         Step::Create => {
-            txn.create(&def(a)).unwrap();
+            txn.create_table(&def(a)).unwrap();
             tables.entry(a).or_default();
         }
         Step::Drop => {
-            if let Some(t) = txn.open(&def(a)).unwrap() {
+            if let Some(t) = txn.open_table(&def(a)).unwrap() {
                 assert!(t.drop_table(txn).unwrap());
                 assert!(!t.drop_table(txn).unwrap(), "it is gone");
             }
@@ -117,13 +117,13 @@ fn apply(txn: &mut WriteTxn, step: Step, tables: &mut Tables, nth: &mut u8) {
         Step::RenameThere => rename(txn, tables, a, b),
         Step::RenameBack => rename(txn, tables, b, a),
         Step::Clear => {
-            if let Some(t) = txn.open(&def(a)).unwrap() {
+            if let Some(t) = txn.open_table(&def(a)).unwrap() {
                 t.clear(txn).unwrap();
                 tables.get_mut(a).unwrap().clear();
             }
         }
         _ => {
-            if let Some(t) = txn.open(&def(a)).unwrap() {
+            if let Some(t) = txn.open_table(&def(a)).unwrap() {
                 let (key, value) = (vec![*nth % 4], vec![*nth; 90]);
                 t.put(txn, &key, &value).unwrap();
                 tables.get_mut(a).unwrap().insert(key, value);
@@ -139,7 +139,7 @@ trait Opens: Txn {
 
 impl Opens for huon::ReadTxn {
     fn table(&self, name: &str) -> Option<huon::RawTable> {
-        self.open(&def(name)).unwrap()
+        self.open_table(&def(name)).unwrap()
     }
     fn names(&self) -> Vec<Vec<u8>> {
         self.table_names().unwrap()
@@ -148,7 +148,7 @@ impl Opens for huon::ReadTxn {
 
 impl Opens for WriteTxn {
     fn table(&self, name: &str) -> Option<huon::RawTable> {
-        self.open(&def(name)).unwrap()
+        self.open_table(&def(name)).unwrap()
     }
     fn names(&self) -> Vec<Vec<u8>> {
         self.table_names().unwrap()
@@ -172,11 +172,11 @@ fn begin(env: &Env, kind: usize) -> Tables {
     let mut tables = Tables::new();
     let mut txn = env.write().unwrap();
     for (n, name) in NAMES.into_iter().enumerate() {
-        if let Some(t) = txn.open(&def(name)).unwrap() {
+        if let Some(t) = txn.open_table(&def(name)).unwrap() {
             t.drop_table(&mut txn).unwrap();
         }
         if n < kind {
-            let t = txn.create(&def(name)).unwrap();
+            let t = txn.create_table(&def(name)).unwrap();
             let records = tables.entry(name).or_default();
             for key in 0..3 {
                 super::put(&mut txn, t, records, &[key], &[n as u8; 80]);
@@ -239,15 +239,15 @@ fn every_short_program_of_tables() {
 fn handles_of_tables_that_come_and_go() {
     let place = Place::new();
     let env = small().open(&place.path).unwrap();
-    let t = env.update(|txn| txn.create(&def("a"))).unwrap();
+    let t = env.update(|txn| txn.create_table(&def("a"))).unwrap();
     let reader = env.read().unwrap();
     env.update(|txn| t.put(txn, b"k", b"1").map(drop)).unwrap();
     env.update(|txn| t.rename(txn, b"b")).unwrap();
-    assert!(matches!(t.get(&env.read().unwrap(), b"k"), Err(Error::TableMissing)));
+    assert!(matches!(t.get(&env.read().unwrap(), b"k"), Err(Error::TableNotFound)));
     let gone = env.update(|txn| t.put(txn, b"k", b"2").map(drop));
-    assert!(matches!(gone, Err(Error::TableMissing)), "a refusal, and nothing is broken");
+    assert!(matches!(gone, Err(Error::TableNotFound)), "a refusal, and nothing is broken");
     // Another table under the old name is what the old handle stands for.
-    env.update(|txn| txn.create(&def("a")).map(drop)).unwrap();
+    env.update(|txn| txn.create_table(&def("a")).map(drop)).unwrap();
     assert_eq!(t.get(&env.read().unwrap(), b"k").unwrap(), None);
     env.update(|txn| t.put(txn, b"k", b"3").map(drop)).unwrap();
     assert_eq!(t.get(&env.read().unwrap(), b"k").unwrap(), Some(&b"3"[..]));
@@ -256,7 +256,7 @@ fn handles_of_tables_that_come_and_go() {
     let other = TableDef::<Bytes, Bytes>::new("a").ordered(huon::Order::Reversed);
     env.update(|txn| {
         t.drop_table(txn)?;
-        txn.create(&other).map(drop)
+        txn.create_table(&other).map(drop)
     })
     .unwrap();
     assert!(matches!(t.get(&env.read().unwrap(), b"k"), Err(Error::TableKind)));

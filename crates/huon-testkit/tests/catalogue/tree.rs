@@ -47,7 +47,7 @@ fn starts() -> [Vec<(u8, usize)>; 4] {
 
 fn begin_with(txn: &mut WriteTxn, start: &[(u8, usize)]) -> (RawTable, Model) {
     let mut model = Model::new();
-    let t = txn.create(&def()).unwrap();
+    let t = txn.create_table(&def()).unwrap();
     t.clear(txn).unwrap();
     for &(key, size) in start {
         Change::Put(key, size).apply(txn, t, &mut model);
@@ -149,7 +149,7 @@ fn as_many_records_as_a_page_can_hold_at_every_size() {
         let place = Place::new();
         let env = small().page_bytes(page_bytes).open(&place.path).unwrap();
         let mut txn = env.write().unwrap();
-        let (t, mut model) = (txn.create(&def()).unwrap(), Model::new());
+        let (t, mut model) = (txn.create_table(&def()).unwrap(), Model::new());
         // The smallest records there are, more than a page of them.
         for n in 0..(page_bytes / 4).max(300) as u16 {
             t.append(&mut txn, &n.to_be_bytes(), b"").unwrap();

@@ -33,17 +33,17 @@ fn a_change_that_meets_damage_breaks_the_transaction() {
     let place = Place::new();
     let env = small().open(&place.path).unwrap();
     let (mut txn, mut model) = (env.write().unwrap(), Model::new());
-    let t = txn.create(&def()).unwrap();
+    let t = txn.create_table(&def()).unwrap();
     (0..300).for_each(|n| put(&mut txn, t, &mut model, &key(n), &[n as u8; 60]));
     txn.commit().unwrap();
     env.sync().unwrap();
     // An opening verifies what the last checkpoint wrote: that is a table more, among others.
     let names = |n: u32| TableDef::<huon::Str, huon::Str>::named(format!("{}", 10_000 * n));
     let mut txn = env.write().unwrap();
-    (0..40).for_each(|n| txn.create(&names(n)).map(drop).unwrap());
+    (0..40).for_each(|n| txn.create_table(&names(n)).map(drop).unwrap());
     txn.commit().unwrap();
     env.sync().unwrap();
-    env.update(|txn| txn.create(&names(50)).map(drop)).unwrap();
+    env.update(|txn| txn.create_table(&names(50)).map(drop)).unwrap();
     env.close().unwrap();
     let whole = fs::read(&place.path).unwrap();
     let mut met = vec![0; acts.len()];
@@ -54,7 +54,7 @@ fn a_change_that_meets_damage_breaks_the_transaction() {
         for (number, (what, act)) in acts.iter().enumerate() {
             let env = small().open(&place.path).unwrap();
             let mut txn = env.write().unwrap();
-            let Ok(Some(t)) = txn.open(&def()) else { continue };
+            let Ok(Some(t)) = txn.open_table(&def()) else { continue };
             match act(t, &mut txn) {
                 Ok(()) => txn.abort(),
                 Err(error) => {
@@ -86,12 +86,12 @@ fn an_outer_transaction_outlives_a_broken_inner_one() {
     let env = small().open(&place.path).unwrap();
     let other = TableDef::<huon::Bytes, huon::Bytes>::new("other");
     let mut txn = env.write().unwrap();
-    let damaged = txn.create(&other).unwrap();
+    let damaged = txn.create_table(&other).unwrap();
     (0..100).for_each(|n| damaged.put(&mut txn, &key(n), &[9; 60]).map(drop).unwrap());
     txn.commit().unwrap();
     let leaves = fs::read(&place.path).unwrap();
     let mut txn = env.write().unwrap();
-    let (t, mut model) = (txn.create(&def()).unwrap(), Model::new());
+    let (t, mut model) = (txn.create_table(&def()).unwrap(), Model::new());
     (0..100).for_each(|n| put(&mut txn, t, &mut model, &key(n), &[1; 60]));
     txn.commit().unwrap();
     env.close().unwrap();
@@ -106,7 +106,7 @@ fn an_outer_transaction_outlives_a_broken_inner_one() {
     fs::write(&place.path, &image).unwrap();
     let env = small().open(&place.path).unwrap();
     let mut txn = env.write().unwrap();
-    let t = txn.open(&def()).unwrap().unwrap();
+    let t = txn.open_table(&def()).unwrap().unwrap();
     for depth in 0..3u64 {
         let failed = nest(&mut txn, depth, &|child| {
             (0..50).try_for_each(|n| t.put(child, &key(n + 200), &[3; 300]).map(drop))?;
@@ -120,7 +120,7 @@ fn an_outer_transaction_outlives_a_broken_inner_one() {
 }
 
 fn damaged_in(txn: &mut WriteTxn, def: &TableDef<huon::Bytes, huon::Bytes>) -> huon::Result<()> {
-    let t = txn.open(def)?.ok_or(Error::TableMissing)?;
+    let t = txn.open_table(def)?.ok_or(Error::TableNotFound)?;
     t.delete_range(txn, key(5)..key(95)).map(drop)
 }
 
@@ -166,7 +166,7 @@ fn the_size_limit_is_met_at_any_point() {
             let env = options.open(&place.path).unwrap();
             let what = format!("{upper_pages} pages, spilling at {spill}");
             let (mut model, mut n) = (Model::new(), 0);
-            let t = env.update(|txn| txn.create(&def())).unwrap();
+            let t = env.update(|txn| txn.create_table(&def())).unwrap();
             // Commits of eight changes until one fails, wherever that is.
             let error = loop {
                 let mut now = model.clone();
@@ -197,7 +197,7 @@ fn the_size_limit_is_met_at_any_point() {
             assert_clean(&env, &what);
             // What the last checkpoint holds comes free at the next one.
             env.sync().unwrap();
-            env.update(|txn| txn.open(&def())?.unwrap().put(txn, b"k", &[1; 2000]).map(drop))
+            env.update(|txn| txn.open_table(&def())?.unwrap().put(txn, b"k", &[1; 2000]).map(drop))
                 .unwrap_or_else(|error| panic!("{what}: after deleting: {error}"));
             kinds[2] += 1;
         }
@@ -207,7 +207,7 @@ fn the_size_limit_is_met_at_any_point() {
 }
 
 fn t_delete(txn: &mut WriteTxn, key: &[u8]) -> huon::Result<()> {
-    let t = txn.open(&def())?.ok_or(Error::TableMissing)?;
+    let t = txn.open_table(&def())?.ok_or(Error::TableNotFound)?;
     assert!(t.delete(txn, key)?);
     Ok(())
 }
@@ -219,15 +219,15 @@ fn t_delete(txn: &mut WriteTxn, key: &[u8]) -> huon::Result<()> {
 fn a_handle_of_another_environment_is_refused() {
     let (one, two) = (Place::new(), Place::new());
     let (first, second) = (small().open(&one.path).unwrap(), small().open(&two.path).unwrap());
-    let t = first.update(|txn| txn.create(&def())).unwrap();
-    second.update(|txn| txn.create(&def()).map(drop)).unwrap();
+    let t = first.update(|txn| txn.create_table(&def())).unwrap();
+    second.update(|txn| txn.create_table(&def()).map(drop)).unwrap();
     let again = small().open(&one.path).unwrap();
     for env in [&second, &again] {
         let mut txn: WriteTxn = write(env);
         assert!(matches!(t.put(&mut txn, b"k", b"v"), Err(Error::Invalid(_))));
         assert!(matches!(t.get(&txn, b"k"), Err(Error::Invalid(_))));
         assert!(matches!(t.scan().next(&txn), Err(Error::Invalid(_))));
-        let own = txn.open(&def()).unwrap().unwrap();
+        let own = txn.open_table(&def()).unwrap().unwrap();
         own.put(&mut txn, b"own", b"v").unwrap();
         txn.commit().unwrap();
     }

@@ -26,7 +26,7 @@ fn values_of_every_size_replaced_by_every_other() {
         let env = options.page_bytes(page_bytes).open(&place.path).unwrap();
         let longest = env.info().unwrap().key_bytes_max as usize;
         let mut txn = env.write().unwrap();
-        let (t, mut model) = (txn.create(&def()).unwrap(), Model::new());
+        let (t, mut model) = (txn.create_table(&def()).unwrap(), Model::new());
         for key in [vec![], vec![7], vec![8; 8], vec![9; longest]] {
             // A value lies in the leaf up to here.
             let inline = ((page_bytes - 32) / 2).saturating_sub(12 + key.len()).max(28);
@@ -58,7 +58,7 @@ fn values_of_every_size_replaced_by_every_other() {
 }
 
 fn t_of(txn: &huon::WriteTxn) -> huon::Result<huon::RawTable> {
-    txn.open(&def())?.ok_or(Error::TableMissing)
+    txn.open_table(&def())?.ok_or(Error::TableNotFound)
 }
 
 fn deleted(t: huon::RawTable, txn: &mut huon::WriteTxn, key: &[u8]) -> huon::Result<()> {
@@ -81,7 +81,7 @@ fn the_longest_value() {
     let marks = (0..bytes).step_by(64 << 20).chain([bytes - 1]);
     marks.clone().for_each(|at| value[at] = at as u8 | 1);
     let mut txn = env.write().unwrap();
-    let t = txn.create(&def()).unwrap();
+    let t = txn.create_table(&def()).unwrap();
     t.put(&mut txn, b"long", &value).unwrap();
     let too_long = t.reserve(&mut txn, b"longer", LONGEST as usize + 1, |_| panic!("refused"));
     assert!(matches!(too_long, Err(Error::ValueTooLong)));
@@ -110,7 +110,7 @@ fn values_that_lie_in_the_map_can_be_put() {
         let place = Place::new();
         let env = small().page_bytes(page_bytes).open(&place.path).unwrap();
         let mut txn = env.write().unwrap();
-        let (t, mut model) = (txn.create(&def()).unwrap(), Model::new());
+        let (t, mut model) = (txn.create_table(&def()).unwrap(), Model::new());
         for n in 0..150u32 {
             let bytes = [0, 20, 90, 300, 5000][n as usize % 5];
             put(&mut txn, t, &mut model, &n.to_be_bytes(), &vec![n as u8; bytes]);
@@ -150,7 +150,7 @@ fn appending_at_every_kind_of_end() {
         for deleted in 0..5u32 {
             for at in [-11i64, -10, -9, -1, 0, 1, 10] {
                 let mut txn = env.write().unwrap();
-                let (t, mut model) = (txn.create(&def()).unwrap(), Model::new());
+                let (t, mut model) = (txn.create_table(&def()).unwrap(), Model::new());
                 t.clear(&mut txn).unwrap();
                 for n in 1..=records {
                     t.append(&mut txn, &key(n), &[n as u8; 30]).unwrap();

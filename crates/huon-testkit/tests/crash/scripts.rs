@@ -498,7 +498,8 @@ fn at_the_upper_size(stage: &mut Stage) -> Play {
     for round in 0..3 {
         stage.aborted(|edit| {
             let page_bytes = edit.page_bytes();
-            let table = edit.txn.create(&huon_testkit::model::TableId(2).def()).expect("create");
+            let table =
+                edit.txn.create_table(&huon_testkit::model::TableId(2).def()).expect("create");
             let value = Value { bytes: 3000, seed: round }.make();
             let full = (0..200).find_map(|n| {
                 let key = key(huon_testkit::model::KeyOrder::Bytes, page_bytes, n);

@@ -14,8 +14,8 @@ fn file_of(keys: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
     let disk = SimDisk::new(8 << 20).unwrap();
     let env = options().open_simulated(&disk).unwrap();
     let mut txn = env.write().unwrap();
-    txn.create(&OTHER).unwrap();
-    let tree = txn.create(&TREE).unwrap();
+    txn.create_table(&OTHER).unwrap();
+    let tree = txn.create_table(&TREE).unwrap();
     for key in keys {
         tree.put(&mut txn, &key, b"value").unwrap();
     }
@@ -63,7 +63,7 @@ fn forge_branches(image: &mut [u8], level: u8, mut change: impl FnMut(&mut [u8])
 }
 
 fn clear(txn: &mut WriteTxn) -> Result<(), Error> {
-    let tree = txn.create(&TREE)?;
+    let tree = txn.create_table(&TREE)?;
     tree.clear(txn)
 }
 
@@ -71,7 +71,7 @@ fn clear(txn: &mut WriteTxn) -> Result<(), Error> {
 fn others_go_on(env: &Env) {
     for round in 0..40u8 {
         let mut txn = env.write().unwrap();
-        let other = txn.create(&OTHER).unwrap();
+        let other = txn.create_table(&OTHER).unwrap();
         for key in 0..40 {
             other.put(&mut txn, &[key], &[round; 30]).unwrap();
         }
@@ -110,7 +110,7 @@ fn a_shared_leaf_is_never_freed_twice() {
         others_go_on(&env);
         // Touching the leaf on both ways retires it twice as well.
         let mut txn = env.write().unwrap();
-        let tree = txn.create(&TREE).unwrap();
+        let tree = txn.create_table(&TREE).unwrap();
         let put = numbered(300).try_for_each(|key| tree.put(&mut txn, &key, b"other").map(drop));
         let put = put.and_then(|()| txn.commit());
         assert!(matches!(put, Err(Error::Corrupt(_))), "{which}: {put:?}");
@@ -157,7 +157,7 @@ fn an_insert_that_finds_no_room_gives_up() {
     });
     let env = open(&image);
     let mut txn = env.write().unwrap();
-    let tree = txn.create(&TREE).unwrap();
+    let tree = txn.create_table(&TREE).unwrap();
     let put = tree.put(&mut txn, &long(2, 255), &[1; 50]);
     assert!(matches!(put, Err(Error::Corrupt(_))), "{put:?}");
     drop(txn);
@@ -188,7 +188,7 @@ fn a_page_of_the_transaction_is_not_given_to_a_large_value() {
     });
     let env = open(&image);
     let mut txn = env.write().unwrap();
-    let other = txn.create(&OTHER).unwrap();
+    let other = txn.create_table(&OTHER).unwrap();
     other.put(&mut txn, b"key", b"in the page that is free").unwrap();
     let large = other.put(&mut txn, b"large", &[7; 5 * 256]);
     assert!(matches!(large, Err(Error::Corrupt(_))), "{large:?}");
@@ -201,7 +201,7 @@ fn sums_of_false_counts_are_errors() {
     let env = options().open_simulated(&disk).unwrap();
     let def = crate::MultiDef::<Bytes, Bytes>::new("tree");
     let mut txn = env.write().unwrap();
-    let tree = txn.create_multi(&def).unwrap();
+    let tree = txn.create_table(&def).unwrap();
     for key in [b"a", b"b"] {
         tree.insert_many(&mut txn, key, numbered(300)).unwrap();
     }
@@ -227,7 +227,7 @@ fn sums_of_false_counts_are_errors() {
         env.copy_to(dir.path().join("copy"), &mut crate::CopyOptions::new().compact(true));
     drop(compact);
     let mut txn = env.write().unwrap();
-    let tree = txn.create_multi(&def).unwrap();
+    let tree = txn.create_table(&def).unwrap();
     let removed = tree.remove_range::<&[u8]>(&mut txn, ..);
     assert!(matches!(removed, Err(Error::Corrupt(_))), "{removed:?}");
 }

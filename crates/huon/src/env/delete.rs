@@ -97,7 +97,7 @@ impl Env {
     /// Env::options().open(&path)?.close()?;
     /// assert!(Env::delete_unused(&path)?);
     /// let env = Env::options().open(&path)?;
-    /// env.update(|txn| txn.create(&T).map(drop))?;
+    /// env.update(|txn| txn.create_table(&T).map(drop))?;
     /// env.close()?;
     /// assert!(!Env::delete_unused(&path)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

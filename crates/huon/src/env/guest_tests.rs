@@ -26,7 +26,7 @@ fn write(env: &Env, number: u64) -> u64 {
 
 fn write_as(env: &Env, number: u64, durability: Durability) -> u64 {
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for key in 0..KEYS {
         t.put(&mut txn, &key, &[number as u8; 30]).unwrap();
     }
@@ -35,7 +35,7 @@ fn write_as(env: &Env, number: u64, durability: Durability) -> u64 {
 
 /// The number under all keys.
 fn seen(txn: &ReadTxn) -> u64 {
-    let t = txn.open(&T).unwrap().unwrap();
+    let t = txn.open_table(&T).unwrap().unwrap();
     let first = t.get(txn, &0).unwrap().unwrap()[0];
     (0..KEYS).for_each(|key| assert_eq!(t.get(txn, &key).unwrap().unwrap(), [first; 30]));
     first.into()
@@ -151,7 +151,7 @@ fn a_death_beside_guests_is_no_clean_close() {
     env.close().unwrap();
     let env = options().write_buffer_bytes(1024).open_simulated(&disk).unwrap();
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for key in 0..500 {
         t.put(&mut txn, &key, &[9; 30]).unwrap();
     }
@@ -247,7 +247,7 @@ fn a_guest_that_keeps_room_is_named() {
     let parked = guest.read().unwrap().park().unwrap();
     let full = (2..200).find_map(|number| {
         let mut txn = env.write().unwrap();
-        let t = txn.create(&T).unwrap();
+        let t = txn.create_table(&T).unwrap();
         let mut put = |key: u64| t.put(&mut txn, &(number * 1000 + key), &[1; 60]).err();
         (0..100).find_map(&mut put).or_else(|| txn.commit_with(Durability::Lazy).err())
     });

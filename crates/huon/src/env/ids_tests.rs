@@ -18,7 +18,7 @@ fn reader(disk: &SimDisk) -> Env {
 
 fn put(env: &Env, durability: Durability) -> u64 {
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     t.put(&mut txn, &env.read().unwrap().id(), &[7; 20]).unwrap();
     txn.commit_with(durability).unwrap()
 }
@@ -28,7 +28,7 @@ fn put(env: &Env, durability: Durability) -> u64 {
 fn burn(disk: &SimDisk) -> u64 {
     let env = options().write_buffer_bytes(1).open_simulated(disk).unwrap();
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for key in 0..400 {
         t.put(&mut txn, &key, &[1; 20]).unwrap();
     }

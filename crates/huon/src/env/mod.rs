@@ -34,6 +34,7 @@ use std::time::Duration;
 
 use crate::env::living::Lives;
 use crate::error::{Error, Result};
+use crate::table::def::{Definition, Id};
 use crate::txn::Core;
 use crate::txn::flush::MetaFlush;
 use crate::txn::geometry::Geometry;
@@ -60,8 +61,8 @@ pub use settings::Settings;
 ///
 /// # let dir = tempfile::tempdir()?;
 /// let env = Env::options().open(dir.path().join("people.huon"))?;
-/// env.update(|txn| txn.create(&AGES)?.put(txn, "ada", &36).map(drop))?;
-/// let age = env.view(|txn| match txn.open(&AGES)? {
+/// env.update(|txn| txn.create_table(&AGES)?.put(txn, "ada", &36).map(drop))?;
+/// let age = env.view(|txn| match txn.open_table(&AGES)? {
 ///     Some(ages) => ages.get(txn, "ada"),
 ///     None => Ok(None),
 /// })?;
@@ -190,13 +191,47 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// let path = dir.path().join("a.huon");
     /// let env = huon::Env::options().open(&path)?;
-    /// env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t")).map(drop))?;
+    /// let def = huon::TableDef::<huon::Str, huon::U64>::new("t");
+    /// env.update(|txn| txn.create_table(&def).map(drop))?;
     /// drop(env);
     /// assert_eq!(huon::Env::options().open(&path)?.recovery(), huon::Recovery::Clean);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn recovery(&self) -> Recovery {
         self.inner.recovery
+    }
+
+    /// A handle of a table, made without a transaction and without a look whether the table is
+    /// there: for a program that keeps its handles beside the environment.
+    ///
+    /// While the table is missing, a read through this handle finds no records, and a change fails
+    /// with [`Error::TableNotFound`]. A table of that name that is of another kind or order fails
+    /// when the handle is used. A handle from [`ReadTxn::open_table`] is stricter: it fails
+    /// wherever its table is missing.
+    ///
+    /// The environment keeps the name until it is closed. Names that come from outside belong to
+    /// [`ReadTxn::open_table`], which keeps none that does not exist.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// const AGES: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("ages");
+    /// let ages = env.table(&AGES)?;
+    /// assert_eq!(ages.get(&env.read()?, "ada")?, None);
+    /// let refused = env.update(|txn| ages.put(txn, "ada", &36));
+    /// assert!(matches!(refused, Err(huon::Error::TableNotFound)));
+    /// env.update(|txn| {
+    ///     txn.create_table(&AGES)?;
+    ///     ages.put(txn, "ada", &36)
+    /// })?;
+    /// assert_eq!(ages.get(&env.read()?, "ada")?, Some(36));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; [`Error::Invalid`] if the definition makes no sense.
+    pub fn table<D: Definition>(&self, def: &D) -> Result<D::Handle> {
+        Ok(D::opened(Id(self.core()?.names.unfounded(&def.asked()?.0)?)))
     }
 
     /// Begins a read transaction on the newest visible commit. Never waits, whoever writes.
@@ -223,7 +258,7 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// let mut txn = env.write()?;
-    /// txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+    /// txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
     /// txn.commit()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -296,14 +331,14 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
-    /// env.update(|txn| txn.create(&T)?.put(txn, "kept", &1))?;
+    /// env.update(|txn| txn.create_table(&T)?.put(txn, "kept", &1))?;
     /// let undone = env.update(|txn| {
-    ///     let t = txn.create(&T)?;
+    ///     let t = txn.create_table(&T)?;
     ///     t.put(txn, "lost", &2)?;
     ///     t.append(txn, "above lost", &3)
     /// });
     /// assert!(matches!(undone, Err(huon::Error::KeyOutOfOrder)));
-    /// assert_eq!(env.view(|txn| txn.open(&T)?.expect("there").count(txn))?, 1);
+    /// assert_eq!(env.view(|txn| txn.open_table(&T)?.expect("there").count(txn))?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn update<R>(&self, work: impl FnOnce(&mut WriteTxn) -> Result<R>) -> Result<R> {
@@ -331,14 +366,14 @@ impl Env {
     /// const STOCK: TableDef<Str, U64> = TableDef::new("stock");
     /// let buy = || {
     ///     env.try_update(|txn| {
-    ///         let stock = txn.create(&STOCK)?;
+    ///         let stock = txn.create_table(&STOCK)?;
     ///         let left = stock.get(txn, "apple")?.unwrap_or(0);
     ///         stock.put(txn, "apple", &left.checked_sub(1).ok_or(BuyError::SoldOut)?)?;
     ///         Ok(left - 1)
     ///     })
     /// };
     /// assert!(matches!(buy(), Err(BuyError::SoldOut)));
-    /// env.update(|txn| txn.create(&STOCK)?.put(txn, "apple", &2))?;
+    /// env.update(|txn| txn.create_table(&STOCK)?.put(txn, "apple", &2))?;
     /// assert_eq!(buy().expect("there were two"), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -382,7 +417,7 @@ impl Env {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// const T: huon::TableDef<huon::U64, huon::Unit> = huon::TableDef::new("t");
     /// let mut txn = env.write()?;
-    /// txn.create(&T)?.put(&mut txn, &1, &())?;
+    /// txn.create_table(&T)?.put(&mut txn, &1, &())?;
     /// let id = txn.commit_with(huon::Durability::Lazy)?;
     /// assert!(env.durable_id() < id);
     /// assert_eq!(env.sync()?, id);
@@ -454,7 +489,8 @@ impl Env {
     /// use huon::{Durability, Env, Recovery};
     /// let path = dir.path().join("a.huon");
     /// let env = Env::options().durability(Durability::Lazy).open(&path)?;
-    /// env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t")).map(drop))?;
+    /// let def = huon::TableDef::<huon::Str, huon::U64>::new("t");
+    /// env.update(|txn| txn.create_table(&def).map(drop))?;
     /// env.close_without_flush();
     /// let env = Env::options().open(&path)?;
     /// assert_eq!(env.recovery(), Recovery::Newest);
@@ -473,7 +509,7 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// let id = env.update(|txn| {
-    ///     txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+    ///     txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
     ///     Ok(txn.id())
     /// })?;
     /// assert_eq!(env.durable_id(), id);

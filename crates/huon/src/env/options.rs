@@ -317,7 +317,7 @@ impl Options {
     ///     .open(dir.path().join("a.huon"))?;
     /// let fill = |byte| {
     ///     env.update(|txn| {
-    ///         let t = txn.create(&T)?;
+    ///         let t = txn.create_table(&T)?;
     ///         (0..200).try_for_each(|n| t.put(txn, &n, &[byte; 2000]).map(drop))
     ///     })
     /// };

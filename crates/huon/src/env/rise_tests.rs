@@ -30,7 +30,7 @@ fn ids_in_the_middle_of_a_transaction_stay_below_the_ceiling() {
     assert!(board.raise_issued(board.issued(), ceiling - 4));
     let mut txn = env.write().unwrap();
     assert_eq!(txn.id(), ceiling - 3);
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for key in 0..300 {
         t.put(&mut txn, &(key * 7919 % 307), &[key as u8; 100]).unwrap();
         assert!(txn.id() < ceiling, "I3");
@@ -48,7 +48,7 @@ fn a_writer_whose_id_was_raised_by_another_gives_up() {
     put(&env, 1, Durability::Durable);
     let board = &env.core().unwrap().store.board;
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     let first = txn.id();
     let put = |txn: &mut WriteTxn, key: u64| t.put(txn, &(key * 7919 % 307), &[1; 100]);
     let mut keys = 0..;

@@ -77,7 +77,7 @@ fn machine() -> (SimDisk, Env) {
 
 fn put(env: &Env, key: u64, value: u64, durability: Durability) -> u64 {
     let mut txn = env.write().expect("a transaction");
-    let t = txn.create(&T).expect("a table");
+    let t = txn.create_table(&T).expect("a table");
     t.put(&mut txn, &key, &value.to_le_bytes()).expect("a put");
     txn.commit_with(durability).expect("a commit")
 }
@@ -102,7 +102,7 @@ fn put_durably(env: &Env, key: u64) {
         }
         _ => {
             let mut txn = env.write().expect("a transaction");
-            let t = txn.create(&T).expect("a table");
+            let t = txn.create_table(&T).expect("a table");
             t.put(&mut txn, &key, &key.to_le_bytes()).expect("a put");
             let ticket = txn.commit_ticket().expect("a commit");
             ticket.wait().expect("a flush");
@@ -113,7 +113,7 @@ fn put_durably(env: &Env, key: u64) {
 
 fn keys(env: &Env) -> Vec<u64> {
     let txn = env.read().expect("a snapshot");
-    let t = txn.open(&T).expect("no error").expect("the table");
+    let t = txn.open_table(&T).expect("no error").expect("the table");
     t.iter(&txn).expect("no error").map(|record| record.expect("a record").0).collect()
 }
 
@@ -168,7 +168,7 @@ fn shuttle_group_commit() {
 /// Puts the value under three keys.
 fn write(env: &Env, value: u64) {
     let mut txn = env.write().expect("a transaction");
-    let t = txn.create(&T).expect("a table");
+    let t = txn.create_table(&T).expect("a table");
     for key in 0..3 {
         t.put(&mut txn, &key, &value.to_le_bytes()).expect("a put");
     }
@@ -180,7 +180,7 @@ fn read_whole_snapshots(env: &Env) {
     let mut last = 0;
     for _ in 0..2 {
         let txn = env.read().expect("a snapshot");
-        let t = txn.open(&T).expect("no error").expect("the table");
+        let t = txn.open_table(&T).expect("no error").expect("the table");
         let value = |key| t.get(&txn, &key).expect("a page").expect("a record");
         let values = [value(0), value(1), value(2)];
         assert_eq!([values[0]; 3], values, "a torn snapshot");
@@ -252,7 +252,7 @@ fn shuttle_aborts_and_commits() {
         let aborting = thread::spawn(move || {
             for round in 0..3 {
                 let mut txn = first.write().expect("a transaction");
-                let t = txn.create(&T).expect("a table");
+                let t = txn.create_table(&T).expect("a table");
                 (100..125).for_each(|key| {
                     t.put(&mut txn, &key, &[round; 40]).expect("a put");
                 });

@@ -22,14 +22,14 @@ pub(super) fn options() -> crate::Options {
 
 pub(super) fn put(env: &Env, key: u64, durability: Durability) -> u64 {
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     t.put(&mut txn, &key, &[key as u8; 20]).unwrap();
     txn.commit_with(durability).unwrap()
 }
 
 fn has(env: &Env, key: u64) -> bool {
     let txn = env.read().unwrap();
-    txn.open(&T).unwrap().is_some_and(|t| t.get(&txn, &key).unwrap().is_some())
+    txn.open_table(&T).unwrap().is_some_and(|t| t.get(&txn, &key).unwrap().is_some())
 }
 
 #[test]
@@ -326,11 +326,11 @@ fn model() -> Vec<u8> {
     let env = options().open_simulated(&disk).unwrap();
     for round in 0..4 {
         let mut txn = env.write().unwrap();
-        let t = txn.create(&T).unwrap();
+        let t = txn.create_table(&T).unwrap();
         for key in 0..40 {
             t.put(&mut txn, &key, &[round; 30]).unwrap();
         }
-        let main = txn.create(&MAIN).unwrap();
+        let main = txn.create_table(&MAIN).unwrap();
         for key in 0..40 {
             main.put(&mut txn, &key, &vec![round; if key == 7 { 1000 } else { 30 }]).unwrap();
         }
@@ -415,7 +415,7 @@ pub(super) fn forge_pages(image: &mut [u8], kind: u8, mut change: impl FnMut(&mu
 fn use_it(disk: &SimDisk) -> Result<(), Error> {
     let env = options().open_simulated(disk)?;
     let txn = env.read()?;
-    if let Ok(Some(t)) = txn.open(&T) {
+    if let Ok(Some(t)) = txn.open_table(&T) {
         let _ = t.iter(&txn).map(|items| items.take(1000).count());
     }
     drop(txn);
@@ -432,7 +432,7 @@ fn use_it(disk: &SimDisk) -> Result<(), Error> {
 }
 
 fn change(txn: &mut crate::WriteTxn, act: u64) -> Result<(), Error> {
-    for table in [txn.create(&MAIN), txn.create(&T)].into_iter().flatten() {
+    for table in [txn.create_table(&MAIN), txn.create_table(&T)].into_iter().flatten() {
         match act {
             0 => table.put(txn, &1, b"small").map(drop)?,
             1 => table.delete(txn, &2).map(drop)?,
@@ -693,7 +693,7 @@ fn a_small_commit_is_three_writes() {
     let disk = SimDisk::new(8 << 20).unwrap();
     let env = options().page_bytes(1024).open_simulated(&disk).unwrap();
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     for key in 0..RECORDS {
         t.put(&mut txn, &key, &[0; 20]).unwrap();
     }
@@ -760,7 +760,7 @@ fn a_load_grows_the_file_in_few_steps() {
     };
     let fill = |records: u64| {
         env.update(|txn| {
-            let t = txn.create(&T)?;
+            let t = txn.create_table(&T)?;
             (0..records).try_for_each(|n| t.put(txn, &n, &[1; 1000]).map(drop))
         })
         .unwrap();

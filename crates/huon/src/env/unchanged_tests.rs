@@ -31,7 +31,7 @@ fn write(
     work: impl FnOnce(Table<U64, Bytes>, &mut WriteTxn),
 ) -> (u64, u64) {
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     work(t, &mut txn);
     let id = txn.id();
     (id, txn.commit_with(durability).unwrap())
@@ -39,7 +39,7 @@ fn write(
 
 fn value(env: &Env, key: u64) -> Option<Vec<u8>> {
     let txn = env.read().unwrap();
-    txn.open(&T).unwrap().unwrap().get(&txn, &key).unwrap().map(<[u8]>::to_vec)
+    txn.open_table(&T).unwrap().unwrap().get(&txn, &key).unwrap().map(<[u8]>::to_vec)
 }
 
 type Work = fn(Table<U64, Bytes>, &mut WriteTxn);
@@ -64,7 +64,7 @@ fn idle_works() -> Vec<(&'static str, Work)> {
         ("an aborted level", |t, txn| {
             let aborted = txn.nested(|child| {
                 t.put(child, &44, b"other")?;
-                child.create(&TableDef::<U64, Bytes>::new("other"))?;
+                child.create_table(&TableDef::<U64, Bytes>::new("other"))?;
                 Err::<(), _>(Error::Invalid("given up"))
             });
             assert!(aborted.is_err());
@@ -165,7 +165,7 @@ fn a_ticket_of_nothing_waits_for_what_was_there() {
     let (_, lazy) =
         write(&env, Durability::Lazy, |t, txn| t.put(txn, &50, b"lazy").map(drop).unwrap());
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     assert!(!t.put(&mut txn, &50, b"lazy").unwrap());
     let ticket = txn.commit_ticket().unwrap();
     assert!(ticket.id() == lazy && !ticket.is_durable());
@@ -181,7 +181,7 @@ fn a_flush_that_fails_fails_who_changed_nothing() {
     write(&env, Durability::Lazy, |t, txn| t.put(txn, &50, b"lazy").map(drop).unwrap());
     disk.fail_syncs(1);
     let mut txn = env.write().unwrap();
-    let t = txn.create(&T).unwrap();
+    let t = txn.create_table(&T).unwrap();
     assert!(!t.put(&mut txn, &50, b"lazy").unwrap());
     assert!(matches!(txn.commit_with(Durability::Durable), Err(Error::Io(_))));
     assert!(env.write().is_err(), "poisoned");

@@ -167,7 +167,7 @@ impl Env {
     /// const T: TableDef<U64, Bytes> = TableDef::new("t");
     /// let env = Env::options().open(dir.path().join("a.huon"))?;
     /// let t = env.update(|txn| {
-    ///     let t = txn.create(&T)?;
+    ///     let t = txn.create_table(&T)?;
     ///     (0..20_000).try_for_each(|n| t.put(txn, &n, &[7; 200]).map(drop))?;
     ///     Ok(t)
     /// })?;

@@ -75,10 +75,10 @@ impl<'a> CopyOptions<'a> {
     /// # const T: TableDef<U64, U64> = TableDef::new("t");
     /// let env = Env::options().open(dir.path().join("a.huon"))?;
     /// let before = env.read()?;
-    /// env.update(|txn| txn.create(&T)?.put(txn, &1, &1))?;
+    /// env.update(|txn| txn.create_table(&T)?.put(txn, &1, &1))?;
     /// let backup = dir.path().join("backup.huon");
     /// env.copy_to(&backup, &mut CopyOptions::new().snapshot(&before))?;
-    /// assert!(Env::options().open(&backup)?.view(|txn| txn.open(&T))?.is_none());
+    /// assert!(Env::options().open(&backup)?.view(|txn| txn.open_table(&T))?.is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot(mut self, txn: &'a ReadTxn) -> CopyOptions<'a> {

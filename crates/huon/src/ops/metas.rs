@@ -177,9 +177,9 @@ impl Env {
     /// use huon::{CheckOptions, Env, Str, TableDef, U64};
     /// const T: TableDef<Str, U64> = TableDef::new("t");
     /// let env = Env::options().open(&path)?;
-    /// env.update(|txn| txn.create(&T)?.put(txn, "right", &1))?;
+    /// env.update(|txn| txn.create_table(&T)?.put(txn, "right", &1))?;
     /// let right = env.durable_id();
-    /// env.update(|txn| txn.open(&T)?.expect("there").put(txn, "wrong", &2))?;
+    /// env.update(|txn| txn.open_table(&T)?.expect("there").put(txn, "wrong", &2))?;
     /// let metas = env.metas()?;
     /// env.close()?;
     ///
@@ -187,7 +187,7 @@ impl Env {
     /// let slot = metas.iter().find(is_right).expect("it is the one before").slot;
     /// Env::switch_to_meta(&path, slot, &mut CheckOptions::new())?;
     /// let env = Env::options().open(&path)?;
-    /// assert_eq!(env.view(|txn| txn.open(&T)?.expect("there").get(txn, "wrong"))?, None);
+    /// assert_eq!(env.view(|txn| txn.open_table(&T)?.expect("there").get(txn, "wrong"))?, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -98,7 +98,7 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// env.update(|txn| {
-    ///     let t = txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+    ///     let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
     ///     t.put(txn, "ann", "in Hobart")?;
     ///     t.put(txn, "bob", "at sea")
     /// })?;

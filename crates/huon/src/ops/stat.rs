@@ -150,7 +150,7 @@ impl ReadTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// env.update(|txn| {
-    ///     txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.put(txn, "k", "v")
+    ///     txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.put(txn, "k", "v")
     /// })?;
     /// let txn = env.read()?;
     /// assert_eq!(txn.table_stat(b"t")?.map(|stat| stat.entries), Some(1));
@@ -159,7 +159,7 @@ impl ReadTxn {
     /// ```
     ///
     /// # Errors
-    /// [`Error::TableKind`](crate::Error::TableKind) if the name is that of an ordinary record.
+    /// [`Error::NameTaken`](crate::Error::NameTaken) if the name is that of an ordinary record.
     pub fn table_stat(&self, name: &[u8]) -> Result<Option<TableStat>> {
         let tree = if name.is_empty() {
             Some(*self.main())
@@ -247,7 +247,8 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// let reader = env.read()?;
-    /// env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t")).map(drop))?;
+    /// let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
+    /// env.update(|txn| txn.create_table(&def).map(drop))?;
     /// for holder in env.holders()? {
     ///     if let huon::HeldBy::Reader(info) = holder.by {
     ///         println!("process {} holds {} pages", info.pid, holder.pages);

@@ -95,7 +95,7 @@ impl Env {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// use huon::{PageKind, Str, TableDef};
     /// const T: TableDef<Str, Str> = TableDef::new("t");
-    /// env.update(|txn| txn.create(&T)?.put(txn, "key", "value"))?;
+    /// env.update(|txn| txn.create_table(&T)?.put(txn, "key", "value"))?;
     /// let (mut pages, mut leaves) = (0, 0);
     /// env.visit_pages(&mut |page| {
     ///     pages += u64::from(page.page_count);

@@ -103,7 +103,7 @@ pub trait Codec: 'static {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// let t = txn.create(&huon::TableDef::<Version, huon::Unit>::new("t"))?;
+/// let t = txn.create_table(&huon::TableDef::<Version, huon::Unit>::new("t"))?;
 /// for version in [(1, 12), (1, 2), (2, 0)] {
 ///     t.put(&mut txn, &version, &())?;
 /// }
@@ -176,7 +176,7 @@ impl KeyCodec for Str {}
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// let seen = txn.create(&huon::TableDef::<huon::Str, huon::Unit>::new("seen"))?;
+/// let seen = txn.create_table(&huon::TableDef::<huon::Str, huon::Unit>::new("seen"))?;
 /// assert!(seen.put(&mut txn, "ann", &())?);
 /// assert!(!seen.put(&mut txn, "ann", &())?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -6,9 +6,71 @@ use std::marker::PhantomData;
 
 use crate::error::Result;
 use crate::table::codec::{Bytes, KeyCodec};
+use crate::txn::meaning::TableSpec;
 use crate::txn::names::{TableId, TableNo};
 use crate::txn::order::Order;
 use crate::txn::write::WriteTxn;
+
+mod sealed {
+    use super::{Result, TableId, TableSpec};
+
+    /// A table as its definition asks for it.
+    pub struct Asked<'d>(pub(crate) TableSpec<'d>);
+
+    /// What a handle holds.
+    pub struct Id(pub(crate) TableId);
+
+    pub trait Sealed {
+        /// The handle that the definition opens.
+        type Opened: Copy;
+
+        fn asked(&self) -> Result<Asked<'_>>;
+
+        fn opened(id: Id) -> Self::Opened;
+    }
+}
+
+pub(crate) use sealed::{Asked, Id, Sealed};
+
+/// A definition of a table: a [`TableDef`], or a [`MultiDef`](crate::MultiDef).
+///
+/// What it opens is a [`Table`] or a [`Multi`](crate::Multi), with the same types.
+///
+/// ```
+/// use huon::{Definition, Env, MultiDef, Str, TableDef, U64};
+/// const AGES: TableDef<Str, U64> = TableDef::new("ages");
+/// const BY_AGE: MultiDef<U64, Str> = MultiDef::new("by-age");
+///
+/// /// Whether the table was made.
+/// fn is_there<H>(env: &Env, def: &impl Definition<Handle = H>) -> huon::Result<bool> {
+///     Ok(env.read()?.open_table(def)?.is_some())
+/// }
+/// # let dir = tempfile::tempdir()?;
+/// # let env = Env::options().open(dir.path().join("a.huon"))?;
+/// env.update(|txn| txn.create_table(&BY_AGE).map(drop))?;
+/// assert!(is_there(&env, &BY_AGE)? && !is_there(&env, &AGES)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Definition: Sealed<Opened = Self::Handle> {
+    /// The handle that it opens.
+    type Handle: Copy;
+}
+
+impl<K: KeyCodec, V: 'static> Sealed for TableDef<K, V> {
+    type Opened = Table<K, V>;
+
+    fn asked(&self) -> Result<Asked<'_>> {
+        Ok(Asked(TableSpec { name: &self.name, order: &self.order, many: None }))
+    }
+
+    fn opened(id: Id) -> Table<K, V> {
+        Table::of(id.0)
+    }
+}
+
+impl<K: KeyCodec, V: 'static> Definition for TableDef<K, V> {
+    type Handle = Table<K, V>;
+}
 
 /// The name of a table, and the types of its keys and values.
 ///
@@ -48,9 +110,9 @@ impl<K: KeyCodec, V> TableDef<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let main = txn.create(&huon::TableDef::<huon::Str, huon::Str>::main())?;
+    /// let main = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::main())?;
     /// main.put(&mut txn, "version", "3")?;
-    /// txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("users"))?;
+    /// txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("users"))?;
     /// assert_eq!(main.iter(&txn)?.count(), 1, "the record of `users` is hidden");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -66,7 +128,7 @@ impl<K: KeyCodec, V> TableDef<K, V> {
     /// # let mut txn = env.write()?;
     /// use huon::{Order, Str, TableDef, Unit};
     /// let hosts = TableDef::<Str, Unit>::new("hosts").ordered(Order::Reversed);
-    /// let hosts = txn.create(&hosts)?;
+    /// let hosts = txn.create_table(&hosts)?;
     /// for host in ["a.org", "b.com", "c.org"] {
     ///     hosts.put(&mut txn, host, &())?;
     /// }
@@ -94,18 +156,20 @@ impl<K, V> fmt::Debug for TableDef<K, V> {
     }
 }
 
-/// A handle of a table; see [`ReadTxn::open`](crate::ReadTxn::open) and
-/// [`WriteTxn::create`](crate::WriteTxn::create).
+/// A handle of a table; see [`ReadTxn::open_table`](crate::ReadTxn::open_table) and
+/// [`WriteTxn::create_table`](crate::WriteTxn::create_table).
 ///
 /// It is a small `Copy` value, good for every transaction of its environment that shows the table,
 /// in any thread. In a snapshot where the table does not exist its methods fail with
-/// [`Error::TableMissing`](crate::Error::TableMissing). Where a table was dropped and made again
+/// [`Error::TableNotFound`](crate::Error::TableNotFound); those of a handle from
+/// [`Env::table`](crate::Env::table) find an empty table there, and fail so only when they change
+/// it. Where a table was dropped and made again
 /// under its name, an old handle finds the new one or fails so: open it anew. It never finds
 /// another table.
 ///
 /// # Errors
 /// Beside their own, all methods of a table that take a transaction can fail with
-/// [`Error::TableMissing`](crate::Error::TableMissing); with
+/// [`Error::TableNotFound`](crate::Error::TableNotFound); with
 /// [`Error::Corrupt`](crate::Error::Corrupt) if a page that they need is damaged; with
 /// [`Error::Decode`](crate::Error::Decode) from the codec; and in a write transaction with
 /// [`Error::TxnBroken`](crate::Error::TxnBroken) after an earlier failure. A change can fail with
@@ -143,7 +207,7 @@ impl<K, V> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &1)?;
     /// assert_eq!(t.raw().get(&txn, b"ann")?, Some(&1u64.to_be_bytes()[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -122,7 +122,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "bob", &2)?;
     /// t.put(&mut txn, "ann", &1)?;
     /// let all: Result<Vec<_>, _> = t.iter(&txn)?.collect();
@@ -140,7 +140,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (i, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
     ///     t.put(&mut txn, name, &(i as u64))?;
     /// }
@@ -162,7 +162,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for name in ["ann", "anton", "bob"] {
     ///     t.put(&mut txn, name, &0)?;
     /// }
@@ -171,7 +171,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::TableKind`](crate::Error::TableKind) unless keys are ordered as byte strings:
+    /// [`Error::PrefixOrder`](crate::Error::PrefixOrder) unless keys are ordered as byte strings:
     /// elsewhere they do not lie together.
     pub fn prefix<'t>(self, txn: &'t impl Txn, prefix: &K::In) -> Result<Range<'t, K, V>> {
         let seat = txn.seat().0;
@@ -184,7 +184,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
     ///     t.put(&mut txn, name, &(n as u64))?;
     /// }
@@ -201,7 +201,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
     ///     t.put(&mut txn, name, &(n as u64))?;
     /// }
@@ -218,7 +218,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &1)?;
     /// t.put(&mut txn, "cid", &3)?;
     /// assert_eq!(t.at_or_above(&txn, "bob")?, Some(("cid", 3)));
@@ -253,7 +253,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
     ///     t.put(&mut txn, name, &(n as u64))?;
     /// }
@@ -290,7 +290,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+/// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
 /// (0..6).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
 /// let mut scan = t.scan();
 /// while let Some((n, ())) = scan.next(&txn)? {
@@ -356,7 +356,7 @@ impl<K: KeyCodec, V: Codec> Scan<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
     /// (0..2).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
     /// let mut scan = t.scan();
     /// assert!(scan.at_start(&txn)? && !scan.at_end(&txn)?);
@@ -467,8 +467,8 @@ impl Scan<Bytes, Bytes> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// use huon::{Bytes, TableDef};
-    /// let main = txn.create(&TableDef::<Bytes, Bytes>::main())?;
-    /// txn.create(&TableDef::<Bytes, Bytes>::new("users"))?;
+    /// let main = txn.create_table(&TableDef::<Bytes, Bytes>::main())?;
+    /// txn.create_table(&TableDef::<Bytes, Bytes>::new("users"))?;
     /// main.put(&mut txn, b"version", b"3")?;
     /// let mut scan = main.scan();
     /// assert_eq!(scan.next_entry(&txn)?, Some((&b"users"[..], None)));

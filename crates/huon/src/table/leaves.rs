@@ -36,7 +36,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let squares = txn.create(&huon::TableDef::<huon::U64, huon::U64>::new("squares"))?;
+    /// let squares = txn.create_table(&huon::TableDef::<huon::U64, huon::U64>::new("squares"))?;
     /// (0..1000).try_for_each(|n| squares.put(&mut txn, &n, &(n * n)).map(drop))?;
     /// let (mut count, mut sum) = (0, 0);
     /// for leaf in squares.range(&txn, 10..)?.leaves() {
@@ -57,7 +57,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
     /// (0..1000).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
     /// let mut range = t.iter(&txn)?;
     /// assert_eq!(range.next_back().transpose()?, Some((999, ())));
@@ -149,7 +149,7 @@ impl<'t, K: KeyCodec, V: Codec> Leaf<'t, K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &1)?;
     /// t.put(&mut txn, "bob", &2)?;
     /// let leaf = t.iter(&txn)?.leaves().next().expect("there are records")?;
@@ -172,7 +172,7 @@ impl<'t, K: KeyCodec, V: Codec> Leaf<'t, K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &1)?;
     /// t.put(&mut txn, "bob", &2)?;
     /// let leaf = t.iter(&txn)?.leaves().next().expect("there are records")?;

@@ -24,7 +24,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let ages = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
+    /// let ages = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
     /// ages.put(&mut txn, "ann", &31)?;
     /// ages.put(&mut txn, "bob", &47)?;
     ///
@@ -42,7 +42,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let blobs = txn.create(&huon::TableDef::<huon::Bytes, huon::Bytes>::new("blobs"))?;
+    /// let blobs = txn.create_table(&huon::TableDef::<huon::Bytes, huon::Bytes>::new("blobs"))?;
     /// blobs.put(&mut txn, &[7; 16], b"seven")?;
     /// txn.commit()?;
     ///

@@ -7,12 +7,12 @@ use std::ops::{Bound, RangeBounds};
 
 use crate::error::{Error, Result};
 use crate::table::codec::{Bytes, KeyCodec, Scratch};
+use crate::table::def::{Asked, Definition, Id, Sealed};
 use crate::table::pairs::{Keys, Pairs, Values};
 use crate::table::txn::{Txn, in_range};
 use crate::txn::meaning::{Lengths, Many, TableSpec};
 use crate::txn::names::{TableId, TableNo};
 use crate::txn::order::Order;
-use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
 
 /// The name of a multimap, and the types of its keys and values.
@@ -74,7 +74,7 @@ impl<K: KeyCodec, V: KeyCodec> MultiDef<K, V> {
     /// # let mut txn = env.write()?;
     /// use huon::{MultiDef, Order, Str};
     /// let hosts = MultiDef::<Str, Str>::new("hosts").values_ordered(Order::Reversed);
-    /// let hosts = txn.create_multi(&hosts)?;
+    /// let hosts = txn.create_table(&hosts)?;
     /// for host in ["a.org", "b.com", "c.org"] {
     ///     hosts.insert(&mut txn, "all", host)?;
     /// }
@@ -98,7 +98,7 @@ impl<K: KeyCodec, V: KeyCodec> MultiDef<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// let hashes = huon::MultiDef::<huon::Str, huon::Bytes>::new("hashes").values_of_bytes(32);
-    /// let hashes = txn.create_multi(&hashes)?;
+    /// let hashes = txn.create_table(&hashes)?;
     /// hashes.insert(&mut txn, "ann", &[7; 32])?;
     /// let refused = hashes.insert(&mut txn, "ann", b"short");
     /// assert!(matches!(refused, Err(huon::Error::ValueLength)));
@@ -113,14 +113,6 @@ impl<K: KeyCodec, V: KeyCodec> MultiDef<K, V> {
     pub fn name(&self) -> &[u8] {
         &self.name
     }
-
-    fn wanted(&self) -> Result<TableSpec<'_>> {
-        if self.name.is_empty() {
-            Err(Error::Invalid("the main table cannot be a multimap; name one"))
-        } else {
-            Ok(TableSpec { name: &self.name, order: &self.order, many: Some(&self.many) })
-        }
-    }
 }
 
 impl<K, V> fmt::Debug for MultiDef<K, V> {
@@ -133,7 +125,8 @@ impl<K, V> fmt::Debug for MultiDef<K, V> {
     }
 }
 
-/// A handle of a multimap; see [`ReadTxn::open_multi`] and [`WriteTxn::create_multi`].
+/// A handle of a multimap; see
+/// [`ReadTxn::open_table`](crate::ReadTxn::open_table) and [`WriteTxn::create_table`].
 ///
 /// Like [`Table`](crate::Table) it is a small `Copy` value, good for every transaction of its
 /// environment, and its methods can fail with the errors named there.
@@ -148,13 +141,13 @@ impl<K, V> fmt::Debug for MultiDef<K, V> {
 /// use huon::{MultiDef, Str, U64};
 /// const BY_CITY: MultiDef<Str, U64> = MultiDef::new("people-by-city");
 /// env.update(|txn| {
-///     let by_city = txn.create_multi(&BY_CITY)?;
+///     let by_city = txn.create_table(&BY_CITY)?;
 ///     by_city.insert(txn, "Hobart", &12)?;
 ///     by_city.insert(txn, "Huonville", &3)?;
 ///     by_city.insert(txn, "Hobart", &7)
 /// })?;
 /// let txn = env.read()?;
-/// let by_city = txn.open_multi(&BY_CITY)?.expect("it was created above");
+/// let by_city = txn.open_table(&BY_CITY)?.expect("it was created above");
 /// let people: Result<Vec<_>, _> = by_city.values(&txn, "Hobart")?.collect();
 /// assert_eq!(people?, [7, 12]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -181,56 +174,23 @@ impl<K, V> fmt::Debug for Multi<K, V> {
     }
 }
 
-impl ReadTxn {
-    /// A handle of the multimap, if it exists in this snapshot.
-    ///
-    /// # Errors
-    /// [`Error::TableKind`] if the name belongs to an ordinary record, or to a table of another
-    /// kind or order.
-    pub fn open_multi<K: KeyCodec, V: KeyCodec>(
-        &self,
-        def: &MultiDef<K, V>,
-    ) -> Result<Option<Multi<K, V>>> {
-        let no = self.open_table(&def.wanted()?)?;
-        Ok(no.map(|no| Multi::of(self.core().names.handle(no))))
+impl<K: KeyCodec, V: KeyCodec> Sealed for MultiDef<K, V> {
+    type Opened = Multi<K, V>;
+
+    fn asked(&self) -> Result<Asked<'_>> {
+        if self.name.is_empty() {
+            return Err(Error::Invalid("the main table cannot be a multimap; name one"));
+        }
+        Ok(Asked(TableSpec { name: &self.name, order: &self.order, many: Some(&self.many) }))
+    }
+
+    fn opened(id: Id) -> Multi<K, V> {
+        Multi::of(id.0)
     }
 }
 
-impl WriteTxn {
-    /// A handle of the multimap, if it exists.
-    ///
-    /// # Errors
-    /// As [`ReadTxn::open_multi`].
-    pub fn open_multi<K: KeyCodec, V: KeyCodec>(
-        &self,
-        def: &MultiDef<K, V>,
-    ) -> Result<Option<Multi<K, V>>> {
-        let no = self.open_table(&def.wanted()?)?;
-        Ok(no.map(|no| Multi::of(self.core.names.handle(no))))
-    }
-
-    /// A handle of the multimap, which is created if it does not exist.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # let mut txn = env.write()?;
-    /// const T: huon::MultiDef<huon::Str, huon::U64> = huon::MultiDef::new("t");
-    /// assert!(txn.open_multi(&T)?.is_none());
-    /// let t = txn.create_multi(&T)?;
-    /// assert!(t.insert(&mut txn, "ann", &1)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`ReadTxn::open_multi`].
-    pub fn create_multi<K: KeyCodec, V: KeyCodec>(
-        &mut self,
-        def: &MultiDef<K, V>,
-    ) -> Result<Multi<K, V>> {
-        let no = self.create_table(&def.wanted()?)?;
-        Ok(Multi::of(self.core.names.handle(no)))
-    }
+impl<K: KeyCodec, V: KeyCodec> Definition for MultiDef<K, V> {
+    type Handle = Multi<K, V>;
 }
 
 impl<K, V> Multi<K, V> {
@@ -244,7 +204,7 @@ impl<K, V> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.insert(&mut txn, "ann", &1)?;
     /// assert_eq!(t.raw().get(&txn, b"ann")?, Some(&1u64.to_be_bytes()[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -265,7 +225,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.insert(&mut txn, "ann", &7)?;
     /// t.insert(&mut txn, "ann", &5)?;
     /// assert_eq!(t.get(&txn, "ann")?, Some(5));
@@ -282,7 +242,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.insert(&mut txn, "ann", &7)?;
     /// assert!(t.contains(&txn, "ann", &7)? && !t.contains(&txn, "ann", &8)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -299,7 +259,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (0..1000).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
     /// assert_eq!((t.count_of(&txn, "ann")?, t.count_of(&txn, "bob")?), (1000, 0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -322,7 +282,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create_multi(&huon::MultiDef::<huon::U64, huon::U64>::new("t"))?;
+    /// let t = txn.create_table(&huon::MultiDef::<huon::U64, huon::U64>::new("t"))?;
     /// (0..100_000).try_for_each(|n| t.append(&mut txn, &n, &n))?;
     /// let about = t.estimate(&txn, 20_000..40_000)?;
     /// assert!((15_000..25_000).contains(&about), "{about}");
@@ -343,7 +303,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.insert_many(&mut txn, "ann", 0..10_000)?;
     /// let about = t.estimate_values(&txn, "ann", 2_000..7_000)?;
     /// assert!((4_000..6_000).contains(&about), "{about}");
@@ -370,7 +330,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.insert(&mut txn, "ann", &7)?;
     /// assert_eq!(t.value_depths(&txn)?, 0b1);
     /// t.insert_many(&mut txn, "bob", 0..1000)?;
@@ -394,7 +354,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert_eq!(t.value_bytes(&txn)?, Some(8));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -409,7 +369,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (0..5).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
     /// let last: Result<Vec<_>, _> = t.values(&txn, "ann")?.rev().take(2).collect();
     /// assert_eq!(last?, [4, 3]);
@@ -427,7 +387,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (0..100).step_by(10).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
     /// assert_eq!(t.values_range(&txn, "ann", 35..)?.next().transpose()?, Some(40));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -449,7 +409,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
     ///     t.insert(&mut txn, name, &n)?;
     /// }
@@ -467,7 +427,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
     ///     t.insert(&mut txn, name, &n)?;
     /// }
@@ -489,7 +449,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
     ///     t.insert(&mut txn, name, &n)?;
     /// }
@@ -498,7 +458,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::TableKind`] unless keys are ordered as byte strings: elsewhere they do not lie
+    /// [`Error::PrefixOrder`] unless keys are ordered as byte strings: elsewhere they do not lie
     /// together.
     pub fn prefix<'t>(self, txn: &'t impl Txn, prefix: &K::In) -> Result<Pairs<'t, K, V>> {
         let seat = txn.seat().0;
@@ -511,7 +471,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
     ///     t.insert(&mut txn, name, &n)?;
     /// }
@@ -530,7 +490,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.insert(&mut txn, "ann", &2)?;
     /// t.insert(&mut txn, "ann", &1)?;
     /// assert_eq!((t.first(&txn)?, t.last(&txn)?), (Some(("ann", 1)), Some(("ann", 2))));

@@ -22,7 +22,7 @@ use crate::tree::values::{Orders, PairPath};
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+/// let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
 /// t.insert_many(&mut txn, "ann", 0..4)?;
 /// t.insert_many(&mut txn, "bob", 0..4)?;
 /// let mut scan = t.scan();
@@ -86,7 +86,7 @@ impl<K: KeyCodec, V: KeyCodec> MultiScan<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.insert_many(&mut txn, "ann", [10, 20, 30])?;
     /// let mut scan = t.scan();
     /// scan.seek_pair("ann", &15);

@@ -27,7 +27,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(t.insert(&mut txn, "ann", &7)?);
     /// assert!(!t.insert(&mut txn, "ann", &7)?);
     /// assert!(t.insert(&mut txn, "ann", &8)?);
@@ -47,7 +47,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(t.insert_new(&mut txn, "ann", &7)?);
     /// assert!(!t.insert_new(&mut txn, "ann", &8)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -62,7 +62,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.append(&mut txn, "ann", &7)?;
     /// t.append(&mut txn, "ann", &8)?;
     /// assert!(matches!(t.append(&mut txn, "ann", &8), Err(huon::Error::KeyOutOfOrder)));
@@ -81,7 +81,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (0..3).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
     /// assert_eq!(t.set(&mut txn, "ann", &1)?, 2);
     /// assert_eq!(t.count_of(&txn, "ann")?, 1);
@@ -100,7 +100,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.insert(&mut txn, "ann", &7)?;
     /// assert_eq!(t.insert_many(&mut txn, "ann", 5..10)?, 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -128,7 +128,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.insert_many(&mut txn, "ann", 1..=3)?;
     /// assert!(t.replace(&mut txn, "ann", &2, &9)?);
     /// assert!(!t.replace(&mut txn, "ann", &2, &8)?);
@@ -159,7 +159,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert_eq!(t.replace_only(&mut txn, "ann", &1)?, None);
     /// t.insert(&mut txn, "ann", &1)?;
     /// assert_eq!(t.replace_only(&mut txn, "ann", &2)?, Some(1u64.to_be_bytes().to_vec()));
@@ -199,7 +199,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.insert(&mut txn, "ann", &7)?;
     /// assert!(t.remove(&mut txn, "ann", &7)?);
     /// assert!(!t.remove(&mut txn, "ann", &7)?);
@@ -217,7 +217,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (0..3).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
     /// assert_eq!(t.remove_all(&mut txn, "ann")?, 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -236,7 +236,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::U64, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::U64, huon::U64>::new("t"))?;
     /// (0..30).try_for_each(|n| t.insert(&mut txn, &(n / 3), &n).map(drop))?;
     /// assert_eq!(t.remove_range(&mut txn, 2..=5)?, 12);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -260,7 +260,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create_multi(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.insert(&mut txn, "ann", &7)?;
     /// t.clear(&mut txn)?;
     /// assert_eq!(t.count(&txn)?, 0);
@@ -329,7 +329,7 @@ impl<K, V> Multi<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let jobs = txn.create_multi(&huon::MultiDef::<huon::U64, huon::Str>::new("jobs"))?;
+    /// let jobs = txn.create_table(&huon::MultiDef::<huon::U64, huon::Str>::new("jobs"))?;
     /// for job in ["sweep", "mop"] {
     ///     let number = jobs.take_sequence(&mut txn, 1)?;
     ///     jobs.insert(&mut txn, &number, job)?;

@@ -107,7 +107,7 @@ impl<'t, V: Codec> Values<'t, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// use huon::{MultiDef, NativeU64, Str};
-    /// let t = txn.create_multi(&MultiDef::<Str, NativeU64>::new("t"))?;
+    /// let t = txn.create_table(&MultiDef::<Str, NativeU64>::new("t"))?;
     /// t.insert_many(&mut txn, "ann", 0..10_000)?;
     /// let mut sum = 0;
     /// for batch in t.values_range(&txn, "ann", 100..)?.batches() {

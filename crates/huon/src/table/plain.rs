@@ -27,7 +27,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &7)?;
     /// assert_eq!(t.get(&txn, "ann")?, Some(7));
     /// assert_eq!(t.get(&txn, "bob")?, None);
@@ -49,7 +49,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &7)?;
     /// assert!(t.contains(&txn, "ann")? && !t.contains(&txn, "bob")?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -72,7 +72,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
     /// (0..100_000).try_for_each(|n| t.append(&mut txn, &n, &()))?;
     /// let about = t.estimate(&txn, 20_000..40_000)?;
     /// assert!((15_000..25_000).contains(&about), "{about}");
@@ -92,7 +92,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(t.put(&mut txn, "ann", &7)?);
     /// assert!(!t.put(&mut txn, "ann", &8)?, "the key is not new");
     /// assert_eq!(t.get(&txn, "ann")?, Some(8));
@@ -100,7 +100,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::KeyLength`], [`Error::TableKind`]
+    /// [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::KeyLength`], [`Error::NameTaken`]
     /// leave the transaction as it was; [`Error::MapFull`] and [`Error::Io`] leave it broken.
     pub fn put(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
         self.put_as(txn, key, value, PutMode::Upsert).map(|put| put == Put::Inserted)
@@ -112,7 +112,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(t.insert_new(&mut txn, "ann", &7)?);
     /// assert!(!t.insert_new(&mut txn, "ann", &8)?);
     /// assert_eq!(t.get(&txn, "ann")?, Some(7));
@@ -128,7 +128,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(!t.update(&mut txn, "ann", &7)?);
     /// t.put(&mut txn, "ann", &7)?;
     /// assert!(t.update(&mut txn, "ann", &8)?);
@@ -145,7 +145,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.append(&mut txn, "ann", &7)?;
     /// t.append(&mut txn, "bob", &8)?;
     /// assert!(matches!(t.append(&mut txn, "abe", &9), Err(huon::Error::KeyOutOfOrder)));
@@ -164,7 +164,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert_eq!(t.replace(&mut txn, "ann", &7)?, None);
     /// assert_eq!(t.replace(&mut txn, "ann", &8)?, Some(7u64.to_be_bytes().to_vec()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -186,7 +186,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &7)?;
     /// assert_eq!(t.take(&mut txn, "ann")?, Some(7u64.to_be_bytes().to_vec()));
     /// assert_eq!(t.take(&mut txn, "ann")?, None);
@@ -224,7 +224,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::Bytes>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Bytes>::new("t"))?;
     /// t.reserve(&mut txn, "ramp", 256, |place| {
     ///     (0..=255).zip(place).for_each(|(n, byte)| *byte = n);
     /// })?;
@@ -258,7 +258,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &7)?;
     /// assert!(t.delete(&mut txn, "ann")?);
     /// assert!(!t.delete(&mut txn, "ann")?);
@@ -278,7 +278,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &7)?;
     /// assert!(!t.delete_if(&mut txn, "ann", &8)?);
     /// assert!(t.delete_if(&mut txn, "ann", &7)?);
@@ -294,7 +294,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &7)?;
     /// assert!(t.update_if(&mut txn, "ann", &7, &8)?);
     /// assert!(!t.update_if(&mut txn, "ann", &7, &9)?);
@@ -323,7 +323,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
     /// (0..10).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
     /// assert_eq!(t.delete_range(&mut txn, 3..=5)?, 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -345,13 +345,13 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Deletes everything in the table; the table stays. Reads its branches, and its leaves only
     /// where it has large values.
     ///
-    /// For the main table this is [`Error::TableKind`] while there are named tables.
+    /// For the main table this is [`Error::TablesInside`] while there are named tables.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &7)?;
     /// t.clear(&mut txn)?;
     /// assert_eq!(t.count(&txn)?, 0);
@@ -371,9 +371,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(t.drop_table(&mut txn)?);
-    /// assert!(matches!(t.count(&txn), Err(huon::Error::TableMissing)));
+    /// assert!(matches!(t.count(&txn), Err(huon::Error::TableNotFound)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn drop_table(self, txn: &mut WriteTxn) -> Result<bool> {
@@ -386,10 +386,11 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &7)?;
     /// t.rename(&mut txn, b"people")?;
-    /// let people = txn.open(&huon::TableDef::<huon::Str, huon::U64>::new("people"))?.unwrap();
+    /// let def = huon::TableDef::<huon::Str, huon::U64>::new("people");
+    /// let people = txn.open_table(&def)?.unwrap();
     /// assert_eq!(people.get(&txn, "ann")?, Some(7));
     /// assert!(t.get(&txn, "ann").is_err(), "the old handle");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -412,7 +413,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::U64, huon::Str>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Str>::new("t"))?;
     /// t.build(&mut txn, |append| (0..1000).try_for_each(|n| append(&n, "a value")))?;
     /// assert_eq!(t.count(&txn)?, 1000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -455,7 +456,7 @@ impl<K, V> Table<K, V> {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let jobs = txn.create(&huon::TableDef::<huon::U64, huon::Str>::new("jobs"))?;
+    /// let jobs = txn.create_table(&huon::TableDef::<huon::U64, huon::Str>::new("jobs"))?;
     /// for job in ["sweep", "mop"] {
     ///     let number = jobs.take_sequence(&mut txn, 1)?;
     ///     jobs.put(&mut txn, &number, job)?;
@@ -482,7 +483,7 @@ pub(super) fn check_key(tree: &Tree, key: &[u8]) -> Result<()> {
 /// The records of named tables cannot be swept away with the main table's own.
 fn refuse_catalog(is_main: bool, pages: &Pages, tree: &Tree) -> Result<()> {
     if is_main && !crate::txn::catalog::names(pages, tree)?.is_empty() {
-        return Err(Error::TableKind);
+        return Err(Error::TablesInside);
     }
     Ok(())
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use crate::alloc::copied;
 use crate::error::{Error, Result};
 use crate::page::{AnyOrder, BytesOrder, Cell, OrderKind, PayloadKind, Tree};
-use crate::table::codec::{Codec, KeyCodec, Scratch};
-use crate::table::def::{Table, TableDef};
+use crate::table::codec::{Codec, Scratch};
+use crate::table::def::{Definition, Id};
 use crate::tree::many::{self, BATCH};
 use crate::tree::{estimate, read};
 use crate::txn::catalog;
-use crate::txn::meaning::{TableInfo, TableSpec, has_own_values, value_order};
+use crate::txn::meaning::{TableInfo, has_own_values, value_order};
 use crate::txn::names::TableId;
 use crate::txn::order::built_in;
 use crate::txn::read::ReadTxn;
@@ -36,7 +36,7 @@ pub(crate) use sealed::Sealed;
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+/// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
 /// fn count(table: huon::Table<huon::Str, huon::U64>, txn: &impl huon::Txn) -> huon::Result<u64> {
 ///     table.count(txn)
 /// }
@@ -45,7 +45,13 @@ pub(crate) use sealed::Sealed;
 /// assert_eq!(count(t, &env.read()?)?, 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Txn: Sealed {}
+pub trait Txn: Sealed {
+    /// As [`ReadTxn::open_table`].
+    ///
+    /// # Errors
+    /// As there.
+    fn open_table<D: Definition>(&self, def: &D) -> Result<Option<D::Handle>>;
+}
 
 /// The transaction behind a `&impl Txn`.
 #[derive(Clone, Copy)]
@@ -68,8 +74,17 @@ impl Sealed for WriteTxn {
     }
 }
 
-impl Txn for ReadTxn {}
-impl Txn for WriteTxn {}
+impl Txn for ReadTxn {
+    fn open_table<D: Definition>(&self, def: &D) -> Result<Option<D::Handle>> {
+        self.open_table(def)
+    }
+}
+
+impl Txn for WriteTxn {
+    fn open_table<D: Definition>(&self, def: &D) -> Result<Option<D::Handle>> {
+        self.open_table(def)
+    }
+}
 
 impl<'t> SeatKind<'t> {
     /// The table behind a handle; it must exist.
@@ -81,8 +96,15 @@ impl<'t> SeatKind<'t> {
         };
         match tree {
             Some(tree) => Ok(tree),
-            None => Err(Error::TableMissing),
+            None => self.missing(id),
         }
+    }
+
+    /// What is found where the table does not exist: a handle that was made without looking for it
+    /// finds an empty one.
+    #[cold]
+    fn missing(self, id: TableId) -> Result<Tree> {
+        if id.is_unfounded() { Ok(self.info(id)?.empty()) } else { Err(Error::TableNotFound) }
     }
 
     fn info(self, id: TableId) -> Result<&'t Arc<TableInfo>> {
@@ -97,7 +119,7 @@ impl<'t> SeatKind<'t> {
     pub(crate) fn order(self, id: TableId, tree: &Tree) -> Result<AnyOrder<'t>> {
         match built_in(tree.order) {
             Some(order) => Ok(order),
-            None => self.info(id)?.order.resolve(tree.order).ok_or(Error::TableKind),
+            None => self.info(id)?.order.resolve(tree.order).ok_or(Error::OrderUnknown),
         }
     }
 
@@ -161,7 +183,7 @@ impl<'t> SeatKind<'t> {
         act: impl FnOnce(Bound<&[u8]>, Bound<&[u8]>) -> Result<R>,
     ) -> Result<R> {
         if self.tree(id)?.order != OrderKind::Bytes {
-            return Err(Error::TableKind);
+            return Err(Error::PrefixOrder);
         }
         let mut scratch = Scratch::default();
         let from = K::encode(prefix, &mut scratch);
@@ -232,14 +254,28 @@ impl ReadTxn {
         }
     }
 
-    /// A handle of the table, if it exists in this snapshot.
+    /// A handle of the table, if it exists in this snapshot: a [`Table`](crate::Table) or a
+    /// [`Multi`](crate::Multi), as the definition says. Costs a descent into the catalog, the first
+    /// time.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// const AGES: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("ages");
+    /// const TAGS: huon::MultiDef<huon::Str, huon::Str> = huon::MultiDef::new("tags");
+    /// env.update(|txn| txn.create_table(&TAGS).map(drop))?;
+    /// let txn = env.read()?;
+    /// assert!(txn.open_table(&AGES)?.is_none());
+    /// assert!(txn.open_table(&TAGS)?.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Error::TableKind`] if the name belongs to an ordinary record, or to a table of another
-    /// order.
-    pub fn open<K: KeyCodec, V>(&self, def: &TableDef<K, V>) -> Result<Option<Table<K, V>>> {
-        let no = self.open_table(&wanted(def))?;
-        Ok(no.map(|no| Table::of(self.core().names.handle(no))))
+    /// [`Error::NameTaken`] if an ordinary record has the name, [`Error::TableKind`] if a table of
+    /// another kind or order has it, [`Error::WrongOrder`] if another comparator orders it.
+    pub fn open_table<D: Definition>(&self, def: &D) -> Result<Option<D::Handle>> {
+        let no = self.open_spec(&def.asked()?.0)?;
+        Ok(no.map(|no| D::opened(Id(self.core().names.handle(no)))))
     }
 
     /// The names of all named tables, in order.
@@ -263,10 +299,10 @@ impl WriteTxn {
     /// A handle of the table, if it exists.
     ///
     /// # Errors
-    /// As [`ReadTxn::open`].
-    pub fn open<K: KeyCodec, V>(&self, def: &TableDef<K, V>) -> Result<Option<Table<K, V>>> {
-        let no = self.open_table(&wanted(def))?;
-        Ok(no.map(|no| Table::of(self.core.names.handle(no))))
+    /// As [`ReadTxn::open_table`].
+    pub fn open_table<D: Definition>(&self, def: &D) -> Result<Option<D::Handle>> {
+        let no = self.open_spec(&def.asked()?.0)?;
+        Ok(no.map(|no| D::opened(Id(self.core.names.handle(no)))))
     }
 
     /// A handle of the table, which is created if it does not exist.
@@ -276,18 +312,18 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
-    /// assert!(txn.open(&T)?.is_none());
-    /// let t = txn.create(&T)?;
+    /// assert!(txn.open_table(&T)?.is_none());
+    /// let t = txn.create_table(&T)?;
     /// t.put(&mut txn, "ann", &1)?;
-    /// assert_eq!(txn.create(&T)?.count(&txn)?, 1, "it is the same table");
+    /// assert_eq!(txn.create_table(&T)?.count(&txn)?, 1, "it is the same table");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As [`ReadTxn::open`].
-    pub fn create<K: KeyCodec, V>(&mut self, def: &TableDef<K, V>) -> Result<Table<K, V>> {
-        let no = self.create_table(&wanted(def))?;
-        Ok(Table::of(self.core.names.handle(no)))
+    /// As [`ReadTxn::open_table`].
+    pub fn create_table<D: Definition>(&mut self, def: &D) -> Result<D::Handle> {
+        let no = self.create_spec(&def.asked()?.0)?;
+        Ok(D::opened(Id(self.core.names.handle(no))))
     }
 
     /// The names of all named tables, in order.
@@ -323,8 +359,4 @@ fn after_prefix(prefix: &[u8]) -> Result<Option<Vec<u8>>> {
     let mut end = copied(&prefix[..=keep])?;
     end[keep] += 1;
     Ok(Some(end))
-}
-
-fn wanted<K, V>(def: &TableDef<K, V>) -> TableSpec<'_> {
-    TableSpec { name: &def.name, order: &def.order, many: None }
 }

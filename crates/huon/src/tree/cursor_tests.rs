@@ -63,7 +63,7 @@ fn env_and_tree(options: &crate::Options) -> (Env, Table<U64, Bytes>, Tree) {
     let disk = SimDisk::new(8 << 20).unwrap();
     let env = options.open_simulated(&disk).unwrap();
     let mut txn = env.write().unwrap();
-    let t = txn.create(&TableDef::<U64, Bytes>::new("t")).unwrap();
+    let t = txn.create_table(&TableDef::<U64, Bytes>::new("t")).unwrap();
     (0..1000).try_for_each(|key| t.put(&mut txn, &key, &[1; 40]).map(drop)).unwrap();
     txn.commit().unwrap();
     let txn = env.read().unwrap();
@@ -155,7 +155,7 @@ fn a_large_value_is_asked_for_whole() {
     let env = options.page_bytes(256).read_ahead(ReadAhead::Never).open_simulated(&disk).unwrap();
     let t = TableDef::<U64, Bytes>::new("t");
     let t = env.update(|txn| {
-        let t = txn.create(&t)?;
+        let t = txn.create_table(&t)?;
         t.put(txn, &1, &[7; 10_000])?;
         Ok::<_, crate::Error>(t)
     });

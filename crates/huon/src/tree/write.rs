@@ -112,7 +112,7 @@ pub(crate) fn put_near<O: KeyOrder>(
     if found {
         let there = cell_at(pages, finger.path())?;
         if there.kind == PayloadKind::Table && matches!(value, NewValue::Bytes(_)) {
-            return Err(Error::TableKind);
+            return Err(Error::NameTaken);
         }
         if holds_already(&there, &value) {
             return Ok(Put::Overwritten);
@@ -493,7 +493,7 @@ pub(crate) fn delete<O: KeyOrder>(
         return Ok(false);
     }
     if whose == Whose::Caller && cell_at(pages, &path)?.kind == PayloadKind::Table {
-        return Err(Error::TableKind);
+        return Err(Error::NameTaken);
     }
     touch_path(pages, tree, &mut path)?;
     let frame = *path.last();

@@ -18,7 +18,7 @@ const NAMES: BytesOrder = BytesOrder;
 pub(crate) fn find<S: PageSource>(source: &S, main: &Tree, name: &[u8]) -> Result<Option<Tree>> {
     let Some(cell) = read::get(source, main, NAMES, name)? else { return Ok(None) };
     if cell.kind != PayloadKind::Table {
-        return Err(Error::TableKind);
+        return Err(Error::NameTaken);
     }
     Tree::decode(cell.payload)
         .map(Some)
@@ -41,7 +41,7 @@ pub(crate) fn labels<'s, S: PageSource>(
     main: &Tree,
     name: &[u8],
 ) -> Result<&'s [u8]> {
-    let cell = read::get(source, main, NAMES, name)?.ok_or(Error::TableMissing)?;
+    let cell = read::get(source, main, NAMES, name)?.ok_or(Error::TableNotFound)?;
     match Tree::split(cell.payload) {
         Ok((_, labels)) => Ok(labels),
         Err(reason) => Err(Error::corrupt_file(reason.text())),

@@ -94,7 +94,7 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// let id = txn.id();
-    /// txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+    /// txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
     /// assert_eq!(txn.commit()?, id);
     /// assert_eq!(env.read()?.id(), id);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -119,7 +119,7 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &1)?;
     /// let id = txn.commit_with(huon::Durability::Lazy)?;
     /// assert_eq!(env.read()?.id(), id, "visible at once");
@@ -171,7 +171,7 @@ impl WriteTxn {
     /// let mut tickets = Vec::new();
     /// for n in 0..10 {
     ///     let mut txn = env.write()?;
-    ///     txn.create(&T)?.put(&mut txn, &n, &n)?;
+    ///     txn.create_table(&T)?.put(&mut txn, &n, &n)?;
     ///     tickets.push(txn.commit_ticket()?);
     /// }
     /// // One flush for all ten, from another thread if need be.

@@ -35,7 +35,7 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// let mut txn = env.write()?;
     /// assert_eq!(txn.costs().dirty_bytes, 0);
-    /// txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(txn.costs().dirty_bytes > 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

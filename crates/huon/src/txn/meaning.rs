@@ -87,6 +87,12 @@ pub(crate) struct TableInfo {
 }
 
 impl TableInfo {
+    /// The table when it is created.
+    pub(crate) fn empty(&self) -> Tree {
+        let TableInfo { name, order, many } = self;
+        TableSpec { name, order, many: many.as_ref() }.empty()
+    }
+
     /// The names of its comparators.
     pub(crate) fn labels(&self) -> Result<Labels<'_>> {
         labels(&self.order, self.many.as_ref())
@@ -102,7 +108,7 @@ pub(crate) fn has_own_values(tree: &Tree) -> bool {
 pub(crate) fn value_order<'i>(tree: &Tree, info: Option<&'i TableInfo>) -> Result<AnyOrder<'i>> {
     let stored = tree.many.ok_or(Error::TableKind)?.order;
     let own = || info?.many.as_ref()?.order.resolve(stored);
-    built_in(stored).or_else(own).ok_or(Error::TableKind)
+    built_in(stored).or_else(own).ok_or(Error::OrderUnknown)
 }
 
 /// An order, as far as two can be compared.

@@ -4,8 +4,8 @@
 //!     version, so an old handle finds nothing there: never another table.
 //! N2. What a live place says never changes. It is read without a lock: its words are copied, and
 //!     the version is looked at again.
-//! N3. Only a table that a transaction has found or made takes a place: a name that is looked up in
-//!     vain leaves nothing behind.
+//! N3. Only a table that a transaction has found or made takes a place, or one that the program
+//!     names by itself (N6): a name that is looked up in vain leaves nothing behind.
 //! N4. A place is given back once no transaction of this client can show its table: `reclaim` says
 //!     when that is.
 //! N5. Handles and names are found by words that are never locked. The lock of the book is needed
@@ -13,6 +13,8 @@
 //!     that the book knows of tables that exist, so it can be made again from them: in a child of
 //!     a process that was forked while another thread had it locked. A place that was being
 //!     entered then is not live, and is passed over.
+//! N6. A handle may be made before its table: such a name keeps its places as long as the
+//!     environment is open, whatever becomes of the table.
 //!
 //! There is no model of N2 here, since one exists: `Place::enter` and `Place::read` order their
 //! loads, stores and fences as the board does for its images (`Board::fill_image`, `copy_image`),
@@ -20,9 +22,11 @@
 //! enters a name or gives one back holds the lock of the book, and a hint counts only where its
 //! place says the same name.
 
+mod give_back;
+
 use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use twox_hash::XxHash3_64;
@@ -68,11 +72,17 @@ const LAST_VERSION: u32 = u32::MAX - 8;
 pub(crate) struct TableId {
     tag: u32,
     no: TableNo,
+    /// It was made without looking whether the table is there.
+    unfounded: bool,
 }
 
 impl TableId {
     pub(crate) fn is_main(self) -> bool {
         self.no == TableNo::MAIN
+    }
+
+    pub(crate) fn is_unfounded(self) -> bool {
+        self.unfounded
     }
 }
 
@@ -92,6 +102,8 @@ struct Place {
     version: AtomicU32,
     words: [AtomicU64; WORDS],
     info: ForkLock<Option<Arc<TableInfo>>>,
+    /// N6: its name is never given back.
+    pinned: AtomicBool,
 }
 
 impl Place {
@@ -100,6 +112,7 @@ impl Place {
             version: AtomicU32::new(VACANT),
             words: [const { AtomicU64::new(0) }; WORDS],
             info: ForkLock::default(),
+            pinned: AtomicBool::new(false),
         }
     }
 
@@ -194,6 +207,8 @@ struct Group {
     /// The transaction that made the table, if this client has seen that: older snapshots do not
     /// show it. 0: all of them may.
     born: u64,
+    /// N6: it is never given back.
+    pinned: bool,
 }
 
 /// What is known beside the places.
@@ -285,12 +300,15 @@ impl Names {
         let shape = words.first_chunk().map(Shape::of_words).expect("a place says a shape");
         if !book.groups.contains_key(&info.name) {
             book.groups.try_reserve(1)?;
-            let group = Group { places: Vec::new(), state: State::There, born: 0 };
+            let group = Group { places: Vec::new(), state: State::There, born: 0, pinned: false };
             book.groups.insert(copied(&info.name)?.into_boxed_slice(), group);
         }
         let group = book.groups.get_mut(&info.name).expect("it was put there");
         group.places.try_reserve(1)?;
         group.places.push(number);
+        let pinned = from.pinned.load(Ordering::Relaxed);
+        group.pinned |= pinned;
+        to.pinned.store(pinned, Ordering::Relaxed);
         let hash = hash_of(&info.name, &shape);
         to.enter(&words, info);
         self.hint(number, hash, book.made)
@@ -298,7 +316,30 @@ impl Names {
 
     /// The handle for a number.
     pub(crate) fn handle(&self, no: TableNo) -> TableId {
-        TableId { tag: self.tag, no }
+        TableId { tag: self.tag, no, unfounded: false }
+    }
+
+    /// The handle of a table that may not be there (N6).
+    pub(crate) fn unfounded(&self, wanted: &TableSpec<'_>) -> Result<TableId> {
+        let no = if wanted.name.is_empty() {
+            TableNo::MAIN
+        } else {
+            let mut book = self.book();
+            let no = self.intern_in(&mut book, wanted, &wanted.shape()?, None)?;
+            self.pin(&mut book, wanted.name, no);
+            no
+        };
+        Ok(TableId { tag: self.tag, no, unfounded: true })
+    }
+
+    /// N6: the name and this place are never given back.
+    fn pin(&self, book: &mut Book, name: &[u8], no: TableNo) {
+        if let Some(group) = book.groups.get_mut(name) {
+            group.pinned = true;
+        }
+        if let Some(place) = self.place(no.place) {
+            place.pinned.store(true, Ordering::Relaxed);
+        }
     }
 
     /// The number of a handle, which must be of this environment.
@@ -366,12 +407,21 @@ impl Names {
         shape: &Shape,
         made_by: Option<u64>,
     ) -> Result<TableNo> {
-        let mut book = self.book();
-        let book = &mut *book;
+        self.intern_in(&mut self.book(), wanted, shape, made_by)
+    }
+
+    fn intern_in(
+        &self,
+        book: &mut Book,
+        wanted: &TableSpec<'_>,
+        shape: &Shape,
+        made_by: Option<u64>,
+    ) -> Result<TableNo> {
         if !book.groups.contains_key(wanted.name) {
             book.groups.try_reserve(1)?;
             let state = if made_by.is_some() { State::Pending } else { State::There };
-            let group = Group { places: Vec::new(), state, born: made_by.unwrap_or(0) };
+            let born = made_by.unwrap_or(0);
+            let group = Group { places: Vec::new(), state, born, pinned: false };
             book.groups.insert(copied(wanted.name)?.into_boxed_slice(), group);
         }
         let group = book.groups.get_mut(wanted.name).expect("it was put there");
@@ -486,102 +536,15 @@ impl Names {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    // ---- giving back
-
-    /// A write transaction is over that has made or dropped the table of this name: whether it is
-    /// there now, or was gone in a snapshot.
-    pub(super) fn settle(&self, name: &[u8], state: State) {
-        let mut book = self.book();
-        let Some(group) = book.groups.get_mut(name) else { return };
-        group.state = state;
-        if let State::Gone(at) = state
-            && let Ok(name) = copied(name)
-        {
-            book.gone.push_back((name.into_boxed_slice(), at));
-        }
-    }
-
-    /// Whether it is time to give numbers back.
-    pub(super) fn is_crowded(&self) -> bool {
-        let book = self.book();
-        book.gone.len() >= book.next_giving || book.groups.len() >= book.next_sweep
-    }
-
-    /// The names that have rested for long enough, the first that went first. They are on the list
-    /// no more: each is to be given back or put off.
-    pub(super) fn take_gone(&self) -> Vec<(Box<[u8]>, u64)> {
-        let mut book = self.book();
-        if book.gone.len() < book.next_giving {
-            return Vec::new();
-        }
-        let count = book.gone.len().saturating_sub(RESTING);
-        book.gone.drain(..count).collect()
-    }
-
-    /// Gives the number of a name back that has been gone since `at`; what happened to the name
-    /// since goes before. `seen`: in a newer snapshot it is there.
-    pub(super) fn give_back(&self, name: &[u8], at: u64, seen: bool) {
-        let mut book = self.book();
-        let book = &mut *book;
-        let Some(group) = book.groups.get_mut(name) else { return };
-        if group.state != State::Gone(at) {
-            return;
-        }
-        if seen {
-            group.state = State::There;
-            return;
-        }
-        let Some(group) = book.groups.remove(name) else { return };
-        group.places.into_iter().for_each(|number| self.vacate(number, &mut book.vacant));
-    }
-
-    /// It cannot be given back yet.
-    pub(super) fn put_off(&self, name: Box<[u8]>, at: u64) {
-        self.book().gone.push_back((name, at));
-    }
-
-    /// The first transaction that may have shown the table; `None`: the name was given back.
-    pub(super) fn born(&self, name: &[u8]) -> Option<u64> {
-        Some(self.book().groups.get(name)?.born)
-    }
-
-    /// The names of all tables that are there as far as is known, if it is time to look whether
-    /// they are.
-    pub(super) fn names_to_sweep(&self) -> Result<Vec<Box<[u8]>>> {
-        let book = self.book();
-        if book.groups.len() < book.next_sweep {
-            return Ok(Vec::new());
-        }
-        let there = book.groups.iter().filter(|(_, group)| group.state == State::There);
-        let mut names = Vec::new();
-        names.try_reserve(book.groups.len())?;
-        for (name, _) in there {
-            names.push(copied(name)?.into_boxed_slice());
-        }
-        Ok(names)
-    }
-
-    /// The next look is due when there are twice as many names, so that all looks together cost a
-    /// constant for each name that is entered.
-    pub(super) fn looked(&self) {
-        let mut book = self.book();
-        book.next_giving = 2 * RESTING.max(book.gone.len());
-        let there = book.groups.len() - book.gone.len().min(book.groups.len());
-        book.next_sweep = FIRST_SWEEP.max(2 * there);
-    }
-
-    /// Others have dropped the table, unless this client has made it again since.
-    pub(super) fn note_gone(&self, name: &[u8], at: u64) {
-        let is_there =
-            self.book().groups.get(name).is_some_and(|group| group.state == State::There);
-        if is_there {
-            self.settle(name, State::Gone(at));
-        }
-    }
-
     #[cfg(test)]
     pub(crate) fn locks(&self) -> usize {
         self.locks.load(Ordering::Relaxed)
+    }
+
+    /// How many names are never given back.
+    #[cfg(test)]
+    pub(super) fn pinned(&self) -> usize {
+        self.book().groups.values().filter(|group| group.pinned).count()
     }
 
     /// How many tables have numbers, and how many places there are for them.

@@ -17,7 +17,7 @@ fn def(n: u64) -> TableDef<Str, U64> {
 
 fn make(env: &Env, n: u64) -> Table<Str, U64> {
     env.update(|txn| {
-        let t = txn.create(&def(n))?;
+        let t = txn.create_table(&def(n))?;
         t.put(txn, "n", &n)?;
         Ok(t)
     })
@@ -42,8 +42,8 @@ fn what_is_missing_takes_no_number() {
     let env = env(&disk);
     let (reader, writer) = (env.read().unwrap(), env.write().unwrap());
     for n in 0..1000 {
-        assert!(reader.open(&def(n)).unwrap().is_none());
-        assert!(writer.open(&def(n)).unwrap().is_none());
+        assert!(reader.open_table(&def(n)).unwrap().is_none());
+        assert!(writer.open_table(&def(n)).unwrap().is_none());
     }
     assert_eq!(counts(&env), (0, 0));
 }
@@ -58,11 +58,11 @@ fn numbers_of_dropped_tables_are_given_out_again() {
         // A nested transaction that is undone makes no table, and neither does an abort.
         let mut txn = env.write().unwrap();
         let undone = txn.nested(|child| {
-            child.create(&def(n + 1_000_000))?;
+            child.create_table(&def(n + 1_000_000))?;
             Err::<(), _>(Error::Invalid("undone"))
         });
         assert!(undone.is_err());
-        txn.create(&def(n + 2_000_000)).unwrap();
+        txn.create_table(&def(n + 2_000_000)).unwrap();
     }
     let (names, places) = counts(&env);
     assert!(names < 300 && places < 400, "{names} names, {places} places");
@@ -106,7 +106,7 @@ fn what_an_open_snapshot_shows_keeps_its_number() {
     }
     assert!(counts(&env).0 < 300, "{:?}", counts(&env));
     let txn = env.read().unwrap();
-    assert!(tables.iter().all(|t| matches!(t.get(&txn, "n"), Err(Error::TableMissing))));
+    assert!(tables.iter().all(|t| matches!(t.get(&txn, "n"), Err(Error::TableNotFound))));
 }
 
 #[test]
@@ -118,10 +118,10 @@ fn a_writer_keeps_the_number_of_a_table_that_it_makes_again() {
         env.update(|txn| t.drop_table(txn)).unwrap();
     }
     let mut txn = env.write().unwrap();
-    let made: Vec<_> = (0..1000).map(|n| txn.create(&def(n)).unwrap()).collect();
+    let made: Vec<_> = (0..1000).map(|n| txn.create_table(&def(n)).unwrap()).collect();
     for n in 0..1000 {
         // New names make it look for numbers to give back, in a nested transaction too.
-        txn.nested(|child| child.create(&def(10_000 + n)).map(drop)).unwrap();
+        txn.nested(|child| child.create_table(&def(10_000 + n)).map(drop)).unwrap();
         made[n as usize].put(&mut txn, "n", &n).unwrap();
     }
     txn.commit().unwrap();
@@ -136,20 +136,20 @@ fn an_open_table_is_opened_again_without_a_lock() {
     let disk = disk();
     let env = env(&disk);
     let defs: Vec<_> = (0..2000).map(def).collect();
-    env.update(|txn| defs.iter().try_for_each(|def| txn.create(def).map(drop))).unwrap();
+    env.update(|txn| defs.iter().try_for_each(|def| txn.create_table(def).map(drop))).unwrap();
     // Once more, for the hints that grew meanwhile.
     for def in &defs {
-        assert!(env.read().unwrap().open(def).unwrap().is_some());
+        assert!(env.read().unwrap().open_table(def).unwrap().is_some());
     }
     let txn = env.read().unwrap();
-    let is_there = |txn: &ReadTxn, def| txn.open(def).unwrap().is_some();
+    let is_there = |txn: &ReadTxn, def| txn.open_table(def).unwrap().is_some();
     let all = locks(&txn, |txn| assert!(defs.iter().all(|def| is_there(txn, def))));
     assert!(all < 40, "{all} of 2000: names that lie too close to each other");
     let few = &defs[..4];
     assert!(few.iter().all(|def| is_there(&txn, def)));
     let hits = locks(&txn, |txn| {
         for _ in 0..1000 {
-            let t = txn.open(&few[3]).unwrap().unwrap();
+            let t = txn.open_table(&few[3]).unwrap().unwrap();
             assert_eq!(t.get(txn, "n").unwrap(), None);
         }
     });
@@ -208,4 +208,25 @@ fn a_transaction_knows_of_the_tables_that_it_touched() {
     for (n, t) in tables[..1999].iter().enumerate() {
         assert_eq!(t.get(&txn, "n").unwrap(), Some(n as u64));
     }
+}
+
+#[test]
+fn a_name_that_the_program_gave_keeps_its_place() {
+    let disk = disk();
+    let env = env(&disk);
+    let early = env.table(&def(0)).unwrap();
+    for n in 1..1000 {
+        let t = make(&env, n);
+        env.update(|txn| t.drop_table(txn)).unwrap();
+    }
+    let t = make(&env, 0);
+    env.update(|txn| t.drop_table(txn)).unwrap();
+    for n in 1..1000 {
+        let t = make(&env, n);
+        env.update(|txn| t.drop_table(txn)).unwrap();
+    }
+    make(&env, 0);
+    assert_eq!(early.get(&env.read().unwrap(), "n").unwrap(), Some(0));
+    let child = crate::txn::names::Names::inherited(&env.core().unwrap().names).unwrap();
+    assert_eq!(child.pinned(), 1, "in a forked child, too");
 }

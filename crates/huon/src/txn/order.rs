@@ -40,7 +40,7 @@ impl Comparator {
 /// # let mut txn = env.write()?;
 /// use huon::{Order, Str, TableDef, Unit};
 /// let backwards = Order::custom("backwards", |a, b| b.cmp(a));
-/// let t = txn.create(&TableDef::<Str, Unit>::new("t").ordered(backwards))?;
+/// let t = txn.create_table(&TableDef::<Str, Unit>::new("t").ordered(backwards))?;
 /// t.put(&mut txn, "ann", &())?;
 /// t.put(&mut txn, "bob", &())?;
 /// assert_eq!(t.first(&txn)?, Some(("bob", ())));
@@ -93,11 +93,11 @@ impl Order {
     /// use huon::{Error, Order, Str, TableDef, Unit};
     /// let by_length = || Order::custom("by-length", |a, b| a.len().cmp(&b.len()).then(a.cmp(b)));
     /// let words = |order| TableDef::<Str, Unit>::new("words").ordered(order);
-    /// let t = txn.create(&words(by_length()))?;
+    /// let t = txn.create_table(&words(by_length()))?;
     /// t.put(&mut txn, "anemone", &())?;
     /// t.put(&mut txn, "bee", &())?;
     /// assert_eq!(t.first(&txn)?, Some(("bee", ())));
-    /// let other = txn.open(&words(Order::custom("by-vowels", |a, b| b.cmp(a))));
+    /// let other = txn.open_table(&words(Order::custom("by-vowels", |a, b| b.cmp(a))));
     /// assert!(matches!(other, Err(Error::WrongOrder(_))));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

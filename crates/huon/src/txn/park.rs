@@ -46,7 +46,7 @@ impl ReadTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
-    /// # let t = env.update(|txn| txn.create(&T))?;
+    /// # let t = env.update(|txn| txn.create_table(&T))?;
     /// # env.update(|txn| t.put(txn, "n", &1).map(drop))?;
     /// let txn = env.read()?;
     /// let parked = txn.park()?;
@@ -61,7 +61,8 @@ impl ReadTxn {
     /// ```compile_fail,E0505
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # let t = env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t")))?;
+    /// # let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
+    /// # let t = env.update(|txn| txn.create_table(&def))?;
     /// let txn = env.read()?;
     /// let name = t.get(&txn, "name")?;
     /// let parked = txn.park()?;

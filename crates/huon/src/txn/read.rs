@@ -28,7 +28,8 @@ const TABLES_AT_HAND: usize = 4;
 /// # let dir = tempfile::tempdir()?;
 /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// let before = env.read()?;
-/// env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t")).map(drop))?;
+/// let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
+/// env.update(|txn| txn.create_table(&def).map(drop))?;
 /// assert!(env.read()?.id() > before.id());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -87,7 +88,8 @@ impl ReadTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// let txn = env.read()?;
-    /// env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t")).map(drop))?;
+    /// let def = huon::TableDef::<huon::Str, huon::U64>::new("t");
+    /// env.update(|txn| txn.create_table(&def).map(drop))?;
     /// assert!(txn.ids_behind() > 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -109,7 +111,7 @@ impl ReadTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
-    /// # let t = env.update(|txn| txn.create(&T))?;
+    /// # let t = env.update(|txn| txn.create_table(&T))?;
     /// let mut txn = env.read()?;
     /// assert!(!txn.renew()?);
     /// env.update(|txn| t.put(txn, "n", &1).map(drop))?;
@@ -135,10 +137,11 @@ impl ReadTxn {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # env.update(|txn| txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.put(txn,
+    /// # let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
+    /// # env.update(|txn| txn.create_table(&def)?.put(txn,
     /// "k", "v"))?;
     /// let txn = env.read()?;
-    /// let t = txn.open(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.unwrap();
+    /// let t = txn.open_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.unwrap();
     /// assert!(txn.is_mapped(t.get(&txn, "k")?.unwrap().as_bytes()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -190,7 +193,7 @@ impl ReadTxn {
         if let Some(tree) = self.more().get(&no) {
             return Ok(*tree);
         }
-        let (name, shape) = self.core().names.read(no).ok_or(Error::TableMissing)?;
+        let (name, shape) = self.core().names.read(no).ok_or(Error::TableNotFound)?;
         let tree = catalog::find(&self.snapshot, &self.main, &name)?;
         if let Some(tree) = &tree {
             shape.check(tree)?;
@@ -222,7 +225,7 @@ impl ReadTxn {
 
     /// The number of a table, if it exists in this snapshot. One that does not leaves nothing
     /// behind, in the environment or in the transaction.
-    pub(crate) fn open_table(&self, wanted: &TableSpec<'_>) -> Result<Option<TableNo>> {
+    pub(crate) fn open_spec(&self, wanted: &TableSpec<'_>) -> Result<Option<TableNo>> {
         self.core().check_forked()?;
         if wanted.name.is_empty() {
             return Ok(Some(TableNo::MAIN));
@@ -252,7 +255,7 @@ impl ReadTxn {
 
     /// What a handle means, functions included.
     pub(crate) fn info(&self, no: TableNo) -> Result<&Arc<TableInfo>> {
-        self.kept.get(no, || self.core().names.info(no).ok_or(Error::TableMissing))
+        self.kept.get(no, || self.core().names.info(no).ok_or(Error::TableNotFound))
     }
 }
 

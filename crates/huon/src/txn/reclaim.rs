@@ -51,7 +51,7 @@ impl Core {
         let is_there = |name: &[u8]| {
             let found = catalog::find(&newest.snapshot, newest.main(), name);
             // An ordinary record may have the name. A damaged catalog says nothing of it.
-            !matches!(found, Ok(None) | Err(Error::TableKind))
+            !matches!(found, Ok(None) | Err(Error::NameTaken))
         };
         for name in self.names.names_to_sweep()? {
             if !is_there(&name) {

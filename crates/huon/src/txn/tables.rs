@@ -15,7 +15,7 @@ use crate::txn::write::WriteTxn;
 impl WriteTxn {
     /// What a handle means, functions included.
     pub(crate) fn info(&self, no: TableNo) -> Result<&Arc<TableInfo>> {
-        self.kept.get(no, || self.core.names.info(no).ok_or(Error::TableMissing))
+        self.kept.get(no, || self.core.names.info(no).ok_or(Error::TableNotFound))
     }
 
     /// The table behind a handle as this transaction has it. `None`: it does not exist here.
@@ -44,7 +44,7 @@ impl WriteTxn {
     /// A handle is used for the first time.
     #[cold]
     fn bind(&self, no: TableNo) -> Result<Use> {
-        let (name, shape) = self.core.names.read(no).ok_or(Error::TableMissing)?;
+        let (name, shape) = self.core.names.read(no).ok_or(Error::TableNotFound)?;
         let mut tables = self.tables.borrow_mut();
         let used = Use { at: tables.enter(&name)?, shape };
         tables.bind(no, used);
@@ -87,7 +87,7 @@ impl WriteTxn {
     }
 
     /// The number of a table, if it exists.
-    pub(crate) fn open_table(&self, wanted: &TableSpec<'_>) -> Result<Option<TableNo>> {
+    pub(crate) fn open_spec(&self, wanted: &TableSpec<'_>) -> Result<Option<TableNo>> {
         self.core.check_forked()?;
         if wanted.name.is_empty() {
             return Ok(Some(TableNo::MAIN));
@@ -131,8 +131,8 @@ impl WriteTxn {
     }
 
     /// Creates the table unless it exists; its number.
-    pub(crate) fn create_table(&mut self, wanted: &TableSpec<'_>) -> Result<TableNo> {
-        if let Some(no) = self.open_table(wanted)? {
+    pub(crate) fn create_spec(&mut self, wanted: &TableSpec<'_>) -> Result<TableNo> {
+        if let Some(no) = self.open_spec(wanted)? {
             return Ok(no);
         }
         self.make_table(wanted.name, wanted.empty(), &wanted.labels()?.encode())?;
@@ -192,7 +192,7 @@ impl WriteTxn {
         if no == TableNo::MAIN || to.is_empty() {
             return Err(Error::Invalid("the main table has no name to change"));
         }
-        let tree = self.tree(no)?.ok_or(Error::TableMissing)?;
+        let tree = self.tree(no)?.ok_or(Error::TableNotFound)?;
         if crate::tree::read::get(self.pages(), &self.main, crate::page::BytesOrder, to)?.is_some()
         {
             return Err(Error::TableExists);

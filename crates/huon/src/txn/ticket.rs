@@ -27,7 +27,7 @@ impl Ticket {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # const T: huon::TableDef<huon::U64, huon::U64> = huon::TableDef::new("t");
     /// let mut txn = env.write()?;
-    /// txn.create(&T)?;
+    /// txn.create_table(&T)?;
     /// let id = txn.id();
     /// assert_eq!(txn.commit_ticket()?.id(), id);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -44,7 +44,7 @@ impl Ticket {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # const T: huon::TableDef<huon::U64, huon::U64> = huon::TableDef::new("t");
     /// let mut txn = env.write()?;
-    /// txn.create(&T)?;
+    /// txn.create_table(&T)?;
     /// let ticket = txn.commit_ticket()?;
     /// assert!(!ticket.is_durable());
     /// env.sync()?;
@@ -62,7 +62,7 @@ impl Ticket {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # const T: huon::TableDef<huon::U64, huon::U64> = huon::TableDef::new("t");
     /// let mut txn = env.write()?;
-    /// txn.create(&T)?;
+    /// txn.create_table(&T)?;
     /// let ticket = txn.commit_ticket()?;
     /// ticket.wait()?;
     /// assert_eq!(env.durable_id(), ticket.id());
@@ -85,7 +85,7 @@ impl Ticket {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # const T: huon::TableDef<huon::U64, huon::U64> = huon::TableDef::new("t");
     /// let mut txn = env.write()?;
-    /// txn.create(&T)?;
+    /// txn.create_table(&T)?;
     /// let ticket = txn.commit_ticket()?;
     /// assert!(ticket.wait_within(std::time::Duration::from_secs(1))?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -46,7 +46,7 @@ pub(super) struct Level {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// let mut txn = env.write()?;
-/// let ages = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
+/// let ages = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
 /// ages.put(&mut txn, "ada", &36)?;
 /// txn.commit()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -59,7 +59,7 @@ pub(super) struct Level {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+/// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
 /// if let Some(name) = t.get(&txn, "name")? {
 ///     t.put(&mut txn, "copy", name)?;
 /// }
@@ -72,7 +72,7 @@ pub(super) struct Level {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+/// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
 /// let records = t.iter(&txn)?;
 /// txn.commit()?;
 /// records.for_each(drop);
@@ -85,7 +85,7 @@ pub(super) struct Level {
 /// # let dir = tempfile::tempdir()?;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
-/// # let t = txn.create(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
+/// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
 /// if let Some(name) = t.get(&txn, "name")?.map(str::to_owned) {
 ///     t.put(&mut txn, "copy", &name)?;
 /// }
@@ -197,7 +197,7 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # const T: huon::TableDef<huon::Str, huon::Str> = huon::TableDef::new("t");
     /// let t = env.update(|txn| {
-    ///     let t = txn.create(&T)?;
+    ///     let t = txn.create_table(&T)?;
     ///     t.put(txn, "key", "value").map(|_| t)
     /// })?;
     /// let mut txn = env.write()?;
@@ -217,7 +217,7 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # const T: huon::TableDef<huon::Str, huon::Str> = huon::TableDef::new("t");
     /// let t = env.update(|txn| {
-    ///     let t = txn.create(&T)?;
+    ///     let t = txn.create_table(&T)?;
     ///     t.put(txn, "key", "value").map(|_| t)
     /// })?;
     /// let txn = env.write()?;
@@ -261,7 +261,7 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// let def = huon::TableDef::<huon::Str, huon::U64>::new("changed in");
     /// let mut txn = env.write()?;
-    /// let t = txn.create(&def)?;
+    /// let t = txn.create_table(&def)?;
     /// let id = txn.fix_id();
     /// t.put(&mut txn, "key", &id)?;
     /// assert_eq!(txn.commit()?, id);
@@ -337,8 +337,8 @@ impl WriteTxn {
             Some(order) => Ok(order),
             None => self
                 .kept
-                .get(no, || self.core.names.info(no).ok_or(Error::TableMissing))
-                .and_then(|info| info.order.resolve(tree.order).ok_or(Error::TableKind)),
+                .get(no, || self.core.names.info(no).ok_or(Error::TableNotFound))
+                .and_then(|info| info.order.resolve(tree.order).ok_or(Error::OrderUnknown)),
         };
         let result = order.and_then(|order| {
             edit(self.pages.as_deref_mut().expect(PAGES_THERE), &mut tree, order)
@@ -396,7 +396,7 @@ impl WriteTxn {
     /// The table that a change is about to be made of. From here to [`WriteTxn::end_change`] the
     /// transaction counts as broken (X1).
     fn begin_change(&mut self, no: TableNo, frugal: bool) -> Result<Tree> {
-        let tree = self.tree(no)?.ok_or(Error::TableMissing)?;
+        let tree = self.tree(no)?.ok_or(Error::TableNotFound)?;
         self.tables.get_mut().make_room()?;
         self.begin_guarded(frugal);
         Ok(tree)
@@ -472,7 +472,7 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "kept", &1)?;
     /// let failed = txn.nested(|child| {
     ///     t.put(child, "lost", &2)?;
@@ -490,7 +490,7 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// txn.nested(|child| t.put(&mut txn, "kept", &1))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -504,7 +504,7 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// let parsed = txn.try_nested(|child| -> Result<u64, Box<dyn std::error::Error>> {
     ///     t.put(child, "pear", &0)?;
     ///     Ok("seven".parse()?)
@@ -553,7 +553,7 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "kept", &1)?;
     /// txn.savepoint("before the import")?;
     /// t.put(&mut txn, "lost", &2)?;
@@ -661,7 +661,7 @@ impl WriteTxn {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
-    /// # let t = txn.create(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
+    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", &1)?;
     /// txn.abort();
     /// assert!(env.read()?.table_names()?.is_empty());
@@ -685,8 +685,11 @@ fn is_refusal(error: &Error) -> bool {
             | Error::ManyValues
             | Error::KeyLength
             | Error::KeyOutOfOrder
-            | Error::TableMissing
+            | Error::TableNotFound
             | Error::TableKind
+            | Error::NameTaken
+            | Error::OrderUnknown
+            | Error::TablesInside
             | Error::WrongOrder(_)
             | Error::TableExists
             | Error::Invalid(_)

@@ -77,7 +77,7 @@ pub(crate) fn access(path: &Path) -> (u32, u32, u32) {
 }
 
 pub(crate) fn put(env: &Env, key: &str, value: u64) {
-    env.update(|txn| txn.create(&T)?.put(txn, key, &value)).unwrap();
+    env.update(|txn| txn.create_table(&T)?.put(txn, key, &value)).unwrap();
 }
 
 pub(crate) fn get(env: &Env, key: &str) -> Option<u64> {
@@ -85,7 +85,7 @@ pub(crate) fn get(env: &Env, key: &str) -> Option<u64> {
 }
 
 fn value(txn: &ReadTxn, key: &str) -> huon::Result<Option<u64>> {
-    txn.open(&T)?.expect("the table is there").get(txn, key)
+    txn.open_table(&T)?.expect("the table is there").get(txn, key)
 }
 
 /// Whether this test may be run by root and by another user; if not, it says so.
@@ -235,7 +235,7 @@ impl Hands {
             }
             ["lazily", key, number] => {
                 let mut txn = env().write()?;
-                txn.create(&T)?.put(&mut txn, key, &number.parse().unwrap())?;
+                txn.create_table(&T)?.put(&mut txn, key, &number.parse().unwrap())?;
                 txn.commit_with(Durability::Lazy)?.to_string()
             }
             ["check"] => format!("clean: {}", env().check()?.is_clean()),

@@ -44,7 +44,7 @@ impl Image {
         for round in 0..40u64 {
             let mut txn = env.write().unwrap();
             for name in ["one", "two"] {
-                let table = txn.create(&TableDef::<Bytes, Bytes>::new(name)).unwrap();
+                let table = txn.create_table(&TableDef::<Bytes, Bytes>::new(name)).unwrap();
                 for n in 0..120u64 {
                     let key = (n * 7919 + round * 13).wrapping_mul(0x9E37_79B9) % 10_007;
                     let bytes = if n % 40 == 0 { 1500 } else { 30 };
@@ -338,7 +338,8 @@ fn a_pyramid_of_shared_pages_does_not_run_long() {
     assert!(env.copy_to_writer(&mut Vec::new(), &mut CopyOptions::new()).is_err());
     // Iterating does not step over empty leaves for ever, in either direction.
     let txn = env.read().unwrap();
-    let main = txn.open(&crate::TableDef::<crate::Bytes, crate::Bytes>::main()).unwrap().unwrap();
+    let main =
+        txn.open_table(&crate::TableDef::<crate::Bytes, crate::Bytes>::main()).unwrap().unwrap();
     assert!(main.iter(&txn).and_then(|mut all| all.next().transpose()).is_err());
     assert!(main.iter(&txn).and_then(|mut all| all.next_back().transpose()).is_err());
     assert!(main.scan().next(&txn).is_err());

@@ -52,7 +52,7 @@ pub(super) fn build(
     let mut txn = copy.write()?;
     txn.take_notes(&meta);
     // First, while it is empty: then it can be built like the others.
-    let main = txn.create(&TableDef::<Bytes, Bytes>::main())?;
+    let main = txn.create_table(&TableDef::<Bytes, Bytes>::main())?;
     fill(&mut txn, main, (&source, &meta.main), &mut met, &mut meter)?;
     for (name, tree) in &named {
         let order = build_order(tree.order);
@@ -65,7 +65,7 @@ pub(super) fn build(
             let labels = catalog::labels(&source, &meta.main, name)?;
             txn.make_table(name, wanted.empty(), labels)?;
         }
-        let number = txn.create_table(&wanted)?;
+        let number = txn.create_spec(&wanted)?;
         let from = (&source, tree);
         match many {
             None => {
