@@ -262,7 +262,7 @@ mod tests {
             let elsewhere = process_text(pid, here + 1);
             assert!(elsewhere.contains(&format!("process {pid} of another container")));
         }
-        // Whoever has the number of this process and is not of it.
+        // Another process with the number of this one.
         assert!(process_text(me, here).contains("another container"));
         assert!(process_text(1, 0).contains("as it counts itself"));
         assert_eq!(process_text(1, here), "process 1");

@@ -16,7 +16,7 @@
 //! R4. The writer reads marks and slots, fences, and asks; and asks on both sides of each answer,
 //!     since the system answers with any lock of the range. A lock on several bytes pins all in it.
 //! R5. It asks at each scan: the permissions of a file do not tell whether somebody reads it.
-//! R6. Whoever is first is alone with the data file, guests counted. Where all clients are gone and
+//! R6. The first client is alone with the data file, guests counted. Where all clients are gone and
 //!     guests are left, the next client joins what the lock file says, as where a writer has died.
 //! R7. Where nobody has the lock file in use, and what it says cannot be relied on, a reader goes
 //!     by a private image as ever, and keeps writers out.

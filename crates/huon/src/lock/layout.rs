@@ -58,13 +58,13 @@ pub(super) const CLOSED_AT: usize = 14;
 
 pub(super) const WRITER: usize = 2 * LINE;
 pub(super) const FLUSHER: usize = 3 * LINE;
-/// Who holds the role (`ClientId::word`); 0 for nobody.
+/// The client that holds the lock (`ClientId::word`); 0 for none.
 pub(super) const ROLE_HOLDER: usize = 0;
 pub(super) const ROLE_SINCE: usize = 1;
 /// Not 0 while some client sleeps until the bell rings.
 pub(super) const ROLE_WAITERS: usize = 2;
 pub(super) const ROLE_THREAD: usize = 3;
-/// Who had the role last, or has it.
+/// The client that held the lock last, or holds it.
 pub(super) const ROLE_LAST: usize = 4;
 /// Raised with each wake of those who wait: what they sleep on.
 pub(super) const ROLE_BELL: usize = 5;

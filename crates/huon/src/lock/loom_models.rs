@@ -466,8 +466,8 @@ fn a_reused_image_is_noticed_by_copiers() {
     });
 }
 
-/// Who sees that a snapshot is sealed finds its image, though he holds no role: a commit that is on
-/// its way is no damage.
+/// A client that sees that a snapshot is sealed finds its image, though it holds no lock: a commit
+/// that is on its way is no damage.
 #[test]
 fn what_is_sealed_has_its_image() {
     model(3, || {

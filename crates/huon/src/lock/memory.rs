@@ -54,7 +54,7 @@ struct State {
     /// Whose the pins are, 0 for nobody, and of which snapshot. A model switches threads where a
     /// word is touched: so none is while the state is locked.
     pin_owners: [(u64, u64); PINS_MAX],
-    /// Who waits on a word, in the order in which they came.
+    /// The threads that wait on a word, in the order in which they came.
     sleepers: Vec<Sleeper>,
     sleepers_ever: u64,
     /// A handle is gone. From then on nobody sleeps: Shuttle knows no time-outs, after which others

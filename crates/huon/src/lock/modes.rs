@@ -1,8 +1,8 @@
 //! The modes that clients of an environment may take over from each other.
 //!
 //! They are a note and nothing rests on them: every client commits as it likes, and a commit of any
-//! mode is safe beside those of others. Who may write and finds no note makes one, under the gate;
-//! it lasts until a first client makes the board anew.
+//! mode is safe beside those of others. A client that may write and finds no note makes one, under
+//! the gate; it lasts until a first client makes the board anew.
 
 use super::board::Board;
 use super::layout::MODES;

@@ -58,7 +58,7 @@ pub(crate) struct Acquired {
     pub(crate) again: bool,
 }
 
-/// Who has a role.
+/// The client that holds the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub(crate) client: ClientId,
@@ -122,7 +122,7 @@ impl Queue {
         !self.busy && !self.handed
     }
 
-    /// Who was inside has left; whether to wake one of those who sleep.
+    /// The thread inside has left; whether to wake one of the sleeping threads.
     fn leave(&mut self) -> bool {
         assert!(self.busy, "a role is released once");
         self.busy = false;
@@ -245,7 +245,7 @@ impl Role {
         }
     }
 
-    /// Who has the role at this moment, dead or alive.
+    /// The client that holds the lock at this moment, dead or alive.
     pub(crate) fn holder(&self) -> Option<Holder> {
         let word = self.word(ROLE_HOLDER).load(Ordering::Acquire);
         if word == 0 {

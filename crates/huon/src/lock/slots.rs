@@ -79,7 +79,7 @@ impl Board {
         loop {
             let mark = self.published();
             reach(Point::SnapshotSeen);
-            // Who sees this pin and not the one before is past what was read under that one.
+            // A writer that sees this pin, not the one before, is past what was read under that.
             let order = if planted::is(27) { Ordering::Relaxed } else { Ordering::Release };
             own[SLOT_PIN].store(mark.txnid(), order);
             self.copy_first_words(mark, wanted);

@@ -3,8 +3,8 @@
 //!
 //! 1. The files stay when their clients are gone: who removed one could lock a file that nobody
 //!    else finds.
-//! 2. Nobody sees their own lock (P2). Whoever asks does so through another description of the
-//!    file, so own files are remembered.
+//! 2. A client does not see its own lock (P2). It asks through another description of the file, so
+//!    its own files are remembered.
 
 use std::fs::File;
 use std::io;
@@ -40,8 +40,8 @@ impl ClientFiles {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tries to take the file of client `number`. Who asks after it at this moment may be in the
-    /// way; there are other numbers.
+    /// Tries to take the file of client `number`. A client that asks about it at this moment may be
+    /// in the way; there are other numbers.
     pub(super) fn claim(&self, number: u32) -> Result<bool> {
         let mut own = self.own();
         let file = OwnFile::open_if(|| self.file(number, true))?;

@@ -1,18 +1,18 @@
-//! Pages that are not in memory: who reads them from the disk, and when.
+//! Pages that are not in memory: when they are read from the disk, and on whose behalf.
 //!
-//! The system takes it that who meets a page will soon want its neighbours in the file, and reads
-//! them too. In a file that fits memory that is true of all of them sooner or later. In one that
-//! does not, what was read in vain has pushed out what was needed, and a lookup may cost megabytes.
-//! There the system is told to read nothing but what is met, and whoever knows which pages come
-//! next, as a walk or a batch of keys does, asks for them by name.
+//! The kernel's fault-around and read-ahead load the neighbours of a page. In a file that fits
+//! memory, all of them are needed sooner or later. In one that does not, pages that were loaded in
+//! vain evict those that are needed, and a lookup may cost megabytes. There read-ahead is turned
+//! off (`MADV_RANDOM`), and code that knows its next pages, as a walk or a batch of keys does,
+//! prefetches them.
 //!
-//! Asking costs a system call for each page, also if it is in memory. So it is done only as long
-//! as it pays: a thread that had to wait for the disk lately asks ([`Disk::is_met`]).
+//! A prefetch costs a system call for each page, also if it is in memory. So it is made only as
+//! long as it pays: by a thread that had to wait for the disk lately ([`Disk::is_met`]).
 
 use super::map_pages::MapPages;
 use super::reading::Reading;
 
-/// More than this is not asked for at once: what lies behind it is read when it is met.
+/// No more than this is prefetched at once: the pages behind it are read on access.
 const REQUEST_BYTES_MAX: u64 = 16 << 20;
 
 impl MapPages {

@@ -8,9 +8,9 @@
 //! 3. A failed `grow` leaves the file as long as it was.
 //! 4. A failed flush is returned, never tried again: the system may have dropped what it could not
 //!    write.
-//! 5. Who else has the file open is decided by a lock on one byte far past any data, or on the
-//!    whole file (`locks`). It belongs to the open file description, not to the process, and ends
-//!    with it however it ends.
+//! 5. Whether another client has the file open is told by a lock on one byte far past any data, or
+//!    on the whole file (`locks`). It belongs to the open file description, not to the
+//!    process, and ends with it however it ends.
 //! 6. A write past the process's limit of file sizes is refused before the system sends a signal
 //!    (`size_limit`).
 //!
@@ -38,8 +38,8 @@ use crate::planted;
 
 /// The byte whose lock says who has the file open.
 const LOCK_BYTE: i64 = 1 << 62;
-/// The byte whose lock says that its holder uses no lock file. Whoever else has the file open does:
-/// to be told from them where the lock file cannot be had.
+/// The byte whose lock says that its holder uses no lock file, as all others do that have the file
+/// open: so they are told apart where the lock file cannot be had.
 const PRIVATE_BYTE: i64 = LOCK_BYTE + 1;
 /// The most that one system call is asked to write, so that a signal or a kill is not kept waiting.
 const WRITE_BYTES_MAX: usize = 16 << 20;
@@ -85,7 +85,7 @@ pub(crate) struct RealFile {
     /// The length when it was last asked for or changed here; a hint that saves a system call a
     /// write.
     known_bytes: AtomicU64,
-    /// Who notes a length that was asked for, or cuts the file: one at a time.
+    /// One thread at a time notes a length that was asked for, or cuts the file.
     measuring: Mutex<()>,
     counters: Counters,
     size_limit: SizeLimit,

@@ -175,7 +175,7 @@ mod tests {
         assert!(pages.get(u32::MAX).is_none());
     }
 
-    /// Who asks for the length, and is held up before noting it, does not undo a cut.
+    /// A thread that asks for the length, and is held up before noting it, does not undo a cut.
     #[test]
     #[cfg(not(shuttle))]
     fn a_length_from_before_a_cut_is_forgotten() {

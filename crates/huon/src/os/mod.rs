@@ -105,7 +105,7 @@ pub(crate) trait Storage: Send + Sync {
     fn grow(&self, bytes: u64) -> Result<()>;
     /// Cuts the file to `bytes`, if it is longer.
     fn shrink(&self, bytes: u64) -> Result<()>;
-    /// The read-only view of the file: the same one each time. Who shares it keeps it mapped.
+    /// The read-only view of the file: the same one each time. Its owners keep it mapped.
     fn map(&self) -> &Arc<Map>;
     /// Whether the file was opened for writing.
     fn writable(&self) -> bool;

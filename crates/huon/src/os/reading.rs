@@ -23,7 +23,8 @@ pub enum ReadAhead {
     /// machine's, or of its control group's on Linux. Beyond that as [`ReadAhead::Never`].
     #[default]
     IfItFits,
-    /// Always: who meets a page has the system read its neighbours too, some hundred KiB mostly.
+    /// Always: an access to a page makes the kernel read its neighbours too, mostly some hundred
+    /// KiB.
     Always,
     /// Never: a lookup reads no more than the pages it needs. Scans, [`get_many`] and large values
     /// ask for what they will need next, a short while before they do.
@@ -34,7 +35,7 @@ pub enum ReadAhead {
 
 /// No file below this is too large for any memory: what there is need not be asked for.
 const SMALL_BYTES: u64 = 16 << 20;
-/// How often is asked for pages after one had to be waited for.
+/// How often a thread prefetches after it had to wait for a page.
 pub(super) const PATIENCE: u32 = 256;
 /// No disk gives a page sooner.
 const WAIT_MIN: Duration = Duration::from_micros(10);
@@ -44,7 +45,7 @@ const WAIT_MIN: Duration = Duration::from_micros(10);
 pub(super) struct Reading {
     /// A [`ReadAhead`].
     wish: AtomicU8,
-    /// Whether the system reads only what is met.
+    /// Whether the kernel reads only the pages that are accessed.
     alone: AtomicBool,
     /// How often more is asked for pages though nobody had to wait.
     patience: AtomicU32,
@@ -59,7 +60,7 @@ impl Reading {
         self.wish.store(wish as u8, Ordering::Relaxed);
     }
 
-    /// Whether the system reads only what is met.
+    /// Whether the kernel reads only the pages that are accessed.
     #[inline(always)]
     pub(super) fn is_alone(&self) -> bool {
         self.alone.load(Ordering::Relaxed)

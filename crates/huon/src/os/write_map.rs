@@ -8,7 +8,7 @@
 //!    pointer of the process can hit all of it, so it exists only where commits are lazy.
 //! 3. A forked child inherits it, so that what the child unmaps is its own. It edits nothing: its
 //!    changes and commits are refused before they touch a page.
-//! 4. Who has a page of it keeps the whole: a file that grew has a new one beside it.
+//! 4. The owner of a page of it keeps the whole: a file that grew has a new one beside it.
 //!
 //! A page that is not in memory is read from the disk before it is written over, which is in vain.
 //! So who asks for one knows that it was there not long ago.

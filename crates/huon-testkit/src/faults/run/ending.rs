@@ -3,7 +3,7 @@
 use super::*;
 
 impl Run<'_> {
-    /// Whoever is healthy goes on at once, unless the environment is poisoned: then nobody does.
+    /// A healthy client goes on at once, unless the environment is poisoned: then none does.
     pub fn go_on(&mut self) {
         // A guest alone lets others in, but not after a failed flush.
         let joins_guest = self.guest.as_ref().is_some_and(|guest| !Run::is_poisoned(guest));

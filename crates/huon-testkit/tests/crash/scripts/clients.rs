@@ -161,7 +161,7 @@ pub(super) fn killed_with_a_meta_in_flight(stage: &mut Stage) -> Play {
     Ok(())
 }
 
-/// Who closes flushes what others have left, too.
+/// A client that closes flushes also what others have left.
 pub(super) fn killed_opened_closed(stage: &mut Stage) -> Play {
     for round in 0..3 {
         stage.lazy(|edit| edit.fill(2, round..round + 8, 30))?;

@@ -100,9 +100,9 @@ impl Board {
         name.load(Ordering::Relaxed) == mark.0
     }
 
-    /// Copies the image of what `named` names, and says what that was. Who holds no role may look
-    /// just while the image is given away, since something newer is named: then once more. `None`:
-    /// what is named is not there, in a damaged lock file only.
+    /// Copies the image of the snapshot that `named` returns, and says which that was. A client
+    /// without a lock may look just while the image is given away, since a newer one is named: then
+    /// it looks once more. `None`: the image is missing, in a damaged lock file only.
     pub(crate) fn copy_named(
         &self,
         named: impl Fn() -> Mark,

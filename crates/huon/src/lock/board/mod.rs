@@ -19,9 +19,9 @@
 //! stores one word and then loads the other's: pin and published (P14), candidate and sealed
 //! (Flush), seal and everything the writer protects (P10).
 //!
-//! Who may call what: `seal` and `publish` the holder of the writer's role, everything about the
-//! flush the holder of the flusher's (`role`). The rows, which grow, hold reader slots (`slots`)
-//! and clients (`clients`).
+//! The holder of the writer lock calls `seal` and `publish`, the holder of the flusher lock all
+//! that is about flushes (`role`). The rows, which grow, hold reader slots (`slots`) and clients
+//! (`clients`).
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ pub(crate) struct Start<'a> {
 /// Whether ids and pages of the time before an opening can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sound {
-    /// Nobody ever had an id.
+    /// No id was ever given out.
     New,
     /// The lock file notes a clean close.
     Closed,

@@ -31,7 +31,7 @@ pub(super) fn wait(word: &Word, expected: u64, timeout: Duration, marks: u32) {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid and outlives the call.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec += timeout.as_secs().min(3600) as libc::time_t;
+    time.tv_sec = time.tv_sec.saturating_add(timeout.as_secs().min(3600) as _);
     time.tv_nsec += timeout.subsec_nanos() as libc::c_long;
     if time.tv_nsec >= NANOS {
         time.tv_sec += 1;
