@@ -26,7 +26,7 @@ use crate::txn::commit::Durability;
 
 /// Bytes that a step moves unless said: a durable commit of so much needs one flush.
 const STEP_BYTES: u64 = 768 << 10;
-/// How long a step looks for what it may move.
+/// How long a step looks for what it may move unless said.
 const STEP_TIME: Duration = Duration::from_millis(20);
 /// Pages that the target leaves in any case.
 const SPARE_PAGES: u64 = 8;
@@ -40,6 +40,7 @@ pub struct CompactOptions<'a> {
     target: f64,
     time: Option<Duration>,
     step_bytes: u64,
+    step_time: Duration,
     durability: Option<Durability>,
     progress: OnProgress<'a>,
 }
@@ -50,6 +51,7 @@ impl Default for CompactOptions<'_> {
             target: 1.1,
             time: None,
             step_bytes: STEP_BYTES,
+            step_time: STEP_TIME,
             durability: None,
             progress: OnProgress::default(),
         }
@@ -82,6 +84,15 @@ impl<'a> CompactOptions<'a> {
         self
     }
 
+    /// How long one transaction looks for pages that it may move, about (20 ms unless said): other
+    /// writers wait so long at most, besides the commit. `Duration::MAX`: until it has its
+    /// [`step_bytes`](CompactOptions::step_bytes), so that the same file takes the same steps on
+    /// every machine.
+    pub fn step_time(mut self, time: Duration) -> CompactOptions<'a> {
+        self.step_time = time;
+        self
+    }
+
     /// How its transactions are committed; as the environment's unless said.
     /// [`Durability::Unsynced`] moves pages but gives nothing back: a power cut would need it.
     pub fn durability(mut self, durability: Durability) -> CompactOptions<'a> {
@@ -106,6 +117,7 @@ impl std::fmt::Debug for CompactOptions<'_> {
             .field("target", &self.target)
             .field("time", &self.time)
             .field("step_bytes", &self.step_bytes)
+            .field("step_time", &self.step_time)
             .field("durability", &self.durability)
             .finish_non_exhaustive()
     }
@@ -201,6 +213,7 @@ impl Env {
             target: options.target,
             page_bytes: store.page_bytes,
             step_pages: (options.step_bytes / store.page_bytes as u64).clamp(8, 1 << 20) as usize,
+            step_time: options.step_time,
             ends_at: options.time.and_then(|time| Instant::now().checked_add(time)),
             meter: options.progress.meter(0),
             moved_pages: 0,
@@ -250,6 +263,7 @@ struct Work<'e, 'p> {
     target: f64,
     page_bytes: usize,
     step_pages: usize,
+    step_time: Duration,
     ends_at: Option<Instant>,
     meter: Meter<'p>,
     moved_pages: u64,
@@ -293,7 +307,7 @@ impl Work<'_, '_> {
                 what,
                 line: plan.line,
                 pages_max: self.step_pages,
-                deadline: Instant::now() + STEP_TIME,
+                deadline: Instant::now().checked_add(self.step_time),
                 place,
                 moved_pages: 0,
                 looks: 0,

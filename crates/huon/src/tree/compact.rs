@@ -43,8 +43,8 @@ pub(crate) struct Step {
     pub(crate) line: u32,
     /// Pages that it writes, but for the last of them.
     pub(crate) pages_max: usize,
-    /// When it stops.
-    pub(crate) deadline: Instant,
+    /// When it stops, if the clock says so.
+    pub(crate) deadline: Option<Instant>,
     /// Where it begins, and then where the next one does: nowhere if all was gone through.
     pub(crate) place: Vec<usize>,
     pub(crate) moved_pages: u64,
@@ -118,18 +118,17 @@ impl Mover<'_, '_> {
     /// The index at which a page is begun that lies so deep.
     fn begin(&mut self) -> Result<usize> {
         let depth = self.at.len();
-        let from = if self.resuming { self.from.get(depth).copied() } else { None };
-        self.resuming = self.resuming && from.is_some();
-        self.at.try_push(from.unwrap_or(0))?;
-        Ok(from.unwrap_or(0))
+        let from = self.from.get(depth).filter(|_| self.resuming).copied().unwrap_or(0);
+        self.at.try_push(from)?;
+        Ok(from)
     }
 
     /// Whether the step ends before what the path leads to.
     fn is_over(&mut self) -> bool {
         self.step.looks += 1;
         let full = self.pages.dirty_count() + self.written >= self.step.pages_max;
-        let late =
-            self.step.looks.is_multiple_of(LOOKS_PER_CLOCK) && Instant::now() >= self.step.deadline;
+        let late = self.step.looks.is_multiple_of(LOOKS_PER_CLOCK)
+            && self.step.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         self.stopped |= full || late;
         self.stopped
     }
@@ -141,6 +140,8 @@ impl Mover<'_, '_> {
             0 => self.leaf(kind, ptr, start)?,
             _ => self.branch(kind, ptr, level, start)?,
         };
+        // What follows the first page that is left was not begun before.
+        self.resuming = false;
         if self.stopped {
             return Ok(here);
         }

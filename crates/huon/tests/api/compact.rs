@@ -191,10 +191,28 @@ fn no_step_is_much_longer_than_was_said() {
         last = written();
         ControlFlow::Continue(())
     };
-    let options = CompactOptions::new().step_bytes(40 * 4096).progress(&mut tell);
-    env.compact(options).unwrap();
+    let options = CompactOptions::new().step_bytes(40 * 4096).step_time(Duration::MAX);
+    env.compact(options.progress(&mut tell)).unwrap();
     // The path of the last page, its length, and what the list of free space takes.
     assert!((20..40 + 250).contains(&most), "{most} pages in one transaction");
+}
+
+#[test]
+fn a_step_ends_by_its_time_or_by_its_bytes() {
+    let compacted = |time: Duration| {
+        let (_dir, path) = place();
+        let env = options(256).open(&path).unwrap();
+        fill(&env, 256, 6000);
+        let before = content(&env);
+        let report = env.compact(CompactOptions::new().step_time(time)).unwrap();
+        assert_eq!(report.end, CompactEnd::Target, "{report:?}");
+        assert!(content(&env) == before, "other records than before");
+        report.commits
+    };
+    let by_bytes = compacted(Duration::MAX);
+    assert_eq!(compacted(Duration::MAX), by_bytes, "the steps depend on the clock");
+    let by_time = compacted(Duration::ZERO);
+    assert!(by_time > 2 * by_bytes, "{by_time} commits without time, {by_bytes} with all of it");
 }
 
 #[test]
