@@ -214,21 +214,27 @@ fn a_wake_reaches_whom_it_means() {
                 Some(sleeper)
             })
             .into();
-        let awake = |sleepers: &mut Vec<Option<std::thread::JoinHandle<()>>>| {
-            std::thread::sleep(SOON);
-            let ended = |sleeper: &mut Option<std::thread::JoinHandle<()>>| {
-                sleeper.take_if(|sleeper| sleeper.is_finished()).is_some()
-            };
-            sleepers.iter_mut().map(ended).collect::<Vec<bool>>()
+        let mut awake = [false; 5];
+        let mut look = || {
+            for (sleeper, awake) in sleepers.iter_mut().zip(&mut awake) {
+                *awake |= sleeper.take_if(|sleeper| sleeper.is_finished()).is_some();
+            }
+            awake
         };
         for (who, meant) in [
             (Wake::Marked(0b1000), [false, false, false, false, false]),
             (Wake::First(0b110), [false, true, false, false, false]),
-            (Wake::Marked(0b101), [true, false, true, false, true]),
-            (Wake::All, [false, false, false, true, false]),
+            (Wake::Marked(0b101), [true, true, true, false, true]),
+            (Wake::All, [true; 5]),
         ] {
             shared.wake(0, who);
-            assert_eq!(awake(&mut sleepers), meant, "{who:?}");
+            let woken = Instant::now();
+            while look() != meant && woken.elapsed() < LONG {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // Nobody else wakes, either.
+            std::thread::sleep(SOON);
+            assert_eq!(look(), meant, "{who:?}");
         }
     }
 }
