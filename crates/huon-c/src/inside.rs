@@ -389,9 +389,11 @@ impl Writer {
         self.cursors.iter().filter_map(place).collect()
     }
 
-    /// Puts cursors back to where they were, but for those that were taken elsewhere.
-    pub(crate) fn restore(&mut self, places: Vec<(Weak<Cursor>, Bound)>) {
-        for (cursor, bound) in places {
+    /// Puts cursors back to where they were when these levels began, the innermost of them first,
+    /// but for those that were taken elsewhere: one that an inner level was opened with may not
+    /// have been there when an outer one began.
+    pub(crate) fn restore(&mut self, ended: Vec<Level>) {
+        for (cursor, bound) in ended.into_iter().rev().flat_map(|level| level.places) {
             let Some(cursor) = cursor.upgrade() else { continue };
             let stays = |txn: Arc<Txn>| txn.is_write() && Arc::ptr_eq(&txn.env, &bound.txn.env);
             if cursor.txn().is_some_and(stays) {

@@ -427,8 +427,12 @@ impl Txn {
 
     fn end_root(&self, writer: &mut Writer, commit: bool) -> Ended {
         let settled = if commit { writer.ready() } else { Ok(()) };
-        let levels: Vec<usize> = writer.levels.drain(..).map(|level| level.handle).collect();
+        let ended: Vec<Level> = writer.levels.drain(..).collect();
+        let levels: Vec<usize> = ended.iter().map(|level| level.handle).collect();
         let txns = [levels, std::mem::take(&mut writer.readers)].concat();
+        if !commit {
+            writer.restore(ended);
+        }
         let cursors = std::mem::take(&mut writer.cursors);
         let cursors = cursors.iter().map(|cursor| cursor.handle()).collect();
         writer.take_back();
@@ -463,14 +467,14 @@ impl Txn {
         let settled = if commit { writer.ready() } else { Ok(()) };
         writer.take_back();
         writer.failed_from = writer.failed_from.filter(|&depth| depth < self.depth());
-        let mut ended: Vec<Level> = writer.levels.drain(at..).collect();
+        let ended: Vec<Level> = writer.levels.drain(at..).collect();
         let result = writer.end_level(name, commit, settled);
         let done = commit && result.is_ok();
         let levels: Vec<usize> = ended.iter().map(|level| level.handle).collect();
         let txns = [levels, std::mem::take(&mut writer.readers)].concat();
         self.env.set_write_txn(self.parents.last().copied().unwrap_or(0));
         if !done {
-            writer.restore(ended.swap_remove(0).places);
+            writer.restore(ended);
         }
         let owner = done.then(|| self.parents.last().copied().unwrap_or(0));
         self.env.end_of(&txns, owner);

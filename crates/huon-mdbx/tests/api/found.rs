@@ -254,3 +254,28 @@ fn put_flags(txn: Txn, dbi: u32, flags: u32) -> i32 {
     // SAFETY: two values are enough for a put of several; the bytes are static.
     unsafe { mdbx_put(txn, dbi, &val(b"k"), values.as_mut_ptr(), flags) }
 }
+
+/// A cursor that an outer level opened and the innermost one took to another table comes back to
+/// its table when they all end at once, though it was not there when the outermost began.
+#[test]
+fn a_cursor_comes_back_from_levels_that_end_together() {
+    for root in [true, false] {
+        let env = Env::new();
+        let dbi = table(&env, "t", 0);
+        let outermost = env.write();
+        let top = if root { outermost } else { env.begin(outermost, 0).unwrap() };
+        let middle = env.begin(top, 0).unwrap();
+        let c = cursor(middle, dbi);
+        let inner = env.begin(middle, 0).unwrap();
+        let innermost = env.begin(inner, 0).unwrap();
+        assert_eq!(mdbx_cursor_bind(innermost, c, 1), 0);
+        assert_eq!(mdbx_txn_abort(top), 0);
+        if !root {
+            assert_eq!(mdbx_txn_abort(outermost), 0);
+        }
+        let txn = env.write();
+        assert_eq!(mdbx_cursor_renew(txn, c), 0);
+        assert_eq!(mdbx_cursor_dbi(c), dbi, "the root ends: {root}");
+        mdbx_cursor_close(c);
+    }
+}
