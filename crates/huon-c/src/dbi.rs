@@ -197,10 +197,14 @@ pub fn stat(access: &Access<'_>, name: &[u8]) -> Res<Option<TableStat>> {
     Ok(in_txn!(access.view()?, txn => txn.table_stat(name))?)
 }
 
-/// Has the program compare keys, or values, of a database.
-pub fn set_comparator(txn: &Txn, dbi: u32, compare: Arc<Compare>, of_values: bool) -> Res<()> {
+/// Has the program compare keys, or values, of a database, which is `old` so far.
+pub fn set_comparator(
+    txn: &Txn,
+    (dbi, old): (u32, Dbi),
+    compare: Arc<Compare>,
+    of_values: bool,
+) -> Res<()> {
     let _alone = txn.env.opening();
-    let old = txn.env.dbis().get(dbi, txn)?.clone();
     if of_values && old.flags & DUPSORT == 0 {
         // There is nothing to compare.
         return Ok(());
@@ -212,6 +216,11 @@ pub fn set_comparator(txn: &Txn, dbi: u32, compare: Arc<Compare>, of_values: boo
     let name = if main { STAND_IN } else { &old.name };
     let found = stat(&access, &old.name)?.ok_or(Fault::TableMissing)?;
     drop(access);
+    let is_same = table::stored(old.flags) == table::stored(table::flags_of(&found));
+    if !(is_same || old.is_told || txn.is_write()) {
+        // The handle means the table of a later snapshot by now, and is everybody's.
+        return Ok(());
+    }
     let is_as_told = table::is_ordered(&found, &table::orders(old.flags, &custom, [8, 8]));
     let is_to_be_made = found.entries == 0 && !is_as_told;
     if is_to_be_made && !txn.is_write() {

@@ -66,6 +66,13 @@ impl Dbis {
         Err(Fault::Closed)
     }
 
+    /// A database that the transaction has just opened. Where another one has opened it, too, it is
+    /// that one's alone until it commits.
+    pub fn opened(&self, dbi: u32, txn: &Txn) -> Res<&Dbi> {
+        let newest = || self.list.get(dbi as usize).and_then(Option::as_ref).ok_or(Fault::Closed);
+        self.get(dbi, txn).or_else(|_| newest())
+    }
+
     /// The named one of this name that is open.
     pub(crate) fn named(&self, name: &[u8]) -> Option<(u32, &Dbi)> {
         let index = *self.by_name.get(name)?.first()?;

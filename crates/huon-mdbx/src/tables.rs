@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use huon::{Compare, TableStat};
 use huon_c::dbi::{self, FREE, MAIN};
-use huon_c::table::{Table, flags_of};
+use huon_c::table::{Dbi, Table, flags_of};
 use huon_c::{Fault, Res, Txn, in_txn};
 
 use crate::flags::dbi::*;
@@ -33,14 +33,13 @@ pub(crate) fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
 /// (`None`): always the same.
 pub(crate) fn set_order(
     txn: &Txn,
-    dbi: u32,
+    (dbi, known): (u32, Dbi),
     order: Option<Arc<Compare>>,
     of_values: bool,
 ) -> Res<()> {
-    let known = txn.env.dbis().get(dbi, txn)?.clone();
     match (known.comparator(of_values), order) {
         (None, None) => Ok(()),
-        (None, Some(order)) => dbi::set_comparator(txn, dbi, order, of_values),
+        (None, Some(order)) => dbi::set_comparator(txn, (dbi, known), order, of_values),
         (Some(known), Some(order)) if Arc::ptr_eq(known, &order) => Ok(()),
         (Some(_), _) => Err(Fault::Invalid),
     }

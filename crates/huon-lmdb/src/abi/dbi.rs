@@ -128,7 +128,8 @@ fn set_comparator(
 ) -> Res<()> {
     let (txn, compare) = (txn_of(txn)?, compare.ok_or(Fault::Invalid)?);
     let made = txn.env.comparator(compare as usize, || comparator(compare));
-    dbi::set_comparator(&txn, dbi, made, of_values)
+    let known = txn.env.dbis().get(dbi, &txn)?.clone();
+    dbi::set_comparator(&txn, (dbi, known), made, of_values)
 }
 
 fn comparator(compare: MDB_cmp_func) -> Arc<Compare> {

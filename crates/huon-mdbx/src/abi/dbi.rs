@@ -104,7 +104,8 @@ unsafe fn open(
     let opened = tables::open(&txn, name, flags)?;
     for (compare, of_values) in custom.into_iter().zip([false, true]) {
         if compare.is_some() {
-            set_comparator(&txn, opened, compare, of_values)?;
+            let known = txn.env.dbis().opened(opened, &txn)?.clone();
+            set_comparator(&txn, (opened, known), compare, of_values)?;
         }
     }
     // SAFETY: as before.
@@ -137,7 +138,7 @@ pub unsafe extern "C" fn mdbx_set_compare(
     dbi: MDBX_dbi,
     compare: MDBX_cmp_func,
 ) -> c_int {
-    code(|| set_comparator(&*txn_of(txn)?, dbi, compare, false))
+    code(|| set_comparator_of(&*txn_of(txn)?, dbi, compare, false))
 }
 
 /// # Safety
@@ -148,16 +149,26 @@ pub unsafe extern "C" fn mdbx_set_dupsort(
     dbi: MDBX_dbi,
     compare: MDBX_cmp_func,
 ) -> c_int {
-    code(|| set_comparator(&*txn_of(txn)?, dbi, compare, true))
+    code(|| set_comparator_of(&*txn_of(txn)?, dbi, compare, true))
+}
+
+fn set_comparator_of(txn: &Txn, dbi: MDBX_dbi, compare: MDBX_cmp_func, of_values: bool) -> Res<()> {
+    let known = txn.env.dbis().get(dbi, txn)?.clone();
+    set_comparator(txn, (dbi, known), compare, of_values)
 }
 
 /// Has the program order keys or values, unless it names the order that the table has by itself.
-fn set_comparator(txn: &Txn, dbi: MDBX_dbi, compare: MDBX_cmp_func, of_values: bool) -> Res<()> {
-    let kind = txn.env.dbis().get(dbi, txn)?.flags;
+fn set_comparator(
+    txn: &Txn,
+    (dbi, known): (MDBX_dbi, Dbi),
+    compare: MDBX_cmp_func,
+    of_values: bool,
+) -> Res<()> {
+    let kind = known.flags;
     let own = if of_values { mdbx_get_datacmp(kind) } else { mdbx_get_keycmp(kind) };
     let compare = compare.ok_or(Fault::Invalid)?;
     let is_own = own.is_some_and(|own| std::ptr::fn_addr_eq(own, compare));
-    tables::set_order(txn, dbi, (!is_own).then(|| comparator(txn, compare)), of_values)
+    tables::set_order(txn, (dbi, known), (!is_own).then(|| comparator(txn, compare)), of_values)
 }
 
 #[unsafe(no_mangle)]

@@ -1,6 +1,6 @@
 //! What random histories of calls have found, each as small as it can be.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_int};
 
 use crate::common::records::*;
 use crate::common::*;
@@ -278,4 +278,58 @@ fn a_cursor_comes_back_from_levels_that_end_together() {
         assert_eq!(mdbx_cursor_dbi(c), dbi, "the root ends: {root}");
         mdbx_cursor_close(c);
     }
+}
+
+unsafe extern "C" fn backwards(a: *const MDBX_val, b: *const MDBX_val) -> c_int {
+    // SAFETY: the library passes two values.
+    unsafe { bytes(*b).cmp(&bytes(*a)) as c_int }
+}
+
+fn open_backwards(txn: Txn, flags: u32) -> Result<u32, i32> {
+    let mut dbi = 0;
+    // SAFETY: a text; the function takes any values.
+    match unsafe { mdbx_dbi_open_ex(txn, c"t".as_ptr(), flags, &mut dbi, Some(backwards), None) } {
+        0 => Ok(dbi),
+        code => Err(code),
+    }
+}
+
+/// A reader that opens a table with its order, while a writer has made it anew and may still undo
+/// that, is told its handle.
+#[test]
+fn a_reader_opens_a_table_of_its_own_order_beside_its_writer() {
+    let env = Env::new();
+    let txn = env.write();
+    let dbi = open_backwards(txn, CREATE).unwrap();
+    assert_eq!(put(txn, dbi, b"k", b"v", 0), 0);
+    assert_eq!(mdbx_txn_commit(txn), 0);
+    let (reader, txn) = (env.read(), env.write());
+    assert_eq!(mdbx_drop(txn, dbi, true), 0);
+    let inner = env.begin(txn, 0).unwrap();
+    assert_eq!(open_backwards(inner, CREATE), Ok(dbi));
+    assert_eq!(open_backwards(reader, 0), Ok(dbi));
+    assert_eq!(mdbx_txn_abort(txn), 0);
+    assert_eq!(mdbx_txn_abort(reader), 0);
+}
+
+/// The order that a reader of an older snapshot names is not that of the table which the handle
+/// means by now.
+#[test]
+fn the_order_of_an_older_table_stays_its_own() {
+    let env = Env::new();
+    let txn = env.write();
+    let dbi = open_backwards(txn, CREATE | DUPSORT | DUPFIXED).unwrap();
+    assert_eq!(mdbx_txn_commit(txn), 0);
+    let (reader, txn) = (env.read(), env.write());
+    let mut same = 0;
+    // SAFETY: a text, and a place for the handle.
+    assert_eq!(unsafe { mdbx_dbi_open(txn, c"t".as_ptr(), CREATE | REVERSEKEY, &mut same) }, 0);
+    assert_eq!((same, mdbx_txn_commit(txn)), (dbi, 0));
+    let txn = env.write();
+    assert_eq!(put(txn, dbi, b"k", b"v", 0), 0);
+    let c = cursor(txn, dbi);
+    assert_eq!(open_backwards(reader, DUPSORT | DUPFIXED), Ok(dbi));
+    assert_eq!(go(c, NEXT), pair("k", "v"));
+    assert_eq!(mdbx_txn_abort(txn), 0);
+    assert_eq!(mdbx_txn_abort(reader), 0);
 }
