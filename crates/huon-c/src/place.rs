@@ -187,6 +187,7 @@ impl Place {
 
     /// The record after the cursor's, or before it. At the end of the table it stays.
     pub(crate) fn beside<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Item<'t>> {
+        let is_given = self.is_given;
         match (self.stand, forward) {
             (Stand::Unset, _) => {
                 let found = self.edge(txn, !forward);
@@ -198,7 +199,11 @@ impl Place {
             (Stand::Emptied, _) => self.pass(forward),
             _ => {}
         }
-        self.go(txn, forward)?.ok_or(Fault::NotFound)
+        let found = self.go(txn, forward)?;
+        if found.is_none() {
+            self.is_given = is_given;
+        }
+        found.ok_or(Fault::NotFound)
     }
 
     /// The gap on the other side of the key of the record that it lies beside.

@@ -333,3 +333,20 @@ fn the_order_of_an_older_table_stays_its_own() {
     assert_eq!(mdbx_txn_abort(txn), 0);
     assert_eq!(mdbx_txn_abort(reader), 0);
 }
+
+/// A step that finds nothing leaves the cursor as it is: what was given with others is not given
+/// again, on whichever side of its record the cursor stands.
+#[test]
+fn a_step_to_nowhere_does_not_give_a_value_again() {
+    let env = Env::new();
+    let dbi = table(&env, "t", DUPSORT | DUPFIXED);
+    let txn = env.write();
+    assert_eq!(put(txn, dbi, b"k", b"1", 0), 0);
+    let c = cursor(txn, dbi);
+    assert_eq!(go(c, FIRST), pair("k", "1"));
+    assert_eq!(go(c, GET_MULTIPLE).map(|(_, values)| values), Ok(b"1".to_vec()));
+    assert_eq!(go(c, PREV_MULTIPLE), Err(NOTFOUND));
+    assert_eq!(go(c, NEXT), Err(NOTFOUND));
+    assert_eq!(put(txn, dbi, b"k", b"2", 0), 0);
+    assert_eq!(go(c, NEXT_MULTIPLE).map(|(_, values)| values), Ok(b"2".to_vec()));
+}

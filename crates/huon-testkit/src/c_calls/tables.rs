@@ -289,6 +289,8 @@ impl Model {
                 txn.changed = true;
                 (own, true)
             }
+            // To have an order changed is for tests of its own.
+            Some(kind) if visible && custom && !kind.custom => return Err(Stop::Void),
             Some(kind) if visible && is_wanted(flags, kind.flags) => (handle.owner, false),
             Some(_) => match self.of_wanted_kind(slot, &handle.name, flags, custom)? {
                 Err(code) => return Ok(Outcome::code(code)),
