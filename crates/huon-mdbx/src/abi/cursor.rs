@@ -37,6 +37,11 @@ pub(super) fn with<R>(
     })
 }
 
+/// What a call of a cursor is told that is wrong by itself: before all else that there is no cursor.
+fn wrong(cursor: *const MDBX_cursor, fault: Fault) -> Fault {
+    objects::cursor(cursor as usize).err().unwrap_or(fault)
+}
+
 /// Whether the transaction of a cursor is over.
 fn is_left(cursor: &Cursor) -> bool {
     cursor.txn().is_some_and(|txn| objects::txn(txn.handle()).is_err())
@@ -284,7 +289,7 @@ pub unsafe extern "C" fn mdbx_cursor_put(
     code(|| {
         // SAFETY: the caller's promise.
         let key = unsafe { bytes_of(key) }?.ok_or(Fault::Invalid)?;
-        check_put(flags)?;
+        check_put(flags).map_err(|fault| wrong(cursor, fault))?;
         if flags & MULTIPLE != 0 {
             let put = |values: &[u8], bytes| {
                 with(cursor, |cursor| Ok(cursor.put_many(key, values, bytes, flags)))
@@ -308,7 +313,7 @@ pub unsafe extern "C" fn mdbx_cursor_put(
 pub extern "C" fn mdbx_cursor_del(cursor: *mut MDBX_cursor, flags: c_uint) -> c_int {
     code(|| {
         if flags & !(CURRENT | NODUPDATA | ALLDUPS) != 0 {
-            return Err(Fault::Invalid);
+            return Err(wrong(cursor, Fault::Invalid));
         }
         with(cursor, |cursor| cursor.delete(flags & (NODUPDATA | ALLDUPS) != 0))
     })

@@ -350,3 +350,34 @@ fn a_step_to_nowhere_does_not_give_a_value_again() {
     assert_eq!(put(txn, dbi, b"k", b"2", 0), 0);
     assert_eq!(go(c, NEXT_MULTIPLE).map(|(_, values)| values), Ok(b"2".to_vec()));
 }
+
+/// A record whose name a table had, however long it is, is no table.
+#[test]
+fn a_long_record_is_no_table() {
+    for bytes in [10, 20_000] {
+        let env = Env::new();
+        let dbi = table(&env, "k1", DUPSORT | DUPFIXED);
+        let txn = env.write();
+        let inner = env.begin(txn, 0).unwrap();
+        let c = cursor(inner, 1);
+        assert_eq!(mdbx_drop(inner, dbi, true), 0);
+        assert_eq!(cursor_put(c, b"k1", &vec![b'b'; bytes], 0), 0);
+        assert_eq!(open(inner, Some("k1"), 0), Err(INCOMPATIBLE), "{bytes}");
+        assert_eq!(open(inner, Some("k1"), CREATE), Err(INCOMPATIBLE), "{bytes}");
+    }
+}
+
+#[test]
+fn a_cursor_that_is_none_is_told_before_wrong_flags() {
+    let env = Env::new();
+    let dbi = table(&env, "t", DUPSORT);
+    let txn = env.write();
+    let c = cursor(txn, dbi);
+    mdbx_cursor_close(c);
+    assert_eq!(cursor_put(c, b"k", b"v", CURRENT | NOOVERWRITE), EBADSIGN);
+    assert_eq!(mdbx_cursor_del(c, 0x100), EBADSIGN);
+    let c = cursor(txn, dbi);
+    assert_eq!(cursor_put(c, b"k", b"v", CURRENT | NOOVERWRITE), libc::EINVAL);
+    assert_eq!(mdbx_cursor_del(c, 0x100), libc::EINVAL);
+    mdbx_cursor_close(c);
+}

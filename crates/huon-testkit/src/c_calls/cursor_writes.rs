@@ -16,6 +16,9 @@ impl Model {
         let wrong = flags & !(NODUPDATA | if is_mdbx { OF_ALL } else { 0 }) != 0;
         let all = flags & (NODUPDATA | ALLDUPS) != 0;
         self.differs_if(wrong, "flags of a delete that are none")?;
+        if let Some(code) = self.cursor(at)?.err().filter(|_| is_mdbx) {
+            return Ok(Outcome::code(code));
+        }
         let (slot, dbi) = match self.usable(at, true)? {
             _ if wrong => return Ok(Outcome::code(EINVAL)),
             Ok(found) => found,
@@ -68,6 +71,9 @@ impl Model {
             flags & !(PLAIN | CURRENT | MULTIPLE) != 0
         };
         self.differs_if(wrong, "flags of a put that are none")?;
+        if let Some(code) = self.cursor(at)?.err().filter(|_| self.rules.interface.is_mdbx()) {
+            return Ok(Outcome::code(code));
+        }
         let (slot, dbi) = match self.usable(at, true)? {
             _ if wrong => return Ok(Outcome::code(EINVAL)),
             Ok(found) => found,

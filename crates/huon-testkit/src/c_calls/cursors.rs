@@ -246,7 +246,10 @@ impl Model {
     ) -> Res<()> {
         let several = matches!(op, GET_MULTIPLE | NEXT_MULTIPLE | PREV_MULTIPLE);
         let anew = is_anew(op);
-        let stays = place == before && (error.is_some() || op == GET_CURRENT);
+        // A search begins anew, even one that fails and ends where the cursor was.
+        let searched =
+            (anew || matches!(op, GET_BOTH | GET_BOTH_RANGE)) && error != Some(BAD_VALSIZE);
+        let stays = place == before && (error.is_some() || op == GET_CURRENT) && !searched;
         let eof = end_after(op, error.as_ref(), before, place);
         let cursor = self.cursor_mut(at)?;
         cursor.is_given = several && error.is_none() || cursor.is_given && stays;

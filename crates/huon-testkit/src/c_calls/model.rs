@@ -9,6 +9,7 @@ use super::names::code::*;
 use super::names::env;
 use super::op::{CURSORS, Op, Outcome, Slot, TXNS};
 use super::place::Place;
+use super::rows::Kind;
 
 /// What the model says about a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,8 +77,8 @@ pub(super) struct Handle {
     /// Since when others know it.
     pub(super) since: u64,
     pub(super) name: Vec<u8>,
-    /// The flags of its kind.
-    pub(super) kind: u32,
+    /// Its kind, the order included.
+    pub(super) kind: Kind,
     /// The transaction that opened it and is not over; 0: none.
     pub(super) owner: u64,
     /// What it was to others, and will be again if that is aborted.

@@ -72,7 +72,7 @@ impl Model {
         }
         let Some(handle) = self.named(slot, dbi)? else { return Ok(Err(NoTable::Closed)) };
         let rows = self.txn(slot)?.data.rows(&handle.name);
-        if rows.is_some_and(|rows| rows.kind.flags != handle.kind) {
+        if rows.is_some_and(|rows| rows.kind != handle.kind) {
             // An old snapshot of a table that was made anew.
             return Err(Stop::Void);
         }
@@ -259,8 +259,8 @@ impl Model {
         })
     }
 
-    fn kind_of(&self, slot: Slot, name: &[u8]) -> Res<u32> {
-        Ok(self.txn(slot)?.data.rows(name).ok_or(Stop::Void)?.kind.flags)
+    fn kind_of(&self, slot: Slot, name: &[u8]) -> Res<Kind> {
+        Ok(self.txn(slot)?.data.rows(name).ok_or(Stop::Void)?.kind)
     }
 
     /// libmdbx's way to open what is open already.

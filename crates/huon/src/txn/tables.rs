@@ -81,10 +81,13 @@ impl WriteTxn {
             return Ok(Some(self.main));
         }
         let known = self.tables.borrow().named(name);
-        match known {
-            Some(at) => self.tree_at(at),
-            None => catalog::find(self.pages(), &self.main, name),
+        if let Some(at) = known
+            && let Some(tree) = self.tree_at(at)?
+        {
+            return Ok(Some(tree));
         }
+        // Where there is no table of the name, a record may have it since that was noted.
+        catalog::find(self.pages(), &self.main, name)
     }
 
     /// The number of a table, if it exists.

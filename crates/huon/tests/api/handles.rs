@@ -296,3 +296,30 @@ fn each_refusal_of_a_name_or_an_order_has_an_error_of_its_own() {
     assert!(matches!(stored.put(&mut txn, "key", "2"), Err(Error::OrderUnknown)));
     txn.commit().unwrap();
 }
+
+/// A record of the main table may take the name of a table that the transaction has dropped, or has
+/// looked for in vain.
+#[test]
+fn a_record_takes_the_name_of_a_table_that_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Env::options().open(dir.path().join("a.huon")).unwrap();
+    let def = TableDef::<Bytes, Bytes>::new("t");
+    for there in [true, false] {
+        let mut txn = env.write().unwrap();
+        let main = txn.create_table(&TableDef::<Bytes, Bytes>::main()).unwrap();
+        if there {
+            let t = txn.create_table(&def).unwrap();
+            assert!(t.drop_table(&mut txn).unwrap());
+        } else {
+            assert!(txn.open_table(&def).unwrap().is_none());
+        }
+        main.put(&mut txn, b"t", b"a record").unwrap();
+        assert!(matches!(txn.open_table(&def), Err(Error::NameTaken)), "there: {there}");
+        assert!(matches!(txn.table_stat(b"t"), Err(Error::NameTaken)));
+        assert!(matches!(txn.create_table(&def), Err(Error::NameTaken)));
+        assert!(main.delete(&mut txn, b"t").unwrap());
+        assert!(txn.open_table(&def).unwrap().is_none());
+        txn.create_table(&def).unwrap();
+        txn.abort();
+    }
+}
