@@ -198,7 +198,10 @@ pub unsafe extern "C" fn mdbx_dbi_stat(
         let txn = txn_of(txn)?;
         let page_bytes = txn.env.huon()?.info()?.page_bytes;
         let found = match dbi {
-            dbi::FREE => MDBX_stat { ms_psize: page_bytes, ..MDBX_stat::default() },
+            dbi::FREE => {
+                txn.access()?.view()?;
+                MDBX_stat { ms_psize: page_bytes, ..MDBX_stat::default() }
+            }
             _ => stat_of(&dbi::stat_of(&txn, dbi)?, page_bytes),
         };
         // SAFETY: the caller's promise, and the size is one of those.
@@ -235,7 +238,11 @@ pub unsafe extern "C" fn mdbx_dbi_flags_ex(
     code(|| {
         let txn = txn_of(txn)?;
         let (kind, bits) = match dbi {
-            dbi::FREE => (INTEGERKEY, 0),
+            dbi::FREE => {
+                // A transaction that has failed is told so for it, too.
+                txn.access()?.view()?;
+                (INTEGERKEY, 0)
+            }
             _ => {
                 let found = dbi::state_of(&txn, dbi)?;
                 let fresh = if found.is_new { DBI_FRESH | DBI_CREAT } else { 0 };

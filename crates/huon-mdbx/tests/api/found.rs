@@ -381,3 +381,15 @@ fn a_cursor_that_is_none_is_told_before_wrong_flags() {
     assert_eq!(mdbx_cursor_del(c, 0x100), libc::EINVAL);
     mdbx_cursor_close(c);
 }
+
+#[test]
+fn a_transaction_that_has_failed_shows_nothing_of_the_free_pages() {
+    let env = Env::new();
+    let txn = env.write();
+    assert_eq!(flags(txn, 0), Ok((INTEGERKEY, 0)));
+    assert!(stat(txn, 0).is_ok());
+    assert_eq!(mdbx_txn_break(txn), 0);
+    assert_eq!(flags(txn, 0), Err(BAD_TXN));
+    assert_eq!(stat(txn, 0).map(|stat| stat.ms_entries), Err(BAD_TXN));
+    assert_eq!(mdbx_txn_abort(txn), 0);
+}
