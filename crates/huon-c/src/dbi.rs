@@ -45,9 +45,7 @@ impl Env {
     pub(crate) fn end_of(&self, txns: &[usize], owner: Option<usize>) {
         let has_opened = |txn: &usize| *txn != 0 && self.dbis().is_owner(*txn);
         if txns.iter().any(has_opened) {
-            let mut dbis = self.dbis_mut();
-            let named = txns.iter().filter(|txn| **txn != 0);
-            named.for_each(|&txn| dbis.end_of(txn, owner));
+            self.dbis_mut().end_of(txns, owner);
         }
     }
 }
@@ -307,6 +305,9 @@ pub fn rename(txn: &Txn, dbi: u32, name: &[u8]) -> Res<()> {
     let mut writer = txn.writer()?;
     let old = writer.dbi(txn, dbi)?;
     let engine = writer.changing(&txn.env)?;
+    if engine.table_stat(&old.name)?.is_none() {
+        return Err(Fault::TableMissing);
+    }
     if *old.name == *name {
         return Ok(());
     }

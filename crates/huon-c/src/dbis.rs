@@ -134,22 +134,28 @@ impl Dbis {
         self.owned.contains_key(&txn)
     }
 
-    /// A transaction is over: what it has opened is the owner's then, or closed.
-    pub(crate) fn end_of(&mut self, txn: usize, owner: Option<usize>) {
-        for index in self.owned.remove(&txn).unwrap_or_default() {
+    /// Transactions are over, one within the other: what they have opened is the owner's then, or
+    /// closed. A handle that several of them have changed is gone through once.
+    pub(crate) fn end_of(&mut self, txns: &[usize], owner: Option<usize>) {
+        let has_ended = |dbi: &Dbi| dbi.owner != 0 && txns.contains(&dbi.owner);
+        let owned = txns.iter().filter_map(|txn| self.owned.remove(txn));
+        for index in owned.collect::<Vec<_>>().into_iter().flatten() {
             let Some(mut dbi) = self.put(index, None) else { continue };
+            let mut before = dbi.was.take();
+            while let Some(was) = before.take_if(|was| has_ended(was)) {
+                before = was.was.clone();
+            }
             let after = match owner {
                 Some(owner) => {
                     dbi.owner = owner;
                     // The owner undoes its own changes together, and nobody what is done.
-                    let before = dbi.was.take();
                     dbi.was = match before {
                         Some(was) if owner == was.owner => was.was.clone(),
                         was => was.filter(|_| owner != 0),
                     };
                     Some(dbi)
                 }
-                None => dbi.was.take().map(Arc::unwrap_or_clone),
+                None => before.map(Arc::unwrap_or_clone),
             };
             self.put(index, after);
         }

@@ -450,8 +450,7 @@ impl Txn {
             Ok(())
         };
         let done = commit && result.is_ok();
-        self.env.end_of(&txns, done.then_some(0));
-        self.env.end_of(&[self.handle()], done.then_some(0));
+        self.env.end_of(&[&txns[..], &[self.handle()]].concat(), done.then_some(0));
         self.env.set_write_txn(0);
         self.env.set_writer(0);
         self.env.live.fetch_sub(1, Ordering::AcqRel);

@@ -200,6 +200,8 @@ fn tables_of(view: View<'_>) -> Res<Vec<TableStat>> {
     in_txn!(view, txn => {
         let mut tables = vec![txn.table_stat(b"")?.ok_or(Fault::TableMissing)?];
         for name in txn.table_names()? {
+            // What stands for the main table is no record of it.
+            tables[0].entries -= u64::from(huon_c::dbi::is_hidden(&name));
             tables.extend(txn.table_stat(&name)?);
         }
         Ok(tables)

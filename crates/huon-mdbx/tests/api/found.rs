@@ -393,3 +393,58 @@ fn a_transaction_that_has_failed_shows_nothing_of_the_free_pages() {
     assert_eq!(stat(txn, 0).map(|stat| stat.ms_entries), Err(BAD_TXN));
     assert_eq!(mdbx_txn_abort(txn), 0);
 }
+
+#[test]
+fn a_table_that_is_gone_is_not_renamed_to_its_own_name() {
+    let env = Env::new();
+    let dbi = table(&env, "t", 0);
+    let (reader, txn) = (env.read(), env.write());
+    assert_eq!(mdbx_drop(txn, dbi, true), 0);
+    assert_eq!(open(reader, Some("t"), CREATE), Ok(dbi), "it is there for the reader");
+    assert_eq!(rename(txn, dbi, "t"), BAD_DBI);
+    assert_eq!(mdbx_txn_abort(txn), 0);
+    assert_eq!(mdbx_txn_abort(reader), 0);
+}
+
+/// Levels that end together undo all that each of them did to a handle.
+#[test]
+fn a_handle_is_free_after_all_levels_that_changed_it() {
+    for commit in [false, true] {
+        let env = Env::new();
+        let txn = env.write();
+        let outer = env.begin(txn, 0).unwrap();
+        let dbi = open(outer, Some("a"), CREATE).unwrap();
+        let middle = env.begin(outer, 0).unwrap();
+        let inner = env.begin(middle, 0).unwrap();
+        assert_eq!(rename(inner, dbi, "b"), 0);
+        if commit {
+            assert_eq!(mdbx_txn_commit(outer), 0);
+            assert_eq!(flags(txn, dbi).map(|found| found.0), Ok(0));
+        }
+        assert_eq!(mdbx_txn_abort(txn), 0);
+        let txn = env.write();
+        assert_eq!(flags(txn, dbi).map(|found| found.0), Err(BAD_DBI), "commit: {commit}");
+        assert_eq!(open(txn, Some("b"), CREATE), Ok(dbi), "commit: {commit}");
+        assert_eq!(mdbx_txn_abort(txn), 0);
+    }
+}
+
+#[test]
+fn what_stands_for_the_main_table_is_no_record() {
+    let env = Env::new();
+    let txn = env.write();
+    assert_eq!(open(txn, None, CREATE | DUPSORT), Ok(1));
+    assert_eq!(mdbx_txn_commit(txn), 0);
+    assert_eq!(entries_of(&env), 0);
+    let txn = env.write();
+    assert_eq!(put(txn, 1, b"k", b"v", 0), 0);
+    assert_eq!(mdbx_txn_commit(txn), 0);
+    assert_eq!(entries_of(&env), 1);
+}
+
+fn entries_of(env: &Env) -> u64 {
+    let mut stat = MDBX_stat::default();
+    // SAFETY: a place for the answer, as long as is said.
+    assert_eq!(unsafe { mdbx_env_stat(env.env, &mut stat, size_of::<MDBX_stat>()) }, 0);
+    stat.ms_entries
+}

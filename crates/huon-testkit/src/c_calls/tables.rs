@@ -245,6 +245,7 @@ impl Model {
         let there = self.txn(slot)?.data.rows(&handle.name).is_some();
         if handle.owner != 0 && !self.family(slot).contains(&handle.owner) {
             if !there {
+                self.or(&[INCOMPATIBLE]);
                 return Ok(Outcome::code(NOTFOUND));
             }
             if let Some(handle) = &mut self.handles[dbi as usize] {
@@ -252,7 +253,8 @@ impl Model {
             }
         }
         Ok(if custom && !there {
-            // To say its order it must be there.
+            // To say its order it must be there. Its name may be a record now.
+            self.or(&[INCOMPATIBLE]);
             Outcome::code(BAD_DBI)
         } else {
             Outcome::number(dbi.into())
