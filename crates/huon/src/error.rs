@@ -81,7 +81,8 @@ pub enum Error {
     /// again.
     Poisoned,
     /// The transaction, cursor or ticket is of the process that this one was forked from. Or the
-    /// environment is, and its path does not lead to the same files any more: open it anew.
+    /// environment is, and its path does not lead to the same files any more: open it anew. One in
+    /// memory has no path, and is its parent's alone.
     Forked,
     /// The system refused an operation.
     Io(Box<IoError>),

@@ -20,6 +20,7 @@
 //! - [`Error`] is the one error type. "Not found" is `None`, and never an error.
 //! - [`Env::check`] verifies every page, [`Env::info`] tells who reads what.
 //! - [`Env::copy_to`] makes a backup while writers go on, [`Env::delete`] removes the files.
+//! - [`Env::in_memory`] is an environment without files, for tests and caches.
 //! - [`Env::metas`] and [`Env::switch_to_meta`] are for a file whose newest snapshot is no good,
 //!   [`Env::visit_pages`] is for who wants to see every page.
 //!

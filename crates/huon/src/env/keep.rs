@@ -13,7 +13,8 @@ pub(super) type Context = ForkLock<Option<Arc<dyn Any + Send + Sync>>>;
 
 impl Env {
     /// The path that the environment was opened with, as it was given: a symbolic link as such.
-    /// [`Env::lock_path`] says where its lock file lies. Empty for a simulated one.
+    /// [`Env::lock_path`] says where its lock file lies. Empty for one in memory, which has no
+    /// files.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

@@ -146,7 +146,7 @@ impl Lives {
         let parent = self.last();
         let Files { path, data, lock } = &self.files;
         if path.as_os_str().is_empty() {
-            // A simulated machine has no forks.
+            // What is in memory is its process's alone; a simulated machine has no forks.
             return Err(Error::Forked);
         }
         let options = self.options_now(parent);

@@ -7,6 +7,7 @@ mod delete;
 mod guest_tests;
 #[cfg(test)]
 mod ids_tests;
+mod in_memory;
 mod info;
 mod keep;
 mod kinds;

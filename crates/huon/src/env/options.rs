@@ -432,7 +432,7 @@ impl Options {
         Env::open_sim(disk, Some(plan), true, self)
     }
 
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         let size = self.page_bytes.unwrap_or(PAGE_BYTES_DEFAULT);
         check_page_bytes(size)?;
         if self.meta_slot.is_some_and(|slot| slot > 2) {

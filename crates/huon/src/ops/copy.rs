@@ -241,7 +241,9 @@ impl Env {
     fn refuse_own(&self, file: &File) -> Result<()> {
         let found = file.metadata().map_err(write_error)?;
         let own = self.core()?.store.storage.identity()?;
-        let lock = std::fs::metadata(Env::lock_path(self.path())).ok();
+        // One in memory has no path, and no lock file.
+        let lock = Some(self.path()).filter(|path| !path.as_os_str().is_empty());
+        let lock = lock.and_then(|path| std::fs::metadata(Env::lock_path(path)).ok());
         let is_lock =
             lock.is_some_and(|lock| (lock.dev(), lock.ino()) == (found.dev(), found.ino()));
         if (found.dev(), found.ino()) == (own.device, own.inode) || is_lock {

@@ -13,6 +13,8 @@
 //!    process, and ends with it however it ends.
 //! 6. A write past the process's limit of file sizes is refused before the system sends a signal
 //!    (`size_limit`).
+//! 7. A file in memory is one like others, but that no path leads to it. It is gone with its
+//!    process, so there is nothing to flush.
 //!
 //! What is in the file is left to others.
 
@@ -78,7 +80,8 @@ pub(crate) struct RealFile {
     file: OwnFile,
     /// The lock lasts as the client's byte in the lock file does.
     _keeper: Option<Keeper>,
-    path: PathBuf,
+    /// `None`: it is in memory (7).
+    path: Option<PathBuf>,
     writable: bool,
     map: Arc<Map>,
     write_map: WriteMap,
@@ -133,20 +136,42 @@ impl RealFile {
                 map.clone()
             }
         };
-        let way = locks::way_of(&file).map_err(|e| Error::io("lock", place(path), e))?;
+        RealFile::of(file, Some(path.to_owned()), !options.read_only, map, stat.len())
+    }
+
+    /// Makes an empty file that is gone with this process (7), and maps it.
+    pub(crate) fn in_memory(reserve_bytes: u64) -> Result<RealFile> {
+        let _held_off = fork::hold_off();
+        let made = || files::memory_file().map_err(|e| Error::io("make a file in", MEMORY, e));
+        let file = OwnFile::open(made)?;
+        // A forked child that keeps the map keeps the locks, too, and nobody misses them.
+        let map = Map::reserve(&file, reserve_bytes, 0)?.into();
+        RealFile::of(file, None, true, map, 0)
+    }
+
+    fn of(
+        file: OwnFile,
+        path: Option<PathBuf>,
+        writable: bool,
+        map: Arc<Map>,
+        file_bytes: u64,
+    ) -> Result<RealFile> {
+        let named = || path.as_deref().map_or(MEMORY.into(), place);
+        let way = locks::way_of(&file).map_err(|e| Error::io("lock", named(), e))?;
+        let keeper = match way {
+            Way::Bytes => {
+                Keeper::map(&file).map_err(|e| Error::io("keep the lock of", named(), e))?
+            }
+            Way::Files => None,
+        };
         Ok(RealFile {
-            _keeper: match way {
-                Way::Bytes => {
-                    Keeper::map(&file).map_err(|e| Error::io("keep the lock of", place(path), e))?
-                }
-                Way::Files => None,
-            },
             file,
-            path: path.to_owned(),
-            writable: !options.read_only,
+            _keeper: keeper,
+            path,
+            writable,
             map,
             write_map: WriteMap::default(),
-            known_bytes: AtomicU64::new(stat.len()),
+            known_bytes: AtomicU64::new(file_bytes),
             measuring: Mutex::default(),
             counters: Counters::default(),
             size_limit: SizeLimit::new(),
@@ -162,11 +187,23 @@ impl RealFile {
     }
 
     fn error(&self, operation: &'static str, source: io::Error) -> Error {
-        Error::io(operation, place(&self.path), source)
+        Error::io(operation, self.place(), source)
     }
 
     fn error_at(&self, operation: &'static str, offset: u64, source: io::Error) -> Error {
-        Error::io(operation, format!("offset {offset} of {}", self.path.display()), source)
+        Error::io(operation, format!("offset {offset} of {}", self.place()), source)
+    }
+
+    fn place(&self) -> String {
+        self.path.as_deref().map_or(MEMORY.into(), place)
+    }
+
+    /// Another description of the file, without locks where that matters.
+    fn open_to_write(&self) -> Option<File> {
+        match &self.path {
+            Some(path) => open_again(path, self.file.inode(), true).ok(),
+            None => self.file.try_clone().ok(),
+        }
     }
 
     fn must_write(&self) -> Result<()> {
@@ -312,10 +349,8 @@ impl Storage for RealFile {
         }
         // SAFETY: the range ends inside the file; the writer alone makes it shorter, and pages that
         // anybody sees are not written (the argument of `map.rs`).
-        let page = unsafe {
-            let open = || open_again(&self.path, self.file.inode(), true).ok();
-            self.write_map.page(open, file_bytes, offset, bytes)
-        };
+        let page =
+            unsafe { self.write_map.page(|| self.open_to_write(), file_bytes, offset, bytes) };
         if page.is_some() {
             self.counters.stored(bytes as u64);
         }
@@ -323,13 +358,18 @@ impl Storage for RealFile {
     }
 
     fn sync(&self) -> Result<()> {
+        if self.path.is_none() {
+            return Ok(());
+        }
         files::flush(&self.file).map_err(|e| self.error("flush", e))?;
         self.counters.synced();
         Ok(())
     }
 
     fn start_writing(&self) {
-        files::start_writing(&self.file);
+        if self.path.is_some() {
+            files::start_writing(&self.file);
+        }
     }
 
     fn grow(&self, bytes: u64) -> Result<()> {
@@ -427,6 +467,9 @@ pub(crate) fn sync_directory(file: &Path) -> Result<()> {
     let directory = opened.map_err(|e| Error::io("open", place(parent), e))?;
     files::flush_directory(&directory).map_err(|e| Error::io("flush", place(parent), e))
 }
+
+/// Where a file is that no path leads to, for errors.
+const MEMORY: &str = "memory";
 
 fn place(path: &Path) -> String {
     path.display().to_string()

@@ -9,6 +9,7 @@ mod file;
 mod geometry;
 mod golden;
 mod handles;
+mod in_memory;
 mod iterators;
 mod links;
 mod many;

@@ -7,6 +7,7 @@ mod bad_input;
 mod descriptors;
 mod foreign;
 mod guests;
+mod in_memory;
 mod lock_file;
 mod modes;
 mod zero_copy;

@@ -8,7 +8,8 @@
 //! - no locks on bytes of an open file: whole files are locked (`locks`, P6);
 //! - no sleeping on a word: callers look again after a millisecond;
 //! - no number of the boot: zeros, and then a lock file is not believed after a kill;
-//! - no allocation of blocks: zeros are written.
+//! - no allocation of blocks: zeros are written;
+//! - no files in memory: one is made among temporary files, and its name removed.
 
 #[cfg(not(unix))]
 compile_error!("Huon runs on Unix systems only as yet: this system has no module in `os::sys`");

@@ -19,8 +19,13 @@ const FIRST: libc::c_int = 3;
 
 /// Opens a file as `options` say, to be kept (1, 2).
 pub fn open_kept(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    kept(|| options.open(path))
+}
+
+/// Opens a file in any other way, to be kept.
+pub(super) fn kept(open: impl FnOnce() -> io::Result<File>) -> io::Result<File> {
     let places = take_standard_places();
-    let file = options.open(path)?;
+    let file = open()?;
     drop(places);
     moved_up(file)
 }

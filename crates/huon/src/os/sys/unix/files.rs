@@ -5,6 +5,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 
+use super::descriptor::kept;
 use super::{size_limit, system, wide};
 
 /// Has opening follow no link, and wait for nothing: a FIFO would wait for its other end.
@@ -15,6 +16,12 @@ pub(crate) fn open_plainly(options: &mut OpenOptions) -> &mut OpenOptions {
 /// Has a file that is created get these permissions, less those of the process's umask.
 pub(crate) fn set_mode(options: &mut OpenOptions, mode: u32) -> &mut OpenOptions {
     options.mode(mode)
+}
+
+/// A new, empty file that no path leads to, to be kept: it is gone with its last descriptor and
+/// mapping. In memory where the system has such files, else in its directory for temporary files.
+pub(crate) fn memory_file() -> io::Result<File> {
+    kept(system::memory_file)
 }
 
 /// Whether opening failed since the path names a symbolic link.

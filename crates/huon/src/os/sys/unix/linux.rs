@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::time::Duration;
 
 use super::files::offset;
@@ -172,6 +172,26 @@ pub(super) fn is_steady(file: &File) -> bool {
     #[allow(clippy::unnecessary_cast)] // The type differs between architectures.
     let kind = stat.f_type as i64;
     asked == 0 && [EXT4, TMPFS].contains(&kind)
+}
+
+/// A new file in memory, or, where the kernel makes none, one whose name is gone.
+pub(super) fn memory_file() -> io::Result<File> {
+    // Nobody runs it as a program, which some systems want to be promised; older kernels do not
+    // know the promise.
+    in_memory(libc::MFD_CLOEXEC | libc::MFD_NOEXEC_SEAL)
+        .or_else(|_| in_memory(libc::MFD_CLOEXEC))
+        .or_else(|_| super::plain::memory_file())
+}
+
+/// Not through the C library, which may be older than the kernel.
+fn in_memory(flags: libc::c_uint) -> io::Result<File> {
+    // SAFETY: the name ends with a zero and outlives the call.
+    let made = unsafe { libc::syscall(libc::SYS_memfd_create, c"huon".as_ptr(), flags) };
+    match libc::c_int::try_from(made) {
+        // SAFETY: the descriptor was made for this value alone.
+        Ok(descriptor) if descriptor >= 0 => Ok(unsafe { File::from_raw_fd(descriptor) }),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Files without a name, which vanish with the process that makes them unless they get one.

@@ -1,12 +1,13 @@
 //! What takes the place of things that a system does not have.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::os::Wake;
 use crate::os::word::{Ordering, Word};
+use crate::os::{Wake, unique_number};
 
 /// Sleeps for a moment; nobody wakes it.
 pub(super) fn wait(word: &Word, expected: u64, timeout: Duration, _: u32) {
@@ -58,6 +59,17 @@ pub(super) fn forget_cache(_: &File) {}
 /// No file system is known to be steady.
 pub(super) fn is_steady(_: &File) -> bool {
     false
+}
+
+/// A file of the directory for temporary ones that loses its name as soon as it has it. (A process
+/// that is killed in between leaves it behind, empty.)
+pub(super) fn memory_file() -> io::Result<File> {
+    let name = format!("huon-memory-{}-{}", std::process::id(), unique_number());
+    let path = std::env::temp_dir().join(name);
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
 }
 
 /// No locks on bytes.
@@ -120,5 +132,22 @@ pub(super) fn random(bytes: &mut [u8]) -> io::Result<()> {
     match unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), bytes.len()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use crate::os::sys::files::{read_exact_at, write_all_at};
+
+    #[test]
+    fn a_file_without_a_name_is_one_like_others() {
+        let file = super::memory_file().unwrap();
+        assert_eq!(file.metadata().unwrap().nlink(), 0);
+        write_all_at(&file, b"kept", 5000).unwrap();
+        let mut found = [0; 4];
+        read_exact_at(&file, &mut found, 5000).unwrap();
+        assert_eq!(&found, b"kept");
     }
 }
