@@ -18,11 +18,11 @@
 //! - [`MultiDef`] and [`Multi`] are the same for tables in which a key may have many values.
 //! - [`Durability`] says what a commit waits for, [`Env::sync`] waits for all of them.
 //! - [`Error`] is the one error type. "Not found" is `None`, and never an error.
-//! - [`Env::check`] verifies every page, [`Env::info`] tells who reads what.
+//! - [`Env::check`] verifies every page, [`Env::info`] names the readers and their snapshots.
 //! - [`Env::copy_to`] makes a backup while writers go on, [`Env::delete`] removes the files.
 //! - [`Env::in_memory`] is an environment without files, for tests and caches.
-//! - [`Env::metas`] and [`Env::switch_to_meta`] are for a file whose newest snapshot is no good,
-//!   [`Env::visit_pages`] is for who wants to see every page.
+//! - [`Env::metas`] and [`Env::switch_to_meta`] are for a file whose newest snapshot is damaged,
+//!   [`Env::visit_pages`] shows every page.
 //!
 //! ```
 //! use huon::{Env, Str, TableDef, U64};
@@ -59,15 +59,15 @@
 //!
 //! # Sharing
 //!
-//! Beside the file `data.huon` lies `data.huon-lock`, memory that all processes share. It need not
-//! be kept while nobody has the file open, but then commits that were never flushed are gone.
+//! Beside the file `data.huon` lies `data.huon-lock`, memory that all processes share. It may be
+//! deleted while no process has the file open, but then commits that were never flushed are gone.
 //! Opening a file twice in one process is fine. A child of `fork` goes on with its parent's
 //! environment, but not with transactions that were open: [`Error::Forked`].
 //!
 //! # Soundness
 //!
-//! The file is mapped into memory: sound as long as nobody modifies or truncates it except through
-//! Huon ([`Options::open`]).
+//! The file is mapped into memory: sound as long as no process modifies or truncates it except
+//! through Huon ([`Options::open`]).
 //!
 //! # Features
 //!

@@ -118,7 +118,7 @@ fn a_shared_leaf_is_never_freed_twice() {
     }
 }
 
-/// A few branches that name each other's children many times lead to more paths than anybody can
+/// A few branches that name each other's children many times lead to more paths than any walk can
 /// follow.
 #[test]
 fn clearing_does_not_follow_a_shared_branch_twice() {

@@ -1,11 +1,11 @@
 //! Deleting an environment's files.
 //!
-//! 1. Files go only while nobody has the environment open, and nobody can: under the gate of the
-//!    lock file, alone with the data file.
-//! 2. What does not begin as an environment of this format does is left as it is, and so is a lock
-//!    file that is none.
-//! 3. Who waited for the gate meanwhile finds that the name no longer leads to what they opened:
-//!    see `open::is_named`.
+//! 1. Files are removed only while no client has the environment open and none can open it: under
+//!    the gate of the lock file, alone with the data file.
+//! 2. A file that does not begin as an environment of this format is left as it is, and so is a
+//!    file under the lock file's name that is no lock file.
+//! 3. A client that waited for the gate meanwhile finds that the name no longer leads to the file
+//!    it opened: see `open::is_named`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,15 +28,15 @@ impl Env {
     /// `false`: there is no such file. A symbolic link is refused: what is to be deleted is
     /// named by its own name.
     ///
-    /// It must not be open anywhere, in this process or another; nobody can open it meanwhile, and
-    /// who tries finds no file, or makes a new one. Takes no longer for a large file than the file
-    /// system does.
+    /// It must not be open anywhere, in this process or another. No process can open it meanwhile:
+    /// one that tries finds no file, or makes a new one. Takes as long as the file system takes to
+    /// remove the files.
     ///
     /// # Errors
-    /// [`Error::Busy`] if somebody has it open. [`Error::NotADatabase`] and [`Error::Version`] if
-    /// it is no environment of this format, or the file with `-lock` appended to the name is no
-    /// lock file: then both stay. A damaged environment is one, as long as one of its metas begins
-    /// as such. [`Error::ReadOnly`] if it may not be written, [`Error::Io`].
+    /// [`Error::Busy`] if it is open anywhere. [`Error::NotADatabase`] and [`Error::Version`] if it
+    /// is no environment of this format, or the file with `-lock` appended to the name is no lock
+    /// file: then both stay. A damaged environment is deleted as long as one of its metas begins as
+    /// a meta does. [`Error::ReadOnly`] if it may not be written, [`Error::Io`].
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -75,7 +75,7 @@ impl Env {
                 Ok(true) => return Ok(true),
                 Ok(false) if start.elapsed() >= timeout => {
                     return Err(Error::Busy(
-                        "the environment is open; it is deleted only when nobody has it open"
+                        "the environment is open, here or in another process; close it first"
                             .into(),
                     ));
                 }

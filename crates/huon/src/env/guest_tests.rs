@@ -120,7 +120,8 @@ fn more_snapshots_than_are_asked_for_stay_all_the_same() {
     assert!(env.info().unwrap().used_bytes <= used, "nothing is kept for ever");
 }
 
-/// R6: where all who could write are gone, the next one goes on from what guests read.
+/// R6: once every client that could write is gone, the next one continues from the snapshot that
+/// guests read.
 #[test]
 fn who_opens_beside_guests_goes_on_where_others_stopped() {
     let disk = disk();
@@ -238,7 +239,7 @@ fn a_guest_relies_on_no_other_lock_file() {
     }
 }
 
-/// R8: where there is no room the snapshot is named, and that nobody knows who reads it.
+/// R8: where there is no room, the error names the snapshot, and says that its reader is not known.
 #[test]
 fn a_guest_that_keeps_room_is_named() {
     let disk = disk();
@@ -275,7 +276,7 @@ fn a_guest_reads_after_a_failed_flush() {
     assert!(matches!(env.write(), Err(Error::Poisoned)));
     assert_eq!(seen(&guest.read().unwrap()), 2);
     drop(env);
-    // Whoever comes next must be alone.
+    // The next client must be alone.
     let refused = options().open_simulated(&disk);
     assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");
     drop(guest);

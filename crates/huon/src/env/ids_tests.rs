@@ -156,8 +156,9 @@ fn ids_jump_after_each_unclean_end() {
     }
 }
 
-/// A lock file that was put back from a copy notes a clean close, and knows nothing of an id under
-/// which pages were written since. Nobody may give such a page's pair to another content.
+/// A lock file restored from a copy notes a clean close, and knows nothing of an id under which
+/// pages were written since. No writer may give such a page's pair of number and birth to other
+/// contents.
 #[test]
 fn an_old_lock_file_brings_no_id_back() {
     let (disk, _) = closed();
@@ -171,7 +172,7 @@ fn an_old_lock_file_brings_no_id_back() {
     assert!(next != given_up && next < FAR, "a jump below the ceiling: {next}");
 }
 
-/// A disk is lost while the system runs on, and mounted anew. Pages of a lazy commit have reached
+/// A disk is lost while the kernel runs on, and mounted again. Pages of a lazy commit have reached
 /// it; the time of the last write has not, nor has the lock file beyond what was flushed of it.
 #[test]
 fn a_disk_that_is_mounted_anew_brings_no_id_back() {

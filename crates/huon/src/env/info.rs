@@ -26,8 +26,8 @@ pub struct ReaderInfo {
     pub age_ms: u64,
     /// It is parked: see [`ReadTxn::park`](crate::ReadTxn::park).
     pub parked: bool,
-    /// It may not write the lock file. The system tells which snapshot it keeps and no more, not
-    /// even how many readers it is: client, process, thread and age say nothing then.
+    /// It may not write the lock file. The kernel's locks say which snapshot it pins and no more,
+    /// not even how many readers pin it: client, process, thread and age mean nothing then.
     pub guest: bool,
 }
 
@@ -97,14 +97,14 @@ pub struct EnvInfo {
     pub geometry: Geometry,
     /// Address space reserved for it by this process.
     pub map_bytes: u64,
-    /// Whether the system reads neighbours of a page that it gets from the disk: see
+    /// Whether the kernel reads the neighbours of a page that it reads from the disk: see
     /// [`ReadAhead`](crate::ReadAhead).
     pub reads_ahead: bool,
     /// The newest committed snapshot.
     pub newest: u64,
     /// The snapshot that new readers get.
     pub visible: u64,
-    /// The newest snapshot that survives a power cut.
+    /// The newest snapshot that survives a power loss.
     pub durable: u64,
     /// Bytes written since the last checkpoint.
     pub unflushed_bytes: u64,

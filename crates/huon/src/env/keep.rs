@@ -40,9 +40,9 @@ impl Env {
         self.last_core().durability()
     }
 
-    /// Keeps a value of any type with the environment, in place of the one before: for who gets
-    /// hold of the environment where nothing else can be handed along. All clones share it, other
-    /// openings of the file do not. It is dropped with the last clone.
+    /// Keeps a value of any type with the environment, in place of the one before: for code that is
+    /// handed the environment and nothing else. All clones share it, other openings of the file do
+    /// not. It is dropped with the last clone.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

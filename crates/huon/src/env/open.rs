@@ -1,7 +1,7 @@
-//! Opening: who is first, what it starts from, and how a new file comes to be.
+//! Opening: which client is first, what it starts from, and how a new file is made.
 //!
-//! Everything here happens under the gate of the lock file. A lock on the data file itself says who
-//! is first, so that a lock file that was deleted or replaced while in use is noticed.
+//! Everything here happens under the gate of the lock file. A lock on the data file itself decides
+//! which client is first, so that a lock file that was deleted or replaced while in use is noticed.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -39,11 +39,12 @@ const JOIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long it sleeps before it looks again.
 const JOIN_PAUSE: Duration = Duration::from_millis(2);
 
-/// What an opening needs of the system.
+/// The files that an opening works on.
 pub(crate) struct Ground {
     pub(crate) storage: Box<dyn Storage>,
     pub(crate) shared: Arc<dyn Shared>,
-    /// The lock file is this client's own memory: nobody else can see it, so nobody else may write.
+    /// The lock file is this client's own memory: no other client can see it, so no other may
+    /// write.
     pub(crate) private: bool,
 }
 
@@ -58,8 +59,8 @@ impl Ground {
         !self.private && (options.read_only || !self.storage.writable())
     }
 
-    /// Nobody can use the lock file, or nobody does: a private image, with the data file held
-    /// against writers.
+    /// The lock file cannot be used, or no client uses it: a private image, with the data file
+    /// locked against writers.
     fn make_private(&mut self) -> Result<()> {
         self.shared = private_lock_file()?;
         self.private = true;
@@ -185,7 +186,7 @@ fn refuse_foreign_alone(storage: &dyn Storage, options: &Options) -> Result<()> 
     }
 }
 
-/// A lock file that nobody else sees.
+/// A lock file that no other client sees.
 pub(crate) fn private_lock_file() -> Result<Arc<dyn Shared>> {
     Ok(Arc::new(MemoryFile::try_new([0; 16])?.open()))
 }
@@ -204,7 +205,7 @@ fn create_file(path: &Path, options: &Options) -> Result<()> {
     let draft = PathBuf::from(name);
     let made = make_draft(&draft, options).and_then(|()| {
         match std::fs::hard_link(&draft, path) {
-            // Somebody else was faster: then theirs is the file.
+            // Another process was faster: its file is used.
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
             linked => linked.map_err(|e| Error::io("create", path.display().to_string(), e)),
         }
@@ -261,7 +262,7 @@ const UNSEEN: &str = "the file is in use, but not through this lock file: it was
 fn check_shared(ground: &Ground, options: &Options) -> Result<()> {
     if options.stays_apart() && ground.storage.has_others()? {
         return Err(Error::Busy(
-            "the file is open elsewhere; a meta is chosen by hand only where nobody else is".into(),
+            "the file is open elsewhere; to choose a meta by hand, close it everywhere else".into(),
         ));
     }
     if options.exclusive && !ground.private {
@@ -308,7 +309,8 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
                 return Err(refused(ground.private));
             }
         } else {
-            // Who cannot write need not wait where the data file's lock shows that nobody is there.
+            // A client that cannot write need not wait if the data file's lock shows that no other
+            // is there.
             let deserted = !may_be_first && !ground.storage.has_others()?;
             if deserted && ground.is_guest() {
                 match open_deserted(ground, board, options)? {
@@ -325,7 +327,7 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
             drop(gate);
             if deserted || start.elapsed() > JOIN_TIMEOUT {
                 if !may_be_first {
-                    // Nobody has the lock file in use: a private image, with the data file held
+                    // No client uses the lock file: a private image, with the data file locked
                     // shared.
                     ground.make_private()?;
                     continue;
@@ -333,29 +335,29 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
                 return Err(Error::Busy(UNSEEN.into()));
             }
         }
-        // The data file's lock is not held here: two who wait would keep each other from being
-        // first.
+        // The data file's lock is not held here: two waiting clients would keep each other from
+        // being first.
         os::pause(JOIN_PAUSE);
     }
 }
 
-/// Holds the data file beside others of one's kind; `false`: somebody of another kind is there.
+/// Locks the data file beside other clients of this kind; `false`: one of another kind has it.
 fn become_one_of(storage: &dyn Storage, private: bool) -> Result<bool> {
     if private && planted::is(227) {
-        // Held against nobody.
+        // Locked against no other client.
         return storage.try_private().and_then(|held| storage.leave().map(|()| held));
     }
     if private { storage.try_private() } else { storage.try_join() }
 }
 
-/// Somebody of another kind was there too long.
+/// A client of another kind had the file for too long.
 fn refused(private: bool) -> Error {
-    let who = if private {
+    let reason = if private {
         "the file is open elsewhere, and its lock file cannot be used here"
     } else {
         "another client has the file open for itself"
     };
-    Error::Busy(who.into())
+    Error::Busy(reason.into())
 }
 
 /// The board of the lock file, which has room for one. `None`: there is none to be had, and this
@@ -379,7 +381,7 @@ fn attach(ground: &Ground, gate: &Gate, options: &Options) -> Result<Option<Arc<
     }
 }
 
-/// Whether somebody has this very file open through the lock file, and can be joined.
+/// Whether another client has this very file open through the lock file, and can be joined.
 fn has_company(board: &Arc<Board>, storage: &dyn Storage, gate: &Gate) -> Result<bool> {
     if !is_current(board, storage)? {
         return Ok(false);
@@ -387,7 +389,7 @@ fn has_company(board: &Arc<Board>, storage: &dyn Storage, gate: &Gate) -> Result
     if Clients::new(board.clone()).others_alive(gate)? {
         return Ok(true);
     }
-    // R6: all who could write are gone, and guests read on.
+    // R6: every client that could write is gone, and guests read on.
     let goes_on = board.same_boot() && !board.is_poisoned() && !planted::is(226);
     Ok(goes_on && board.shared().attended()?)
 }
@@ -399,15 +401,16 @@ fn is_of(board: &Board, storage: &dyn Storage) -> Result<bool> {
     Ok(same && is_current(board, storage)?)
 }
 
-/// What comes of a guest that finds nobody.
+/// What a guest that finds no other client ends with.
 enum Deserted {
     Opened(Box<Opened>),
-    /// What the lock file says does not do.
+    /// The lock file's contents cannot be relied on.
     Unreliable(Box<dyn Storage>),
 }
 
-/// A guest where nobody has the file open. It goes by the lock file if a first client would start
-/// from what that says: then clients can join it (R6). Otherwise it needs an image of its own (R7).
+/// Opens for a guest where no client has the file open. The guest goes by the lock file if a first
+/// client would start from what it says: then clients can join the guest (R6). Otherwise it needs
+/// an image of its own (R7).
 fn open_deserted(ground: Ground, board: Arc<Board>, options: &Options) -> Result<Deserted> {
     let storage = &*ground.storage;
     if !become_one_of(storage, false)? {
@@ -430,8 +433,8 @@ fn open_deserted(ground: Ground, board: Arc<Board>, options: &Options) -> Result
     Ok(Deserted::Unreliable(storage))
 }
 
-/// Whether `path` still leads to the file that was opened. Who has the file open and sees this can
-/// rely on it that nobody deletes it through this library.
+/// Whether `path` still leads to the file that was opened. If it does, no process deletes the file
+/// through this library while it is open here.
 pub(crate) fn is_named(path: &Path, storage: &dyn Storage) -> Result<bool> {
     let opened = storage.identity()?;
     match std::fs::symlink_metadata(path) {
@@ -441,8 +444,8 @@ pub(crate) fn is_named(path: &Path, storage: &dyn Storage) -> Result<bool> {
     }
 }
 
-/// Whether somebody has another data file open through this lock file: the one that had the name
-/// before. Whoever is dying may have let go of the data file first, so this may pass.
+/// Whether a client has another data file open through this lock file: the one that had the name
+/// before. A process that is dying may have let go of the data file first, so this may pass.
 pub(crate) fn serves_another(
     board: &Arc<Board>,
     storage: &dyn Storage,
@@ -495,7 +498,7 @@ fn open_first(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options)
     let store = make_store(ground.storage, clients.clone(), None, &newest, options)?;
     let chosen = recovery::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
     reach(Point::OpenChosen);
-    // Where nobody was given an id, nothing bears one.
+    // Where no id was ever given out, no page bears one.
     let nothing_written =
         || Ok::<_, Error>(issued <= recovery::FIRST_ID.0 && recovery::is_blank(&*store.storage)?);
     let sound = match chosen.recovery {
@@ -586,7 +589,7 @@ fn join(ground: Ground, board: Arc<Board>, gate: &Gate, options: &Options) -> Re
     opened.inspect_err(|_| clients.leave(gate))
 }
 
-/// A client that cannot write, of a file that nobody writes: the lock file is its own memory.
+/// A client that cannot write, of a file that no client writes: the lock file is its own memory.
 fn open_private(
     ground: Ground,
     board: Arc<Board>,

@@ -73,13 +73,13 @@ pub struct Options {
     pub(crate) read_ahead: ReadAhead,
     pub(crate) lock_timeout: Duration,
     pub(crate) meta_slot: Option<u8>,
-    /// The lock file is neither read nor written, and nobody else may have the file open.
+    /// The lock file is neither read nor written, and no other client may have the file open.
     pub(crate) apart: bool,
     pub(crate) slow_reader: Option<Asked>,
     pub(crate) slow_before_growing: bool,
 }
 
-/// Who is asked about slow readers.
+/// The callback for slow readers.
 #[derive(Clone)]
 pub(crate) struct Asked(pub(crate) Callback);
 
@@ -119,17 +119,17 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Page size of a new environment: a power of two from 256 to 65536 bytes; 4096 unless said. An
+    /// Page size of a new environment: a power of two from 256 to 65536 bytes; default 4096. An
     /// existing file keeps its own, and opening it with another one is an error.
     pub fn page_bytes(&mut self, bytes: usize) -> &mut Self {
         self.page_bytes = Some(bytes);
         self
     }
 
-    /// How large a new file may become, in bytes, and how much address space is reserved for it; 1
-    /// TiB unless said (512 MiB in programs of 32 bits), or as much as the system allows. An
-    /// existing file keeps its limit, which
-    /// [`WriteTxn::set_geometry`](crate::WriteTxn::set_geometry) changes.
+    /// How large a new file may become, in bytes, and how much address space is reserved for it;
+    /// default 1 TiB (512 MiB in 32-bit programs), or as much as the kernel allows. An existing
+    /// file keeps its limit, which [`WriteTxn::set_geometry`](crate::WriteTxn::set_geometry)
+    /// changes.
     pub fn max_bytes(&mut self, bytes: u64) -> &mut Self {
         self.max_bytes = Some(bytes);
         self
@@ -166,8 +166,8 @@ impl Options {
         self
     }
 
-    /// A free tail of at least so many bytes is given back to the system (8 MiB unless said); 0:
-    /// never. Taken when the environment is created.
+    /// A free tail of at least so many bytes is cut off the file; default 8 MiB, 0: never. Applies
+    /// when the environment is created.
     ///
     /// A sixteenth of the file, at most 256 pages, stays beyond that for the pages that commits
     /// write again and again. The tail is given back by the commits that follow, once no reader
@@ -179,13 +179,13 @@ impl Options {
     }
 
     /// Bytes of changed pages that a write transaction keeps in memory before it writes them out;
-    /// 256 MiB unless said. Larger transactions only cost writes, never correctness.
+    /// default 256 MiB. Larger transactions only cost writes, never correctness.
     pub fn write_buffer_bytes(&mut self, bytes: usize) -> &mut Self {
         self.write_buffer_bytes = bytes;
         self
     }
 
-    /// Permission bits of files that are created; 0600 unless said.
+    /// Permission bits of files that are created; default 0600.
     pub fn mode(&mut self, mode: u32) -> &mut Self {
         self.mode = mode;
         self
@@ -200,10 +200,10 @@ impl Options {
     /// Opens for reading only. Readers still use the lock file where it can be written, and make it
     /// where it is missing.
     ///
-    /// Where the lock file can be neither had nor made, as on a read-only file system or in a
-    /// directory that may not be written, the file opens if nobody has it open for writing. Any
-    /// number of such readers share it, and while there is one nobody can open it for writing:
-    /// whoever comes second gets [`Error::Busy`], after two seconds.
+    /// Where the lock file can be neither opened nor created, as on a read-only file system or in a
+    /// directory without write permission, the file opens if no client has it open for writing. Any
+    /// number of such readers share it. While one has it open, no client can open it for writing:
+    /// the later one fails with [`Error::Busy`], after two seconds.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -218,26 +218,26 @@ impl Options {
         self
     }
 
-    /// Refuses to share the file: the open fails with [`Error::Busy`] if anybody has it open, and
-    /// nobody else can open it until this one is closed.
+    /// Refuses to share the file: the open fails with [`Error::Busy`] if the file is open anywhere,
+    /// and no other client can open it until this one is closed.
     pub fn exclusive(&mut self, yes: bool) -> &mut Self {
         self.exclusive = yes;
         self
     }
 
-    /// What [`WriteTxn::commit`](crate::WriteTxn::commit) waits for; durable unless said.
+    /// What [`WriteTxn::commit`](crate::WriteTxn::commit) waits for; default durable.
     pub fn durability(&mut self, durability: Durability) -> &mut Self {
         self.durability = durability;
         self
     }
 
     /// Takes over [`Options::durability`], [`Options::flush_after_bytes`] and
-    /// [`Options::flush_after`] from those who have the environment open: as the first of them said
-    /// that may write, of all since it was last closed everywhere. If there is nobody, what the
-    /// options say holds. [`Env::durability`] tells what came of it.
+    /// [`Options::flush_after`] from the clients that have the environment open: as the first of
+    /// them that may write set them, since it was last closed everywhere. If no client has it open,
+    /// these options hold. [`Env::durability`] returns the result.
     ///
-    /// Nothing else is there to agree on. Page size and geometry are the file's, how clients lock
-    /// is decided by the system, and each client may commit as it likes: a commit of any durability
+    /// There is nothing else to agree on. Page size and geometry are the file's, the platform
+    /// decides how clients lock, and each client may commit as it likes: a commit of any durability
     /// is safe beside those of others.
     ///
     /// ```
@@ -277,8 +277,8 @@ impl Options {
         self
     }
 
-    /// Whether the system reads more of the file than is asked for; unless said, as long as the
-    /// file is no longer than half of the memory that this process may use.
+    /// Whether the kernel reads ahead of what is accessed; by default as long as the file is no
+    /// longer than half of the memory that this process may use.
     ///
     /// It holds for this opening and its clones, and is asked anew when the length of the file is
     /// next noticed to have changed. What memory there is, is asked once an opening.
@@ -287,8 +287,8 @@ impl Options {
         self
     }
 
-    /// How long [`Env::write`] waits for another writer before it fails with [`Error::Busy`]; 30
-    /// seconds unless said.
+    /// How long [`Env::write`] waits for another writer before it fails with [`Error::Busy`];
+    /// default 30 seconds.
     pub fn lock_timeout(&mut self, timeout: Duration) -> &mut Self {
         self.lock_timeout = timeout;
         self
@@ -352,8 +352,8 @@ impl Options {
     /// write, and only a check tells whether what it shows is whole: [`Env::switch_to_meta`] makes
     /// one before.
     ///
-    /// With [`Options::read_only`] it is a look that changes nothing: the lock file is left alone,
-    /// and others can open the file only when this is closed. [`Error::Busy`] if somebody has.
+    /// With [`Options::read_only`] nothing changes: the lock file is left alone, and others can
+    /// open the file only when this is closed. [`Error::Busy`] if it is open elsewhere.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -372,8 +372,8 @@ impl Options {
     /// appended.
     ///
     /// # Soundness
-    /// Sound as long as nobody modifies or truncates the file except through Huon. If you cannot
-    /// promise that (a directory that others write to), what follows is undefined behaviour or
+    /// Sound as long as no process modifies or truncates the file except through Huon. If you
+    /// cannot promise that (a directory that others write to), the result is undefined behaviour or
     /// `SIGBUS`.
     ///
     /// The function is safe all the same, as opening `/proc/self/mem` for writing is: what another
@@ -383,9 +383,9 @@ impl Options {
     /// exists.
     ///
     /// # Errors
-    /// [`Error::NotADatabase`] for what is no environment, [`Error::Version`] for a newer one,
-    /// [`Error::Corrupt`] for a damaged one, [`Error::Busy`] if it cannot be shared, [`Error::Io`]
-    /// for everything the system refuses.
+    /// [`Error::NotADatabase`] for a file that is no environment, [`Error::Version`] for one of a
+    /// newer format, [`Error::Corrupt`] for a damaged one, [`Error::Busy`] if it cannot be shared,
+    /// [`Error::Io`] for everything that the operating system refuses.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Env> {
         self.check()?;
         Env::open_at(path.as_ref(), self)
@@ -450,9 +450,9 @@ impl Options {
         self.create(false).exclusive(true).meta_slot(slot)
     }
 
-    /// Whether the lock file must not come to know of this opening: somebody only looks at what a
-    /// meta of their choice shows, and the next client would start from there; or may find that
-    /// the choice was no good.
+    /// Whether this opening must leave no trace in the lock file: the caller only looks at the
+    /// snapshot of a meta of its choice, or may reject that choice, and the next client must not
+    /// start from there.
     pub(crate) fn stays_apart(&self) -> bool {
         self.apart || self.read_only && self.meta_slot.is_some()
     }

@@ -14,7 +14,8 @@ use crate::lock::{LOCK_BYTES, RealShared};
 use crate::os::{self, Create, FileOptions, RealFile, Storage};
 use crate::txn::recovery;
 
-/// So many links are followed to a name that is still to be made, as by the system.
+/// How many symbolic links are followed to a name that does not exist yet: as many as Linux
+/// follows.
 const LINKS_MAX: usize = 40;
 
 /// The path of the data file itself: `path`, or where it leads if it is a symbolic link. The last
@@ -24,7 +25,7 @@ pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
         return Ok(path.to_owned());
     }
     let failed = |e| Error::io("follow the link", path.display().to_string(), e);
-    // The system follows first: it has rules of its own for links in directories of everybody.
+    // The kernel follows first: it has rules of its own for links in world-writable directories.
     match std::fs::metadata(path) {
         Ok(_) => path.canonicalize().map_err(failed),
         Err(e) if e.kind() == ErrorKind::NotFound => end_of_links(path).map_err(failed),
@@ -61,7 +62,7 @@ pub(crate) fn check_new(path: &Path) -> Result<()> {
     allowed.map_err(|e| Error::io("make a lock file for", path.display().to_string(), e))?;
     match RealShared::open(&lock_path(path), None) {
         Err(error @ Error::NotADatabase(_)) => Err(error),
-        // What else is wrong with it is told when it is opened to be used.
+        // The open that uses the file reports what else is wrong with it.
         _ => Ok(()),
     }
 }
@@ -95,8 +96,8 @@ fn is_number(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The lock file of a data file. One rule for everybody: who went by another would not be seen.
-/// Files of the names that users of LMDB and libmdbx know have the lock files that they know.
+/// The lock file of a data file. All clients must go by one rule, or they would not see each other.
+/// Data files named as LMDB and libmdbx name theirs have the lock files of those libraries.
 pub(crate) fn lock_path(path: &Path) -> PathBuf {
     let known = [("data.mdb", "lock.mdb"), ("mdbx.dat", "mdbx.lck")];
     for (data, lock) in known {
@@ -109,7 +110,7 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The data file, for somebody who takes no lock and only reads.
+/// The data file, for a caller that takes no lock and only reads.
 pub(crate) fn look_at(path: &Path) -> Result<Box<dyn Storage>> {
     let file = FileOptions {
         read_only: true,

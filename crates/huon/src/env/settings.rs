@@ -103,7 +103,7 @@ impl Env {
         self.core_or_last().store.slow_readers.set_callback(Some(std::sync::Arc::new(callback)));
     }
 
-    /// Has nobody asked any more.
+    /// Removes the callback.
     pub fn clear_on_slow_reader(&self) {
         self.core_or_last().store.slow_readers.set_callback(None);
     }

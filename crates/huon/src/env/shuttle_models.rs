@@ -97,7 +97,7 @@ fn put_durably(env: &Env, key: u64) {
                 env.core().unwrap().is_flushed(id, MetaFlush::Later) || env.durable_id() >= id;
             assert!(flushed, "its pages are not flushed");
             if env.durable_id() < id {
-                // A power cut may take it away until somebody flushes again.
+                // A power loss may take it away until the next flush.
                 env.sync().expect("a flush");
             }
         }
@@ -137,12 +137,12 @@ fn after_power_cut(disk: &SimDisk) -> Env {
         }
     }
     let env = open(&disk.after_crash(&image, false).expect("memory"));
-    assert!(env.check().expect("a check").is_clean(), "damage after a power cut");
+    assert!(env.check().expect("a check").is_clean(), "damage after a power loss");
     env
 }
 
 /// P3, P4, P9: threads of one client and another client commit, each in its way; one flush serves
-/// all who wait, and what was acknowledged is on the disk.
+/// all that wait, and every acknowledged commit is on the disk.
 #[test]
 fn shuttle_group_commit() {
     model(|| {
@@ -156,7 +156,7 @@ fn shuttle_group_commit() {
                 put_durably(&env, 10 * n + 1);
                 let kept = keys(&after_power_cut(&disk));
                 let acknowledged = [10 * n, 10 * n + 1].iter().all(|key| kept.contains(key));
-                assert!(acknowledged, "{n}: only {kept:?} after a power cut");
+                assert!(acknowledged, "{n}: only {kept:?} after a power loss");
             })
         });
         threads.into_iter().for_each(|thread| thread.join().expect("a thread ends"));
@@ -269,8 +269,8 @@ fn shuttle_aborts_and_commits() {
     });
 }
 
-/// V1, V2: clients that wait for a commit hear of it, whichever way it became visible and whoever
-/// else waits or commits. A wake that gets lost is a deadlock.
+/// V1, V2: clients that wait for a commit hear of it, whichever way it became visible and however
+/// many others wait or commit. A lost wake is a deadlock.
 #[test]
 fn shuttle_those_who_wait_for_a_commit_hear_of_it() {
     model(|| {
@@ -304,9 +304,9 @@ fn shuttle_those_who_wait_for_a_commit_hear_of_it() {
     });
 }
 
-/// Who is to be killed: its handle of the lock file, at how many points from now, and how it learns
-/// that it is buried. Not by parking: Shuttle wakes who parks now and then, and the dead must not
-/// rise.
+/// A thread that is to be killed: its handle of the lock file, at how many points from now, and how
+/// it learns that it is buried. Not by parking: Shuttle wakes parked threads now and then, and the
+/// dead must not rise.
 struct Doom {
     shared: Arc<RealShared>,
     points: u32,
@@ -318,7 +318,7 @@ shuttle::thread_local! {
 }
 
 /// Has threads with a doom die at points: they hold nothing that the kernel frees any more, and do
-/// not run again before somebody buries them.
+/// not run again before another thread buries them.
 fn install() {
     on_points(|_: Point| {
         let dead = DOOM.with(|doom| {
@@ -328,7 +328,7 @@ fn install() {
         });
         if let Some(Doom { shared, burial, .. }) = dead {
             shared.kill();
-            burial.recv().expect("somebody buries it");
+            burial.recv().expect("another thread buries it");
             resume_unwind(Box::new("buried"));
         }
     });

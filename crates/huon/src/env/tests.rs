@@ -57,11 +57,11 @@ fn a_file_in_which_something_was_written_is_repaired_before_its_first_commit() {
     }
 }
 
-/// Who waits for the flusher's role looks whether the environment is sound, and may get the role
-/// right after somebody's flush failed. The next flush of the same machine succeeds, without what
-/// the failed one lost.
+/// A client checks whether the environment is poisoned before it waits for the flusher lock, and
+/// may get the lock right after another client's flush failed. The next flush on the same machine
+/// would succeed, without what the failed one lost.
 #[test]
-fn nobody_flushes_after_a_failed_flush_though_he_asked_before() {
+fn no_client_flushes_after_a_failed_flush_though_it_asked_before() {
     let disk = SimDisk::new(8 << 20).unwrap().lossy();
     let env = options().open_simulated(&disk).unwrap();
     let kept = put(&env, 1, Durability::Durable);
@@ -69,7 +69,7 @@ fn nobody_flushes_after_a_failed_flush_though_he_asked_before() {
     let core = env.core().unwrap();
     disk.fail_syncs(1);
     assert!(matches!(env.sync(), Err(Error::Io(_))));
-    // What he does who had looked before that.
+    // A client that had looked before the failure takes this step next.
     assert!(matches!(core.try_flusher(), Err(Error::Poisoned)));
     assert!(matches!(core.note_newest(), Err(Error::Poisoned)));
     assert_eq!(env.durable_id(), kept);
@@ -261,7 +261,7 @@ fn offsets(events: &[Event]) -> Vec<u64> {
     events.iter().filter_map(offset).collect()
 }
 
-/// A meta that was chosen by hand and never written on binds nobody.
+/// A meta that was chosen by hand and never written on binds no later opening.
 #[test]
 fn a_choice_by_hand_ends_with_the_one_who_made_it() {
     let disk = SimDisk::new(8 << 20).unwrap();
@@ -748,8 +748,8 @@ fn who_only_looks_needs_no_room_for_a_lock_file() {
     }
 }
 
-/// A file doubles until it grows by a mebibyte: a load has the system allocate some times more than
-/// if it began with that.
+/// A file doubles until it grows by a mebibyte: a load allocates a few times more often than if it
+/// began with that.
 #[test]
 fn a_load_grows_the_file_in_few_steps() {
     let disk = SimDisk::new(64 << 20).unwrap().quiet();

@@ -92,7 +92,7 @@ fn who_changes_nothing_makes_no_snapshot() {
     assert_eq!(after.io.commits, before.io.commits);
     assert_eq!(after.io.flushes, before.io.flushes);
     assert_eq!(disk.image(), image, "nothing was written");
-    assert_eq!(disk.event_count(), events, "nothing was asked of the system");
+    assert_eq!(disk.event_count(), events, "no system call was made");
     // An id that nothing was written under is not used up, and none comes twice otherwise.
     assert!(ids.is_sorted() && ids[0] > base, "{ids:?}");
     let (id, committed) = write(&env, Durability::Durable, |t, txn| {
@@ -103,8 +103,8 @@ fn who_changes_nothing_makes_no_snapshot() {
     assert!(env.check().unwrap().is_clean());
 }
 
-/// A change that is taken back is one, where pages were written or other records moved for it; what
-/// was seen by nobody is none. Either way the records are what they were.
+/// A change that is undone counts as one if pages were written or other records moved for it;
+/// otherwise it counts as none. Either way the records are what they were.
 #[test]
 fn what_is_taken_back_leaves_the_records_as_they_were() {
     let disk = machine();
@@ -133,7 +133,7 @@ fn what_is_taken_back_leaves_the_records_as_they_were() {
     assert!(env.check().unwrap().is_clean());
 }
 
-/// Who is told durably that a value is there already finds it there after a power cut.
+/// A durable commit that finds its value there already makes that value survive a power loss.
 #[test]
 fn what_was_there_already_is_as_durable_as_was_asked() {
     for (what, work) in idle_works() {
@@ -187,8 +187,8 @@ fn a_flush_that_fails_fails_who_changed_nothing() {
     assert!(env.write().is_err(), "poisoned");
 }
 
-/// A durable commit is not seen before it is flushed. Who finds its value there already and commits
-/// lazily is shown what he was told, as if he had made a snapshot on top of it.
+/// A durable commit is not seen before it is flushed. A lazy writer that finds its value there
+/// already makes it visible, as if it had made a snapshot on top of it.
 #[test]
 fn who_commits_nothing_lazily_sees_what_he_found() {
     let disk = machine();
@@ -197,7 +197,7 @@ fn who_commits_nothing_lazily_sees_what_he_found() {
         let core = env.core().unwrap();
         let key = 60 + durability as u64;
         std::thread::scope(|scope| {
-            let flusher = core.try_flusher().unwrap().expect("nobody flushes");
+            let flusher = core.try_flusher().unwrap().expect("no other flusher");
             let before = core.store.board.sealed();
             let put = |durability| {
                 write(&env, durability, |t, txn| t.put(txn, &key, b"there").map(drop).unwrap()).1
@@ -206,7 +206,7 @@ fn who_commits_nothing_lazily_sees_what_he_found() {
             while core.store.board.sealed() == before {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            assert_eq!(value(&env, key), None, "nobody has flushed it");
+            assert_eq!(value(&env, key), None, "it is not flushed yet");
             let found = match durability {
                 // It waits for the flush.
                 Durability::NoMetaSync => scope.spawn(move || put(durability)),

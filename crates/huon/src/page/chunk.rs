@@ -70,12 +70,12 @@ impl Item {
         Item { pgno: pgno.0, pages: pages | mark, birth: birth.0, freed: freed.0 }
     }
 
-    /// Pages that anybody may take: no snapshot lies between birth and end.
+    /// Pages that any writer may take: no snapshot lies between birth and end.
     pub(crate) fn free(pgno: Pgno, pages: u32) -> Item {
         Item { pgno: pgno.0, pages, birth: 0, freed: 0 }
     }
 
-    /// Whether it says just that: nobody has to be asked.
+    /// Whether it says just that: no reader can retain it.
     pub(crate) fn is_free(&self) -> bool {
         self.freed == 0 && !self.is_chain()
     }
@@ -89,7 +89,7 @@ impl Item {
         (self.pages & !HEADERLESS).max(1)
     }
 
-    /// Whether the pages carry headers that still say who wrote them.
+    /// Whether the pages carry headers that still name the transaction that wrote them.
     pub(crate) fn has_headers(&self) -> bool {
         self.pages & HEADERLESS == 0 && self.birth != 0
     }

@@ -165,8 +165,8 @@ pub(crate) fn split_fixed<O: KeyOrder>(
     let leaf = FixedLeaf::view(left, header::count(left), key.len())?;
     let count = leaf.count();
     assert!(index <= count, "split_fixed: no such place");
-    // Keys from `at` on go to the right. The new one is the first there where it meets the border,
-    // but for the left edge, where it will be all that the left part has.
+    // Keys from `at` on go to the right. A new one at the border becomes the first there, except at
+    // the left edge, where it is all that the left part has.
     let at = match count {
         0 => return Err(Reason::Count),
         1 => index,

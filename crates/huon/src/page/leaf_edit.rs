@@ -4,8 +4,9 @@
 //! 2. The prefix only shrinks while a page is edited; packing makes it as long as it can be.
 //! 3. `heap_bytes` and `dead_bytes` stay exact, so whether something fits is known without a walk.
 //! 4. A page without [`FLAG_EDITED`] is packed, and stays so as long as records come and go in its
-//!    middle: a page that a transaction changes once need not be packed for that. Who appends adds
-//!    many, and packs once. (Nobody is believed that a page is packed: see `parts_at`.)
+//!    middle: a page that a transaction changes once need not be packed for that. A writer that
+//!    appends adds many, and packs once. (The flag is never trusted that a page is packed: see
+//!    `parts_at`.)
 //!
 //! Nothing here knows of splits: what does not fit is refused, and the page is unchanged.
 

@@ -13,7 +13,7 @@ use super::types::{Kind, Reason};
 
 /// Packs the page in place, through a scratch page of the same size. The checksum is not set.
 ///
-/// A page too damaged to be packed stays as it is; whoever reads it finds the damage.
+/// A page too damaged to be packed stays as it is; its next reader finds the damage.
 pub(crate) fn pack_for_writing(page: &mut [u8], scratch: &mut [u8]) {
     if header::flags(page) & FLAG_EDITED == 0 {
         return;

@@ -1,7 +1,7 @@
 //! Building a packed tree bottom-up from input in key order.
 //!
-//! Pages are filled to the brim and left behind; only the right edge is held. Compaction, `load`
-//! and conversions use it.
+//! Pages are filled completely and left behind; only the right edge is kept in memory. Compaction,
+//! `load` and conversions use it.
 
 use crate::alloc::{Reserved, TryGrow, copied};
 use crate::error::{Error, Result};
@@ -58,7 +58,7 @@ impl<O: KeyOrder> Builder<O> {
     ) -> Result<()> {
         self.check(pages, key)?;
         if !self.edge.is_empty() {
-            // Who built a tree of values in between has spilled.
+            // Building a tree of values in between may have spilled.
             self.touch_edge(pages, 0)?;
         }
         self.push_cell(pages, key, kind, payload)?;

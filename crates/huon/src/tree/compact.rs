@@ -1,13 +1,13 @@
 //! Moving pages towards the front of the file, in place and in steps.
 //!
-//! All trees of a snapshot are met as one: the main table's leaves lead to named tables, leaves of
-//! multimaps to trees of values, and leaves of all to large values. A step goes through them from
-//! where the last one stopped, moves what lies behind the line to free places before it, and has
-//! the pages above point there. A page is moved by touching it, as for any change; only that the
-//! fresh place is chosen.
+//! All trees of a snapshot are walked as one: the main table's leaves lead to named tables, leaves
+//! of multimaps to trees of values, and leaves of all to large values. A step walks them from where
+//! the last one stopped, moves the pages that lie behind the line to free places before it, and
+//! lets the pages above point there. A page is moved by touching it, as for any change, except that
+//! its new place is chosen.
 //!
 //! M1. No key is compared. A step stops at a path of indices, and the next one begins there: what
-//!     others have changed meanwhile may be left out or met twice, and the next pass finds it.
+//!     others have changed meanwhile may be left out or visited twice, and the next pass finds it.
 //! M2. A page is moved only when there is room before the line for all the pages above it, too. So
 //!     moving takes nothing from behind the line.
 //! M3. A leaf is read only if it may lead to something: a large value, a table, a tree of values.
@@ -115,7 +115,7 @@ struct Mover<'p, 's> {
 }
 
 impl Mover<'_, '_> {
-    /// The index at which a page is begun that lies so deep.
+    /// The index at which the walk begins a page of this depth.
     fn begin(&mut self) -> Result<usize> {
         let depth = self.at.len();
         let from = self.from.get(depth).filter(|_| self.resuming).copied().unwrap_or(0);

@@ -83,7 +83,8 @@ fn a_leaf_is_asked_for_while_the_one_before_it_is_read() {
     let up = walk(&txn.snapshot, &tree, true);
     let down = walk(&txn.snapshot, &tree, false);
     assert!(up.iter().map(|leaf| leaf.0).eq(down.iter().rev().map(|leaf| leaf.0)));
-    // Only the first leaf of a branch is met unasked: the branch before it does not know it.
+    // Only the first leaf of a branch is read without a prefetch: the branch before it does not
+    // know it.
     let branches = branches_over_leaves(&txn.snapshot, tree.root, tree.depth - 1);
     for leaves in [up, down] {
         assert!(leaves.len() > 2 * branches);
@@ -135,7 +136,7 @@ fn a_walk_asks_the_disk_for_each_leaf_once() {
     let some = pages_asked(&env, true, || assert_eq!(t.iter(&txn).unwrap().take(10).count(), 10));
     assert!((1..20).contains(&some), "a short walk asks for little: {some} of {leaves}");
     let one = || assert!(t.get(&txn, &500).unwrap().is_some());
-    assert_eq!(pages_asked(&env, true, one), 0, "a lookup meets only what it needs");
+    assert_eq!(pages_asked(&env, true, one), 0, "a lookup reads only what it needs");
 }
 
 #[test]

@@ -1,6 +1,5 @@
-//! Where the last put of a transaction was made: who puts keys in order does not look for each
-//! place from the root again. (Fingers into search trees: Guibas, McCreight, Plass and Roberts,
-//! 1977.)
+//! Where the last put of a transaction was made: puts in key order need not search from the root
+//! each time. (Fingers into search trees: Guibas, McCreight, Plass and Roberts, 1977.)
 
 use crate::error::Result;
 use crate::page::{KeyOrder, Ptr, Tree};

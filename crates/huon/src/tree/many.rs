@@ -1,19 +1,19 @@
 //! Reading a tree: many keys side by side.
 //!
-//! The keys of a batch go down together, a level at a time. What a key needs next is asked for as
-//! soon as it is known, and needed only after the others had their turn, so that the batch waits
-//! for memory about once a level and not once a key. The same holds for pages that are still on the
-//! disk.
+//! The keys of a batch descend together, a level at a time. The page that a key needs next is
+//! prefetched as soon as it is known, and read only after the other keys had their turn, so that
+//! the batch waits for memory about once a level and not once a key. The same holds for pages that
+//! are still on the disk.
 //!
-//! A batch finds what a get of each of its keys finds. Where it fails, it does not say why: who
-//! wants to know, and what comes before the failure, gets the keys one by one.
+//! A batch finds what a get of each of its keys finds. Where it fails, it does not say why: a
+//! caller that wants the reason, and the records before it, gets the keys one at a time.
 
 use crate::os::{Disk, prefetch_start};
 use crate::page::{Cell, KeyOrder, Leaf, Probe, Ptr, Tie};
 use crate::store::source::PageSource;
 use crate::tree::view::TreeView;
 
-/// Keys that go down together: enough to cover the way to memory; twice as many add nothing.
+/// Keys that descend together: enough to hide the latency of memory; twice as many add nothing.
 pub(crate) const BATCH: usize = 16;
 
 impl<'s, S: PageSource, O: KeyOrder> TreeView<'s, '_, S, O> {
@@ -45,7 +45,7 @@ impl<'s, S: PageSource, O: KeyOrder> TreeView<'s, '_, S, O> {
     }
 }
 
-/// Takes every key from its branch of `level` to the child that may hold it.
+/// Moves every key from its branch of `level` to the child that may hold it.
 #[inline]
 fn descend<S: PageSource, O: KeyOrder>(
     source: &S,

@@ -1,7 +1,7 @@
 //! A path: the way from the root of a tree to one place in a leaf.
 //!
 //! A path holds page numbers, never pointers into pages, so it stays valid across spills and copies
-//! of other pages; who changes the tree seeks again.
+//! of other pages; after a change of the tree, seek again.
 //!
 //! T1. A path stands on an item (`index < count` of its leaf), or at the end of the tree (last
 //!     leaf, `index == count`), or nowhere (empty tree).
@@ -130,8 +130,8 @@ impl Path {
     }
 
     /// The same within the leaf that the path leads to. `None`: the key may be elsewhere, and the
-    /// path stands anywhere in the leaf. Looks behind the last record first: who puts keys in order
-    /// goes there.
+    /// path stands anywhere in the leaf. Tries the place behind the last record first: puts in key
+    /// order go there.
     pub(crate) fn seek_in_leaf<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
@@ -328,8 +328,8 @@ impl Path {
             if forward { frame.index + 1 < frame.count } else { frame.index > 0 }
         });
         let Some(at) = turning else { return Ok(false) };
-        // No leaf is met twice on the way in one direction, but in a file whose branches name one
-        // again and again.
+        // A walk in one direction visits no leaf twice, except in a damaged file whose branches
+        // name one repeatedly.
         if forward != self.forward {
             self.forward = forward;
             self.turns = 0;

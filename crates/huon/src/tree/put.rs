@@ -38,7 +38,7 @@ pub(crate) enum PutMode {
 pub(crate) enum Put {
     Inserted,
     Overwritten,
-    /// `InsertNew` met the key, or `Update` did not.
+    /// `InsertNew` found the key, or `Update` did not.
     LeftAlone,
 }
 

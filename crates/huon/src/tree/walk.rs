@@ -26,7 +26,7 @@ pub(crate) struct Spot<'b> {
     pub(crate) upper: Option<&'b [u8]>,
 }
 
-/// A page as the walk meets it.
+/// A page as the walk visits it.
 #[derive(Clone, Copy)]
 pub(crate) enum Visit<'s> {
     Branch(Branch<'s>),

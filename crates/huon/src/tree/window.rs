@@ -1,9 +1,10 @@
-//! How far a walk along the leaves has asked for those that may still be on the disk.
+//! Read-ahead of a walk along the leaves: how far it has asked for leaves that may still be on the
+//! disk.
 //!
-//! Who waits for each leaf waits as often as there are leaves. A walk that has made its first turn
-//! asks for the next leaves of the branch, and for twice as many each time, so that a short walk
-//! reads little in vain and a long one waits seldom. It asks again before it has come to the last
-//! of them, so that the disk is never without work.
+//! A walk that asks for each leaf when it needs it waits once per leaf. So after its first step a
+//! walk asks for the next leaves of the branch, and for twice as many each time: a short walk reads
+//! little in vain, and a long one waits seldom. It asks again before it has come to the last of
+//! them, so that the disk always has work.
 
 use crate::os::Disk;
 use crate::page::Branch;
@@ -30,7 +31,7 @@ impl Window {
     }
 
     /// The walk has come to child `at`: asks for those after it, if it is time to, and if leaves
-    /// have to be waited for at all.
+    /// may have to be waited for.
     pub(super) fn move_to(
         &mut self,
         disk: Disk<'_>,

@@ -5,9 +5,10 @@
 //! 1. the changed tables' records go into the catalog: nothing, it is all in buffers;
 //! 2. pages and chunks are written: nothing, no snapshot reaches them, and the id is burnt (P7);
 //! 3. the image is stored and named as newest: *sealed*. The commit has happened for every process;
-//!    after a power cut it may or may not have;
-//! 4. the writer's role is released; somebody flushes the newest sealed snapshot (`flush`);
-//! 5. durable: no power cut takes it away. New readers see it at the latest now.
+//!    after a power loss it may or may not have;
+//! 4. the writer lock is released; this client or another flushes the newest sealed snapshot
+//!    (`flush`);
+//! 5. durable: no power loss takes it away. New readers see it at the latest now.
 //!
 //! A transaction that changed nothing takes no step before the fourth: its base stands for it, and
 //! is published and flushed as was asked. Its id is left to the next one, unless it wrote.
@@ -29,8 +30,8 @@ use crate::txn::write::WriteTxn;
 /// What a commit waits for.
 ///
 /// In every mode a commit happens whole or not at all, in order, and survives the crash of any
-/// process. The modes differ in what a power cut or a crash of the system may take away; what is
-/// left is always one earlier commit, whole.
+/// process. The modes differ in what a power loss or a crash of the operating system may take away;
+/// what is left is always the state of one earlier commit, whole.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -43,25 +44,25 @@ use crate::txn::write::WriteTxn;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Durability {
-    /// Until no power cut can take it away: one flush when little was written (1 MiB since the last
-    /// flush), two when much. Others that wait at the same time share the flush.
+    /// Until no power loss can take it away: one flush if at most 1 MiB was written since the last
+    /// flush, two if more. Others that wait at the same time share the flush.
     #[default]
     Durable,
     /// For one flush, however much was written. A small commit is durable then; of a large one the
-    /// last step is left to the next flush, and a power cut before that may take it away.
+    /// last step is left to the next flush, and a power loss before that may take it away.
     NoMetaSync,
-    /// For nothing: a power cut falls back to the last checkpoint, which is a flush of all commits
-    /// so far. Checkpoints come by
+    /// For nothing: after a power loss the file holds the last checkpoint, which is a flush of all
+    /// commits before it. Checkpoints come by
     /// [`Options::flush_after_bytes`](crate::Options::flush_after_bytes) and
     /// [`Options::flush_after`](crate::Options::flush_after), by durable commits,
     /// [`Env::sync`](crate::Env::sync), and closing.
     Lazy,
-    /// For nothing, and nothing is ever flushed but by [`Env::sync`](crate::Env::sync) and others'
-    /// durable commits: not by thresholds, and, if the environment was opened so, not by closing
-    /// either. After closing, everything is in the file as far as the running system is concerned;
-    /// a power cut before the system has written it out, some half a minute, falls back to the last
-    /// checkpoint, which may be the empty file. (The first write transaction after an unclean
-    /// end flushes in every mode.)
+    /// For nothing, and only [`Env::sync`](crate::Env::sync) and durable commits of others flush:
+    /// thresholds do not, and if the environment was opened so, closing does not either. After
+    /// closing, all commits are in the file as long as the kernel runs. A power loss before the
+    /// kernel has written them out (about half a minute) falls back to the last checkpoint, which
+    /// may be the empty file. (The first write transaction after an unclean end flushes in every
+    /// mode.)
     Unsynced,
 }
 
@@ -70,7 +71,7 @@ impl Durability {
     pub(crate) const ALL: [Durability; 4] =
         [Durability::Durable, Durability::NoMetaSync, Durability::Lazy, Durability::Unsynced];
 
-    /// Whether nobody waits for the disk: then pages are best edited where they will be.
+    /// Whether the commit does not wait for the disk: then pages are best edited in place.
     pub(crate) fn is_lazy(self) -> bool {
         matches!(self, Durability::Lazy | Durability::Unsynced)
     }
@@ -82,11 +83,12 @@ impl Durability {
 }
 
 impl WriteTxn {
-    /// Makes the changes permanent and visible, durably unless the environment says otherwise;
-    /// returns the id of the new snapshot: the last that [`WriteTxn::id`] told.
+    /// Makes the changes permanent and visible, and waits as the environment's [`Durability`] says.
+    /// Returns the id of the new snapshot: the last that [`WriteTxn::id`] returned.
     ///
-    /// A transaction that changed nothing makes none, and returns the id of the one that it found:
-    /// so does one that put what was there already. What it found is as durable as was asked then.
+    /// A transaction that changed nothing makes no snapshot, and returns the id of the one it began
+    /// with; so does one that put only values that were there already. That snapshot is then as
+    /// durable as this commit asked for.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -106,13 +108,13 @@ impl WriteTxn {
     ///
     /// # Errors
     /// Until the seal an error means that nothing has happened. [`Error::Poisoned`] means that the
-    /// flush failed: whether the commit survives a power cut is unknown.
+    /// flush failed: whether the commit survives a power loss is unknown.
     pub fn commit(self) -> Result<u64> {
         let durability = self.core.durability();
         self.commit_with(durability)
     }
 
-    /// The same, with the durability said for this commit.
+    /// The same, with a durability for this commit.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -122,11 +124,11 @@ impl WriteTxn {
     /// t.put(&mut txn, "ann", &1)?;
     /// let id = txn.commit_with(huon::Durability::Lazy)?;
     /// assert_eq!(env.read()?.id(), id, "visible at once");
-    /// env.sync()?; // Now no power cut can take it away.
+    /// env.sync()?; // Now no power loss can take it away.
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn commit_with(self, durability: Durability) -> Result<u64> {
-        // Who commits lazily will do so again.
+        // The next commit is expected to be like this one.
         self.core.edits_in_place.store(durability.is_lazy(), Ordering::Relaxed);
         self.commit_by(durability)
     }
@@ -163,7 +165,7 @@ impl WriteTxn {
         Ok(mark.txnid())
     }
 
-    /// Commits, visible at once, and returns a ticket by which anybody can wait for durability
+    /// Commits, visible at once, and returns a ticket with which any thread can wait for durability
     /// later.
     ///
     /// ```
@@ -192,7 +194,7 @@ impl WriteTxn {
     }
 
     /// What stands for a transaction that changed nothing: its base, which is named as newest as
-    /// long as the writer's role is held (P3).
+    /// long as the writer lock is held (P3).
     fn found(&self) -> Result<Mark> {
         if self.core.store.writer.still_ours() && self.core.store.board.sealed() == self.base_mark {
             Ok(self.base_mark)
@@ -253,7 +255,7 @@ impl WriteTxn {
         let mark = board.seal(self.base_mark, txnid.0, &block).ok_or_else(|| {
             Error::Busy("another writer sealed a snapshot after the base of this one (P3)".into())
         })?;
-        // P3: nobody else seals while the writer's role is ours.
+        // P3: no other client seals while we hold the writer lock.
         if board.sealed() != mark {
             let text = "the lock file has lost the snapshot that was sealed just now (P3)";
             return Err(Error::corrupt_file(text));

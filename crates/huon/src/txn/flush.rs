@@ -1,10 +1,10 @@
-//! Flushing: the newest sealed snapshot becomes durable, for everybody who waits.
+//! Flushing: the newest sealed snapshot becomes durable, for all committers that wait.
 //!
 //! One flusher at a time over all processes. Small tails go out together with their meta in one
 //! flush, and are verified after an unclean end; large ones are flushed first, then the meta. The
 //! plan of a flush is stored before its meta is written, so that a successor of a dead flusher
-//! writes the same bytes to the same slot (P4). A failed flush poisons the environment for
-//! everybody: it is never tried again.
+//! writes the same bytes to the same slot (P4). A failed flush poisons the environment for all
+//! clients: it is never tried again.
 //!
 //! A flush may also be left unfinished on purpose, its meta written and not flushed (no-meta-sync):
 //! it stays in flight and protected as a dead flusher's would, and the next flush, which has to
@@ -25,17 +25,18 @@ use crate::txn::{Core, Release};
 /// How long a committer waits for the flush of another process before it looks again.
 pub(crate) const FLUSH_LOOK: Duration = Duration::from_millis(50);
 
-/// At most so many bytes since the durable snapshot go out with their meta in one flush.
-/// (Models have both kinds of flushes with few pages.)
+/// At most so many bytes since the durable snapshot are flushed together with their meta, in one
+/// flush. (Models have both kinds of flushes with few pages.)
 pub(crate) const ONE_FLUSH_BYTES_MAX: u64 = if cfg!(shuttle) { 1 << 11 } else { 1 << 20 };
 
-/// So long a flusher lingers for one commit more: to be woken and to commit takes about as much.
+/// The commit delay: how long a flusher waits for one more commit. To be woken and to commit takes
+/// about as long.
 const LINGER: Duration = Duration::from_micros(60);
-/// So long who waits for a flush looks before it sleeps: then part of those whom the flush sets
-/// free are awake when it ends, and have committed again when the others come. A processor that has
-/// gone to sleep takes long to be woken, longer than a small commit.
+/// How long a committer that waits for a flush spins before it sleeps. Some of the committers that
+/// the flush releases are then awake when it ends, and have committed again when the others come. A
+/// processor that has gone to sleep takes longer to wake than a small commit takes.
 const LOOK: Duration = Duration::from_micros(100);
-/// Commits that a flusher lingers for at most: others may commit all the time and wait for nothing.
+/// The most commits that a flusher waits for: lazy writers may commit all the time.
 const LINGER_COMMITS: u64 = 8;
 
 /// Whether a checkpoint ends with the flush of its meta.
@@ -48,7 +49,7 @@ pub(crate) enum MetaFlush {
 
 impl Core {
     /// Returns once snapshot `txnid` is durable, or all but its meta is on the disk; flushes it if
-    /// nobody else does.
+    /// no other client does.
     pub(crate) fn flush_up_to(&self, txnid: u64, meta: MetaFlush) -> Result<()> {
         self.flush_within(txnid, meta, None).map(drop)
     }
@@ -92,16 +93,17 @@ impl Core {
         }
     }
 
-    /// Lets those commit again whom the last flush has set free, so that they share the next one:
-    /// until they are as many, or no more come. Who committed alone last time waits for nobody.
-    /// Begins to write meanwhile, so that the others, who want the processors, need not.
+    /// Group commit: waits for the committers that the last flush released to commit again, so that
+    /// they share the next one: until as many have committed, or no more come. A flusher that
+    /// served one commit last time waits for none. Starts the write-out of pages meanwhile, so that
+    /// the other committers, which need the processors, do not have to.
     fn linger(&self) {
         let board = &self.store.board;
         let served = board.served_by_last_flush().min(LINGER_COMMITS);
         let enough = board.durable().txnid().saturating_add(served);
         let mut seen = board.sealed();
         while seen.txnid() < enough {
-            // What the flush finds on its way needs less waiting for.
+            // The flush waits less for pages whose write-out has begun.
             self.store.storage.start_writing();
             if !os::spin(LINGER, || board.sealed() != seen) {
                 return;
@@ -118,7 +120,8 @@ impl Core {
             || meta == MetaFlush::Later && board.postponed().is_some_and(reached)
     }
 
-    /// Flushes if the options say that it is due and nobody does already; says whether it did.
+    /// Flushes if the options say that it is due and no other client does already; says whether it
+    /// did.
     pub(crate) fn flush_if_due(&self) -> Result<bool> {
         let board = &self.store.board;
         let due = board.sealed() != board.durable()
@@ -135,9 +138,9 @@ impl Core {
         Ok(true)
     }
 
-    /// Takes the flusher's role if nobody living has it. Looks only then whether the environment is
-    /// poisoned: the last holder's flush may have failed while this one was asking, and the next
-    /// one would succeed without what that one lost.
+    /// Takes the flusher lock if no living client holds it, and only then checks whether the
+    /// environment is poisoned: the last holder's flush may have failed while this client was
+    /// asking, and the next flush would succeed without what that one lost.
     pub(crate) fn try_flusher(&self) -> Result<Option<Release<'_>>> {
         if self.flusher.try_acquire()?.is_none() {
             return Ok(None);
@@ -148,7 +151,7 @@ impl Core {
         Ok(Some(role))
     }
 
-    /// Flushes the newest sealed snapshot. The caller holds the flusher's role.
+    /// Flushes the newest sealed snapshot. The caller holds the flusher lock.
     fn flush_newest(&self, meta: MetaFlush) -> Result<()> {
         let board = &self.store.board;
         let sealed = board.sealed();
@@ -171,7 +174,7 @@ impl Core {
         Ok(())
     }
 
-    /// Writes the meta of the newest sealed snapshot and leaves everything else to the system: for
+    /// Writes the meta of the newest sealed snapshot and leaves everything else to the kernel: for
     /// the last client of an environment that is never to wait for the disk. The snapshot stays in
     /// flight; the durable one is what it was.
     pub(crate) fn note_newest(&self) -> Result<()> {
@@ -195,8 +198,8 @@ impl Core {
         let durable = self.durable_info()?;
         Ok(Plan {
             mark,
-            // P4, P9: neither the durable meta's slot nor, since nothing else is in flight,
-            // anybody's.
+            // P4, P9: neither the durable meta's slot nor, since nothing else is in flight, that of
+            // another.
             meta_slot: (durable.meta_slot + 1) % META_SLOTS as u8,
             two_flush,
             meta_written: false,

@@ -26,8 +26,7 @@ pub struct Geometry {
     pub max_bytes: u64,
     /// The file grows by so much; 0 lets the growth follow the size. Rounded up.
     pub grow_bytes: u64,
-    /// A free tail of the file is given back to the system when it is at least so long; 0: never.
-    /// Rounded up.
+    /// A free tail is cut off the file when it is at least this long; 0: never. Rounded up.
     pub shrink_bytes: u64,
 }
 

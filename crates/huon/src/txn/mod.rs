@@ -1,7 +1,7 @@
 //! Transactions: the catalog, reading, writing, sealing, publishing, flushing.
 //!
-//! [`Core`] is one client's share of an open environment, below the public face: the store, the two
-//! roles (writer and flusher), reader slots, and the names of tables.
+//! [`Core`] is one client's share of an open environment, below the public face: the store, the
+//! writer lock and the flusher lock, reader slots, and the names of tables.
 
 pub(crate) mod catalog;
 pub(crate) mod commit;
@@ -83,9 +83,9 @@ pub(crate) struct Core {
     pub(crate) edits_in_place: AtomicBool,
     /// A lazy commit flushes when so much is unflushed.
     pub(crate) flush_bytes: AtomicU64,
-    /// The same, when something has been unflushed for so long.
+    /// The same, when a commit has been unflushed for so long.
     pub(crate) flush_ms: AtomicU64,
-    /// Closing leaves what is unflushed to whoever opens next.
+    /// Closing leaves unflushed commits to the next client that opens.
     pub(crate) close_without_flush: AtomicBool,
     /// It has been closed, and dropping it has nothing left to do.
     pub(crate) closed: bool,
@@ -93,7 +93,7 @@ pub(crate) struct Core {
     pub(crate) read_only: bool,
     pub(crate) counts: CoreCounts,
     /// What was sealed last, as far as this client knows: the next write transaction starts from
-    /// it, if nobody else has written since.
+    /// it, if no other client has written since.
     pub(crate) last_sealed: Mutex<Option<Base>>,
 }
 
@@ -114,8 +114,8 @@ pub(crate) enum Pin {
     Byte(u64),
 }
 
-/// Gives a role back when it goes, also when a panic ends the work: what is left half-done then is
-/// what a dead holder leaves, and nobody waits for ever.
+/// Releases a lock when dropped, also when a panic ends the work: half-done work is then what a
+/// dead holder leaves, and no other client waits for ever.
 pub(crate) struct Release<'r>(pub(crate) &'r Role);
 
 impl Drop for Release<'_> {
@@ -204,14 +204,14 @@ impl Core {
         }
     }
 
-    /// Becomes the writer. A dead writer's unsealed work is dropped with it: nobody can have seen
-    /// it. `true`: nobody else has been the writer since this client was.
+    /// Takes the writer lock. A dead writer's unsealed work is dropped with it: no reader can have
+    /// seen it. `true`: no other client has been the writer since this one was.
     pub(crate) fn take_writer(&self, timeout: Duration) -> Result<bool> {
         self.store.writer.acquire(timeout).map(|acquired| acquired.again)
     }
 
     /// The snapshot that the next write transaction starts from; remembered from the last one, if
-    /// nobody else has written since. With the writer's role.
+    /// no other client has written since. The caller holds the writer lock.
     pub(crate) fn base(&self) -> Result<Base> {
         let last = self.last_sealed.lock().unwrap_or_else(PoisonError::into_inner).take();
         let sealed = self.store.board.sealed();
@@ -224,7 +224,7 @@ impl Core {
         Ok(Base { mark, meta, pages })
     }
 
-    /// Remembers where the next write transaction may start. With the writer's role.
+    /// Remembers where the next write transaction may start. The caller holds the writer lock.
     pub(crate) fn remember(&self, base: Base) {
         *self.last_sealed.lock().unwrap_or_else(PoisonError::into_inner) = Some(base);
     }
@@ -264,8 +264,8 @@ impl Core {
         }
     }
 
-    /// P7, P16: the id of the next write transaction. It stays below the durable ceiling: who would
-    /// pass that makes a checkpoint first, which sets a new one.
+    /// P7, P16: the id of the next write transaction. It stays below the durable ceiling: a writer
+    /// that would pass that makes a checkpoint first, which sets a new one.
     pub(crate) fn next_id(&self, base: &Meta) -> Result<NextId> {
         let issued = self.store.board.issued();
         let id = Core::usable_id(self.store.board.next_id(issued))?;
@@ -291,10 +291,9 @@ impl Core {
         })
     }
 
-    /// M10: gives the free tail of the file back to the system. The writer calls it when the lower
-    /// size of its base has been published, so that no new reader can take an older snapshot; pages
-    /// past that size were reusable when it was sealed, hence no protected snapshot sees them
-    /// (P12).
+    /// M10: cuts the free tail off the file. The writer calls it when the lower size of its base
+    /// has been published, so that no new reader can take an older snapshot; pages past that size
+    /// were reusable when it was sealed, hence no protected snapshot sees them (P12).
     pub(crate) fn shrink_file(&self, base: &Meta) -> Result<()> {
         let Geometry { lower, upper, shrink, .. } = base.geometry;
         let too_long = self.store.file_pages() > upper;
@@ -317,7 +316,7 @@ impl Core {
         }
     }
 
-    /// The writer's role ends.
+    /// The writer lock is released.
     pub(crate) fn end_writing(&self) {
         self.store.writer.release();
     }
@@ -341,8 +340,9 @@ impl Core {
         txnid.saturating_add(CEILING_AHEAD)
     }
 
-    /// Numbers for the states of a write transaction, which nobody else is given. An id alone does
-    /// not tell them: who aborts without having written leaves the id to the next one.
+    /// Numbers for the states of a write transaction, which no other transaction is given. An id
+    /// alone does not tell them apart: a transaction that aborts without having written leaves its
+    /// id to the next one.
     pub(crate) fn take_stamps(&self) -> Range<u64> {
         let first = self.counts.stamps.fetch_add(STAMPS, Ordering::Relaxed);
         first..first + STAMPS
@@ -364,7 +364,8 @@ impl Core {
         self.count(&counts.roots_lowered, done.roots_lowered);
     }
 
-    /// Whether closing would flush: something is committed, by whomever, and may and should be.
+    /// Whether closing would flush: some client's commit is not durable, and this one may flush it
+    /// and should.
     pub(crate) fn owes_flush_at_close(&self) -> bool {
         let board = &self.store.board;
         board.sealed() != board.durable()
@@ -372,8 +373,8 @@ impl Core {
             && self.durability() != Durability::Unsynced
     }
 
-    /// Flushes what a close owes, after the repair if one is due. Who has the writer's role then is
-    /// at the repair himself, and flushes when he closes.
+    /// Flushes what a close owes, after the repair if one is due. If another client holds the
+    /// writer lock then, it makes the repair itself, and flushes when it closes.
     fn settle(&self) -> Result<()> {
         if self.is_repair_due() {
             if self.store.writer.try_acquire()?.is_none() {
@@ -386,7 +387,8 @@ impl Core {
     }
 
     /// Takes over what a forked child keeps of its parent's share: the numbers of tables, what was
-    /// verified in the map, and the numbers of states that were given out. Before anybody has it.
+    /// verified in the map, and the numbers of states that were given out. Before any other thread
+    /// has the core.
     pub(crate) fn inherit(&mut self, parent: &Core) -> Result<()> {
         self.names = Arc::new(Names::inherited(&parent.names)?);
         *self.counts.stamps.get_mut() = parent.counts.stamps.load(Ordering::Relaxed);
@@ -402,12 +404,12 @@ impl Core {
         self.close()
     }
 
-    /// Every close flushes what is sealed, unless dirty; who leaves last notes that all was done in
-    /// order.
+    /// Every close flushes what is sealed, unless dirty; the last client to leave notes a clean
+    /// close.
     fn close(&self) -> Result<()> {
         self.check_forked()?;
         if self.store.guest.is_some() {
-            // R2: nobody knows of it but by its locks, which go with it.
+            // R2: other clients see a guest only by its locks, which go with it.
             return Ok(());
         }
         let board = &self.store.board;
@@ -426,7 +428,8 @@ impl Core {
         let noted = if writes && unsynced && last { self.note_newest() } else { Ok(()) };
         let in_flight = !board.in_flight().is_none();
         let flushed_all = board.sealed() == board.durable() && !in_flight;
-        // Where nobody wrote, a clean close that was not flushed on purpose is what it was.
+        // If no client wrote, an earlier clean close that was left unflushed on purpose still
+        // holds.
         let as_found = board.flag(Flag::NotedOnDisk) && !in_flight;
         let in_order = flushed_all || as_found || writes && unsynced && noted.is_ok();
         let modified = self.store.storage.modified();

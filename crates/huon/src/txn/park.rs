@@ -1,4 +1,4 @@
-//! Parking: a read transaction that may be broken while nobody uses it.
+//! Parking: a read transaction that a writer may evict while it is not used.
 //!
 //! The rule of it, and why it holds, is in `lock/slots.rs`: a parked reader reads nothing, and of
 //! its return and a writer's breaking it only one happens. That nothing is read meanwhile is the
@@ -34,10 +34,10 @@ impl ReadTxn {
         }
     }
 
-    /// Puts the transaction aside. It keeps its snapshot as long as nobody is in need of its pages;
-    /// a writer that would have to give up for want of room may break it, of whatever process, and
-    /// [`Parked::unpark`] then says so. For transactions that wait, for a client or a timer: they
-    /// do no harm meanwhile.
+    /// Puts the transaction aside. It keeps its snapshot until a writer, in any process, would
+    /// otherwise fail for want of room: that writer may evict it, and [`Parked::unpark`] then says
+    /// so. For transactions that wait for a peer or a timer: parked, they do not make the file grow
+    /// without limit.
     ///
     /// Costs one change of a word that processes share. Where this process may not write the lock
     /// file it changes nothing, and no writer breaks the transaction (R8).
@@ -71,8 +71,8 @@ impl ReadTxn {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Forked`] after a fork; [`Error::Evicted`] if others took this process for dead, as
-    /// somebody closed its descriptors. The transaction has ended then.
+    /// [`Error::Forked`] after a fork; [`Error::Evicted`] if other processes took this one for dead
+    /// because its descriptors were closed. The transaction has ended then.
     pub fn park(self) -> Result<Parked> {
         self.core().check_usable()?;
         if self.slot().is_none_or(|slot| self.core().store.slots.park(slot)) {
@@ -94,7 +94,7 @@ impl Parked {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// assert!(!env.read()?.park()?.is_broken(), "nobody needs its pages");
+    /// assert!(!env.read()?.park()?.is_broken(), "no writer needs its pages");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_broken(&self) -> bool {

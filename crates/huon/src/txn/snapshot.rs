@@ -8,8 +8,7 @@ use crate::page::{Ptr, RunRef};
 use crate::store::source::PageSource;
 use crate::txn::Core;
 
-/// The pages that one snapshot can reach. Whoever holds it sees to it that the snapshot stays
-/// protected.
+/// The pages that one snapshot can reach. Its owner keeps the snapshot protected.
 pub(crate) struct Snapshot {
     pub(crate) core: Arc<Core>,
     /// First page number past the part of the file that the snapshot uses.

@@ -37,8 +37,8 @@ impl Ticket {
         self.txnid
     }
 
-    /// Whether no power cut can take the commit away any more. Costs a load, never waits. `false`
-    /// in a forked child, to which its parent's tickets say nothing.
+    /// Whether the commit survives a power loss by now. Costs a load, never waits. `false` in a
+    /// forked child, where tickets of the parent mean nothing.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -56,7 +56,8 @@ impl Ticket {
         self.core.check_forked().is_ok() && self.core.is_flushed(self.txnid, MetaFlush::Now)
     }
 
-    /// Waits until the commit is durable; flushes it, and all that others wait for, if nobody does.
+    /// Waits until the commit is durable; flushes it, with all commits so far, if no other client
+    /// does.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -72,7 +73,7 @@ impl Ticket {
     ///
     /// # Errors
     /// [`Error::Poisoned`](crate::Error::Poisoned) if a flush failed, here or in another process:
-    /// whether the commit survives a power cut is unknown then.
+    /// whether the commit survives a power loss is unknown then.
     pub fn wait(&self) -> Result<()> {
         self.core.check_forked()?;
         self.core.flush_up_to(self.txnid, MetaFlush::Now)

@@ -177,7 +177,8 @@ fn random_edits_agree_with_a_vector() {
     figure("model", "random edits of leaves", done);
 }
 
-/// FORMAT allows cells in any order, and dead bytes: a page of somebody else's may have both.
+/// FORMAT allows cells in any order, and dead bytes: a page that another program wrote may have
+/// both.
 #[test]
 fn a_page_that_is_marked_as_packed_and_is_not() {
     let case = &Case { order: BytesOrder, plain: |a: &[u8], b: &[u8]| a.cmp(b) };

@@ -165,8 +165,8 @@ pub(crate) fn choose(
     if clean && left.is_some_and(closed) {
         return Ok(found);
     }
-    // What somebody started from who rejected the newest meta, or chose by hand, and never wrote:
-    // that decided nothing.
+    // A client that rejected the newest meta, or had one chosen by hand, and never wrote decided
+    // nothing: what it started from does not count.
     let left = left.filter(|left| left.image.txnid >= newest.txnid);
     if let Some(left) = left
         && let Some(found) = sealed_image(store, &whole, left)?
@@ -239,9 +239,9 @@ fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Result<Opt
     Ok(is_there.then(|| left.chosen(slot, Recovery::Newest)))
 }
 
-/// Whether nothing was ever written behind the first meta, by whomever: then no page bears any id,
-/// and there is no other timeline that a repair would have to leave behind (P16). Long files are
-/// not looked through.
+/// Whether no client ever wrote behind the first meta: then no page bears any id, and there is no
+/// other timeline that a repair would have to leave behind (P16). Long files are not looked
+/// through.
 pub(crate) fn is_blank(storage: &dyn Storage) -> Result<bool> {
     let mut bytes = filled(0u8, BLANK_BYTES_MAX)?;
     let read = storage.read_at(&mut bytes, META_BYTES as u64)?;

@@ -23,13 +23,14 @@ use crate::txn::flush::FLUSH_LOOK;
 use crate::txn::recovery::{known_metas, tail};
 
 impl Core {
-    /// Repairs if it is due. The caller holds the writer's role.
+    /// Repairs if it is due. The caller holds the writer lock.
     pub(crate) fn repair_if_due(&self) -> Result<()> {
         if !self.is_repair_due() {
             return Ok(());
         }
         let _role = loop {
-            // Read before the try: who leaves the role after it has rung another one.
+            // Read before the try: a client that releases the lock after the try changes the
+            // number.
             let bell = self.store.board.bell();
             match self.try_flusher()? {
                 Some(role) => break role,
@@ -39,7 +40,7 @@ impl Core {
         self.repair()
     }
 
-    /// The caller holds both roles.
+    /// The caller holds both locks.
     fn repair(&self) -> Result<()> {
         let board = &self.store.board;
         // P4: while a repair is due nothing else is flushed, so what a dead client left is one. It
@@ -66,7 +67,7 @@ impl Core {
             .seal(base_mark, meta.txnid.0, &meta.try_encode()?)
             .ok_or_else(|| Error::Busy("another writer sealed during the repair (P3)".into()))?;
         reach(Point::RepairSealed);
-        // Nobody else flushes or seals now, so the newest sealed snapshot is ours.
+        // No other client flushes or seals now, so the newest sealed snapshot is ours.
         if board.nominate()? != Some(mark) {
             let text = "the lock file names another snapshot than the repair has sealed (P16)";
             return Err(Error::corrupt_file(text));
@@ -111,7 +112,7 @@ impl Core {
 
     /// A slot other than `base`, where the meta lies that the chosen snapshot is or builds on: best
     /// that of a rejected meta, above the chosen snapshot; then one that holds nothing whole; then
-    /// the oldest. A meta between the two may be all that a power cut leaves of what was durable:
+    /// the oldest. A meta between the two may be all that a power loss leaves of what was durable:
     /// an older lock file, put back, does not know of it.
     fn slot_for_repair(&self, base: u8, chosen: Txnid) -> Result<u8> {
         let metas = self.metas_on_disk()?;

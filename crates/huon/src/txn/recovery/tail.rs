@@ -39,7 +39,7 @@ pub(crate) fn write_again(store: &Store, meta: &Meta, since: Txnid) -> Result<()
     let mut rewrite = |piece: Piece<'_>| {
         let mut offset = piece.offset;
         for part in piece.bytes.chunks(PIECE_BYTES) {
-            // The map shows the very page that is written: a copy keeps the system from reading
+            // The map shows the very page that is written: a copy keeps the kernel from reading
             // what it writes.
             copy.try_set(part)?;
             store.storage.write_at(&[&copy], offset)?;
@@ -89,7 +89,7 @@ impl<'s, 'f> Tail<'s, 'f> {
         }
     }
 
-    /// Whether `ptr` belongs to the tail; then it must not be met twice.
+    /// Whether `ptr` belongs to the tail; then it must not be reached twice.
     fn enters(&mut self, ptr: Ptr) -> Result<bool> {
         if ptr.birth <= self.since {
             return Ok(false);
@@ -100,7 +100,7 @@ impl<'s, 'f> Tail<'s, 'f> {
         self.meet(ptr.pgno.0, 1).map(|()| true)
     }
 
-    /// No page is met twice, so no work is done twice.
+    /// Each page is reached at most once, so no work is done twice.
     fn meet(&mut self, pgno: u32, pages: u32) -> Result<()> {
         let end = pgno.checked_add(pages).filter(|&end| end <= self.used);
         let end = end.ok_or_else(|| Error::corrupt(pgno, Reason::OutOfRange.text()))?;
