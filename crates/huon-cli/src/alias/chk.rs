@@ -16,7 +16,7 @@ Exit codes:
   0  fine
   2  problems found
   3  it could not be opened: damaged, busy, or no environment
-  4  the system refused something
+  4  the operating system returned an error
   5  wrong usage, or interrupted";
 
 /// Verify every page of an environment.

@@ -31,7 +31,7 @@ Exit codes:
   2  wrong usage
   3  busy: locked by another process
   4  damaged, or not a file that this version reads
-  5  the system refused something
+  5  the operating system returned an error
   130  interrupted
 
 Examples:
