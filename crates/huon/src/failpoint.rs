@@ -55,9 +55,9 @@ points! {
     /// A reader has pinned a snapshot.
     Pinned = "read: pinned",
     // Beginning a write transaction.
-    /// Before asking for the writer's role.
+    /// Before asking for the writer lock.
     WriterWanted = "begin: role wanted",
-    /// The writer's role is taken.
+    /// The writer lock is taken.
     WriterTaken = "begin: role taken",
     /// The repair has written the verified tail again.
     TailRewritten = "repair: tail written again",
@@ -82,11 +82,11 @@ points! {
     Sealed = "commit: sealed",
     /// New readers see the snapshot before it is durable.
     Published = "commit: published",
-    /// The writer's role is released.
+    /// The writer lock is released.
     WriterLeft = "commit: role released",
-    /// Before waiting for somebody else's flush.
+    /// Before waiting for another client's flush.
     FlushAwaited = "flush: waiting for another's",
-    /// The flusher's role is taken.
+    /// The flusher lock is taken.
     FlusherTaken = "flush: role taken",
     /// A candidate is in flight.
     CandidateStored = "flush: candidate stored",

@@ -1,4 +1,4 @@
-//! The client table: who has the environment open, and who only had it open until it died.
+//! The client table: the clients that have the environment open, and those that died with it open.
 //!
 //! A client is one open environment. It has a number, and holds the lock byte of that number for as
 //! long as it lives; and a generation, which changes each time the number is given out. Whatever
@@ -8,7 +8,7 @@
 //! 1. Numbers are given out, and slots of the dead cleared, only under the gate.
 //! 2. A client is alive exactly while the table shows its generation and its byte is held. Death is
 //!    final: a generation never comes back.
-//! 3. Nobody judges its own client: a descriptor does not see its own lock (P2).
+//! 3. No client judges itself: a descriptor does not see its own lock (P2).
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -80,7 +80,7 @@ impl Clients {
         Clients { board, me: OnceLock::new(), fork_generation: fork::generation() }
     }
 
-    /// The client table as a guest sees it, who is no client (R2).
+    /// The client table as a guest, which is no client, sees it (R2).
     pub(crate) fn of_guest(board: Arc<Board>) -> Clients {
         let me = OnceLock::from(ClientId::NONE);
         Clients { board, me, fork_generation: fork::generation() }
@@ -159,8 +159,8 @@ impl Clients {
         *self.me.get().expect("a client has joined before it is named")
     }
 
-    /// Refuses to go on after a fork, or when somebody closed the lock file's descriptor, and with
-    /// it dropped this client's byte (P5). Costs a system call.
+    /// Refuses to go on after a fork, or if the lock file's descriptor was closed behind the
+    /// library's back, which dropped this client's byte (P5). Costs a system call.
     pub(crate) fn check_intact(&self) -> Result<()> {
         if fork::is_inherited(self.fork_generation) {
             return Err(Error::Forked);
@@ -184,8 +184,7 @@ impl Clients {
         Ok(generation == Some(id.generation) && self.board.shared().held(id.number)?)
     }
 
-    /// Whether anybody but this client has the environment open. Under the gate, so that it stays
-    /// true.
+    /// Whether any other client has the environment open. Under the gate, so that it stays true.
     pub(crate) fn others_alive(&self, gate: &Gate) -> Result<bool> {
         gate.assert_of(self.board.shared());
         for number in 0..self.high() {

@@ -15,16 +15,17 @@
 //!     read for the last time.
 //! R4. The writer reads marks and slots, fences, and asks; and asks on both sides of each answer,
 //!     since the system answers with any lock of the range. A lock on several bytes pins all in it.
-//! R5. It asks at each scan: the permissions of a file do not tell whether somebody reads it.
-//! R6. The first client is alone with the data file, guests counted. Where all clients are gone and
+//! R5. It asks at each scan: the permissions of a file do not tell whether a guest reads it. R6.
+//! The first client is alone with the data file, guests counted. Where all clients are gone and
 //!     guests are left, the next client joins what the lock file says, as where a writer has died.
-//! R7. Where nobody has the lock file in use, and what it says cannot be relied on, a reader goes
-//!     by a private image as ever, and keeps writers out.
+//! R7. Where no client uses the lock file, and its contents cannot be relied on, a reader goes by a
+//!     private image as ever, and keeps writers out.
 //! R8. A guest cannot be parked or evicted, as no word is its own; the system does not tell which
 //!     process it is. It begins also while the environment is poisoned, or a repair is due.
-//! R9. To ask for a client's byte is to ask for a lock that only those have who may write.
-//! R10. The system's list of locks takes the place of the slot in P14. A system call is no fence.
-//! R11. Where locks on bytes of open files are not there, or not seen, there are no guests.
+//! R9. To ask for a client's byte is to ask for a lock that only processes with write permission
+//! can hold. R10. The system's list of locks takes the place of the slot in P14. A system call is
+//! no fence. R11. Where locks on bytes of open files are not there, or not seen, there are no
+//! guests.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

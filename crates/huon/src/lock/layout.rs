@@ -66,7 +66,7 @@ pub(super) const ROLE_WAITERS: usize = 2;
 pub(super) const ROLE_THREAD: usize = 3;
 /// The client that held the lock last, or holds it.
 pub(super) const ROLE_LAST: usize = 4;
-/// Raised with each wake of those who wait: what they sleep on.
+/// Raised with each wake of the waiting clients: the word that they sleep on.
 pub(super) const ROLE_BELL: usize = 5;
 
 pub(super) const PUBLISHED: usize = 4 * LINE;
@@ -83,10 +83,10 @@ pub(super) const NEWS: usize = SEALED + 6;
 /// Not 0 while some client may sleep until something is published.
 pub(super) const WATCHERS: usize = SEALED + 7;
 pub(super) const DURABLE: usize = 6 * LINE;
-/// Counts events that somebody who waits for durability wants to see.
+/// Counts the events that a client waiting for durability has to see.
 pub(super) const BELL: usize = DURABLE + 1;
-/// Durability (0: nobody has said); bytes and milliseconds after which a lazy commit flushes, each
-/// and one more (0: never).
+/// Durability (0: not set); bytes and milliseconds after which a lazy commit flushes, each and one
+/// more (0: never).
 pub(super) const MODES: usize = DURABLE + 2;
 
 pub(super) const PLAN_MARK: usize = 7 * LINE;

@@ -72,7 +72,7 @@ fn client(file: &Arc<MemoryFile>, first: bool) -> Client {
 
 impl Client {
     fn seal(&self, txnid: u64) -> Mark {
-        self.board.seal(self.board.sealed(), txnid, &image(txnid)).expect("nobody else seals")
+        self.board.seal(self.board.sealed(), txnid, &image(txnid)).expect("no other client seals")
     }
 
     fn flush(&self, meta_slot: u8) -> Option<Mark> {
@@ -96,7 +96,7 @@ impl Client {
         self.board.finish_flush(&Durable { mark, meta_slot, checksum: 5, ceiling }).unwrap();
     }
 
-    /// Does `work` as the flusher if nobody else is it; whether it did.
+    /// Does `work` as the flusher if no other client is; whether it did.
     fn as_flusher(&self, work: impl FnOnce()) -> bool {
         let role = Role::new(self.clients.clone(), RoleKind::Flusher);
         let got = role.try_acquire().expect("no error").is_some();
@@ -261,7 +261,7 @@ fn a_pin_is_seen_or_not_needed_when_a_flusher_publishes() {
     });
 }
 
-/// P14: who sees the second pin of a slot is past what was read under the first.
+/// P14: a thread that sees the second pin of a slot is past the reads under the first.
 #[test]
 fn a_second_pin_comes_after_the_first_one_ended() {
     model(3, || {
@@ -343,8 +343,8 @@ fn a_candidate_is_the_newest_or_protected() {
     });
 }
 
-/// P4: who is told that only a meta is owed sees all that was on the disk by then; who becomes
-/// flusher next finishes the very same flush, and until then its snapshot is protected.
+/// P4: a client that learns that only a meta is owed sees all that was on the disk by then; the
+/// next flusher finishes the very same flush, and until then its snapshot is protected.
 #[test]
 fn a_postponed_flush_is_told_and_finished() {
     model(4, || {
@@ -359,7 +359,7 @@ fn a_postponed_flush_is_told_and_finished() {
             thread::spawn(move || {
                 let postponed = first.as_flusher(|| {
                     let Some(plan) = first.begin_flush(1, true) else { return };
-                    // SAFETY: loom checks that nobody looks meanwhile.
+                    // SAFETY: loom checks that no thread reads meanwhile.
                     disk.with_mut(|disk| unsafe { *disk = 2 });
                     first.board.postpone_meta_flush(&plan).expect("a sound board");
                 });
@@ -387,7 +387,7 @@ fn a_postponed_flush_is_told_and_finished() {
     });
 }
 
-/// P9: who sees that a snapshot is durable sees it published.
+/// P9: a client that sees a snapshot durable sees it published.
 #[test]
 fn durable_is_published_and_described() {
     model(5, || {
@@ -422,7 +422,7 @@ fn tight_ring(board: &Board) {
     place(board, SEALED, 3, 0);
 }
 
-/// P14: nobody takes an image for whole that was given away under his eyes.
+/// P14: no client takes an image for whole that was given away while it was copied.
 #[test]
 fn a_reused_image_is_noticed_by_readers() {
     model(5, || {
@@ -496,7 +496,7 @@ fn a_role_has_one_holder() {
         let dead = client(&file, true);
         let others = [client(&file, false), client(&file, false)];
         let role = Role::new(dead.clients.clone(), RoleKind::Writer);
-        role.try_acquire().expect("no error").expect("nobody has it");
+        role.try_acquire().expect("no error").expect("the lock is free");
         dead.shared.kill();
         let work = Arc::new(UnsafeCell::new(0));
         let threads = others.map(|client| {

@@ -51,14 +51,14 @@ struct State {
     gate: Option<u64>,
     /// Handles of guests that show themselves.
     guests: Vec<u64>,
-    /// Whose the pins are, 0 for nobody, and of which snapshot. A model switches threads where a
-    /// word is touched: so none is while the state is locked.
+    /// The owner of each pin (0 for none), and its snapshot. A model switches threads where a word
+    /// is touched: so none is while the state is locked.
     pin_owners: [(u64, u64); PINS_MAX],
     /// The threads that wait on a word, in the order in which they came.
     sleepers: Vec<Sleeper>,
     sleepers_ever: u64,
-    /// A handle is gone. From then on nobody sleeps: Shuttle knows no time-outs, after which others
-    /// would look at the holder that they wait for again.
+    /// A handle is gone. From then on no thread sleeps: Shuttle has no time-outs, after which
+    /// waiting threads would look at the holder again.
     #[cfg(shuttle)]
     looks_again: bool,
 }
@@ -162,7 +162,7 @@ impl MemoryFile {
         guest
     }
 
-    /// A copy of all words. Take it while nobody stores, or accept a mixture.
+    /// A copy of all words. Take it while no thread stores, or accept a mixture.
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn words_image(&self) -> Vec<u64> {
         let allocated = self.allocated.load(Ordering::Acquire);
@@ -180,7 +180,7 @@ impl MemoryFile {
         self.flushed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes a word past everybody who uses the file.
+    /// Changes a word behind the back of the file's users.
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn poke(&self, word: usize, value: u64) {
         if let Some(word) = self.words[..self.allocated.load(Ordering::Acquire)].get(word) {

@@ -2,10 +2,11 @@
 //! the words of the lock file.
 //!
 //! `os` gives the words (a [`Shared`](crate::os::Shared)) and a byte to lock for each client; what
-//! they mean is told here. [`Board`] is the typed face of the words: which snapshots there are, and
-//! what is being flushed. [`Clients`] says who is alive, [`Slots`] what living readers can see,
-//! [`Role`] who writes and who flushes, [`Guest`] what readers do that may not write here. [`Gate`]
-//! serialises joining, leaving and growing. `layout` has the picture of it all.
+//! they mean is defined here. [`Board`] is the typed face of the words: which snapshots there are,
+//! and what is being flushed. [`Clients`] says which clients are alive, [`Slots`] what living
+//! readers can see, [`Role`] which client writes and which flushes, [`Guest`] what readers do that
+//! may not write here. [`Gate`] serialises joining, leaving and growing. `layout` has the picture
+//! of it all.
 
 mod board;
 mod clients;

@@ -1,4 +1,4 @@
-//! A role that one client at a time has: the writer's, and the flusher's.
+//! The writer lock and the flusher lock: roles that one client has at a time.
 //!
 //! The role is a word of the lock file that names its holder. In front of the word stands a queue
 //! of the threads of this client, so at most one of them deals with the word.
@@ -7,15 +7,15 @@
 //! 1. The word is 0 or a client's name, generation included; it changes by compare-and-swap only.
 //!    So a takeover succeeds only against the very holder that was found dead (P1).
 //! 2. Only the client that the word names may put 0 there; only a dead holder's name is replaced.
-//! 3. Nobody judges its own client dead: within a client the queue decides (P2).
+//! 3. No client judges itself dead: within a client the queue decides (P2).
 //! 4. Neither queue nor word knows threads: any thread of the client may release.
-//! 5. Waits are timed and look at the holder again: a dead one wakes nobody (P2).
+//! 5. Waits are timed and check the holder again: a dead one wakes no waiter (P2).
 //! 6. A thread that waits for itself is refused, and no other. That is known at once where the
 //!    holder cannot be given away meanwhile ([`Role::bind`]). Elsewhere it may have been moved to
 //!    another thread, which is known only once it is used there ([`Role::used_here`]): the wait
 //!    goes on for [`MOVING`], and is refused if it was not seen elsewhere by then.
 //!
-//! What a takeover means for the work that the dead one left is the caller's business.
+//! The caller decides what a takeover means for the dead holder's work.
 
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, PoisonError};
@@ -29,15 +29,15 @@ use crate::os::word::{Condvar, Mutex, MutexGuard, Ordering, Word, fence, pause, 
 use crate::os::{ANY_MARK, Wake, clock, fork};
 use crate::planted;
 
-/// How long who waits looks before it sleeps: some small commits, and about what it costs to sleep
-/// and be woken.
+/// How long a waiter spins before it sleeps: some small commits, and about the cost of sleeping and
+/// being woken.
 const SPIN: Duration = Duration::from_micros(100);
-/// Releases in a row that who is awake may take before who sleeps.
+/// How often in a row a thread that is awake may overtake one that sleeps.
 const OVERTAKEN_MAX: u32 = 8;
-/// How long a wait lasts before the holder's byte is looked at again.
+/// How long a wait lasts before the holder's byte is checked again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// How long the thread that was seen last with the role waits for it before it is taken to wait for
-/// itself.
+/// How long the thread that was last seen with the role may wait for it before it counts as waiting
+/// for itself.
 const MOVING: Duration = Duration::from_millis(500);
 /// How long a client that was asked to hand over waits for the other to come.
 /// (Shuttle's schedules must not depend on the clock.)
@@ -52,9 +52,9 @@ pub(crate) enum RoleKind {
 /// How the role was got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Acquired {
-    /// The holder before died with it: whatever it had begun is to be dropped, or finished.
+    /// The holder before died with it: the work that it had begun is to be dropped, or finished.
     pub(crate) took_over_from_dead: bool,
-    /// Nobody else has had the role since this client had it last.
+    /// No other client has had the role since this one had it last.
     pub(crate) again: bool,
 }
 
@@ -108,16 +108,16 @@ impl Drop for Bound<'_> {
 struct Queue {
     busy: bool,
     waiting: u32,
-    /// Released to those who wait: who comes anew queues behind them.
+    /// Released to the waiting threads: a newcomer queues behind them.
     handed: bool,
-    /// Releases since one was handed over: who was awake may have been faster.
+    /// Releases since one was handed over: a thread that was awake may have been faster.
     overtaken: u32,
-    /// Somebody came, found it closed, and went.
+    /// A thread came, found it closed, and left.
     turned_away: bool,
 }
 
 impl Queue {
-    /// Whether who comes anew may go to the word.
+    /// Whether a newcomer may go to the word.
     fn is_open(&self) -> bool {
         !self.busy && !self.handed
     }
@@ -129,7 +129,7 @@ impl Queue {
         if self.waiting == 0 {
             return false;
         }
-        // To hand over takes as long as to wake somebody; whoever is awake is faster.
+        // Handing over takes as long as waking a thread; one that is awake is faster.
         self.handed = self.overtaken >= OVERTAKEN_MAX;
         self.overtaken = if self.handed { 0 } else { self.overtaken + 1 };
         true
@@ -161,7 +161,7 @@ impl Role {
         }
     }
 
-    /// Takes the role, waiting at most `timeout`; `Error::Busy` names who has it then. A thread
+    /// Takes the role, waiting at most `timeout`; then `Error::Busy` names the holder. A thread
     /// that would wait for itself gets [`Error::ThreadWrites`] (invariant 6).
     pub(crate) fn acquire(&self, timeout: Duration) -> Result<Acquired> {
         let deadline = Deadline { start: Instant::now(), timeout };
@@ -171,7 +171,7 @@ impl Role {
         }
     }
 
-    /// Takes the role if nobody living has it. Never waits.
+    /// Takes the role if no living client has it. Never waits.
     pub(crate) fn try_acquire(&self) -> Result<Option<Acquired>> {
         self.acquire_by(Deadline { start: Instant::now(), timeout: Duration::ZERO })
     }
@@ -185,7 +185,7 @@ impl Role {
         self.leave_word();
         self.leave_queue();
         if self.kind == RoleKind::Flusher {
-            // Last: who wakes must find the role free, also in this client's queue.
+            // Last: the woken client must find the role free, also in this client's queue.
             self.board().ring_next();
         }
     }
@@ -206,8 +206,8 @@ impl Role {
         }
     }
 
-    /// What has the role stays with this thread as long as the answer lives: it is borrowed by a
-    /// function that the thread is in.
+    /// The owner of the role stays with this thread as long as the result lives: a function that
+    /// the thread is in borrows it.
     pub(crate) fn bind(&self) -> Bound<'_> {
         Bound { role: self, before: self.bound.swap(clock::thread_id(), Ordering::Relaxed) }
     }
@@ -215,7 +215,7 @@ impl Role {
     /// Whether this thread, which has waited for so long, waits for itself.
     fn waits_for_itself(&self, waited: Duration) -> bool {
         let me = clock::thread_id();
-        // In models all threads are one of the system's.
+        // In models all threads are one thread of the kernel.
         !cfg!(any(loom, shuttle))
             && (self.bound.load(Ordering::Relaxed) == me
                 || waited >= MOVING && self.user.load(Ordering::Relaxed) == me)
@@ -228,19 +228,19 @@ impl Role {
             && self.clients.is_of_this_process(ClientId::of_word(holder))
     }
 
-    /// Whether this client still has the role: nobody has taken it for dead (P3).
+    /// Whether this client still has the role: no other has taken it for dead (P3).
     pub(crate) fn still_ours(&self) -> bool {
         self.word(ROLE_HOLDER).load(Ordering::Acquire) == self.me.word()
     }
 
-    /// Refuses to go on without the role, or without the lock that shows others that its holder
-    /// lives (P3, P5). Costs a system call.
+    /// Refuses to go on without the role, or without the lock that shows others that its holder is
+    /// alive (P3, P5). Costs a system call.
     pub(crate) fn check_ours(&self) -> Result<()> {
         self.clients.check_intact()?;
         if self.still_ours() {
             Ok(())
         } else {
-            let text = "the writer's role was taken over in the middle of a transaction";
+            let text = "the writer lock was taken over in the middle of a transaction";
             Err(Error::Busy(text.into()))
         }
     }
@@ -283,7 +283,8 @@ impl Role {
                 self.word(ROLE_THREAD).store(u64::from(clock::thread_id()), Ordering::Relaxed);
             }
             Ok(None) | Err(_) => {
-                // Whom this attempt turned away may wait for a flush now, and nobody has the role.
+                // A thread that this attempt turned away may wait for a flush now, and no client
+                // has the role.
                 if self.leave_queue() && self.kind == RoleKind::Flusher {
                     self.board().ring_next();
                 }
@@ -306,7 +307,8 @@ impl Role {
         if !queue.is_open() {
             queue.waiting += 1;
             let mut ours = false;
-            // What was handed over is for those who slept here before: nobody takes it unslept.
+            // A role that was handed over is for the threads that sleep here: a newcomer sleeps
+            // first.
             let mut alone = false;
             while !ours && !alone && !deadline.left().is_zero() {
                 let waited = deadline.start.elapsed();
@@ -329,7 +331,7 @@ impl Role {
         Ok(true)
     }
 
-    /// Whether somebody was turned away meanwhile.
+    /// Whether a thread was turned away meanwhile.
     fn leave_queue(&self) -> bool {
         let mut queue = self.lock_queue();
         let wake = queue.leave();
@@ -363,8 +365,8 @@ impl Role {
                 spin(SPIN, || self.word(ROLE_HOLDER).load(Ordering::Acquire) != holder);
                 continue;
             }
-            // Before the note: who finds and clears it rings afterwards, and we do not sleep, even
-            // if the same holder is back by then.
+            // Before the note: a holder that finds and clears the note raises the number
+            // afterwards, and we do not sleep, even if the same holder is back by then.
             let bell = self.word(ROLE_BELL).load(Ordering::Acquire);
             self.word(ROLE_WAITERS).store(1, Ordering::Relaxed);
             // Pairs with the fence of `leave_word`: it sees the note, or we that the role is free.
@@ -382,15 +384,15 @@ impl Role {
         let word = self.word(ROLE_HOLDER);
         let mut holder = word.load(Ordering::Acquire);
         loop {
-            // A word that names us is held as any other: nobody judges its own client (P2).
+            // A word that names us is held as any other: no client judges itself (P2).
             let dead = holder != 0
                 && !self.clients.is_alive(ClientId::of_word(holder))?
                 && !planted::is(16);
-            assert!(!dead || holder != self.me.word(), "P2: nobody judges its own client dead");
+            assert!(!dead || holder != self.me.word(), "P2: no client judges itself dead");
             if holder != 0 && !dead {
                 return Ok(Attempt::HeldBy(holder));
             }
-            // After the judgement: through a closed descriptor everybody looks dead (P5).
+            // After the judgement: through a closed descriptor every client looks dead (P5).
             self.clients.check_intact()?;
             let taken =
                 word.compare_exchange(holder, self.me.word(), Ordering::AcqRel, Ordering::Acquire);
@@ -404,7 +406,8 @@ impl Role {
         }
     }
 
-    /// Notes who has the role now, before he does anything with it; whether it was he before, too.
+    /// Notes this client as the last holder, before it uses the role; whether it was the last one
+    /// before, too.
     fn note_last(&self) -> bool {
         let last = self.word(ROLE_LAST);
         let again = last.load(Ordering::Relaxed) == self.me.word();
@@ -424,7 +427,7 @@ impl Role {
         if self.word(ROLE_WAITERS).load(Ordering::Relaxed) != 0 {
             self.word(ROLE_WAITERS).store(0, Ordering::Relaxed);
             self.word(ROLE_BELL).fetch_add(1, Ordering::AcqRel);
-            // The note may be our own, or of somebody who gave up: nobody comes then.
+            // The note may be our own, or of a client that gave up: then none comes.
             let slept = self.board().shared().wake(self.at + ROLE_BELL, Wake::All);
             self.give_way.store(slept, Ordering::Relaxed);
         }
@@ -434,11 +437,11 @@ impl Role {
     /// all the time would otherwise win each race for the word.
     fn let_others_in(&self) {
         let start = Instant::now();
-        let nobody_came = || {
+        let none_came = || {
             self.word(ROLE_HOLDER).load(Ordering::Relaxed) == 0
                 && self.word(ROLE_LAST).load(Ordering::Relaxed) == self.me.word()
         };
-        while nobody_came() && start.elapsed() < GIVE_WAY {
+        while none_came() && start.elapsed() < GIVE_WAY {
             pause(Duration::from_micros(50));
         }
     }
@@ -505,7 +508,7 @@ mod tests {
     #[test]
     fn who_sleeps_is_overtaken_so_often_and_no_more() {
         let mut queue = Queue { busy: true, ..Queue::default() };
-        assert!(!queue.leave() && queue.is_open(), "nobody waits");
+        assert!(!queue.leave() && queue.is_open(), "no thread waits");
         queue.waiting = 2;
         for _ in 0..3 {
             for _ in 0..OVERTAKEN_MAX {
@@ -514,7 +517,7 @@ mod tests {
             }
             queue.busy = true;
             assert!(queue.leave() && !queue.is_open(), "handed over");
-            // As who was woken does.
+            // As a woken thread does.
             queue.handed = false;
         }
     }

@@ -6,8 +6,8 @@
 //! protects nothing.
 //!
 //! Invariants:
-//! 1. A state changes by compare-and-swap only; whoever takes a free slot, the dead's included, has
-//!    it alone.
+//! 1. A state changes by compare-and-swap only; a client that takes a free slot, or a dead
+//!    client's, has it alone.
 //! 2. The high-water mark is raised before a new slot is used, and the file grown before that
 //!    (P14).
 //! 3. Slots of the dead are cleared only under the gate, pin first (P1).
@@ -16,7 +16,7 @@
 //!    (P10, P14).
 //! 5. A forked child changes nothing here: its slots are the parent's.
 //! 6. A parked reader reads nothing, and reads on only if it swaps its state from parked to live. A
-//!    scan passes over a pin only if somebody swapped the state of its slot from parked to evicted.
+//!    scan passes over a pin only if a writer swapped the state of its slot from parked to evicted.
 //!
 //! States: free -> live (owned) -> parked -> evicted; parked -> live; evicted -> live for another
 //! reader.
@@ -317,8 +317,8 @@ impl Slots {
         &self.places[clock::thread_id() as usize % PLACES].0
     }
 
-    /// Whether the slot is still ours to use: no fork, and nobody took this client for dead (its
-    /// descriptors closed behind its back).
+    /// Whether the slot is still ours to use: no fork, and no other client took this one for dead
+    /// (its descriptors closed behind its back).
     #[inline]
     fn usable(&self, index: u32) -> bool {
         !self.inherited() && self.is_live(index)
@@ -418,7 +418,7 @@ impl Slots {
             // Before the slot is used: a scan that misses it must come before its pin (invariant
             // 2).
             self.board().fixed()[SLOT_HIGH].store(u64::from(index) + 1, Ordering::Release);
-            // Somebody who needs no gate to find a free slot may be faster.
+            // A thread that finds a free slot without the gate may be faster.
             if self.change(index, FREE, self.live) {
                 return Ok(index);
             }
@@ -511,7 +511,8 @@ fn clear_all_of(board: &Board, client: ClientId) {
     }
 }
 
-/// Frees a slot whose owner is dead or leaving. Under the gate, so nobody else clears it too.
+/// Frees a slot whose owner is dead or leaving. Under the gate, so that no other client clears it
+/// too.
 fn clear(board: &Board, index: u32, state: u64) -> bool {
     let words = board.row(index);
     // The pin first: once the slot is free its next owner's pin must not be lost.

@@ -2,7 +2,7 @@
 //! the free end is given back, while others read and write.
 //!
 //! 1. It is made of ordinary write transactions, each bounded in pages and in time. Between two of
-//!    them the writer's role is free. So whatever ends it leaves a file that is whole.
+//!    them the writer lock is free. So whatever ends it leaves a file that is whole.
 //! 2. A pass goes through all trees once, large values first, which need gaps of their length. What
 //!    others change meanwhile is left to the next pass.
 //! 3. Nothing is moved for which there is no room before the line, and the line lies as far back as
@@ -24,9 +24,9 @@ use crate::page::{Reason, Tree, first_data_page};
 use crate::tree::compact::{Step, What};
 use crate::txn::commit::Durability;
 
-/// Bytes that a step moves unless said: a durable commit of so much needs one flush.
+/// Default of the bytes that a step moves: a durable commit of so much needs one flush.
 const STEP_BYTES: u64 = 768 << 10;
-/// How long a step looks for what it may move unless said.
+/// Default of how long a step looks for pages that it may move.
 const STEP_TIME: Duration = Duration::from_millis(20);
 /// Pages that the target leaves in any case.
 const SPARE_PAGES: u64 = 8;
@@ -64,8 +64,8 @@ impl<'a> CompactOptions<'a> {
         CompactOptions::default()
     }
 
-    /// Ends when the file is so many times as long as what lives in it (1.1 unless said), and eight
-    /// pages; at least 1.
+    /// Ends when the file is at most so many times as long as its live pages (default 1.1, at least
+    /// 1), plus eight pages.
     pub fn target(mut self, times: f64) -> CompactOptions<'a> {
         self.target = times;
         self
@@ -77,15 +77,15 @@ impl<'a> CompactOptions<'a> {
         self
     }
 
-    /// Bytes that one transaction moves, about (768 KiB unless said). Other writers wait for one
+    /// About how many bytes one transaction moves; default 768 KiB. Other writers wait for one
     /// transaction at most. A single large value is moved at once, however long it is.
     pub fn step_bytes(mut self, bytes: u64) -> CompactOptions<'a> {
         self.step_bytes = bytes;
         self
     }
 
-    /// How long one transaction looks for pages that it may move, about (20 ms unless said): other
-    /// writers wait so long at most, besides the commit. `Duration::MAX`: until it has its
+    /// About how long one transaction looks for pages that it may move; default 20 ms. Other
+    /// writers wait at most so long, and for the commit. `Duration::MAX`: until it has its
     /// [`step_bytes`](CompactOptions::step_bytes), so that the same file takes the same steps on
     /// every machine.
     pub fn step_time(mut self, time: Duration) -> CompactOptions<'a> {
@@ -93,8 +93,8 @@ impl<'a> CompactOptions<'a> {
         self
     }
 
-    /// How its transactions are committed; as the environment's unless said.
-    /// [`Durability::Unsynced`] moves pages but gives nothing back: a power cut would need it.
+    /// How its transactions are committed; default as the environment's. [`Durability::Unsynced`]
+    /// moves pages but cuts nothing off the file: after a power loss the old pages would be needed.
     pub fn durability(mut self, durability: Durability) -> CompactOptions<'a> {
         self.durability = Some(durability);
         self
@@ -165,8 +165,8 @@ pub struct CompactReport {
 
 impl Env {
     /// Makes the file shorter where it is: moves live pages from its end into free places before
-    /// it, in many small transactions, and gives the end back to the system. Readers and writers
-    /// of all processes go on meanwhile; a writer waits for one of these transactions at most.
+    /// it, in many small transactions, and cuts the end off. Readers and writers of all processes
+    /// go on meanwhile; a writer waits for one of these transactions at most.
     ///
     /// For a file that has become much longer than what is in it. Where pages are free that will be
     /// needed again there is no use: they are used again anyway. [`CopyOptions::compact`] makes a
@@ -250,7 +250,7 @@ struct Plan {
 
 impl Plan {
     fn is_reached(&self, page_bytes: usize) -> bool {
-        // Files are cut at whole pages of the system.
+        // Files are cut at whole pages of the kernel.
         let system_pages = (crate::os::system_page() / page_bytes) as u32;
         self.used <= self.target && self.file <= self.target.saturating_add(system_pages)
     }

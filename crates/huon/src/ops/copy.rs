@@ -55,13 +55,12 @@ pub struct CopyOptions<'a> {
 }
 
 impl<'a> CopyOptions<'a> {
-    /// A plain copy that reports to nobody.
+    /// A plain copy, without a progress callback.
     pub fn new() -> CopyOptions<'a> {
         CopyOptions::default()
     }
 
-    /// Builds every table anew, packed to the brim and without free space, rather than copying
-    /// pages.
+    /// Builds every table anew, its pages full and without free space, rather than copying pages.
     pub fn compact(mut self, yes: bool) -> CopyOptions<'a> {
         self.compact = yes;
         self
@@ -86,7 +85,7 @@ impl<'a> CopyOptions<'a> {
         self
     }
 
-    /// Permission bits of the copy; 0600 unless said.
+    /// Permission bits of the copy; default 0600.
     pub fn mode(mut self, mode: u32) -> CopyOptions<'a> {
         self.mode = Some(mode);
         self
@@ -166,7 +165,7 @@ impl Env {
 
     /// Writes a copy of the newest visible snapshot to `out`, from front to back.
     ///
-    /// A compacting copy is first built in the system's directory for temporary files.
+    /// A compacting copy is first built in the directory for temporary files.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for a damaged page, [`Error::Io`] if `out` fails: what has been written

@@ -104,7 +104,7 @@ impl MetaInfo {
 
 impl Env {
     /// The three metas, by slot, as the file holds them at this moment. Reads 12 KiB, and waits for
-    /// nobody.
+    /// no other client.
     ///
     /// # Errors
     /// [`Error::Forked`]; [`Error::Io`] if the file cannot be read.
@@ -171,10 +171,10 @@ impl Env {
     /// of that meta, and the meta, and flushes twice.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if the meta, or anything of its snapshot, is not whole; it names a page.
-    /// That is so where a page was used again, as those of all but the newest two flushed snapshots
-    /// may be. [`Error::Busy`] if somebody has it open, [`Error::ReadOnly`], [`Error::Io`]. After
-    /// an error of the check nothing has been written.
+    /// [`Error::Corrupt`] if the meta, or any page of its snapshot, is not whole; it names a page.
+    /// Pages may have been reused since, except those of the newest two flushed snapshots.
+    /// [`Error::Busy`] if it is open anywhere, [`Error::ReadOnly`], [`Error::Io`]. After an error
+    /// of the check nothing has been written.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

@@ -1,4 +1,4 @@
-//! Stat: where the space is, and who holds what of it.
+//! Stat: where the space is, and which snapshots retain how much of it.
 
 use crate::alloc::{TryGrow, copied};
 use crate::env::{Env, ReaderInfo};
@@ -37,7 +37,7 @@ pub struct Stat {
     pub held_pages: u64,
     /// Bytes behind the last page in use: the file grows in steps.
     pub tail_bytes: u64,
-    /// Who holds what. A page that several hold is counted for each.
+    /// The snapshots that retain freed pages. A page that several retain is counted for each.
     pub holders: Vec<Holder>,
     /// The main table, then the named ones in the order of their names.
     pub tables: Vec<TableStat>,
@@ -119,13 +119,13 @@ impl TableStat {
     }
 }
 
-/// Who keeps an old snapshot.
+/// What keeps an old snapshot.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeldBy {
-    /// A power cut would fall back to it.
+    /// A power loss would fall back to it.
     Durable,
     /// A flush that is under way.
     Flush,
@@ -138,13 +138,13 @@ pub enum HeldBy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Holder {
-    /// Who keeps it.
+    /// What keeps it.
     pub by: HeldBy,
     /// The snapshot.
     pub txnid: u64,
     /// Free pages that it sees.
     pub pages: u64,
-    /// Those that nobody else holds: they become reusable when this one lets go.
+    /// Those that no other snapshot retains: they become reusable when this one ends.
     pub alone_pages: u64,
 }
 
@@ -188,10 +188,10 @@ impl WriteTxn {
 }
 
 impl Env {
-    /// Where the space is: by table, by state, and by who holds it.
+    /// Where the space is: by table, by state, and by the snapshot that retains it.
     ///
     /// Reads the catalog and the list of free space, in proportion to the number of tables and of
-    /// free runs. Holds nobody up.
+    /// free runs. Blocks no writer.
     ///
     /// # Errors
     /// [`Error::Corrupt`](crate::Error::Corrupt) for a damaged catalog or list: [`Env::check`] says
@@ -246,7 +246,7 @@ impl Env {
         Ok(stat)
     }
 
-    /// Who keeps which old snapshot, and how much space that costs: the durable snapshot, and the
+    /// What keeps old snapshots, and how much space each retains: the durable snapshot, and the
     /// readers of all processes.
     ///
     /// ```
@@ -272,7 +272,7 @@ impl Env {
         Ok(holders)
     }
 
-    /// Everybody who keeps a snapshot, holding nothing yet.
+    /// All that keep a snapshot, retaining nothing yet.
     fn keepers(&self) -> Result<Vec<Holder>> {
         let board = &self.core()?.store.board;
         // Clears up after dead readers, so that they are not listed.
@@ -290,7 +290,7 @@ impl Env {
     }
 }
 
-/// Counts free pages for everybody who sees them; whether anybody does.
+/// Counts freed pages for each snapshot that sees them; whether any does.
 fn hold(holders: &mut [Holder], item: &Item, pages: u64) -> bool {
     let sees = |holder: &Holder| item.birth <= holder.txnid && holder.txnid < item.freed;
     let alone = holders.iter().filter(|holder| sees(holder)).count() == 1;

@@ -13,8 +13,8 @@ use crate::tree::walk::{Spot, Visit, Visitor};
 
 /// Calls `each` for every record of a tree, in its order, and stops at the first damage.
 ///
-/// `met` holds the pages that were met so far, large values included: none may be met again, in
-/// this tree or another, so a hostile file cannot lead to the same pages for ever.
+/// `met` holds the pages visited so far, large values included: none may be visited again, in this
+/// tree or another, so a hostile file cannot lead to the same pages for ever.
 pub(crate) fn each_record<'s>(
     source: &'s Verified<'s>,
     tree: &Tree,
@@ -68,7 +68,7 @@ struct EachValue<'f, 's> {
     each: &'f mut dyn FnMut(&'s [u8]) -> Result<()>,
 }
 
-/// Notes a page, which must lie in the file and not have been met before.
+/// Notes a page, which must lie in the file and not have been visited before.
 fn meet(met: &mut Bitmap, first: u32, spot: &Spot<'_>) -> Result<bool> {
     let pgno = spot.ptr.pgno.0;
     if pgno < first || pgno >= met.limit() {

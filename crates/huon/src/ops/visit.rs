@@ -1,4 +1,4 @@
-//! A walk over all pages of a snapshot, for who wants to see where they are and what they hold.
+//! A walk over all pages of a snapshot: where each is and what it holds.
 //!
 //! V1. Each page of the file that the snapshot spans is shown once: as one of the metas', as a
 //!     tree's, a large value's or the free-space list's, or as free. Where that cannot be, the walk
@@ -85,7 +85,7 @@ impl Env {
     ///
     /// First the metas, then the free space, then the tables in the order of their names, each from
     /// its root downwards: not in the order of page numbers. The snapshot is pinned meanwhile, and
-    /// nobody is held up.
+    /// no writer is blocked.
     ///
     /// Reads every page that has a header; of large values it tells the length, and reads nothing.
     /// Memory: a bit for each page of the file, and the tables' names.
@@ -160,7 +160,7 @@ impl Pages<'_, '_> {
         }
     }
 
-    /// V1: these pages lie in the file and were not met before.
+    /// V1: these pages lie in the file and were not visited before.
     fn meet(&mut self, ptr: Ptr, page_count: u32) -> Result<()> {
         let end = ptr.pgno.0.checked_add(page_count).filter(|&end| end <= self.met.limit());
         let Some(end) = end.filter(|_| ptr.pgno.0 >= self.first) else {

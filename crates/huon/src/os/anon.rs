@@ -1,7 +1,7 @@
 //! Anonymous zeroed memory that is reserved at once and costs real memory only where it is touched.
 //!
 //! 1. A reservation never moves and is given back when its owner is dropped.
-//! 2. Its bytes are zero until somebody writes them.
+//! 2. Its bytes are zero until they are written.
 //!
 //! Under Miri, which has no `mmap` of this kind, it is a zeroed allocation.
 
@@ -27,8 +27,8 @@ pub(super) struct Anon {
     bytes: usize,
 }
 
-// SAFETY: `Anon` is only an address and a length; who reads and writes through it answers for the
-// rest.
+// SAFETY: `Anon` is only an address and a length; the code that reads and writes through it answers
+// for the rest.
 unsafe impl Send for Anon {}
 // SAFETY: as above.
 unsafe impl Sync for Anon {}
@@ -56,7 +56,7 @@ impl Anon {
 
 impl Drop for Anon {
     fn drop(&mut self) {
-        // SAFETY: base and bytes are what `allocate` gave, and nobody outlives the owner with them.
+        // SAFETY: base and bytes are what `allocate` gave, and no user of them outlives the owner.
         unsafe { release(self.base, self.bytes) }
     }
 }

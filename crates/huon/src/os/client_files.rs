@@ -1,8 +1,8 @@
 //! A file for each client, locked for as long as the client lives: for systems whose locks are on
 //! whole files only (P6).
 //!
-//! 1. The files stay when their clients are gone: who removed one could lock a file that nobody
-//!    else finds.
+//! 1. The files stay when their clients are gone: if they were removed, a client could lock a file
+//!    that no other finds.
 //! 2. A client does not see its own lock (P2). It asks through another description of the file, so
 //!    its own files are remembered.
 
@@ -59,7 +59,7 @@ impl ClientFiles {
         self.own().retain(|(own, _)| *own != number);
     }
 
-    /// Whether somebody else has the file of client `number`.
+    /// Whether another client has the file of client `number`.
     pub(super) fn held(&self, number: u32) -> Result<bool> {
         if self.own().iter().any(|(own, _)| *own == number) {
             return Ok(false);
@@ -71,7 +71,7 @@ impl ClientFiles {
         change(&file, Way::Files, 0, Hold::Shared).map(|free| !free).map_err(|e| self.failed(e))
     }
 
-    /// Whether own files are still locked by this client: nobody has closed a descriptor (P5).
+    /// Whether own files are still locked by this client: no descriptor was closed (P5).
     pub(super) fn intact(&self) -> bool {
         self.own().iter().all(|(_, file)| file.intact())
     }

@@ -16,7 +16,7 @@ use super::reading::Reading;
 const REQUEST_BYTES_MAX: u64 = 16 << 20;
 
 impl MapPages {
-    /// The file, if those who know which pages they will need had better ask for them.
+    /// The file, if code that knows its next pages should prefetch them.
     #[inline(always)]
     pub(crate) fn disk(&self) -> Option<Disk<'_>> {
         let reading = self.reading();
@@ -24,7 +24,7 @@ impl MapPages {
     }
 }
 
-/// A file whose pages are asked for by those who know what they will need.
+/// A file whose pages are prefetched by code that knows its next ones.
 #[derive(Clone, Copy)]
 pub(crate) struct Disk<'p> {
     pub(super) pages: &'p MapPages,
@@ -33,7 +33,7 @@ pub(crate) struct Disk<'p> {
 
 impl Disk<'_> {
     /// Whether to ask for pages: this thread had to wait for the disk since it last asked here, or
-    /// somebody had to not long ago. Costs a look at the clock, and a system call every ten
+    /// some thread had to not long ago. Costs a read of the clock, and a system call every ten
     /// microseconds.
     pub(crate) fn is_met(&self) -> bool {
         self.reading.is_met()
@@ -74,7 +74,7 @@ impl Disk<'_> {
         }
     }
 
-    /// As if somebody had had to wait, or nobody for long.
+    /// As if a thread had had to wait, or none for long.
     #[cfg(test)]
     pub(crate) fn set_met(&self, met: bool) {
         self.reading.set_met(met);

@@ -38,7 +38,7 @@ use super::{Identity, Storage, parts_bytes, past_end};
 use crate::error::{Error, Result};
 use crate::planted;
 
-/// The byte whose lock says who has the file open.
+/// The byte whose locks show that the file is open.
 const LOCK_BYTE: i64 = 1 << 62;
 /// The byte whose lock says that its holder uses no lock file, as all others do that have the file
 /// open: so they are told apart where the lock file cannot be had.
@@ -248,7 +248,8 @@ impl RealFile {
         Ok(())
     }
 
-    /// Changes what is held of the lock. `false`: somebody else's is in the way, ours is as before.
+    /// Changes what is held of the lock. `false`: another client's lock is in the way, ours is as
+    /// before.
     fn hold(&self, held: &mut Hold, hold: Hold) -> Result<bool> {
         let change = |hold| {
             let changed = locks::change(&self.file, self.way, LOCK_BYTE, hold);
@@ -260,7 +261,7 @@ impl RealFile {
         }
         if self.way == Way::Files && !change(*held)? {
             *held = Hold::Nothing;
-            return Err(Error::Busy("the lock on the data file was lost to somebody else".into()));
+            return Err(Error::Busy("the lock on the data file was lost to another client".into()));
         }
         Ok(false)
     }
@@ -288,7 +289,7 @@ impl RealFile {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether somebody else holds the lock, alone or shared.
+    /// Whether another client holds the lock, alone or shared.
     fn is_locked_elsewhere(&self) -> Result<bool> {
         if self.way == Way::Bytes {
             let free = locks::is_free(&self.file, LOCK_BYTE).map_err(|e| self.error("lock", e))?;
@@ -348,7 +349,7 @@ impl Storage for RealFile {
             return None;
         }
         // SAFETY: the range ends inside the file; the writer alone makes it shorter, and pages that
-        // anybody sees are not written (the argument of `map.rs`).
+        // a snapshot sees are not written (the argument of `map.rs`).
         let page =
             unsafe { self.write_map.page(|| self.open_to_write(), file_bytes, offset, bytes) };
         if page.is_some() {
@@ -419,11 +420,11 @@ impl Storage for RealFile {
             return Ok(false);
         }
         let failed = |e| self.error("lock", e);
-        // Looked at before the own mark is set: two who come at once must not take each other's
-        // word for those of a third, and then try again.
+        // Checked before this client's own mark is set: two clients that come at once must not take
+        // each other's mark for that of a third, and try again.
         let among_private = match self.way {
             Way::Bytes => !locks::is_free(&self.file, PRIVATE_BYTE).map_err(failed)?,
-            // `flock` has no second byte: nobody can be told from a writer.
+            // `flock` has no second byte: no client can be told from a writer.
             Way::Files => false,
         };
         if !among_private && self.is_locked_elsewhere()? {
@@ -486,8 +487,8 @@ fn kind_of(path: &Path) -> Option<&'static str> {
 
 /// Opens or creates; `true` where it was created.
 ///
-/// Creating is always exclusive: two processes that find no file agree on who made it, and a
-/// dangling symbolic link is not followed.
+/// Creating is always exclusive: two processes that find no file agree on which of them made it,
+/// and a dangling symbolic link is not followed.
 fn open_file(path: &Path, options: &FileOptions) -> Result<File> {
     let mut open = OpenOptions::new();
     files::open_plainly(open.read(true).write(!options.read_only));

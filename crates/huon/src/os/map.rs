@@ -11,9 +11,9 @@
 //! 2. No slice of the whole map is ever formed, only of single pages and runs.
 //! 3. Metas change under us, so they are never looked at through the map: they are copied out with
 //!    `Storage::read_at`, and only the copy is read.
-//! 4. Only this library writes the file. Its locks enforce that among its users; who writes the
-//!    file by other means while it is open breaks this argument, as in every store that maps its
-//!    file.
+//! 4. Only this library writes the file. Its locks enforce that among its users; a process that
+//!    writes the file by other means while it is open breaks this argument, as in every store that
+//!    maps its file.
 //!
 //! Sizes of files and snapshots, and what a page means, are left to others.
 
@@ -141,7 +141,7 @@ impl Map {
     }
 }
 
-/// What the system is told about how the file is read. Hints: nobody fails for want of them.
+/// Hints to the kernel about how the file is read. Their failures are ignored.
 impl Map {
     /// Whether the system reads nothing but the pages that are met.
     pub(super) fn read_alone(&self, alone: bool) {
@@ -195,19 +195,19 @@ impl Map {
     }
 
     /// Writes `bytes` at `offset`, as a write to a file does; touches nothing if they are there
-    /// already. The caller writes no page that somebody can reach: the argument of this module.
+    /// already. The caller writes no page that a reader can reach: the argument of this module.
     pub(crate) fn write(&self, offset: u64, bytes: &[u8]) {
         let (to, _one) = self.memory_locked(offset, bytes.len());
-        // SAFETY: the range was checked, and the lock keeps those away who write.
+        // SAFETY: the range was checked, and the lock keeps writers away.
         if unsafe { std::slice::from_raw_parts(to, bytes.len()) } == bytes {
             return;
         }
-        // SAFETY: `to` has room (checked), the lock is held, and the caller writes nothing that
-        // somebody reads, as for a file that is mapped.
+        // SAFETY: `to` has room (checked), the lock is held, and the caller writes nothing that a
+        // reader can reach, as for a file that is mapped.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
     }
 
-    /// Zeroes `range`, as a cut of the file does. The caller cuts off no page that somebody can
+    /// Zeroes `range`, as a cut of the file does. The caller cuts off no page that a reader can
     /// reach.
     pub(crate) fn zero(&self, range: std::ops::Range<u64>) {
         let len = range.end.saturating_sub(range.start) as usize;
@@ -219,8 +219,8 @@ impl Map {
     /// Copies the bytes at `offset` into `buffer`.
     pub(crate) fn copy_out(&self, offset: u64, buffer: &mut [u8]) {
         let (from, _one) = self.memory_locked(offset, buffer.len());
-        // SAFETY: `from` holds that much (checked), the lock keeps those away who write, and a
-        // slice that is borrowed mutably is not part of the map.
+        // SAFETY: `from` holds that much (checked), the lock keeps writers away, and a slice that
+        // is borrowed mutably is not part of the map.
         unsafe { std::ptr::copy_nonoverlapping(from, buffer.as_mut_ptr(), buffer.len()) };
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What a lookup needs of the map lies in this one struct, so that it asks the storage for nothing.
 //!
-//! 1. Address and length of a map never change, and whoever shares it keeps it mapped.
+//! 1. Address and length of a map never change, and every owner keeps it mapped.
 //! 2. There are as many tags as whole pages in the map, and never more pages in the file: one bound
 //!    is enough for all three.
 //!
@@ -129,7 +129,7 @@ impl MapPages {
             std::slice::from_raw_parts(first, self.page_bytes)
         };
         // SAFETY: the reservation holds as many tags, zeroed (a valid AtomicU16), aligned to a
-        // system page, and lives as long as `self`; everybody sees it as atomics only.
+        // system page, and lives as long as `self`; it is accessed as atomics only.
         let tag = unsafe { &*self.tags.base().as_ptr().cast::<AtomicU16>().add(number) };
         Some((page, tag))
     }

@@ -79,7 +79,7 @@ pub(crate) struct Identity {
 
 /// A data file.
 pub(crate) trait Storage: Send + Sync {
-    /// Length in bytes, asked of the system. Call it once the writer lock is taken: another process
+    /// Length in bytes, asked of the kernel. Call it once the writer lock is taken: another process
     /// may have changed the length, and the bound that `write_at` checks is remembered from here.
     fn file_bytes(&self) -> Result<u64>;
     /// Reads at `offset`, past the map; returns how many bytes there were before the end of the
@@ -88,17 +88,18 @@ pub(crate) trait Storage: Send + Sync {
     /// Writes all parts, one after another, from `offset`. Never extends the file: that is an
     /// error, and nothing is written. After another error any of the parts may have been written.
     fn write_at(&self, parts: &[&[u8]], offset: u64) -> Result<()>;
-    /// The `bytes` at `offset` as a view of the file, where that is possible: what is written there
-    /// is written without a call. Cheaper than [`Storage::write_at`] for pages that were in memory
-    /// not long ago and will not be flushed soon, dearer for others. Only for the writer, who knows
-    /// that nobody makes the file shorter, and that nobody looks at these bytes or writes them.
+    /// The `bytes` at `offset` as a view of the file, where that is possible: a store to it writes
+    /// the file without a call. Cheaper than [`Storage::write_at`] for pages that were in memory
+    /// not long ago and will not be flushed soon, dearer for others. Only for the writer, which
+    /// ensures that no client makes the file shorter, and that none reads these bytes or writes
+    /// them.
     fn view(&self, _offset: u64, _bytes: usize) -> Option<ViewPage> {
         None
     }
     /// Flushes contents and length (`fdatasync`). A failure is final: see `Error::Poisoned`.
     fn sync(&self) -> Result<()>;
-    /// Has the system begin to write out what it has not yet, and waits for nothing. A hint: it
-    /// promises nothing, and what fails of it is for [`Storage::sync`] to say.
+    /// Starts the write-out of dirty pages, and does not wait. A hint: it promises nothing, and
+    /// [`Storage::sync`] reports its failures.
     fn start_writing(&self) {}
     /// Makes the file at least `bytes` long, with real blocks under every new byte: a full disk is
     /// an error here, and leaves the length as it was. New bytes are zero.
@@ -111,23 +112,23 @@ pub(crate) trait Storage: Send + Sync {
     fn writable(&self) -> bool;
     /// Device and inode.
     fn identity(&self) -> Result<Identity>;
-    /// Tries to be the only client of the file. `false`: somebody else has it open, or this handle
-    /// cannot write; what it held before it holds still. Never waits.
+    /// Tries to be the only client of the file. `false`: another client has it open, or this handle
+    /// cannot write; it still holds what it held before. Never waits.
     fn try_alone(&self) -> Result<bool>;
-    /// Becomes one client among others (also steps down from `try_alone`). `false`: somebody is
-    /// alone with it.
+    /// Becomes one client among others (also steps down from `try_alone`). `false`: another client
+    /// is alone with it.
     fn try_join(&self) -> Result<bool>;
-    /// Becomes a client that uses no lock file, beside others of that kind only: nobody of them can
-    /// write. `false`: somebody is alone with it, or has it open through a lock file.
+    /// Becomes a client that uses no lock file, beside others of that kind only: none of them can
+    /// write. `false`: another client is alone with it, or has it open through a lock file.
     fn try_private(&self) -> Result<bool> {
         self.try_join()
     }
     /// Gives up what `try_alone` or `try_join` took.
     fn leave(&self) -> Result<()>;
-    /// Whether somebody else has the file open; also for handles that cannot write. Only asks.
+    /// Whether another client has the file open; also for handles that cannot write. Takes no lock.
     fn has_others(&self) -> Result<bool>;
-    /// When the file was written last, as the system notes it: another number after each write, but
-    /// for what falls into one tick of its clock. Not 0.
+    /// When the file was written last, as the kernel notes it: another number after each write,
+    /// except within one tick of its clock. Not 0.
     fn modified(&self) -> Result<u64>;
     /// Drops clean cached pages, so that reads see what the disk holds. Best effort.
     fn forget_cache(&self);
@@ -148,20 +149,20 @@ pub(crate) fn past_end(offset: u64, bytes: u64, file_bytes: u64) -> Error {
     Error::io("write", format!("offset {offset}"), source)
 }
 
-/// Sixteen random bytes from the system.
+/// Sixteen random bytes from the kernel.
 pub(crate) fn random_bytes() -> Result<[u8; 16]> {
     let mut bytes = [0u8; 16];
     sys::machine::random(&mut bytes).map_err(|e| Error::io("read random bytes", "", e))?;
     Ok(bytes)
 }
 
-/// A number that no other call in this process has got.
+/// A number that no other call in this process returned.
 pub(crate) fn unique_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The error of a descriptor that somebody closed.
+/// The error of a descriptor that was closed behind the library's back.
 #[cold]
 pub(crate) fn closed() -> std::io::Error {
     std::io::Error::from_raw_os_error(libc::EBADF)
@@ -171,13 +172,13 @@ pub(crate) fn closed() -> std::io::Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wake {
     All,
-    /// All who have one of these marks.
+    /// All that have one of these marks.
     Marked(u32),
-    /// Of those the one who has slept longest.
+    /// Of those the one that has slept longest.
     First(u32),
 }
 
-/// The marks of who waits for nothing in particular: every wake may mean it.
+/// The marks of a sleeper that waits for no snapshot in particular: every wake may mean it.
 pub(crate) const ANY_MARK: u32 = u32::MAX;
 
 impl Wake {
@@ -214,7 +215,7 @@ pub(crate) trait Shared: Send + Sync {
     fn claim(&self, number: u32) -> Result<bool>;
     /// Gives up a byte taken by [`Shared::claim`].
     fn release(&self, number: u32);
-    /// Whether somebody else holds the byte of client `number`. A descriptor never sees its own.
+    /// Whether another client holds the byte of client `number`. A descriptor never sees its own.
     fn held(&self, number: u32) -> Result<bool>;
     /// How clients of this lock file hold their bytes.
     fn way(&self) -> Way;
@@ -234,15 +235,15 @@ pub(crate) trait Shared: Send + Sync {
     /// (R4).
     fn pinned(&self, range: &RangeInclusive<u64>) -> Result<Option<RangeInclusive<u64>>>;
     /// Sleeps while the word's low half stays as it is in `expected`, at most `timeout`. May wake
-    /// early. `marks`, not 0, say who it is.
+    /// early. `marks`, not 0, say which wakes mean this sleeper.
     fn wait(&self, word: usize, expected: u64, timeout: Duration, marks: u32);
-    /// Wakes those who wait on the word and are meant; whether there was anybody, as far as the
-    /// system tells.
+    /// Wakes the sleepers on the word that are meant; whether there were any, as far as the kernel
+    /// tells.
     fn wake(&self, word: usize, who: Wake) -> bool;
     /// Whether the lock descriptor is still this client's own: not after a fork, not after someone
     /// closed it (P5).
     fn intact(&self) -> bool;
-    /// Whether the byte is held as long as the client lives, though somebody close its descriptor.
+    /// Whether the byte is held as long as the client lives, even if its descriptor is closed.
     fn lasts(&self) -> bool {
         true
     }

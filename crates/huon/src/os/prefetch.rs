@@ -56,7 +56,7 @@ impl Ahead {
         }
     }
 
-    /// Asks for all that is left at once, for who has nothing better to do meanwhile.
+    /// Asks for all that is left at once, for a caller that has nothing better to do meanwhile.
     pub(crate) fn ask_all(mut self) {
         while self.next < self.end {
             self.ask_on();

@@ -47,7 +47,7 @@ pub(super) struct Reading {
     wish: AtomicU8,
     /// Whether the kernel reads only the pages that are accessed.
     alone: AtomicBool,
-    /// How often more is asked for pages though nobody had to wait.
+    /// How many more times pages are asked for though no thread had to wait.
     patience: AtomicU32,
     memory_bytes: OnceLock<u64>,
     /// Requests, and their bytes.
@@ -88,7 +88,7 @@ impl Reading {
         self.requested_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Whether this thread had to wait for the disk since it last asked, or somebody had to not
+    /// Whether this thread had to wait for the disk since it last asked, or some thread had to not
     /// long ago.
     pub(super) fn is_met(&self) -> bool {
         if has_waited() {
@@ -101,7 +101,7 @@ impl Reading {
         left > 0
     }
 
-    /// As if somebody had had to wait, or nobody for long.
+    /// As if a thread had had to wait, or none for long.
     #[cfg(test)]
     pub(super) fn set_met(&self, met: bool) {
         has_waited();

@@ -47,7 +47,7 @@ const RESERVED_BYTES: usize = if usize::BITS < 64 { 16 << 20 } else { 256 << 20 
 const RESERVED_BYTES_MIN: usize = if usize::BITS < 64 { 1 << 20 } else { 4 << 20 };
 /// Locks lie far beyond the contents. This byte is the gate, the next ones belong to the clients.
 const GATE_BYTE: i64 = 1 << 62;
-/// For who has the gate, to try what locks do.
+/// For the holder of the gate, to try how locks behave.
 const TRIAL_BYTE: i64 = GATE_BYTE - 1;
 /// Locked to read by each guest, as long as it lives (R2).
 const PRESENCE_BYTE: i64 = GATE_BYTE - 2;
@@ -62,8 +62,8 @@ const SNAPSHOTS_MAX: u64 = 1 << 60;
 pub(crate) struct RealShared {
     path: PathBuf,
     file: OwnFile,
-    /// Another description for the gate: its lock must not last when its descriptor is closed, as
-    /// nobody else would get in.
+    /// Another description for the gate: its lock must end when its descriptor is closed, or no
+    /// other client would get in.
     gate: OwnFile,
     way: Way,
     /// Not for a guest: its descriptors and its mapping are for reading only.
@@ -99,8 +99,8 @@ impl RealShared {
         RealShared::open_as(path, true, create, way_of)
     }
 
-    /// Opens the lock file at `path` for a guest, who may only read it. `Ok(None)`: there is none,
-    /// or clients would not see the guest's locks (R11).
+    /// Opens the lock file at `path` for a guest, which may only read it. `Ok(None)`: there is
+    /// none, or clients would not see the guest's locks (R11).
     pub(crate) fn visit(path: &Path) -> Result<Option<RealShared>> {
         RealShared::visit_by(path, locks::way_of)
     }
@@ -157,7 +157,7 @@ impl RealShared {
         Error::io(what, self.path.display().to_string(), source)
     }
 
-    /// Refuses a handle that was inherited through a fork, or whose descriptor somebody closed: its
+    /// Refuses a handle that was inherited through a fork, or whose descriptor was closed: its
     /// number may be another file's by now (P5).
     fn check(&self) -> Result<()> {
         self.check_file(&self.file)
@@ -173,7 +173,7 @@ impl RealShared {
         Ok(())
     }
 
-    /// Changes what is held of one byte. `false`: somebody else's lock is in the way.
+    /// Changes the lock on one byte. `false`: another client's lock is in the way.
     fn lock_byte(&self, file: &OwnFile, byte: i64, hold: Hold) -> Result<bool> {
         self.check_file(file)?;
         locks::change(file, self.way, byte, hold).map_err(|e| self.failed("lock", e))
@@ -186,8 +186,7 @@ impl RealShared {
         }
     }
 
-    /// Has the locks last even if somebody closes the descriptor, where that is possible. Under the
-    /// gate.
+    /// Makes the locks outlast a close of the descriptor, where that is possible. Under the gate.
     fn keep(&self) -> Result<()> {
         // A child would keep the lock of the trial.
         let _held_off = fork::hold_off();
@@ -225,7 +224,7 @@ impl RealShared {
         let old = file_bytes(&self.file)?;
         let done = files::fill(&self.file, old, bytes as u64);
         if done.is_err() && file_bytes(&self.file)? > old {
-            // Nobody looks past `old` before the gate is left.
+            // No client reads past `old` before the gate is left.
             self.file.set_len(old)?;
         }
         done
@@ -256,7 +255,7 @@ impl Shared for RealShared {
             let source = io::Error::from(io::ErrorKind::OutOfMemory);
             return Err(self.failed("grow the lock file past its reservation", source));
         }
-        // Also below the present length: whoever made the file may have died half-way.
+        // Also below the present length: the client that made the file may have died half-way.
         self.allocate(words * 8).map_err(|e| self.failed("grow the lock file", e))?;
         self.allocated_words.fetch_max(words, Ordering::Release);
         Ok(())

@@ -93,8 +93,8 @@ mod modelled {
         /// Loom (0.7.2) decides where to switch threads by the last access to an atomic alone. A
         /// thread that loads a word before it stores to it thereby hides the other threads' loads,
         /// and whole families of interleavings are never tried. So each access is announced by a
-        /// relaxed store to a twin: all announcements depend on each other, and since nobody loads
-        /// the twin it orders nothing in the memory model.
+        /// relaxed store to a twin: all announcements depend on each other, and since no thread
+        /// loads the twin it orders nothing in the memory model.
         #[cfg(loom)]
         fn at(&self, _: Ordering) -> &AtomicU64 {
             self.twin.store(0, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The writer's view of the data file: pages that nobody will flush soon are edited in it, and no
+//! The writer's view of the data file: pages that will not be flushed soon are edited in it, and no
 //! call writes them.
 //!
 //! 1. A store cannot fail. It is made only in files of systems where a block that a file has stays
@@ -10,8 +10,8 @@
 //!    changes and commits are refused before they touch a page.
 //! 4. The owner of a page of it keeps the whole: a file that grew has a new one beside it.
 //!
-//! A page that is not in memory is read from the disk before it is written over, which is in vain.
-//! So who asks for one knows that it was there not long ago.
+//! A page that is not in memory is read from the disk before it is written over, in vain. So the
+//! caller asks only for pages that were in memory not long ago.
 
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
@@ -59,8 +59,8 @@ impl Deref for ViewPage {
     #[inline]
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            // SAFETY: the range lies in the mapping, which `_view` keeps, and in the file; nobody
-            // else writes it while this value lives (the contract of `WriteMap::page`).
+            // SAFETY: the range lies in the mapping, which `_view` keeps, and in the file; no other
+            // code writes it while this value lives (the contract of `WriteMap::page`).
             Place::Mapped(page) => unsafe {
                 std::slice::from_raw_parts(page.first.as_ptr(), page.bytes)
             },
@@ -74,7 +74,7 @@ impl DerefMut for ViewPage {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         match &mut self.0 {
-            // SAFETY: as above, and nobody else reads it either.
+            // SAFETY: as above, and no other code reads it either.
             Place::Mapped(page) => unsafe {
                 std::slice::from_raw_parts_mut(page.first.as_ptr(), page.bytes)
             },
@@ -105,8 +105,8 @@ impl WriteMap {
     /// mapped keeps its own, also in a forked child.
     ///
     /// # Safety
-    /// The range ends below `file_bytes`, nobody makes the file shorter, and nobody writes these
-    /// bytes or looks at them as long as the answer lives.
+    /// The range ends below `file_bytes`, no client makes the file shorter, and none writes or
+    /// reads these bytes as long as the result lives.
     pub(super) unsafe fn page(
         &self,
         open: impl FnOnce() -> Option<File>,
@@ -183,7 +183,7 @@ impl View {
 
 impl Drop for View {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and who has a page of it keeps it.
+        // SAFETY: the mapping is ours, and every page of it keeps it.
         unsafe { unmap(self.base, self.bytes) };
     }
 }

@@ -33,7 +33,7 @@ impl Deref for ZeroedWords {
     fn deref(&self) -> &[Word] {
         let first = self.memory.base().as_ptr().cast::<Word>();
         // SAFETY: the reservation holds `count` words, zeroed (a valid AtomicU64), aligned to a
-        // system page, and lives as long as `self`; everybody sees it as atomics only.
+        // system page, and lives as long as `self`; it is accessed as atomics only.
         unsafe { std::slice::from_raw_parts(first, self.count) }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. The map and the file are the same memory, as with a real page cache: a write is seen at once.
 //! 2. While recording, every call that changes the file is one [`Event`], in order, with all its
-//!    bytes: every image that a power cut could leave follows from a base image and the events.
+//!    bytes: every image that a power loss could leave follows from a base image and the events.
 //! 3. Every handle of [`SimDisk::storage`] is one open file with a lock of its own, given up on
 //!    drop.
 //! 4. With [`SimDisk::lossy`], a failed flush loses what was not flushed, as real systems do: the
@@ -93,7 +93,7 @@ struct Machine {
     /// Plays the inode.
     inode: u64,
     state: Mutex<State>,
-    /// The lock file; `None` until somebody opens it.
+    /// The lock file; `None` until it is first opened.
     lock_file: Mutex<Option<Arc<MemoryFile>>>,
 }
 
@@ -123,8 +123,7 @@ impl SimDisk {
         SimDisk::build(image, reserve_bytes, unique(), boot_number(), 1)
     }
 
-    /// The same machine later: the same file by identity, now holding `image`, and nobody has it
-    /// open.
+    /// The same machine later: the same file by identity, now holding `image`, and open nowhere.
     ///
     /// `same_boot`: only the processes died. Otherwise the machine was started anew, with another
     /// [`SimDisk::boot`]. There is no lock file; it records, as a new machine does.
@@ -159,8 +158,8 @@ impl SimDisk {
         Ok(SimDisk { machine: Arc::new(machine) })
     }
 
-    /// Deletes the lock file: who opens from now on gets a new one, and those who have the old one
-    /// open keep it.
+    /// Deletes the lock file: clients that open from now on get a new one, and those that have the
+    /// old one open keep it.
     pub fn lose_lock_file(&self) {
         *self.machine.lock_file() = None;
     }
@@ -171,7 +170,7 @@ impl SimDisk {
     ///
     /// # Panics
     ///
-    /// If somebody has the machine's files open, or `image` is longer than the file can become.
+    /// If the machine's files are open, or `image` is longer than the file can become.
     pub fn restart(&self, image: &[u8], boot: Option<[u8; 16]>, lock: Option<&[u64]>) {
         let boot = boot.unwrap_or_else(boot_number);
         let modified = self.modified_with(image);
@@ -196,7 +195,7 @@ impl SimDisk {
         }
     }
 
-    /// The time of the last write, as the system notes it: another number after each.
+    /// The time of the last write, as the kernel notes it: another number after each.
     pub fn modified(&self) -> u64 {
         self.state().modified
     }
@@ -243,8 +242,8 @@ impl SimDisk {
     }
 
     /// Makes one flush fail with EIO, after so many that succeed. Of the blocks of 4096 bytes that
-    /// it should have written, those are lost that `loses` says yes to, by number; the others are
-    /// on the disk.
+    /// it should have written, those for whose number `loses` returns `true` are lost; the others
+    /// are on the disk.
     ///
     /// # Panics
     ///
@@ -301,14 +300,14 @@ impl SimDisk {
         image
     }
 
-    /// The file as a power cut would leave it that took everything that is not flushed; the same as
-    /// [`SimDisk::image`] on a machine that is not [`SimDisk::lossy`].
+    /// The file as a power loss would leave it that took everything that is not flushed; the same
+    /// as [`SimDisk::image`] on a machine that is not [`SimDisk::lossy`].
     pub fn flushed_image(&self) -> Vec<u8> {
         self.disk_image(|_| false)
     }
 
-    /// The same, but of the blocks that were written since the last flush, those that `keeps` says
-    /// yes to, by number, had reached the disk.
+    /// The same, but of the blocks that were written since the last flush, those for whose number
+    /// `keeps` returns `true` had reached the disk.
     pub fn disk_image(&self, keeps: impl FnMut(u64) -> bool) -> Vec<u8> {
         let mut image = self.image();
         if let Some(loss) = &self.state().loss {
@@ -326,26 +325,26 @@ impl SimDisk {
         }
     }
 
-    /// The words of the lock file as they are now; none if nobody has opened it yet.
+    /// The words of the lock file as they are now; none if it was never opened.
     pub fn lock_image(&self) -> Vec<u64> {
         self.machine.lock_file().as_ref().map(|file| file.words_image()).unwrap_or_default()
     }
 
-    /// The words of the lock file when it was flushed last, if it ever was: what a power cut leaves
-    /// of it may be older than [`SimDisk::lock_image`], and no older than this.
+    /// The words of the lock file when it was flushed last, if it ever was: what a power loss
+    /// leaves of it may be older than [`SimDisk::lock_image`], and no older than this.
     pub fn flushed_lock_image(&self) -> Option<Vec<u64>> {
         self.machine.lock_file().as_ref().and_then(|file| file.flushed_image())
     }
 
     /// Puts a lock file that holds `words`, as [`SimDisk::lock_image`] gave them, beside the data
-    /// file, unless there is one. Nobody has it open.
+    /// file, unless there is one. It is open nowhere.
     pub fn with_lock_image(self, words: &[u64]) -> SimDisk {
         let boot = self.boot();
         self.machine.lock_file().get_or_insert_with(|| MemoryFile::from_image(words, boot));
         self
     }
 
-    /// Changes a word of the lock file past everybody who uses it, as a stray or hostile process
+    /// Changes a word of the lock file behind the back of its users, as a stray or hostile process
     /// would. Nothing happens where there is no such word.
     pub fn poke_lock(&self, word: usize, value: u64) {
         if let Some(file) = &*self.machine.lock_file() {

@@ -202,7 +202,7 @@ impl FaultPlan {
         self.state().fault = Some(Fault { call, errno, for_good: true });
     }
 
-    /// Makes a failing write write a part all the same; nothing unless said.
+    /// Makes a failing write write a part all the same; by default nothing.
     pub fn tear_writes(&self, torn: Torn) {
         self.state().torn = torn;
     }

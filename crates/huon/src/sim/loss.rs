@@ -11,7 +11,7 @@ use crate::os::Map;
 /// What a failed flush loses or keeps as a whole: the page of a page cache.
 pub(super) const BLOCK_BYTES: u64 = 4096;
 
-/// See the module. Blocks go by number, each with what the disk has in its place.
+/// See the module. Blocks by number, each with what the disk has in its place.
 #[derive(Default)]
 pub(super) struct Loss {
     /// The next flush writes them.
@@ -41,8 +41,8 @@ impl Loss {
         self.failing
     }
 
-    /// The same when all processes have died. The flushes that are to fail are those of whoever
-    /// comes next.
+    /// The same when all processes have died. The flushes that are to fail are those of the next
+    /// clients.
     pub(super) fn after_kill(&mut self) -> Loss {
         Loss {
             dirty: self.dirty.clone(),

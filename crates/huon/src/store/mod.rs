@@ -83,7 +83,7 @@ const GROW_BYTES_MAX: u64 = 64 << 20;
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verify {
-    /// When this process first meets a page. Later visits cost one load.
+    /// When this process first accesses a page. Later accesses cost one load.
     #[default]
     Pages,
     /// The same, and large values each time they are read.
@@ -189,7 +189,7 @@ impl Store {
         self.verify.load(Ordering::Relaxed) == what as u8
     }
 
-    /// Asks the system how long the file is.
+    /// Asks the kernel how long the file is.
     #[cold]
     #[inline(never)]
     pub(crate) fn measure(&self) -> Result<u32> {
@@ -237,7 +237,7 @@ impl Store {
         }
     }
 
-    /// The page, if it was met before: nothing but a look at its number and its tag.
+    /// The page, if it was accessed before: compares its number and its tag, no more.
     #[inline(always)]
     fn page_met(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
         if ptr.pgno.0 >= used {
@@ -247,7 +247,7 @@ impl Store {
         if tag.load(Ordering::Relaxed) == birth_tag(ptr) { Some(page) } else { None }
     }
 
-    /// The page at its first meeting; the file may have grown since it was last measured.
+    /// The page at its first access; the file may have grown since it was last measured.
     #[cold]
     #[inline(never)]
     fn page_unmet(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
@@ -269,7 +269,7 @@ impl Store {
     }
 
     /// How many pages of a snapshot of `used` pages have been in the file so far. A page that lies
-    /// further back has the file measured when it is met.
+    /// further back makes the file be measured again when it is accessed.
     pub(crate) fn pages_max(&self, used: u32) -> u32 {
         used.min(self.pages.in_file())
     }
@@ -349,7 +349,7 @@ impl Store {
         self.pages.ahead(ptr.pgno.0)
     }
 
-    /// The file, if those who know which pages they will need had better ask for them.
+    /// The file, if code that knows its next pages should prefetch them.
     #[inline(always)]
     pub(crate) fn disk(&self) -> Option<Disk<'_>> {
         self.pages.disk()
@@ -388,7 +388,8 @@ impl Store {
         }
     }
 
-    /// The page needs no first meeting any more, or none at all: this client has just written it.
+    /// Notes that the page needs no verification on access: it was just verified, or this client
+    /// wrote it.
     pub(crate) fn met(&self, ptr: Ptr) {
         if let Some((_, tag)) = self.pages.get(ptr.pgno.0) {
             tag.store(birth_tag(ptr), Ordering::Relaxed);
@@ -422,8 +423,8 @@ impl Store {
         self.pages.in_file()
     }
 
-    /// Cuts what lies past `keep` pages if it is at least `shrink` pages, at a boundary of the
-    /// system's pages.
+    /// Cuts off the pages past `keep` if they are at least `shrink`, at a boundary of the kernel's
+    /// pages.
     pub(crate) fn shrink(&self, keep: u32, shrink: u32) -> Result<()> {
         let system_page = crate::os::system_page() as u64;
         let keep = if planted::is(17) { keep - 1 } else { keep };
@@ -463,7 +464,7 @@ fn reserve_pages(used: u64, limit: u32) -> u64 {
     share.min(u64::from(limit / 16))
 }
 
-/// Asks for all of a value: who reads its first page wants the others too.
+/// Prefetches all of a value: a reader of its first page wants the others too.
 #[cold]
 #[inline(never)]
 fn ask_for_run(disk: Disk<'_>, run: &RunRef) {
@@ -472,8 +473,7 @@ fn ask_for_run(disk: Disk<'_>, run: &RunRef) {
     }
 }
 
-/// Fifteen bits of the birth and a mark: a page that this client has met is told from one of
-/// another birth.
+/// Fifteen bits of the birth and a mark: they tell an accessed page from one of another birth.
 #[inline]
 fn birth_tag(ptr: Ptr) -> u16 {
     (ptr.birth.0 as u16) << 1 | 1
@@ -516,7 +516,7 @@ impl Ground for Store {
         }
         debug_assert!(
             lasting.iter().all(|id| all.binary_search(id).is_ok()),
-            "P11: who owns chains is protected"
+            "P11: the owner of a chain is protected"
         );
         Ok(())
     }

@@ -1,7 +1,8 @@
-//! Slow readers: who keeps the writer from pages that it needs, and what is done about it.
+//! Slow readers: readers that keep the writer from pages that it needs, and what is done about
+//! them.
 //!
-//! A reader that is live is only ever waited for: it may hold slices of the pages that it sees, and
-//! nobody can tell. One that is parked holds none, and can be evicted (`lock/slots.rs`, 6).
+//! A live reader can only be waited for: it may hold slices of the pages that it sees, and no other
+//! process can tell. A parked one holds none, and can be evicted (`lock/slots.rs`, 6).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,7 @@ use crate::store::Store;
 use crate::store::space::{Held, Need};
 use crate::tell;
 
-/// How long to wait for a live reader that was to be broken, before it is asked about again.
+/// How long to wait for a live reader that the callback wants evicted, before asking again.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A reader that keeps a writer from pages that it needs: see
@@ -24,8 +25,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SlowReader {
-    /// Who it is, which snapshot it reads, and how much that costs. Of all readers it is the one
-    /// without which most would be free.
+    /// The reader, its snapshot, and how much space that retains. Of all readers it is the one
+    /// whose end would free the most.
     pub reader: Keeper,
     /// It is of this very environment: of this process, then, and waiting for it may be in vain.
     pub own: bool,
@@ -40,8 +41,8 @@ pub struct SlowReader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SlowReaderAnswer {
-    /// Looks again at once, who is there and what is free. The callback has waited as long as it
-    /// thinks fit, or has ended the reader itself, or its process.
+    /// Scans readers and free space again at once. The callback has waited as long as it thinks
+    /// fit, or has ended the reader itself, or its process.
     Retry,
     /// Breaks the reader if it is parked; it gets [`Error::Evicted`] when it comes back. One
     /// that is not parked cannot be broken, since it may hold slices of the pages: it is waited
@@ -54,7 +55,7 @@ pub enum SlowReaderAnswer {
 /// Is asked about slow readers.
 pub(crate) type Callback = Arc<dyn Fn(&SlowReader) -> SlowReaderAnswer + Send + Sync>;
 
-/// Whom to ask, and when.
+/// The callback, and when it is asked.
 #[derive(Default)]
 pub(crate) struct SlowReaders {
     callback: ForkLock<Option<Callback>>,
@@ -66,7 +67,7 @@ impl SlowReaders {
         SlowReaders { callback: ForkLock::new(callback), before_growing: before_growing.into() }
     }
 
-    /// The one who is asked; not locked while it is.
+    /// The callback; not locked while it runs.
     pub(crate) fn callback(&self) -> Option<Callback> {
         self.callback.copied()
     }
@@ -82,7 +83,7 @@ impl SlowReaders {
         self.before_growing.store(yes, Ordering::Relaxed);
     }
 
-    /// Whether somebody wants to be asked while the file can still grow.
+    /// Whether the callback is asked while the file can still grow.
     pub(crate) fn before_growing(&self) -> bool {
         self.before_growing.load(Ordering::Relaxed) && self.callback().is_some()
     }
@@ -103,8 +104,8 @@ impl Store {
         Ok(readers)
     }
 
-    /// Asks about the reader that keeps most, or breaks a parked one if nobody is to be asked.
-    /// Whether it is worth to look again.
+    /// Asks the callback about the reader that retains most, or evicts a parked one if there is no
+    /// callback. Whether to look for free space again.
     pub(super) fn relieve_by_readers(&self, need: &Need<'_>) -> Result<bool> {
         let readers = self.slow(need.held)?;
         let _bound = self.writer.bind();
@@ -125,7 +126,7 @@ impl Store {
         }
     }
 
-    /// Always `true`: it is gone, or something about it has changed, or it was waited for.
+    /// Always `true`: the reader is gone, or its state has changed, or it was waited for.
     fn break_reader(&self, info: &ReaderInfo) -> bool {
         if !self.slots.evict(info) && !info.parked {
             os::pause(PAUSE);
@@ -133,8 +134,8 @@ impl Store {
         true
     }
 
-    /// Readers that keep free pages and could set them free by going: those first without which
-    /// most would be free, and of these the oldest.
+    /// Readers that retain freed pages: first those whose end would free the most, and of these the
+    /// oldest.
     fn slow(&self, held: &[Held]) -> Result<Vec<(ReaderInfo, Keeper)>> {
         let marks = self.board.protected_marks();
         let marks = [marks.in_flight, marks.durable, marks.published, marks.sealed];
@@ -161,7 +162,7 @@ impl Store {
         Ok(readers)
     }
 
-    /// The error, with what is known of who keeps what.
+    /// The error, with the readers that retain pages, as far as they are known.
     pub(super) fn with_keepers(&self, mut error: Error, held: &[Held]) -> Error {
         let Error::MapFull(full) = &mut error else { return error };
         let durable = self.board.durable();

@@ -4,7 +4,7 @@
 //! exist once and cost nothing extra in a read transaction.
 //!
 //! S1. A page handed out carries the pair its pointer asks for, and its checksum has been verified
-//!     when this client first met that pair (unless the environment was told never to).
+//!     on this client's first access to that pair (unless the environment verifies never).
 
 use crate::error::{Error, Result};
 use crate::os::{Ahead, Disk};
@@ -14,8 +14,8 @@ pub(crate) trait PageSource {
     /// The bytes of the page that `ptr` names; range and checksum are checked, the header is not.
     fn bytes(&self, ptr: Ptr) -> Result<&[u8]>;
 
-    /// As [`PageSource::bytes`], without the reason where it fails: the way that lookups take. Who
-    /// got `None` asks again for the reason.
+    /// The fast path of lookups: as [`PageSource::bytes`], without the reason where it fails. After
+    /// `None` the caller takes the slow path for the reason.
     #[inline(always)]
     fn glance(&self, ptr: Ptr) -> Option<&[u8]> {
         self.bytes(ptr).ok()
@@ -24,7 +24,7 @@ pub(crate) trait PageSource {
     /// The bytes of a large value.
     fn run(&self, run: &RunRef) -> Result<&[u8]>;
 
-    /// How many pages there are: no tree has more, and no walk through one meets more.
+    /// How many pages there are: no tree has more, and no walk through one visits more.
     fn pages_max(&self) -> u32;
 
     /// Bytes of all of them: what is collected of a tree is no more.
@@ -46,7 +46,7 @@ pub(crate) trait PageSource {
         Ahead::NONE
     }
 
-    /// The file, if those who know which pages they will need had better ask for them.
+    /// The file, if code that knows its next pages should prefetch them.
     #[inline(always)]
     fn disk(&self) -> Option<Disk<'_>> {
         None

@@ -72,7 +72,7 @@ fn another_name_is_refused_with_both() {
     txn.commit().unwrap();
     let txn = env.read().unwrap();
     assert_eq!(keys(&txn, by_length()), [&b"a"[..], b"bb", b"ccc", b"dddd"]);
-    // Whoever does not name one reads it from end to end.
+    // A handle that names none reads the table from end to end.
     assert_eq!(keys(&txn, Order::Stored).len(), 4);
     assert!(matches!(txn.open_table(&def(Order::Bytes)), Err(Error::TableKind)));
 }

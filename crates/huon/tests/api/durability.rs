@@ -226,7 +226,7 @@ fn an_unsynced_environment_never_flushes_and_closes_whole() {
         assert!(env.check().unwrap().is_clean());
         env.close().unwrap();
     }
-    // Who looks at the file alone, without its lock file, sees all of it.
+    // A copy of the data file alone, without its lock file, has all of it.
     let copy = path.with_file_name("copy.huon");
     std::fs::copy(&path, &copy).unwrap();
     for path in [&path, &copy] {

@@ -92,7 +92,7 @@ fn a_lock_file_that_was_replaced_is_refused() {
     let error = Env::options().open(&path).unwrap_err();
     assert!(matches!(error, Error::Busy(_)), "{error}");
     assert!(error.to_string().contains("lock file"), "{error}");
-    // Who had it open goes on, and once it has left the file opens as ever.
+    // The client that had it open goes on, and once it has closed the file opens as ever.
     fill(&env, 2);
     drop(env);
     let env = Env::options().open(&path).unwrap();

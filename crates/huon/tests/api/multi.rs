@@ -716,7 +716,7 @@ fn what_may_be_written_over_is_dirty() {
         assert!((0..100).all(|n| !dirty(&txn, n)));
         t.put(&mut txn, &50, &[durability as u8; 21]).unwrap();
         assert!(dirty(&txn, 50) && !dirty(&txn, 0) && !dirty(&txn, 99));
-        // A large value lies in pages of its own, which nobody writes twice.
+        // A large value lies in pages of its own, which are written once.
         assert!(!dirty(&txn, 1000));
         assert!(!txn.is_dirty(b"bytes from elsewhere"));
         txn.commit_with(durability).unwrap();

@@ -49,8 +49,8 @@ fn settings_hold_from_then_on() {
     assert_eq!(env.settings(), settings);
 }
 
-/// Who goes on in order leaves full pages behind, which are written in passing: memory does not
-/// grow with what is put, and each page is written once.
+/// Puts in key order leave full pages behind, which are written in passing: memory does not grow
+/// with the records put, and each page is written once.
 #[test]
 fn records_in_order_need_little_memory() {
     const RECORDS: u64 = 100_000;

@@ -105,7 +105,7 @@ fn a_live_reader_is_waited_for_and_never_broken() {
 #[test]
 fn parked_readers_give_way() {
     let (_dir, env, t) = open(&options());
-    // One that is in nobody's way, and two that keep the same.
+    // One that blocks no writer, and two that retain the same pages.
     let parked = [env.read().unwrap().park().unwrap(), env.read().unwrap().park().unwrap()];
     let id = parked[0].id();
     assert!(write_until_full(&env, t).is_none());
@@ -157,7 +157,7 @@ fn it_may_be_asked_before_the_file_grows() {
     });
     let (_dir, env, t) = open(&options);
     (1..4).for_each(|byte| write(&env, t, byte).unwrap());
-    assert_eq!(calls.load(Ordering::Relaxed), 0, "nobody reads");
+    assert_eq!(calls.load(Ordering::Relaxed), 0, "there is no reader");
     let before = env.info().unwrap().file_bytes;
     let parked = env.read().unwrap().park().unwrap();
     (4..9).for_each(|byte| write(&env, t, byte).unwrap());
@@ -170,7 +170,7 @@ fn it_may_be_asked_before_the_file_grows() {
     clean(&env);
 }
 
-/// Readers that park and come back all the time, beside a writer without room: whoever comes back
+/// Readers that park and come back all the time, beside a writer without room: each that comes back
 /// reads one snapshot, whole.
 #[test]
 fn parking_and_breaking_at_the_same_time() {

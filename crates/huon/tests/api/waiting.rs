@@ -36,7 +36,7 @@ fn a_second_write_in_one_thread_is_refused() {
     assert!(matches!(error, Error::ThreadWrites), "{error}");
     assert!(error.to_string().contains("this thread"), "{error}");
     let now = env.write_within(Duration::ZERO);
-    assert!(matches!(now, Err(Error::Busy(_))), "a try is told what holds for everybody");
+    assert!(matches!(now, Err(Error::Busy(_))), "a try gets the same answer");
     txn.create_table(&T).unwrap().put(&mut txn, &1, b"").unwrap();
     txn.commit().unwrap();
     env.write().unwrap().commit().unwrap();
@@ -146,7 +146,7 @@ fn a_callback_of_the_writer_cannot_write() {
     assert!(!answers.is_empty() && answers.iter().all(|refused| *refused));
 }
 
-/// Longer than any machine takes to run a thread: who waits so long has missed something.
+/// Longer than any machine takes to run a thread: a thread that waits so long has missed a wake.
 const EVER: Duration = Duration::from_secs(60);
 
 fn put(env: &Env, key: u64) -> u64 {

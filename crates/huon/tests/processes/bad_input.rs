@@ -220,8 +220,8 @@ fn a_second_open_that_cannot_be_shared() {
     let first = open(&place.path).unwrap();
     let second = open(&place.path).unwrap();
     assert!(matches!(Env::options().exclusive(true).open(&place.path), Err(Error::Busy(_))));
-    // Two opens in one process are two clients: what one does the other sees, and closing one harms
-    // nobody.
+    // Two opens in one process are two clients: what one does the other sees, and closing one does
+    // not harm the other.
     put(&first, "m", b"x").unwrap();
     assert_eq!(get(&second, "m"), Some(b"x".to_vec()));
     let reader = second.read().unwrap();
@@ -406,7 +406,7 @@ fn who_lost_the_descriptors_harms_nobody() {
         fill(&mut txn, b"never seen").unwrap();
         let early = (early == "the heir is there before").then(|| open(&place.path).unwrap());
         for descriptor in &descriptors {
-            // SAFETY: nobody uses it but the environment, which is to notice.
+            // SAFETY: only the environment uses it, which is to notice.
             unsafe { libc::close(*descriptor) };
         }
         assert!(descriptors.len() >= 2, "{what}: {descriptors:?}");

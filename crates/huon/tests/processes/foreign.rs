@@ -63,7 +63,7 @@ fn a_lock_file_never_passes_for_an_environment() {
     let names = [("f", "f-lock"), ("data.mdb", "lock.mdb"), ("mdbx.dat", "mdbx.lck")];
     for (data, lock) in names {
         let env = made(&dir.path().join(data));
-        // While somebody has it open.
+        // While a client has it open.
         let others = seen(dir.path()).into_keys().filter(|name| name != lock).count();
         for (way, attempt) in ways() {
             let result = attempt(&dir.path().join(lock));
@@ -158,7 +158,7 @@ fn files_of_any_other_kind_stay_as_they_are() {
         assert!(attempt(Path::new("/dev/null")).is_err(), "{way}");
     }
     assert!(seen(dir.path()) == before);
-    // A lock file beside it, be it a sound one, gives nobody leave to go on.
+    // A lock file beside it, be it a sound one, does not let an opening go on.
     std::fs::write(path("text-lock"), "").unwrap();
     std::fs::write(path("zeros-lock"), "").unwrap();
     all_refuse(dir.path(), "text");

@@ -51,7 +51,7 @@ fn who_looks_and_owns_nothing_makes_no_file() {
     assert_eq!(said, "opened");
     owner.end();
 
-    // To write it must make one: all who may use the data file may use that.
+    // To write it must make one: every user with access to the data file has access to that.
     std::fs::remove_file(&place.lock).unwrap();
     let (mut other, said) = Actor::opens(TEST, OTHER, &place.path, "open");
     assert_eq!((&*said, &*other.ask("put a 3")), ("opened", "put"));
@@ -161,7 +161,7 @@ fn a_full_disk_without_a_lock_file_is_readable() {
     disk.fill();
     only_looking_works(&disk, &path);
 
-    // Left by somebody who died, or copied without its blocks.
+    // Left by a process that died, or copied without its blocks.
     let whole = 200 << 10;
     for bytes in [0, 8, 4096, whole] {
         std::fs::File::create(&lock).unwrap().set_len(bytes).unwrap();

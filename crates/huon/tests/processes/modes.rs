@@ -94,7 +94,7 @@ struct Child {
 }
 
 impl Child {
-    /// `nobody`: as a user who owns nothing here, where that is possible.
+    /// `nobody`: as a user that owns nothing here, where that is possible.
     fn start(test: &str, part: &str, path: &Path, nobody: bool) -> Child {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args([test, "--exact", "--nocapture"]).env(PART, part).env(PATH, path);
@@ -191,7 +191,7 @@ fn readers_without_a_lock_file_share_with_readers_only() {
             assert!(writer.said.starts_with("19 "), "{why}: {}", writer.said);
             writer.end();
         }
-        // Who may do anything cannot write beside them either.
+        // Even a user with all permissions cannot write beside them.
         place.set_mode(place.dir.path(), 0o755);
         let refused = Env::options().open(&place.path);
         assert!(matches!(refused, Err(Error::Busy(_))), "{why}: {refused:?}");
@@ -359,7 +359,7 @@ fn the_first_writer_says_what_others_take_over() {
     };
     let mut heir = own(Durability::NoMetaSync);
     heir.inherit_durability(true);
-    assert_eq!(modes(&mut heir, &place), Durability::NoMetaSync, "there is nobody");
+    assert_eq!(modes(&mut heir, &place), Durability::NoMetaSync, "there is no other client");
     let all = [Durability::Durable, Durability::NoMetaSync, Durability::Lazy, Durability::Unsynced];
     for first in all {
         let reader = Env::options().read_only(true).open(&place.path).unwrap();
@@ -372,7 +372,7 @@ fn the_first_writer_says_what_others_take_over() {
             put(&taken, "flushed by its bytes", 1);
             assert_eq!(taken.durable_id(), taken.read().unwrap().id());
         }
-        // They stay while anybody is there.
+        // They stay while any client is there.
         drop((writer, third));
         assert_eq!(modes(&mut heir, &place), first);
         drop((reader, taken));
@@ -462,7 +462,7 @@ fn a_copy_goes_down_a_pipe() {
         let found = std::fs::read(&path).unwrap();
         assert_eq!((&found[..4], found.len() as u64), (&b"head"[..], report.bytes + 4));
 
-        // Nobody reads.
+        // No reader is left.
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let gone = env.copy_to_fd(&writer, huon::CopyOptions::new().compact(compact));

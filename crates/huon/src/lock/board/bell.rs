@@ -9,7 +9,7 @@
 //!    fence, so one of the two sees the other. A note that is taken away with an older one is
 //!    followed by the raise: that client does not fall asleep, or is woken.
 //! 3. V3. A note outlives its client, and costs one wake. A client that is killed between
-//!    publishing and waking leaves sleepers: nobody sleeps longer than [`SLEEP_MAX`] at once.
+//!    publishing and waking leaves sleepers: no client sleeps longer than [`SLEEP_MAX`] at once.
 //! 4. V4. A guest stores no note (R2): it looks every [`GUEST_PAUSE`].
 
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl Board {
         }
     }
 
-    /// Wakes those who wait for a commit, once something is published.
+    /// Wakes the clients that wait for a commit, once one is published.
     pub(super) fn tell_news(&self) {
         fence(Ordering::SeqCst);
         let watchers = &self.fixed()[WATCHERS];
@@ -65,7 +65,8 @@ impl Board {
         self.shared().wait(BELL, seen, timeout, snapshot.map_or(ANY_MARK, mark_of));
     }
 
-    /// The flusher's role is free: wakes one of those who still wait, to flush for all of them.
+    /// The flusher lock is free: wakes one of the committers that still wait, to flush for all of
+    /// them.
     pub(in crate::lock) fn ring_next(&self) {
         let (durable, sealed) = (self.durable().txnid(), self.sealed().txnid());
         let marks = if durable < sealed { marks_of(durable + 1, sealed) } else { ANY_MARK };
@@ -78,8 +79,8 @@ impl Board {
     }
 }
 
-/// The marks of all who wait for one of these snapshots; every mark if a damaged lock file has them
-/// the wrong way round.
+/// The marks of all that wait for one of these snapshots; every mark if a damaged lock file has
+/// them the wrong way round.
 pub(in crate::lock) fn marks_of(first: u64, last: u64) -> u32 {
     match last.wrapping_sub(first) {
         0..32 => (first..=last).fold(0, |marks, txnid| marks | mark_of(txnid)),
@@ -87,7 +88,7 @@ pub(in crate::lock) fn marks_of(first: u64, last: u64) -> u32 {
     }
 }
 
-/// The mark of who waits for this snapshot.
+/// The mark of a committer that waits for this snapshot.
 fn mark_of(txnid: u64) -> u32 {
     1 << (txnid % 32)
 }

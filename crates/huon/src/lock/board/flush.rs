@@ -1,4 +1,5 @@
-//! The board's part in flushing: what is in flight, how it is flushed, who waits for it (P4, P9).
+//! The board's part in flushing: what is in flight, how it is flushed, and waking the committers
+//! (P4, P9).
 
 use super::bell::marks_of;
 use super::{Board, Durable, Mark, Plan, damaged};
@@ -60,7 +61,7 @@ impl Board {
     pub(crate) fn nominate(&self) -> Result<Option<Mark>> {
         if !self.in_flight().is_none() {
             return Err(damaged(
-                "the lock file names a snapshot in flight that nobody flushes (P4)",
+                "the lock file names a snapshot in flight without a flush of it (P4)",
             ));
         }
         if self.sealed() == self.durable() {
@@ -97,7 +98,7 @@ impl Board {
     }
 
     /// Notes that the candidate's pages are on the disk and its meta is in its slot: only a flush
-    /// is missing, by whoever flushes next. Until then it stays in flight, and protected.
+    /// is missing, which the next flusher makes. Until then it stays in flight, and protected.
     pub(crate) fn postpone_meta_flush(&self, plan: &Plan) -> Result<()> {
         self.check_plan(plan)?;
         assert!(plan.two_flush, "P4: a one-flush meta has nothing without its flush");
@@ -129,8 +130,8 @@ impl Board {
         })
     }
 
-    /// The candidate's flush has ended well: hands over in the order of P9, and wakes those
-    /// who waited for it.
+    /// The candidate's flush has ended well: hands over in the order of P9, and wakes the
+    /// committers that waited for it.
     pub(crate) fn finish_flush(&self, done: &Durable) -> Result<()> {
         let before = self.durable();
         if done.mark != self.in_flight() || done.mark <= before {
@@ -159,7 +160,7 @@ impl Board {
         Ok(())
     }
 
-    /// The durable snapshot and its meta. `None` only from a lock file that somebody damaged.
+    /// The durable snapshot and its meta. `None` only from a damaged lock file.
     pub(crate) fn durable_info(&self) -> Option<Durable> {
         loop {
             let mark = self.durable();
@@ -173,7 +174,7 @@ impl Board {
                 }
                 let (checksum, ceiling) =
                     (self.load(meta + META_CHECKSUM), self.load(meta + META_CEILING));
-                // While `durable` names it nobody writes there (invariant 4).
+                // While `durable` names it no client writes there (invariant 4).
                 if self.durable() == mark {
                     return Some(Durable { mark, meta_slot: meta_slot as u8, checksum, ceiling });
                 }

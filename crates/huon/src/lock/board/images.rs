@@ -10,7 +10,7 @@ use crate::planted;
 
 impl Board {
     /// Makes `image` the newest sealed snapshot: after this the commit has happened. `None`:
-    /// somebody else sealed after `base`, and nothing has happened (P3). Ask `Role::still_ours`
+    /// another client sealed after `base`, and nothing has happened (P3). Ask `Role::still_ours`
     /// right before.
     pub(crate) fn seal(&self, base: Mark, txnid: u64, image: &[u8; IMAGE_BYTES]) -> Option<Mark> {
         assert!(txnid > base.txnid(), "P7: ids only rise");

@@ -11,8 +11,9 @@
 //! 4. A single store moves `durable`: where its meta lies is written beforehand, for another meta
 //!    slot.
 //! 5. The board is ready only when everything in it is; the ready word is stored last.
-//! 6. Anybody can write to the lock file. Words that break a rule are an error of whoever reads
-//!    them, as damage in the data file is; an assertion is about this client's own doing.
+//! 6. Any process with permission can write to the lock file. Words that break a rule are an error
+//!    for the client that reads them, as damage in the data file is; an assertion is about this
+//!    client's own doing.
 //!
 //! Orders of memory: each mark is stored with release and loaded with acquire, which carries the
 //! image and the pages below it. Three pairs need a full fence on both sides, since each party
@@ -86,7 +87,7 @@ pub(crate) struct Start<'a> {
     pub(crate) txnid: u64,
     pub(crate) image: &'a [u8; IMAGE_BYTES],
     /// The board names this very snapshot as newest sealed already, and the durable one below it.
-    /// Both stay named throughout: who dies on the way loses neither.
+    /// Both stay named throughout: a client that dies on the way loses neither.
     pub(crate) keep: bool,
     /// The last id that may have been used; at least `txnid`.
     pub(crate) issued: u64,
@@ -211,7 +212,8 @@ impl Board {
         self.writable
     }
 
-    /// P6: who locks in another way than those who use the lock file would see none of them.
+    /// P6: a client that locks in another way than the users of the lock file would see none of
+    /// them.
     fn check_way(&self) -> Result<()> {
         let other = match self.shared().way() {
             Way::Bytes => Way::Files,

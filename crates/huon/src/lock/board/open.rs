@@ -15,7 +15,7 @@ impl Board {
         gate.assert_of(self.shared());
         assert!(start.issued >= start.txnid && start.ceiling >= start.txnid);
         let client_high = self.load(CLIENT_HIGH);
-        // First of all, so that whoever is killed in here leaves what is known as a lock file.
+        // First of all, so that a client killed in here leaves a file that is known as a lock file.
         self.store(MAGIC, MAGIC_VALUE);
         let (mark, durable) = if start.keep {
             (self.sealed(), self.durable())
@@ -82,7 +82,7 @@ impl Board {
         words.for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
-    /// What the lock file belongs to; `None` if nobody ever finished initialising it.
+    /// What the lock file belongs to; `None` if no client ever finished initialising it.
     pub(crate) fn identity(&self) -> Option<BoardIdentity> {
         self.identity_in(self.shared().way())
     }
@@ -158,7 +158,7 @@ impl Board {
         Ok(())
     }
 
-    /// Notes that a flush failed, and wakes everybody who waits for one.
+    /// Notes that a flush failed, and wakes all clients that wait for one.
     pub(crate) fn poison(&self) {
         self.set_flag(Flag::Poisoned, true);
         self.ring(Wake::All);

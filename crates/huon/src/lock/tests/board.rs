@@ -142,8 +142,8 @@ fn images_that_are_named_stay_whole() {
     assert_eq!(read(Mark::NONE), None);
 }
 
-/// Who looks without a role gets an image that is named, also when the one it looked for is given
-/// away in between; and an end when what is named is not there.
+/// A client without a role gets an image that is named, also if the one it looked for is given away
+/// in between; and an error if the named image is not there.
 #[test]
 fn an_image_that_is_given_away_is_no_damage() {
     let (a, _) = seat();
@@ -205,7 +205,7 @@ fn the_durable_meta_is_not_overwritten() {
     assert!(refused.to_string().contains("over the durable meta"), "{refused}");
 }
 
-/// What the lock file says is held against the rules before anybody acts on it.
+/// The lock file's words are checked against the rules before any client acts on them.
 #[test]
 fn words_that_break_a_rule_are_errors() {
     use word::Ordering::Relaxed;
@@ -277,7 +277,7 @@ fn a_dead_flush_is_finished() {
     assert_eq!(heir.board.durable_info(), Some(done(&plan)));
 }
 
-/// Waits as who only wants to know does; whether `txnid` became durable.
+/// Waits as a holder of a ticket does; whether `txnid` became durable.
 pub(super) fn wait_durable(board: &Board, txnid: u64, timeout: Duration) -> bool {
     let start = std::time::Instant::now();
     loop {

@@ -130,8 +130,7 @@ fn bytes_and_gate_exclude_descriptors_and_threads() {
     );
 }
 
-/// P6: neither sees the locks of the other, so who comes second is refused while the first may be
-/// there.
+/// P6: neither sees the locks of the other, so the second is refused while the first may be there.
 #[test]
 fn clients_that_lock_in_another_way_are_refused() {
     for ways in [[Way::Bytes, Way::Files], [Way::Files, Way::Bytes]] {
@@ -154,7 +153,7 @@ fn clients_that_lock_in_another_way_are_refused() {
             Ok(_) => panic!("{ways:?} go together"),
         }
         assert_eq!(seat.board.identity(), Some(this_boot));
-        let gone = "what it says is for others, who are gone";
+        let gone = "what it says is for others, which are gone";
         seat.board.set_flag(Flag::CleanClose, true);
         assert_eq!(attach().unwrap().identity(), None, "{gone}: closed cleanly");
         seat.board.initialise(&seat.gate(), &identity(), &start(&image(1)));
@@ -162,7 +161,8 @@ fn clients_that_lock_in_another_way_are_refused() {
     }
 }
 
-/// P5, P6: who has lost the lock of its own file is a client no more, though it has all the rest.
+/// P5, P6: a client that has lost the lock of its own file is no client any more, though it has all
+/// the rest.
 #[test]
 fn a_closed_file_of_a_client_is_noticed() {
     in_child(concat!(module_path!(), "::a_closed_file_of_a_client_is_noticed"), || {
@@ -186,7 +186,7 @@ fn a_closed_file_of_a_client_is_noticed() {
         unsafe { libc::close(own.expect("the client's file is open")) };
         assert!(!seat.shared.intact() && seat.writer.check_ours().is_err());
         let other = RealShared::open_by(&path, None, |_| Ok(Way::Files)).unwrap().unwrap();
-        assert!(!other.held(0).unwrap(), "and everybody sees it");
+        assert!(!other.held(0).unwrap(), "and every client sees it");
     });
 }
 
@@ -240,7 +240,7 @@ fn a_closed_descriptor_is_noticed() {
         assert!(matches!(a.slots.claim(), Err(Error::Io(_))));
         assert!(matches!(Gate::lock(&a.shared, NOW), Err(Error::Io(_))));
         let b = Seat::real(&scratch.join("lock"));
-        // It lives: where its byte lasts nobody takes it for dead, before it ends.
+        // It lives: where its byte lasts no client takes it for dead before it ends.
         let (number, lasts) = (a.clients.me().number, a.shared.lasts());
         assert_eq!(b.clients.me().number == number, !lasts);
         assert_eq!(b.clients.is_alive(a.clients.me()).unwrap(), lasts);
@@ -268,7 +268,7 @@ fn no_descriptor_is_that_of_a_standard_stream() {
         // SAFETY: the call only asks.
         let open = [0, 1, 2].map(|stream| unsafe { libc::fcntl(stream, libc::F_GETFD) } != -1);
         for (stream, kept) in (0..).zip(kept) {
-            // SAFETY: both are descriptors of this process, and nobody else uses them.
+            // SAFETY: both are descriptors of this process, and nothing else uses them.
             unsafe { libc::dup2(kept, stream) };
         }
         assert_eq!(open, [false; 3]);

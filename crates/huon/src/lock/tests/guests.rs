@@ -25,7 +25,7 @@ fn skips() -> bool {
     skips
 }
 
-/// R1, R4: each of the snapshots is found, whoever pins it, and nothing else.
+/// R1, R4: each of the snapshots is found, whichever guest pins it, and nothing else.
 #[test]
 fn pins_of_several_guests_are_found() {
     if skips() {
@@ -94,7 +94,7 @@ fn a_scan_of_very_many_ends() {
     assert!(spans.is_sorted_by(|a, b| a.end() < b.start()));
 }
 
-/// R9: whoever may only read keeps no dead client alive.
+/// R9: a process that may only read keeps no dead client alive.
 #[test]
 fn a_lock_to_read_keeps_nobody_alive() {
     if skips() {

@@ -58,7 +58,7 @@ fn start(image: &[u8; IMAGE_BYTES]) -> Start<'_> {
 }
 
 impl Seat {
-    /// Opens as an environment does; whoever finds no board makes one around snapshot 1.
+    /// Opens as an environment does; the first makes a board around snapshot 1.
     fn new(shared: Arc<dyn Shared>) -> Seat {
         let gate = Gate::lock(&shared, LONG).unwrap();
         let board = Arc::new(Board::attach(shared.clone(), &gate).unwrap());

@@ -30,7 +30,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // SAFETY: the pid is that of our own child, which nobody has waited for yet.
+        // SAFETY: the pid is that of our own child, which was not waited for yet.
         unsafe { libc::kill(self.0, libc::SIGKILL) };
         self.status();
     }

@@ -109,7 +109,7 @@ fn a_sleeper_notices_a_death() {
     assert!(killed.elapsed() < Duration::from_secs(1));
 }
 
-/// Many threads of some clients, some of them impatient: one at a time, and nobody is forgotten.
+/// Many threads of some clients, some of them impatient: one at a time, and none is forgotten.
 fn exclusion(seats: Vec<Seat>) {
     const THREADS: usize = 4;
     let counter = Arc::new(AtomicU64::new(0));
@@ -178,7 +178,7 @@ fn a_busy_client_gives_way() {
     assert!(waited < Duration::from_secs(2), "ten turns took {waited:?}");
 }
 
-/// Who waits for a flush hears of its end, also of one that was for others.
+/// A committer that waits for a flush hears of its end, also of one that was for others.
 #[test]
 fn a_released_flusher_rings() {
     let file = MemoryFile::new(BOOT);
@@ -196,7 +196,7 @@ fn a_released_flusher_rings() {
     assert!(waiting.join().unwrap().is_some());
 }
 
-/// A wake reaches those who have its mark, and of them only the first if it is for one.
+/// A wake reaches the sleepers that have its mark, and of them only the first if it is for one.
 #[test]
 fn a_wake_reaches_whom_it_means() {
     let scratch = Scratch::new();
@@ -232,7 +232,7 @@ fn a_wake_reaches_whom_it_means() {
             while look() != meant && woken.elapsed() < LONG {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            // Nobody else wakes, either.
+            // No other sleeper wakes, either.
             std::thread::sleep(SOON);
             assert_eq!(look(), meant, "{who:?}");
         }

@@ -226,7 +226,8 @@ fn false_counts_of_slots_are_errors() {
     }
 }
 
-/// The lock file has room for some clients, and grows for more; those who came before see them.
+/// The lock file has room for some clients, and grows for more; the clients that came before see
+/// them.
 #[test]
 fn the_file_grows_with_its_clients() {
     let scratch = crate::os::testing::Scratch::new();

@@ -37,13 +37,13 @@ pub struct CheckOptions<'a> {
 }
 
 impl<'a> CheckOptions<'a> {
-    /// A check that reports to nobody.
+    /// A check of everything, without a progress callback.
     pub fn new() -> CheckOptions<'a> {
         CheckOptions::default()
     }
 
     /// Checks the snapshot of the meta in slot 0, 1 or 2, rather than the newest one. No pin holds
-    /// an older snapshot, so the check has the writer's role: it waits for a writer, and writers
+    /// an older snapshot, so the check holds the writer lock: it waits for a writer, and writers
     /// wait for it, as long as [`Options::lock_timeout`](crate::Options::lock_timeout) says. (A
     /// write transaction of the same thread must have ended.) What was used again since is a
     /// problem, and counted in [`CheckReport::reused_pages`].
@@ -98,14 +98,14 @@ impl Env {
     ///
     /// Every page of every table: checksum, header, cells, order of keys within and across pages,
     /// large values, counts; and that each page of the file is in use once, or free once. It reads
-    /// everything that is in use, as a reader that holds nobody up, and never stops at a problem.
+    /// every page that is in use, as a reader that blocks no writer, and never stops at a problem.
     /// Memory: two bits a page of the file, and a key for each level of a tree.
     ///
     /// # Errors
     /// Damage is reported, not returned. An error means that the check could not be made: the
     /// snapshot could not be pinned, the chosen meta is not whole ([`Error::Corrupt`]) or was never
-    /// written ([`Error::NotADatabase`]), a writer did not end in time ([`Error::Busy`]), the
-    /// system failed, or the caller stopped it.
+    /// written ([`Error::NotADatabase`]), a writer did not end in time ([`Error::Busy`]), a system
+    /// call failed, or the caller stopped it.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -125,7 +125,7 @@ impl Env {
         match options.meta_slot {
             None => self.check_visible(&mut options),
             Some(slot) => {
-                // Nothing is used again while nobody writes.
+                // No page is reused while the check holds the writer lock.
                 let core = self.core()?;
                 core.take_writer(self.lock_timeout())?;
                 let _role = Release(&core.store.writer);
@@ -170,7 +170,7 @@ struct Check<'s, 'a> {
     used: Bitmap,
     /// Pages listed as free.
     free: Bitmap,
-    /// Something could not be read or entered, so that pages below it were not met.
+    /// A page could not be read or entered, so that pages below it were not reached.
     incomplete: bool,
     meter: Meter<'a>,
     report: CheckReport,
@@ -283,7 +283,7 @@ impl<'s, 'a> Check<'s, 'a> {
             let pages: u64 = gaps.map(|(_, pages)| u64::from(pages)).sum();
             if pages > 0 {
                 self.report.notes.push(format!(
-                    "{pages} pages were not met: they lie below damage, or nothing names them"
+                    "{pages} pages were not reached: they lie below damage, or no page names them"
                 ));
             }
             return;

@@ -88,7 +88,7 @@ impl Check<'_, '_> {
         Ok(self.report.tables.try_push(report)?)
     }
 
-    /// Notes damage that reading met; other errors end the check.
+    /// Notes damage; other errors end the check.
     pub(super) fn trouble(&mut self, pgno: u32, table: Option<&[u8]>, error: Error) -> Result<()> {
         let Error::Corrupt(corruption) = error else { return Err(error) };
         let by = self.used_again(pgno);
@@ -370,7 +370,7 @@ impl<'t> TableCheck<'_, '_, '_, 't> {
         Ok(())
     }
 
-    /// A large value: no page of it is met twice, so no byte is verified twice.
+    /// A large value: no page of it is visited twice, so no byte is verified twice.
     fn run(&mut self, spot: &Spot<'_>, run: &RunRef) -> Result<()> {
         let page_bytes = self.check.page_bytes();
         let pages = run.pages(page_bytes as usize);

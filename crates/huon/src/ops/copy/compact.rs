@@ -84,7 +84,7 @@ pub(super) fn build(
     Ok((meta.txnid.0, total))
 }
 
-/// The copy ends where its data ends, and not a growth step later: nobody else has it open.
+/// The copy ends where its data ends, and not a growth step later: no other client has it open.
 fn cut(copy: &Env) -> Result<()> {
     let core = copy.core()?;
     core.take_writer(Duration::ZERO)?;

@@ -24,7 +24,7 @@ impl Draft {
         Ok(Draft { path: PathBuf::from(name) })
     }
 
-    /// A draft that is only read back, by nobody else.
+    /// A draft that only this copy reads back.
     pub(super) fn temporary() -> Draft {
         let name = format!("huon-copy-{}-{}", std::process::id(), os::unique_number());
         Draft { path: std::env::temp_dir().join(name) }

@@ -513,7 +513,7 @@ fn a_view_follows_growth_and_is_inherited() {
     file.read_at(&mut end, 65 * MIB - 3).unwrap();
     assert_eq!(&end, b"end");
     assert_eq!((file.counts().stores, file.counts().writes), (2, 0));
-    assert_eq!(views(&path).len(), 2, "who has a page keeps its view");
+    assert_eq!(views(&path).len(), 2, "the owner of a page keeps its view");
     page[0] = b'x';
     drop(page);
     assert_eq!(views(&path).len(), 1, "the old view is gone");

@@ -3,7 +3,7 @@
 use super::*;
 use crate::lock::MemoryFile;
 
-/// What was tried, and the system's error number.
+/// What was tried, and the error number.
 type Failed = (&'static str, Option<i32>);
 
 /// A call of each kind, but for [`FaultCall::LockIntact`], which only says no.

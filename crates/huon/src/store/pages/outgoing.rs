@@ -1,4 +1,4 @@
-//! The way out: pages are finished, and handed to the system.
+//! The way out: pages are finished, and written.
 //!
 //! I1. Only the last id of a transaction is sealed: its snapshot bears it, and what the seal
 //!     writes.
@@ -150,8 +150,8 @@ impl Pages {
         Ok(self.finished.try_push(ptr.pgno.0)?)
     }
 
-    /// Finishes these buffered pages and hands them to the system, in page order and coalesced. The
-    /// one way out for pages. `on`: the transaction goes on after it.
+    /// Finishes these buffered pages and writes them, in page order and coalesced. The one way out
+    /// for pages. `on`: the transaction goes on after it.
     ///
     /// Costs sorting the numbers, and for each page its checksum (2200 instructions for 4 KiB), and
     /// packing it if it is not packed still; a write call for each stretch that is not in the file.

@@ -45,7 +45,7 @@ impl Space {
             let group = &mut groups.0[at];
             debug_assert!(
                 group.place.0 == 0 || moved.iter().all(|item| protected.owner(item) != 0),
-                "P15: what nobody holds waits for nobody"
+                "P15: a chain that no snapshot holds is not waited for"
             );
             let mut page = filled(0, page_bytes)?;
             write_chunk(&mut page, ptr, group.chain, &moved);

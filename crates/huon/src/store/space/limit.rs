@@ -3,7 +3,7 @@
 //! 1. No snapshot uses pages behind its maximum size. So a lower one is refused unless what lies
 //!    behind it is free to be used, and is then given up by moving the frontier.
 //! 2. A level that set a higher maximum size may have used pages behind the old one when it is
-//!    aborted. No snapshot sees them. They count as dead pages that serve no more, until the
+//!    aborted. No snapshot sees them. They count as dead pages that are not reused, until the
 //!    frontier moves back at the seal.
 
 use super::{CUT_CHUNKS_MAX, Ground, Space};
@@ -39,8 +39,8 @@ impl Space {
         self.pool.tail(self.used).is_some_and(|tail| tail.pgno <= upper)
     }
 
-    /// An aborted level leaves a maximum size behind which pages have been taken: nobody takes them
-    /// any more.
+    /// An aborted level leaves a maximum size behind which pages have been taken: they are not
+    /// taken again.
     pub(crate) fn confine(&mut self, upper: u32) {
         if self.used <= upper {
             return;

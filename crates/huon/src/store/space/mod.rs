@@ -1,11 +1,11 @@
 //! Free space: which pages may be written over, and when.
 //!
-//! A page that leaves the tree is *retired*: an [`Item`] says which pages, who wrote them (`birth`)
-//! and who freed them (`freed`). A retired page may be reused exactly when no protected snapshot
-//! `s` has `birth <= s < freed` (P12). The items of a snapshot lie inline in its meta; when they
-//! are too many, whole groups of them move to *chunk* pages, grouped by the oldest snapshot that
-//! holds them (P15), so that what a sleeping reader holds is moved once and not looked at again
-//! until the reader is gone.
+//! A page that leaves the tree is *retired*: an [`Item`] (a free-list entry) says which pages,
+//! which transaction wrote them (`birth`) and which freed them (`freed`). A retired page may be
+//! reused exactly when no protected snapshot `s` has `birth <= s < freed` (P12). The items of a
+//! snapshot lie inline in its meta; when they are too many, whole groups of them move to *chunk*
+//! pages (free-list pages), grouped by the oldest snapshot that holds them (P15), so that the items
+//! that a sleeping reader holds are moved once and not read again until the reader is gone.
 //!
 //! A chain of chunks is itself an item: its first page, and the snapshot that owns it. So the
 //! inline list is the only root, and chunks may name chains in turn. (The idea of a list per
@@ -21,10 +21,10 @@
 //! F4. A chain is opened only when its owner protects nothing any more.
 //! F5. Work is bounded by what the transaction uses: the inline items, plus one chunk for each page
 //!     wanted.
-//! F6. What the last transaction knew of the free space, the next one of the same client goes on
-//!     from. An item that was found held is held as long as the snapshot is protected that held it;
-//!     then all are judged again. Whoever starts from the list that a snapshot records, since
-//!     somebody else has written or it is the first, comes to the same.
+//! F6. The next transaction of a client starts from what its last one knew of the free space. An
+//!     item that was found held stays held as long as the snapshot that held it is protected; then
+//!     all are judged again. A client that starts from the list that a snapshot records (it is the
+//!     first, or another client has written) gets the same result.
 //! I10. A transaction has several ids. Younger than the transaction is what was freed under its
 //!     first id or later; what it judged was freed before that.
 
@@ -77,7 +77,7 @@ pub(crate) trait Ground {
     /// Reads the ids that must keep what they see into the set, instead of what it has. Asked once
     /// in a transaction, and again after each [`Ground::relieve`].
     fn read_protected(&self, into: &mut Protected) -> Result<()>;
-    /// The same for who has no set yet.
+    /// The same where there is no set yet.
     fn protected(&self) -> Result<Protected> {
         let mut protected = Protected::default();
         self.read_protected(&mut protected).map(|()| protected)
@@ -99,7 +99,7 @@ pub(crate) trait Ground {
     fn room(&self, _used: u32) -> u64 {
         u64::MAX
     }
-    /// Says in an error for want of room who keeps what.
+    /// Adds to an error for want of room which readers retain how much.
     fn name_keepers(&self, error: Error, _held: &[Held]) -> Error {
         error
     }
@@ -167,10 +167,10 @@ pub(crate) struct SpaceCounts {
 /// How long a page is likely to stay where it is put.
 ///
 /// A tree's upper pages are written again and again, its leaves now and then. Mixed, each leaf that
-/// stays parts the free pages around it, until all of them are single ones, and a small commit is
-/// as many separate writes as it has pages. Apart, what is freed soon lies together, and goes round
-/// in a few long runs. (So do the generations of garbage collectors, and hot and cold segments in
-/// log-structured stores: Rosenblum and Ousterhout, 1991.)
+/// stays divides the free pages around it, until all of them are single ones, and a small commit
+/// needs a separate write for each page. Kept apart, pages that are freed soon lie together, and
+/// are reused in a few long runs. (So do the generations of garbage collectors, and hot and cold
+/// segments in log-structured stores: Rosenblum and Ousterhout, 1991.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stay {
     /// It comes from the longest run.
@@ -197,7 +197,7 @@ pub(crate) struct Space {
     used: u32,
     /// What this transaction has written already: spilled pages, and large values.
     own: Own,
-    /// The list that the base records, in any order, until somebody asks for it; empty if the base
+    /// The list that the base records, in any order, until it is first needed; empty if the base
     /// was sealed here.
     recorded: Vec<Item>,
     /// Runs that may be taken now.
@@ -452,7 +452,7 @@ impl Space {
         Ok(())
     }
 
-    /// Moves what nobody holds any more from the items to the pool, as the protected set is now. An
+    /// Moves items that no snapshot holds any more to the pool, as the protected set is now. An
     /// error leaves it open where they are.
     fn judge_items(&mut self) -> Result<()> {
         let judged = self.judge_each();
@@ -632,8 +632,8 @@ impl Space {
         self.pool.len() + self.items.len()
     }
 
-    /// M10: pages at the end of the file that nobody can see, beyond the slack, go back to the
-    /// system after this commit.
+    /// M10: pages at the end of the file that no snapshot can see, beyond the slack, are cut off
+    /// after this commit.
     fn drop_tail(&mut self, shrink: Shrink) {
         let Some(tail) = self.pool.tail(self.used) else { return };
         let slack = shrink.all_to.map_or(u32::MAX, |to| to.saturating_sub(tail.pgno));

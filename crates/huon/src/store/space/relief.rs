@@ -1,10 +1,10 @@
-//! Where pages are wanted and readers keep them: who holds what, and looking again when one has let
-//! go.
+//! Where pages are wanted and readers retain them: which reader holds what, and looking again when
+//! one has ended.
 //!
 //! 1. A second scan in a transaction may decide what the first one decided: P10, P13 and P14 say
 //!    the same of it, as published, durable and what is in flight are read anew with it, and what
 //!    was found free before stays free.
-//! 2. Before anybody is asked to let go because the file is full, all that is free has been found.
+//! 2. All free pages are found before any reader is asked to end because the file is full.
 
 use super::{Ground, Pool, Protected, Space};
 use crate::alloc::{Reserved, TryGrow, collected, filled};
@@ -61,7 +61,7 @@ impl Space {
         }
     }
 
-    /// Asks readers to let go until there is enough, or nobody is left to be asked.
+    /// Asks for readers to be ended until there is enough, or no reader is left to ask about.
     fn wait(
         &mut self,
         ground: &impl Ground,

@@ -40,7 +40,8 @@ const START_CHUNKS: u32 = 64;
 const CHUNKS_PER_WRITTEN: u32 = 2;
 /// Chunks that a commit may open that gives back all it can.
 const ALL_CHUNKS: u32 = 256;
-/// What is not used is kept up to here: those who work for it later need not be slowed for long.
+/// Work that is not used up is kept up to here, so that the transactions that pay it back later are
+/// not slowed for long.
 const OWED_CHUNKS_MAX: u32 = 1 << 20;
 /// One in so many commits earns a chunk for nothing.
 const COMMITS_PER_CHUNK: u64 = 16;

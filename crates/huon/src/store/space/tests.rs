@@ -186,14 +186,14 @@ impl World {
         all
     }
 
-    /// F6: who goes on from what the last transaction knew finds what a fresh look finds.
+    /// F6: a transaction that starts from what the last one knew finds what a fresh scan finds.
     fn compare(&mut self) {
         *self.ground.newest.borrow_mut() = self.txnid;
         let Some(mut warm) = self.space.take() else { return };
         let mut cold = Space::new(FIRST, self.used, self.items.clone());
         for space in [&mut warm, &mut cold] {
             space.begin(Txnid(self.txnid + 1));
-            // Nothing is added to make room: that is for who takes pages.
+            // Nothing is added to make room: only a taker of pages does that.
             space.frugal = true;
             space.judge_once(&self.ground).unwrap();
         }
@@ -238,7 +238,7 @@ fn random_histories_never_touch_what_a_snapshot_sees() {
             let before = world.live.clone();
             let newest = world.txnid;
             if random.below(4) == 0 {
-                // Somebody else has written.
+                // Another client has written.
                 world.space = None;
             }
             world.compare();
@@ -321,8 +321,8 @@ fn small_commits(world: &mut World, rounds: u64, each: impl Fn(&SpaceCounts)) ->
     all
 }
 
-/// Bound 4: a million free runs interleaved with held ones do not slow a small commit, whoever
-/// makes it.
+/// Bound 4: a million free runs interleaved with held ones do not slow a small commit, of this
+/// client or another.
 #[test]
 fn work_is_bounded_by_what_a_transaction_uses() {
     let mut world = riddled();

@@ -1,5 +1,5 @@
 //! macOS, iOS and their kin: locks on bytes and sleeping on a word as on Linux, flushes of their
-//! own. It compiles; nobody has run it.
+//! own. It compiles, but was never run.
 
 use std::ffi::CStr;
 use std::fs::File;

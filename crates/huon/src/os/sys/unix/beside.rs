@@ -1,8 +1,9 @@
 //! Files that the engine makes beside a data file: its lock file, and those of clients (P6).
 //!
 //! 1. A new file has the owner, group, permissions and access list of the data file, as far as the
-//!    system lets this process give them: whoever comes first, all who may use the one may use the
-//!    other. A process that only looks makes no file that it cannot give to the owner.
+//!    kernel lets this process set them: whichever process comes first, every user with access to
+//!    the one has access to the other. A process that only reads makes no file that it cannot give
+//!    to the owner.
 //! 2. A file gets its name when it has all that, and blocks under all its bytes: a process that
 //!    cannot make it whole, or is killed before it is, leaves nothing behind. (File systems without
 //!    nameless files keep a draft of a killed process under a name of its own, and those without
@@ -272,7 +273,8 @@ mod tests {
     fn access_lists_are_taken_over() {
         let scratch = Scratch::new();
         let data = data_file(&scratch);
-        // Version 2; the owner, one user, the group, the mask, others: what they are, may, and who.
+        // Version 2; the owner, one user, the group, the mask, others: kind, permissions and id of
+        // each.
         let mut list = 2u32.to_le_bytes().to_vec();
         for (kind, may, user) in [(1, 6, !0), (2, 6, 1234), (4, 4, !0), (16, 6, !0), (32, 0, !0)] {
             list.extend(u16::to_le_bytes(kind).iter().chain(&u16::to_le_bytes(may)));

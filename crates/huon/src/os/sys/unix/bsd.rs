@@ -1,4 +1,4 @@
-//! FreeBSD, DragonFly and NetBSD: locks on whole files. It compiles; nobody has run it.
+//! FreeBSD, DragonFly and NetBSD: locks on whole files. It compiles, but was never run.
 
 #[cfg(target_os = "freebsd")]
 use std::time::Duration;

@@ -216,8 +216,8 @@ impl OwnFile {
         is_inherited(self.generation)
     }
 
-    /// Whether the descriptor still is what it was: not closed by a fork or by someone else, who
-    /// might have given its number to another file. Costs a system call.
+    /// Whether the descriptor still is what it was: not closed by a fork or by other code, after
+    /// which its number may be another file's. Costs a system call.
     pub(crate) fn intact(&self) -> bool {
         !self.inherited() && (planted::is(105) || mark_of(self.file.as_raw_fd()) == Some(self.mark))
     }

@@ -2,8 +2,8 @@
 //!
 //! The kernel drops an OFD lock with the last reference to its open file description, and a mapping
 //! is such a reference. So a client that has a page of its lock file mapped through the locked
-//! description keeps its byte when somebody closes all descriptors, as a daemon does: nobody takes
-//! it for dead while it goes on.
+//! description keeps its byte when all descriptors are closed, as a daemon does: no other client
+//! takes it for dead while it goes on.
 //!
 //! 1. Forked children do not inherit the page: they would keep the byte of a client that is gone.
 //!    What is at its address in a child is not ours.
@@ -19,7 +19,7 @@ use super::memory::{self, Access};
 use super::{fork, system};
 use crate::planted;
 
-/// A page of a file that nobody looks at.
+/// A page of a file that no code reads.
 pub(crate) struct Keeper {
     base: NonNull<u8>,
     fork_generation: u32,
@@ -35,7 +35,7 @@ const BYTES: usize = 1;
 
 impl Keeper {
     /// Keeps the locks of `file`. `another` is a description of the same file, on which it is tried
-    /// with a lock of that kind on `byte`, which is nobody else's. `None`: not here.
+    /// with a lock of that kind on `byte`, which no other client uses. `None`: not possible here.
     pub(crate) fn new(
         file: &File,
         another: File,
@@ -68,7 +68,7 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         if !fork::is_inherited(self.fork_generation) {
-            // SAFETY: the mapping is ours (invariant 1), and nobody looks at it.
+            // SAFETY: the mapping is ours (invariant 1), and no code reads it.
             unsafe { memory::unmap(self.base, BYTES) };
         }
     }
@@ -102,7 +102,7 @@ mod tests {
         assert!(locks::change(&other, Way::Bytes, 8, Hold::Alone).unwrap());
         assert!(
             Keeper::new(&open(), open(), 8, Hold::Alone).unwrap().is_none(),
-            "the byte is somebody's"
+            "the byte is held"
         );
     }
 

@@ -54,7 +54,7 @@ pub(super) fn wait(word: &Word, expected: u64, timeout: Duration, marks: u32) {
     }
 }
 
-/// Wakes those who wait on the word and are meant; whether there was anybody.
+/// Wakes the sleepers on the word that are meant; whether there were any.
 pub(super) fn wake(word: &Word, who: Wake) -> bool {
     let most = if who.is_for_one() { 1 } else { i32::MAX };
     let none: *const u32 = std::ptr::null();

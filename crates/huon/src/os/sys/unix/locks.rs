@@ -5,10 +5,10 @@
 //! has a small file of its own beside it, which stays when the client is gone.
 //!
 //! Invariants:
-//! 1. All clients of a file lock in the same way: neither sees the locks of the other. What the
-//!    system offers decides; the board notes it, and refuses who comes in the other way (P6).
-//! 2. `flock` gives up a lock before it tries for another kind: whoever was refused takes back what
-//!    they had. Nobody comes between, since all who change a lock do it under the gate.
+//! 1. All clients of a file lock in the same way: neither sees the locks of the other. The kernel's
+//!    offer decides; the board notes it, and refuses a client that locks in the other way (P6).
+//! 2. `flock` gives up a lock before it tries for another kind: a client that was refused takes
+//!    back the lock it had. No other comes between, since all locks change under the gate.
 //!
 //! The clients' own files are in `client_files`.
 
@@ -55,8 +55,8 @@ fn way_by(asked: io::Result<bool>) -> io::Result<Way> {
     }
 }
 
-/// Changes what is held of the lock on `byte`, without waiting. `false`: somebody else's lock is in
-/// the way; with `flock` nothing is held then.
+/// Changes what is held of the lock on `byte`, without waiting. `false`: another client's lock is
+/// in the way; with `flock` nothing is held then.
 pub(crate) fn change(file: &File, way: Way, byte: i64, hold: Hold) -> io::Result<bool> {
     let changed = match way {
         Way::Bytes => ofd(file, OfdCall::Set, hold, byte..=byte).map(drop),
@@ -77,8 +77,8 @@ pub(crate) fn change(file: &File, way: Way, byte: i64, hold: Hold) -> io::Result
     }
 }
 
-/// Whether nobody else has anything of the OFD lock on `byte`. The system answers this for
-/// descriptors that may only read, too.
+/// Whether no other client holds the OFD lock on `byte`, alone or shared. The kernel answers this
+/// for descriptors that may only read, too.
 pub(crate) fn is_free(file: &File, byte: i64) -> io::Result<bool> {
     first_of(file, byte..=byte).map(|found| found.is_none())
 }

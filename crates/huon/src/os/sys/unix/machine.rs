@@ -1,4 +1,4 @@
-//! Facts about the machine, and numbers that nobody else has.
+//! Facts about the machine, and unique numbers.
 
 use std::io;
 use std::sync::OnceLock;

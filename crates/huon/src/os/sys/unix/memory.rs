@@ -61,13 +61,13 @@ fn map(
 /// Gives a mapping back.
 ///
 /// # Safety
-/// The range is a mapping that was made here, or whole pages of one, and nobody uses it any more.
+/// The range is a mapping that was made here, or whole pages of one, and it is not used any more.
 pub(crate) unsafe fn unmap(base: NonNull<u8>, bytes: usize) {
     // SAFETY: the caller's.
     unsafe { libc::munmap(base.as_ptr().cast(), bytes) };
 }
 
-/// What the system is told about a mapping of a file. Hints: nobody fails for want of them.
+/// Hints to the kernel about a mapping of a file. Their failures are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Advice {
     /// It reads the neighbours of a page that is touched, too.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::os::word::{Ordering, Word};
 use crate::os::{Wake, unique_number};
 
-/// Sleeps for a moment; nobody wakes it.
+/// Sleeps for a moment; no wake ends it.
 pub(super) fn wait(word: &Word, expected: u64, timeout: Duration, _: u32) {
     if word.load(Ordering::Relaxed) as u32 == expected as u32 {
         std::thread::sleep(timeout.min(Duration::from_millis(1)));

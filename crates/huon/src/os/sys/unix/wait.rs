@@ -22,7 +22,7 @@ pub(crate) fn wait(word: &Word, expected: u64, timeout: Duration, marks: u32) {
     system::wait(word, expected, timeout, marks);
 }
 
-/// Wakes those who wait on the word and are meant; whether there was anybody, as far as the system
+/// Wakes the sleepers on the word that are meant; whether there were any, as far as the kernel
 /// tells.
 pub(crate) fn wake(word: &Word, who: Wake) -> bool {
     #[cfg(any(test, feature = "simulation"))]
