@@ -235,7 +235,7 @@ impl Crew {
         self.ledger.acked()
     }
 
-    /// When a living process took the writer's role last.
+    /// When a living process took the writer lock last.
     pub(crate) fn taken_at(&self) -> u64 {
         let taken = |p: &Process| self.ledger.get(p.orders.seat, SeatWord::TakenAt);
         self.living().map(taken).max().unwrap_or(0)

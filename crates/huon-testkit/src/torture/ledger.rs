@@ -8,7 +8,7 @@
 //! acknowledged commits; then what each seat is about; then one entry for each commit, by its
 //! sequence number.
 //!
-//! 1. Only who has the writer's role begins an entry, and a later one with the same number shows
+//! 1. Only who has the writer lock begins an entry, and a later one with the same number shows
 //!    that the commit before never happened.
 //! 2. The highest acknowledged number of a seat outlives its processes.
 
@@ -40,7 +40,7 @@ const TROUBLE_WORDS: u64 = 100;
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub(crate) enum SeatWord {
-    /// When its process took the writer's role last, on the system's clock.
+    /// When its process took the writer lock last, on the system's clock.
     TakenAt = 4,
     /// 1 + the thread that came to where the process was told to.
     Arrived,

@@ -82,7 +82,7 @@ impl Phase {
         }
     }
 
-    /// With the flusher's role.
+    /// With the flusher lock.
     pub(crate) fn is_flushing(self) -> bool {
         self.point.is_some_and(|p| (Point::FlusherTaken..=Point::FlightEnded).contains(&p))
     }

@@ -318,7 +318,7 @@ impl Supervisor {
         wanted && self.pending.is_none() && (gives_up || Instant::now() >= self.due[seat])
     }
 
-    /// Whether another process waits for a flush or for the writer's role.
+    /// Whether another process waits for a flush or for the writer lock.
     fn is_waited_for(&self, seat: usize) -> bool {
         let phases = self.crew.ledger.phases(seat);
         let flushes = phases.iter().any(|phase| phase.is_flushing());

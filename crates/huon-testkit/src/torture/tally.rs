@@ -20,13 +20,13 @@ pub struct Tally {
     pub guests_alone: u64,
     /// Writers killed between the begin of a transaction and the return of its commit.
     pub within: u64,
-    /// Killed with the flusher's role.
+    /// Killed with the flusher lock.
     pub flushers: u64,
     /// Those of them for whom another process waited.
     pub flushers_awaited: u64,
     /// Killed while they waited for another's flush.
     pub flush_waiters: u64,
-    /// Killed while they waited for the writer's role.
+    /// Killed while they waited for the writer lock.
     pub role_waiters: u64,
     /// Killed parents of a forked child that lived on.
     pub fork_parents: u64,

@@ -39,7 +39,7 @@ fn version_of(txn: &ReadTxn, t: RawTable) -> u32 {
     version
 }
 
-/// A child that holds snapshots as it is told, `pin`, `check`, `drop`, and the writer's lock:
+/// A child that holds snapshots as it is told, `pin`, `check`, `drop`, and the writer lock:
 /// `lock` takes it, `unlock` gives it up, `try` says what keeps it away.
 fn hold_snapshots(options: &Options) {
     let env = options.open(child::path()).unwrap();

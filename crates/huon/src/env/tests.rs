@@ -140,7 +140,7 @@ fn a_panic_gives_the_roles_back() {
         // Closed at the end of the step only: a client without its role would wait for ever.
         let env = ManuallyDrop::new(options().open_simulated(&disk).unwrap());
         let other = ManuallyDrop::new(options().open_simulated(&disk).unwrap());
-        // The repair, under the writer's role.
+        // The repair, under the writer lock.
         let in_writer = panic_at(&disk, step, &|| drop(env.write().unwrap()));
         for env in [&*env, &*other, &*env] {
             env.write_within(SOON).unwrap().abort();
@@ -152,7 +152,7 @@ fn a_panic_gives_the_roles_back() {
             let lazy = put(env, 4 + step, Durability::Lazy);
             let deadline = Some(Instant::now() + SOON);
             let flushed = env.core().unwrap().flush_within(lazy, MetaFlush::Now, deadline);
-            assert!(flushed.unwrap(), "step {step}: the flusher's role is gone");
+            assert!(flushed.unwrap(), "step {step}: the flusher lock is gone");
         }
         assert!(has(&env, 1) && has(&env, 2) && has(&env, 3), "step {step}");
         assert!(env.check().unwrap().is_clean(), "step {step}");

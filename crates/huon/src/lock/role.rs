@@ -467,8 +467,8 @@ impl Role {
     #[cold]
     fn held_text(&self, waited: Duration) -> String {
         let what = match self.kind {
-            RoleKind::Writer => "the writer's lock",
-            RoleKind::Flusher => "the flusher's role",
+            RoleKind::Writer => "the writer lock",
+            RoleKind::Flusher => "the flusher lock",
         };
         let waited = waited.as_millis();
         let Some(holder) = self.holder() else {

@@ -275,5 +275,5 @@ impl WriteTxn {
 
 #[cold]
 pub(super) fn taken_over() -> Error {
-    Error::Busy("the writer's role was taken over while committing".into())
+    Error::Busy("the writer lock was taken over while committing".into())
 }

@@ -11,7 +11,7 @@ use crate::os::{Wake, clock};
 use crate::planted;
 
 impl Board {
-    /// Cleans up after the flusher before, dead or failed; call it first under the flusher's role.
+    /// Cleans up after the flusher before, dead or failed; call it first under the flusher lock.
     /// `Some`: its candidate's meta may be in its slot already, so the same flush is to be done
     /// again (P4).
     pub(crate) fn unfinished_flush(&self) -> Result<Option<Plan>> {

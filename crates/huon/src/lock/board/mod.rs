@@ -267,7 +267,7 @@ impl Board {
     }
 
     /// Burns all ids up to `id`: before the first page is written under it (P7, I2). `before`: the
-    /// last id that was raised, as the holder of the writer's role knows it. `false`: it is not,
+    /// last id that was raised, as the holder of the writer lock knows it. `false`: it is not,
     /// since the role has gone to another client.
     pub(crate) fn raise_issued(&self, before: u64, id: u64) -> bool {
         if before >= id && planted::is(107) {

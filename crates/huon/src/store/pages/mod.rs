@@ -16,7 +16,7 @@
 //!     for numbers that were written in between, which serve again under a later id (P8, I7).
 //! W4. Before the first page is written under an id, the id is raised in the lock file (P7, I2);
 //!     where pages are edited in the file, before the first is allocated.
-//! W5. Before pages are written the writer's role is seen to be this client's still (P5): its
+//! W5. Before pages are written the writer lock is seen to be this client's still (P5): its
 //!     successor takes the same free pages. They are edited in the file only where a writer that
 //!     lives has no successor (`Shared::lasts`).
 
