@@ -113,7 +113,7 @@ fn what_was_left_open_holds_nothing_when_the_environment_is_closed() {
     assert_eq!(note(txn, 1), 0);
     assert_eq!(mdbx_env_close(env.env), 0);
     let again = Env::at(&path, NOTLS);
-    // The writer's role is not taken any more.
+    // The writer lock is free again.
     assert_ne!(again.commit(2), 0);
     assert_eq!(mdbx_txn_commit(txn), BAD_TXN);
     assert_eq!(mdbx_txn_abort(reader), 0);

@@ -12,7 +12,7 @@
 //! - [`hostile`]: files made to mislead, with right checksums. [`fuzz`]: what the fuzz targets do
 //!   with their bytes.
 //! - [`support`]: what all of them use: random numbers, how much to do, figures of what was done,
-//!   what a power cut leaves, the check of an environment.
+//!   what a power loss leaves, the check of an environment.
 
 pub mod c_calls;
 pub mod c_library;

@@ -22,7 +22,7 @@ use huon_testkit::scale;
 
 const LARGE_BYTES: usize = 4096;
 
-/// The system's allocator, which refuses what a thread has been told.
+/// The system's allocator, which refuses the allocations that a thread has chosen.
 struct Refusing;
 
 #[global_allocator]
@@ -191,7 +191,7 @@ fn now_running(name: &str) {
     place.push_str(name);
 }
 
-/// The process ends since an allocation was refused that nobody asked about: says where.
+/// The process ends since an infallible allocation was refused: says where.
 extern "C" fn died(_: libc::c_int) {
     let names = RUNNING.iter().filter_map(|place| place.try_lock().ok());
     for name in names.filter(|name| !name.is_empty()) {

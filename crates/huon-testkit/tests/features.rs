@@ -73,7 +73,7 @@ impl Write for Log {
     }
 }
 
-/// What is told in this thread while `work` runs.
+/// The events of this thread while `work` runs.
 fn told(work: impl FnOnce() -> huon::Result<()>) -> String {
     static START: Once = Once::new();
     START.call_once(|| {

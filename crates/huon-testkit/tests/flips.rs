@@ -25,8 +25,8 @@ enum Fate {
     Opening,
     /// The check found it.
     Check,
-    /// Nobody noticed, and all data is right.
-    Nobody,
+    /// Not found, and all data is right.
+    Unnoticed,
 }
 
 /// What may show: a state, and the same after [`write_some`].
@@ -198,7 +198,7 @@ fn fate(disk: &mut SimDisk, image: &[u8], slot: Option<usize>, fixture: &Known) 
     match (stepped_back, found) {
         (true, _) => Fate::Opening,
         (false, true) => Fate::Check,
-        (false, false) => Fate::Nobody,
+        (false, false) => Fate::Unnoticed,
     }
 }
 
@@ -229,7 +229,7 @@ impl Known {
             };
             parts[file.at(page.pgno)..][..page.used_bytes].fill(name);
         }
-        // Pages that are not in use are read by nobody: what is in them does not matter.
+        // Pages that are not in use are never read: what is in them does not matter.
         let mut random = huon_testkit::random::Random::new(7);
         for (byte, part) in file.bytes.iter_mut().zip(&parts) {
             if *part == UNUSED && !tail {
@@ -308,12 +308,12 @@ fn rows(name: &str, tally: &Tally, table: &mut String) -> [u64; 3] {
     let parts: std::collections::BTreeSet<&str> = tally.keys().map(|(part, _)| *part).collect();
     for part in parts {
         let of = |fate| tally.get(&(part, fate)).copied().unwrap_or(0);
-        let (opening, check, nobody) = (of(Fate::Opening), of(Fate::Check), of(Fate::Nobody));
-        let all = opening + check + nobody;
+        let (opening, check, missed) = (of(Fate::Opening), of(Fate::Check), of(Fate::Unnoticed));
+        let all = opening + check + missed;
         let rate = 100.0 * (opening + check) as f64 / all as f64;
         writeln!(table, "| {name} | {part} | {all} | {opening} | {check} | {rate:.2} % |").unwrap();
         if part != UNUSED {
-            assert_eq!(nobody, 0, "flips in a {part} of {name} that nobody finds");
+            assert_eq!(missed, 0, "flips in a {part} of {name} that are not found");
             sums = [sums[0] + all, sums[1] + all, sums[2] + opening + check];
         } else {
             sums[0] += all;
@@ -337,7 +337,7 @@ fn every_bit() {
         let known = Known::new(page_bytes, keys, tail);
         let mut disk = SimDisk::new(RESERVE_BYTES).unwrap().quiet();
         let sound = fate(&mut disk, &known.file.bytes, None, &known);
-        assert_eq!(sound, Fate::Nobody, "the file is sound");
+        assert_eq!(sound, Fate::Unnoticed, "the file is sound");
         let these = rows(name, &flip_all(&known), &mut table);
         sums = std::array::from_fn(|i| sums[i] + these[i]);
     }

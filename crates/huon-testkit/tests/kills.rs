@@ -75,16 +75,16 @@ fn killed_processes_lose_nothing() {
     assert!(all.within * 2 >= all.writers, "{} of {} writers", all.within, all.writers);
     assert_eq!(all.empty_writer_phases(), [""; 0], "phases in which no writer was killed");
     for (what, count) in [
-        ("flushers for whom others waited", all.flushers_awaited),
-        ("who waited for a flush", all.flush_waiters),
-        ("who waited for the role", all.role_waiters),
+        ("flushers that others waited for", all.flushers_awaited),
+        ("clients that waited for a flush", all.flush_waiters),
+        ("clients that waited for the writer lock", all.role_waiters),
         ("parents of a living fork", all.fork_parents),
-        ("who recovered", all.recovering),
-        ("who were stopped", all.stopped),
-        ("readers who were beginning", all.beginning_readers()),
+        ("clients that recovered", all.recovering),
+        ("clients that were stopped", all.stopped),
+        ("readers that were beginning", all.beginning_readers()),
         ("guests", if guests == 0 { 1 } else { all.guests }),
     ] {
-        assert!(count > 0, "nobody was killed of those {what}");
+        assert!(count > 0, "none was killed of the {what}");
     }
     assert!(guests == 0 || all.guests_alone > 0, "no guest outlived all others");
     assert!(all.audits > 0 && all.lock_files_lost > 0 && all.next_writer_us().3 > 0);

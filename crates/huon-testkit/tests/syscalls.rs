@@ -1,5 +1,5 @@
-//! Every call of the system fails, on real files: here stand the functions of the C library that
-//! the engine and the standard library under it call, and they fail when they are told to.
+//! Every system call fails, on real files: this file has its own versions of the C library's
+//! functions that the engine and the standard library call, and they fail when they are told to.
 //!
 //! What `faults.rs` does above the lowest layer is done below it: what is tried here is that no
 //! call's error is lost on its way up, that what was begun is undone, and that interrupted and
@@ -117,7 +117,7 @@ mod calls {
 
     use super::*;
 
-    /// A call: its name, what it takes, and the system's number with what that takes.
+    /// A call: its name and arguments, and the number of the system call with its arguments.
     macro_rules! call {
         (
             $name:ident($($arg:ident: $kind:ty),*) -> $result:ty,
@@ -278,7 +278,7 @@ fn cases() -> Vec<Case> {
             for (number, call) in (Case { workload, fault: None, manner }).run().iter().enumerate()
             {
                 for (turn, &error) in CALLS[*call].errors.iter().enumerate() {
-                    // Who is interrupted tries again, for ever.
+                    // An interrupted call is tried again, for ever.
                     let many = if error == EINTR { 5 } else { usize::MAX };
                     for (more, times) in [1, many].into_iter().enumerate() {
                         let fault = Fault { number, error, times, call: *call };

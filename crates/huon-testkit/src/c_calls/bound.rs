@@ -182,7 +182,7 @@ impl Model {
     ) -> Res<Outcome> {
         let wrong = flags & !REPLACES != 0 || new.is_none() && flags & CURRENT == 0;
         if self.rows(slot, dbi)?.is_err() {
-            // What is there to be replaced is asked for first.
+            // The record to be replaced is looked up first.
             self.or(&[EINVAL, NOTFOUND, BAD_VALSIZE]);
         }
         if let Some(code) = self.no_change(slot, dbi, (wrong, EINVAL))? {

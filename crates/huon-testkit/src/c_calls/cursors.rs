@@ -168,7 +168,7 @@ impl Model {
         if cursor.stale { Err(Stop::Void) } else { Ok(()) }
     }
 
-    /// The same for who relies on where the cursor stands.
+    /// The same for a call that relies on the cursor's place.
     pub(super) fn doubted(&self, at: Slot) -> Res<()> {
         let cursor = self.cursors[at].as_ref().ok_or(Stop::Void)?;
         cursor.doubt.map_or(Ok(()), |rule| self.differs(rule))

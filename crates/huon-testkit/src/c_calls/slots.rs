@@ -1,4 +1,4 @@
-//! What who makes the calls of a history keeps in mind.
+//! What the caller of a history remembers.
 //!
 //! 1. Handles of transactions that are over are kept, so that they can be misused.
 //! 2. What a reader was shown is the same until it ends or is reset, and what a writer was shown

@@ -27,7 +27,7 @@ pub(super) enum NoTable {
     Missing,
 }
 
-/// Whether a kind is the one that is asked for; no flags ask for any.
+/// Whether a kind is the wanted one; without flags any is.
 fn is_wanted(flags: u32, has: u32) -> bool {
     // Integers have one order, whatever else is said of it.
     let stored = |kind: u32| {
@@ -224,7 +224,7 @@ impl Model {
         } else if interface.is_mdbx() {
             match self.of_wanted_kind(slot, name, flags, custom)? {
                 Err(code) => return Ok(Outcome::code(code)),
-                // What was there is everybody's.
+                // A table that was there is shared by all transactions.
                 Ok(false) => owner = 0,
                 Ok(true) => {}
             }
@@ -308,7 +308,7 @@ impl Model {
         Ok(Outcome::number(dbi.into()))
     }
 
-    /// A table of another kind than is asked for is made anew, if it is empty; whether it was, or
+    /// A table of another kind than the wanted one is made anew, if it is empty; whether it was, or
     /// why not.
     fn of_wanted_kind(
         &mut self,

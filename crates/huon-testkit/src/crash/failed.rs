@@ -1,7 +1,7 @@
 //! Flushes that fail. A script is played once for each of its flushes, which then fails with EIO
 //! and loses some blocks for good, while the page cache goes on showing them. Afterwards
 //!
-//! 1. the run goes on: nobody may write any more, and everybody may read;
+//! 1. the run goes on: no client may write any more, and all may read;
 //! 2. the machine crashes: what the disk holds is an image like any other;
 //! 3. the processes end, in order, killed, or killed before they could say that a flush had failed;
 //!    others open, repair, and write; and at every point of that the machine may crash.
@@ -100,7 +100,7 @@ fn failed_flush(
         return reached;
     };
     if done.is_ok() {
-        run.fail(None, name, "a flush failed, and nobody was told");
+        run.fail(None, name, "a flush failed, and no commit said so");
     }
     let durable = stage.owed();
     let lock_before = stage.lock_before_the_failure();
@@ -137,12 +137,12 @@ impl Failure<'_> {
         self.trace.states.len() - 1
     }
 
-    /// Nobody writes, everybody reads.
+    /// No client writes, all read.
     fn goes_on(&self, run: &mut Run<'_>, stage: &Stage) {
         for env in &stage.envs {
             let refused = |result: huon::Result<()>| matches!(result, Err(Error::Poisoned));
             if !refused(env.write().map(drop)) || !refused(env.sync().map(drop)) {
-                run.fail(None, self.name, "after a failed flush somebody may still write");
+                run.fail(None, self.name, "after a failed flush a client may still write");
             }
             match shown(env, self.trace, self.newest()) {
                 Ok(state) if state >= self.durable => {}

@@ -1,6 +1,6 @@
-//! The images that a power cut may leave, level by level.
+//! The images that a power loss may leave, level by level.
 //!
-//! An *epoch* is what happened between two flushes. A power cut in it leaves all that was flushed
+//! An *epoch* is what happened between two flushes. A power loss in it leaves all that was flushed
 //! before, and any part of the epoch: of each write, any sectors; of each change of length, all or
 //! nothing, or something between.
 
@@ -75,7 +75,7 @@ impl Caps {
 pub(super) struct Shot<'a> {
     pub(super) level: Level,
     pub(super) image: &'a [u8],
-    /// Moment of the power cut.
+    /// Moment of the power loss.
     pub(super) at: usize,
     /// Of what happened from here on, the image holds nothing.
     pub(super) upto: usize,

@@ -199,7 +199,7 @@ impl Run<'_> {
         )
     }
 
-    /// Says where a panic came from that nobody else explains.
+    /// Says where a panic came from that no other message explains.
     pub(super) fn context(&self, name: &str) -> Context {
         Context(self.place(None, name))
     }

@@ -1,4 +1,4 @@
-//! Crash images: every file that a kill or a power cut may leave behind a script, and what must be
+//! Crash images: every file that a kill or a power loss may leave behind a script, and what must be
 //! true of it.
 //!
 //! A [`Script`] is a few transactions on a simulated machine. While it runs, every change of its
@@ -6,7 +6,7 @@
 //! files are made that a crash at any moment might have left, [`Level`] by level, and each is
 //! opened.
 //!
-//! 1. A power cut keeps what was flushed and any part of what was done since, in pieces of a
+//! 1. A power loss keeps what was flushed and any part of what was done since, in pieces of a
 //!    sector. A kill keeps everything, with the lock file as it was.
 //! 2. What opens afterwards shows the state of one commit over all tables: not older than the last
 //!    one acknowledged as durable (after a kill: as committed), not newer than the last one begun.

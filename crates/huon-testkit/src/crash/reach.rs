@@ -32,7 +32,7 @@ pub(super) struct Reach {
 enum Met {
     /// Its bytes were counted, and carry no checksum of a page.
     Counted,
-    /// They do, and nobody has followed them.
+    /// They do, and were not followed yet.
     Whole,
     /// They do, and what they point to was met.
     Followed,

@@ -3,7 +3,7 @@
 //!
 //! 1. A moment is a number of events: at moment `n` the first `n` events have happened.
 //! 2. A state may show from the first event after its commit began. It must show after a kill once
-//!    it is sealed, and after a power cut once it was acknowledged as durable.
+//!    it is sealed, and after a power loss once it was acknowledged as durable.
 //! 3. All of a record is made by one thread.
 
 use std::cell::RefCell;
@@ -29,7 +29,7 @@ pub(super) struct State {
     pub(super) txnid: u64,
     /// The moment when its commit began; `None`: before everything that was recorded.
     pub(super) begun: Option<usize>,
-    /// The moment from which no power cut may take it away.
+    /// The moment from which no power loss may take it away.
     pub(super) durable: Option<usize>,
     /// The moment from which it must not show any more: another time has begun without it.
     pub(super) gone: Option<usize>,
@@ -106,11 +106,11 @@ pub(super) struct Record {
     pub(super) switching: Option<usize>,
     /// When the running transaction began.
     pub(super) running: Option<usize>,
-    /// What a lossy machine's disk held at each point, where that is asked for.
+    /// What a lossy machine's disk held at each point, if wanted.
     pub(super) disks: Option<Vec<Held>>,
 }
 
-/// What a power cut leaves of a lossy machine.
+/// What a power loss leaves of a lossy machine.
 pub(super) struct Held {
     at: usize,
     pub(super) point: &'static str,
@@ -120,7 +120,7 @@ pub(super) struct Held {
 }
 
 impl Record {
-    /// States up to `state` must survive power cuts from moment `now` on.
+    /// States up to `state` must survive a power loss from moment `now` on.
     pub(super) fn acknowledge(&mut self, state: usize, now: usize) {
         for state in &mut self.states[..=state] {
             state.durable.get_or_insert(now);
@@ -192,8 +192,8 @@ impl Record {
         self.note_disk(disk, point.name());
     }
 
-    /// Notes what a power cut would leave of the disk now, unless nothing has happened since it was
-    /// noted last.
+    /// Notes what a power loss would leave of the disk now, unless nothing has happened since it
+    /// was noted last.
     fn note_disk(&mut self, disk: &SimDisk, point: &'static str) {
         let (at, durable) = (self.before.len() + disk.event_count(), self.durable());
         let Some(disks) = &mut self.disks else { return };
@@ -283,7 +283,7 @@ pub(super) struct Trace {
 }
 
 impl Trace {
-    /// The oldest state that a power cut at this moment may leave.
+    /// The oldest state that a power loss at this moment may leave.
     pub(super) fn oldest(&self, at: usize) -> usize {
         let durable = |state: &State| state.durable.is_some_and(|durable| durable <= at);
         self.states.iter().rposition(durable).unwrap_or(0)

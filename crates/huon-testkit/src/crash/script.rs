@@ -78,7 +78,7 @@ impl Setup {
     }
 }
 
-/// The state that a commit in this mode promises to keep through power cuts once it has returned,
+/// The state that a commit in this mode promises to keep through a power loss once it has returned,
 /// if it made state `state`. What the environment itself calls durable is owed in any mode.
 fn promised(durability: Durability, state: usize) -> Option<usize> {
     (durability == Durability::Durable).then_some(state)
@@ -109,7 +109,7 @@ pub struct Stage {
     pub envs: Vec<Env>,
 }
 
-/// What everybody on the stage shares.
+/// What all clients on the stage share.
 #[derive(Clone)]
 struct Desk {
     setup: Setup,
@@ -287,7 +287,7 @@ impl Stage {
         stage
     }
 
-    /// After a crash as in `case`, which shows `state`. What a power cut alone leaves is on the
+    /// After a crash as in `case`, which shows `state`. What a power loss alone leaves is on the
     /// disk; what the lock file knows of may not be.
     pub(super) fn after(trace: &Trace, case: &Case<'_>, state: usize) -> Stage {
         let disk = trace.machine.after_crash(case.image, case.same_boot).expect("a machine");
@@ -515,7 +515,7 @@ impl Stage {
         record::stop();
         let desk = &mut self.desk;
         let events = desk.disk.events();
-        // What the dead clients still do happens to a machine that nobody looks at.
+        // What the dead clients still do happens to a machine that is not examined.
         self.envs.clear();
         {
             let mut record = desk.record.borrow_mut();

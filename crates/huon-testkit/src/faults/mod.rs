@@ -2,11 +2,10 @@
 //!
 //! 1. Whatever fails, the engine returns an error that the fault explains, or succeeds all the
 //!    same.
-//! 2. The environment is intact, or poisoned and says so to everybody; readers go on.
-//! 3. What is there afterwards, for those who go on, after closing, after a kill and after a power
-//!    cut, is the state of one commit over all tables: nothing that was acknowledged is missing,
-//!    and nothing that is known not to have happened is there. It checks clean, and goes on
-//!    working.
+//! 2. The environment is intact, or poisoned and says so to every client; readers go on.
+//! 3. The state afterwards, for clients that go on, after closing, after a kill and after a power
+//!    loss, is that of one commit over all tables: no acknowledged commit is missing, and none that
+//!    is known to have failed is there. It checks clean, and goes on working.
 //! 4. Closing writes nothing once the environment is poisoned, and notes no clean close.
 //!
 //! What fails, and where the environment lies, is said by a [`Ground`]; what is done by a
@@ -27,9 +26,9 @@ pub use run::{Run, SystemErrors, Tried};
 /// How a workload is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Manner {
-    /// Nobody else looks at the environment before it is closed.
+    /// No other client opens the environment before it is closed.
     pub alone: bool,
-    /// Kills and power cuts come after closing, not before it.
+    /// Kills and power losses come after closing, not before it.
     pub cut_late: bool,
 }
 
@@ -75,7 +74,7 @@ pub trait Ground {
     fn image(&self) -> Vec<u8>;
     /// Opens what a kill of all clients would leave behind now; `None` where that cannot be tried.
     fn after_kill(&self, options: &Options) -> Option<Result<Env, Error>>;
-    /// Opens what a power cut would leave behind now, if it took everything that is not flushed.
+    /// Opens what a power loss would leave behind now, if it took everything that is not flushed.
     fn after_power_cut(&self, options: &Options) -> Option<Result<Env, Error>>;
     /// Ends all clients as SIGKILL does, or the whole machine; what is open is open in vain.
     /// `false`: that cannot be done here.

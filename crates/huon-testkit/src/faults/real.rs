@@ -21,7 +21,7 @@ pub trait Trigger {
 pub struct Files<T> {
     trigger: T,
     directory: tempfile::TempDir,
-    /// The data file; another one after each power cut.
+    /// The data file; another one after each power loss.
     path: RefCell<PathBuf>,
     cuts: RefCell<u32>,
 }

@@ -22,7 +22,7 @@ const MAIN: TableDef<Bytes, Bytes> = TableDef::main();
 /// How a call of the engine ended that may fail.
 pub type Tried<T> = Option<T>;
 
-/// How often what was tried ended with which error number of the system.
+/// How often each attempt ended with which error number.
 pub type SystemErrors = BTreeMap<(&'static str, i32), u64>;
 
 /// A workload while it runs, and what may be there.
@@ -50,7 +50,7 @@ pub struct Run<'g> {
     readers: Vec<(ReadTxn, usize)>,
     more_readers: Vec<ReadTxn>,
     errors: Vec<String>,
-    /// How often each call of the system failed with each error, from beginning to end.
+    /// How often each system call failed with each error, from beginning to end.
     system_errors: SystemErrors,
     armed: bool,
     /// Closed while poisoned.
@@ -68,9 +68,9 @@ pub struct Run<'g> {
 enum Closing {
     /// What is committed is flushed first.
     Flushed,
-    /// It is left to the system, in order.
+    /// It is left to the kernel, in order.
     Unflushed,
-    /// It is left to whoever opens next.
+    /// It is left to the next client that opens.
     Dirty,
 }
 
@@ -78,7 +78,7 @@ impl<'g> Run<'g> {
     /// Nothing has happened yet.
     pub fn new(ground: &'g dyn Ground, page_bytes: usize, options: &Options) -> Run<'g> {
         let mut options = options.clone();
-        // Nobody waits for another here: who has to has been left with a role that is not free.
+        // No client waits for another here: one that has to was left with a lock that is not free.
         options.lock_timeout(Duration::from_secs(2));
         let first = BTreeSet::from([0]);
         Run {
@@ -136,7 +136,7 @@ impl<'g> Run<'g> {
         &self.errors
     }
 
-    /// The errors of the system that came back, from beginning to end.
+    /// The system's errors that came back, from beginning to end.
     pub fn system_errors(&self) -> &SystemErrors {
         &self.system_errors
     }
@@ -248,7 +248,7 @@ impl<'g> Run<'g> {
         self.armed = armed;
     }
 
-    /// Whoever opens first chooses what is there.
+    /// The first client to open chooses the snapshot.
     fn begin_anew(&mut self, env: &Env) {
         self.made = true;
         let state = self.state_seen(&env.read().expect("a reader of a fresh opening"));
@@ -338,7 +338,7 @@ impl<'g> Run<'g> {
         self.believe();
     }
 
-    /// What the environment calls durable is there after a power cut.
+    /// What the environment calls durable is there after a power loss.
     fn believe(&mut self) {
         let env = self.env.as_ref().or(self.other.as_ref());
         let Some(durable) = env.map(Env::durable_id) else { return };
@@ -548,8 +548,8 @@ fn number_of(value: Option<&[u8]>) -> usize {
     number.map_or(0, |number| u32::from_le_bytes(*number) as usize)
 }
 
-/// Whether the error is one that a failing call explains. Damage never is, and neither is a role
-/// that somebody was left with.
+/// Whether the error is one that a failing call explains. Damage never is, and neither is a lock
+/// that was left held.
 pub(super) fn is_explained(error: &Error) -> bool {
     match error {
         Error::Io(_) | Error::Poisoned | Error::TxnBroken => true,

@@ -93,7 +93,7 @@ fn open_elsewhere(run: &mut Run<'_>) {
     run.open_other();
 }
 
-/// Lazy commits on top of durable ones, and everybody is killed.
+/// Lazy commits on top of durable ones, and all clients are killed.
 fn killed(run: &mut Run<'_>) {
     lazily_filled(run);
     run.crash(Crash::Kill);

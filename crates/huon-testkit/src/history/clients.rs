@@ -34,7 +34,7 @@ impl Ground {
     }
 }
 
-/// One of those who have the file open.
+/// One of the clients that have the file open.
 #[derive(Default)]
 pub(crate) struct Client {
     pub(crate) env: Option<Env>,
@@ -97,7 +97,7 @@ impl History {
     }
 
     /// The process that may not write, which opens the file if it has not: on simulated machines,
-    /// and where nobody has the file alone.
+    /// and where no client has the file alone.
     pub(crate) fn guest(&mut self) -> huon::Result<Option<Env>> {
         let Ground::Simulated(disk) = &self.ground else { return Ok(None) };
         if self.guest.is_none() && self.clients.iter().all(|client| !client.exclusive) {
@@ -204,7 +204,7 @@ impl History {
         self.open_as(client, Reopening::ReadOnly)?;
         let env = self.env(client as u8);
         if !matches!(env.write(), Err(Error::ReadOnly)) {
-            return Err(Stop::Fail("who may only read may write".into()));
+            return Err(Stop::Fail("a client that may only read may write".into()));
         }
         let txn = env.read()?;
         self.committed.compare(&txn).map_err(|what| format!("opened read-only: {what}"))?;
@@ -213,7 +213,7 @@ impl History {
         Ok(())
     }
 
-    /// Opens alone, which is refused where somebody else has the file open.
+    /// Opens alone, which is refused where another client has the file open.
     fn open_alone(&mut self, client: usize) -> Result<Recovery, Stop> {
         if self.clients[1 - client].env.is_none() {
             return Ok(self.open_as(client, Reopening::Exclusive)?);
@@ -285,11 +285,11 @@ impl History {
             let known: Vec<u64> = self.commits.keys().copied().collect();
             let id = txn.id();
             return Err(Stop::Fail(format!(
-                "a power cut led to snapshot {id} ({recovery:?}), durable {durable}, \
+                "a power loss led to snapshot {id} ({recovery:?}), durable {durable}, \
                  known {known:?}"
             )));
         };
-        model.compare(&txn).map_err(|what| format!("after a power cut, {recovery:?}: {what}"))?;
+        model.compare(&txn).map_err(|what| format!("after a power loss, {recovery:?}: {what}"))?;
         self.committed = model.clone();
         self.commits = BTreeMap::from([(txn.id(), model.clone())]);
         drop(txn);

@@ -20,7 +20,7 @@ struct Maker {
     favourites: Vec<TableId>,
     /// More deletes than inserts.
     shrinking: bool,
-    /// The file is told at times how long it may be.
+    /// The maximum size of the file is set now and then.
     limited: bool,
     /// Names of the savepoints that should be there, for each level.
     savepoints: Vec<Vec<u8>>,
@@ -256,7 +256,7 @@ impl Maker {
         self.ops.push(op);
     }
 
-    /// Who pins a snapshot; some may not write.
+    /// The client that pins a snapshot; some may not write.
     fn reading_client(&mut self) -> u8 {
         match self.random.below(10) {
             0..=4 => 0,

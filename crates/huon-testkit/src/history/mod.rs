@@ -2,7 +2,7 @@
 //!
 //! [`program`] says what operations there are, and `generate` makes programs from seeds. `run` goes
 //! through one, transaction by transaction, and leaves each operation to the file of its subject:
-//! `clients` (opening, closing, kills, power cuts), `readers` (pinned and parked snapshots),
+//! `clients` (opening, closing, kills, power losses), `readers` (pinned and parked snapshots),
 //! `txn_state` (savepoints, sequences, markers, limits), `writes` and `reads` of tables, `multimap`
 //! for both on multimaps, `cursors`.
 

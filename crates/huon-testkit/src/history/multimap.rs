@@ -306,7 +306,7 @@ pub(crate) fn open<'m, T: Txn>(
 ) -> Result<Option<(RawMulti, &'m Pairs)>, Stop> {
     match (txn.open_table(&id.multi_def()), model.multi(id)) {
         (Ok(Some(multi)), Some(pairs)) => {
-            // What it is not is told from what it is.
+            // It does not open as an ordinary table.
             let def = huon::TableDef::<huon::Bytes, huon::Bytes>::named(id.name());
             let plain = def.ordered(id.order().order());
             match txn.open_table(&plain) {

@@ -85,7 +85,7 @@ pub enum Goal {
     SkipKeyBack,
 }
 
-/// How a commit is asked for.
+/// How a transaction commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// With what it is to wait for.

@@ -1,7 +1,7 @@
 //! Pinned snapshots: live ones and parked ones, and what is said of slow ones.
 //!
-//! 1. A live reader is never broken. A parked one is broken only where room was wanted, and only by
-//!    somebody who breaks.
+//! 1. A live reader is never evicted. A parked one is evicted only where room was wanted, and only
+//!    by a client that evicts.
 //! 2. What comes back from parking is the same snapshot, or the word that it is gone.
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ pub(crate) struct Reader {
     pub(crate) client: usize,
     seat: Seat,
     model: Model,
-    /// Somebody may have broken it since it was parked.
+    /// A writer may have evicted it since it was parked.
     is_breakable: bool,
 }
 
@@ -55,7 +55,7 @@ impl Reader {
     }
 }
 
-/// What answers for a client, and notes whom it breaks.
+/// A client's callback, which notes the readers that it evicts.
 pub(crate) fn callback(
     answer: Answer,
     broken: &Broken,

@@ -2,8 +2,8 @@
 //!
 //! 1. After every commit the environment is checked as a whole, and every pinned snapshot still
 //!    shows what its model says.
-//! 2. A killed process loses nothing that was committed; a power cut loses nothing that was durable
-//!    and leaves the state of one commit, whatever part of the writes reached the disk.
+//! 2. A killed process loses no commit; a power loss loses no durable one and leaves the state of
+//!    one commit, whatever part of the writes reached the disk.
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -118,7 +118,7 @@ pub(crate) struct History {
     pub(crate) unclean: bool,
     /// The id that the running transaction began with.
     begun: u64,
-    /// Somebody has closed, or will, without a flush.
+    /// A client has closed, or will, without a flush.
     pub(crate) may_be_unflushed: bool,
     /// Snapshots whose parked readers a callback had broken.
     pub(crate) broken: Broken,

@@ -1,5 +1,5 @@
 //! Files whose pages claim more than they hold: cells upon cells, values upon values, chains upon
-//! chains. Whoever takes each for itself takes many times the file.
+//! chains. A program that takes each for itself takes many times the file.
 
 use huon::sim::Sealer;
 

@@ -1,7 +1,7 @@
 //! Structural damage: each way in which a file can mislead, one after another.
 //!
-//! Checksums are right unless the damage is about them. Where it lies is chosen in the newest meta
-//! and what it reaches, so that it is met.
+//! Checksums are right unless the damage is about them. Its place is chosen in the newest meta and
+//! the pages that it reaches, so that the engine comes to it.
 
 mod metas;
 
@@ -307,7 +307,7 @@ impl Damages<'_> {
         }
         let slots = at + HEADER_BYTES;
         if cells.len() > 1 {
-            // Nobody but the table's owner knows a custom order.
+            // Only the table's owner knows a custom order.
             let verdict = if self.sound.has_custom_order(page) { Anything } else { Found };
             self.swap("keys out of order", slots, slots + 8, 8, verdict);
             self.edit("two equal keys", Found, |file| {

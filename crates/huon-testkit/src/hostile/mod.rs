@@ -2,7 +2,8 @@
 //! everything that can be done with such a file.
 //!
 //! 1. Nothing here knows the engine: [`file::File`] reads FORMAT.md's bytes itself.
-//! 2. Checksums are set right after an edit, so that what is hostile is met, and not the checksum.
+//! 2. Checksums are recomputed after an edit, so that the hostile bytes are read, and not refused
+//!    for their checksum.
 
 pub mod attempt;
 pub mod crowds;

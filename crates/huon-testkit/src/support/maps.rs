@@ -1,12 +1,12 @@
-//! What the system says of the maps of this process.
+//! What the kernel says of the maps of this process.
 
 use std::path::Path;
 
-/// Whether the system reads no neighbours of a page of the file that is met, in its first map here
+/// Whether the kernel reads no neighbours of an accessed page of the file, in its first map here
 /// (`rr` in `/proc/self/smaps`; Linux only).
 ///
 /// # Panics
-/// If the file is not mapped, or the system does not say.
+/// If the file is not mapped, or the kernel does not say.
 pub fn is_read_alone(path: &Path) -> bool {
     let path = path.canonicalize().expect("the file is there");
     let path = path.to_str().expect("its name is text");

@@ -1,4 +1,4 @@
-//! What a power cut may leave: the disk as last flushed, and any part of what was written since.
+//! What a power loss may leave: the disk as last flushed, and any part of what was written since.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub const SECTOR_BYTES: usize = 512;
 pub struct Trail {
     flushed: Vec<u8>,
     since: Vec<Event>,
-    /// Times the file grew, until somebody takes the number.
+    /// Times the file grew since the number was last taken.
     pub grown: u64,
     /// Times the file shrank, likewise.
     pub shrunk: u64,
@@ -46,7 +46,7 @@ impl Trail {
         }
     }
 
-    /// One image that a power cut could leave now.
+    /// One image that a power loss could leave now.
     pub fn random_image(&self, random: &mut Random) -> Vec<u8> {
         let mut image = self.flushed.clone();
         let style = random.below(4);

@@ -47,7 +47,7 @@ pub fn child(system: System) {
     let Ok(text) = std::env::var(ORDERS) else { return };
     let orders = Orders::of_text(&text).expect("orders");
     let path = |name| PathBuf::from(std::env::var_os(name).expect("a path"));
-    // A supervisor that is gone can neither kill nor wait for anybody.
+    // A supervisor that is gone can neither kill its children nor wait for them.
     set_parent_process_death_signal(Some(Signal::KILL)).expect("a death signal");
     if getppid().is_none_or(|pid| pid.as_raw_nonzero().get() as u32 != orders.supervisor) {
         return;
@@ -82,7 +82,7 @@ fn hook(point: Point) {
     }
 }
 
-/// The system's clock in nanoseconds: the same for all processes.
+/// The kernel's clock in nanoseconds: the same for all processes.
 pub(crate) fn now() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

@@ -1,4 +1,4 @@
-//! What the file holds, and how anybody can tell that a snapshot is one that was committed.
+//! What the file holds, and how a reader can tell that a snapshot is one that was committed.
 //!
 //! Records lie in five tables of different kinds, and pairs in two multimaps, whose keys have from
 //! none to so many values that they need trees. Every transaction that changes them writes a
@@ -388,7 +388,7 @@ impl<'w> Work<'w> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     ForNothing,
-    /// Until it is durable, but not for ever: who hangs here could not say so.
+    /// Until it is durable, but not for ever: a process that hangs here could not say so.
     ForDisk,
 }
 

@@ -19,7 +19,7 @@ use super::orphan;
 use super::phase::Phase;
 use crate::support::figures;
 
-/// Longer than anything takes on the slowest machine; who is not done by then hangs.
+/// Longer than anything takes on the slowest machine; a process that is not done by then hangs.
 pub(crate) const HANG: Duration = Duration::from_secs(60);
 /// A user that owns nothing on any machine.
 const STRANGER: u32 = 65534;
@@ -68,7 +68,7 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// Nobody yet, for the data file `path`.
+    /// A crew without processes, for the data file `path`.
     pub(crate) fn new(path: &Path) -> Crew {
         // Orphans come to this process, which then sees how they end.
         set_child_subreaper(Some(getpid())).expect("a system that lets us adopt orphans");
@@ -105,7 +105,7 @@ impl Crew {
         self.seats[orders.seat] = Some(Process { orders, child });
     }
 
-    /// Nobody lives there, not even an orphan.
+    /// No process lives there, not even an orphan.
     pub(crate) fn is_vacant(&self, seat: usize) -> bool {
         self.seats[seat].is_none() && self.orphans[seat].is_none()
     }
@@ -136,7 +136,7 @@ impl Crew {
         kill_process(self.pid(seat), signal).expect("a living process");
     }
 
-    /// Kills who has that seat.
+    /// Kills the process in that seat.
     pub(crate) fn kill(&mut self, seat: usize) -> Remains {
         self.look_for_trouble();
         let mut process = self.seats[seat].take().expect("somebody in that seat");
@@ -180,7 +180,7 @@ impl Crew {
         panic!("seat {seat} ended by itself, {status}: {text}\n{who:?}\n{}", self.report());
     }
 
-    /// What everybody is about, for a run that has failed.
+    /// What every process is about, for a run that has failed.
     pub(crate) fn report(&self) -> String {
         let mut text = format!("acknowledged: {:?}\n", self.ledger.acked());
         for process in self.living() {
@@ -222,7 +222,8 @@ impl Crew {
         }
     }
 
-    /// The same, until there is none. Nobody may linger meanwhile: an orphan may wait for anybody.
+    /// The same, until there is none. No process may wait meanwhile to be killed: an orphan may
+    /// wait for any of them.
     pub(crate) fn end_orphans(&mut self) {
         self.wait_until("the end of orphans", |crew| {
             crew.release_orphans();
@@ -230,7 +231,7 @@ impl Crew {
         });
     }
 
-    /// The highest that anybody was told is committed.
+    /// The highest commit that any process has seen acknowledged.
     pub(crate) fn acked(&self) -> Acked {
         self.ledger.acked()
     }

@@ -1,15 +1,15 @@
 //! What is known outside of the processes that are killed: a file of words.
 //!
-//! A process says in it what it is about to do and what it was told is done. What was written is
-//! there for the others however the writer of it dies, as the file's pages belong to the system. No
-//! word has two writers at a time, so nothing needs more than single reads and writes.
+//! A process notes in it what it is about to do and which commits were acknowledged. The others see
+//! the notes however their writer dies, as the file's pages belong to the kernel. No word has two
+//! writers at a time, so nothing needs more than single reads and writes.
 //!
 //! The parts: for each seat (a process that is started anew whenever it was killed) the highest
 //! acknowledged commits; then what each seat is about; then one entry for each commit, by its
 //! sequence number.
 //!
-//! 1. Only who has the writer lock begins an entry, and a later one with the same number shows
-//!    that the commit before never happened.
+//! 1. Only the holder of the writer lock begins an entry, and a later one with the same number
+//!    shows that the commit before never happened.
 //! 2. The highest acknowledged number of a seat outlives its processes.
 
 use std::fs::{File, OpenOptions};
@@ -40,7 +40,7 @@ const TROUBLE_WORDS: u64 = 100;
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub(crate) enum SeatWord {
-    /// When its process took the writer lock last, on the system's clock.
+    /// When its process took the writer lock last, on the kernel's clock.
     TakenAt = 4,
     /// 1 + the thread that came to where the process was told to.
     Arrived,
@@ -64,7 +64,7 @@ pub(crate) struct Entry {
     pub(crate) chain: u64,
     /// Its commit returned.
     pub(crate) acked: bool,
-    /// Somebody read it.
+    /// A process has read it.
     pub(crate) seen: bool,
 }
 
@@ -186,8 +186,8 @@ impl Ledger {
         Acked { any: highest(0), durable: highest(1) }
     }
 
-    /// Forgets what came after commit `seq`, with the lock file that alone knew of it. Nobody else
-    /// may run.
+    /// Forgets what came after commit `seq`, with the lock file that alone knew of it. No other
+    /// process may run.
     pub(crate) fn rewind(&self, seq: u64) {
         for seat in 0..SEATS {
             let Acked { any, durable } = self.acked_by(seat);
@@ -201,8 +201,7 @@ impl Ledger {
 
     // ---- repairs
 
-    /// Somebody sealed a repair: a snapshot with an id of its own and the content of the one
-    /// before.
+    /// A repair was sealed: a snapshot with an id of its own and the content of the one before.
     pub(crate) fn note_repair(&self) {
         self.store(REPAIRS, &[1]);
     }

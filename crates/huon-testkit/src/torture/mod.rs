@@ -2,10 +2,10 @@
 //!
 //! A supervisor starts writers and readers: executions of the test binary itself, told by their
 //! environment what to be (`orders`). They are killed with SIGKILL, at random times and at the
-//! engine's own points between its steps. What was begun and what was acknowledged stands in a
-//! file that outlives them (`ledger`), with how far each of them was (`phase`). Each snapshot says
-//! in itself which commit it is, and can be recomputed (`content`). So everybody who reads can tell
-//! whether it is one that was committed, and nothing that was acknowledged is missing.
+//! engine's own points between its steps. A file that outlives them holds what was begun and what
+//! was acknowledged (`ledger`), with how far each of them was (`phase`). Each snapshot says in
+//! itself which commit it is, and can be recomputed (`content`). So every reader can tell whether
+//! it is one that was committed, and whether an acknowledged commit is missing.
 //!
 //! The tests that use this lie in `tests/kills.rs`; `fork` comes from there, as it is unsafe.
 
@@ -33,7 +33,7 @@ pub use scenes::{kill_readers_that_hold, stop_processes};
 pub use session::Session;
 pub use tally::Tally;
 
-/// What the torture needs of the system and is not safe.
+/// The unsafe system calls that the torture needs.
 #[derive(Clone, Copy, Debug)]
 pub struct System {
     /// Forks this process; whether this is the child.
@@ -58,7 +58,7 @@ fn options(page_bytes: usize) -> Options {
 }
 
 /// An environment of the supervisor's own process. After a failure it is left open: closing waits
-/// for others, who may be what has failed.
+/// for other processes, which may be what has failed.
 struct OpenEnv(Env);
 
 impl Deref for OpenEnv {

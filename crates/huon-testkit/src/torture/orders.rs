@@ -11,7 +11,7 @@ pub(crate) const LEDGER_PATH: &str = "HUON_TORTURE_LEDGER";
 pub(crate) enum Role {
     Writer,
     Reader,
-    /// A reader of another user, who may write nothing.
+    /// A reader of another user, without write permission.
     Guest,
 }
 

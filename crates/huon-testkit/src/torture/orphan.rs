@@ -72,7 +72,7 @@ fn seen(child: &Child, env: &Env) -> Result<(), String> {
     child.compare(&canary)
 }
 
-/// Waits to be told to end, by somebody who is still there.
+/// Waits to be told to end, by a process that is still there.
 fn live(child: &Child) {
     let parent = getppid();
     let supervisor = child.orders.supervisor;

@@ -1,5 +1,5 @@
-//! What is shown step by step rather than by many kills: dead readers hold nothing, and who is
-//! stopped holds up others only as long as they are willing to wait.
+//! What is shown step by step rather than by many kills: dead readers hold nothing, and a stopped
+//! process holds up others only as long as they are willing to wait.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::{OpenEnv, options};
 use crate::support::audit::audit;
 use crate::support::random::Random;
 
-/// How long somebody is willing to wait who is to wait in vain.
+/// How long a process is willing to wait that is to wait in vain.
 const SHORT: Duration = Duration::from_millis(60);
 
 /// A crew, and an environment in the supervisor's own process that writes beside it.
@@ -66,8 +66,8 @@ impl Scene {
         super::child::compare(&self.crew.ledger, &canary).expect("one that was begun");
     }
 
-    /// Process ids of readers, as the environment lists them among those who hold pages, and the
-    /// pages that each holds.
+    /// Process ids of the readers that the environment lists as holders of pages, and the pages
+    /// that each holds.
     fn holders(&self) -> Vec<(u32, u64)> {
         let stat = self.env.stat().expect("where the space is");
         let reader = |holder: &huon::Holder| match holder.by {
@@ -132,7 +132,7 @@ pub fn kill_readers_that_hold(dir: &Path, seed: u64, kills: u64) -> (u64, u64) {
 }
 
 /// Stops writers, flushers and readers in the middle of their work, so many of each; some go on,
-/// and some die. Returns how often somebody was stopped, and how many writers were killed.
+/// and some die. Returns how often a process was stopped, and how many writers were killed.
 ///
 /// # Panics
 /// If others are held up by more than an error in time, or anything is lost.
@@ -185,7 +185,7 @@ fn go_on(scene: &mut Scene, seat: usize) {
     scene.crew.wait_until(what, |crew| crew.work(seat) > before + 2);
 }
 
-/// Who wants to write is told who has the role; who reads sees nothing of it.
+/// A client that wants to write gets an error that names the holder; readers notice nothing.
 fn stopped_writer(scene: &mut Scene, point: Point, goes_on: bool) {
     stop_in(scene, 0, point, 100);
     let pid = scene.crew.pid(0).as_raw_nonzero().get();
@@ -202,8 +202,8 @@ fn stopped_writer(scene: &mut Scene, point: Point, goes_on: bool) {
     scene.verify();
 }
 
-/// Lazy commits go on; who waits for its flush waits for as long as it is stopped, or until it is
-/// dead.
+/// Lazy commits go on; a client that waits for its flush waits for as long as it is stopped, or
+/// until it is dead.
 fn stopped_flusher(scene: &mut Scene, point: Point, goes_on: bool) {
     stop_in(scene, 0, point, 0);
     scene.commit(Amount::Little, Waits::ForNothing);
@@ -220,7 +220,7 @@ fn stopped_flusher(scene: &mut Scene, point: Point, goes_on: bool) {
     } else {
         scene.crew.kill(0);
     }
-    scene.crew.wait_until("who waited for a flush", |crew| crew.work(1) > 0);
+    scene.crew.wait_until("the client that waited for a flush", |crew| crew.work(1) > 0);
     if goes_on {
         scene.crew.kill(0);
     }

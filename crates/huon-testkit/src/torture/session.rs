@@ -1,9 +1,9 @@
 //! One file, its processes, and the kills: the supervisor's work.
 //!
 //! Most kills come at a random time of a process's life, or when it has come to the point where it
-//! was told to stop. After a writer's death nobody is killed at random until another writer has the
-//! role, so that the time until then can be taken. From time to time all are killed at once, and
-//! then those that open the file again, before some are left alone.
+//! was told to stop. After a writer's death no process is killed at random until another writer has
+//! the lock, so that the time until then can be taken. From time to time all are killed at once,
+//! and then those that open the file again, before some are left alone.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ use crate::support::random::Random;
 
 /// Seats from here on are readers'.
 const READERS_AT: usize = 8;
-/// Who has not come to its point after so much work, or by then, does not.
+/// A process that has not come to its point after so much work, or by then, never does.
 const WORK_MAX: u64 = 60;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long one that has come is left there, so that others come to wait for it.
@@ -56,7 +56,7 @@ pub struct Session {
     pub lazy: u64,
 }
 
-/// Places that are met in ordinary work; each is drawn as often as the others.
+/// Places that ordinary work comes to; each is drawn as often as the others.
 fn live_places() -> Vec<Place> {
     let opening = [Point::OpenAlone, Point::OpenChosen, Point::OpenReady];
     let repair = [Point::TailRewritten, Point::RepairSealed, Point::RepairFlushed];
@@ -114,7 +114,7 @@ struct Supervisor {
     due: [Instant; 16],
     /// Since when a process has been where it was to stop.
     there: [Option<Instant>; 16],
-    /// A writer's death after which nobody has taken the role yet.
+    /// A writer's death after which no client has taken the lock yet.
     pending: Option<(u64, Instant)>,
     since_collapse: u64,
 }
@@ -230,7 +230,7 @@ impl Supervisor {
                 let stop = match role {
                     Role::Writer => self.writers_stop(),
                     Role::Reader => self.readers_stop(&READING_POINTS),
-                    // It has no slot, and is known to nobody.
+                    // It has no slot, and no client knows of it.
                     Role::Guest => self.readers_stop(&GUESTS_POINTS),
                 };
                 self.start(role, seat, stop);
@@ -277,7 +277,7 @@ impl Supervisor {
             () if self.random.chance(12) => Act::Fork,
             () => Act::Linger,
         };
-        // Each is met once by every process, or seldom.
+        // Every process comes to each once, or seldom.
         let once =
             [Point::OpenJoined, Point::FlushAwaited, Point::FirstFlushed, Point::FlushPostponed];
         let passes = if once.map(Place::Point).contains(&place) { 0 } else { passes };
@@ -300,7 +300,7 @@ impl Supervisor {
     }
 
     /// Whether the process in that seat is to be killed now. `wanted`: more kills of its kind are.
-    /// Who has stopped somewhere is killed in any case, as others may wait for it.
+    /// One that has stopped somewhere is killed in any case, as others may wait for it.
     fn is_due(&mut self, seat: usize, wanted: bool) -> bool {
         if self.there[seat].is_none() && self.crew.has_arrived(seat) {
             self.there[seat] = Some(Instant::now());
@@ -344,7 +344,7 @@ impl Supervisor {
         }
     }
 
-    /// Kills who has that seat; the place where it was to be, if it was not there.
+    /// Kills the process in that seat; returns the place where it was to be, if it was not there.
     fn kill(&mut self, seat: usize) -> Option<Place> {
         let awaited = self.others(seat).any(|phase| phase.waits_for_flush());
         let remains = self.crew.kill(seat);
@@ -373,7 +373,7 @@ impl Supervisor {
         }
     }
 
-    /// Stops somebody for a moment; then it goes on, or dies without having.
+    /// Stops a process for a moment; then it goes on, or dies without going on.
     fn stop_somebody(&mut self) {
         let occupied = self.occupied();
         if occupied.is_empty() {
@@ -391,8 +391,8 @@ impl Supervisor {
         }
     }
 
-    /// Everybody dies, but for guests now and then; what comes then may die too, and finds what was
-    /// acknowledged.
+    /// All processes die, except guests now and then; their successors may die too, and find every
+    /// acknowledged commit.
     fn collapse(&mut self) {
         self.since_collapse = 0;
         self.tally.collapses += 1;
@@ -446,7 +446,7 @@ impl Supervisor {
         self.crew.end_orphans();
     }
 
-    /// Looks at the newest snapshot from here, when nobody else is there: it is whole, and not
+    /// Checks the newest snapshot from here, when no other process is there: it is whole, and not
     /// older than `expected`.
     fn inspect(&mut self, expected: u64, checks: bool) -> Canary {
         let env = self.open();
@@ -467,7 +467,7 @@ impl Supervisor {
         seen.unwrap_or_else(|text| panic!("{text}\n{}", self.crew.report()))
     }
 
-    /// Everybody is killed, and what is left is looked at once more, and closed cleanly.
+    /// All are killed, and the file is checked once more, and closed cleanly.
     fn finish(mut self) -> Tally {
         self.kill_all();
         self.crew.end_orphans();

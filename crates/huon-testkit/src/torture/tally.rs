@@ -22,7 +22,7 @@ pub struct Tally {
     pub within: u64,
     /// Killed with the flusher lock.
     pub flushers: u64,
-    /// Those of them for whom another process waited.
+    /// Those of them that another process waited for.
     pub flushers_awaited: u64,
     /// Killed while they waited for another's flush.
     pub flush_waiters: u64,
@@ -30,7 +30,7 @@ pub struct Tally {
     pub role_waiters: u64,
     /// Killed parents of a forked child that lived on.
     pub fork_parents: u64,
-    /// Killed in an opening after everybody was dead, or before the first write after it.
+    /// Killed in an opening after all were dead, or before the first write after it.
     pub recovering: u64,
     /// Killed while they were stopped.
     pub stopped: u64,
@@ -51,7 +51,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts a kill. `awaited`: somebody else waited for a flush at that moment.
+    /// Counts a kill. `awaited`: another process waited for a flush at that moment.
     pub(crate) fn kill(&mut self, remains: &Remains, awaited: bool) {
         let phase = remains.phase;
         let rows = match remains.orders.role {
@@ -111,7 +111,7 @@ impl Tally {
         }
     }
 
-    /// Rows of the writers' table in which nobody was killed.
+    /// Rows of the writers' table in which no process was killed.
     pub fn empty_writer_phases(&self) -> Vec<&'static str> {
         let empty = |row: &&str| !self.writer_phases.contains_key(row);
         writer_rows().into_iter().filter(empty).collect()

@@ -102,7 +102,7 @@ fn change(
     let (how, amount) = kind(child, random);
     let gives_up = random.chance(4);
     let mut work = Work::begin(&mut txn, random)?;
-    // Nobody else commits now, so whatever was acknowledged is below this.
+    // No other process commits now, so every acknowledged commit is below this.
     let acked = child.ledger.acked();
     if work.base.seq < acked.any {
         return Err(format!("{:?} is the newest, and {acked:?} was acknowledged", work.base));

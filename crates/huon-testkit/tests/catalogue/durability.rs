@@ -403,11 +403,11 @@ fn replace_while_open(by_backup: bool) {
     };
     let reader = env.read().unwrap();
     fs::rename(&new, &place.path).unwrap();
-    // Who has the old file open goes on with it, and copies that.
+    // A client that has the old file open goes on with it, and copies that.
     let copy = place.dir().join("copy");
     env.copy_to(&copy, CopyOptions::new()).unwrap();
     assert_holds(&small().open(&copy).unwrap(), &model, "the copy");
-    // The lock file is still in use for the old one: who comes now is told so.
+    // The lock file is still in use for the old one: a newcomer gets an error that says so.
     let error = small().open(&place.path).unwrap_err();
     assert!(matches!(error, Error::Busy(_)), "{error}");
     assert!(error.to_string().contains("replaced"), "{error}");

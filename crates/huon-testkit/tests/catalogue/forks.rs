@@ -1,9 +1,9 @@
 //! Children made by `fork`, which share everything that the parent had open.
 //!
 //! LMDB and libmdbx (2016 to 2025) let a forked child that ended, or closed what it had inherited,
-//! take the parent's readers, its writer lock and once the file's contents with it. Here the
-//! parent has each kind of thing open, the child does each thing that a child may do, and then the
-//! parent goes on.
+//! take the parent's readers, its writer lock and once the file's contents with it. Here the parent
+//! has each kind of thing open, the child does each thing that a child may do, and then the parent
+//! goes on.
 
 use std::time::Duration;
 

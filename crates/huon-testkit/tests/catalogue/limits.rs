@@ -92,8 +92,8 @@ fn first_byte(txn: &huon::ReadTxn) -> u8 {
 }
 
 /// E12. LMDB and libmdbx: a process that sleeps in a read transaction makes the file grow to its
-/// limit, and then nobody can write. Here the writer can say who it is, wait, end that process, or
-/// break its transaction, if it is parked.
+/// limit, and then no process can write. Here the writer can name the reader, wait, end its
+/// process, or evict its transaction, if it is parked.
 #[test]
 fn readers_of_other_processes_in_the_way() {
     if child::part().is_some() {
@@ -135,7 +135,7 @@ fn readers_of_other_processes_in_the_way() {
     (2..8).for_each(|byte| rewrite(&env, byte).unwrap());
     assert_eq!(child.ask("unpark"), "27", "Evicted");
     assert_eq!(child.ask("read"), "7");
-    // It is live again, and its process is ended by who needs the pages.
+    // It is live again, and the writer that needs the pages ends its process.
     let child = std::sync::Mutex::new(Some(child));
     env.set_on_slow_reader(move |slow| match child.lock().unwrap().take() {
         Some(child) if !slow.own && slow.full => {

@@ -39,8 +39,8 @@ fn version_of(txn: &ReadTxn, t: RawTable) -> u32 {
     version
 }
 
-/// A child that holds snapshots as it is told, `pin`, `check`, `drop`, and the writer lock:
-/// `lock` takes it, `unlock` gives it up, `try` says what keeps it away.
+/// A child that holds snapshots as it is told, `pin`, `check`, `drop`, and the writer lock: `lock`
+/// takes it, `unlock` gives it up, `try` says what keeps it away.
 fn hold_snapshots(options: &Options) {
     let env = options.open(child::path()).unwrap();
     let mut held: Vec<(ReadTxn, u32)> = Vec::new();
@@ -174,7 +174,8 @@ fn one_file_by_several_names() {
     }
 
     // A link in the file's place leads to the same lock file. Another name of the file has another
-    // one: who comes by it while others are there is refused, and not when they are gone.
+    // one: a client that opens by it while others are there is refused, and opens when they are
+    // gone.
     let symbolic = place.dir().join("symbolic.huon");
     std::os::unix::fs::symlink(&place.path, &symbolic).unwrap();
     let second = small().open(&symbolic).unwrap();
@@ -295,9 +296,9 @@ fn tiny_commit(env: &Env) {
     env.update(|txn| txn.create_table(&tiny)?.put(txn, &0, &id).map(drop)).unwrap();
 }
 
-/// LMDB (2013 to 2019) left locks behind, or a lock file that nobody could use, when several came
-/// first at once or an open had failed. Here four processes come at once, again and again, and find
-/// the data file and the lock file in every state.
+/// LMDB (2013 to 2019) left locks behind, or a lock file that no process could use, when several
+/// were first at once or an open had failed. Here four processes come at once, again and again, and
+/// find the data file and the lock file in every state.
 #[test]
 fn who_comes_first_when_all_come_at_once() {
     let name = "processes::who_comes_first_when_all_come_at_once";

@@ -245,7 +245,7 @@ fn a_panic_in_any_comparison_leaves_nothing() {
     figures::add("exhaustive", panics.get());
 }
 
-/// bbolt (2023) could not open a file at all when a power cut had damaged its list of free pages.
+/// bbolt (2023) could not open a file at all when a power loss had damaged its list of free pages.
 #[test]
 fn damaged_free_space_costs_no_record() {
     let place = Place::new();
@@ -271,7 +271,7 @@ fn damaged_free_space_costs_no_record() {
     let env = small().open(&place.path).unwrap();
     assert_holds(&env, &model, "every record is there");
     let report = env.check().unwrap();
-    assert!(!report.is_clean(), "and the damage is told");
+    assert!(!report.is_clean(), "and the damage is reported");
     let refused = (0..20).find_map(|_| env.update(|txn| t_put(txn, &[5; 100])).err());
     assert!(matches!(refused, Some(Error::Corrupt(_))), "{refused:?}");
     assert_holds(&env, &model, "a commit that needs space from there has not happened");

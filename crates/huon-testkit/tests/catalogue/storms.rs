@@ -71,7 +71,7 @@ fn opening_and_closing_by_many_processes() {
         for (n, (child, _, count)) in children.iter_mut().enumerate() {
             if n != victim {
                 *count += 20;
-                assert_eq!(child.hear(), count.to_string(), "nobody's record was lost");
+                assert_eq!(child.hear(), count.to_string(), "no record was lost");
             }
         }
         if victim < children.len() {

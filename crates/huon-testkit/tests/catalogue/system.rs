@@ -1,4 +1,4 @@
-//! What the system may do to a process: interrupt it, limit it.
+//! What the kernel may do to a process: interrupt it, limit it.
 
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,9 +18,9 @@ extern "C" fn count_signal(_: libc::c_int) {
     SIGNALS.fetch_add(1, Relaxed);
 }
 
-/// LMDB (2015) gave up, or went on without a lock, when a signal interrupted it in a call of the
-/// system. Here every thread is interrupted all the time while it opens, waits, writes, flushes,
-/// copies, dumps, loads and closes.
+/// LMDB (2015) gave up, or went on without a lock, when a signal interrupted it in a system call.
+/// Here every thread is interrupted all the time while it opens, waits, writes, flushes, copies,
+/// dumps, loads and closes.
 #[test]
 fn signals_interrupt_everything_and_nothing_fails() {
     let name = "system::signals_interrupt_everything_and_nothing_fails";

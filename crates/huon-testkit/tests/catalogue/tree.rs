@@ -56,7 +56,7 @@ fn begin_with(txn: &mut WriteTxn, start: &[(u8, usize)]) -> (RawTable, Model) {
 }
 
 /// LMDB mended splitting, merging and the root's end again and again (2015 to 2020): each time a
-/// short sequence of changes that nobody had tried. Each step here is a nested transaction that is
+/// short sequence of changes that no test had tried. Each step here is a nested transaction that is
 /// undone, so all sequences with a common beginning share it.
 #[test]
 fn every_short_sequence_of_changes() {

@@ -1,4 +1,4 @@
-//! What each durability mode asks of the system, as the system sees it: a process commits under
+//! The system calls of each durability mode, as the kernel sees them: a process commits under
 //! `strace`, and the trace says which calls reached the data file, in which order.
 //!
 //! The engine's own counts could be wrong together with the engine; the trace cannot.
@@ -13,7 +13,7 @@ use huon_testkit::figures;
 
 const COMMITS: usize = 20;
 const DIR: &str = "HUON_FLUSHES_DIR";
-/// Asking for a file below this directory, which nobody has, leaves a mark in the trace.
+/// Asking for a file below this directory, which does not exist, leaves a mark in the trace.
 const MARK: &str = "/huon-mark/";
 
 fn mark(name: &str) {
@@ -90,7 +90,7 @@ fn letters_by_mark(trace: &str, file: &str) -> BTreeMap<String, String> {
     let mut letters: BTreeMap<String, String> = BTreeMap::new();
     let mut now = String::new();
     for line in trace.lines() {
-        // "PID  name(arguments ...": a call that was interrupted is told twice, but begins once.
+        // "PID name(arguments ...": a call that was interrupted is shown twice, but begins once.
         let Some((_, call)) = line.split_once(' ') else { continue };
         let Some((name, arguments)) = call.trim_start().split_once('(') else { continue };
         if let Some((_, mark)) = arguments.split_once(MARK) {

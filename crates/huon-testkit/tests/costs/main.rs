@@ -1,4 +1,4 @@
-//! What the engine asks of the system and of memory.
+//! What the engine costs in system calls and memory.
 //!
 //! Memory is counted for the whole process, so the tests run one at a time: see [`alone`].
 

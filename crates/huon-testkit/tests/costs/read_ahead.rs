@@ -1,4 +1,4 @@
-//! Whether the system is told how the file is to be read.
+//! Whether the kernel gets the hints about how the file is read.
 
 #![cfg(target_os = "linux")]
 

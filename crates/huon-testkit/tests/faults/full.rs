@@ -1,6 +1,6 @@
 //! A disk that is full: a small tmpfs of its own, on which a workload finds so many free pages and
-//! not one more; and files that the system lets grow so far and not further, which cuts writes
-//! short. Here the kernel refuses, and not a stand-in for it.
+//! not one more; and files that the kernel lets grow so far and not further, which cuts writes
+//! short. Here the kernel itself refuses, not a stand-in for it.
 //!
 //! Data file and lock file share the space. What is refused must be an error, never SIGBUS; once
 //! there is space again, everything that was promised is there.
@@ -263,7 +263,7 @@ fn ended_well(child: &std::process::Output) {
     assert!(child.status.success(), "{}\n{out}\n{err}", child.status);
 }
 
-/// Commands that give a program mounts of its own, the one for everybody first.
+/// Commands that give a program mounts of its own, the one that needs no root first.
 const OWN_MOUNTS: [&[&str]; 2] = [&["unshare", "-Urm", "--"], &["unshare", "-m", "--"]];
 
 #[test]

@@ -18,8 +18,8 @@ use huon_testkit::figures;
 use huon_testkit::history::panic_text;
 use huon_testkit::scale;
 
-/// The errors that a call may give. The lowest layer passes on what the system says, and a file
-/// system may say anything: so every call is tried with all of them.
+/// The errors that a call may give. The lowest layer passes on the kernel's error, and a file
+/// system may give any: so every call is tried with all of them.
 const ERRORS: [(&str, i32); 7] = [
     ("EIO", 5),
     ("ENOSPC", 28),
@@ -148,7 +148,7 @@ const REFUSED: [(&str, Refused); 2] = [
 
 type Refused = fn(&Options, &SimDisk, &FaultPlan) -> Result<Env, Error>;
 
-/// While somebody has the file open an opening is refused, whatever fails; who has it goes on.
+/// While another client has the file open an opening is refused, whatever fails; the other goes on.
 fn run_refused(open: Refused, setup: &Setup, plan: &FaultPlan) {
     const MAIN: TableDef<Bytes, Bytes> = TableDef::main();
     let disk = SimDisk::new(RESERVE_BYTES).expect("a machine").quiet().lossy();
@@ -253,7 +253,7 @@ fn cases() -> Vec<Case> {
         let plan = FaultPlan::new();
         let name = format!("{}/{}/{manner}", name_of(workload), SETUPS[setup].page_bytes);
         run(workload, &SETUPS[setup], &plan, manner, &name);
-        // Who waits in vain makes the same calls again and again.
+        // A client that waits in vain makes the same calls again and again.
         let calls = if workload < workloads::ALL.len() { usize::MAX } else { 12 };
         for (number, call) in plan.met().into_iter().enumerate().take(calls) {
             for (error, for_good) in (0..ERRORS.len()).flat_map(|e| [(e, false), (e, true)]) {
@@ -357,7 +357,7 @@ fn every_call_fails_in_turn() {
 }
 
 /// A failed flush may have lost what it should have written, and the next one succeeds without it:
-/// so the commit is not acknowledged, and nobody commits before the environment was opened anew.
+/// so the commit is not acknowledged, and no client commits before the environment was opened anew.
 #[test]
 fn a_failed_flush_is_final_for_everybody() {
     const MAIN: TableDef<Bytes, Bytes> = TableDef::main();

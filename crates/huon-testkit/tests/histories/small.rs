@@ -263,7 +263,7 @@ fn kills_and_power_cuts_leave_whole_commits() {
     }
 }
 
-/// Each commit writes one value to all keys: who sees two has seen a torn snapshot.
+/// Each commit writes one value to all keys: a reader that sees two has seen a torn snapshot.
 #[test]
 fn readers_see_whole_snapshots_while_one_writes() {
     let disk = SimDisk::new(RESERVE_BYTES).unwrap().quiet();

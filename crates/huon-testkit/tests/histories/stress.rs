@@ -1,8 +1,8 @@
 //! Threads and clients of one process on one real file, all at once: what sanitizers look at.
 //!
 //! Every value can be told by its key and its first bytes, and each commit moves an amount between
-//! records and keeps their sum: who sees another sum has seen a torn snapshot. A multimap says who
-//! holds about how much, and is right in each snapshot.
+//! records and keeps their sum: a reader that sees another sum has seen a torn snapshot. A multimap
+//! lists the records by their rough amounts, and is right in each snapshot.
 
 use std::path::Path;
 use std::sync::Mutex;

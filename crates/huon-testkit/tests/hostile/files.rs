@@ -107,7 +107,7 @@ fn differences(a: &[u8], b: &[u8]) -> String {
 }
 
 /// The record of a tree of values leads to the leaf that the next transaction writes, where the
-/// record itself is by then: what is changed there moves under the hands of who changed it.
+/// record itself is by then: a change there moves the record while it is being changed.
 #[test]
 fn values_in_the_leaf_of_their_key() {
     const KEYS: u64 = 20;

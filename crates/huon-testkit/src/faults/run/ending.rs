@@ -1,4 +1,4 @@
-//! How a run ends: closing, kills and power cuts, and what must be there then.
+//! How a run ends: closing, kills and power losses, and what must be there then.
 
 use super::*;
 
@@ -29,7 +29,7 @@ impl Run<'_> {
         self.armed = armed;
     }
 
-    /// Everybody closes.
+    /// All clients close.
     pub(super) fn end(&mut self) {
         self.close();
         if let Some(other) = self.other.take() {
@@ -65,7 +65,7 @@ impl Run<'_> {
         if self.other.as_ref().map(Run::is_poisoned).unwrap_or(poisoned) {
             self.newest = self.kept.clone();
         } else if quiet && how == Closing::Flushed && self.repaired {
-            // Whoever leaves flushes what is committed, if the repair is not still to be made.
+            // A client that closes flushes all commits, unless the repair is still to be made.
             self.kept = self.newest.clone();
         } else if !quiet && self.other.is_none() {
             self.newest.append(&mut self.kept.clone());
@@ -90,7 +90,7 @@ impl Run<'_> {
         }
     }
 
-    /// What a kill and a power cut would leave at this moment.
+    /// What a kill and a power loss would leave at this moment.
     pub(super) fn cut(&self, when: &str) {
         let poisoned = self.env.iter().chain(&self.other).map(Run::is_poisoned).next();
         if let Some(opened) = self.ground.after_kill(&self.options)

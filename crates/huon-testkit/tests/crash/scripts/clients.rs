@@ -62,7 +62,7 @@ pub(super) fn two_clients(stage: &mut Stage) -> Play {
     Ok(())
 }
 
-/// Both seal before anybody flushes.
+/// Both seal before either flushes.
 pub(super) fn one_flush_for_two(stage: &mut Stage) -> Play {
     stage.join();
     for round in 0..5 {

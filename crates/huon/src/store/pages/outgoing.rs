@@ -3,8 +3,8 @@
 //! I1. Only the last id of a transaction is sealed: its snapshot bears it, and what the seal
 //!     writes.
 //! I2. Each id is raised in the lock file before anything is written under it, by a
-//!     compare-and-swap from the one that was raised before, under the writer lock. A writer
-//!     whose swap fails has lost the role, and writes no more.
+//!     compare-and-swap from the one that was raised before, under the writer lock. A writer whose
+//!     swap fails has lost the role, and writes no more.
 //! I3. An id that would reach the ceiling is not taken: the transaction goes on under the one that
 //!     it has. It never waits for a flush in the middle.
 //! I4. The id rises between operations only, only when no page is buffered, and only if something
