@@ -1,9 +1,10 @@
 //! Says which engines are built: `cfg(engine_X)` for each, and `ABSENT_X` with the reason for each
-//! of the others. An engine needs its feature, and some need a library of the system.
+//! of the others. An engine needs its feature, and some need a library of the distribution.
 
 use std::process::{Command, Stdio};
 
-/// Engines and the system's libraries that they need; none for those that bring their sources.
+/// Engines and the libraries of the distribution that they need; none for those that bring their
+/// sources.
 const ENGINES: &[(&str, Option<&str>)] = &[
     ("huon", None),
     ("lmdb", None),

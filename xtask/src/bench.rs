@@ -6,12 +6,12 @@ use crate::shell::Shell;
 
 pub(crate) const MANIFEST: [&str; 2] = ["--manifest-path", "crates/huon-bench/Cargo.toml"];
 
-/// Debian's packages with the engines that are taken from the system, and with what the build of
-/// libmdbx needs.
+/// Debian's packages with the engines that are taken from the distribution, and with what the build
+/// of libmdbx needs.
 const PACKAGES: [&str; 5] =
     ["librocksdb-dev", "libleveldb-dev", "libsqlite3-dev", "libdb5.3-dev", "libclang-dev"];
 
-/// Runs the benchmark; the suite, unless something else is asked for.
+/// Runs the benchmark; by default the suite.
 pub(crate) fn run(shell: &Shell, args: &[String]) -> Result<bool, String> {
     let mut cargo = shell.cargo(["run", "--release"]);
     cargo.args(MANIFEST);

@@ -2,8 +2,8 @@
 //! install-lmdb` and `make install-mdbx`: a library, and what its users' builds look for.
 //!
 //! 1. The tree can be moved after it was installed: nothing in it names its place.
-//! 2. What bears the name of another library is installed only where it is asked for, and takes the
-//!    place of nothing that is not Huon's, unless that is asked for, too.
+//! 2. Files that bear the name of another library are installed only on request, and replace no
+//!    file that is not Huon's, unless that is requested, too.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -51,7 +51,7 @@ const CMAKE_VERSION: &str = "crates/huon-c/package/config-version.cmake.in";
 pub(crate) struct Wish {
     /// Where it is to be used.
     pub(crate) prefix: PathBuf,
-    /// What is put before `prefix` when files are written, for who makes packages.
+    /// Put before `prefix` when files are written, for packagers.
     pub(crate) destdir: Option<PathBuf>,
     /// Where it has been built already, else it is built here.
     pub(crate) built: Option<PathBuf>,
@@ -176,7 +176,7 @@ fn version(header: &str, macros: &str) -> Option<String> {
 }
 
 /// Whether a file is there (or what a link leads to) that does not have Huon's name in it. One that
-/// cannot be read counts: it is somebody else's.
+/// cannot be read counts, too.
 fn is_foreign(path: &Path) -> bool {
     match fs::read(path) {
         Ok(bytes) => !bytes.windows(4).any(|word| word == b"Huon"),

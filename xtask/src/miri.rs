@@ -10,8 +10,8 @@ use crate::nightly::Nightly;
 use crate::outcome::Outcome;
 use crate::shell::Shell;
 
-/// Targets, and what Miri is asked for or spared: on the last, alignment by what was promised
-/// instead of by the address that it happens to be.
+/// Targets, and Miri's flags for each: on the last, alignment by what was promised instead of by
+/// the address that it happens to be.
 const MACHINES: [(&str, &str); 3] = [
     ("x86_64-unknown-linux-gnu", "-Zmiri-strict-provenance"),
     ("s390x-unknown-linux-gnu", "-Zmiri-strict-provenance -Zmiri-disable-stacked-borrows"),

@@ -5,7 +5,7 @@ use crate::shell::{Shell, shown};
 /// The crates for crates.io; the others say `publish = false`.
 const PUBLISHED: [&str; 3] = ["huon", "huon-text", "huon-cli"];
 
-/// True if cargo packs them and has nothing to say about it. It builds nothing and asks nobody.
+/// True if cargo packs them and has nothing to say about it. It builds nothing and uses no network.
 pub(crate) fn are_clean(shell: &Shell) -> Result<bool, String> {
     let mut package = shell.cargo(["package", "--no-verify", "--allow-dirty", "--offline"]);
     package.args(PUBLISHED.iter().flat_map(|name| ["-p", name]));

@@ -3,8 +3,8 @@
 //! 1. The figures belong to one commit: with changes that are not committed there is no proof.
 //! 2. Seeds follow from the commit, so each commit is tried with others, and a failure is found
 //!    again.
-//! 3. `docs/PROOF.md` shows the figures between two marks, and nobody writes there by hand:
-//!    `make lint` compares.
+//! 3. `docs/PROOF.md` shows the figures between two marks, which are not edited by hand: `make
+//!    lint` compares.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -54,7 +54,7 @@ impl Shell {
     }
 }
 
-/// A command as somebody would type it.
+/// A command as a user would type it.
 pub(crate) fn shown(command: &Command) -> String {
     let program = PathBuf::from(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());

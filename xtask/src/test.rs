@@ -37,7 +37,7 @@ const LONGEST: [&str; 7] = [
     "huon lib",
 ];
 
-/// What measures memory, or calls of the system.
+/// Binaries that measure memory, or system calls.
 const ALONE: [&str; 1] = ["huon-testkit costs"];
 
 /// How many jobs are shown with their seconds.

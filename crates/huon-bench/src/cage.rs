@@ -1,5 +1,5 @@
-//! A limit to the memory of this process, the cache of its files included: a control group of the
-//! system's, of version 2 or 1. Making one takes root, and a system that counts memory there.
+//! A limit to the memory of this process, the cache of its files included: a control group of
+//! version 2 or 1. Making one takes root, and a kernel that counts memory there.
 
 use std::fs;
 use std::path::PathBuf;

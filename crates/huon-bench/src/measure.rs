@@ -294,7 +294,7 @@ pub(crate) fn disk_bytes(dir: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Lets the highest memory use begin anew, where the system can.
+/// Resets the highest memory use, where the kernel can.
 fn forget_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }

@@ -71,7 +71,8 @@ pub(crate) struct Measurement {
     /// way to the disk (`write_bytes`), both of /proc/self/io.
     pub(crate) written_bytes: u64,
     pub(crate) dirtied_bytes: u64,
-    /// Flushes that the disk did meanwhile, for whomever; `None` where the system does not count.
+    /// Flushes that the disk did meanwhile, for all processes; `None` where the kernel does not
+    /// count them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) disk_flushes: Option<u64>,
     /// Bytes of blocks that the database has on the disk after the cell.

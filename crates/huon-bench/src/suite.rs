@@ -141,7 +141,7 @@ impl Patience {
     }
 }
 
-/// A name that nobody else gives: what is there is taken away.
+/// A name that no other program uses: a directory of that name is removed.
 const DATABASES: &str = "huon-bench-databases";
 
 /// Where the databases lie while they are measured; gone when it goes. What a run that was killed

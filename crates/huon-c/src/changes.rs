@@ -121,7 +121,7 @@ impl Cursor {
             let (key, value) = place.current(engine)?;
             (key.to_vec(), value.map(<[u8]>::to_vec))
         };
-        // It stands on what it deletes, and is told of it like any other.
+        // It stands on the record that it deletes, and follows the change like any other.
         self.put_place(place)?;
         let one = value.as_deref().filter(|_| dbi.flags & DUPSORT != 0 && !all);
         data::remove(&txn, &mut writer, number, &dbi, &key, one)

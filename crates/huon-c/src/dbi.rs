@@ -2,7 +2,7 @@
 //!
 //! The main database is Huon's main table, and named ones are named tables. What the main table
 //! cannot be (sorted by another order than bytes, or with many values for a key) is a hidden named
-//! table instead, `STAND_IN`, as long as the main table is empty when that is asked for.
+//! table instead, `STAND_IN`, as long as the main table is empty at that time.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering as Atomic;
@@ -40,8 +40,7 @@ impl Env {
         DbisMut { dbis, _held_off: held_off }
     }
 
-    /// Transactions are over. What they opened is their parent's then, or everybody's (0), or
-    /// closed.
+    /// Transactions are over. What they opened is their parent's then, or shared (0), or closed.
     pub(crate) fn end_of(&self, txns: &[usize], owner: Option<usize>) {
         let has_opened = |txn: &usize| *txn != 0 && self.dbis().is_owner(*txn);
         if txns.iter().any(has_opened) {
@@ -61,7 +60,7 @@ pub fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
         return Err(Fault::Invalid);
     }
     let _alone = txn.env.opening();
-    // Who cannot be used is told so before all else.
+    // A transaction that cannot be used is refused before anything else.
     txn.access()?.view()?;
     let Some(name) = name else { return open_main(txn, flags) };
     let known = txn.env.dbis().named(name).map(|(dbi, known)| (dbi, known.owner));
@@ -106,8 +105,8 @@ fn open_again(txn: &Txn, name: &[u8], flags: u32, dbi: u32, owner: usize) -> Res
         None if flags & CREATE == 0 => return Err(Fault::NotFound),
         None => Dbi::made(txn, name, kind(flags), [None, None])?,
         Some(stat) => {
-            // What the transaction shows is asked for. A handle that means a later snapshot's table
-            // by now is everybody's, and stays so.
+            // The table that the transaction sees counts. A handle that means a later snapshot's
+            // table by now is shared, and stays so.
             let is_known = txn.env.dbis().get(dbi, txn).is_ok();
             if is_known && is_wanted(flags, table::flags_of(&stat)) {
                 return Ok(dbi);
@@ -119,13 +118,13 @@ fn open_again(txn: &Txn, name: &[u8], flags: u32, dbi: u32, owner: usize) -> Res
     Ok(dbi)
 }
 
-/// Whether a kind is the one that is asked for; no flags ask for any.
+/// Whether a kind is the wanted one; without flags any is.
 fn is_wanted(flags: u32, found: u32) -> bool {
     flags == 0 || table::stored(kind(flags)) == table::stored(found)
 }
 
-/// A table that exists, which must be of the kind that is asked for, or become that: then it is
-/// the transaction's, else the owner's.
+/// A table that exists, which must be of the wanted kind, or become that: then it is the
+/// transaction's, else the owner's.
 fn of_wanted_kind(txn: &Txn, name: &[u8], flags: u32, stat: &TableStat, owner: usize) -> Res<Dbi> {
     let found = Dbi::found(txn, name, stat)?;
     if is_wanted(flags, found.flags) {
@@ -162,7 +161,7 @@ fn open_main(txn: &Txn, flags: u32) -> Res<u32> {
     let is_empty = stat(&access, b"")?.is_some_and(|stat| stat.entries == 0);
     drop(access);
     let dbi = match stand_in {
-        // It is everybody's, whoever has looked first.
+        // It is shared, whichever transaction opened it first.
         Some(stat) => Dbi { owner: 0, ..Dbi::found(txn, STAND_IN, &stat)? },
         None if wanted == 0 => Dbi::main(txn)?,
         None if is_empty && txn.is_write() && (flags & CREATE != 0 || !strict) => {
@@ -358,7 +357,7 @@ pub fn stat_of(txn: &Txn, dbi: u32) -> Res<TableStat> {
     stat(&access, &name)?.ok_or(Fault::TableMissing)
 }
 
-/// What there is of the main database, for whoever looks at an environment.
+/// The statistics of the main database.
 pub fn stat_of_main(env: &Env) -> Res<TableStat> {
     let txn = env.huon()?.read()?;
     match txn.table_stat(STAND_IN)? {

@@ -148,7 +148,8 @@ impl Dbis {
             let after = match owner {
                 Some(owner) => {
                     dbi.owner = owner;
-                    // The owner undoes its own changes together, and nobody what is done.
+                    // The owner undoes its own changes together, and without an owner none are
+                    // undone.
                     dbi.was = match before {
                         Some(was) if owner == was.owner => was.was.clone(),
                         was => was.filter(|_| owner != 0),
@@ -161,14 +162,14 @@ impl Dbis {
         }
     }
 
-    /// The handle is everybody's, whatever becomes of the transaction that opened it.
+    /// The handle is shared, whatever becomes of the transaction that opened it.
     pub(crate) fn share(&mut self, dbi: u32) {
         if let Some(found) = self.put(dbi as usize, None) {
             self.put(dbi as usize, Some(Dbi { owner: 0, ..found }));
         }
     }
 
-    /// Whether a handle is open, one of a named table, and everybody's.
+    /// Whether a handle is open, of a named table, and shared.
     pub fn is_shared(&self, dbi: u32) -> bool {
         let found = self.list.get(dbi as usize).and_then(Option::as_ref);
         dbi as usize >= NAMED && found.is_some_and(|dbi| dbi.owner == 0)

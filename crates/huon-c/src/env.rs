@@ -17,7 +17,7 @@ use crate::dbis::Dbis;
 use crate::fault::{Fault, Res};
 use crate::objects;
 
-/// Address space that an environment reserves at least, if the system allows it: its maximum size
+/// Address space that an environment reserves at least, if the kernel allows it: its maximum size
 /// can be raised so far while it is open, since the mapping stays.
 const RESERVE_BYTES_MIN: u64 = 256 << 30;
 /// So many environments of a process reserve that, the next ones half of it, and so on: a process
@@ -34,7 +34,7 @@ pub fn reserve_bytes(max_bytes: u64) -> u64 {
     max_bytes.saturating_mul(2).max(least)
 }
 
-/// How the system reads the file, with a `NORDAHEAD` flag or without.
+/// How the kernel reads the file, with a `NORDAHEAD` flag or without.
 pub fn read_ahead(never: bool) -> huon::ReadAhead {
     if never { huon::ReadAhead::Never } else { huon::ReadAhead::IfItFits }
 }
@@ -102,10 +102,10 @@ pub struct Rules {
     pub compares_only: bool,
     /// A cursor's record is overwritten only where its key is given.
     pub names_current: bool,
-    /// The handle of free pages is that of a table without records, for who reads.
+    /// For a read, the handle of free pages is that of a table without records.
     pub shows_free: bool,
-    /// A table that was found is everybody's at once, and one that is opened again must be of the
-    /// kind that is asked for.
+    /// A table that was found is shared at once, and one that is opened again must be of the wanted
+    /// kind.
     pub strict_tables: bool,
 }
 
@@ -185,7 +185,7 @@ impl Env {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// For who opens tables.
+    /// Serialises the opening of tables.
     pub(crate) fn opening(&self) -> ForkGuard<'_, ()> {
         self.opening.lock()
     }

@@ -44,7 +44,7 @@ pub enum Fault {
     ThreadWrites,
     /// The transaction belongs to another thread.
     WrongThread,
-    /// Somebody else is at work, and the caller does not wait.
+    /// Another thread or process is at work, and the caller does not wait.
     Busy,
     /// The transaction has ended, has failed, has another nested in it, or is in use elsewhere.
     BadTxn,
@@ -72,7 +72,7 @@ pub enum Fault {
     Panic,
     /// No memory.
     NoMemory,
-    /// What the system says.
+    /// An error number of the system.
     System(c_int),
 }
 

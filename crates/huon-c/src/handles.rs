@@ -3,9 +3,9 @@
 //! H1. A handle names a kind, a place and a generation. The place's generation goes up when its
 //!     object leaves, so an old handle finds nothing; places are taken again first-in-first-out, so
 //!     a generation comes back only after [`GENERATIONS`] times the places that are free.
-//! H2. A place is never given back to the system: any number can be looked up.
-//! H3. Who looks an object up shares it: it stays while it is used, also if somebody closes it
-//!     meanwhile. What a thread used last stays until it uses another one.
+//! H2. A place is never freed: any number can be looked up.
+//! H3. A lookup shares the object: it stays while it is used, even if another thread closes it
+//!     meanwhile. The object that a thread used last stays until it uses another one.
 //! H4. A forked child finds all of them, whatever other threads were doing: no lock is held for
 //!     more than an object's going in or out.
 

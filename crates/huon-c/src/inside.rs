@@ -298,7 +298,7 @@ impl Writer {
         if known.is_told { self.make_so(txn, number, &known) } else { Ok(known) }
     }
 
-    /// The same, as it is, for who only tells its cursors of something.
+    /// The same, as it is, for code that only updates its cursors.
     pub(crate) fn dbi_as_is(&mut self, txn: &Txn, number: u32) -> Res<Arc<Dbi>> {
         let view = View::Write(self.txn.as_ref().ok_or(Fault::BadTxn)?);
         self.seen.dbi(txn, view, number).cloned()
@@ -311,8 +311,8 @@ impl Writer {
         self.dbi_as_is(txn, number)
     }
 
-    /// The engine's transaction for who changes something: the limits are then as they were set
-    /// for this process.
+    /// The engine's transaction for a change: its limits are then as they were set for this
+    /// process.
     pub fn changing(&mut self, env: &Env) -> Res<&mut WriteTxn> {
         self.settle_all()?;
         let Some(upper) = env.max_bytes() else { return self.txn_mut() };
@@ -342,7 +342,7 @@ impl Writer {
         }
     }
 
-    /// The same before a change, after which the place is nobody's.
+    /// The same before a change, after which the place is no longer the caller's.
     #[inline]
     pub(crate) fn settle_all(&mut self) -> Res<()> {
         self.settle()?;

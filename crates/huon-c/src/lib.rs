@@ -46,8 +46,8 @@ pub use inside::{Access, Reader, View, Writer};
 pub use threads::{comparing, me, register, unregister};
 pub use txn::{Begin, Ended, State, Txn};
 
-/// What `work` returns, or `fallback` if it panics. What a panic left half-done has to be marked as
-/// such by those who own it, as the engine's transactions are.
+/// What `work` returns, or `fallback` if it panics. The owners of state that a panic left half-done
+/// must mark it as such, as the engine's transactions do.
 pub fn guarded<R>(fallback: R, work: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(fallback)
 }

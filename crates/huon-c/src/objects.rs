@@ -85,7 +85,7 @@ pub fn end(handle: usize, commit: bool) -> Res<()> {
     ended.result
 }
 
-/// Has transactions let go of what they hold, which nobody will end any more.
+/// Makes transactions that no thread will end any more release what they hold.
 pub(crate) fn let_go(is_left: impl Fn(&Txn) -> bool) {
     TXNS.all(is_left).iter().for_each(|txn| txn.let_go());
 }

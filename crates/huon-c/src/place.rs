@@ -10,8 +10,8 @@
 //!     first of anything that is asked of the cursor takes the mark away.
 //! C3. `DupsEnd`: the last value of a key that has others went. The gap is behind the last one
 //!     that is left.
-//! C4. Whoever deletes a record tells every cursor of the transaction ([`Place::leave`]), so no
-//!     cursor stands on a record that is not there.
+//! C4. A delete updates every cursor of the transaction ([`Place::leave`]), so no cursor stands on
+//!     a record that is not there.
 //! C5. `Between`: a search has not found its key, and the next one has several values. The gap is
 //!     where the key would be. No value is the cursor's: what asks for one, or for the next one of
 //!     its key, is refused, and a step goes to the record on its side of the gap. (A next key with

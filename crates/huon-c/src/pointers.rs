@@ -87,7 +87,7 @@ pub unsafe fn bytes_of<'v>(val: *const impl Val) -> Res<Option<&'v [u8]>> {
     unsafe { slice(first, bytes) }.map(Some)
 }
 
-/// Tells the caller where bytes are; not where he does not ask.
+/// Tells the caller where bytes are, unless `val` is null.
 ///
 /// # Safety
 /// `val` is null, or good for writing.

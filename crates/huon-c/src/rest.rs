@@ -72,8 +72,8 @@ impl Txn {
         Ok(())
     }
 
-    /// Lets a writer that needs its pages take them, until somebody comes back to it: any use of
-    /// it does if it comes `back_by_itself`, else only [`Txn::unpark`].
+    /// Lets a writer that needs its pages take them, until it is used again: any use counts if it
+    /// comes `back_by_itself`, else only [`Txn::unpark`].
     pub fn park(&self, back_by_itself: bool) -> Res<()> {
         if self.is_write() {
             return Err(Fault::BadTxn);

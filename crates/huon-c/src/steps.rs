@@ -169,8 +169,8 @@ pub(crate) fn is_other(op: Op, dbi: &Dbi, found: Item<'_>, wanted: Wanted<'_>) -
     dbi.compare_keys(key, found.0).is_ne() || other_value()
 }
 
-/// Whether the caller is told the key that a step found. Who looks for it knows it, and so does who
-/// stays among its values; to the latter one with a single value is told all the same.
+/// Whether the caller gets the key that a step found. A search for a key knows it, and so does a
+/// step among its values; the latter returns the key of a single value all the same.
 pub(crate) fn shows_key(op: Op, dbi: &Dbi, txn: &impl huon::Txn, key: &[u8]) -> Res<bool> {
     match (op, dbi.table) {
         (Op::Set | Op::GetBoth | Op::GetBothRange, _) => Ok(false),

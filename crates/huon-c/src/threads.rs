@@ -44,7 +44,7 @@ impl Readings {
 }
 
 impl Drop for Readings {
-    /// The thread is over. What it was reading nobody else may end.
+    /// The thread is over. No other thread may end its read transactions.
     fn drop(&mut self) {
         for (_, flag) in self.0.get_mut().iter().filter(|(_, flag)| flag.load(Ordering::Acquire)) {
             objects::let_go(|txn| txn.is_reader_of(flag));
@@ -52,7 +52,7 @@ impl Drop for Readings {
     }
 }
 
-/// The number of the thread that is asked for its own next.
+/// The number of the next thread that asks for one.
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 /// A number for this thread, never 0 and never another thread's.
@@ -75,7 +75,7 @@ pub(crate) fn reading(env_handle: usize) -> Arc<AtomicBool> {
             return flag.clone();
         }
         if all.len() >= READING_MAX {
-            // Nobody reads these, or ever will: most are of environments that are closed.
+            // No transaction uses these any more: most are of environments that are closed.
             all.retain(|(_, flag)| Arc::strong_count(flag) > 1);
         }
         let flag = Arc::new(AtomicBool::new(false));
@@ -121,7 +121,7 @@ pub fn comparing<R>(compare: impl FnOnce() -> R) -> R {
     result
 }
 
-/// A lock that nobody else has at this moment.
+/// A lock that no other thread has at this moment.
 #[inline]
 pub(crate) fn lock_now<T>(lock: &TryLock<T>) -> Res<Locked<'_, T>> {
     lock.try_lock().ok_or(Fault::BadTxn)

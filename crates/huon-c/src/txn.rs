@@ -2,15 +2,15 @@
 //!
 //! X1. A nested transaction is a level of the one write transaction, which all of its family share;
 //!     only the innermost may be used.
-//! X2. A transaction is used by one thread at a time. Who comes while another one reads by it waits
-//!     for the end of that call; who comes while another one changes something, or from within a
+//! X2. A transaction is used by one thread at a time. A call that comes while another thread reads
+//!     by it waits for the end of that call; one that comes during a change, or from within a
 //!     comparator, is refused.
 //! X3. A reader that is nested in a writer reads what that has written, in any thread. There may be
 //!     many in the innermost transaction, which rests meanwhile as if it had a child; they end with
 //!     it at the latest.
 //! X4. What was open when this process was forked is its parent's: each use is a fault, nothing of
-//!     it is looked at, and it is forgotten when it ends. A read transaction that was reset is open
-//!     to nobody, and can be renewed.
+//!     it is read, and it is forgotten when it ends. A read transaction that was reset can only be
+//!     renewed.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -231,7 +231,7 @@ impl Txn {
         before != fork_generation()
     }
 
-    /// Refuses who may not use it.
+    /// Refuses a thread that may not use it.
     #[inline]
     pub(crate) fn check(&self) -> Res<()> {
         self.check_alive()?;
@@ -352,7 +352,7 @@ impl Txn {
         })
     }
 
-    /// Lets go of all that it holds, for one that nobody will end. Its handle stays.
+    /// Releases all that it holds, for one that no thread will end. Its handle stays.
     pub(crate) fn let_go(&self) {
         if self.is_dead() {
             return;
@@ -498,7 +498,7 @@ fn committed(result: huon::Result<u64>) -> Res<()> {
 
 /// What came of ending a transaction.
 pub struct Ended {
-    /// What the caller is told.
+    /// The result for the caller.
     pub result: Res<()>,
     /// Handles of transactions that were nested in it and have ended with it.
     pub txns: Vec<usize>,

@@ -19,11 +19,11 @@ pub(crate) enum Code {
     Problems = 1,
     /// The command line, or what it asks for, makes no sense.
     Usage = 2,
-    /// Somebody else has the file.
+    /// Another process has the file.
     Busy = 3,
     /// The file is damaged, or not one that this version reads.
     Corrupt = 4,
-    /// The system refused something.
+    /// The operating system returned an error.
     Io = 5,
     /// Ctrl-C, as shells count it.
     Interrupted = 130,
@@ -42,7 +42,7 @@ pub(crate) type Outcome = Result<Code, Failure>;
 pub(crate) enum Failure {
     /// The engine's error, about the file that the command names.
     Engine(Error),
-    /// Who reads our output has closed it.
+    /// The reader of our output has closed it.
     ClosedPipe,
     /// A code and its sentence.
     Told(Code, String),

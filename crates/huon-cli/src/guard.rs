@@ -44,7 +44,7 @@ pub(crate) fn output(env: &Path, target: &Path) -> Result<(), Failure> {
              delete it with `huon delete-env` before."
         ))),
         Ok(FileKind::LockFile) => Err(lock_file(target)),
-        // What else is in the way of writing is told when it is written.
+        // The write itself reports what else is in its way.
         _ => Ok(()),
     }
 }

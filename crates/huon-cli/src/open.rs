@@ -20,12 +20,13 @@ pub(crate) fn quietly(path: &Path) -> huon::Result<Env> {
     Env::options().read_only(true).create(false).open(path)
 }
 
-/// The same while nobody else has the file open.
+/// The same while no other process has the file open.
 pub(crate) fn alone(path: &Path) -> huon::Result<Env> {
     Env::options().read_only(true).create(false).exclusive(true).open(path)
 }
 
-/// The same from the meta in a slot of the user's choice; then nobody else may have the file open.
+/// The same from the meta in a slot of the user's choice; then no other process may have the file
+/// open.
 pub(crate) fn look_from(path: &Path, meta_slot: Option<u8>) -> Result<Env, Failure> {
     let Some(slot) = meta_slot else { return look(path) };
     let mut options = Env::options();

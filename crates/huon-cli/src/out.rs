@@ -1,4 +1,4 @@
-//! Standard output: whole, buffered, and quiet when nobody reads on.
+//! Standard output: whole, buffered, and quiet when its reader has closed it.
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 

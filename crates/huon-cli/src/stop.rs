@@ -16,7 +16,7 @@ pub(crate) fn survive_size_limits() {
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Whether somebody asked this process to end.
+/// Whether this process was asked to end.
 #[derive(Clone)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 

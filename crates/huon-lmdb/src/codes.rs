@@ -1,4 +1,4 @@
-//! Results as C sees them: LMDB's numbers, and the system's.
+//! Results as C sees them: LMDB's numbers, and `errno`'s.
 
 use huon_c::Fault;
 use libc::c_int;

@@ -19,7 +19,7 @@ const MAP_BYTES_DEFAULT: u64 = 1 << 20;
 /// The file may have so much more than the map size that was set, or twice as much if that is less:
 /// what fits into LMDB's map must fit, although Huon keeps more pages free than LMDB does.
 const MARGIN_BYTES: u64 = 256 << 10;
-/// Who sets less than this wants to see the map full.
+/// A program that sets less than this wants to see the map full.
 const MARGIN_FROM_BYTES: u64 = 64 << 10;
 /// More than any process has addresses for.
 const MAP_BYTES_MAX: u64 = 1 << 48;
@@ -294,12 +294,12 @@ fn previous(data: &Path) -> Res<Option<u8>> {
     Ok(known.iter().rev().nth(1).map(|(_, slot)| *slot))
 }
 
-/// Opens what the program gets as the descriptor of the data file, to be written to unless it only
-/// reads: some have the system find blocks for the whole map by it.
+/// Opens the descriptor of the data file that the program gets, writable unless the program only
+/// reads: some programs allocate blocks for the whole map with it.
 ///
-/// Whoever has `MDB_NOLOCK` may lock the whole of it before he writes, as Postfix does, and would
-/// wait for Huon's own lock on the data file for ever. He gets a file of his own, that has no name
-/// any more; who only reads locks for reading, which is in nobody's way.
+/// A program with `MDB_NOLOCK` may lock the whole file before it writes, as Postfix does, and would
+/// wait for Huon's own lock on the data file for ever. It gets a file of its own, which has no name
+/// any more. A program that only reads takes a shared lock, which blocks no other.
 fn descriptor(data: &Path, flags: u32) -> std::io::Result<File> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let mut options = File::options();

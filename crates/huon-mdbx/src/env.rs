@@ -29,14 +29,14 @@ const CHANGEABLE: u32 = SYNC | NOMEMINIT | COALESCE | PAGEPERTURB | ACCEDE;
 const ALL: u32 =
     CHANGEABLE | NOSUBDIR | RDONLY | EXCLUSIVE | WRITEMAP | NOTLS | NORDAHEAD | LIFORECLAIM;
 
-/// What is asked for is not for now, or not any more.
+/// The call comes too early, or too late.
 pub(crate) const NOT_NOW: Fault = Fault::System(libc::EPERM);
 
 pub(crate) struct Env {
     pub(crate) shared: Arc<huon_c::Env>,
     setup: ForkLock<Setup>,
     pub(crate) context: AtomicPtr<c_void>,
-    /// Is told of a broken rule.
+    /// Called for a failed assertion.
     pub(crate) assert: ForkLock<MDBX_assert_func>,
 }
 
@@ -132,7 +132,8 @@ impl Env {
         if let Some(wanted) = setup.geometry.filter(|_| flags & RDONLY == 0 && meta.is_none()) {
             geometry::apply_at_open(&huon, &info, &wanted, is_new)?;
         }
-        // Opened for writing where that is asked for: a program that may not write is told so.
+        // Opened for writing unless `MDBX_RDONLY` is set: a program without write permission gets
+        // the error.
         let mut access = File::options();
         access.read(true).write(flags & RDONLY == 0);
         let data = huon::open_kept(&access, &place.file)?;
@@ -168,7 +169,7 @@ impl Env {
             return Ok(());
         }
         if huon.durability() == Durability::Unsynced && self.flags() & RDONLY == 0 {
-            // The engine leaves that to who asks for it.
+            // The engine flushes an unsynced environment only on request.
             huon.sync()?;
         }
         huon.close()?;

@@ -28,7 +28,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// What a path means. One that leads to a file is that of the data file, whoever says what.
+    /// What a path means. One that leads to a file is that of the data file, whatever the flags
+    /// say.
     pub(crate) fn find(path: &CStr, is_file: bool) -> Place {
         let path = path_of(path);
         let is_file = is_file || path.metadata().is_ok_and(|found| !found.is_dir());
@@ -36,7 +37,8 @@ impl Place {
         Place { path, file, is_file }
     }
 
-    /// Makes the directory, if it is one and missing: who may read may look for names in it.
+    /// Makes the directory, if the path means one and it is missing: users with read permission may
+    /// search it.
     pub(crate) fn make_directory(&self, mode: u32) -> Res<()> {
         if self.is_file {
             return Ok(());
@@ -70,7 +72,7 @@ pub(crate) fn delete(path: &CStr, mode: u32) -> Res<bool> {
     Ok(!deleted)
 }
 
-/// Removes a file, whoever has it open; whether there was one.
+/// Removes a file, even if it is open; whether there was one.
 fn remove(file: &Path) -> Res<bool> {
     match fs::remove_file(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),

@@ -31,7 +31,7 @@ pub(crate) struct Sizes {
 }
 
 impl Wanted {
-    /// The page size that is asked for.
+    /// The wanted page size.
     pub(crate) fn page_bytes(&self) -> Res<Option<usize>> {
         let bytes = match self.page {
             ..0 => return Ok(None),
@@ -106,7 +106,7 @@ impl Sizes {
         geometry.max_bytes = self.upper.unwrap_or(geometry.max_bytes);
         geometry.grow_bytes = self.grow.unwrap_or(geometry.grow_bytes);
         geometry.shrink_bytes = self.shrink.unwrap_or(geometry.shrink_bytes);
-        // Who moves one bound moves the other along.
+        // Moving one bound moves the other along.
         if self.lower.is_none() {
             geometry.min_bytes = geometry.min_bytes.min(geometry.max_bytes);
         }
@@ -117,8 +117,8 @@ impl Sizes {
     }
 }
 
-/// Carries out what was set before the environment was open, if nobody else has it open. An old
-/// file keeps its length.
+/// Applies the geometry that was set before the environment was open, if no other client has it
+/// open. An old file keeps its length.
 pub(crate) fn apply_at_open(
     huon: &huon::Env,
     info: &EnvInfo,

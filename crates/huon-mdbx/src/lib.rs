@@ -4,11 +4,11 @@
 //!
 //! The layers, highest first: `abi` has the functions that C calls, and nothing in them but checks
 //! and conversions; `env` is an environment as libmdbx sets it up, with its `files`, `options` and
-//! `geometry`, the `info` about it, `copies`, a walk over its `pages`, and who is asked about
-//! `slow` readers; `tables` and `replace` are what libmdbx does with tables and records beyond
-//! LMDB; `keys`, `limits` and `orders` need no environment; `codes` and `flags` are libmdbx's
-//! numbers. Transactions, tables and cursors are those of `huon-c`. Only `abi` has `unsafe` code:
-//! what it hands down are slices and handles that were looked up.
+//! `geometry`, the `info` about it, `copies`, a walk over its `pages`, and the callback for `slow`
+//! readers; `tables` and `replace` are what libmdbx does with tables and records beyond LMDB;
+//! `keys`, `limits` and `orders` need no environment; `codes` and `flags` are libmdbx's numbers.
+//! Transactions, tables and cursors are those of `huon-c`. Only `abi` has `unsafe` code: what it
+//! hands down are slices and handles that were looked up.
 
 #![deny(unsafe_code)]
 

@@ -3,7 +3,7 @@
 const HEADER: &str = include_str!("../include/mdbx.h");
 
 /// Every enumerator of the header that has a number, without its `MDBX_`. What is built from others
-/// is computed; those that are numbers of the system are left out.
+/// is computed; those that are numbers of `errno` are left out.
 pub(crate) fn of_the_header() -> Vec<(String, i64)> {
     let mut known: Vec<(String, i64)> = Vec::new();
     for body in enums() {

@@ -35,7 +35,7 @@ struct Kind {
 }
 
 impl Kind {
-    /// The number of the option is for who reads the table.
+    /// The number of the option is for the reader of this table.
     const fn new(_number: u32, least: u64, most: u64, default: u64) -> Kind {
         Kind { least, most, default }
     }
@@ -47,7 +47,7 @@ pub(crate) struct Options([u64; COUNT]);
 impl Default for Options {
     fn default() -> Options {
         let mut values = KINDS.each_ref().map(|kind| kind.default);
-        // Who sets nothing gets none.
+        // A program that sets nothing gets none.
         values[OPT_MAX_DB as usize] = 0;
         Options(values)
     }

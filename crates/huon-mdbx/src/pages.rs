@@ -9,7 +9,7 @@ use huon_c::{Fault, Res, Txn, View};
 use crate::env::Env;
 use crate::flags::page::*;
 
-/// To whom a page belongs.
+/// The owner of a page.
 pub(crate) enum Owner {
     Main,
     FreeSpace,

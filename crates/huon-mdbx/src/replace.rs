@@ -49,7 +49,7 @@ pub(crate) fn find(
     if flags & !ALL != 0 || !has_new && flags & CURRENT == 0 {
         return Err(Fault::Invalid);
     }
-    // Refuses who only reads, before anything else.
+    // Refuses a read transaction, before anything else.
     drop(txn.writer()?);
     let cursor = Arc::new(Cursor::new());
     Cursor::bind(&cursor, txn, dbi)?;

@@ -1,4 +1,4 @@
-//! Who is asked about slow readers: libmdbx's callback, called by the engine's.
+//! Slow readers: libmdbx's callback, called by the engine's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use huon_c::Res;
 
 use crate::env::Env;
 
-/// What a callback of the program's is told of a reader; `None`: the writer goes on.
+/// Calls the program's callback with a reader; `None`: the writer goes on.
 pub(crate) type Ask = dyn Fn(Option<&SlowReader>) -> i32 + Send + Sync;
 
 /// So many looks, a millisecond apart, a reader of another process may take to go.
@@ -37,8 +37,9 @@ impl Asked {
                 self.waits.store(true, Ordering::Relaxed);
                 SlowReaderAnswer::Retry
             }
-            // The transaction was ended, or the process: what is left of it is the engine's. One
-            // that only will be ended, by who waits for this writer perhaps, is not waited for.
+            // The callback has ended the transaction, or the process: the engine frees its slot.
+            // One that will only be ended later, perhaps by a thread that waits for this writer, is
+            // not waited for.
             1.. if slow.reader.parked || !slow.own && slow.retries < RETRIES_MAX => {
                 SlowReaderAnswer::Break
             }
@@ -58,7 +59,7 @@ impl Asked {
 }
 
 impl Env {
-    /// Has `asked` called from now on, or nobody.
+    /// Calls `asked` from now on, or no callback.
     pub(crate) fn set_slow_reader(&self, asked: Option<Arc<Asked>>) -> Res<()> {
         self.setup().asked = asked;
         self.settings_changed()
@@ -69,7 +70,7 @@ impl Env {
     }
 }
 
-/// Has the engine know whom to ask.
+/// Sets the engine's callback.
 pub(crate) fn install(huon: &huon::Env, asked: Option<&Arc<Asked>>) {
     match asked.cloned() {
         Some(asked) => huon.set_on_slow_reader(move |slow| asked.answer(slow)),

@@ -19,7 +19,7 @@ pub(crate) struct Named {
 
 /// Opens a table.
 pub(crate) fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
-    // Who asks for nothing, or only for what there is, takes any kind.
+    // No flags, or `MDBX_DB_ACCEDE`, take a table of any kind.
     let flags = if flags == DB_ACCEDE { 0 } else { flags };
     check_kind(flags)?;
     match dbi::open(txn, name, flags) {

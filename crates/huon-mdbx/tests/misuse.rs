@@ -184,7 +184,7 @@ fn a_replacement_needs_room_of_its_own() {
     assert_eq!(replace(None, none, CURRENT | RESERVE), libc::EINVAL);
     assert_eq!(get(txn, dbi, b"a"), Ok(b"1".to_vec()));
     let (mut new, mut old) = (val(b"2"), none);
-    // SAFETY: the values live; who wants no old value says so.
+    // SAFETY: the values live; a null pointer asks for no old value.
     let code = unsafe {
         mdbx_replace_ex(txn, dbi, &val(b"a"), &mut new, &mut old, 0, None, ptr::null_mut())
     };

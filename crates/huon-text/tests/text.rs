@@ -297,7 +297,7 @@ impl<'t> Halting<'t> {
         Halting { env: env.clone(), text, read: 0, halts, halted: 0, is_back: false, record_ends }
     }
 
-    /// All that was read before the halt is committed, and anybody may write.
+    /// All that was read before the halt is committed, and the writer lock is free.
     fn look(&self) {
         let records: u64 = {
             let txn = self.env.read().unwrap();

@@ -17,7 +17,7 @@ const LONGEST_STEP: Duration = Duration::from_millis(200);
 #[derive(Clone, Copy)]
 pub(crate) struct Patience {
     limit: Duration,
-    /// Who reaches the limit is taken for one that hangs.
+    /// A test that reaches the limit counts as one that hangs.
     is_hang: bool,
 }
 
@@ -103,8 +103,8 @@ fn name(path: &Path) -> String {
     name.rsplit_once('-').map_or(&*name, |(name, _)| name).to_owned()
 }
 
-/// Runs a test binary until a test of it fails, or no time is `left`. A machine that sleeps makes
-/// nobody late.
+/// Runs a test binary until a test of it fails, or no time is `left`. Time in which the machine
+/// sleeps does not count.
 fn first_failure(command: &mut Command, path: &Path, left: &mut Duration) -> Result<End, String> {
     let words = |e| format!("{}: {e}", path.display());
     // A group of its own: tests start processes.

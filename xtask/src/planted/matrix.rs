@@ -118,7 +118,7 @@ impl Matrix {
     }
 
     /// Writes what was found over what was written before, and the page of all of it; false, and
-    /// nothing written, if there is a bug that nobody has caught.
+    /// nothing written, if there is a bug that no test has caught.
     pub(crate) fn write(self, shell: &Shell, bugs: &[Bug]) -> Result<bool, String> {
         let mut all = Matrix::written(&shell.root)?;
         all.renew(self, bugs);

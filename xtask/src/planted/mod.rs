@@ -36,7 +36,7 @@ pub(crate) struct Bug {
     what: String,
 }
 
-/// What is asked for.
+/// What the command line asks for.
 pub(crate) struct Wish {
     /// The bugs to try, or all.
     pub(crate) bugs: Vec<u32>,

@@ -52,7 +52,7 @@ impl Val {
     }
 }
 
-/// Handles; nobody looks into them.
+/// Handles, which are opaque.
 type Handle = *mut c_void;
 
 macro_rules! functions {

@@ -1,9 +1,9 @@
 //! What a call through the C interface of LMDB costs over the same call in Rust.
 //!
 //! Both work on one file in one process, in turns: a round is the same number of calls by each, and
-//! who begins changes from round to round. Keys differ between the two within a round, so that
-//! neither finds in the processor's caches what the other has just read. What is told is the median
-//! of the rounds, with the least and the greatest, and that of the differences within a round.
+//! they take turns to begin. Keys differ between the two within a round, so that neither finds in
+//! the processor's caches what the other has just read. The report has the median of the rounds,
+//! with the least and the greatest, and that of the differences within a round.
 
 mod library;
 
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     dir: PathBuf,
 }
 
-/// Calls that are measured, by whoever makes them. Each does as many as it is told in a transaction
+/// Calls that are measured, of either library. Each makes the given number of them in a transaction
 /// of its own, which is not timed.
 trait Calls {
     fn get(&self, part: &Part<'_>) -> Result<Timed>;
@@ -59,7 +59,7 @@ trait Calls {
     fn next_detached(&self, passes: u64) -> Result<Timed>;
 }
 
-/// Keys for a round of one of those who are measured.
+/// Keys for a round of one of the libraries.
 struct Part<'d> {
     data: &'d Data,
     order: &'d Order,

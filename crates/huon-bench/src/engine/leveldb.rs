@@ -340,7 +340,7 @@ impl LevelDb {
         }
         // SAFETY: LevelDB gives a copy of so many bytes, which is ours until it is freed below.
         let result = look(unsafe { std::slice::from_raw_parts(value.cast(), bytes) });
-        // SAFETY: as above; nobody uses it any more.
+        // SAFETY: as above; it is not used any more.
         unsafe { ffi::leveldb_free(value.cast()) };
         Ok(Some(result))
     }

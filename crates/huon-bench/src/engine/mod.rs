@@ -50,7 +50,7 @@ pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error + S
 pub(crate) enum Mode {
     /// Never, once acknowledged.
     Durable,
-    /// With the last ones, in a crash of the system; what is left is whole.
+    /// With the last ones, in a crash of the operating system; what is left is whole.
     Lazy,
     /// As `Lazy`, and what is left may be broken.
     Unsynced,

@@ -349,7 +349,7 @@ impl RocksDb {
             let value = ffi::rocksdb_pinnableslice_value(pinned, &mut bytes);
             std::slice::from_raw_parts(value.cast(), bytes)
         });
-        // SAFETY: as above; nobody uses the value any more.
+        // SAFETY: as above; the value is not used any more.
         unsafe { ffi::rocksdb_pinnableslice_destroy(pinned) };
         Ok(Some(result))
     }

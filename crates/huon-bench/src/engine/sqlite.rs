@@ -1,12 +1,12 @@
 //! SQLite through its C interface: one table of blobs, without row numbers.
 //!
 //! A connection is used by one thread at a time, so each read transaction borrows one of its own
-//! from a pool. One connection writes; who wants to waits for it. The snapshot of a read
-//! transaction is that of its first read.
+//! from a pool. One connection writes; writers wait for it. The snapshot of a read transaction is
+//! that of its first read.
 //!
 //! 1. A connection is open, and its statements belong to it, until both are dropped, the statements
 //!    first.
-//! 2. Between transactions no statement is under way: whoever stepped one resets it.
+//! 2. Between transactions no statement is under way: the code that stepped one resets it.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ops::{Deref, DerefMut};
@@ -19,8 +19,8 @@ use super::{Engine, Mode, Read, Result, Setup, Way, Write};
 
 const MAP_BYTES: usize = 2 << 30;
 
-/// Bytes of the file that are mapped. None where memory is short: the system would read ahead in
-/// the map, and SQLite cannot tell it not to.
+/// Bytes of the file that are mapped. None where memory is short: the kernel would read ahead in
+/// the map, and SQLite cannot turn that off.
 fn map_bytes(setup: &Setup) -> usize {
     if setup.cache_bytes < MAP_BYTES { 0 } else { MAP_BYTES }
 }
@@ -233,7 +233,7 @@ impl Connection {
     fn close(self) -> Result<()> {
         let Connection { statements, raw } = self;
         drop(statements);
-        // SAFETY: its statements are gone, and nobody else has the connection.
+        // SAFETY: its statements are gone, and no other code has the connection.
         let code = unsafe { ffi::sqlite3_close(raw.0) };
         if code == 0 {
             std::mem::forget(raw);
@@ -482,7 +482,7 @@ impl Write for Writer<'_> {
 impl Drop for Writer<'_> {
     fn drop(&mut self) {
         if self.under_way {
-            // There is nobody to tell, and the next transaction would fail to begin.
+            // A drop cannot return the error, and the next transaction would fail to begin.
             let _ = self.connection.statements.rollback.run(&self.connection);
         }
     }

@@ -1,4 +1,4 @@
-//! What drivers of the system's libraries share.
+//! What the drivers of the distribution's libraries share.
 
 use std::ffi::{CStr, OsStr, c_void};
 use std::os::unix::ffi::OsStrExt;

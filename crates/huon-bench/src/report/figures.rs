@@ -26,8 +26,8 @@ impl Spread {
         Some(Spread { median, least, greatest, repeats_count: values.len() })
     }
 
-    /// Whether the medians differ by more than the repeats of either. Of a single repeat nobody
-    /// knows how far the next one would be, so it differs from nothing.
+    /// Whether the medians differ by more than the repeats of either. A single repeat has no known
+    /// spread, so it differs from nothing.
     pub(crate) fn differs(&self, other: &Spread) -> bool {
         let known = self.repeats_count > 1 && other.repeats_count > 1;
         let width = (self.greatest - self.least).max(other.greatest - other.least);
@@ -101,7 +101,7 @@ mod tests {
         let (a, near, far) = (of(&[100.0, 110.0]), of(&[112.0, 112.0]), of(&[116.0, 116.0]));
         assert!(!a.differs(&near));
         assert!(a.differs(&far) && far.differs(&a));
-        // One repeat has no spread that anybody knows.
+        // One repeat has no known spread.
         assert!(!of(&[1.0]).differs(&far));
     }
 

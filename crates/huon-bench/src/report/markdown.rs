@@ -187,7 +187,7 @@ fn throughput(page: &mut String, run: &Run, workload: &str) {
     grid(page, run, workload, label, cell);
 }
 
-/// Whether nobody can tell two rates apart.
+/// Whether two rates cannot be told apart.
 fn even(rate: &Spread, best: &Spread) -> bool {
     rate.repeats_count > 1 && best.repeats_count > 1 && !rate.differs(best)
 }

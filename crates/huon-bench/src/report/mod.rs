@@ -1,7 +1,7 @@
 //! Makes a page of tables and charts of a run's file.
 //!
 //! 1. A figure is the median of its repeats, and is shown with the least and the greatest of them.
-//! 2. Who is faster is said only where medians differ by more than the repeats of either do.
+//! 2. One engine is called faster only where medians differ by more than the repeats of either do.
 //! 3. What was not measured is named, with the reason; a target without figures is not met.
 
 mod baseline;

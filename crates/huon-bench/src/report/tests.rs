@@ -77,7 +77,7 @@ fn who_is_ahead_is_said_only_beyond_the_spread() -> Result<()> {
     assert!(ahead.ends_with("| 2.00 x | ahead |"), "{ahead}");
     let even = row(&page, "## Huon and the best", "reads: scan, lazy");
     assert!(even.ends_with("| 1.02 x | even |"), "{even}");
-    // Both are bold: nobody can tell which is better.
+    // Both are bold: neither is known to be better.
     let scan = row(&page, "## Reads", "scan, lazy");
     assert_eq!(scan.matches("**").count(), 4, "{scan}");
     assert!(page.contains("Ahead in 1 cells, even in 1, behind in 0."));

@@ -14,7 +14,7 @@ const SECONDS: f64 = 10.0;
 const SECONDS_MIN: f64 = 0.05;
 /// Puts, or gets, in a transaction there.
 const SMALL_BATCH: usize = 100;
-/// Records that are written over beside a reader who sleeps, and how often.
+/// Records that are overwritten beside a sleeping reader, and how often.
 const PARKED_RECORDS: u32 = 100_000;
 const TURNOVERS: u32 = 5;
 
@@ -96,7 +96,7 @@ fn check_mixed<E: Engine>(db: &E, data: &Data, order: &[u32], count: u64) -> Res
     check_all(db, data.count.into(), sum)
 }
 
-/// Turnovers without, with and after a reader who keeps one snapshot; each with the size of the
+/// Turnovers without, with and after a reader that keeps one snapshot; each with the size of the
 /// file as it goes.
 pub(super) fn parked<E: Engine>(session: &mut Session) -> Result<()> {
     if !E::READS {

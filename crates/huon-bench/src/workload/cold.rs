@@ -30,7 +30,7 @@ pub(super) fn run<E: Engine>(session: &mut Session) -> Result<()> {
     let data = Data::new(Keys::Random16, session.scaled(RECORDS), VALUE_BYTES);
     session.describe(&data);
     let memory = ((MEMORY_BYTES as f64 * session.order.scale) as u64).max(MEMORY_BYTES_MIN);
-    // An engine with a cache of its own is filled in memory, as those are that have the system's.
+    // An engine with a cache of its own is filled in memory, as are those that use the page cache.
     let db = session.open_to_fill::<E>("cold", 2 * data.count as usize * VALUE_BYTES)?;
     load_all(&db, &data)?;
     db.close()?;
@@ -90,8 +90,8 @@ fn overwrite<E: Engine>(session: &mut Session, db: &E, data: &Data) -> Result<()
     session.measure("overwrite, cold", "put", |_| put_all(db, data, &order, 1, BATCH))
 }
 
-/// Lets the system's cache forget the files under `dir`, which nobody maps. What is not on the disk
-/// yet it would keep.
+/// Drops the files under `dir`, which must not be mapped, from the page cache. Pages that are not
+/// on the disk yet would stay.
 fn forget(dir: &Path) -> Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();

@@ -1,4 +1,4 @@
-//! One put in a transaction: what a commit costs, and what several who commit at once share.
+//! One put in a transaction: what a commit costs, and what concurrent committers share.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

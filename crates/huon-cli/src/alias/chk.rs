@@ -112,7 +112,7 @@ impl Tool for Chk {
             (
                 self.cooperative && self.slot().is_some(),
                 "-c",
-                Refuse("a chosen meta is only looked at while nobody else has the file open"),
+                Refuse("a chosen meta is only read while no other process has the file open"),
             ),
             (self.write && !self.turn, "-w", Note("a check never writes")),
             (self.ignore_order, "-i", Note(order)),

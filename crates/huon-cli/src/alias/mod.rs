@@ -155,7 +155,7 @@ impl Ahead {
     }
 }
 
-const WARM: &str = "nothing is read ahead; pages come from the system's cache as they are needed";
+const WARM: &str = "nothing is read ahead; pages come from the page cache as they are needed";
 const ONE_FILE: &str = "an environment is always one file, with its lock file beside it";
 
 /// All tools, as clap knows them.

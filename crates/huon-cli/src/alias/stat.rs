@@ -33,7 +33,7 @@ pub(super) struct Stat {
     /// The state of the environment
     #[arg(short)]
     environment: bool,
-    /// Free space, and who holds it; once is enough
+    /// Free space, and the snapshots that retain it; once is enough
     #[arg(short, action = clap::ArgAction::Count)]
     free: u8,
     /// The readers; once is enough

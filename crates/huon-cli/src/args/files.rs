@@ -192,10 +192,10 @@ pub(crate) struct Copy {
 }
 
 pub(super) const COMPACT_HELP: &str = "\
-Moves what lives at the end of the file into free places before it, in small
-transactions, and gives the end back to the system. Ends with 1 if the target
-was not reached, and says why: time, readers, or no room. Ctrl-C ends it in
-order; whatever ends it, the environment is whole.
+Moves live pages from the end of the file into free places before it, in small
+transactions, and cuts the end off. Ends with 1 if the target was not reached,
+and says why: time, readers, or no room. Ctrl-C ends it in order; whatever ends
+it, the environment is whole.
 
 Examples:
   huon compact data.huon
@@ -222,9 +222,9 @@ pub(crate) struct Compact {
 
 pub(super) const DELETE_ENV_HELP: &str = "\
 Says what would be deleted, and does nothing else without --yes. Refused while
-somebody has the file open, and where it is no environment; a damaged one is
-one. Ends with 1 if there is no such file. Records are deleted with `huon del`,
-tables with `huon drop`.
+any process has the file open, and if it is no environment; a damaged one may
+be deleted. Ends with 1 if there is no such file. Records are deleted with
+`huon del`, tables with `huon drop`.
 
 Examples:
   huon delete-env data.huon

@@ -30,9 +30,9 @@ pub(crate) struct Pages {
 pub(super) const READERS_HELP: &str = "\
 One line a reader: its process, the snapshot it sees, how far that lies behind
 the newest (ids are passed over now and then, so it is no count of commits), its
-age, how much free space it holds, and how much of that nobody else does: so
-much can be used again once it ends. A parked one is marked as such; a writer
-that finds no room may break it. All others are waited for.
+age, how much free space it retains, and how much of that no other reader
+does: that space is reusable once it ends. A parked one is marked as such; a
+writer that finds no room may evict it. All others are waited for.
 
 Examples:
   huon readers data.huon

@@ -24,7 +24,7 @@ const SHOWN_MAX: usize = 20;
 pub(crate) fn dump(args: &Dump) -> Outcome {
     guard::output(&args.file, &args.output)?;
     let env = open::look_from(&args.file, args.start.meta_slot)?;
-    // A pipe that nobody reads yet is waited for, and until then any signal ends this.
+    // Waits for the reader of a pipe; until one is there any signal ends this.
     let special = special(&args.output)?;
     let stop = Stop::on_signals()?;
     if args.output.as_os_str() == "-" && io::stdout().is_terminal() {

@@ -184,7 +184,7 @@ fn parked(info: &EnvInfo) -> usize {
     info.readers.iter().filter(|reader| reader.parked).count()
 }
 
-/// How many there are, and who is furthest behind.
+/// How many there are, and which is furthest behind.
 fn readers_text(info: &EnvInfo) -> String {
     let Some(oldest) = info.oldest_reader() else { return "0".into() };
     let parked = match parked(info) {

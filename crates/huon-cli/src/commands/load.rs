@@ -24,7 +24,7 @@ use crate::text::number;
 /// `huon load`.
 pub(crate) fn load(args: &Load) -> Outcome {
     guard::input(&args.file, &args.input)?;
-    // A pipe that nobody writes yet is waited for, and until then any signal ends this.
+    // Waits for the writer of a pipe; until one is there any signal ends this.
     let (reader, total) = input(args)?;
     let stop = Stop::on_signals()?;
     open::make_and_change(&args.file, &args.writing, |env| {
@@ -136,7 +136,7 @@ fn tell(report: &LoadReport) {
 /// Bytes read at once, and pieces read ahead.
 const PIECE_BYTES: usize = 256 << 10;
 const PIECES_AHEAD: usize = 4;
-/// How often somebody who waits for input looks whether to stop.
+/// How often a wait for input checks whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// After so many looks in vain the load hears that there is nothing for now, and commits. Together
 /// with the half second after which it commits anyway, that is less than a second.
@@ -161,7 +161,7 @@ impl StoppableInput {
     }
 }
 
-/// Sends all that there is; ends early when nobody listens any more.
+/// Sends all input; ends early when the receiver is gone.
 fn read_all(mut reader: Box<dyn Read + Send>, sender: &SyncSender<Piece>) {
     loop {
         let mut piece = vec![0; PIECE_BYTES];

@@ -158,7 +158,7 @@ pub(crate) fn switch(args: &SwitchMeta) -> Outcome {
     Ok(Code::Fine)
 }
 
-/// A switch of somebody who has confirmed it, and need not be told what is lost.
+/// A switch that the user has confirmed: what is lost need not be shown.
 pub(crate) fn switch_confirmed(file: &Path, slot: u8, is_quiet: bool) -> Outcome {
     if Choice::look(file, slot)?.is_newest() {
         return Ok(Code::Fine);
@@ -207,7 +207,7 @@ fn not_whole(file: &Path, slot: u8, error: Error) -> Failure {
     Failure::Told(Code::Corrupt, text)
 }
 
-/// A snapshot that somebody may want to go back to, beside what the file shows now.
+/// A snapshot that the user may want to go back to, beside the newest.
 struct Choice {
     chosen: u64,
     then: Stat,

@@ -1,4 +1,4 @@
-//! Who reads: `readers` once, `watch-readers` again and again.
+//! The readers: `readers` once, `watch-readers` again and again.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
@@ -16,7 +16,7 @@ use crate::out::Out;
 use crate::stop::Stop;
 use crate::text::{number, size, span};
 
-/// How often somebody who waits for the next round looks whether to stop.
+/// How often a wait for the next round checks whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Cursor home, and everything below it gone.
 const CLEAR: &str = "\x1b[H\x1b[J";
@@ -29,13 +29,13 @@ struct Round {
 
 struct Reader {
     info: ReaderInfo,
-    /// Free space that it sees, and the part of it that nobody else does.
+    /// Free space that it sees, and the part of it that no other reader sees.
     held_bytes: u64,
     alone_bytes: u64,
 }
 
 impl Round {
-    /// The file is opened for each round, and closed: who looks for hours is in nobody's way.
+    /// The file is opened for each round, and closed: a watch of hours blocks no other process.
     fn look(path: &Path) -> Result<Round, Failure> {
         let env = open::look(path)?;
         let info = env.info()?;
@@ -91,7 +91,7 @@ fn heading() -> String {
     row([&"client", &"pid", &"snapshot"], ["lag", "age", "holds", "alone"])
 }
 
-/// Who, and how much.
+/// The reader, and how much it retains.
 fn row([client, pid, snapshot]: [&dyn Display; 3], [lag, age, holds, alone]: [&str; 4]) -> String {
     format!("{client:>6} {pid:>7} {snapshot:>13} {lag:>9} {age:>7} {holds:>11} {alone:>11}")
 }

@@ -109,21 +109,21 @@ fn print_holders(out: &mut Out, stat: &Stat) -> Result<(), Failure> {
     let page_bytes = u64::from(stat.page_bytes);
     let mut heading = "\nheld by";
     for holder in stat.holders.iter().filter(|holder| holder.pages > 0) {
-        let who = match holder.by {
+        let name = match holder.by {
             HeldBy::Durable => "the durable snapshot, until the next flush".into(),
             HeldBy::Flush => "a flush that is under way".into(),
             HeldBy::Reader(r) => {
                 let kind = if r.parked { "parked reader" } else { "reader" };
                 format!("{kind} in process {}, {} old", r.pid, span(r.age_ms))
             }
-            _ => "somebody".into(),
+            _ => "another snapshot".into(),
         };
         if !heading.is_empty() {
             out.line(heading)?;
             heading = "";
         }
         let (all, alone) = (size(holder.pages * page_bytes), size(holder.alone_pages * page_bytes));
-        out.line(format_args!("  {who}: {all}, {alone} of it alone"))?;
+        out.line(format_args!("  {name}: {all}, {alone} of it alone"))?;
     }
     Ok(())
 }

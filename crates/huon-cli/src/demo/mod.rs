@@ -3,7 +3,7 @@
 //! Three processes: this one, which only directs; a writer; and one that recomputes all totals of
 //! each snapshot it can catch. The last two are this program again, with other arguments.
 
-/// A line on standard output; whoever closed it has seen enough, and the demo ends.
+/// A line on standard output; when its reader has closed it the demo ends.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write;

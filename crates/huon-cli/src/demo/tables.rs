@@ -9,7 +9,7 @@ use std::path::Path;
 
 use huon::{Bytes, Codec, Error, Scratch, TableDef};
 
-/// Path to what the system says of it.
+/// Path to its metadata.
 pub(super) const ENTRIES: TableDef<Bytes, Entry> = TableDef::new("entries");
 /// Extension with its dot (empty: none) to totals of the regular files that have it.
 pub(super) const EXTENSIONS: TableDef<Bytes, Totals> = TableDef::new("extensions");

@@ -38,7 +38,7 @@ fn chk_checks() {
     {
         place.tool("chk", &[flag, "a.huon"]).fails(5, &["huon_chk: ", &flag[..2], words]);
     }
-    place.tool("chk", &["-0", "-c", "a.huon"]).fails(5, &["-c", "nobody else"]);
+    place.tool("chk", &["-0", "-c", "a.huon"]).fails(5, &["-c", "no other process"]);
     for wrong in [&[][..], &["-x", "a.huon"], &["-0", "-1", "a.huon"], &["a.huon", "b"]] {
         assert_eq!(place.tool("chk", wrong).code, 5, "{wrong:?}");
     }

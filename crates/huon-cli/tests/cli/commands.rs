@@ -353,7 +353,7 @@ fn damage_is_found_and_the_rest_rescued() {
         std::fs::write(place.path(name), bytes).unwrap();
     };
     damage(newest_only, "s.huon");
-    // It is said each time, not only by who looks first.
+    // Every command says it, not only the first.
     for _ in 0..2 {
         let check = place.run(&["check", "s.huon"]);
         assert_eq!((check.code, check.err.lines().count()), (1, 1), "{check:?}");
@@ -457,7 +457,7 @@ fn one_signal_ends_the_wait_for_the_other_end_of_a_pipe() {
     for args in [["dump", "a.huon", "fifo"], ["load", "a.huon", "fifo"]] {
         let mut child = place.command(&args).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(500));
-        assert!(child.try_wait().unwrap().is_none(), "{args:?} waits for nobody");
+        assert!(child.try_wait().unwrap().is_none(), "{args:?} does not wait");
         terminate(&child);
         let start = Instant::now();
         let ended = loop {
@@ -473,7 +473,7 @@ fn one_signal_ends_the_wait_for_the_other_end_of_a_pipe() {
         }
         assert!(ended.is_some_and(|status| !status.success()), "{args:?}: {ended:?}");
     }
-    // What somebody reads is written, and no file takes its place.
+    // A pipe with a reader is written to, and no file takes its place.
     let reader =
         Command::new("cat").arg(place.path("fifo")).stdout(Stdio::piped()).spawn().unwrap();
     place.good(&["dump", "a.huon", "fifo", "--print", "--force"]);

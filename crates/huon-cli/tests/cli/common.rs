@@ -132,8 +132,8 @@ pub(crate) fn interrupt(child: &Child) {
     signal(child, "-INT");
 }
 
-/// Sends what nobody has been told to ignore: a shell that starts the tests in the background has
-/// them ignore Ctrl-C, and processes that do not catch it inherit that.
+/// Sends a signal that no shell makes its children ignore: a shell that starts the tests in the
+/// background has them ignore Ctrl-C, and processes that do not catch it inherit that.
 pub(crate) fn terminate(child: &Child) {
     signal(child, "-TERM");
 }

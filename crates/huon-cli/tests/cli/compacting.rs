@@ -73,7 +73,7 @@ fn it_ends_in_order() {
     place.run(&["compact", "a.huon", "--target", "0.5"]).fails(2, &["target"]);
     place.run(&["compact", "no.huon"]).fails(5, &["no.huon"]);
     assert!(!place.path("no.huon").exists());
-    // While somebody else writes it waits, and a signal that comes then is noted.
+    // While another process writes it waits, and a signal that comes then is noted.
     let env = Env::options().open(place.path("a.huon")).unwrap();
     let txn = env.write().unwrap();
     let child = place.command(&["compact", "a.huon", "--wait", "60"]).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! `delete-env`: both files go, and only when it is meant and nobody has them open.
+//! `delete-env`: both files go, but only on confirmation and while no process has them open.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn what_is_open_stays() {
         place.run(&[&["delete-env", "a.huon"], confirm].concat()).fails(3, &["a.huon", "open"]);
     }
     assert_eq!(place.good(&["get", "a.huon", "apple"]), "red\n");
-    // Who waits gets it as soon as it is closed.
+    // A waiting command gets it as soon as it is closed.
     let child = place.command(&["delete-env", "a.huon", "--yes", "--wait", "60"]).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(200));
     assert!(place.path("a.huon").exists());
@@ -92,7 +92,7 @@ fn a_file_without_permission_stays() {
     };
     allow(0);
     if std::fs::File::open(place.path("a.huon")).is_ok() {
-        // Who may do everything is refused nothing.
+        // Root is refused nothing.
         eprintln!("skipped: this user reads every file");
         return;
     }

@@ -1,4 +1,4 @@
-//! Commands that only look, by a user who may write nothing, beside a writer.
+//! Commands that only read, by a user without write permission, beside a writer.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;

@@ -1,4 +1,4 @@
-//! The commands, as somebody at a terminal meets them: what they print, and how they end.
+//! The commands, as a user at a terminal sees them: what they print, and how they end.
 
 mod aliases;
 mod commands;

@@ -80,7 +80,7 @@ fn metas_tell_of_what_they_do_not_hold() {
     assert!(text.ends_with("it is in no meta until the next flush\n"), "{text}");
     assert!(text.contains(&format!("snapshot {id} is newer")), "{text}");
     drop(env);
-    // Somebody who is alone with it is in nobody's way.
+    // A client that is alone with it does not block the command.
     let alone = Env::options().exclusive(true).open(place.path("a.huon")).unwrap();
     let text = place.good(&["metas", "a.huon"]);
     assert!(text.contains("it does not open: "), "{text}");

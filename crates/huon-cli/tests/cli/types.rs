@@ -46,7 +46,7 @@ fn typed_tables_are_shown_by_their_types() {
         place.good(&["ls", "a.huon", "-t", "ids", "--key", "hex", "--keys"]),
         "0500000000000000\n"
     );
-    // What is no number of that length is told, with a way to see it.
+    // A value that is no number of that length is an error, with a way to see it.
     let text = ["ls", "a.huon", "-t", "visits", "--value", "u64"];
     place.run(&text).fails(1, &["value", "u64", "--value text"]);
     place.run(&["get", "a.huon", "-t", "visits", "--key", "u64", "seven"]).fails(2, &["integer"]);

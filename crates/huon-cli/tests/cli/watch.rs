@@ -1,4 +1,4 @@
-//! `watch-readers`: who reads, as long as somebody wants to know.
+//! `watch-readers`: the readers, again and again.
 
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn readers_are_watched_until_ctrl_c() {
     let words: Vec<&str> = row.split_whitespace().collect();
     assert_eq!((words[2], words[3], words[4]), (&*pid, &*reader.id().to_string(), "0"), "{row}");
 
-    // It holds what is written over, and the watch is in nobody's way.
+    // It retains the pages that are overwritten, and the watch blocks no writer.
     let mut txn = env.write_within(Duration::from_secs(60)).unwrap();
     let main = txn.create_table(&TableDef::<Bytes, Bytes>::main()).unwrap();
     main.put(&mut txn, b"apple", b"green").unwrap();

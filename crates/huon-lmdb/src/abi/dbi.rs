@@ -137,7 +137,8 @@ fn comparator(compare: MDB_cmp_func) -> Arc<Compare> {
         let val =
             |bytes: &[u8]| MDB_val { mv_size: bytes.len(), mv_data: bytes.as_ptr() as *mut c_void };
         let (a, b) = (val(a), val(b));
-        // SAFETY: who set it promised that it may be called; it is given two values that live.
+        // SAFETY: the caller that set it promised that it may be called; it gets two values that
+        // live.
         huon_c::comparing(|| unsafe { compare(&a, &b) }).cmp(&0)
     })
 }

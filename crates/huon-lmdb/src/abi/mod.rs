@@ -2,8 +2,8 @@
 //! answer into a code.
 //!
 //! A1. A handle is looked up, never followed. A closed one, or one of another kind, is `EINVAL`.
-//! A2. A pointer to memory of the caller's is his to get right, as with LMDB; a null one where
-//!     something is needed is `EINVAL`.
+//! A2. The caller answers for pointers to its memory, as with LMDB; a null one where something is
+//!     needed is `EINVAL`.
 //! A3. Nothing unwinds into C.
 //! A4. Bytes are read before the call that was given them returns, and written in two cases: what a
 //!     pointer for an answer points to, and nothing else.
@@ -103,7 +103,7 @@ fn txn_of(txn: *mut MDB_txn) -> Res<Arc<huon_c::Txn>> {
     objects::txn(txn as usize)
 }
 
-/// To a cursor, and to who opens a table, a transaction that was reset is none.
+/// For a cursor, and for opening a table, a transaction that was reset is none.
 fn in_reset(fault: Fault) -> Fault {
     if fault == Fault::Reset { Fault::BadTxn } else { fault }
 }

@@ -410,7 +410,7 @@ fn a_full_map_fails_the_transaction_and_a_larger_one_takes_it() {
     assert_eq!(fill(900 << 10), 0, "what fits into LMDB's map fits");
     assert_eq!(fill(4 << 20), MAP_FULL);
     let txn = env.begin();
-    assert_eq!(mdb_env_set_mapsize(env.env, 16 << 20), libc::EINVAL, "somebody writes");
+    assert_eq!(mdb_env_set_mapsize(env.env, 16 << 20), libc::EINVAL, "a transaction writes");
     mdb_txn_abort(txn);
     assert_eq!(mdb_env_set_mapsize(env.env, 16 << 20), 0);
     assert_eq!(env.info().me_mapsize, 16 << 20);

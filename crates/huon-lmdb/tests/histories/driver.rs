@@ -387,7 +387,7 @@ impl Driver {
         // A copy that the cursor keeps, which may be as long as a name's record.
         let (slot, dbi) = if several { (None, 0) } else { (slot, dbi) };
         let moved = key.mv_data != own;
-        // Who looks among the values of a key knows it.
+        // A search among the values of a key knows the key.
         use go::*;
         let known = [GET_BOTH, GET_BOTH_RANGE, FIRST_DUP, LAST_DUP].contains(&op) || several;
         let key = (moved && !known).then(|| self.shown(slot, 0, key));

@@ -105,8 +105,8 @@ fn histories_are_those_of_lmdb() {
         Ok(version) => version,
         Err(why) => return figures::skip(NAME, &why),
     };
-    // The same ones for each commit, unless others are asked for: nobody knows all by which LMDB
-    // differs, and one in thousands shows another mark that it leaves.
+    // The same ones for each commit, unless others are asked for: not all of LMDB's differences are
+    // known, and one history in thousands shows another.
     let first = std::env::var("HUON_FIRST_SEED").map_or(0, |n| n.parse().expect("a number"));
     let seeds = seeds(|n| digest_words(&[first + n, CALLS as u64]));
     let theirs = theirs::traces(NAME, &seeds);

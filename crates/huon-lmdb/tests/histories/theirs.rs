@@ -52,7 +52,7 @@ pub(crate) fn version() -> Result<u32, String> {
     load().map(|(_, patch)| patch as u32)
 }
 
-/// Goes through the histories of the seeds that it is told.
+/// Goes through the histories of the seeds that it is given.
 pub(crate) fn play() {
     let (api, patch) = load().expect("the library that the parent has found");
     let seeds = std::env::var(PART).expect("seeds");

@@ -497,7 +497,7 @@ $txn->commit;
 fn lmdb_file_of_perl() {
     const NAME: &str = "lmdb_file_of_perl";
     let debian = Debian::new();
-    // What is unpacked is used by the system's own.
+    // The system's own programs use the unpacked files.
     let perl = debian.program("perl").unwrap_or("/usr/bin/perl".into());
     let dirs = fs::read_dir(debian.lib("perl5")).into_iter().flatten().flatten();
     let found = dirs.map(|dir| dir.path()).find(|dir| dir.join("LMDB_File.pm").exists());

@@ -3,7 +3,7 @@
 //!
 //! 1. What a program in C sees must hold is said at the head of `tests/c/mixed.c`; here the same is
 //!    looked at by Rust, in one snapshot for the tables of both.
-//! 2. Nobody is told before that one of the programs is killed now and then.
+//! 2. Now and then one of the programs is killed, without notice to the others.
 //! 3. Checks open the environment anew, as the `huon` command does, and find nothing.
 
 use std::fs;
@@ -204,7 +204,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Sets the flag when it goes, so that nobody works for ever beside one who has failed.
+/// Sets the flag when dropped, so that no thread works for ever beside one that has failed.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {

@@ -37,7 +37,7 @@ pub(super) fn with<R>(
     })
 }
 
-/// What a call of a cursor is told that is wrong by itself: first of all that there is no cursor.
+/// The faults of a cursor call's own arguments, of which a missing cursor comes first.
 fn wrong(cursor: *const MDBX_cursor, fault: Fault) -> Fault {
     objects::cursor(cursor as usize).err().unwrap_or(fault)
 }

@@ -123,7 +123,8 @@ fn comparator(
     let make = || -> Arc<Compare> {
         Arc::new(move |a: &[u8], b: &[u8]| {
             let (a, b) = (val(a), val(b));
-            // SAFETY: who gave it promised that it may be called; it gets two values that live.
+            // SAFETY: the caller that gave it promised that it may be called; it gets two values
+            // that live.
             huon_c::comparing(|| unsafe { compare(&a, &b) }).cmp(&0)
         })
     };

@@ -29,7 +29,7 @@ const INFO_BYTES: [usize; 6] = [
 const INFO_BYTES_12: usize = size_of::<MDBX_envinfo>() + 32;
 /// With the numbers of the metas before their signs, and an id of the file.
 const INFO_BYTES_13: usize = INFO_BYTES_12 + 16;
-/// With the file's length and blocks behind the map's and the system's page.
+/// With the file's length and blocks behind the map's and the kernel's page size.
 const INFO_BYTES_14: usize = INFO_BYTES_13 + 24;
 
 /// # Safety

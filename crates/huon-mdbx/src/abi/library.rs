@@ -16,11 +16,11 @@ use super::{
 use crate::codes;
 use crate::flags::{debug, log};
 
-/// What never changes, and may be looked at by everybody.
+/// Data that never changes, and that any thread may read.
 #[repr(transparent)]
 pub struct Constant<T>(T);
 
-// SAFETY: nobody can change it, and the pointers in it are to literals.
+// SAFETY: it cannot be changed, and the pointers in it are to literals.
 unsafe impl<T> Sync for Constant<T> {}
 
 /// A literal as C has it.
@@ -64,7 +64,7 @@ const TEXT_BYTES: usize = 256;
 /// `to` is good for writing `size` bytes, at least one.
 unsafe fn write_text(text: &[u8], to: *mut c_char, size: usize) {
     let count = text.len().min(size - 1);
-    // SAFETY: the caller's promise; what he gave is not the text.
+    // SAFETY: the caller's promise; its buffer is not the text.
     unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr().cast(), to, count);
         to.add(count).write(0);
@@ -107,7 +107,7 @@ pub extern "C" fn mdbx_strerror(code: c_int) -> *const c_char {
         static TEXT: std::cell::UnsafeCell<[c_char; TEXT_BYTES]> =
             const { std::cell::UnsafeCell::new([0; TEXT_BYTES]) };
     }
-    // SAFETY: nobody else writes to what is this thread's.
+    // SAFETY: no other thread writes to this one's text.
     TEXT.with(|text| unsafe { mdbx_strerror_r(code, text.get().cast(), TEXT_BYTES) })
 }
 
@@ -169,7 +169,7 @@ fn setup() -> ForkGuard<'static, Setup> {
     SETUP.lock()
 }
 
-/// Its flags, for who is in a hurry.
+/// Its flags, to be read without the lock.
 static FLAGS: AtomicI32 = AtomicI32::new(0);
 
 /// The flags of `mdbx_setup_debug` that are set.

@@ -100,9 +100,9 @@ pub(crate) fn system_page_bytes() -> u32 {
     of_system(libc::_SC_PAGESIZE).map_or(4096, |bytes| bytes as u32)
 }
 
-/// A number that the system knows about itself.
+/// A number of `sysconf`.
 fn of_system(what: c_int) -> Option<isize> {
-    // SAFETY: the system answers any question, or -1.
+    // SAFETY: `sysconf` takes any number; it returns -1 for those it does not know.
     let number = unsafe { libc::sysconf(what) };
     (number >= 0).then_some(number as isize)
 }

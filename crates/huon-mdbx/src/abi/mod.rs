@@ -3,8 +3,8 @@
 //!
 //! A1. A handle is looked up, never followed. A null one is `EINVAL`, a closed one, or one of
 //!     another kind, is `EBADSIGN`.
-//! A2. A pointer to memory of the caller's is his to get right, as with libmdbx; a null one where
-//!     something is needed is `EINVAL`.
+//! A2. The caller answers for pointers to its memory, as with libmdbx; a null one where something
+//!     is needed is `EINVAL`.
 //! A3. Nothing unwinds into C.
 //! A4. Bytes are read before the call that was given them returns, and written in two cases: what a
 //!     pointer for an answer points to, and nothing else.
@@ -85,7 +85,7 @@ impl Val for MDBX_val {
     }
 }
 
-/// The same for who takes nothing for a value that is none.
+/// The same, where no value is no error.
 ///
 /// # Safety
 /// As [`bytes_of`].

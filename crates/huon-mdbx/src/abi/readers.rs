@@ -1,4 +1,4 @@
-//! Readers of all processes, and who is asked about slow ones.
+//! Readers of all processes, and the callback for slow ones.
 
 use std::ptr;
 use std::sync::Arc;

@@ -174,7 +174,7 @@ pub struct MDBX_envinfo {
     pub mi_numreaders: u32,
     /// Bytes of a page of the file.
     pub mi_dxb_pagesize: u32,
-    /// Bytes of a page of the system.
+    /// Bytes of a page of the kernel.
     pub mi_sys_pagesize: u32,
     /// This run of the machine, and those of the metas.
     pub mi_bootid: [MDBX_bootid; 4],
@@ -212,7 +212,7 @@ pub struct MDBX_txn_info {
     pub txn_space_retired: u64,
     /// Bytes that are left.
     pub txn_space_leftover: u64,
-    /// Bytes that nobody else keeps, or that are buffered.
+    /// Bytes that no other transaction retains, or that are buffered.
     pub txn_space_dirty: u64,
 }
 
@@ -259,7 +259,7 @@ pub type MDBX_debug_func =
 /// Takes what is logged, as one text.
 pub type MDBX_debug_func_nofmt =
     Option<unsafe extern "C" fn(c_int, *const c_char, c_int, *const c_char, c_uint)>;
-/// Is told of a broken rule.
+/// Called for a failed assertion.
 pub type MDBX_assert_func =
     Option<unsafe extern "C" fn(*const MDBX_env, *const c_char, *const c_char, c_uint)>;
 /// Keeps an old value.

@@ -154,7 +154,7 @@ fn a_cursor_of_nothing_is_bound_unbound_and_copied() {
     assert_eq!(mdbx_cursor_unbind(c), 0);
     assert_eq!(go(c, NEXT), Err(libc::EINVAL));
     assert_eq!(go(copy, GET_CURRENT), pair("k2", "2"));
-    // It is told of what happens to the record, as any other.
+    // It follows a change of its record, as any other.
     assert_eq!(del(txn, dbi, b"k2", None), 0);
     assert_eq!(go(copy, PREV), pair("k1", "1"));
     let other = Env::new();

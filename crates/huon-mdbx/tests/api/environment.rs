@@ -29,7 +29,7 @@ fn files_have_the_names_that_are_known() {
     assert_eq!(shown, text(&path).as_c_str());
     drop(single);
     let again = Env::at(&path, 0);
-    assert_eq!(again.flags() & NOSUBDIR, NOSUBDIR, "a file is a file, whoever says what");
+    assert_eq!(again.flags() & NOSUBDIR, NOSUBDIR, "a file is a file, whatever the flags say");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn environments_are_deleted_as_they_are_used() {
     assert_eq!(fs::read_dir(&path).unwrap().count(), 1, "what is not its own stays");
     drop(Env::at(&path, 0));
     let env = Env::at(&path, 0);
-    assert_eq!(delete(0), 0, "whoever has it open");
+    assert_eq!(delete(0), 0, "even if it is open");
     assert!(!path.join("mdbx.dat").exists());
     drop(env);
 }
@@ -132,10 +132,10 @@ fn durability_is_agreed_upon() {
     assert_eq!(open_at(other, env.path(), ACCEDE, 0), 0);
     let other = Env { env: other, dir: None };
     assert_eq!(other.flags(), ACCEDE | SAFE_NOSYNC);
-    assert_eq!(Env::at(env.path(), RDONLY).flags(), RDONLY, "who only reads need not agree");
+    assert_eq!(Env::at(env.path(), RDONLY).flags(), RDONLY, "a reader need not agree");
     let path = env.path().to_owned();
     assert_eq!([mdbx_env_close(env.env), mdbx_env_close(other.env)], [0, 0]);
-    assert_eq!(Env::at(&path, 0).flags(), 0, "nobody has it open");
+    assert_eq!(Env::at(&path, 0).flags(), 0, "it is open nowhere");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn options_are_kept_and_checked() {
     const LOOSE_LIMIT: u32 = 5;
     const DP_LIMIT: u32 = 7;
     let env = create();
-    assert_eq!(option(env, MAX_DB), Ok(0), "who sets nothing gets none");
+    assert_eq!(option(env, MAX_DB), Ok(0), "by default there is none");
     assert_eq!(mdbx_env_set_option(env, MAX_DB, 7), 0);
     assert_eq!(option(env, MAX_DB), Ok(7));
     for (number, wrong) in [(MAX_READERS, 0), (MAX_READERS, 32768), (LOOSE_LIMIT, 256), (13, 1)] {
@@ -254,7 +254,7 @@ fn who_is_first_brings_the_geometry_along() {
         assert_eq!(open_at(second, &path, 0, 0), 0);
         Env { env: second, dir: None }
     };
-    assert_eq!(open().info().mi_geo.upper, 16 << 20, "there is somebody already");
+    assert_eq!(open().info().mi_geo.upper, 16 << 20, "it is open already");
     assert_eq!(mdbx_env_close(env.env), 0);
     assert_eq!(open().info().mi_geo.upper, 24 << 20);
 }
@@ -407,7 +407,7 @@ fn a_reader_of_ones_own_that_is_said_to_be_gone_is_not_waited_for() {
     let hsr = unsafe { mdbx_env_set_hsr(env.env, Some(says_it_is_gone)) };
     assert_eq!(hsr, 0);
     (1..5).for_each(fill);
-    assert!(ASKED_COUNT.load(Ordering::Relaxed) > 0, "nobody was asked");
+    assert!(ASKED_COUNT.load(Ordering::Relaxed) > 0, "the callback was not called");
     assert_eq!(mdbx_txn_abort(reader), 0);
 }
 

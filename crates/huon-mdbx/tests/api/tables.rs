@@ -27,7 +27,7 @@ fn a_table_is_opened_as_what_it_is() {
     assert_eq!(open(txn, Some("none"), 0), Err(NOTFOUND));
     assert_eq!(open(txn, Some(""), CREATE), Err(libc::EINVAL));
     assert_eq!(mdbx_txn_commit(txn), 0);
-    // Who has not opened it yet is told the same.
+    // A client that has not opened it yet gets the same error.
     let path = env.path().to_owned();
     let dir = {
         let mut env = env;

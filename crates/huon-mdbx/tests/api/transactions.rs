@@ -378,7 +378,7 @@ fn a_parked_reader_makes_way_and_a_live_one_does_not() {
     assert_eq!(mdbx_txn_park(reader, false), 0);
     assert_eq!(mdbx_txn_park(reader, false), 0, "twice is fine");
     assert_eq!((noted(reader), mdbx_txn_id(reader)), (Err(BAD_TXN), id));
-    assert_eq!(mdbx_txn_unpark(reader, true), 0, "nobody has taken anything");
+    assert_eq!(mdbx_txn_unpark(reader, true), 0, "it was not evicted");
     assert!(noted(reader).is_ok());
     assert_eq!(change_much(&env), 0);
     assert_eq!(change_much(&env), MAP_FULL, "it reads");
@@ -442,7 +442,7 @@ fn the_callback_is_told_when_the_writer_goes_on() {
         0
     }
     let env = Env::with(NOTLS);
-    // SAFETY: the function may be called by anybody.
+    // SAFETY: the function may be called by any thread.
     assert_eq!(unsafe { mdbx_env_set_hsr(env.env, Some(ask)) }, 0);
     assert!(mdbx_env_get_hsr(env.env).is_some());
     assert_eq!(change_much(&env), 0);

@@ -11,8 +11,8 @@ pub(super) const FAINT: RGBColor = RGBColor(110, 110, 110);
 pub(super) const GRID: RGBColor = RGBColor(222, 222, 222);
 /// Of lines that text may stand on.
 pub(super) const MARK: RGBColor = RGBColor(190, 190, 190);
-/// Of the two colours that stand out, one is Huon's and one LMDB's; both are told apart, and from
-/// grey, by those who see few colours.
+/// Of the two colours that stand out, one is Huon's and one LMDB's; colour-blind readers can tell
+/// both apart, and from grey.
 pub(super) const HUON: RGBColor = RGBColor(213, 94, 0);
 pub(super) const LMDB: RGBColor = RGBColor(60, 60, 60);
 pub(super) const OTHERS: RGBColor = RGBColor(150, 185, 215);

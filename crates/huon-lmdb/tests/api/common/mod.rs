@@ -136,7 +136,7 @@ impl Env {
         }
     }
 
-    /// A database that is there for everybody.
+    /// A database that all transactions share.
     pub(crate) fn dbi(&self, name: &str, flags: u32) -> u32 {
         let txn = self.begin();
         let dbi = dbi_open(txn, Some(name), CREATE | flags).unwrap();

@@ -79,7 +79,7 @@ pub(crate) fn open(txn: Txn, name: Option<&str>, flags: u32) -> Result<u32, i32>
     }
 }
 
-/// A table that is there for everybody.
+/// A table that all transactions share.
 pub(crate) fn table(env: &Env, name: &str, flags: u32) -> u32 {
     let txn = env.write();
     let dbi = open(txn, Some(name), CREATE | flags).unwrap();

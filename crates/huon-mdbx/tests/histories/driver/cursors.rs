@@ -128,7 +128,7 @@ impl Driver {
         let several = [GET_MULTIPLE, NEXT_MULTIPLE, PREV_MULTIPLE].contains(&op);
         // A copy that the cursor keeps may be as long as a name's record.
         let (slot, dbi) = if several { (None, 0) } else { (self.slot_of(at), self.dbi_of(at)) };
-        // Who looks among the values of a key knows it.
+        // A search among the values of a key knows the key.
         let known = [GET_BOTH, GET_BOTH_RANGE, FIRST_DUP, LAST_DUP].contains(&op) || several;
         let key = (key.iov_base != own && !known).then(|| self.shown(slot, 0, key));
         Outcome { code, key, value: Some(self.shown(slot, dbi, value)), number: None }
