@@ -4,7 +4,7 @@ use huon::{Error, Geometry, WriteTxn};
 
 use super::script::STATE;
 use crate::history::program::{self, Value};
-use crate::model::handle::Handle;
+use crate::model::driver::Driver;
 use crate::model::{Model, TableId};
 
 /// A write transaction of a script, beside its model.
@@ -19,6 +19,15 @@ pub struct Edit<'e> {
 }
 
 impl Edit<'_> {
+    fn driver(&mut self) -> Driver<'_> {
+        Driver { txn: self.txn, model: self.model, faults: None }
+    }
+
+    fn key_of(&self, id: u8, n: u64) -> (TableId, Vec<u8>) {
+        let id = TableId(id);
+        (id, program::key(id.order(), self.page_bytes, n))
+    }
+
     /// Size of the environment's pages.
     pub fn page_bytes(&self) -> usize {
         self.page_bytes
@@ -26,18 +35,13 @@ impl Edit<'_> {
 
     /// Puts record `n` with a value of `bytes` bytes; creates the table if need be.
     pub fn put(&mut self, id: u8, n: u64, bytes: usize) {
-        let id = TableId(id);
-        let key = program::key(id.order(), self.page_bytes, n);
+        let (id, key) = self.key_of(id, n);
         let value = Value { bytes, seed: n ^ self.txn.id() }.make();
         self.put_record(id, &key, &value);
     }
 
     pub(super) fn put_record(&mut self, id: TableId, key: &[u8], value: &[u8]) {
-        let table = self.txn.create_table(&id.def()).expect("create");
-        table.put(self.txn, key, value).expect("put");
-        self.model.create(id);
-        let records = self.model.table_mut(id).expect("it was created");
-        records.put(id.order().sort_key(key), key, value);
+        self.driver().put(id, key, value).expect("put");
     }
 
     /// Puts many records.
@@ -47,22 +51,17 @@ impl Edit<'_> {
 
     /// Deletes record `n`.
     pub fn delete(&mut self, id: u8, n: u64) {
-        let id = TableId(id);
-        self.delete_record(id, &program::key(id.order(), self.page_bytes, n));
+        let (id, key) = self.key_of(id, n);
+        self.delete_record(id, &key);
     }
 
     pub(super) fn delete_record(&mut self, id: TableId, key: &[u8]) {
-        let Some(table) = self.txn.open_table(&id.def()).expect("open") else { return };
-        table.delete(self.txn, key).expect("delete");
-        if let Some(records) = self.model.table_mut(id) {
-            records.delete(&id.order().sort_key(key));
-        }
+        self.driver().delete(id, key).expect("delete");
     }
 
     /// Adds values to those of key `n`; creates the multimap if need be.
     pub fn pour(&mut self, id: u8, n: u64, values: impl IntoIterator<Item = u64>) {
-        let id = TableId(id);
-        let key = program::key(id.order(), self.page_bytes, n);
+        let (id, key) = self.key_of(id, n);
         values.into_iter().for_each(|value| {
             let value = self.value_of(id, value);
             self.insert_pair(id, &key, &value);
@@ -71,8 +70,7 @@ impl Edit<'_> {
 
     /// Takes values from those of key `n`.
     pub fn take(&mut self, id: u8, n: u64, values: impl IntoIterator<Item = u64>) {
-        let id = TableId(id);
-        let key = program::key(id.order(), self.page_bytes, n);
+        let (id, key) = self.key_of(id, n);
         values.into_iter().for_each(|value| {
             let value = self.value_of(id, value);
             self.remove_pair(id, &key, &value);
@@ -81,15 +79,15 @@ impl Edit<'_> {
 
     /// Gives key `n` one value and no other.
     pub fn set(&mut self, id: u8, n: u64, value: u64) {
-        let id = TableId(id);
-        let (key, value) = (program::key(id.order(), self.page_bytes, n), self.value_of(id, value));
+        let (id, key) = self.key_of(id, n);
+        let value = self.value_of(id, value);
         self.set_pair(id, &key, &value);
     }
 
     /// Takes key `n` with all its values.
     pub fn take_all(&mut self, id: u8, n: u64) {
-        let id = TableId(id);
-        self.remove_key(id, &program::key(id.order(), self.page_bytes, n));
+        let (id, key) = self.key_of(id, n);
+        self.remove_key(id, &key);
     }
 
     fn value_of(&self, id: TableId, n: u64) -> Vec<u8> {
@@ -97,55 +95,34 @@ impl Edit<'_> {
     }
 
     pub(super) fn insert_pair(&mut self, id: TableId, key: &[u8], value: &[u8]) {
-        let multi = self.txn.create_table(&id.multi_def()).expect("create");
-        multi.insert(self.txn, key, value).expect("insert");
-        self.model.create(id);
-        self.model.multi_mut(id).expect("it was created").insert(key, value);
+        self.driver().insert_pair(id, key, value).expect("insert");
     }
 
     pub(super) fn set_pair(&mut self, id: TableId, key: &[u8], value: &[u8]) {
-        let multi = self.txn.create_table(&id.multi_def()).expect("create");
-        multi.set(self.txn, key, value).expect("set");
-        self.model.create(id);
-        let pairs = self.model.multi_mut(id).expect("it was created");
-        pairs.remove_all(key);
-        pairs.insert(key, value);
+        self.driver().set_pair(id, key, value).expect("set");
     }
 
     pub(super) fn remove_pair(&mut self, id: TableId, key: &[u8], value: &[u8]) {
-        let Some(multi) = self.txn.open_table(&id.multi_def()).expect("open") else { return };
-        multi.remove(self.txn, key, value).expect("remove");
-        self.model.multi_mut(id).expect("it exists").remove(key, value);
+        self.driver().remove_pair(id, key, value).expect("remove");
     }
 
     pub(super) fn remove_key(&mut self, id: TableId, key: &[u8]) {
-        let Some(multi) = self.txn.open_table(&id.multi_def()).expect("open") else { return };
-        multi.remove_all(self.txn, key).expect("remove all");
-        self.model.multi_mut(id).expect("it exists").remove_all(key);
+        self.driver().remove_key(id, key).expect("remove all");
     }
 
     /// Deletes the table.
     pub fn drop_table(&mut self, id: u8) {
-        let id = TableId(id);
-        let Some(table) = Handle::open(self.txn, id).expect("open") else { return };
-        table.drop_table(self.txn).expect("drop");
-        self.model.drop_table(id);
+        self.driver().drop_table(TableId(id)).expect("drop");
     }
 
     /// Deletes all records of the table.
     pub fn clear(&mut self, id: u8) {
-        let id = TableId(id);
-        let Some(table) = Handle::open(self.txn, id).expect("open") else { return };
-        table.clear(self.txn).expect("clear");
-        assert!(self.model.clear(id), "it exists");
+        self.driver().clear(TableId(id)).expect("clear");
     }
 
     /// Gives the table its other name.
     pub fn rename(&mut self, id: u8) {
-        let id = TableId(id);
-        let Some(table) = Handle::open(self.txn, id).expect("open") else { return };
-        table.rename(self.txn, &id.renamed().name()).expect("rename");
-        self.model.rename(id, id.renamed());
+        self.driver().rename(TableId(id)).expect("rename");
     }
 
     /// Builds the table, which must be empty or missing, from `count` records.
@@ -222,10 +199,6 @@ impl Edit<'_> {
 
     /// Has the snapshot say which state it is.
     pub(super) fn note_state(&mut self, number: u32) {
-        let bytes = number.to_le_bytes();
-        let main = self.txn.create_table(&TableId::MAIN.def()).expect("the main table");
-        main.put(self.txn, STATE, &bytes).expect("put");
-        let records = self.model.table_mut(TableId::MAIN).expect("the main table");
-        records.put(STATE.to_vec(), STATE, &bytes);
+        self.put_record(TableId::MAIN, STATE, &number.to_le_bytes());
     }
 }

@@ -5,9 +5,9 @@ use std::ops::{Bound, Range};
 use huon::{Bytes, Error, TableDef, WriteTxn};
 
 use super::run::{Run, is_explained, put_state, state_value};
-use super::{Armed, Ground};
+use super::{Ground, Switch};
 use crate::history::program::{self, Value};
-use crate::model::handle::Handle;
+use crate::model::driver::Driver;
 use crate::model::{Model, TableId};
 
 /// A write transaction with its model.
@@ -19,9 +19,13 @@ pub struct Edit<'e> {
 }
 
 impl Edit<'_> {
+    fn driver(&mut self) -> Driver<'_> {
+        let faults = self.ground.map(|ground| ground as &dyn Switch);
+        Driver { txn: self.txn, model: self.model, faults }
+    }
+
     fn call<T>(&mut self, call: impl FnOnce(&mut WriteTxn) -> T) -> T {
-        let _armed = self.ground.map(Armed::new);
-        call(self.txn)
+        self.driver().call(call)
     }
 
     /// Notes the number of the state.
@@ -33,14 +37,8 @@ impl Edit<'_> {
 
     /// Puts key number `n` into a table.
     pub fn put(&mut self, id: u8, n: u64, bytes: usize) -> Result<(), Error> {
-        let id = TableId(id);
-        let key = program::key(id.order(), self.page_bytes, n);
-        let value = Value { bytes, seed: n ^ bytes as u64 }.make();
-        self.call(|txn| txn.create_table(&id.def())?.put(txn, &key, &value).map(drop))?;
-        self.model.create(id);
-        let records = self.model.table_mut(id).expect("it was just created");
-        records.put(id.order().sort_key(&key), &key, &value);
-        Ok(())
+        let (id, key) = self.key_of(id, n);
+        self.driver().put(id, &key, &Value { bytes, seed: n ^ bytes as u64 }.make())
     }
 
     /// Puts a value that fills so many pages of its own.
@@ -50,30 +48,14 @@ impl Edit<'_> {
 
     /// Deletes key number `n` of a table.
     pub fn delete(&mut self, id: u8, n: u64) -> Result<(), Error> {
-        let id = TableId(id);
-        let key = program::key(id.order(), self.page_bytes, n);
-        self.call(|txn| match txn.open_table(&id.def())? {
-            Some(table) => table.delete(txn, &key).map(drop),
-            None => Ok(()),
-        })?;
-        if let Some(records) = self.model.table_mut(id) {
-            records.delete(&id.order().sort_key(&key));
-        }
-        Ok(())
+        let (id, key) = self.key_of(id, n);
+        self.driver().delete(id, &key)
     }
 
     /// Puts key number `n` in the place of what was there, and compares that.
     pub fn replace(&mut self, id: u8, n: u64, bytes: usize) -> Result<(), Error> {
-        let id = TableId(id);
-        let key = program::key(id.order(), self.page_bytes, n);
-        let value = Value { bytes, seed: !n }.make();
-        let old = self.call(|txn| txn.create_table(&id.def())?.replace(txn, &key, &value))?;
-        self.model.create(id);
-        let records = self.model.table_mut(id).expect("it was just created");
-        let sort_key = id.order().sort_key(&key);
-        assert_eq!(old.as_deref(), records.get(&sort_key).map(|value| &value[..]));
-        records.put(sort_key, &key, &value);
-        Ok(())
+        let (id, key) = self.key_of(id, n);
+        self.driver().replace(id, &key, &Value { bytes, seed: !n }.make())
     }
 
     /// Goes through a table by a scan and a prefix, and counts.
@@ -116,82 +98,43 @@ impl Edit<'_> {
 
     /// Empties a table or a multimap.
     pub fn clear(&mut self, id: u8) -> Result<(), Error> {
-        let id = TableId(id);
-        self.call(|txn| match Handle::open(txn, id)? {
-            Some(table) => table.clear(txn),
-            None => Ok(()),
-        })?;
-        self.model.clear(id);
-        Ok(())
+        self.driver().clear(TableId(id))
     }
 
     /// Drops a table or a multimap.
     pub fn drop_table(&mut self, id: u8) -> Result<(), Error> {
-        let id = TableId(id);
-        self.call(|txn| match Handle::open(txn, id)? {
-            Some(table) => table.drop_table(txn).map(drop),
-            None => Ok(()),
-        })?;
-        self.model.drop_table(id);
-        Ok(())
+        self.driver().drop_table(TableId(id))
     }
 
     /// Adds values to those of key `n` of a multimap.
-    pub fn pour(&mut self, id: u8, n: u64, values: Range<u64>) -> Result<(), Error> {
+    pub fn pour(&mut self, id: u8, n: u64, mut values: Range<u64>) -> Result<(), Error> {
         let (id, key) = self.key_of(id, n);
-        for value in values {
+        values.try_for_each(|value| {
             let value = self.value_of(id, value);
-            let new = self.call(|txn| {
-                let multi = txn.create_table(&id.multi_def())?;
-                multi.insert(txn, &key, &value)
-            })?;
-            self.model.create(id);
-            let pairs = self.model.multi_mut(id).expect("it was just created");
-            assert_eq!(new, pairs.insert(&key, &value), "whether the value is new");
-        }
-        Ok(())
+            self.driver().insert_pair(id, &key, &value)
+        })
     }
 
     /// Takes values from those of key `n` of a multimap, the last one first.
     pub fn take(&mut self, id: u8, n: u64, values: Range<u64>) -> Result<(), Error> {
         let (id, key) = self.key_of(id, n);
-        for value in values.rev() {
+        values.rev().try_for_each(|value| {
             let value = self.value_of(id, value);
-            let there = self.call(|txn| match txn.open_table(&id.multi_def())? {
-                Some(multi) => multi.remove(txn, &key, &value),
-                None => Ok(false),
-            })?;
-            let expected = self.model.multi_mut(id).is_some_and(|pairs| pairs.remove(&key, &value));
-            assert_eq!(there, expected, "whether the value was there");
-        }
-        Ok(())
+            self.driver().remove_pair(id, &key, &value)
+        })
     }
 
     /// Gives key `n` of a multimap one value and no other.
     pub fn set(&mut self, id: u8, n: u64, value: u64) -> Result<(), Error> {
         let (id, key) = self.key_of(id, n);
         let value = self.value_of(id, value);
-        self.call(|txn| {
-            let multi = txn.create_table(&id.multi_def())?;
-            multi.set(txn, &key, &value).map(drop)
-        })?;
-        self.model.create(id);
-        let pairs = self.model.multi_mut(id).expect("it was just created");
-        pairs.remove_all(&key);
-        pairs.insert(&key, &value);
-        Ok(())
+        self.driver().set_pair(id, &key, &value)
     }
 
     /// Takes every key of a multimap but the lowest ones, up to key `n`.
     pub fn take_above(&mut self, id: u8, n: u64) -> Result<(), Error> {
         let (id, key) = self.key_of(id, n);
-        let (from, to) = (Bound::Excluded(key), Bound::Unbounded);
-        let gone = self.call(|txn| match Handle::open(txn, id)? {
-            Some(table) => table.delete_range(txn, &from, &to),
-            None => Ok(0),
-        })?;
-        assert_eq!(gone, self.model.delete_range(id, &from, &to).unwrap_or(0));
-        Ok(())
+        self.driver().delete_range(id, &Bound::Excluded(key), &Bound::Unbounded)
     }
 
     /// Goes through a multimap by pairs and by values from both ends, and counts.

@@ -20,6 +20,8 @@ use std::path::Path;
 
 use huon::{Env, Error, Options};
 
+use crate::model::driver::Armed;
+pub use crate::model::driver::Switch;
 pub use edit::Edit;
 pub use run::{Run, SystemErrors, Tried};
 
@@ -54,8 +56,8 @@ impl std::fmt::Display for Manner {
     }
 }
 
-/// A machine on which calls of one client fail.
-pub trait Ground {
+/// A machine on which calls of one client fail: as planned, while it is armed.
+pub trait Ground: Switch {
     /// Opens the client under test. What it does fails as planned while armed.
     fn open(&self, options: &Options) -> Result<Env, Error>;
     /// Opens a client to which nothing happens.
@@ -63,8 +65,6 @@ pub trait Ground {
     /// Opens a guest, a reader that may write neither file. What it does fails as planned, too.
     /// `None` where there is no such reader.
     fn open_guest(&self, options: &Options) -> Option<Result<Env, Error>>;
-    /// Lets faults happen, or not.
-    fn arm(&self, on: bool);
     /// Whether they may happen while a snapshot is compared with its model, too: comparing does
     /// more than calling the engine.
     fn reads_fail(&self) -> bool;
@@ -90,20 +90,4 @@ pub enum Crash {
     Kill,
     /// The machine dies: what was not flushed is gone, and it is another boot.
     PowerCut,
-}
-
-/// Lets faults happen as long as it lives.
-pub(crate) struct Armed<'g>(&'g dyn Ground);
-
-impl Armed<'_> {
-    pub(crate) fn new(ground: &dyn Ground) -> Armed<'_> {
-        ground.arm(true);
-        Armed(ground)
-    }
-}
-
-impl Drop for Armed<'_> {
-    fn drop(&mut self) {
-        self.0.arm(false);
-    }
 }

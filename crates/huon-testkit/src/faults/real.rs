@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use huon::{Env, Error, Options};
 
-use super::{Crash, Ground};
+use super::{Crash, Ground, Switch};
 
 /// What makes things fail.
 pub trait Trigger {
@@ -64,6 +64,12 @@ impl<T: Trigger> Files<T> {
     }
 }
 
+impl<T: Trigger> Switch for Files<T> {
+    fn arm(&self, on: bool) {
+        self.trigger.arm(on);
+    }
+}
+
 impl<T: Trigger> Ground for Files<T> {
     fn open(&self, options: &Options) -> Result<Env, Error> {
         options.open(&*self.path.borrow())
@@ -76,10 +82,6 @@ impl<T: Trigger> Ground for Files<T> {
     fn open_guest(&self, _: &Options) -> Option<Result<Env, Error>> {
         // All clients are threads of one process, which may write its own files.
         None
-    }
-
-    fn arm(&self, on: bool) {
-        self.trigger.arm(on);
     }
 
     fn reads_fail(&self) -> bool {

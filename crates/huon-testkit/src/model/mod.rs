@@ -4,6 +4,7 @@
 //! as bytes, so one kind of map serves all of them.
 
 mod compare;
+pub(crate) mod driver;
 pub(crate) mod handle;
 pub mod pairs;
 

@@ -17,7 +17,7 @@ use std::process::Command;
 use huon::{Env, Options};
 use huon_testkit::faults::real::{Files, Trigger};
 use huon_testkit::faults::workloads;
-use huon_testkit::faults::{Ground, Manner, Run, SystemErrors};
+use huon_testkit::faults::{Manner, Run, Switch, SystemErrors};
 use huon_testkit::figures;
 use huon_testkit::history::panic_text;
 use huon_testkit::scale;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use huon::sim::{FaultCall, FaultPlan, SimDisk, Torn};
 use huon::{Bytes, Env, Error, Options, TableDef};
 use huon_testkit::faults::workloads;
-use huon_testkit::faults::{Crash, Ground, Manner, Run};
+use huon_testkit::faults::{Crash, Ground, Manner, Run, Switch};
 use huon_testkit::figures;
 use huon_testkit::history::panic_text;
 use huon_testkit::scale;
@@ -87,6 +87,12 @@ impl Simulated {
     }
 }
 
+impl Switch for Simulated {
+    fn arm(&self, on: bool) {
+        self.plan.pause(!on);
+    }
+}
+
 impl Ground for Simulated {
     fn open(&self, options: &Options) -> Result<Env, Error> {
         options.open_faulty(&self.disk.borrow(), &self.plan)
@@ -98,10 +104,6 @@ impl Ground for Simulated {
 
     fn open_guest(&self, options: &Options) -> Option<Result<Env, Error>> {
         Some(options.open_faulty_to_read(&self.disk.borrow(), &self.plan))
-    }
-
-    fn arm(&self, on: bool) {
-        self.plan.pause(!on);
     }
 
     fn reads_fail(&self) -> bool {
