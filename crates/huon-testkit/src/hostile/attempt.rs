@@ -304,7 +304,7 @@ impl Outcome {
         keys
     }
 
-    fn drain<'t>(
+    pub(super) fn drain<'t>(
         &mut self,
         records: impl Iterator<Item = Result<(&'t [u8], &'t [u8]), Error>>,
         most: usize,
@@ -411,11 +411,21 @@ fn reserve(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Error
 }
 
 fn nested(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Error> {
-    let kept = txn.nested(|txn| put(table, txn, id));
-    let undone = txn.nested(|txn| {
-        table.delete_range::<Vec<u8>>(txn, ..)?;
-        Err::<(), _>(Error::Invalid("undone"))
-    });
+    kept_and_undone(
+        txn,
+        |txn| put(table, txn, id),
+        |txn| table.delete_range::<Vec<u8>>(txn, ..).map(drop),
+    )
+}
+
+/// A nested level that is kept, and one that is undone.
+pub(super) fn kept_and_undone(
+    txn: &mut WriteTxn,
+    kept: impl FnOnce(&mut WriteTxn) -> Result<(), Error>,
+    undone: impl FnOnce(&mut WriteTxn) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let kept = txn.nested(kept);
+    let undone = txn.nested(|txn| undone(txn).and(Err::<(), _>(Error::Invalid("undone"))));
     kept.and(undone.or_else(|error| match error {
         Error::Invalid(_) => Ok(()),
         error => Err(error),

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use huon::{Bytes, Error, MultiDef, Order, RawMulti, ReadTxn, Txn, WriteTxn};
 
-use super::attempt::Outcome;
+use super::attempt::{Outcome, kept_and_undone};
 use super::pairs::{KEYS, MULTIS, value};
 
 /// A walk of a hostile multimap goes through one tree of values as often as it is named: so each is
@@ -79,16 +79,7 @@ impl Outcome {
     }
 
     fn walk<'t>(&mut self, pairs: impl Iterator<Item = Found<'t>>) {
-        for pair in pairs.take(STEPS_MAX) {
-            match pair {
-                Ok((key, value)) => {
-                    // The ends of both are there to be read.
-                    let ends = [key.first(), key.last(), value.first(), value.last()];
-                    self.records += 1 + u64::from(ends == [Some(&0); 4]);
-                }
-                Err(error) => return self.note(&error),
-            }
-        }
+        self.drain(pairs.take(STEPS_MAX), STEPS_MAX);
     }
 }
 
@@ -142,15 +133,11 @@ fn append(table: RawMulti, txn: &mut WriteTxn, multi: usize) -> Result<(), Error
 }
 
 fn nested(table: RawMulti, txn: &mut WriteTxn, multi: usize) -> Result<(), Error> {
-    let kept = txn.nested(|txn| insert(table, txn, multi));
-    let undone = txn.nested(|txn| {
-        table.remove_range::<Vec<u8>>(txn, ..)?;
-        Err::<(), _>(Error::Invalid("undone"))
-    });
-    kept.and(undone.or_else(|error| match error {
-        Error::Invalid(_) => Ok(()),
-        error => Err(error),
-    }))
+    kept_and_undone(
+        txn,
+        |txn| insert(table, txn, multi),
+        |txn| table.remove_range::<Vec<u8>>(txn, ..).map(drop),
+    )
 }
 
 pub(super) fn remove_all(table: RawMulti, txn: &mut WriteTxn, _: usize) -> Result<(), Error> {
