@@ -118,8 +118,8 @@ points! {
 #[cfg(feature = "simulation")]
 static HOOK: OnceLock<fn(Point)> = OnceLock::new();
 
-/// Has `hook` called at every point that any thread of this process comes to; forked children keep
-/// it. Only the first hook of a process counts.
+/// Calls `hook` at every point that any thread of this process comes to; forked children keep it.
+/// Only the first hook of a process counts.
 #[cfg(feature = "simulation")]
 pub fn on_points(hook: fn(Point)) {
     let _ = HOOK.set(hook);

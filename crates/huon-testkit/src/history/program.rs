@@ -261,7 +261,7 @@ pub enum Op {
         key: Vec<u8>,
         values: Vec<Vec<u8>>,
     },
-    /// `replace` or, of whatever value is the only one, `replace_only`.
+    /// `replace`, or `replace_only` of any single value.
     Exchange {
         table: TableId,
         key: Vec<u8>,

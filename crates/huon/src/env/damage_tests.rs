@@ -53,7 +53,7 @@ fn set_child(page: &mut [u8], n: usize, ptr: Ptr) {
     set(page, at + 4, ptr.birth.0);
 }
 
-/// Has `change` change the branches of that level; the checksums are right again.
+/// Applies `change` to the branches of that level, and recomputes the checksums.
 fn forge_branches(image: &mut [u8], level: u8, mut change: impl FnMut(&mut [u8])) {
     forge_pages(image, BRANCH, |page| {
         if header::level(page) == level {

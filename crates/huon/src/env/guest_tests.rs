@@ -164,7 +164,8 @@ fn a_death_beside_guests_is_no_clean_close() {
     assert_eq!(seen(&env.read().unwrap()), 1);
 }
 
-/// A guest that comes first keeps no owner out: it goes by what the lock file says.
+/// A guest that comes first does not keep the owner from opening: it starts from what the lock file
+/// says.
 #[test]
 fn a_guest_that_comes_first_is_joined() {
     for dies in [false, true] {

@@ -33,8 +33,8 @@ pub enum FileKind {
 }
 
 impl Env {
-    /// What `path` is, or where it leads: an environment, a lock file, a file of another store, or
-    /// nothing of these. Reads its first bytes, takes no lock, and makes nothing.
+    /// What kind of file `path` is or leads to: an environment, a lock file, a file of another
+    /// store, or none of these. Reads its first bytes, takes no lock, and makes nothing.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

@@ -6,8 +6,8 @@
 //! oldest first. Only that of the own generation is used; the others belong to the parent and its
 //! parents, and are forgotten, never dropped.
 //!
-//! 1. A thread that finds the last living part of the list of another generation attaches: it
-//!    opens the same files again, as any client does, and appends what it got.
+//! 1. A thread that finds the last living part of the list of another generation attaches: it opens
+//!    the same files again, as any client does, and appends the result.
 //! 2. One thread at a time attaches. The word that says so holds the generation: what a thread of
 //!    the parent was at is nothing to the child.
 //! 3. The files are those of the parent (C4): by device and inode, the data file by what it says of
@@ -92,7 +92,7 @@ impl Lives {
         }
     }
 
-    /// The newest part, of whatever generation: for a look at what needs no file.
+    /// The newest part, of any generation: for reads that need no file.
     pub(super) fn last(&self) -> &Arc<Core> {
         let mut last = &self.first;
         while let Some(next) = last.next.get() {
@@ -204,10 +204,10 @@ impl Drop for Done<'_> {
 }
 
 impl Env {
-    /// Has a forked child become a client of its own now, as its first use of the environment does
-    /// by itself; elsewhere it does nothing. For a program that forks itself into the background:
-    /// the child attaches, and the parent ends after that, so that the environment is open all the
-    /// time and no commit that waits for its flush is left to the next opening.
+    /// Makes a forked child a client of its own now, as its first use of the environment does;
+    /// elsewhere it does nothing. For a program that forks itself into the background: the child
+    /// attaches, and the parent ends after that, so that the environment is open all the time and
+    /// no unflushed commit is left to the next opening.
     ///
     /// Costs an opening beside others: some system calls, and no look at the data.
     ///

@@ -152,7 +152,7 @@ fn ground_of(path: &Path, options: &Options, inherited: Option<Inherited>) -> Re
     Ok(Ground { storage: Box::new(opened), shared, private })
 }
 
-/// The lock file for a guest. `None`: it cannot be had, or not be used so.
+/// The lock file for a guest. `None`: it cannot be opened, or not be used so.
 fn visit(lock: &Path) -> Result<Option<RealShared>> {
     match RealShared::visit(lock) {
         Err(Error::Io(e)) if os::is_unavailable(&e.source) => Ok(None),
@@ -360,8 +360,8 @@ fn refused(private: bool) -> Error {
     Error::Busy(reason.into())
 }
 
-/// The board of the lock file, which has room for one. `None`: there is none to be had, and this
-/// process only looks.
+/// The board of the lock file, which has room for one. `None`: there is none, and this process only
+/// reads.
 fn attach(ground: &Ground, gate: &Gate, options: &Options) -> Result<Option<Arc<Board>>> {
     if ground.is_guest() {
         // R2: of this boot and this data file, or it is of no use.

@@ -317,8 +317,8 @@ shuttle::thread_local! {
     static DOOM: RefCell<Option<Doom>> = RefCell::new(None);
 }
 
-/// Has threads with a doom die at points: they hold nothing that the kernel frees any more, and do
-/// not run again before another thread buries them.
+/// Makes threads with a doom die at points: they hold nothing that the kernel frees any more, and
+/// do not run again before another thread buries them.
 fn install() {
     on_points(|_: Point| {
         let dead = DOOM.with(|doom| {

@@ -137,7 +137,7 @@ fn a_panic_gives_the_roles_back() {
     let mut panics = 0;
     for step in 0.. {
         let disk = killed();
-        // Closed at the end of the step only: a client without its role would wait for ever.
+        // Closed at the end of the step only: a client that lost its lock would wait for ever.
         let env = ManuallyDrop::new(options().open_simulated(&disk).unwrap());
         let other = ManuallyDrop::new(options().open_simulated(&disk).unwrap());
         // The repair, under the writer lock.

@@ -24,7 +24,7 @@ fn filled(disk: &SimDisk) -> Env {
     env
 }
 
-/// One transaction; the id that it told, and the id that its commit gave.
+/// One transaction; the id that it had, and the id that its commit returned.
 fn write(
     env: &Env,
     durability: Durability,

@@ -86,7 +86,7 @@ impl Clients {
         Clients { board, me, fork_generation: fork::generation() }
     }
 
-    /// Has it known as one of this process. Once the lock file says whose it is.
+    /// Registers it as one of this process, once the lock file names the data file.
     pub(crate) fn register(self: &Arc<Self>) -> Result<()> {
         let identity = self.board.identity();
         let mut all = OF_THIS_PROCESS.lock();

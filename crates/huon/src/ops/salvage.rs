@@ -25,10 +25,10 @@ use crate::tree::values::Held;
 use crate::tree::view::TreeView;
 use crate::tree::walk::{Spot, Visit, Visitor};
 
-/// The table of leaves that cannot be told to another.
+/// The table for leaves whose own table is not known.
 const LOST: &[u8] = b"huon_rescued";
 
-/// What is said of values that have lost their key.
+/// The reason given for values that have lost their key.
 const KEYLESS: &str = "values of a multimap, whose key is lost";
 
 /// A table that can be found.
@@ -41,7 +41,7 @@ struct Found {
 
 impl Env {
     /// Shows every record of the newest visible snapshot that can be read, and returns the
-    /// snapshot's id. What is damaged is left out, and told to [`RecordVisitor::lost`].
+    /// snapshot's id. Damaged parts are left out, and reported to [`RecordVisitor::lost`].
     ///
     /// Whole leaves below a damaged branch are shown, too. Where only one table lost pages they are
     /// its own, and [`RecordVisitor::table`] is called for it a second time; else they come as a

@@ -149,7 +149,7 @@ pub struct Holder {
 }
 
 impl ReadTxn {
-    /// What there is of a table; of the main table, if the name is empty. `None`: there is no such
+    /// The statistics of a table; of the main table, if the name is empty. `None`: there is no such
     /// table. Costs a lookup.
     ///
     /// ```
@@ -177,7 +177,7 @@ impl ReadTxn {
 }
 
 impl WriteTxn {
-    /// The same as [`ReadTxn::table_stat`], with what this transaction has done.
+    /// The same as [`ReadTxn::table_stat`], with this transaction's changes.
     ///
     /// # Errors
     /// As there.

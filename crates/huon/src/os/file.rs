@@ -8,9 +8,9 @@
 //! 3. A failed `grow` leaves the file as long as it was.
 //! 4. A failed flush is returned, never tried again: the system may have dropped what it could not
 //!    write.
-//! 5. Whether another client has the file open is told by a lock on one byte far past any data, or
-//!    on the whole file (`locks`). It belongs to the open file description, not to the
-//!    process, and ends with it however it ends.
+//! 5. A lock on one byte far past any data, or on the whole file (`locks`), shows that a client has
+//!    the file open. It belongs to the open file description, not to the process, and ends with it
+//!    however it ends.
 //! 6. A write past the process's limit of file sizes is refused before the system sends a signal
 //!    (`size_limit`).
 //! 7. A file in memory is one like others, but that no path leads to it. It is gone with its
@@ -40,8 +40,8 @@ use crate::planted;
 
 /// The byte whose locks show that the file is open.
 const LOCK_BYTE: i64 = 1 << 62;
-/// The byte whose lock says that its holder uses no lock file, as all others do that have the file
-/// open: so they are told apart where the lock file cannot be had.
+/// The byte whose lock says that its holder uses no lock file, as all other clients do: so the two
+/// kinds can be told apart where the lock file cannot be opened.
 const PRIVATE_BYTE: i64 = LOCK_BYTE + 1;
 /// The most that one system call is asked to write, so that a signal or a kill is not kept waiting.
 const WRITE_BYTES_MAX: usize = 16 << 20;
@@ -248,7 +248,7 @@ impl RealFile {
         Ok(())
     }
 
-    /// Changes what is held of the lock. `false`: another client's lock is in the way, ours is as
+    /// Changes the lock that is held. `false`: another client's lock is in the way, ours is as
     /// before.
     fn hold(&self, held: &mut Hold, hold: Hold) -> Result<bool> {
         let change = |hold| {

@@ -149,7 +149,7 @@ impl Map {
         self.advise(0, self.bytes, advice);
     }
 
-    /// Has the system begin to read the range, and waits for nothing.
+    /// Starts reading the range in the kernel, and does not wait.
     pub(super) fn ask_for(&self, offset: u64, bytes: u64) {
         // Advice is for whole pages of the system.
         let start = offset - offset % page_bytes() as u64;

@@ -66,7 +66,7 @@ impl Reading {
         self.alone.load(Ordering::Relaxed)
     }
 
-    /// Has the system read a file of this length as is wished. One at a time.
+    /// Sets the kernel's read-ahead for a file of this length. One thread at a time.
     pub(super) fn follow(&self, map: &Map, file_bytes: u64) {
         let wish = self.wish.load(Ordering::Relaxed);
         let alone = wish == ReadAhead::Never as u8

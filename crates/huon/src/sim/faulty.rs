@@ -93,7 +93,7 @@ impl FaultCall {
         FaultCall::LockPinned,
     ];
 
-    /// What is tried, as errors have it.
+    /// The operation, as errors name it.
     pub fn operation(self) -> &'static str {
         match self {
             FaultCall::Length => "stat",

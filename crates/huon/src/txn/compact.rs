@@ -17,7 +17,7 @@ impl WriteTxn {
     /// is, but for slack up to `target` pages.
     pub(crate) fn give_back_all(&mut self, target: u32) -> Result<()> {
         self.guarded(How::Shrink, |txn| {
-            // The commit goes by what is known of free pages: so they are judged.
+            // The commit relies on what is known of free pages: so they are judged now.
             txn.pages_mut().has_room_below(1, target)?;
             txn.give_back_to = Some(target);
             Ok(())

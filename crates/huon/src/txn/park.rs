@@ -40,7 +40,7 @@ impl ReadTxn {
     /// without limit.
     ///
     /// Costs one change of a word that processes share. Where this process may not write the lock
-    /// file it changes nothing, and no writer breaks the transaction (R8).
+    /// file it changes nothing, and no writer evicts the transaction (R8).
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -56,7 +56,7 @@ impl ReadTxn {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Nothing that was got from it can be held meanwhile; the compiler refuses it:
+    /// No slice that was read from it can be held meanwhile; the compiler refuses it:
     ///
     /// ```compile_fail,E0505
     /// # let dir = tempfile::tempdir()?;
@@ -89,7 +89,7 @@ impl Parked {
         self.txn.id()
     }
 
-    /// Whether the transaction was broken. It stays so; `false` may change at any moment.
+    /// Whether the transaction was evicted. It stays so; `false` may change at any moment.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -104,7 +104,7 @@ impl Parked {
     /// The transaction again, on the same snapshot.
     ///
     /// # Errors
-    /// [`Error::Evicted`] if it was broken; it has ended then. [`Error::Forked`] after a fork.
+    /// [`Error::Evicted`] if it was evicted; it has ended then. [`Error::Forked`] after a fork.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -119,8 +119,8 @@ impl Parked {
         if self.txn.slot().is_none_or(unpark) { Ok(self.txn) } else { Err(Error::Evicted) }
     }
 
-    /// The same; if it was broken, a new transaction on the newest snapshot. The ids tell which it
-    /// is.
+    /// The same; if it was evicted, a new transaction on the newest snapshot. Compare the ids to
+    /// see which it is.
     ///
     /// # Errors
     /// As [`Env::read`](crate::Env::read).

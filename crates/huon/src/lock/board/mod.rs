@@ -20,8 +20,8 @@
 //! stores one word and then loads the other's: pin and published (P14), candidate and sealed
 //! (Flush), seal and everything the writer protects (P10).
 //!
-//! The holder of the writer lock calls `seal` and `publish`, the holder of the flusher lock all
-//! that is about flushes (`role`). The rows, which grow, hold reader slots (`slots`) and clients
+//! The holder of the writer lock calls `seal` and `publish`, the holder of the flusher lock
+//! everything about flushes (`role`). The rows, which grow, hold reader slots (`slots`) and clients
 //! (`clients`).
 
 use std::sync::Arc;
@@ -268,7 +268,7 @@ impl Board {
 
     /// Burns all ids up to `id`: before the first page is written under it (P7, I2). `before`: the
     /// last id that was raised, as the holder of the writer lock knows it. `false`: it is not,
-    /// since the role has gone to another client.
+    /// since another client has taken the lock.
     pub(crate) fn raise_issued(&self, before: u64, id: u64) -> bool {
         if before >= id && planted::is(107) {
             return true;

@@ -102,7 +102,7 @@ impl Board {
         })
     }
 
-    /// Whether the board was made since the system's last boot; not if the system cannot tell.
+    /// Whether the board was made since the last boot; not if the kernel cannot tell.
     pub(crate) fn same_boot(&self) -> bool {
         let now = self.shared().boot();
         now != [0; 16] && self.identity().is_some_and(|identity| identity.boot == now)

@@ -31,7 +31,7 @@ use crate::txn::write::{How, WriteTxn};
 const SPILL_BYTES: usize = 64 << 20;
 
 /// Builds a compact copy at `path`; returns the id of the snapshot that was copied, and the bytes
-/// that count as done then. They are told as one of so many `passes` of all the work.
+/// that count as done then. Progress counts them as one of so many `passes` over all the work.
 pub(super) fn build(
     env: &Env,
     path: &Path,

@@ -472,7 +472,7 @@ impl Pages {
         }
     }
 
-    /// Sees to it that the transaction uses no page behind `upper`; whether that can be had.
+    /// Makes the transaction use no page behind `upper`; whether that was possible.
     pub(crate) fn cut_to(&mut self, upper: u32) -> Result<bool> {
         self.shape += 1;
         self.space.cut_to(&*self.store, upper)

@@ -91,7 +91,7 @@ pub(crate) trait Ground {
     fn asks_before(&self, _used: u64) -> bool {
         false
     }
-    /// Has readers let go of their snapshots; whether it is worth to look again.
+    /// Asks for readers to be ended; whether to look for free space again.
     fn relieve(&self, _need: &Need<'_>) -> Result<bool> {
         Ok(false)
     }

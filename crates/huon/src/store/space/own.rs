@@ -36,7 +36,7 @@ const WAITING_PART: u64 = 16;
 /// Pages that an operation may want at once, and must find.
 const ROOM_MIN: u64 = 32;
 
-/// Lengths of runs that are told apart; longer ones count as one.
+/// Lengths of runs that are distinguished; longer ones count as one.
 const LENGTHS: usize = 256;
 
 /// What the transaction has written.
@@ -181,13 +181,13 @@ impl Space {
         Ok(self.own.waiting_pages > 0 && self.is_tight(ground, wanted))
     }
 
-    /// Whether so many pages are not to be had any more.
+    /// Whether so many pages cannot be allocated any more.
     fn is_tight(&self, ground: &impl Ground, wanted: u64) -> bool {
         let room = ground.room(self.used) + self.own.aside_pages;
         room < wanted && room + u64::from(self.pool.pages()) < wanted
     }
 
-    /// Whether a run of so many pages can only be had of what is dead.
+    /// Whether a run of so many pages can only be allocated from dead pages.
     pub(crate) fn lacks_run(&self, ground: &impl Ground, pages: u32) -> bool {
         self.own.waiting_pages > 0
             && ground.room(self.used) < u64::from(pages)

@@ -273,8 +273,7 @@ fn random_histories_never_touch_what_a_snapshot_sees() {
             *world.ground.readers.borrow_mut() = pinned.iter().map(|(t, _)| *t).collect();
         }
         world.rises = 0;
-        // Exactness: once nothing is pinned and all is durable, everything that is free can be had
-        // again.
+        // Exactness: once nothing is pinned and all is durable, all free pages can be allocated.
         world.ground.readers.borrow_mut().clear();
         world.run(1, &[], true);
         world.run(1, &[], true);

@@ -8,12 +8,12 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use super::descriptor::kept;
 use super::{size_limit, system, wide};
 
-/// Has opening follow no link, and wait for nothing: a FIFO would wait for its other end.
+/// Makes opening follow no link, and not wait: a FIFO would wait for its other end.
 pub(crate) fn open_plainly(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
 }
 
-/// Has a file that is created get these permissions, less those of the process's umask.
+/// Creates files with these permissions, less those of the process's umask.
 pub(crate) fn set_mode(options: &mut OpenOptions, mode: u32) -> &mut OpenOptions {
     options.mode(mode)
 }

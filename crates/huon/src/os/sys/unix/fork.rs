@@ -260,7 +260,7 @@ impl Drop for OwnFile {
     }
 }
 
-/// Has forked children close their copies of `descriptor`.
+/// Makes forked children close their copies of `descriptor`.
 fn register(descriptor: i32, mark: u64) -> Result<()> {
     if planted::is(243) && COUNT.load(Ordering::Relaxed) > 1 {
         return Ok(());
@@ -352,7 +352,7 @@ fn install() -> Result<()> {
     Ok(())
 }
 
-/// Has children find the page zeroed, where the system does that.
+/// Makes the kernel zero the page in children, where it can.
 fn wipe_in_children() {
     if !planted::is(247) {
         // Whole pages of a static that is zero at first, with nothing else on them; a child finds a

@@ -266,14 +266,13 @@ pub(super) mod access_list {
 
 // ---- forks
 
-/// Has children find zeros in whole pages of this process. Where the system refuses, nothing is
-/// lost but that.
+/// Makes the kernel zero whole pages of this process in children. If it refuses, only that is lost.
 pub(super) fn wipe_in_children(pages: *mut libc::c_void, bytes: usize) {
     // SAFETY: the caller's pages are its own, and zeros are a value of what lies there.
     unsafe { libc::madvise(pages, bytes, libc::MADV_WIPEONFORK) };
 }
 
-/// Has children not have this mapping.
+/// Keeps this mapping from children.
 pub(super) fn keep_from_children(pages: *mut libc::c_void, bytes: usize) -> io::Result<()> {
     // SAFETY: the mapping is the caller's, and nothing in this process changes.
     match unsafe { libc::madvise(pages, bytes, libc::MADV_DONTFORK) } {

@@ -55,8 +55,8 @@ fn way_by(asked: io::Result<bool>) -> io::Result<Way> {
     }
 }
 
-/// Changes what is held of the lock on `byte`, without waiting. `false`: another client's lock is
-/// in the way; with `flock` nothing is held then.
+/// Changes the lock that is held on `byte`, without waiting. `false`: another client's lock is in
+/// the way; with `flock` nothing is held then.
 pub(crate) fn change(file: &File, way: Way, byte: i64, hold: Hold) -> io::Result<bool> {
     let changed = match way {
         Way::Bytes => ofd(file, OfdCall::Set, hold, byte..=byte).map(drop),
