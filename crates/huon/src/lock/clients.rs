@@ -56,7 +56,7 @@ pub(crate) struct ClientInfo {
     pub(crate) id: ClientId,
     /// As the client saw it, in its own PID namespace; for people only.
     pub(crate) pid: u32,
-    /// The PID namespace that it is of; 0 where the system does not tell.
+    /// The PID namespace that it is of; 0 where the kernel does not tell.
     pub(super) space: u64,
     /// For how long it has had the environment open, in milliseconds.
     pub(crate) age_ms: u64,

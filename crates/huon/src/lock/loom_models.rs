@@ -163,7 +163,7 @@ fn protected_of_guests(writer: &Client) -> Vec<u64> {
     all
 }
 
-/// R10: a guest and the writer that publishes and then wants pages. The system's list of locks is a
+/// R10: a guest and the writer that publishes and then wants pages. The kernel's list of locks is a
 /// third party, which orders nothing.
 #[test]
 fn a_guest_is_found_or_not_needed() {

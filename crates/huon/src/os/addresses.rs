@@ -31,7 +31,7 @@ pub(super) fn note_given_back(bytes: u64) {
     RESERVED.fetch_sub(bytes, Ordering::Relaxed);
 }
 
-/// The most that one reservation may take now; no bound where the system does not tell what is in
+/// The most that one reservation may take now; no bound where the kernel does not tell what is in
 /// use.
 pub(super) fn fair_bytes() -> u64 {
     left_bytes().map_or(u64::MAX, |left| fair(left, RESERVED.load(Ordering::Relaxed)))

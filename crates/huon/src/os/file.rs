@@ -6,12 +6,12 @@
 //! 2. Nothing here extends the file but `grow`, which puts blocks under every new byte: the map can
 //!    never meet a hole that a full disk cannot fill.
 //! 3. A failed `grow` leaves the file as long as it was.
-//! 4. A failed flush is returned, never tried again: the system may have dropped what it could not
+//! 4. A failed flush is returned, never tried again: the kernel may have dropped what it could not
 //!    write.
 //! 5. A lock on one byte far past any data, or on the whole file (`locks`), shows that a client has
 //!    the file open. It belongs to the open file description, not to the process, and ends with it
 //!    however it ends.
-//! 6. A write past the process's limit of file sizes is refused before the system sends a signal
+//! 6. A write past the process's limit of file sizes is refused before the kernel sends a signal
 //!    (`size_limit`).
 //! 7. A file in memory is one like others, but that no path leads to it. It is gone with its
 //!    process, so there is nothing to flush.
@@ -69,7 +69,7 @@ pub(crate) struct FileOptions {
     pub(crate) create: Create,
     /// Permissions of a file that is created; the process's umask is taken off.
     pub(crate) mode: u32,
-    /// Address space to reserve; less is taken where the system refuses, see [`Map::reserve`].
+    /// Address space to reserve; less is taken where the kernel refuses, see [`Map::reserve`].
     pub(crate) reserve_bytes: u64,
     /// The map that a forked child has from its parent (C5); the file must be the one it shows.
     pub(crate) inherited: Option<(Identity, Arc<Map>)>,
@@ -407,7 +407,7 @@ impl Storage for RealFile {
     }
 
     fn try_alone(&self) -> Result<bool> {
-        // The system gives an exclusive lock only to descriptors that may write.
+        // The kernel gives an exclusive lock only to descriptors that may write.
         if self.writable { self.hold(&mut self.held(), Hold::Alone) } else { Ok(false) }
     }
 

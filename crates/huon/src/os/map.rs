@@ -57,7 +57,7 @@ unsafe impl Sync for Map {}
 impl Map {
     /// Maps `file`, now `file_bytes` long, into `max_bytes` of reserved addresses.
     ///
-    /// Less is reserved where addresses are scarce (`addresses`), and where the system refuses the
+    /// Less is reserved where addresses are scarce (`addresses`), and where the kernel refuses the
     /// reservation is halved, down to the size of the file; [`Map::bytes`] tells what it became.
     pub(crate) fn reserve(file: &File, max_bytes: u64, file_bytes: u64) -> Result<Map> {
         let lower = file_bytes.max(RESERVE_BYTES_MIN);
@@ -143,7 +143,7 @@ impl Map {
 
 /// Hints to the kernel about how the file is read. Their failures are ignored.
 impl Map {
-    /// Whether the system reads nothing but the pages that are met.
+    /// Whether the kernel reads only pages that are accessed.
     pub(super) fn read_alone(&self, alone: bool) {
         let advice = if alone { Advice::Random } else { Advice::Normal };
         self.advise(0, self.bytes, advice);
@@ -151,7 +151,7 @@ impl Map {
 
     /// Starts reading the range in the kernel, and does not wait.
     pub(super) fn ask_for(&self, offset: u64, bytes: u64) {
-        // Advice is for whole pages of the system.
+        // Advice is for whole pages of the kernel.
         let start = offset - offset % page_bytes() as u64;
         self.advise(start, bytes + (offset - start), Advice::Read);
     }

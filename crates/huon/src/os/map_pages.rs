@@ -92,7 +92,7 @@ impl MapPages {
         Ok(pages)
     }
 
-    /// How the system reads the file from the disk, from when it is next measured on.
+    /// How the kernel reads the file from the disk, from when it is next measured on.
     pub(crate) fn set_read_ahead(&self, wish: ReadAhead) {
         self.reading.wish(wish);
     }

@@ -1,4 +1,4 @@
-//! How the system reads a mapped file from the disk, and which waits for it a thread has noticed.
+//! How the kernel reads a mapped file from the disk, and which waits for it a thread has noticed.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::map::Map;
 use super::sys::machine::{disk_waits, memory_bytes};
 
-/// Whether the system reads more of the file than is asked for.
+/// Whether the kernel reads ahead of what is accessed.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;

@@ -76,7 +76,7 @@ pub(crate) struct BoardIdentity {
     /// The data file.
     pub(crate) data: Identity,
     pub(crate) uuid: [u8; 16],
-    /// Zeros where the system cannot tell one boot from another.
+    /// Zeros where the kernel cannot tell one boot from another.
     pub(crate) boot: [u8; 16],
     pub(crate) page_bytes: u32,
 }
@@ -163,7 +163,8 @@ pub(crate) enum Flag {
     RepairDue = 1,
     /// A flush failed: no commits until a client is alone and opens anew.
     Poisoned = 2,
-    /// The last client left in order, and what was sealed then is there as long as the system runs.
+    /// The last client closed in order, and the snapshot sealed then is there as long as the kernel
+    /// runs.
     CleanClose = 4,
     /// It is on the disk, too: the close counts after the next boot as well.
     FlushedClose = 8,

@@ -1,4 +1,4 @@
-//! Guests and the locks of the system.
+//! Guests and the locks of the kernel.
 
 use super::*;
 use crate::os::locks::{self, Hold};

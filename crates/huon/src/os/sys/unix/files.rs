@@ -56,12 +56,12 @@ pub(crate) fn names_of(stat: &Metadata) -> (u64, u64) {
     (stat.dev(), stat.ino())
 }
 
-/// The same of an open file; `None`: the system's error number says why it could not be asked.
+/// The same of an open file; `None`: the kernel's error number says why it could not be asked.
 pub(crate) fn names(file: &File) -> Option<(u64, u64)> {
     inode_of(file.as_raw_fd())
 }
 
-/// Device and inode behind a descriptor; `None` if it is not open, or the system's error number
+/// Device and inode behind a descriptor; `None` if it is not open, or the kernel's error number
 /// says why it could not be asked.
 pub(super) fn inode_of(descriptor: i32) -> Option<(u64, u64)> {
     let mut stat = std::mem::MaybeUninit::<wide::Stat>::uninit();

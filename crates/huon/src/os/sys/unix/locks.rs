@@ -1,6 +1,6 @@
 //! Locks that the kernel drops however their holder ends, in two ways.
 //!
-//! Where the system has OFD locks, each is on one byte of a file. Elsewhere (P6) they are made with
+//! Where the kernel has OFD locks, each is on one byte of a file. Elsewhere (P6) they are made with
 //! `flock`, which locks whole files: the gate is the lock on the lock file itself, and each client
 //! has a small file of its own beside it, which stays when the client is gone.
 //!
@@ -90,7 +90,7 @@ pub(crate) fn is_held_alone(file: &File, byte: i64) -> io::Result<bool> {
     ofd(file, OfdCall::Ask, kind, byte..=byte).map(|found| found.is_some())
 }
 
-/// An OFD lock of others within `bytes`: which of them it covers. Of several the system names any.
+/// An OFD lock of others within `bytes`: which of them it covers. Of several the kernel names any.
 pub(crate) fn first_of(
     file: &File,
     bytes: RangeInclusive<i64>,
