@@ -79,7 +79,7 @@ fn what_guests_see_stays_while_they_read_it() {
     assert_eq!(ids(&env), pinned);
     drop(readers);
     assert!(ids(&env).is_empty());
-    // What they kept serves again.
+    // The pages that they retained are reused.
     let used = env.info().unwrap().used_bytes;
     for round in 120..160 {
         write(&env, round);
@@ -220,7 +220,7 @@ fn a_guest_keeps_nobody_out_wherever_the_last_client_died() {
     }
 }
 
-/// R2, R7: what the lock file says is of another boot, or damaged, or there is none.
+/// R2, R7: the lock file is of another boot, or damaged, or there is none.
 #[test]
 fn a_guest_relies_on_no_other_lock_file() {
     let disk = disk();

@@ -70,7 +70,7 @@ impl Options {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// What is about files and other processes has no meaning here: [`Options::mode`],
+    /// Options about files and other processes have no meaning here: [`Options::mode`],
     /// [`Options::exclusive`], [`Options::inherit_durability`].
     ///
     /// # Errors

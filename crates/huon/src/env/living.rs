@@ -8,8 +8,8 @@
 //!
 //! 1. A thread that finds the last living part of the list of another generation attaches: it opens
 //!    the same files again, as any client does, and appends the result.
-//! 2. One thread at a time attaches. The word that says so holds the generation: what a thread of
-//!    the parent was at is nothing to the child.
+//! 2. One thread at a time attaches. The word that says so holds the generation: an attach that a
+//!    thread of the parent had begun does not count in the child.
 //! 3. The files are those of the parent (C4): by device and inode, the data file by what it says of
 //!    itself, too. If they are not, or their names lead elsewhere, the child is refused, and
 //!    nothing has happened.
@@ -40,7 +40,7 @@ struct Living {
 }
 
 impl Drop for Living {
-    /// What was inherited is never dropped: threads of the parent may have been in the middle of
+    /// Inherited parts are never dropped: threads of the parent may have been in the middle of
     /// changing it, and slices of its map may live on (C2, C5).
     fn drop(&mut self) {
         if self.core.check_forked().is_err() && !planted::is(245) {
@@ -146,7 +146,8 @@ impl Lives {
         let parent = self.last();
         let Files { path, data, lock } = &self.files;
         if path.as_os_str().is_empty() {
-            // What is in memory is its process's alone; a simulated machine has no forks.
+            // An environment in memory belongs to its process alone; a simulated machine has no
+            // forks.
             return Err(Error::Forked);
         }
         let options = self.options_now(parent);
@@ -181,14 +182,14 @@ impl Lives {
             ..self.options.clone()
         };
         if !options.stays_apart() {
-            // The parent chose once; what was committed since counts.
+            // The parent chose once; commits since then count.
             options.meta_slot = None;
         }
         options
     }
 
-    /// The part of this process, once the last handle of the environment is gone. What it inherited
-    /// is forgotten.
+    /// The part of this process, once the last handle of the environment is gone. Inherited parts
+    /// are forgotten.
     pub(super) fn into_own(self) -> Option<Arc<Core>> {
         self.own().cloned()
     }

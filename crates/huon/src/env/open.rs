@@ -160,8 +160,9 @@ fn visit(lock: &Path) -> Result<Option<RealShared>> {
     }
 }
 
-/// No lock file is made or opened beside what is no environment. What is not one yet, and shows
-/// nothing of anything else, has a lock file while it becomes one: see [`refuse_foreign_alone`].
+/// No lock file is made or opened beside a file that is no environment. A file that is not one yet,
+/// and shows nothing of anything else, has a lock file while it becomes one: see
+/// [`refuse_foreign_alone`].
 fn refuse_foreign(storage: &dyn Storage, lock: &Path, options: &Options) -> Result<()> {
     match refuse_foreign_alone(storage, options) {
         Err(Error::NotADatabase(_)) if lock.symlink_metadata().is_ok() => {
@@ -424,7 +425,8 @@ fn open_deserted(ground: Ground, board: Arc<Board>, options: &Options) -> Result
     let clients = Arc::new(Clients::of_guest(board.clone()));
     let store = make_store(ground.storage, clients.clone(), Some(guest), &newest, options)?;
     let chosen = recovery::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
-    // What is sealed and not published yet is whole, so what is published below it is, too.
+    // A snapshot that is sealed and not published yet is whole, so the published one below it is,
+    // too.
     if chosen.sealed || chosen.recovery == Recovery::Clean {
         return Ok(Deserted::Opened(Box::new(finish(store, clients, chosen.recovery, options)?)));
     }

@@ -455,8 +455,8 @@ impl Options {
         self.apart || self.read_only && self.meta_slot.is_some()
     }
 
-    /// What can be changed while the environment is open, too: what was asked for, but for what
-    /// the client has taken over from others.
+    /// The options that can be changed while the environment is open: as set here, except those
+    /// that the client has taken over from others.
     pub(crate) fn settings(&self, core: &Core) -> Settings {
         Settings {
             durability: core.durability(),

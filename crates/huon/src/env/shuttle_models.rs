@@ -92,7 +92,7 @@ fn put_durably(env: &Env, key: u64) {
         }
         2 => {
             let id = put(env, key, key, Durability::NoMetaSync);
-            // The second look: what was postponed may just have become durable.
+            // The second look: the postponed snapshot may just have become durable.
             let flushed =
                 env.core().unwrap().is_flushed(id, MetaFlush::Later) || env.durable_id() >= id;
             assert!(flushed, "its pages are not flushed");

@@ -42,7 +42,7 @@ fn a_new_file_begins_with_its_first_ids_and_without_a_flush() {
     assert_eq!((env.read().unwrap().id(), env.durable_id()), (2, 1));
 }
 
-/// What was written under an id that no meta tells of is left behind, as ever.
+/// Pages written under an id that no meta names are left behind, as ever.
 #[test]
 fn a_file_in_which_something_was_written_is_repaired_before_its_first_commit() {
     let disk = SimDisk::new(8 << 20).unwrap();
@@ -168,8 +168,8 @@ fn a_panic_gives_the_roles_back() {
     }
 }
 
-/// P16: what stands because of the lock file is written again as far back as it was verified, not
-/// only as far back as some meta that never became durable.
+/// P16: pages that are trusted because of the lock file are written again as far back as they were
+/// verified, not only as far back as some meta that never became durable.
 #[test]
 fn the_whole_tail_is_written_again() {
     let disk = SimDisk::new(8 << 20).unwrap();
@@ -226,8 +226,8 @@ fn an_old_lock_file_costs_no_checkpoint() {
     assert_eq!(slot_of_flushed(), slot);
 }
 
-/// What was never flushed is believed only if it is all there, closed in order or not: the same
-/// system may have mounted the disk anew.
+/// An unflushed snapshot is trusted only if all of it is there, closed in order or not: the same
+/// kernel may have mounted the disk anew.
 #[test]
 fn what_a_clean_close_left_unflushed_is_verified() {
     let disk = SimDisk::new(8 << 20).unwrap();
@@ -362,7 +362,7 @@ fn a_meta_of_another_file_is_none() {
     let id = |meta: &[u8]| u64::from_le_bytes(meta[48..56].try_into().unwrap());
     let mut slots = [0, 1, 2].map(|slot| slot * META_BYTES);
     slots.sort_by_key(|&at| id(&sound[at..]));
-    // What the newest one brought is lost, and the one before it is whole.
+    // The newest commit is lost, and the one before it is whole.
     let newest = id(&sound[slots[2]..]);
     for page in sound[3 * META_BYTES..].chunks_exact_mut(256) {
         if header::ptr(page).birth.0 == newest {
@@ -686,8 +686,8 @@ fn an_image_beside_the_sealed_one_is_not_what_is_durable() {
     assert!(has(&env, 2) && env.check().unwrap().is_clean());
 }
 
-/// What is written again and again lies together, apart from what stays: after thousands of random
-/// commits, one is its leaf, the pages above it, and the meta.
+/// Pages that are written again and again lie together, apart from those that stay: after thousands
+/// of random commits, one is its leaf, the pages above it, and the meta.
 #[test]
 fn a_small_commit_is_three_writes() {
     const RECORDS: u64 = 30_000;

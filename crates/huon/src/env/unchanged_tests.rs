@@ -223,7 +223,7 @@ fn who_commits_nothing_lazily_sees_what_he_found() {
     }
 }
 
-/// What an application has noted beside its tables is a change, where nothing else is.
+/// A change of the application's markers alone is a change.
 #[test]
 fn a_compact_copy_of_nothing_has_the_notes() {
     let metas = |image: &[u8]| -> Vec<Meta> {

@@ -34,7 +34,7 @@ pub(crate) struct ClientId {
 }
 
 impl ClientId {
-    /// No client: what a guest has for a name. No table has the number.
+    /// No client: the name of a guest. No table has the number.
     pub(crate) const NONE: ClientId = ClientId { number: 0xFFFF, generation: 0 };
 
     /// The name in one word, never 0; its low two bits are free for the state of a slot.

@@ -38,7 +38,8 @@ use crate::os::word::{Ordering, fence};
 use crate::os::{Shared, fork};
 use crate::planted;
 
-/// Snapshots that a scan finds one by one; what it has not asked for then counts as pinned.
+/// Snapshots that a scan finds one at a time; snapshots that it has not asked about by then count
+/// as pinned.
 const FOUND_MAX: usize = 64;
 
 /// This process as a guest.
@@ -130,7 +131,7 @@ pub(crate) fn scan(
     pins: &mut Vec<u64>,
     spans: &mut Vec<RangeInclusive<u64>>,
 ) -> Result<()> {
-    // R10. What is found below is not older than the marks.
+    // R10. Pins that are found below are not older than the marks.
     fence(Ordering::SeqCst);
     let mut unasked = vec![];
     unasked.try_push(1..=newest)?;
@@ -159,7 +160,7 @@ pub(crate) fn scan(
             unasked.try_push(*range.start()..=first - 1)?;
         }
     }
-    // What is not found was read for the last time before.
+    // A snapshot whose pin is not found was read for the last time before.
     fence(Ordering::Acquire);
     spans.sort_unstable_by_key(|span| *span.start());
     Ok(())

@@ -40,7 +40,7 @@ pub(crate) struct MemoryFile {
     pins: Box<[Word]>,
     state: Mutex<State>,
     bell: Condvar,
-    /// What it held when it was flushed last.
+    /// Its contents when it was flushed last.
     #[cfg(any(test, feature = "simulation"))]
     flushed: std::sync::Mutex<Option<Vec<u64>>>,
 }
@@ -169,7 +169,7 @@ impl MemoryFile {
         self.words[..allocated].iter().map(|word| word.load(Ordering::Relaxed)).collect()
     }
 
-    /// What it held when it was flushed last, if it ever was.
+    /// Its contents when it was flushed last, if it ever was.
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn flushed_image(&self) -> Option<Vec<u64>> {
         self.flushed().clone()

@@ -3,8 +3,8 @@
 //!
 //! 1. It is made of ordinary write transactions, each bounded in pages and in time. Between two of
 //!    them the writer lock is free. So whatever ends it leaves a file that is whole.
-//! 2. A pass goes through all trees once, large values first, which need gaps of their length. What
-//!    others change meanwhile is left to the next pass.
+//! 2. A pass goes through all trees once, large values first, which need gaps of their length.
+//!    Pages that others change meanwhile are left to the next pass.
 //! 3. Nothing is moved for which there is no room before the line, and the line lies as far back as
 //!    the target allows.
 //!
@@ -244,7 +244,7 @@ struct Plan {
     file: u32,
     /// As many may be left.
     target: u32,
-    /// What lies from here on is moved.
+    /// Pages from here on are moved.
     line: u32,
 }
 

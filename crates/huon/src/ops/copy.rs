@@ -444,7 +444,7 @@ impl Plan {
         let first = first_data_page(page_bytes);
         let nothing = Bitmap::new(reached.limit())?;
         let mut gaps = collected(reached.gaps(&nothing, first))?;
-        // What is free at the end is left out.
+        // Free pages at the end are left out.
         let tail = gaps.pop_if(|(start, pages)| *start + *pages == reached.limit());
         let end = tail.map_or(reached.limit(), |(start, _)| start);
         let mut items = collected(gaps.into_iter().flat_map(split))?;

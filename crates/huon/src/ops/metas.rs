@@ -3,8 +3,8 @@
 //! M1. Listing reads three blocks and changes nothing.
 //! M2. A switch writes nothing before the chosen snapshot has been checked whole: every page of it
 //!     is there as it was, and in one place.
-//! M3. What is written then is the repair of P16, so ids start above every ceiling and no page of
-//!     what is given up can pass for a page of what follows.
+//! M3. The writes are those of the repair of P16, so ids start above every ceiling and no page of
+//!     the timeline that is given up can pass for a page of the next.
 
 use std::path::Path;
 

@@ -1,12 +1,12 @@
 //! Salvage: a walk over records that goes on where [`Env::visit_records`] stops.
 //!
-//! First every table is walked from its root, and what cannot be read is left out. Below a damaged
-//! branch there are leaves that nothing reaches any more. Since every page is either reachable or
-//! listed as free, a whole leaf that is neither must be one of them. If only one table lost pages,
-//! they are its leaves, and the table is shown a second time with them. If not, or if the free list
-//! is damaged itself, they are shown as a table of their own, where old versions of a record may be
-//! among them, the youngest last. Leaves of a multimap's trees of values have no keys any more:
-//! what they hold is only counted.
+//! First every table is walked from its root, and pages that cannot be read are left out. Below a
+//! damaged branch there are leaves that nothing reaches any more. Since every page is either
+//! reachable or listed as free, a whole leaf that is neither must be one of them. If only one table
+//! lost pages, they are its leaves, and the table is shown a second time with them. If not, or if
+//! the free list is damaged itself, they are shown as a table of their own, where old versions of a
+//! record may be among them, the youngest last. Leaves of a multimap's trees of values have no keys
+//! any more: their values are only counted.
 
 use crate::alloc::{TryGrow, copied};
 use crate::env::Env;

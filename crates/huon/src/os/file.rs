@@ -16,7 +16,7 @@
 //! 7. A file in memory is one like others, but that no path leads to it. It is gone with its
 //!    process, so there is nothing to flush.
 //!
-//! What is in the file is left to others.
+//! The contents of the file are left to others.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
@@ -180,8 +180,8 @@ impl RealFile {
         })
     }
 
-    /// What a new lock file of so many `bytes` beside it is like. `looks`: for a process that only
-    /// looks.
+    /// The attributes of a new lock file of so many `bytes` beside it. `looks`: for a process that
+    /// only reads.
     pub(crate) fn lock_file(&self, bytes: u64, looks: bool) -> Result<Beside> {
         Beside::lock_file(&self.file, bytes, looks).map_err(|e| self.error("stat", e))
     }
@@ -480,7 +480,7 @@ fn refused(path: &Path, what: &str) -> Error {
     Error::NotADatabase(format!("{} is {what}, not a regular file", path.display()).into())
 }
 
-/// What the path names, if it is no regular file.
+/// The kind of file that the path names, if it is no regular file.
 fn kind_of(path: &Path) -> Option<&'static str> {
     std::fs::symlink_metadata(path).ok().and_then(|stat| files::not_regular(stat.file_type()))
 }

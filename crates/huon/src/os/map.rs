@@ -48,8 +48,8 @@ enum Backing {
     Memory { _memory: Anon, writing: Mutex<()> },
 }
 
-// SAFETY: a `Map` is an address and a length. What it gives out are shared slices of bytes that do
-// not change (see the module's argument), which any thread may read.
+// SAFETY: a `Map` is an address and a length. It hands out shared slices of bytes that do not
+// change (see the module's argument), which any thread may read.
 unsafe impl Send for Map {}
 // SAFETY: as above; writing goes through `unsafe` functions whose callers answer for it.
 unsafe impl Sync for Map {}
@@ -165,7 +165,7 @@ impl Map {
     }
 }
 
-/// What the simulation needs: the file behind the map is its memory.
+/// For the simulation: the file behind the map is its memory.
 #[cfg(any(test, feature = "simulation"))]
 impl Map {
     /// Zeroed memory that plays the file in the simulation.

@@ -33,14 +33,14 @@ pub enum ReadAhead {
     Never,
 }
 
-/// No file below this is too large for any memory: what there is need not be asked for.
+/// No file below this is too large for any memory: the size of the memory need not be read.
 const SMALL_BYTES: u64 = 16 << 20;
 /// How often a thread prefetches after it had to wait for a page.
 pub(super) const PATIENCE: u32 = 256;
 /// No disk gives a page sooner.
 const WAIT_MIN: Duration = Duration::from_micros(10);
 
-/// What is known about how a mapped file is read.
+/// The state of how a mapped file is read.
 #[derive(Default)]
 pub(super) struct Reading {
     /// A [`ReadAhead`].
@@ -113,7 +113,7 @@ impl Reading {
     }
 }
 
-/// What a thread last knew of its waits for the disk.
+/// A thread's waits for the disk, as last counted.
 #[derive(Clone, Copy)]
 struct Looked {
     at: Option<Instant>,

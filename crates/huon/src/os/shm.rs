@@ -214,7 +214,7 @@ impl RealShared {
         Ok(locked && !locks::is_free(&self.file, byte).map_err(failed)?)
     }
 
-    /// What a lock on the gate is for this process.
+    /// The lock on the gate that this process can take.
     fn gate_hold(&self) -> Hold {
         if self.writable { Hold::Alone } else { Hold::Shared }
     }
@@ -407,7 +407,7 @@ impl Shared for RealShared {
 
     fn sync(&self) -> Result<()> {
         self.check()?;
-        // What was stored through the mapping belongs to it.
+        // Stores through the mapping belong to it.
         files::flush(&self.file).map_err(|e| self.failed("flush", e))
     }
 

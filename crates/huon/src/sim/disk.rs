@@ -30,7 +30,7 @@ use file::SimFile;
 /// The device that all simulated files are on.
 const DEVICE: u64 = 0x51D;
 
-/// What a page is full of while it is edited.
+/// The byte that fills a page while it is edited.
 const SCRIBBLE: u8 = 0xA5;
 
 /// A number that no other simulated file, handle or boot has.
@@ -330,8 +330,8 @@ impl SimDisk {
         self.machine.lock_file().as_ref().map(|file| file.words_image()).unwrap_or_default()
     }
 
-    /// The words of the lock file when it was flushed last, if it ever was: what a power loss
-    /// leaves of it may be older than [`SimDisk::lock_image`], and no older than this.
+    /// The words of the lock file when it was flushed last, if it ever was: the part of it that a
+    /// power loss leaves may be older than [`SimDisk::lock_image`], and no older than this.
     pub fn flushed_lock_image(&self) -> Option<Vec<u64>> {
         self.machine.lock_file().as_ref().and_then(|file| file.flushed_image())
     }

@@ -9,7 +9,7 @@ impl WriteTxn {
     /// with the records of tables where they lie.
     pub(crate) fn compact(&mut self, step: &mut Step) -> Result<()> {
         debug_assert!(!self.is_changed(), "tables that were opened would be written back");
-        // What is freed is more than what is taken, if not at once.
+        // More pages are freed than taken, if not at once.
         self.edit_catalog(How::Shrink, |main| compact::step(main.pages, main.tree, step))
     }
 

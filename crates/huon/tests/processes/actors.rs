@@ -179,7 +179,7 @@ impl Drop for Actor {
     }
 }
 
-/// What an actor has.
+/// The state of an actor.
 #[derive(Default)]
 struct Hands {
     env: Option<Env>,

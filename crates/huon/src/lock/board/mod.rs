@@ -70,7 +70,7 @@ impl Mark {
     }
 }
 
-/// What a lock file says it belongs to.
+/// The data file that a lock file says it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BoardIdentity {
     /// The data file.
@@ -181,7 +181,7 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    /// The board on `shared`, which grows to hold one. What it says is not looked at, but a file
+    /// The board on `shared`, which grows to hold one. Its contents are not checked, but a file
     /// that was never a lock file of ours is refused rather than overwritten.
     pub(crate) fn attach(shared: Arc<dyn Shared>, gate: &Gate) -> Result<Board> {
         gate.assert_of(&shared);
@@ -298,7 +298,7 @@ impl Board {
     }
 
     /// How many rows the file has room for. Looks again, since other clients grow it, if these are
-    /// fewer than `wanted`: what the file says of itself is not believed.
+    /// fewer than `wanted`: the file's own words about it are not trusted.
     pub(in crate::lock) fn rows_there(&self, wanted: u64) -> Result<u32> {
         let count = || ((self.shared().words().len() - ROWS) / ROW_WORDS) as u32;
         if u64::from(count()) < wanted && !planted::is(45) {
@@ -313,7 +313,7 @@ impl Board {
         self.shared().grow(words_of_rows(rows))
     }
 
-    /// What the writer must not harm besides readers' snapshots, in the order of P10.
+    /// The snapshots that the writer must not harm besides those of readers, in the order of P10.
     pub(crate) fn protected_marks(&self) -> ProtectedMarks {
         // Pairs with the fence of `nominate`: a flusher that took an older candidate is seen here.
         fence(Ordering::SeqCst);

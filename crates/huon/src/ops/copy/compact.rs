@@ -130,7 +130,7 @@ fn fill(
     })
 }
 
-/// The same for a multimap: what lies in cells is copied as it is, trees of values are built anew.
+/// The same for a multimap: values in cells are copied as they are, trees of values are built anew.
 fn fill_many(
     txn: &mut WriteTxn,
     number: TableNo,

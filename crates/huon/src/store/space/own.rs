@@ -1,4 +1,4 @@
-//! What the transaction wrote itself and dropped again: numbers that may serve it once more.
+//! Pages that the transaction wrote itself and dropped again: numbers that it may reuse.
 //!
 //! Words: a transaction begins under the id *F*, and goes on under higher ones of its own; its
 //! current one is *T*. An *own* page was written by it: it was born in F..=T. An own page that no
@@ -39,7 +39,7 @@ const ROOM_MIN: u64 = 32;
 /// Lengths of runs that are distinguished; longer ones count as one.
 const LENGTHS: usize = 256;
 
-/// What the transaction has written.
+/// The pages that the transaction has written.
 #[derive(Default)]
 pub(super) struct Own {
     /// Own pages, living or dead, whose numbers may not be taken.
@@ -130,7 +130,7 @@ impl Space {
         self.lost |= kept.is_err();
     }
 
-    /// What lies behind `upper` never serves this transaction again.
+    /// This transaction never reuses pages behind `upper`.
     pub(super) fn close_behind(&mut self, upper: u32) {
         self.own.upper = Some(self.own.upper.map_or(upper, |before| before.min(upper)));
         let behind = self.own.aside.extract_if(.., |run| run.end() > upper);
@@ -272,7 +272,8 @@ impl Space {
         added
     }
 
-    /// The file cannot grow, or should not: what lies aside serves now. Whether that is enough.
+    /// The file cannot grow, or should not: numbers put aside are reused now. Whether that is
+    /// enough.
     pub(super) fn use_aside(&mut self, enough: &impl Fn(&Pool) -> bool) -> Result<bool> {
         if self.own.aside.is_empty() {
             return Ok(false);
@@ -287,7 +288,7 @@ impl Space {
         self.release_all()
     }
 
-    /// What is dead and must wait for the next transaction.
+    /// Dead pages that must wait for the next transaction.
     pub(super) fn take_waiting(&mut self) -> Vec<Item> {
         std::mem::take(&mut self.own.dead)
     }

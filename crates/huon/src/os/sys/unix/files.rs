@@ -29,7 +29,7 @@ pub(crate) fn was_link(error: &io::Error) -> bool {
     error.raw_os_error() == Some(system::IS_LINK)
 }
 
-/// What a file is that is not a regular one.
+/// The kind of a file that is not a regular one.
 pub(crate) fn not_regular(kind: FileType) -> Option<&'static str> {
     if kind.is_file() {
         return None;

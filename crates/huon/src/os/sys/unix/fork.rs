@@ -163,7 +163,7 @@ impl Drop for HeldOff {
     }
 }
 
-/// What the calling thread has of the latch.
+/// How often the calling thread holds the latch.
 fn own_hold() -> u32 {
     u32::from(HELD.get() > 0)
 }

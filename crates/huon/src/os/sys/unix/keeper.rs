@@ -6,7 +6,7 @@
 //! takes it for dead while it goes on.
 //!
 //! 1. Forked children do not inherit the page: they would keep the byte of a client that is gone.
-//!    What is at its address in a child is not ours.
+//!    The memory at its address in a child is not ours.
 //! 2. It is tried before it is relied on: a file system on top of another (overlayfs) maps the
 //!    other one's file instead.
 

@@ -29,7 +29,7 @@ pub(crate) enum Way {
     Files,
 }
 
-/// What a client has of a lock.
+/// How a client holds a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hold {
     Nothing,

@@ -30,8 +30,8 @@ pub(crate) fn random(bytes: &mut [u8]) -> io::Result<()> {
     system::random(bytes)
 }
 
-/// Bytes of memory that files and processes here may take: what the machine has, or less where this
-/// process is limited.
+/// Bytes of memory that files and processes here may take: those of the machine, or fewer where
+/// this process is limited.
 pub(crate) fn memory_bytes() -> u64 {
     machine_bytes().min(system::memory_limit().unwrap_or(u64::MAX))
 }
