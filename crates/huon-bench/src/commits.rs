@@ -146,7 +146,7 @@ fn prepare(path: &Path, mode: Mode) -> Result<()> {
     let mut txn = env.write()?;
     let t = txn.create_table(&T)?;
     for key in 0..RECORDS {
-        t.put(&mut txn, &key, &[0; VALUE_BYTES])?;
+        t.put(&mut txn, key, &[0; VALUE_BYTES])?;
     }
     txn.commit()?;
     env.sync()?;

@@ -1,4 +1,4 @@
-//! Changes by cursors, and how other cursors follow them.
+//! What cursors change, and what they are told of changes.
 
 use crate::cursor::Cursor;
 use crate::data::{self, Outcome, Value};
@@ -33,7 +33,7 @@ impl Cursor {
         let engine = writer.txn()?;
         self.with_place(|place| match &stored {
             Ok(Outcome::Stored | Outcome::Room(_)) | Err(Fault::Exists) => {
-                place.set_on(&own, &bytes);
+                place.set_on(&own, &bytes)?;
                 Ok(())
             }
             Ok(Outcome::Exists(_)) => place.at_or_above(engine, &own).map(drop),
@@ -100,13 +100,13 @@ impl Cursor {
         let went = if flags & ALLDUPS != 0 {
             (table.set(engine, &key, &new)? > 0).then_some(Went::Key(&key))
         } else {
-            table.replace(engine, &key, &old, &new)?;
+            table.update(engine, &key, &old, &new)?;
             (new != old).then_some(Went::Replaced(&key, &old, &new))
         };
         if let Some(went) = went {
             writer.pass_on(number, dbi, went)?;
         }
-        self.with_place(|place| place.set_on(&key, &new))?;
+        self.with_place(|place| place.set_on(&key, &new))??;
         Ok(Outcome::Stored)
     }
 
@@ -136,8 +136,8 @@ impl Writer {
         }
         let engine = self.txn()?;
         let is_empty = match dbi.table {
-            Table::Main(table) | Table::Plain(table) => table.count(engine)? == 0,
-            Table::Multi(table) => table.count(engine)? == 0,
+            Table::Main(table) | Table::Plain(table) => table.len(engine)? == 0,
+            Table::Multi(table) => table.len(engine)? == 0,
         };
         for cursor in self.cursors.iter() {
             if cursor.is_of(number, dbi) {

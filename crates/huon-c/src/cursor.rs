@@ -234,7 +234,7 @@ impl Cursor {
     pub fn count(&self) -> Res<u64> {
         self.look(|place, known, view| {
             in_txn!(view, txn => match known.table {
-                Table::Multi(table) => Ok(table.count_of(txn, &place.key(txn)?)?),
+                Table::Multi(table) => Ok(table.count_values(txn, &place.key(txn)?)?),
                 // Only looks: a mark stays.
                 _ => place.clone().current(txn).map(|_| 1),
             })

@@ -126,7 +126,7 @@ pub fn first_from(txn: &Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Res<
             None => steps::look(&mut place, engine, known, Op::SetRange, wanted)?,
         };
         let count = match known.table {
-            Table::Multi(table) => table.count_of(engine, found.0)?,
+            Table::Multi(table) => table.count_values(engine, found.0)?,
             _ => 1,
         };
         (found, count, steps::is_other(Op::SetLowerbound, known, found, wanted))
@@ -367,7 +367,7 @@ fn store_dup(
             _ => {}
         }
     }
-    if flags & (CURRENT | ALLDUPS) == CURRENT && table.count_of(engine, key)? > 1 {
+    if flags & (CURRENT | ALLDUPS) == CURRENT && table.count_values(engine, key)? > 1 {
         return Err(Fault::ManyValues);
     }
     if flags & APPEND != 0
@@ -388,7 +388,7 @@ fn store_dup(
         }
         return Ok(Outcome::Stored);
     }
-    let new = table.insert(engine, key, value)?;
+    let new = table.put(engine, key, value)?;
     if !new && flags & NODUPDATA != 0 { Err(Fault::Exists) } else { Ok(Outcome::Stored) }
 }
 
@@ -449,8 +449,8 @@ fn removed(
     value: Option<&[u8]>,
 ) -> Result<Option<bool>, Error> {
     let is_removed = match (table, value) {
-        (Table::Main(table) | Table::Plain(table), _) => table.delete(engine, key)?,
-        (Table::Multi(table), None) => table.remove_all(engine, key)? > 0,
+        (Table::Main(table) | Table::Plain(table), _) => table.remove(engine, key)?,
+        (Table::Multi(table), None) => table.remove_key(engine, key)? > 0,
         (Table::Multi(table), Some(value)) => {
             let is_removed = table.remove(engine, key, value)?;
             let left = is_removed && table.get(engine, key)?.is_some();

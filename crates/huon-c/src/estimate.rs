@@ -47,7 +47,7 @@ pub fn values_of(txn: &Txn, dbi: u32, key: &[u8]) -> Res<u64> {
     let (known, view) = access.dbi_in(txn, dbi)?;
     in_txn!(view, txn => Ok(match known.table {
         Table::Main(table) | Table::Plain(table) => u64::from(table.get(txn, key)?.is_some()),
-        Table::Multi(table) => table.count_of(txn, key)?,
+        Table::Multi(table) => table.count_values(txn, key)?,
     }))
 }
 
@@ -140,23 +140,38 @@ fn upwards(dbi: &Dbi, view: View<'_>, from: Option<&Spot>, to: &Spot) -> Res<i64
                 None => pairs(table, dbi, txn, from, to)?.max(COUNTED_MAX),
             },
             Table::Main(table) | Table::Plain(table) => match (first, end) {
-                (None, None) => table.count(txn)?,
-                (first, end) => table.estimate(txn, between_keys(first, end, Bound::Included))?,
+                (None, None) => table.len(txn)?,
+                (first, end) => {
+                    let (first, end) = (first.as_deref(), end.as_deref());
+                    table.estimate(txn, between_keys(first, end, Bound::Included))?
+                }
             },
         };
         Ok(count as i64)
     })
 }
 
-type Keys = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+type Keys<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
 
 /// The keys from one on, in a way, up to another one.
-fn between_keys(
-    first: Option<Vec<u8>>,
-    end: Option<Vec<u8>>,
-    from: impl FnOnce(Vec<u8>) -> Bound<Vec<u8>>,
-) -> Keys {
+fn between_keys<'k>(
+    first: Option<&'k [u8]>,
+    end: Option<&'k [u8]>,
+    from: impl FnOnce(&'k [u8]) -> Bound<&'k [u8]>,
+) -> Keys<'k> {
     (first.map_or(Bound::Unbounded, from), end.map_or(Bound::Unbounded, Bound::Excluded))
+}
+
+/// A key, and perhaps a value.
+fn parts(spot: &Spot) -> Option<(&[u8], Option<&[u8]>)> {
+    match spot {
+        Spot::Before(key, value) => Some((key, value.as_deref())),
+        Spot::End => None,
+    }
+}
+
+fn lower(value: Option<&[u8]>) -> Bound<&[u8]> {
+    value.map_or(Bound::Unbounded, Bound::Included)
 }
 
 /// About how many pairs there are: of the first key, of the keys between, and of the last key.
@@ -167,31 +182,23 @@ fn pairs(
     from: Option<&Spot>,
     to: &Spot,
 ) -> Res<u64> {
-    let parts = |spot: &Spot| match spot {
-        Spot::Before(key, value) => Some((key.clone(), value.clone())),
-        Spot::End => None,
-    };
     let (first, end) = (from.and_then(parts), parts(to));
-    let lower = |value: Option<Vec<u8>>| value.map_or(Bound::Unbounded, Bound::Included);
-    let upper = |value: Vec<u8>| (Bound::Unbounded, Bound::Excluded(value));
     match (first, end) {
-        (None, None) => Ok(table.count(txn)?),
-        (Some((key, value)), Some((last, of))) if dbi.compare_keys(&key, &last).is_eq() => {
+        (None, None) => Ok(table.len(txn)?),
+        (Some((key, value)), Some((last, of))) if dbi.compare_keys(key, last).is_eq() => {
             let Some(of) = of else { return Ok(0) };
-            Ok(table.estimate_values(txn, &key, (lower(value), Bound::Excluded(of)))?)
+            Ok(table.estimate_values(txn, key, (lower(value), Bound::Excluded(of)))?)
         }
         (first, end) => {
-            let keys = between_keys(
-                first.as_ref().map(|first| first.0.clone()),
-                end.as_ref().map(|end| end.0.clone()),
-                Bound::Excluded,
-            );
+            let keys =
+                between_keys(first.map(|first| first.0), end.map(|end| end.0), Bound::Excluded);
             let mut count = table.estimate(txn, keys)?;
             if let Some((key, value)) = first {
-                count += table.estimate_values(txn, &key, (lower(value), Bound::Unbounded))?;
+                count += table.estimate_values(txn, key, (lower(value), Bound::Unbounded))?;
             }
             if let Some((key, Some(value))) = end {
-                count += table.estimate_values(txn, &key, upper(value))?;
+                count +=
+                    table.estimate_values(txn, key, (Bound::Unbounded, Bound::Excluded(value)))?;
             }
             Ok(count)
         }

@@ -111,7 +111,7 @@ impl From<Error> for Fault {
             Error::Io(error) => error.source.into(),
             Error::Corrupt(_) | Error::Decode(_) => Fault::Corrupt,
             Error::OutOfMemory => Fault::NoMemory,
-            Error::Invalid(_) => Fault::Invalid,
+            Error::Invalid(_) | Error::Encode(_) => Fault::Invalid,
             _ => Fault::Panic,
         }
     }

@@ -117,7 +117,7 @@ impl Place {
     }
 
     /// The gap before all of a key, or behind.
-    fn seek(&mut self, key: &[u8], behind: bool) {
+    fn seek(&mut self, key: &[u8], behind: bool) -> huon::Result<()> {
         match (&mut self.scan, behind) {
             (Gap::Plain(scan), false) => scan.seek(key),
             (Gap::Plain(scan), true) => scan.seek_after(key),
@@ -126,7 +126,7 @@ impl Place {
         }
     }
 
-    fn seek_pair(&mut self, key: &[u8], value: &[u8], behind: bool) {
+    fn seek_pair(&mut self, key: &[u8], value: &[u8], behind: bool) -> huon::Result<()> {
         match (&mut self.scan, behind) {
             (Gap::Plain(_), _) => self.seek(key, behind),
             (Gap::Multi(scan), false) => scan.seek_pair(key, value),
@@ -149,9 +149,10 @@ impl Place {
     }
 
     /// On a record that was just stored.
-    pub(crate) fn set_on(&mut self, key: &[u8], value: &[u8]) {
-        self.seek_pair(key, value, true);
+    pub(crate) fn set_on(&mut self, key: &[u8], value: &[u8]) -> huon::Result<()> {
+        self.seek_pair(key, value, true)?;
         (self.stand, self.at_end, self.is_given) = (Stand::Before, false, false);
+        Ok(())
     }
 
     /// The first record or the last.
@@ -196,7 +197,7 @@ impl Place {
             }
             // The gap is on the other side of the cursor's record.
             (Stand::Before, false) | (Stand::Behind, true) => drop(self.go(txn, forward)?),
-            (Stand::Emptied, _) => self.pass(forward),
+            (Stand::Emptied, _) => self.pass(forward)?,
             _ => {}
         }
         let found = self.go(txn, forward)?;
@@ -207,10 +208,11 @@ impl Place {
     }
 
     /// The gap on the other side of the key of the record that it lies beside.
-    fn pass(&mut self, forward: bool) {
+    fn pass(&mut self, forward: bool) -> huon::Result<()> {
         if let Some(key) = self.near().map(|(key, _)| key.to_vec()) {
-            self.seek(&key, forward);
+            self.seek(&key, forward)?;
         }
+        Ok(())
     }
 
     /// The same where a step is one of the gap's; `None`, and nothing has moved, where it is not.
@@ -324,13 +326,13 @@ impl Place {
     /// The first value of the cursor's key, or the last.
     pub(crate) fn edge_value<'t>(&mut self, txn: &'t impl Txn, last: bool) -> Res<Item<'t>> {
         let key = self.key(txn)?;
-        self.seek(&key, last);
+        self.seek(&key, last)?;
         self.go(txn, !last)?.ok_or(Fault::NotFound)
     }
 
     /// The first record whose key is not below `key`.
     pub(crate) fn at_or_above<'t>(&mut self, txn: &'t impl Txn, key: &[u8]) -> Res<Item<'t>> {
-        self.seek(key, false);
+        self.seek(key, false)?;
         self.find(txn)
     }
 
@@ -341,7 +343,7 @@ impl Place {
         key: &[u8],
         value: &[u8],
     ) -> Res<Item<'t>> {
-        self.seek_pair(key, value, false);
+        self.seek_pair(key, value, false)?;
         self.find(txn)
     }
 
@@ -354,8 +356,8 @@ impl Place {
         value: Option<&[u8]>,
     ) -> Res<Item<'t>> {
         match value {
-            Some(value) => self.seek_pair(key, value, true),
-            None => self.seek(key, true),
+            Some(value) => self.seek_pair(key, value, true)?,
+            None => self.seek(key, true)?,
         }
         let mut before = self.clone();
         if let Err(fault) = self.find(txn).map(drop) {
@@ -378,7 +380,7 @@ impl Place {
         let mut looking = self.clone();
         let second = looking.step(txn, true)?;
         if second.is_some_and(|(next, _)| self.near().is_some_and(|(first, _)| first == next)) {
-            self.seek(key, false);
+            self.seek(key, false)?;
             self.stand = Stand::Between;
         }
         Ok(())
@@ -393,7 +395,7 @@ impl Place {
         same: impl Fn(&[u8]) -> bool,
     ) -> Res<()> {
         let mut looking = self.clone();
-        looking.seek(key, true);
+        looking.seek(key, true)?;
         if !looking.step(txn, false)?.is_some_and(|(found, _)| same(found)) {
             return self.miss(txn, key);
         }
@@ -484,17 +486,17 @@ impl Place {
         self.is_given = false;
         match went {
             Went::Key(key) => {
-                self.seek(key, false);
+                self.seek(key, false)?;
                 self.nail(txn, None)
             }
             Went::Value(key, value) => {
-                self.seek_pair(key, value, false);
+                self.seek_pair(key, value, false)?;
                 self.nail(txn, Some(key))
             }
             Went::Replaced(key, _, value) => {
                 // On the other side of what it stood beside, as before.
                 let behind = matches!(self.stand, Stand::Before | Stand::DupsEnd);
-                self.seek_pair(key, value, !behind);
+                self.seek_pair(key, value, !behind)?;
                 self.step(txn, behind)?;
                 Ok(())
             }
@@ -508,7 +510,7 @@ impl Place {
         match (next, key) {
             // Values are left, all of them before the one that went.
             (None | Some(false), Some(key)) => {
-                self.seek(key, true);
+                self.seek(key, true)?;
                 if self.step(txn, false)?.is_some() {
                     self.step(txn, true)?;
                 }

@@ -174,7 +174,7 @@ pub(crate) fn is_other(op: Op, dbi: &Dbi, found: Item<'_>, wanted: Wanted<'_>) -
 pub(crate) fn shows_key(op: Op, dbi: &Dbi, txn: &impl huon::Txn, key: &[u8]) -> Res<bool> {
     match (op, dbi.table) {
         (Op::Set | Op::GetBoth | Op::GetBothRange, _) => Ok(false),
-        (Op::FirstDup | Op::LastDup, Table::Multi(table)) => Ok(table.count_of(txn, key)? == 1),
+        (Op::FirstDup | Op::LastDup, Table::Multi(table)) => Ok(table.count_values(txn, key)? == 1),
         _ => Ok(true),
     }
 }

@@ -143,6 +143,8 @@ fn code_of(error: &Error) -> Code {
         | Error::PrefixOrder
         | Error::TablesInside
         | Error::WrongOrder(_)
+        | Error::TableType(_)
+        | Error::Encode(_)
         | Error::TableExists
         | Error::Invalid(_)
         | Error::PageSize { .. } => Code::Usage,

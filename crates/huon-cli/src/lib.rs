@@ -34,6 +34,7 @@ mod progress;
 mod stop;
 mod table;
 mod text;
+mod tuple;
 mod types;
 
 use std::process::ExitCode;

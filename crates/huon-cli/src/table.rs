@@ -163,8 +163,8 @@ impl AnyTable {
     /// How many values the keys of a part have together.
     pub(crate) fn count(self, txn: &ReadTxn, part: &Part) -> Result<u64, Failure> {
         match (self, part) {
-            (AnyTable::One(table), Part::All) => Ok(table.count(txn)?),
-            (AnyTable::Many(table), Part::All) => Ok(table.count(txn)?),
+            (AnyTable::One(table), Part::All) => Ok(table.len(txn)?),
+            (AnyTable::Many(table), Part::All) => Ok(table.len(txn)?),
             _ => {
                 let mut records = self.records(txn, part).map_err(|e| refused(e, part))?;
                 let counted = records.try_fold(0, |count, record| record.map(|_| count + 1));
@@ -174,10 +174,10 @@ impl AnyTable {
     }
 
     /// How many values `key` has.
-    pub(crate) fn count_of(self, txn: &impl Txn, key: &[u8]) -> huon::Result<u64> {
+    pub(crate) fn count_values(self, txn: &impl Txn, key: &[u8]) -> huon::Result<u64> {
         match self {
             AnyTable::One(table) => table.contains(txn, key).map(u64::from),
-            AnyTable::Many(table) => table.count_of(txn, key),
+            AnyTable::Many(table) => table.count_values(txn, key),
         }
     }
 
@@ -199,12 +199,12 @@ impl AnyTable {
             (AnyTable::One(table), Part::All) => Box::new(table.iter(txn)?),
             (AnyTable::One(table), Part::Prefix(prefix)) => Box::new(table.prefix(txn, prefix)?),
             (AnyTable::One(table), Part::Between(from, to)) => {
-                Box::new(table.range::<&[u8]>(txn, (slice(from), slice(to)))?)
+                Box::new(table.range(txn, (slice(from), slice(to)))?)
             }
             (AnyTable::Many(table), Part::All) => Box::new(table.iter(txn)?),
             (AnyTable::Many(table), Part::Prefix(prefix)) => Box::new(table.prefix(txn, prefix)?),
             (AnyTable::Many(table), Part::Between(from, to)) => {
-                Box::new(table.range::<&[u8]>(txn, (slice(from), slice(to)))?)
+                Box::new(table.range(txn, (slice(from), slice(to)))?)
             }
         })
     }

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use crate::args::TypeArgs;
 use crate::fail::{Code, Failure};
 use crate::text::Form;
+use crate::tuple::Tuple;
 
 /// What a key or a value is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,6 +28,8 @@ pub(crate) enum Type {
     /// A floating-point number of 4 or 8 bytes.
     Float(u8),
     Json,
+    /// Several parts, as a JSON array.
+    Tuple(Tuple),
 }
 
 /// An integer as a table keeps it.
@@ -51,13 +54,25 @@ const NAMES: [(&str, Type); 6] = [
 impl Type {
     /// The type that is called so, as an argument of the command line.
     pub(crate) fn of_argument(name: &str) -> Result<Type, String> {
-        Type::named(name).ok_or_else(|| {
-            "text, hex, json, bool, u8 to u128, i8 to i128, f32, f64, native-u32 or native-u64"
+        let tuple = || Tuple::named(name).map(Type::Tuple);
+        Type::named(name).or_else(tuple).ok_or_else(|| {
+            "text, hex, json, bool, u8 to u128, i8 to i128, f32, f64, native-u32, native-u64, or \
+             several of them for the parts of a key, as text,u64"
                 .into()
         })
     }
 
-    fn named(name: &str) -> Option<Type> {
+    /// How many bytes each has, if all have as many.
+    pub(crate) fn length(&self) -> Option<usize> {
+        match self {
+            Type::Bool => Some(1),
+            Type::Int(int) => Some(int.bytes.into()),
+            Type::Float(bytes) => Some((*bytes).into()),
+            Type::Text | Type::Hex | Type::Json | Type::Tuple(_) => None,
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Type> {
         if let Some((_, kind)) = NAMES.iter().find(|(known, _)| *known == name) {
             return Some(kind.clone());
         }
@@ -78,6 +93,17 @@ impl Type {
         (!is_native || has_native).then_some(Type::Int(Int { bytes, is_signed, is_native }))
     }
 
+    /// The type that a table was created with, if it is one that can be shown.
+    fn stored(name: &str) -> Option<Type> {
+        match name {
+            "str" => Some(Type::Text),
+            "uuid" => Some(Type::Hex),
+            name if name.starts_with("[u8; ") => Some(Type::Hex),
+            name if name.starts_with('(') => Tuple::named(name).map(Type::Tuple),
+            name => Type::named(name).filter(|kind| !matches!(kind, Type::Hex)),
+        }
+    }
+
     /// What an order of keys or values says of them.
     fn of_order(order: &str) -> Type {
         if order.starts_with("native-") {
@@ -95,6 +121,7 @@ impl Type {
             Type::Int(int) => int.show(bytes)?,
             Type::Float(_) => self.float(bytes)?.to_string(),
             Type::Json => serde_json::from_slice::<Value>(bytes).ok()?.to_string(),
+            Type::Tuple(tuple) => tuple.json(bytes)?.to_string(),
         })
     }
 
@@ -103,6 +130,7 @@ impl Type {
         match self {
             Type::Text => return Form::Plain.read(text).map_err(String::from),
             Type::Hex => return Form::Hex.read(text).map_err(String::from),
+            Type::Tuple(tuple) => return tuple.read(text),
             _ => {}
         }
         let text = std::str::from_utf8(text).map_err(|_| self.refusal())?;
@@ -125,7 +153,7 @@ impl Type {
     }
 
     /// `bytes` as JSON, and whether that is hex; `None` if they are of another type.
-    fn json(&self, bytes: &[u8]) -> Option<(Value, bool)> {
+    pub(crate) fn json(&self, bytes: &[u8]) -> Option<(Value, bool)> {
         Some(match self {
             Type::Text => match std::str::from_utf8(bytes) {
                 Ok(text) => (text.into(), false),
@@ -141,12 +169,14 @@ impl Type {
                 (serde_json::Number::from_f64(number).map_or_else(text, Value::Number), false)
             }
             Type::Json => (serde_json::from_slice(bytes).ok()?, false),
+            Type::Tuple(tuple) => (tuple.json(bytes)?, false),
         })
     }
 
     /// The bytes that a JSON value stands for; or what is wrong with it.
-    fn of_json(&self, value: &Value) -> Result<Vec<u8>, String> {
+    pub(crate) fn of_json(&self, value: &Value) -> Result<Vec<u8>, String> {
         match (self, value) {
+            (Type::Tuple(tuple), value) => tuple.of_json(value),
             (Type::Json, value) => Ok(value.to_string().into_bytes()),
             (Type::Text, Value::String(text)) => Ok(text.clone().into_bytes()),
             (Type::Text | Type::Hex, value) => Err(format!("a string is expected, not {value}")),
@@ -192,7 +222,10 @@ impl Type {
         }
     }
 
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
+        if let Type::Tuple(tuple) = self {
+            return tuple.name();
+        }
         if let Some((name, _)) = NAMES.iter().find(|(_, kind)| kind == self) {
             return (*name).into();
         }
@@ -407,7 +440,15 @@ impl Types {
     pub(crate) fn of_table(args: &TypeArgs, stat: Option<&TableStat>) -> Types {
         let orders = stat.map(|stat| (stat.order, stat.values.unwrap_or("bytes")));
         let (keys, values) = orders.unwrap_or(("bytes", "bytes"));
-        Types::new(args, keys, values)
+        let known = |name: Option<&String>| name.and_then(|name| Type::stored(name));
+        let key_type = stat.and_then(|stat| known(stat.key_type.as_ref()));
+        let value_type = stat.and_then(|stat| known(stat.value_type.as_ref()));
+        let args = TypeArgs {
+            key_type: args.key_type.clone().or(key_type.filter(|_| !args.hex)),
+            value_type: args.value_type.clone().or(value_type.filter(|_| !args.hex)),
+            hex: args.hex,
+        };
+        Types::new(&args, keys, values)
     }
 }
 
@@ -419,8 +460,8 @@ mod tests {
 
     use super::*;
 
-    fn encoded<C: Codec>(item: &C::In) -> Vec<u8> {
-        C::encode(item, &mut Scratch::default()).to_vec()
+    fn encoded<C: Codec>(item: C::In<'_>) -> Vec<u8> {
+        C::encode(&item, &mut Scratch::default()).unwrap().to_vec()
     }
 
     fn named(name: &str) -> Type {
@@ -430,18 +471,18 @@ mod tests {
     #[test]
     fn values_are_those_of_typed_tables() {
         let cases = [
-            ("u32", "7", encoded::<U32>(&7)),
-            ("u64", "18446744073709551615", encoded::<U64>(&u64::MAX)),
-            ("u128", "340282366920938463463374607431768211455", encoded::<U128>(&u128::MAX)),
-            ("i32", "-2147483648", encoded::<I32>(&i32::MIN)),
-            ("i64", "-1", encoded::<I64>(&-1)),
-            ("i64", "9223372036854775807", encoded::<I64>(&i64::MAX)),
-            ("i128", "-5", encoded::<I128>(&-5)),
-            ("i128", "170141183460469231731687303715884105727", encoded::<I128>(&i128::MAX)),
-            ("native-u32", "258", encoded::<NativeU32>(&258)),
-            ("native-u64", "258", encoded::<NativeU64>(&258)),
-            ("f32", "-0.5", encoded::<F32>(&-0.5)),
-            ("f64", "2.25", encoded::<F64>(&2.25)),
+            ("u32", "7", encoded::<U32>(7)),
+            ("u64", "18446744073709551615", encoded::<U64>(u64::MAX)),
+            ("u128", "340282366920938463463374607431768211455", encoded::<U128>(u128::MAX)),
+            ("i32", "-2147483648", encoded::<I32>(i32::MIN)),
+            ("i64", "-1", encoded::<I64>(-1)),
+            ("i64", "9223372036854775807", encoded::<I64>(i64::MAX)),
+            ("i128", "-5", encoded::<I128>(-5)),
+            ("i128", "170141183460469231731687303715884105727", encoded::<I128>(i128::MAX)),
+            ("native-u32", "258", encoded::<NativeU32>(258)),
+            ("native-u64", "258", encoded::<NativeU64>(258)),
+            ("f32", "-0.5", encoded::<F32>(-0.5)),
+            ("f64", "2.25", encoded::<F64>(2.25)),
             ("text", "gr\u{fc}n", encoded::<Str>("gr\u{fc}n")),
         ];
         for (name, text, bytes) in cases {

@@ -194,7 +194,7 @@ impl Env {
         self.settings_changed()
     }
 
-    /// Passes the settings to the engine, if the environment is open.
+    /// Has the engine know what was set, if the environment is open.
     pub(crate) fn settings_changed(&self) -> Res<()> {
         let setup = self.setup();
         let Some(opened) = &setup.opened else { return Ok(()) };
@@ -224,8 +224,7 @@ impl Setup {
     }
 }
 
-/// Opens a file with the engine, or makes it with this mode, or opens the snapshot of one of its
-/// metas.
+/// Has the engine open a file, or make it with such a mode, or look at what a meta of it shows.
 pub(crate) fn open_engine(
     file: &Path,
     flags: u32,

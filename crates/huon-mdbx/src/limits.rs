@@ -1,4 +1,4 @@
-//! How long keys and values may be: the results of the functions that ask, and the limits of puts.
+//! How long keys and values may be: what the functions that ask are told, and what puts accept.
 
 use huon::limits;
 
@@ -109,13 +109,13 @@ mod tests {
             assert!(matches!(refused, Err(Error::KeyTooLong { .. })), "{page_bytes}");
             let table = txn.create_table(&SORTED).unwrap();
             for byte in [b"", b"a".as_slice()] {
-                table.insert(&mut txn, &bytes(sorted), byte).unwrap();
-                table.insert(&mut txn, byte, &bytes(value)).unwrap();
-                table.insert(&mut txn, byte, b"").unwrap();
+                table.put(&mut txn, &bytes(sorted), byte).unwrap();
+                table.put(&mut txn, byte, &bytes(value)).unwrap();
+                table.put(&mut txn, byte, b"").unwrap();
             }
-            let refused = table.insert(&mut txn, b"a", &bytes(value + 1));
+            let refused = table.put(&mut txn, b"a", &bytes(value + 1));
             assert!(matches!(refused, Err(Error::SortedValueTooLong { .. })), "{page_bytes}");
-            let refused = table.insert(&mut txn, &bytes(sorted + 1), b"");
+            let refused = table.put(&mut txn, &bytes(sorted + 1), b"");
             assert!(matches!(refused, Err(Error::KeyTooLong { .. })), "{page_bytes}");
             txn.commit().unwrap();
         }

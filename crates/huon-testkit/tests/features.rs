@@ -13,7 +13,7 @@ const T: TableDef<U64, Bytes> = TableDef::new("t");
 fn fill(env: &Env, byte: u8) -> huon::Result<()> {
     env.update(|txn| {
         let t = txn.create_table(&T)?;
-        (0..200).try_for_each(|n| t.put(txn, &n, &[byte; 2000]).map(drop))
+        (0..200).try_for_each(|n| t.put(txn, n, &[byte; 2000]).map(drop))
     })
 }
 
@@ -22,8 +22,7 @@ fn reports_serialise() {
     let dir = tempfile::tempdir().unwrap();
     let env = Env::open(dir.path().join("a.huon")).unwrap();
     fill(&env, 1).unwrap();
-    env.update(|txn| txn.create_table(&TableDef::<U64, U64>::named(b"\xff".to_vec())).map(drop))
-        .unwrap();
+    env.update(|txn| txn.create_table(&TableDef::<U64, U64>::named(b"\xff")).map(drop)).unwrap();
     let reader = env.read().unwrap();
 
     let info = serde_json::to_value(env.info().unwrap()).unwrap();
@@ -108,7 +107,7 @@ fn commits_flushes_and_recoveries_are_told() {
 
     let env = Env::open(&path).unwrap();
     let mut txn = env.write().unwrap();
-    txn.create_table(&T).unwrap().put(&mut txn, &1, b"lazy").unwrap();
+    txn.create_table(&T).unwrap().put(&mut txn, 1, b"lazy").unwrap();
     txn.commit_with(Durability::Lazy).unwrap();
     env.close_without_flush();
     let said = told(|| fill(&Env::open(&path)?, 2));

@@ -82,7 +82,7 @@ fn read_table(txn: &ReadTxn, table: RawTable, model: &Model, id: TableId) {
     many(txn, table, model, id);
     leaves(txn, table, model, id);
     let hidden = if id.is_main() { model.named().count() + MULTIS.len() } else { 0 };
-    let count = table.count(txn).unwrap();
+    let count = table.len(txn).unwrap();
     assert_eq!(count, (records.count() + hidden) as u64, "wrong count");
 }
 
@@ -170,7 +170,7 @@ fn write_some(env: &Env, page_bytes: usize, state: Option<&mut State>) -> Result
             records.put(TableId(id).order().sort_key(&key), &key, &value);
         }
         let key = program::key(TableId(id).order(), page_bytes, 2);
-        table.delete(&mut txn, &key)?;
+        table.remove(&mut txn, &key)?;
         let records = model.table_mut(TableId(id)).expect("it was created");
         records.delete(&TableId(id).order().sort_key(&key));
     }

@@ -252,6 +252,13 @@ impl Dump<'_, '_> {
         if let Some(comparator) = &table.comparator {
             text.named("huon_comparator", comparator.as_bytes())?;
         }
+        for (word, name) in
+            [("huon_key_type", &table.key_type), ("huon_value_type", &table.value_type)]
+        {
+            if let Some(name) = name {
+                text.named(word, name.as_bytes())?;
+            }
+        }
         if let Some(order) = table.values {
             values(text, order, table)?;
         }

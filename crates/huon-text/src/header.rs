@@ -19,6 +19,9 @@ pub(crate) struct Header {
     pub(crate) values: Wanted,
     /// The name of their comparator.
     pub(crate) value_comparator: Option<String>,
+    /// The names of the types of keys and values.
+    pub(crate) key_type: Option<String>,
+    pub(crate) value_type: Option<String>,
     /// All of them have one length.
     pub(crate) equal: bool,
     /// The counter of the table for the application.
@@ -125,6 +128,8 @@ impl Header {
             many: false,
             values: Wanted::Order(Known::Bytes),
             value_comparator: None,
+            key_type: None,
+            value_type: None,
             equal: false,
             sequence: 0,
             markers: None,
@@ -213,8 +218,10 @@ impl Header {
             }
             "reversekey" if on => self.wanted = Wanted::Order(Known::Reversed),
             "integerkey" if on => self.wanted.be_integers(),
-            "huon_comparator" => self.comparator = comparator(text, value)?,
-            "huon_value_comparator" => self.value_comparator = comparator(text, value)?,
+            "huon_comparator" => self.comparator = name(text, value)?,
+            "huon_value_comparator" => self.value_comparator = name(text, value)?,
+            "huon_key_type" => self.key_type = name(text, value)?,
+            "huon_value_type" => self.value_type = name(text, value)?,
             "huon_order" => self.wanted = Wanted::named(text, value)?,
             "duplicates" | "dupsort" if on => self.many = true,
             "dupfixed" | "dupfix" if on => (self.many, self.equal) = (true, true),
@@ -250,10 +257,10 @@ fn markers_of(value: &[u8]) -> Option<[u64; 3]> {
     parts.next().is_none().then_some([x, y, z])
 }
 
-/// The name of a comparator, from its digits.
-fn comparator(text: &TextReader<'_>, value: &[u8]) -> Result<Option<String>> {
+/// The name of a comparator or of a type, from its digits.
+fn name(text: &TextReader<'_>, value: &[u8]) -> Result<Option<String>> {
     let name = decode_hex(value)?.and_then(|name| String::from_utf8(name).ok());
-    name.map(Some).ok_or_else(|| text.error("no such name of a comparator"))
+    name.map(Some).ok_or_else(|| text.error("no such name of a comparator or a type"))
 }
 
 fn grow(bytes: &mut Vec<u8>, more: &[u8]) -> Result<()> {

@@ -313,6 +313,7 @@ impl Load<'_, '_, '_> {
             | E::OrderUnknown
             | E::TablesInside
             | E::WrongOrder(_)
+            | E::TableType(_)
             | E::TableExists => self.text.error(error.to_string()),
             error => error.into(),
         }
@@ -328,8 +329,10 @@ impl Load<'_, '_, '_> {
         let stat = self.batch.txn()?.table_stat(&name);
         let stat = stat.map_err(|error| self.refused(error))?;
         let order = self.key_order(header, lengths.map(|(key, _)| key), stat.as_ref())?;
+        let name_of = |name: &Option<String>| name.clone().unwrap_or_default();
+        let (key, value) = (name_of(&header.key_type), name_of(&header.value_type));
         let created = if header.many {
-            let def = MultiDef::named(name).ordered(order);
+            let def = MultiDef::named(name).ordered(order).type_names(&key, &value);
             let def = self.with_values(def, header, lengths.map(|(_, value)| value), stat)?;
             self.batch.txn()?.create_table(&def).map(Target::Multi)
         } else {
@@ -456,10 +459,10 @@ impl Target {
     ) -> huon::Result<()> {
         match (self, rising, keep) {
             (Target::Plain(table), true, _) => table.append(txn, key, value),
-            (Target::Plain(table), _, true) => table.insert_new(txn, key, value).map(drop),
+            (Target::Plain(table), _, true) => table.put_if_absent(txn, key, value).map(drop),
             (Target::Plain(table), _, _) => table.put(txn, key, value).map(drop),
             (Target::Multi(table), true, _) => table.append(txn, key, value),
-            (Target::Multi(table), _, _) => table.insert(txn, key, value).map(drop),
+            (Target::Multi(table), _, _) => table.put(txn, key, value).map(drop),
         }
     }
 }

@@ -70,7 +70,7 @@ fn count_after_loading(text: &str) -> u64 {
     }
     let small = txn.open_table(&Def::new("small")).unwrap().unwrap();
     assert_eq!(small.get(&txn, b"key").unwrap(), Some(&b"value"[..]));
-    big.count(&txn).unwrap()
+    big.len(&txn).unwrap()
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn multimap(dir: &tempfile::TempDir) -> PathBuf {
     let env = Env::options().page_bytes(PAGE).open(&path).unwrap();
     env.update(|txn| {
         let index = txn.create_table(&MultiDef::<huon::Str, huon::U64>::new("index"))?;
-        (0..u64::from(RECORDS)).try_for_each(|n| index.insert(txn, "all", &n).map(drop))?;
-        (0..50).try_for_each(|n| index.insert(txn, &format!("key-{n}"), &n).map(drop))
+        (0..u64::from(RECORDS)).try_for_each(|n| index.put(txn, "all", n).map(drop))?;
+        (0..50).try_for_each(|n| index.put(txn, &format!("key-{n}"), n).map(drop))
     })
     .unwrap();
     path
@@ -121,8 +121,8 @@ fn values_after_loading(text: &str) -> [u64; 2] {
     let txn = env.read().unwrap();
     let def = MultiDef::<huon::Str, Bytes>::new("index").values_ordered(Order::Stored);
     let index = txn.open_table(&def).unwrap().unwrap();
-    let all = index.count_of(&txn, "all").unwrap();
-    [all, index.count(&txn).unwrap() - all]
+    let all = index.count_values(&txn, "all").unwrap();
+    [all, index.len(&txn).unwrap() - all]
 }
 
 #[test]

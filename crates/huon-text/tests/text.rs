@@ -20,7 +20,7 @@ fn defs(own: &Order) -> Vec<Def> {
     vec![
         Def::main(),
         Def::new("empty"),
-        Def::named(b"line\nbreak \xFF\0".to_vec()),
+        Def::named(b"line\nbreak \xFF\0"),
         Def::new("reversed").ordered(Order::Reversed),
         Def::new("u32").ordered(Order::NativeU32),
         Def::new("u64").ordered(Order::NativeU64),
@@ -44,7 +44,7 @@ fn fill(env: &Env, own: &Order) {
             let table = txn.create_table(&def)?;
             for n in 0..600u64 {
                 let key = (n % 7 * n % 5).to_be_bytes();
-                table.insert(
+                table.put(
                     txn,
                     &key[..(n % 9) as usize],
                     &n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes(),
@@ -160,7 +160,7 @@ fn the_text_of_other_programs_is_read() {
     assert_eq!((report.tables, report.records), (2, 2));
     let txn = env.read().unwrap();
     let ids = txn.open_table(&TableDef::<NativeU64, Unit>::new("ids")).unwrap().unwrap();
-    assert!(ids.contains(&txn, &7).unwrap());
+    assert!(ids.contains(&txn, 7).unwrap());
     let people: RawTable = txn.open_table(&Def::new("people")).unwrap().unwrap();
     assert_eq!(people.get(&txn, b"ada l\\").unwrap(), Some(&b"36\0\n"[..]));
     assert_eq!(people.sequence(&txn).unwrap(), 7);
@@ -170,7 +170,7 @@ fn the_text_of_other_programs_is_read() {
     load(&env, narrow.as_bytes()).unwrap();
     let txn = env.read().unwrap();
     let narrow = txn.open_table(&TableDef::<NativeU32, Unit>::new("narrow")).unwrap().unwrap();
-    assert!(narrow.contains(&txn, &7).unwrap());
+    assert!(narrow.contains(&txn, 7).unwrap());
 }
 
 /// `mdb_dump` writes the name of a table as it is.
@@ -244,7 +244,7 @@ fn what_comes_before_a_wrong_line_is_kept() {
     let txn = env.read().unwrap();
     let table: RawTable = txn.open_table(&Def::new("t")).unwrap().unwrap();
     assert_eq!(table.get(&txn, b"a").unwrap(), Some(&b"b"[..]));
-    assert_eq!(table.count(&txn).unwrap(), 1);
+    assert_eq!(table.len(&txn).unwrap(), 1);
     drop(txn);
     // A table that exists keeps its order, and its values if they are to be kept.
     let text = "database=t\nreversekey=1\nHEADER=END\n 61\n 7a\n 7a\n 7a\nDATA=END\n";
@@ -273,7 +273,7 @@ fn a_load_that_is_stopped_keeps_what_it_has() {
     assert!(report.stopped && report.records > 0 && report.records < 100_000);
     let txn = env.read().unwrap();
     let table: RawTable = txn.open_table(&Def::new("t")).unwrap().unwrap();
-    assert_eq!(table.count(&txn).unwrap(), report.records);
+    assert_eq!(table.len(&txn).unwrap(), report.records);
     drop(txn);
     assert_eq!(load(&env, text.as_bytes()).unwrap().records, 100_000);
     assert!(env.check().unwrap().is_clean());
@@ -304,7 +304,7 @@ impl<'t> Halting<'t> {
             let names = txn.table_names().unwrap().into_iter().map(Def::named);
             let tables =
                 names.map(|def| txn.open_table(&def.ordered(Order::Stored)).unwrap().unwrap());
-            tables.map(|table| table.count(&txn).unwrap()).sum()
+            tables.map(|table| table.len(&txn).unwrap()).sum()
         };
         let whole = self.record_ends.iter().filter(|end| **end <= self.read).count();
         assert_eq!(records, whole as u64, "at byte {}", self.read);

@@ -139,6 +139,10 @@ pub enum Error {
     /// The main table holds the records of named tables, which neither a clear nor the deletion of
     /// a range may sweep away: drop those first.
     TablesInside,
+    /// Keys or values of the table are of another type; see [`Codec::NAME`](crate::Codec::NAME).
+    TableType(Box<TableTypes>),
+    /// A codec could not write a key or a value as bytes.
+    Encode(Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// Which comparator orders a table, and which one a caller gave: see [`Error::WrongOrder`].
@@ -164,6 +168,28 @@ pub struct WrongOrder {
     pub wanted: Box<str>,
 }
 
+/// Which types the keys and values of a table have, and which ones a caller gave: see
+/// [`Error::TableType`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// use huon::{Error, Str, TableDef, U64};
+/// env.update(|txn| txn.create_table(&TableDef::<Str, U64>::new("ages")).map(drop))?;
+/// let wrong = env.read()?.open_table(&TableDef::<Str, Str>::new("ages"));
+/// let Err(Error::TableType(types)) = wrong else { panic!() };
+/// assert_eq!((&*types.stored, &*types.wanted), ("<str, u64>", "<str, str>"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableTypes {
+    /// The types that the table was created with.
+    pub stored: Box<str>,
+    /// The types that the caller gave.
+    pub wanted: Box<str>,
+}
+
 const EVICTED: &str = "a writer needed the pages that the parked read transaction kept";
 const NAME_TAKEN: &str =
     "the name is taken in the main table: a table and a record cannot both have it";
@@ -184,7 +210,7 @@ const THREAD_WRITES: &str = "this thread has the write transaction already and w
 /// let env = Env::options().max_bytes(1 << 20).open(dir.path().join("a.huon"))?;
 /// let full = env.update(|txn| {
 ///     let t = txn.create_table(&T)?;
-///     (0..1000).try_for_each(|n| t.put(txn, &n, &[0; 2000]).map(drop))
+///     (0..1000).try_for_each(|n| t.put(txn, n, &[0; 2000]).map(drop))
 /// });
 /// let Err(Error::MapFull(full)) = full else { panic!("it does not fit") };
 /// assert_eq!(full.limit_bytes, 1 << 20);
@@ -278,6 +304,13 @@ impl Error {
         Error::WrongOrder(Box::new(WrongOrder { stored, wanted }))
     }
 
+    /// The table has other types.
+    #[cold]
+    pub(crate) fn table_type(stored: &str, wanted: &str) -> Self {
+        let (stored, wanted) = (stored.into(), wanted.into());
+        Error::TableType(Box::new(TableTypes { stored, wanted }))
+    }
+
     /// No room for so many bytes in a file that may not have more than `limit_bytes`.
     #[cold]
     pub(crate) fn map_full(limit_bytes: u64, needed_bytes: u64) -> Self {
@@ -293,7 +326,7 @@ impl Error {
 
     /// The highest number of a kind of error; there is one of each from 1 on.
     #[cfg(test)]
-    const CODES: i32 = 33;
+    const CODES: i32 = 35;
 
     /// The stable number of this kind of error; never reused for another.
     ///
@@ -335,6 +368,8 @@ impl Error {
             Error::OrderUnknown => 31,
             Error::PrefixOrder => 32,
             Error::TablesInside => 33,
+            Error::Encode(_) => 34,
+            Error::TableType(_) => 35,
         }
     }
 }
@@ -358,11 +393,9 @@ impl fmt::Display for Error {
             Error::KeyOutOfOrder => {
                 write!(f, "key is not above the last key of the table, which append needs")
             }
-            Error::TableNotFound => write!(f, "no table of that name"),
-            Error::TableKind => {
-                write!(f, "the table of that name has another kind or order, or other lengths")
+            Error::TableNotFound | Error::TableKind | Error::TableExists | Error::NameTaken => {
+                f.write_str(self.of_tables())
             }
-            Error::TableExists => write!(f, "a table of that name exists already"),
             Error::Decode(e) => write!(f, "stored bytes do not decode: {e}"),
             Error::ReadOnly => write!(f, "the environment is read-only"),
             Error::Invalid(what) => write!(f, "{what}"),
@@ -407,10 +440,28 @@ impl fmt::Display for Error {
             Error::WrongOrder(wrong) => write!(f, "{wrong}"),
             Error::ThreadWrites => f.write_str(THREAD_WRITES),
             Error::EnvironmentsFull { max } => write!(f, "{max} environments are open {ALL_OPEN}"),
-            Error::NameTaken => f.write_str(NAME_TAKEN),
-            Error::OrderUnknown => f.write_str(ORDER_UNKNOWN),
-            Error::PrefixOrder => f.write_str(PREFIX_ORDER),
-            Error::TablesInside => f.write_str(TABLES_INSIDE),
+            Error::OrderUnknown | Error::PrefixOrder | Error::TablesInside => {
+                f.write_str(self.of_tables())
+            }
+            Error::TableType(types) => write!(f, "{types}"),
+            Error::Encode(e) => write!(f, "it cannot be stored: {e}"),
+        }
+    }
+}
+
+impl Error {
+    /// What is said of a table, where it depends on nothing else.
+    fn of_tables(&self) -> &'static str {
+        match self {
+            Error::TableNotFound => "no table of that name",
+            Error::TableKind => {
+                "the table of that name has another kind or order, or other lengths"
+            }
+            Error::TableExists => "a table of that name exists already",
+            Error::NameTaken => NAME_TAKEN,
+            Error::OrderUnknown => ORDER_UNKNOWN,
+            Error::PrefixOrder => PREFIX_ORDER,
+            _ => TABLES_INSIDE,
         }
     }
 }
@@ -419,6 +470,12 @@ impl fmt::Display for WrongOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let WrongOrder { stored, wanted } = self;
         write!(f, "the table is ordered by the comparator `{stored}`, not by `{wanted}`")
+    }
+}
+
+impl fmt::Display for TableTypes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the table is of {}, and was opened as one of {}", self.stored, self.wanted)
     }
 }
 
@@ -458,7 +515,7 @@ impl std::error::Error for Error {
         match self {
             // E2: `Display` has said these two themselves.
             Error::Io(e) => e.source.source(),
-            Error::Decode(e) => e.source(),
+            Error::Decode(e) | Error::Encode(e) => e.source(),
             _ => None,
         }
     }
@@ -511,6 +568,7 @@ mod tests {
             (io("a.huon", std::io::Error::other(deep())), whole.clone()),
             (Error::Decode(Box::new(deep())), whole),
             (Error::Decode("not a number".into()), vec!["not a number"]),
+            (Error::Encode("not a map".into()), vec!["not a map"]),
         ];
         let without = vec![
             Error::KeyTooLong { bytes: 2000, max },
@@ -539,6 +597,7 @@ mod tests {
             Error::MapTooSmall { needed_bytes: 2 * limit, map_bytes: limit },
             Error::Evicted,
             Error::wrong_order("by-length", "backwards"),
+            Error::table_type("<str, u64>", "<str, str>"),
             Error::ThreadWrites,
             Error::EnvironmentsFull { max },
             Error::NameTaken,

@@ -4,8 +4,8 @@
 //! readers and writer never wait for each other.
 //!
 //! - [`Env`] is an open file. [`Options`] say how to open or create it.
-//! - [`ReadTxn`] is a snapshot of all tables. It costs no lock and no copy, and keys and values
-//!   read from it lie in the file's map.
+//! - [`ReadTxn`] is a snapshot of all tables. It costs no lock and no copy, and keys and values got
+//!   from it lie in the file's map.
 //! - [`WriteTxn`] is the one transaction that may change things. All of it happens at
 //!   [`WriteTxn::commit`], or nothing. [`WriteTxn::nested`] makes a part of it undoable.
 //! - [`TableDef`] names a table and the types of its keys and values; [`Table`] is the handle that
@@ -34,8 +34,8 @@
 //! let env = Env::options().open(&path)?;
 //! env.update(|txn| {
 //!     let stock = txn.create_table(&STOCK)?;
-//!     stock.put(txn, "apple", &12)?;
-//!     stock.put(txn, "pear", &7)
+//!     stock.put(txn, "apple", 12)?;
+//!     stock.put(txn, "pear", 7)
 //! })?;
 //!
 //! let txn = env.read()?;
@@ -71,10 +71,12 @@
 //!
 //! # Features
 //!
-//! - `serde`: reports ([`EnvInfo`], [`Stat`], [`CheckReport`], ..) serialise.
+//! - `serde`: reports ([`EnvInfo`], [`Stat`], [`CheckReport`], ..) serialise; the codecs `Json` and
+//!   `Postcard` keep values of any type that `serde` knows.
 //! - `tracing`: openings, recoveries, commits, flushes and slow readers are events of the crate
 //!   `tracing`, with the target `huon`. A subscriber may read; what it writes to the same
 //!   environment is refused while the engine is in the middle of a change.
+//! - `uuid`: `uuid::Uuid` is a codec.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -103,7 +105,7 @@ mod txn;
 
 pub use env::limits;
 pub use env::{Closed, Env, EnvInfo, FileKind, IoInfo, Options, ReaderInfo, Settings};
-pub use error::{Corruption, Error, FullMap, IoError, Keeper, Result, WrongOrder};
+pub use error::{Corruption, Error, FullMap, IoError, Keeper, Result, TableTypes, WrongOrder};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
 pub use ops::compact::{CompactEnd, CompactOptions, CompactReport};
@@ -119,9 +121,11 @@ pub use os::{ForkGuard, ForkLock, HeldOff, fork_generation, hold_off, is_inherit
 pub use store::Verify;
 pub use store::slow::{SlowReader, SlowReaderAnswer};
 pub use table::codec::{
-    Bytes, Codec, F32, F64, I32, I64, I128, KeyCodec, NativeU32, NativeU64, Scratch, Str, U32, U64,
-    U128, Unit,
+    Bool, Bytes, Codec, F32, F64, I8, I16, I32, I64, I128, KeyCodec, KeyPrefix, NativeU32,
+    NativeU64, Scratch, Str, TuplePart, U8, U16, U32, U64, U128, Unit,
 };
+#[cfg(feature = "serde")]
+pub use table::codec::{Json, Postcard};
 pub use table::cursor::{Cursor, Entry, Many, MultiCursor, Shape, Single};
 pub use table::def::{Definition, RawTable, Table, TableDef};
 pub use table::iter::Range;
@@ -131,6 +135,8 @@ pub use table::owned::OwnedRange;
 pub use table::pairs::{Batches, Keys, Pairs, Values};
 pub use table::plain::Append;
 pub use table::txn::Txn;
+pub use table::value::Owned;
+pub use table::verbs::Change;
 pub use txn::commit::Durability;
 pub use txn::costs::WriteCosts;
 pub use txn::geometry::Geometry;

@@ -103,11 +103,9 @@ impl Read for HuonRead {
     ) -> Result<u64> {
         let bound = from.map_or(Bound::Unbounded, Bound::Included);
         match way {
-            Way::Up => {
-                feed(self.table.range::<&[u8]>(&self.txn, (bound, Bound::Unbounded))?, limit, look)
-            }
+            Way::Up => feed(self.table.range(&self.txn, (bound, Bound::Unbounded))?, limit, look),
             Way::Down => {
-                let range = self.table.range::<&[u8]>(&self.txn, (Bound::Unbounded, bound))?;
+                let range = self.table.range(&self.txn, (Bound::Unbounded, bound))?;
                 feed(range.rev(), limit, look)
             }
         }
@@ -171,7 +169,7 @@ impl Write for HuonWrite {
     const BUILDS: bool = true;
 
     fn build<'d>(&mut self, records: impl Iterator<Item = (&'d [u8], &'d [u8])>) -> Result<()> {
-        self.table.build(&mut self.txn, |append| {
+        self.table.bulk_load(&mut self.txn, |append| {
             for (key, value) in records {
                 append(key, value)?;
             }
@@ -182,7 +180,7 @@ impl Write for HuonWrite {
 
     #[inline]
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
-        Ok(self.table.delete(&mut self.txn, key)?)
+        Ok(self.table.remove(&mut self.txn, key)?)
     }
 
     #[inline]

@@ -12,8 +12,9 @@ use crate::types::Type;
 /// What keys and values are.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct TypeArgs {
-    /// What keys are: text, hex, json, bool, u8 to u128, i8 to i128, f32, f64, native-u32 or
-    /// native-u64 [default: as the table says, else text]
+    /// What keys are: text, hex, json, bool, u8 to u128, i8 to i128, f32, f64, native-u32,
+    /// native-u64, or several for the parts of a key, as text,u64 [default: as the table says, else
+    /// text]
     #[arg(long = "key", value_name = "TYPE", value_parser = Type::of_argument)]
     pub(crate) key_type: Option<Type>,
     /// What values are, in the same words

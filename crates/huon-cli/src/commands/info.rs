@@ -212,10 +212,12 @@ pub(crate) fn tables(args: &Names) -> Outcome {
             let (name, records) = (table_name(table, form), own_records(&stat, table));
             let (order, values) = (key_order(table), value_order(table));
             let kind = kind(&order, values.as_deref(), table.value_bytes);
-            if kind.is_empty() {
+            let told = [Some(kind).filter(|kind| !kind.is_empty()), types(table)];
+            let told: Vec<String> = told.into_iter().flatten().collect();
+            if told.is_empty() {
                 out.line(format_args!("{name}\t{records}"))?;
             } else {
-                out.line(format_args!("{name}\t{records}\t{kind}"))?;
+                out.line(format_args!("{name}\t{records}\t{}", told.join("; ")))?;
             }
         }
     }
@@ -243,7 +245,19 @@ fn table_json(stat: &Stat, table: &TableStat, form: Form) -> Value {
         "values": table.values,
         "value_comparator": table.value_comparator,
         "value_bytes": table.value_bytes,
+        "key_type": table.key_type,
+        "value_type": table.value_type,
     })
+}
+
+/// The types of keys and values, for people, if a program has named them.
+pub(crate) fn types(table: &TableStat) -> Option<String> {
+    if table.key_type.is_none() && table.value_type.is_none() {
+        return None;
+    }
+    let [key, value] = [&table.key_type, &table.value_type]
+        .map(|name| name.as_ref().map_or("bytes".into(), |name| Form::Plain.show(name.as_bytes())));
+    Some(format!("{key} -> {value}"))
 }
 
 /// How the keys of a table are ordered, for people: with the name of a program's own order.
@@ -278,5 +292,5 @@ pub(crate) fn own_records(stat: &Stat, table: &TableStat) -> u64 {
 /// The main table's own records, without those that stand for tables.
 pub(crate) fn main_count(txn: &ReadTxn) -> Result<u64, Failure> {
     let Some(main) = txn.open_table(&TableDef::<Bytes, Bytes>::main())? else { return Ok(0) };
-    Ok(main.count(txn)?.saturating_sub(txn.table_names()?.len() as u64))
+    Ok(main.len(txn)?.saturating_sub(txn.table_names()?.len() as u64))
 }

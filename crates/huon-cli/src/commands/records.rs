@@ -29,7 +29,7 @@ pub(crate) fn get(args: &Get) -> Outcome {
     let mut get_one = |key: Vec<u8>| {
         let is_all = !(args.first || args.last);
         if args.raw && is_all {
-            refuse_many(table.count_of(&txn, &key)?, &key, &types)?;
+            refuse_many(table.count_values(&txn, &key)?, &key, &types)?;
         }
         let values = table.values(&txn, &key)?;
         let mut values = if args.last { Box::new(values.rev()) } else { values };
@@ -122,11 +122,11 @@ fn store(
     args: &Put,
 ) -> huon::Result<bool> {
     match (table, args.new, args.replace) {
-        (AnyTable::One(table), true, _) => table.insert_new(txn, key, value),
+        (AnyTable::One(table), true, _) => table.put_if_absent(txn, key, value),
         (AnyTable::One(table), false, _) => table.put(txn, key, value).map(|_| true),
-        (AnyTable::Many(table), true, _) => table.insert_new(txn, key, value),
+        (AnyTable::Many(table), true, _) => table.put_if_absent(txn, key, value),
         (AnyTable::Many(table), _, true) => table.set(txn, key, value).map(|_| true),
-        (AnyTable::Many(table), _, _) => table.insert(txn, key, value).map(|_| true),
+        (AnyTable::Many(table), _, _) => table.put(txn, key, value).map(|_| true),
     }
 }
 
@@ -162,8 +162,8 @@ pub(crate) fn del(args: &Del) -> Outcome {
 /// Whether the key was there.
 fn delete(txn: &mut WriteTxn, table: AnyTable, key: &[u8]) -> huon::Result<bool> {
     match table {
-        AnyTable::One(table) => table.delete(txn, key),
-        AnyTable::Many(table) => table.remove_all(txn, key).map(|count| count > 0),
+        AnyTable::One(table) => table.remove(txn, key),
+        AnyTable::Many(table) => table.remove_key(txn, key).map(|count| count > 0),
     }
 }
 
@@ -177,7 +177,7 @@ fn delete_pair(
     match table {
         AnyTable::One(table) => {
             if table.get(txn, key)? == Some(value) {
-                table.delete(txn, key)
+                table.remove(txn, key)
             } else {
                 Ok(false)
             }
@@ -194,7 +194,7 @@ pub(crate) fn count(args: &Count) -> Outcome {
     let types = table::types(&txn, &args.target, &args.types)?;
     let is_main = args.target.table.as_ref().is_none_or(|name| name.is_empty());
     let count = match (&args.key, table::part(&args.part, &types)?) {
-        (Some(key), _) => table.count_of(&txn, &types.key.argument(key)?)?,
+        (Some(key), _) => table.count_values(&txn, &types.key.argument(key)?)?,
         (None, Part::All) if is_main => main_count(&txn)?,
         (None, part) => table.count(&txn, &part)?,
     };

@@ -4,7 +4,7 @@ use huon::{HeldBy, Holder, Stat, TableStat};
 use serde_json::{Value, json};
 
 use crate::args::{Look, Names};
-use crate::commands::info::{own_records, table_name, value_order};
+use crate::commands::info::{own_records, table_name, types, value_order};
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
@@ -45,6 +45,8 @@ fn as_json(stat: &Stat, form: Form) -> Value {
             "values": table.values,
             "value_comparator": table.value_comparator,
             "value_bytes": table.value_bytes,
+            "key_type": table.key_type,
+            "value_type": table.value_type,
             "entries": table.entries,
             "depth": table.depth,
             "branch_pages": table.branch_pages,
@@ -149,6 +151,9 @@ fn print_tables(out: &mut Out, stat: &Stat, form: Form) -> Result<(), Failure> {
         if let Some(name) = &table.comparator {
             let name = Form::Plain.show(name.as_bytes());
             out.line(format_args!("  its keys in the order of the comparator \"{name}\""))?;
+        }
+        if let Some(types) = types(table) {
+            out.line(format_args!("  its types: {types}"))?;
         }
         if let Some(values) = value_order(table) {
             let bytes = match table.value_bytes {

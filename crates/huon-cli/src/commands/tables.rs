@@ -44,7 +44,7 @@ pub(crate) fn clear_main(txn: &mut WriteTxn, main: RawTable) -> Result<(), Failu
             return Ok(());
         }
         for key in keys {
-            main.delete(txn, &key)?;
+            main.remove(txn, &key)?;
         }
     }
 }

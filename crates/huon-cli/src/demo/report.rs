@@ -19,7 +19,7 @@ pub(super) fn print(scene: &Scene, results: &Results) -> Result<(), Failure> {
     let env = Env::options().create(false).open(&scene.file)?;
     let txn = env.read()?;
     let records = |def: &TableDef<Bytes, Totals>| match txn.open_table(def)? {
-        Some(table) => table.count(&txn),
+        Some(table) => table.len(&txn),
         None => Ok(0),
     };
     let (entries, lookups) = look_up(&txn)?;

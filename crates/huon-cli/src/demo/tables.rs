@@ -55,17 +55,18 @@ fn fields<const N: usize>(bytes: &[u8]) -> huon::Result<[u64; N]> {
     }
 }
 
-fn put_fields<'a>(fields: &[u64], scratch: &'a mut Scratch) -> &'a [u8] {
+fn put_fields<'e>(fields: &[u64], scratch: &'e mut Scratch) -> huon::Result<&'e [u8]> {
     let buffer = scratch.buffer();
     fields.iter().for_each(|field| buffer.extend_from_slice(&field.to_le_bytes()));
-    buffer
+    Ok(buffer)
 }
 
 impl Codec for Entry {
-    type In = Entry;
+    type In<'a> = &'a Entry;
     type Out<'t> = Entry;
+    const NAME: &'static str = "entry";
 
-    fn encode<'a>(item: &'a Entry, scratch: &'a mut Scratch) -> &'a [u8] {
+    fn encode<'e>(item: &'e &Entry, scratch: &'e mut Scratch) -> huon::Result<&'e [u8]> {
         put_fields(&[item.size, u64::from(item.mode), item.mtime.cast_unsigned()], scratch)
     }
 
@@ -76,10 +77,11 @@ impl Codec for Entry {
 }
 
 impl Codec for Totals {
-    type In = Totals;
+    type In<'a> = &'a Totals;
     type Out<'t> = Totals;
+    const NAME: &'static str = "totals";
 
-    fn encode<'a>(item: &'a Totals, scratch: &'a mut Scratch) -> &'a [u8] {
+    fn encode<'e>(item: &'e &Totals, scratch: &'e mut Scratch) -> huon::Result<&'e [u8]> {
         put_fields(&[item.entries, item.bytes], scratch)
     }
 
@@ -139,6 +141,6 @@ mod tests {
         entry.mode = 0o040_755;
         assert_eq!(extension(b"/a.d", &entry), None);
         let mut scratch = Scratch::default();
-        assert_eq!(Entry::decode(Entry::encode(&entry, &mut scratch)).ok(), Some(entry));
+        assert_eq!(Entry::decode(Entry::encode(&&entry, &mut scratch).unwrap()).ok(), Some(entry));
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn recompute(txn: &ReadTxn, root: &[u8]) -> huon::Result<(u64, u64)> 
         }
         entries += 1;
     }
-    let mut mismatches = u64::from(entries != table.count(txn)?);
+    let mut mismatches = u64::from(entries != table.len(txn)?);
     mismatches += compare(txn, &DIRECTORIES, &by_directory)?;
     mismatches += compare(txn, &EXTENSIONS, &by_extension)?;
     Ok((entries, mismatches))

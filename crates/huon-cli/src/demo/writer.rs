@@ -145,7 +145,7 @@ fn apply(
             bytes: old.bytes.wrapping_add_signed(change.bytes),
         };
         match new.entries {
-            0 => table.delete(txn, &key)?,
+            0 => table.remove(txn, &key)?,
             _ => table.put(txn, &key, &new)?,
         };
     }

@@ -430,7 +430,7 @@ fn a_load_whose_input_stalls_commits_and_lets_others_write() {
     let main = TableDef::<Bytes, Bytes>::main();
     let count = || {
         let txn = env.read().unwrap();
-        txn.open_table(&main).unwrap().map_or(0, |table| table.count(&txn).unwrap())
+        txn.open_table(&main).unwrap().map_or(0, |table| table.len(&txn).unwrap())
     };
     let start = Instant::now();
     while count() < 2 {

@@ -14,13 +14,13 @@ fn retained(place: &Place) {
     for part in 0..10 {
         env.update(|txn| {
             let t = txn.create_table(&T)?;
-            (part * 2000..(part + 1) * 2000).try_for_each(|n| t.put(txn, &n, &[7; 300]).map(drop))
+            (part * 2000..(part + 1) * 2000).try_for_each(|n| t.put(txn, n, &[7; 300]).map(drop))
         })
         .unwrap();
     }
     env.update(|txn| {
         let t = txn.create_table(&T)?;
-        (0..18_000).try_for_each(|n| t.delete(txn, &n).map(drop))
+        (0..18_000).try_for_each(|n| t.remove(txn, n).map(drop))
     })
     .unwrap();
 }

@@ -53,7 +53,7 @@ fn every_order_and_kind_is_compared() {
             for n in (0..600u32).filter(|n| *n != skipped) {
                 reversed.put(txn, &n.to_be_bytes(), b"x")?;
                 native.put(txn, &n.to_le_bytes(), b"x")?;
-                multi.insert(txn, "key", &u64::from(n))?;
+                multi.put(txn, "key", u64::from(n))?;
             }
             Ok(())
         })

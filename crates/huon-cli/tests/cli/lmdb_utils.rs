@@ -41,7 +41,7 @@ fn scrambled(n: u32) -> [u8; 8] {
 }
 
 fn plain(txn: &mut WriteTxn, name: &str, order: Order, key_bytes: usize) {
-    let def: TableDef<Bytes, Bytes> = TableDef::named(name.as_bytes().to_vec()).ordered(order);
+    let def: TableDef<Bytes, Bytes> = TableDef::named(name.as_bytes()).ordered(order);
     let table: RawTable = txn.create_table(&def).unwrap();
     for n in 0..COUNT {
         let long = scrambled(n);
@@ -56,7 +56,7 @@ fn many(txn: &mut WriteTxn, name: &str, orders: [Order; 2], value_bytes: usize) 
     let [keys, values] = orders;
     let is_native = matches!(keys, Order::NativeU32);
     let mut def: MultiDef<Bytes, Bytes> =
-        MultiDef::named(name.as_bytes().to_vec()).ordered(keys).values_ordered(values);
+        MultiDef::named(name.as_bytes()).ordered(keys).values_ordered(values);
     if value_bytes != 0 {
         def = def.values_of_bytes(value_bytes as u32);
     }
@@ -65,7 +65,7 @@ fn many(txn: &mut WriteTxn, name: &str, orders: [Order; 2], value_bytes: usize) 
         let long = scrambled(n);
         let key: &[u8] = if is_native { &(n % 9).to_le_bytes() } else { &[n as u8 % 9 + 1] };
         let bytes = if value_bytes == 0 { 1 + (n % 8) as usize } else { value_bytes };
-        table.insert(txn, key, &long[..bytes]).unwrap();
+        table.put(txn, key, &long[..bytes]).unwrap();
     }
 }
 

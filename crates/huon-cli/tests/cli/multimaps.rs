@@ -160,7 +160,7 @@ fn orders_that_a_shell_does_not_know_are_said_so() {
         let many = txn.create_table(&many).unwrap();
         for n in [b"1", b"2", b"3"] {
             plain.put(&mut txn, n, b"x").unwrap();
-            many.insert(&mut txn, b"key", n).unwrap();
+            many.put(&mut txn, b"key", n).unwrap();
         }
         txn.commit().unwrap();
     }

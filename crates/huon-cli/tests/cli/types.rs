@@ -24,9 +24,9 @@ fn typed_tables_are_shown_by_their_types() {
     let env = Env::options().open(place.path("a.huon")).unwrap();
     env.update(|txn| {
         let visits = txn.create_table(&TableDef::<U64, Str>::new("visits"))?;
-        [1, 7, 300].iter().try_for_each(|n| visits.put(txn, n, "x").map(drop))?;
+        [1, 7, 300].iter().try_for_each(|n| visits.put(txn, *n, "x").map(drop))?;
         let ids = txn.create_table(&TableDef::<NativeU64, NativeU64>::new("ids"))?;
-        ids.put(txn, &5, &6).map(drop)
+        ids.put(txn, 5, 6).map(drop)
     })
     .unwrap();
     let visits = ["--table", "visits", "--key", "u64"];
@@ -53,6 +53,40 @@ fn typed_tables_are_shown_by_their_types() {
     let unknown = place.run(&["get", "a.huon", "--key", "u7", "1"]);
     assert_eq!(unknown.code, 2, "{unknown:?}");
     assert!(unknown.err.contains("native-u64"), "{unknown:?}");
+}
+
+#[test]
+fn a_table_says_what_its_types_are() {
+    let place = Place::new();
+    let env = Env::options().open(place.path("a.huon")).unwrap();
+    env.update(|txn| {
+        let visits = txn.create_table(&TableDef::<U64, Str>::new("visits"))?;
+        visits.put(txn, 7, "x")?;
+        let marks = txn.create_table(&TableDef::<(Str, U64), U64>::new("marks"))?;
+        marks.put(txn, ("ann", 7), 9).map(drop)
+    })
+    .unwrap();
+    assert_eq!(
+        place.good(&["tables", "a.huon"]),
+        "(main)\t0\nmarks\t1\t(str, u64) -> u64\nvisits\t1\tu64 -> str\n"
+    );
+    let told: serde_json::Value =
+        serde_json::from_str(&place.good(&["tables", "a.huon", "--json"])).unwrap();
+    assert_eq!(told["tables"][2]["key_type"], "u64");
+    assert_eq!(told["tables"][2]["value_type"], "str");
+    assert_eq!(told["tables"][0]["key_type"], serde_json::Value::Null);
+    assert!(place.good(&["stat", "a.huon"]).contains("its types: u64 -> str"));
+    assert_eq!(place.good(&["ls", "a.huon", "-t", "visits"]), "7\tx\n");
+    assert_eq!(place.good(&["get", "a.huon", "7", "-t", "visits"]), "x\n");
+    let mark = place.good(&["ls", "a.huon", "-t", "marks", "--json"]);
+    assert_eq!(mark, "{\"key\":[\"ann\",7],\"value\":9}\n");
+    assert_eq!(place.good(&["get", "a.huon", r#"["ann",7]"#, "-t", "marks"]), "9\n");
+    place.good(&["put", "a.huon", r#"["bob",1]"#, "5", "-t", "marks"]);
+    assert_eq!(place.good(&["ls", "a.huon", "-t", "marks"]), "[\"ann\",7]\t9\n[\"bob\",1]\t5\n");
+    place.run(&["get", "a.huon", "ann", "-t", "marks"]).fails(2, &["array of 2 parts"]);
+    // A table of a program that names no types.
+    place.good(&["put", "b.huon", "[1,2]", "x", "--key", "u8,u8"]);
+    assert_eq!(place.good(&["ls", "b.huon", "--hex"]), "0102\t78\n");
 }
 
 #[test]

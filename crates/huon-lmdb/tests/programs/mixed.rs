@@ -155,7 +155,7 @@ fn look(env: &Env, defs: &[Def]) {
         assert_eq!(sum, SUM, "{def:?} in snapshot {}", txn.id());
     }
     if let Some(index) = txn.open_table(&INDEX).expect("it opens") {
-        assert_eq!(index.count(&txn).expect("a count"), ACCOUNTS, "snapshot {}", txn.id());
+        assert_eq!(index.len(&txn).expect("a count"), ACCOUNTS, "snapshot {}", txn.id());
     }
 }
 

@@ -140,7 +140,7 @@ impl Edit<'_> {
         let add = |append: &mut huon::Append<'_, huon::Bytes, huon::Bytes>| {
             keys.iter().enumerate().try_for_each(|(n, key)| append(key, &value(n)))
         };
-        table.build(self.txn, add).expect("build");
+        table.bulk_load(self.txn, add).expect("build");
         let records = self.model.table_mut(id).expect("it was created");
         for (n, key) in keys.iter().enumerate() {
             records.put(order.sort_key(key), key, &value(n));
@@ -197,7 +197,7 @@ impl Edit<'_> {
         }
     }
 
-    /// Notes in the snapshot which state it is.
+    /// Has the snapshot say which state it is.
     pub(super) fn note_state(&mut self, number: u32) {
         self.put_record(TableId::MAIN, STATE, &number.to_le_bytes());
     }

@@ -198,7 +198,7 @@ impl Edit<'_> {
             length.is_none_or(|bytes| bytes == key.len()) && key.len().max(value.len()) <= max;
         let Some(values) = id.values().filter(|_| fits && self.may_exist(id)) else { return };
         let (held, takes) = match self.model.multi(id) {
-            Some(pairs) => (pairs.count_of(key), pairs.takes(value)),
+            Some(pairs) => (pairs.count_values(key), pairs.takes(value)),
             None => (0, Pairs::new(id.order(), values).takes(value)),
         };
         match how {
@@ -222,7 +222,7 @@ impl Edit<'_> {
             return;
         }
         let Some(table) = Handle::open(self.txn, id).expect("open") else { return };
-        table.delete_range(self.txn, from, to).expect("delete range");
+        table.remove_range(self.txn, from, to).expect("delete range");
         self.model.delete_range(id, from, to);
     }
 }

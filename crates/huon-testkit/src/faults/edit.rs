@@ -66,7 +66,7 @@ impl Edit<'_> {
         self.call(|txn| {
             let Some(table) = txn.open_table(&id.def())? else { return Ok(()) };
             let mut scan = table.cursor();
-            scan.seek(&key);
+            scan.seek(&key)?;
             while scan.prev(txn)?.is_some() {}
             let mut found = 0;
             while scan.next(txn)?.is_some() {

@@ -151,7 +151,7 @@ fn change_record(choices: &mut Choices<'_>, txn: &mut WriteTxn, model: &mut Mode
     let records = model.table_mut(id).expect("it was created");
     let key = program::key(id.order(), PAGE_BYTES, choices.below(40) as u64);
     if choices.below(3) == 2 {
-        table.delete(txn, &key).expect("a delete");
+        table.remove(txn, &key).expect("a delete");
         records.delete(&id.order().sort_key(&key));
     } else {
         let bytes = choices.pick(&[20, 0, 90, 700]);
@@ -175,14 +175,14 @@ fn change_pairs(
     let key = program::key(id.order(), PAGE_BYTES, 10 + choices.below(3) as u64);
     let (kind, first) = (choices.below(4), choices.below(30));
     if kind == 3 {
-        let count = multi.remove_all(txn, &key).expect("a key that goes");
+        let count = multi.remove_key(txn, &key).expect("a key that goes");
         return assert_eq!(count, pairs.remove_all(&key), "how many values there were");
     }
     for n in first..first + choices.below(30) {
         let value = program::value(values, PAGE_BYTES, n as u64);
         let (found, expected) = match kind {
             2 => (multi.remove(txn, &key, &value), pairs.remove(&key, &value)),
-            _ => (multi.insert(txn, &key, &value), pairs.insert(&key, &value)),
+            _ => (multi.put(txn, &key, &value), pairs.insert(&key, &value)),
         };
         assert_eq!(found.expect("a pair"), expected, "whether it was there");
     }

@@ -84,12 +84,14 @@ impl History {
         let (answer, early) = self.clients[client].slow;
         if answer != Answer::None {
             options.on_slow_reader(readers::callback(answer, &self.broken));
-            options.slow_readers_before_growing(early);
         }
         let env = match &self.ground {
             Ground::Simulated(disk) => options.open_simulated(disk)?,
             Ground::Real(dir) => options.open(path(dir))?,
         };
+        let mut settings = env.settings();
+        settings.slow_readers_before_growing = early;
+        env.set_settings(settings);
         let recovery = env.recovery();
         let client = &mut self.clients[client];
         (client.env, client.exclusive) = (Some(env), how == Reopening::Exclusive);

@@ -81,17 +81,17 @@ impl PairGap {
 }
 
 impl ScanState {
-    fn aim(&mut self, goal: &Goal) {
+    fn aim(&mut self, goal: &Goal) -> huon::Result<()> {
         let keys = self.id.order();
         match &mut self.walker {
             Walker::Plain(scan, gap) => match goal {
                 Goal::Start => (*gap, ()) = (Gap::Start, scan.to_start()),
                 Goal::End => (*gap, ()) = (Gap::End, scan.to_end()),
                 Goal::Before(key) | Goal::BeforePair(key, _) => {
-                    (*gap, ()) = (Gap::Before(keys.sort_key(key)), scan.seek(key));
+                    (*gap, ()) = (Gap::Before(keys.sort_key(key)), scan.seek(key)?);
                 }
                 Goal::After(key) | Goal::AfterPair(key, _) => {
-                    (*gap, ()) = (Gap::After(keys.sort_key(key)), scan.seek_after(key));
+                    (*gap, ()) = (Gap::After(keys.sort_key(key)), scan.seek_after(key)?);
                 }
                 Goal::SkipKey | Goal::SkipKeyBack => {}
             },
@@ -101,14 +101,14 @@ impl ScanState {
                 match goal {
                     Goal::Start => (*gap, ()) = (PairGap::Start, scan.to_start()),
                     Goal::End => (*gap, ()) = (PairGap::End, scan.to_end()),
-                    Goal::Before(key) => (*gap, ()) = (at(key, Among::Start), scan.seek(key)),
-                    Goal::After(key) => (*gap, ()) = (at(key, Among::End), scan.seek_after(key)),
+                    Goal::Before(key) => (*gap, ()) = (at(key, Among::Start), scan.seek(key)?),
+                    Goal::After(key) => (*gap, ()) = (at(key, Among::End), scan.seek_after(key)?),
                     Goal::BeforePair(key, value) => {
-                        scan.seek_pair(key, value);
+                        scan.seek_pair(key, value)?;
                         *gap = at(key, Among::Before(values.sort_key(value)));
                     }
                     Goal::AfterPair(key, value) => {
-                        scan.seek_after_pair(key, value);
+                        scan.seek_after_pair(key, value)?;
                         *gap = at(key, Among::After(values.sort_key(value)));
                     }
                     Goal::SkipKey => skip(gap, Among::End, || scan.skip_key()),
@@ -116,6 +116,7 @@ impl ScanState {
                 }
             }
         }
+        Ok(())
     }
 
     /// One step on both sides; `None`: the table is not there.
@@ -207,7 +208,7 @@ impl History {
             }
             Op::ScanMove { scan, goal } => {
                 if let Some(state) = &mut self.scans[usize::from(*scan)] {
-                    state.aim(goal);
+                    state.aim(goal)?;
                     self.counts.add("scan move", 1);
                 }
             }

@@ -5,10 +5,9 @@ use std::ops::Bound;
 use huon::{Error, RawMulti, Txn, WriteTxn};
 
 use crate::history::program::{self, Op, PairHow};
-
 use crate::history::writes::{Got, MISSING};
 use crate::history::{History, Step, Stop, fail};
-use crate::model::handle::Handle;
+use crate::model::handle::{Handle, slices};
 use crate::model::pairs::{self, Pairs};
 use crate::model::{self, KeyOrder, Model, Record, TableId};
 use crate::support::random::digest;
@@ -27,7 +26,7 @@ impl History {
             Op::RemoveAll { table: id, key } => {
                 let alias = digest(key).is_multiple_of(9);
                 let Some(multi) = self.multi_handle(txn, *id, alias)? else { return Ok(()) };
-                let found = Got::of(multi.remove_all(txn, key), Got::Count)?;
+                let found = Got::of(multi.remove_key(txn, key), Got::Count)?;
                 let expected = match self.work.multi_mut(*id) {
                     None => Got::Refused(MISSING),
                     Some(pairs) => Got::Count(pairs.remove_all(key)),
@@ -54,7 +53,7 @@ impl History {
         }
         self.counts.add("pour", 1);
         // What is surely more than a cell holds, and what is surely brought back into one.
-        let left = self.work.multi(*id).map_or(0, |pairs| pairs.count_of(key));
+        let left = self.work.multi(*id).map_or(0, |pairs| pairs.count_values(key));
         let is_back = had > self.page_bytes() / 2
             && left > 0
             && bytes(&self.work) + 2 * (1 + left) <= TREE_BYTES / 2;
@@ -72,7 +71,7 @@ impl History {
     ) -> Step {
         let alias = digest(key).is_multiple_of(9);
         let Some(multi) = self.multi_handle(txn, id, alias)? else { return Ok(()) };
-        let found = Got::of(multi.insert_many(txn, key, values.iter().map(|v| &v[..])), Got::Count);
+        let found = Got::of(insert_all(multi, txn, key, values), Got::Count);
         let max = self.value_bytes_max();
         let mut expected = Got::Count(0);
         for value in values {
@@ -105,15 +104,20 @@ impl History {
             return Ok(());
         };
         let (what, found) = match old {
-            Some(old) => ("replace pair", Got::of(multi.replace(txn, key, old, new), Got::Flag)),
-            None => ("replace only", Got::of(multi.replace_only(txn, key, new), Got::Old)),
+            Some(old) => ("update pair", Got::of(multi.update(txn, key, old, new), Got::Flag)),
+            None => {
+                let change = |old: Option<&[u8]>, change: &mut huon::Change<huon::Bytes>| {
+                    if old.is_some() { change.set(new) } else { Ok(()) }
+                };
+                ("update with", Got::of(multi.update_with(txn, key, change), Got::Flag))
+            }
         };
         let max = self.value_bytes_max();
         let expected = match self.work.multi_mut(id) {
             None => Got::Refused(MISSING),
             Some(pairs) => expect_exchange(pairs, max, id, key, old, new),
         };
-        if matches!(expected, Got::Flag(true) | Got::Old(Some(_))) {
+        if matches!(expected, Got::Flag(true)) {
             self.counts.add("exchanged", 1);
         }
         self.expect(what, id, found?, expected)
@@ -143,9 +147,9 @@ impl History {
         let alias = digest(value).is_multiple_of(9);
         let Some(multi) = self.multi_handle(txn, id, alias)? else { return Ok(()) };
         let (what, found) = match how {
-            PairHow::Insert => ("insert", Got::of(multi.insert(txn, key, value), Got::Flag)),
+            PairHow::Insert => ("insert", Got::of(multi.put(txn, key, value), Got::Flag)),
             PairHow::InsertNew => {
-                ("insert new key", Got::of(multi.insert_new(txn, key, value), Got::Flag))
+                ("insert new key", Got::of(multi.put_if_absent(txn, key, value), Got::Flag))
             }
             PairHow::Append => {
                 ("append pair", Got::of(multi.append(txn, key, value), |()| Got::Nothing))
@@ -171,7 +175,7 @@ impl History {
             }
             Op::Values { table: id, key, from, to, ends } => {
                 let Some((multi, pairs)) = open(txn, *id, model)? else { return Ok(()) };
-                let bounds = (from.clone(), to.clone());
+                let bounds = slices(from, to);
                 let found = match (from, to) {
                     (Bound::Unbounded, Bound::Unbounded) => multi.values(txn, key)?,
                     _ => multi.values_range(txn, key, bounds)?,
@@ -182,7 +186,7 @@ impl History {
             }
             Op::Range { table: id, from, to, ends } => {
                 let Some((multi, pairs)) = open(txn, *id, model)? else { return Ok(()) };
-                let found = multi.range(txn, (from.clone(), to.clone()))?;
+                let found = multi.range(txn, slices(from, to))?;
                 both_ends(found, pairs.between(from, to), *ends, "pairs")?;
                 self.counts.add("pair range", 1);
             }
@@ -246,7 +250,7 @@ fn expect_pair(
             }
         }
         PairHow::Set => {
-            let others = pairs.count_of(key) - usize::from(pairs.contains(key, value));
+            let others = pairs.count_values(key) - usize::from(pairs.contains(key, value));
             pairs.remove_all(key);
             pairs.insert(key, value);
             Got::Count(others as u64)
@@ -264,10 +268,10 @@ fn expect_exchange(
     old: Option<&[u8]>,
     new: &[u8],
 ) -> Got {
-    let only = match (old, pairs.count_of(key)) {
+    let only = match (old, pairs.count_values(key)) {
         (Some(_), _) => None,
         // How many there are decides before anything else is looked at.
-        (None, 0) => return Got::Old(None),
+        (None, 0) => return Got::Flag(false),
         (None, 1) => pairs.held(key).and_then(|held| held.values().next()).map(|pair| &pair.1),
         (None, _) => return Got::Refused(25),
     };
@@ -281,7 +285,7 @@ fn expect_exchange(
         pairs.remove(key, &old);
         pairs.insert(key, new);
     }
-    only.map_or(Got::Flag(there), |only| Got::Old(Some(only)))
+    Got::Flag(there)
 }
 
 /// Why a pair cannot be one of this multimap, if it cannot.
@@ -331,7 +335,7 @@ fn held<T: Txn>(txn: &T, multi: RawMulti, pairs: &Pairs, key: &[u8], value: &[u8
     if multi.contains(txn, key, value)? != pairs.contains(key, value) {
         return Err(what("contains"));
     }
-    if multi.count_of(txn, key)? != pairs.count_of(key) as u64 {
+    if multi.count_values(txn, key)? != pairs.count_values(key) as u64 {
         return Err(what("count of"));
     }
     Ok(())
@@ -340,7 +344,7 @@ fn held<T: Txn>(txn: &T, multi: RawMulti, pairs: &Pairs, key: &[u8], value: &[u8
 /// Takes the values of a key a page at a time, some of them one by one before; how many pages.
 fn batches<T: Txn>(txn: &T, multi: RawMulti, pairs: &Pairs, op: &Op) -> Result<u64, Stop> {
     let Op::Batches { key, from, to, ends, .. } = op else { return Ok(0) };
-    let mut found = multi.values_range(txn, key, (from.clone(), to.clone()))?;
+    let mut found = multi.values_range(txn, key, slices(from, to))?;
     let mut expected = pairs.values_between(key, from, to);
     for step in 0..ends % 4 {
         let back = ends >> (8 + step) & 1 != 0;
@@ -353,7 +357,7 @@ fn batches<T: Txn>(txn: &T, multi: RawMulti, pairs: &Pairs, op: &Op) -> Result<u
             return Err(Stop::Fail(format!("before batches of {}", model::short(key))));
         }
     }
-    let most = pairs.count_of(key) + 1;
+    let most = pairs.count_values(key) + 1;
     let batches: Vec<&[u8]> = found.batches().take(most).collect::<huon::Result<_>>()?;
     let bytes = multi.value_bytes(txn)?.map(|bytes| bytes as usize);
     if bytes != pairs.value_bytes() {
@@ -419,4 +423,14 @@ fn whole<T: Txn>(txn: &T, multi: RawMulti, pairs: &Pairs) -> Step {
         return Err(Stop::Fail("more keys from behind".into()));
     }
     both_ends(multi.iter(txn)?, pairs.iter(), IN_TURNS, "pairs")
+}
+
+/// Adds several values to those of a key; how many were not there.
+fn insert_all(
+    multi: RawMulti,
+    txn: &mut WriteTxn,
+    key: &[u8],
+    values: &[Vec<u8>],
+) -> huon::Result<u64> {
+    values.iter().try_fold(0, |new, value| Ok(new + u64::from(multi.put(txn, key, value)?)))
 }

@@ -261,7 +261,7 @@ pub enum Op {
         key: Vec<u8>,
         values: Vec<Vec<u8>>,
     },
-    /// `replace`, or `replace_only` of any single value.
+    /// `update` or, of whatever value is the only one, `update_with`.
     Exchange {
         table: TableId,
         key: Vec<u8>,

@@ -169,11 +169,11 @@ impl History {
         if is_broken && !is_breakable {
             return Err(Stop::Fail(format!("parked snapshot {id} was broken without need")));
         }
-        let txn = match (
-            if or_newest { parked.unpark_or_newest() } else { parked.unpark() },
-            is_broken,
-        ) {
-            (Err(Error::Evicted), true) if !or_newest => {
+        let txn = match (parked.unpark(), is_broken) {
+            (Err(Error::Evicted), true) if or_newest => {
+                self.clients[client].env.as_ref().expect("an open client").read()?
+            }
+            (Err(Error::Evicted), true) => {
                 self.counts.add("evicted", 1);
                 return Ok(());
             }

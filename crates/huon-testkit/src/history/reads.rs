@@ -7,6 +7,7 @@ use huon::{Error, RawTable, Txn};
 use crate::history::multimap;
 use crate::history::program::Op;
 use crate::history::{History, Step, Stop, fail};
+use crate::model::handle::slices;
 use crate::model::{self, KeyOrder, Model, Record, Records, TableId};
 
 impl History {
@@ -105,7 +106,7 @@ impl History {
     ) -> Step {
         let (sorted_from, sorted_to) =
             [from, to].map(|bound| bound.clone().map(|key| id.order().sort_key(&key))).into();
-        let range = (from.clone(), to.clone());
+        let range = slices(from, to);
         let hidden = if id.is_main() { model.named().count() } else { 0 };
         let about = match id.values() {
             None => match open(txn, id, model)? {
@@ -165,7 +166,7 @@ fn range<T: Txn>(
     (from, to): (&Bound<Vec<u8>>, &Bound<Vec<u8>>),
     ends: u64,
 ) -> Step {
-    let mut found = table.range(txn, (from.clone(), to.clone()))?;
+    let mut found = table.range(txn, slices(from, to))?;
     let sorted = |bound: &Bound<Vec<u8>>| bound.clone().map(|key| id.order().sort_key(&key));
     let mut expected = records.between(sorted(from), sorted(to)).map(|(_, record)| record);
     for step in 0.. {
@@ -198,7 +199,8 @@ fn get_many<T: Txn>(
     keys: &[Vec<u8>],
 ) -> Step {
     let mut found = Vec::new();
-    table.get_many(txn, keys, |i, value| found.push((i, value)))?;
+    let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    table.get_many(txn, &slices, |i, value| found.push((i, value)))?;
     if found.len() != keys.len() {
         return Err(Stop::Fail(format!("get_many gave {} of {}", found.len(), keys.len())));
     }
@@ -221,7 +223,7 @@ fn leaves<T: Txn>(
     (from, to): (&Bound<Vec<u8>>, &Bound<Vec<u8>>),
     ends: u64,
 ) -> Result<usize, Stop> {
-    let mut range = table.range(txn, (from.clone(), to.clone()))?;
+    let mut range = table.range(txn, slices(from, to))?;
     let sorted = |bound: &Bound<Vec<u8>>| bound.clone().map(|key| id.order().sort_key(&key));
     let mut expected = records.between(sorted(from), sorted(to)).map(|(_, record)| record);
     let is_back = |step: usize| match ends % 3 {
@@ -288,7 +290,7 @@ fn ends_of<T: Txn>(txn: &T, table: RawTable, records: &Records) -> Step {
         model::same(cursor.next(txn)?, Some(record), "cursor")?;
         model::same(cursor.clone().prev(txn)?, Some(record), "a copy of a cursor")?;
         let mut copy = other.clone();
-        copy.seek(&record.0);
+        copy.seek(&record.0)?;
         model::same(copy.next(txn)?, Some(record), "a copy of a cursor")?;
         model::same(other.clone().next(txn)?, Some(last), "another cursor")?;
     }

@@ -26,6 +26,11 @@ const NAME_TAKEN: i32 = 30;
 const TABLES_INSIDE: i32 = 33;
 
 impl Got {
+    /// The value that was there before.
+    pub(crate) fn old(old: Option<huon::Owned>) -> Got {
+        Got::Old(old.map(huon::Owned::into_bytes))
+    }
+
     pub(crate) fn of<T>(result: huon::Result<T>, got: impl FnOnce(T) -> Got) -> Result<Got, Stop> {
         match result {
             Ok(value) => Ok(got(value)),
@@ -143,11 +148,11 @@ impl History {
         let (what, found) = match how {
             How::Put => ("put", Got::of(table.put(txn, key, &bytes), Got::Flag)),
             How::InsertNew => {
-                ("insert new", Got::of(table.insert_new(txn, key, &bytes), Got::Flag))
+                ("insert new", Got::of(table.put_if_absent(txn, key, &bytes), Got::Flag))
             }
             How::Update => ("update", Got::of(table.update(txn, key, &bytes), Got::Flag)),
             How::Append => ("append", Got::of(table.append(txn, key, &bytes), |()| Got::Nothing)),
-            How::Replace => ("replace", Got::of(table.replace(txn, key, &bytes), Got::Old)),
+            How::Replace => ("replace", Got::of(table.replace(txn, key, &bytes), Got::old)),
             How::Reserve => {
                 let fill = |place: &mut [u8]| {
                     assert!(place.iter().all(|&b| b == 0), "a reserved place is not zero");
@@ -167,7 +172,7 @@ impl History {
 
     fn take(&mut self, txn: &mut WriteTxn, id: TableId, key: &[u8]) -> Step {
         let Some(table) = self.plain(txn, id, key.len() % 9 == 1)? else { return Ok(()) };
-        let found = Got::of(table.take(txn, key), Got::Old)?;
+        let found = Got::of(table.take(txn, key), Got::old)?;
         let sort_key = id.order().sort_key(key);
         let expected = match self.work.table_mut(id) {
             None => Got::Refused(MISSING),
@@ -182,7 +187,7 @@ impl History {
 
     fn delete(&mut self, txn: &mut WriteTxn, id: TableId, key: &[u8]) -> Step {
         let Some(table) = self.plain(txn, id, key.len() % 9 == 2)? else { return Ok(()) };
-        let found = Got::of(table.delete(txn, key), Got::Flag)?;
+        let found = Got::of(table.remove(txn, key), Got::Flag)?;
         let is_name = id.is_main() && self.work.is_name(key);
         let expected = match self.work.table_mut(id) {
             None => Got::Refused(MISSING),
@@ -204,15 +209,21 @@ impl History {
         };
         let there = had.is_some_and(|value| **value == *old);
         let new = new.map(Value::make);
-        let found = Got::of(
+        let mut is_right = false;
+        let changed = table.update_with(txn, key, |was, change| {
+            is_right = was == Some(&old[..]);
             match &new {
-                Some(new) => table.update_if(txn, key, &old, new),
-                None => table.delete_if(txn, key, &old),
-            },
-            Got::Flag,
-        )?;
+                Some(new) if is_right => change.set(new),
+                None if is_right => change.remove(),
+                _ => Ok(()),
+            }
+        });
+        let found = Got::of(changed.map(|_| is_right), Got::Flag)?;
+        let max = (self.page_bytes() - 32) / 2 - 10;
+        let would = expect_write(&self.work, max, How::Put, *id, key).0;
         let expected = match self.work.table_mut(*id) {
             None => Got::Refused(MISSING),
+            Some(_) if matches!(would, Got::Refused(_)) => would,
             Some(records) => {
                 match &new {
                     Some(new) if there => records.put(sort_key, key, new),
@@ -222,13 +233,13 @@ impl History {
                 Got::Flag(there)
             }
         };
-        self.expect(if new.is_some() { "update if" } else { "delete if" }, *id, found, expected)
+        self.expect(if new.is_some() { "update if" } else { "remove if" }, *id, found, expected)
     }
 
     fn delete_range(&mut self, txn: &mut WriteTxn, op: &Op) -> Step {
         let Op::DeleteRange { table: id, from, to } = op else { return Ok(()) };
         let Some(table) = self.handle(txn, *id, false)? else { return Ok(()) };
-        let found = Got::of(table.delete_range(txn, from, to), Got::Count)?;
+        let found = Got::of(table.remove_range(txn, from, to), Got::Count)?;
         let has_names = id.is_main() && self.work.named().next().is_some();
         let expected = if has_names {
             Got::Refused(TABLES_INSIDE)
@@ -318,7 +329,7 @@ impl History {
         keys.dedup();
         let values: Vec<Vec<u8>> =
             (0..keys.len() as u64).map(|seed| Value { bytes: *bytes, seed }.make()).collect();
-        let built = table.build(txn, |append| {
+        let built = table.bulk_load(txn, |append| {
             keys.iter().zip(&values).try_for_each(|(key, value)| append(key, value))
         });
         let found = Got::of(built, |()| Got::Nothing)?;

@@ -222,13 +222,13 @@ impl Outcome {
         }
         self.many(txn, table, &keys);
         self.leaves(txn, table, most);
-        self.of(table.count(txn));
+        self.of(table.len(txn));
         self.of(table.first(txn));
         self.of(table.last(txn));
         if let Some(middle) = keys.get(keys.len() / 2) {
-            let half = self.of(table.range(txn, middle.clone()..));
+            let half = self.of(table.range(txn, &middle[..]..));
             half.into_iter().for_each(|range| self.drain(range, most));
-            let half = self.of(table.range(txn, ..=middle.clone()));
+            let half = self.of(table.range(txn, ..=&middle[..]));
             half.into_iter().for_each(|range| self.drain(range.rev(), most));
             let some = self.of(table.prefix(txn, &middle[..middle.len() / 2]));
             some.into_iter().for_each(|range| self.drain(range, most));
@@ -252,7 +252,8 @@ impl Outcome {
     /// file answers as it does to one key.
     fn many(&mut self, txn: &impl Txn, table: RawTable, keys: &[Vec<u8>]) {
         let (mut found, mut zeros) = (Vec::new(), 0);
-        let done = self.of(table.get_many(txn, keys, |i, value| {
+        let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let done = self.of(table.get_many(txn, &slices, |i, value| {
             assert_eq!(i, found.len());
             let ends = value.map(|value| [value.first(), value.last()]);
             zeros += u64::from(ends == Some([Some(&0); 2]));
@@ -361,8 +362,9 @@ fn put_large(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Err
 /// Many keys and all leaves, among pages that the transaction has written.
 fn look(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Error> {
     let keys: Vec<Vec<u8>> = (0..40).map(|n| key(id, n)).collect();
+    let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let mut found = 0;
-    let many = table.get_many(txn, &keys, |_, value| found += value.map_or(0, <[u8]>::len));
+    let many = table.get_many(txn, &slices, |_, value| found += value.map_or(0, <[u8]>::len));
     // What can be got is as long as memory: the sum is there to have each looked at.
     assert!(found < usize::MAX);
     for leaf in table.iter(txn)?.leaves() {
@@ -375,15 +377,15 @@ fn look(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Error> {
 }
 
 fn delete(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Error> {
-    (0..60).step_by(2).try_for_each(|n| table.delete(txn, &key(id, n)).map(drop))
+    (0..60).step_by(2).try_for_each(|n| table.remove(txn, &key(id, n)).map(drop))
 }
 
 fn delete_range(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Error> {
     let (a, b) = (key(id, 3), key(id, 10));
     let (from, to) =
         if id.order().sort_key(&a) < id.order().sort_key(&b) { (a, b) } else { (b, a) };
-    table.delete_range(txn, from..to)?;
-    table.delete_range::<Vec<u8>>(txn, ..).map(drop)
+    table.remove_range(txn, &from[..]..&to[..])?;
+    table.remove_range(txn, ..).map(drop)
 }
 
 fn clear(table: RawTable, txn: &mut WriteTxn, _: TableId) -> Result<(), Error> {
@@ -395,7 +397,7 @@ fn drop_table(table: RawTable, txn: &mut WriteTxn, _: TableId) -> Result<(), Err
 }
 
 fn rename(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Error> {
-    table.rename(txn, &id.renamed().name())
+    table.rename(txn, id.renamed().name())
 }
 
 fn append(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Error> {
@@ -411,11 +413,7 @@ fn reserve(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Error
 }
 
 fn nested(table: RawTable, txn: &mut WriteTxn, id: TableId) -> Result<(), Error> {
-    kept_and_undone(
-        txn,
-        |txn| put(table, txn, id),
-        |txn| table.delete_range::<Vec<u8>>(txn, ..).map(drop),
-    )
+    kept_and_undone(txn, |txn| put(table, txn, id), |txn| table.remove_range(txn, ..).map(drop))
 }
 
 /// A nested level that is kept, and one that is undone.

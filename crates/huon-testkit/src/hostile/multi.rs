@@ -55,20 +55,20 @@ impl Outcome {
         }
         self.of(table.first(txn));
         self.of(table.last(txn));
-        self.of(table.count(txn));
+        self.of(table.len(txn));
         for (key, value) in &met {
             self.of(table.contains(txn, key, value));
-            let half = self.of(table.values_range(txn, key, value.clone()..));
+            let half = self.of(table.values_range(txn, key, &value[..]..));
             half.into_iter().for_each(|values| self.values(values));
-            let bounds = (Bound::Unbounded, Bound::Excluded(value.clone()));
-            let half = self.of(table.values_range::<Vec<u8>>(txn, key, bounds));
+            let bounds = (Bound::Unbounded, Bound::Excluded(&value[..]));
+            let half = self.of(table.values_range(txn, key, bounds));
             half.into_iter().for_each(|values| self.values(values.rev()));
-            let half = self.of(table.range(txn, key.clone()..));
+            let half = self.of(table.range(txn, &key[..]..));
             half.into_iter().for_each(|pairs| self.walk(pairs.take(50)));
         }
         for key in keys.iter().take(40) {
             self.of(table.get(txn, key));
-            self.of(table.count_of(txn, key));
+            self.of(table.count_values(txn, key));
             let values = self.of(table.values(txn, key));
             values.into_iter().for_each(|values| self.values(values));
         }
@@ -94,10 +94,10 @@ fn values(multi: usize) -> impl Iterator<Item = Vec<u8>> {
 
 pub(super) fn insert(table: RawMulti, txn: &mut WriteTxn, multi: usize) -> Result<(), Error> {
     for key in KEYS.into_iter().chain([&b"another"[..]]) {
-        values(multi).try_for_each(|value| table.insert(txn, key, &value).map(drop))?;
+        values(multi).try_for_each(|value| table.put(txn, key, &value).map(drop))?;
     }
     let long = if multi == 0 { vec![b'z'; 60] } else { vec![0xFF; 4] };
-    table.insert_new(txn, b"new", &long).map(drop)
+    table.put_if_absent(txn, b"new", &long).map(drop)
 }
 
 /// Everything again, among pages that the transaction has written.
@@ -136,17 +136,17 @@ fn nested(table: RawMulti, txn: &mut WriteTxn, multi: usize) -> Result<(), Error
     kept_and_undone(
         txn,
         |txn| insert(table, txn, multi),
-        |txn| table.remove_range::<Vec<u8>>(txn, ..).map(drop),
+        |txn| table.remove_range(txn, ..).map(drop),
     )
 }
 
 pub(super) fn remove_all(table: RawMulti, txn: &mut WriteTxn, _: usize) -> Result<(), Error> {
-    KEYS.into_iter().try_for_each(|key| table.remove_all(txn, key).map(drop))
+    KEYS.into_iter().try_for_each(|key| table.remove_key(txn, key).map(drop))
 }
 
 pub(super) fn remove_range(table: RawMulti, txn: &mut WriteTxn, _: usize) -> Result<(), Error> {
-    table.remove_range(txn, b"b".to_vec()..b"g".to_vec())?;
-    table.remove_range::<Vec<u8>>(txn, ..).map(drop)
+    table.remove_range(txn, &b"b"[..]..&b"g"[..])?;
+    table.remove_range(txn, ..).map(drop)
 }
 
 pub(super) fn clear(table: RawMulti, txn: &mut WriteTxn, _: usize) -> Result<(), Error> {

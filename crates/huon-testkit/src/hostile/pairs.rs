@@ -84,7 +84,7 @@ impl Pairs {
         value: &[u8],
     ) -> Result<(), Error> {
         let table = txn.create_table(&def(multi))?;
-        table.insert(txn, key, value)?;
+        table.put(txn, key, value)?;
         self.multis[multi].insert((key.to_vec(), rank(multi, value)), value.to_vec());
         Ok(())
     }
@@ -176,7 +176,7 @@ fn compare(
                 while same(found.next(), expected.next(), tell)? {}
             }
         }
-        match table.count_of(txn, key) {
+        match table.count_values(txn, key) {
             Ok(count) if count == all.count() as u64 => {}
             Ok(count) => return Err(format!("{count} values of {key:?}")),
             Err(error) => tell(&error),

@@ -152,7 +152,7 @@ fn compare_records<T: Txn>(
             return Err(format!("get {} gave {:?}", short(key), found.map(short)).into());
         }
     }
-    let count = table.count(txn)?;
+    let count = table.len(txn)?;
     if count != (records.count() + hidden) as u64 {
         return Err(format!("count is {count}, expected {} + {hidden}", records.count()).into());
     }

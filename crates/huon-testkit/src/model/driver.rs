@@ -62,7 +62,10 @@ impl Driver<'_> {
         self.model.create(id);
         let records = self.model.table_mut(id).expect("it was created");
         let sort_key = id.order().sort_key(key);
-        assert_eq!(old.as_deref(), records.get(&sort_key).map(|value| &value[..]));
+        assert_eq!(
+            old.as_ref().map(|old| old.bytes()),
+            records.get(&sort_key).map(|value| &value[..])
+        );
         records.put(sort_key, key, value);
         Ok(())
     }
@@ -70,7 +73,7 @@ impl Driver<'_> {
     /// Deletes a record, if table and record are there.
     pub(crate) fn delete(&mut self, id: TableId, key: &[u8]) -> Result<()> {
         let gone = self.call(|txn| match txn.open_table(&id.def())? {
-            Some(table) => table.delete(txn, key),
+            Some(table) => table.remove(txn, key),
             None => Ok(false),
         })?;
         let sort_key = id.order().sort_key(key);
@@ -81,7 +84,7 @@ impl Driver<'_> {
 
     /// Adds a value to those of a key; creates the multimap if need be.
     pub(crate) fn insert_pair(&mut self, id: TableId, key: &[u8], value: &[u8]) -> Result<()> {
-        let new = self.call(|txn| txn.create_table(&id.multi_def())?.insert(txn, key, value))?;
+        let new = self.call(|txn| txn.create_table(&id.multi_def())?.put(txn, key, value))?;
         self.model.create(id);
         let pairs = self.model.multi_mut(id).expect("it was created");
         assert_eq!(new, pairs.insert(key, value), "whether the value is new");
@@ -112,7 +115,7 @@ impl Driver<'_> {
     /// Takes a key with all its values, if it is there.
     pub(crate) fn remove_key(&mut self, id: TableId, key: &[u8]) -> Result<()> {
         let gone = self.call(|txn| match txn.open_table(&id.multi_def())? {
-            Some(multi) => multi.remove_all(txn, key),
+            Some(multi) => multi.remove_key(txn, key),
             None => Ok(0),
         })?;
         let expected = self.model.multi_mut(id).map_or(0, |pairs| pairs.remove_all(key));
@@ -128,7 +131,7 @@ impl Driver<'_> {
         to: &Bound<Vec<u8>>,
     ) -> Result<()> {
         let gone = self.call(|txn| match Handle::open(txn, id)? {
-            Some(table) => table.delete_range(txn, from, to),
+            Some(table) => table.remove_range(txn, from, to),
             None => Ok(0),
         })?;
         assert_eq!(gone, self.model.delete_range(id, from, to).unwrap_or(0));

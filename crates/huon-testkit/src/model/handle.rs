@@ -68,15 +68,15 @@ impl Handle {
         }
     }
 
-    pub(crate) fn delete_range(
+    pub(crate) fn remove_range(
         self,
         txn: &mut WriteTxn,
         from: &Bound<Vec<u8>>,
         to: &Bound<Vec<u8>>,
     ) -> Result<u64> {
-        let range = (from.clone(), to.clone());
+        let range = slices(from, to);
         match self {
-            Handle::Plain(table) => table.delete_range(txn, range),
+            Handle::Plain(table) => table.remove_range(txn, range),
             Handle::Multi(multi) => multi.remove_range(txn, range),
         }
     }
@@ -115,4 +115,12 @@ impl Handle {
             Handle::Multi(multi) => multi.rename(txn, name),
         }
     }
+}
+
+/// Both ends of a range, borrowed.
+pub(crate) fn slices<'k>(
+    from: &'k Bound<Vec<u8>>,
+    to: &'k Bound<Vec<u8>>,
+) -> (Bound<&'k [u8]>, Bound<&'k [u8]>) {
+    (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice))
 }

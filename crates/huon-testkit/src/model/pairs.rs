@@ -145,7 +145,7 @@ impl Pairs {
     }
 
     /// How many values a key has.
-    pub fn count_of(&self, key: &[u8]) -> usize {
+    pub fn count_values(&self, key: &[u8]) -> usize {
         self.held(key).map_or(0, BTreeMap::len)
     }
 
@@ -245,7 +245,7 @@ pub fn compare<T: Txn>(txn: &T, multi: RawMulti, pairs: &Pairs) -> Result<(), Mi
         if multi.get(txn, key)? != Some(value) {
             return Err(format!("get {}", model::short(key)).into());
         }
-        let found = (multi.count_of(txn, key)?, multi.values(txn, key)?.count() as u64);
+        let found = (multi.count_values(txn, key)?, multi.values(txn, key)?.count() as u64);
         if found != (count, count) {
             let key = model::short(key);
             return Err(format!("{key} has {found:?} values, expected {count}").into());
@@ -254,7 +254,7 @@ pub fn compare<T: Txn>(txn: &T, multi: RawMulti, pairs: &Pairs) -> Result<(), Mi
     if keys.next().is_some() {
         return Err("there are more keys than there should be".to_owned().into());
     }
-    let count = multi.count(txn)?;
+    let count = multi.len(txn)?;
     if count != pairs.count() as u64 {
         return Err(format!("count is {count}, expected {}", pairs.count()).into());
     }

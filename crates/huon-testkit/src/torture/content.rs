@@ -136,13 +136,13 @@ pub(crate) fn verify(txn: &ReadTxn, backwards: bool) -> Outcome<Canary> {
     for table in 0..TABLES {
         let Some(raw) = opened(txn, table).map_err(told)? else { continue };
         let records = raw.iter(txn).map_err(told)?;
-        let counted = raw.count(txn).map_err(told)?;
+        let counted = raw.len(txn).map_err(told)?;
         sum = sum.wrapping_add(sum_of(table, records, counted, backwards)?);
     }
     for table in MULTIS {
         let Some(raw) = opened_multi(txn, table).map_err(told)? else { continue };
         let pairs = raw.iter(txn).map_err(told)?;
-        let counted = raw.count(txn).map_err(told)?;
+        let counted = raw.len(txn).map_err(told)?;
         sum = sum.wrapping_add(sum_of(table, pairs, counted, backwards)?);
     }
     if last.sum == sum {
@@ -282,7 +282,7 @@ impl<'w> Work<'w> {
             for value in raw.values(&*self.txn, &key)? {
                 gone = gone.wrapping_add(record_digest(table, &key, value?));
             }
-            raw.remove_all(self.txn, &key)?;
+            raw.remove_key(self.txn, &key)?;
             self.sum = self.sum.wrapping_sub(gone);
             return Ok(());
         }
@@ -290,7 +290,7 @@ impl<'w> Work<'w> {
         for number in first..VALUES.min(first + count) {
             let value = pair_value(table, number);
             let sum = record_digest(table, &key, &value);
-            if comes && raw.insert(self.txn, &key, &value)? {
+            if comes && raw.put(self.txn, &key, &value)? {
                 self.sum = self.sum.wrapping_add(sum);
             } else if !comes && raw.remove(self.txn, &key, &value)? {
                 self.sum = self.sum.wrapping_sub(sum);
@@ -343,7 +343,7 @@ impl<'w> Work<'w> {
 
     fn take(&mut self, table: usize, key: &[u8]) -> Result<(), Error> {
         let old = created(self.txn, table)?.take(self.txn, key)?;
-        let old = old.map_or(0, |old| record_digest(table, key, &old));
+        let old = old.map_or(0, |old| record_digest(table, key, old.bytes()));
         self.sum = self.sum.wrapping_sub(old);
         Ok(())
     }
@@ -376,9 +376,9 @@ impl<'w> Work<'w> {
         // The snapshot's, whatever is written from here on.
         let canary = self.base.next(self.txn.fix_id(), self.sum);
         let table = self.txn.create_table(&CANARIES)?;
-        table.put(self.txn, &canary.seq, &canary.encode())?;
+        table.put(self.txn, canary.seq, &canary.encode())?;
         if let Some(old) = canary.seq.checked_sub(KEPT) {
-            table.delete(self.txn, &old)?;
+            table.remove(self.txn, old)?;
         }
         Ok(canary)
     }
@@ -447,8 +447,8 @@ mod tests {
         txn.commit().unwrap();
         assert!(verify(&env.read().unwrap(), false).unwrap_err().contains("digest"));
         let mut txn = env.write().unwrap();
-        assert!(words.delete(&mut txn, "word that no canary knows").unwrap());
-        txn.create_table(&GROUPS).unwrap().insert(&mut txn, &7, &1).unwrap();
+        assert!(words.remove(&mut txn, "word that no canary knows").unwrap());
+        txn.create_table(&GROUPS).unwrap().put(&mut txn, 7, 1).unwrap();
         txn.commit().unwrap();
         assert!(verify(&env.read().unwrap(), true).unwrap_err().contains("digest"));
         let tables = env.check().unwrap().tables;

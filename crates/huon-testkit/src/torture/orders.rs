@@ -1,4 +1,4 @@
-//! The orders of a child process: one line in its environment.
+//! What a child process is told to be: one line in its environment.
 
 use huon::sim::Point;
 

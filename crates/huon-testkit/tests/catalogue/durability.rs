@@ -192,7 +192,7 @@ fn goes_on(env: &Env, model: &Model, what: &str) {
     assert_clean(env, what);
     assert_holds(env, &model, what);
     let t = env.update(|txn| txn.create_table(&def())).unwrap();
-    env.update(|txn| (0..3).try_for_each(|n| t.delete(txn, &[9, n]).map(drop))).unwrap();
+    env.update(|txn| (0..3).try_for_each(|n| t.remove(txn, &[9, n]).map(drop))).unwrap();
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -65,7 +65,7 @@ pub(super) fn forked(work: impl FnOnce() -> i32) -> i32 {
     // SAFETY: the child calls this library and leaves without unwinding.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        // SAFETY: ends a process that hangs.
+        // SAFETY: has a process end that hangs.
         unsafe { libc::alarm(SECONDS_MAX) };
         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(99);
         // SAFETY: leaves at once.
@@ -215,7 +215,7 @@ fn judge(path: &Path, point: Point) {
     assert_clean(&env, what);
 }
 
-/// Stops a worker at the point, forks there, goes on, and dies.
+/// Has a worker stop at the point, forks there, goes on, and dies.
 fn be_the_parent(point: Point, path: &Path, dirty: &Path, says: i32) -> i32 {
     let env = small().write_buffer_bytes(2 << 10).open(path).unwrap();
     let reader = env.read().unwrap();
@@ -363,8 +363,6 @@ fn children_forked_while_others_look_and_set_go_on() {
                     while !over.load(Ordering::Relaxed) {
                         let settings = env.settings();
                         env.set_settings(settings);
-                        env.set_context(std::sync::Arc::new(7_u64));
-                        assert_eq!(env.context::<u64>().as_deref(), Some(&7));
                         (0..50).for_each(|_| _ = env.settings());
                     }
                 });
@@ -384,7 +382,6 @@ fn children_forked_while_others_look_and_set_go_on() {
                 let child = forked(|| {
                     let settings = env.settings();
                     env.set_settings(settings);
-                    env.set_context(std::sync::Arc::new(8_u64));
                     let whole = matches!(is_whole(&env), Ok(true));
                     let written = put(&env, &[250, round], Durability::Lazy);
                     i32::from(!whole) + 2 * i32::from(written.is_err())

@@ -68,7 +68,7 @@ impl Program {
                 let m = txn.create_table(&multi_def()).unwrap();
                 let pairs = now.pairs.get_or_insert_default();
                 for value in 0..30 {
-                    m.insert(txn, b"k", &[n, value, 1, 2]).unwrap();
+                    m.put(txn, b"k", &[n, value, 1, 2]).unwrap();
                     pairs.insert((b"k".to_vec(), vec![n, value, 1, 2]));
                 }
             }
@@ -157,7 +157,7 @@ fn every_short_program_of_savepoints() {
                 let mut txn = env.write().unwrap();
                 txn.set_geometry(base.geometry).unwrap();
                 let t = txn.open_table(&def()).unwrap().unwrap();
-                let b = t.delete_range(&mut txn, &b"r"[..]..&b"s"[..]).unwrap();
+                let b = t.remove_range(&mut txn, &b"r"[..]..&b"s"[..]).unwrap();
                 assert_eq!(b, (program.now.records.len() - base.records.len()) as u64);
                 if let Some(m) = txn.open_table(&multi_def()).unwrap() {
                     m.drop_table(&mut txn).unwrap();
@@ -178,7 +178,7 @@ const ENDS: [&str; 4] = ["committed", "aborted", "released", "rolled back"];
 fn change(txn: &mut WriteTxn, m: RawMulti, pairs: &mut Pairs, which: usize) -> Result<()> {
     let mut insert = |txn: &mut WriteTxn, key: &[u8], value: &[u8]| {
         pairs.insert((key.to_vec(), value.to_vec()));
-        m.insert(txn, key, value).map(drop)
+        m.put(txn, key, value).map(drop)
     };
     match which {
         // Appended to the values of each key.
@@ -200,7 +200,7 @@ fn change(txn: &mut WriteTxn, m: RawMulti, pairs: &mut Pairs, which: usize) -> R
             }
         }
         3 => {
-            m.remove_all(txn, b"b")?;
+            m.remove_key(txn, b"b")?;
             pairs.retain(|(key, _)| key != b"b");
         }
         4 => {
@@ -249,7 +249,7 @@ fn scans_go_on(def: &MultiDef<Bytes, Bytes>) {
         let m = txn.create_table(def)?;
         for (key, count) in [(b"a", 2), (b"b", 48), (b"c", 5)] {
             for n in 0..count {
-                m.insert(txn, key, &[n, 3, 4, 5, 6])?;
+                m.put(txn, key, &[n, 3, 4, 5, 6])?;
                 base.insert((key.to_vec(), vec![n, 3, 4, 5, 6]));
             }
         }

@@ -85,7 +85,7 @@ pub(crate) fn assert_clean(env: &Env, when: &str) {
 
 /// The table holds what the model says, seen from both ends.
 pub(crate) fn assert_same(txn: &impl Txn, table: RawTable, model: &Model, when: &str) {
-    assert_eq!(table.count(txn).unwrap(), model.len() as u64, "{when}: how many");
+    assert_eq!(table.len(txn).unwrap(), model.len() as u64, "{when}: how many");
     let mut found = table.iter(txn).unwrap();
     for (key, value) in model {
         let (found_key, found_value) = found.next().expect(when).unwrap();

@@ -82,7 +82,7 @@ fn hold_snapshots(options: &Options) {
     }
 }
 
-/// A program that starts another one in a PID namespace of its own, where the kernel allows it.
+/// A program that starts another one in a PID namespace of its own, where such can be had.
 const UNSHARE: [&str; 5] = ["unshare", "-Urpf", "--kill-child", "--mount-proc", "--"];
 
 /// LMDB's readers are named by the number of their process: in containers, where each counts from
@@ -293,7 +293,7 @@ fn snapshots_outlive_growth_and_shrinking() {
 fn tiny_commit(env: &Env) {
     let tiny = huon::TableDef::<huon::U64, huon::U64>::new("tiny");
     let id = env.info().unwrap().newest;
-    env.update(|txn| txn.create_table(&tiny)?.put(txn, &0, &id).map(drop)).unwrap();
+    env.update(|txn| txn.create_table(&tiny)?.put(txn, 0, id).map(drop)).unwrap();
 }
 
 /// LMDB (2013 to 2019) left locks behind, or a lock file that no process could use, when several
@@ -371,7 +371,7 @@ fn all_at_once(children: &mut [Child], path: &Path, had: bool) {
     let txn = env.read().unwrap();
     let t = txn.open_table(&def()).unwrap().unwrap();
     let wanted = children.len() as u64 + u64::from(had);
-    assert_eq!(t.count(&txn).unwrap(), wanted, "{file}: a record of each");
+    assert_eq!(t.len(&txn).unwrap(), wanted, "{file}: a record of each");
 }
 
 fn open_when_told(dir: &Path) {

@@ -38,9 +38,9 @@ type Wipe = fn(RawTable, &mut WriteTxn, u64) -> huon::Result<()>;
 fn everything_is_deleted_while_a_reader_looks() {
     const RECORDS: u64 = 300;
     let ways: [Wipe; 5] = [
-        |t, txn, count| (0..count).try_for_each(|n| t.delete(txn, &key(n)).map(drop)),
-        |t, txn, count| (0..count).rev().try_for_each(|n| t.delete(txn, &key(n)).map(drop)),
-        |t, txn, _| t.delete_range(txn, ..key(9_999_999)).map(drop),
+        |t, txn, count| (0..count).try_for_each(|n| t.remove(txn, &key(n)).map(drop)),
+        |t, txn, count| (0..count).rev().try_for_each(|n| t.remove(txn, &key(n)).map(drop)),
+        |t, txn, _| t.remove_range(txn, ..&key(9_999_999)[..]).map(drop),
         |t, txn, _| t.clear(txn),
         |t, txn, _| t.drop_table(txn).map(drop),
     ];
@@ -97,7 +97,7 @@ fn commits_that_free_any_number_of_pages() {
         let before = env.info().unwrap().io;
         // Every other value: each page of its own, so that no two of them are listed together.
         let mut txn = env.write().unwrap();
-        (0..step).for_each(|n| assert!(t.delete(&mut txn, &key(2 * n)).unwrap()));
+        (0..step).for_each(|n| assert!(t.remove(&mut txn, &key(2 * n)).unwrap()));
         txn.commit().unwrap();
         let after = env.info().unwrap().io;
         let chunks = after.chunks_written - before.chunks_written;
@@ -166,9 +166,9 @@ fn random_change(txn: &mut WriteTxn, t: RawTable, random: &mut Random, step: u64
     let n = random.below(200);
     match step % 5 {
         0 => t.put(txn, &key(n), &[3; 60]).map(drop).unwrap(),
-        1 => t.delete(txn, &key(n)).map(drop).unwrap(),
+        1 => t.remove(txn, &key(n)).map(drop).unwrap(),
         2 => t.put(txn, &key(n), &[4; 2000]).map(drop).unwrap(),
-        3 => t.delete_range(txn, key(n)..key(n + 9)).map(drop).unwrap(),
+        3 => t.remove_range(txn, &key(n)[..]..&key(n + 9)[..]).map(drop).unwrap(),
         _ => {
             let def = TableDef::<Bytes, Bytes>::named(key(n));
             let made = txn.create_table(&def).unwrap();
@@ -203,13 +203,13 @@ fn a_panic_in_any_comparison_leaves_nothing() {
     let acts: [Act; 8] = [
         |t, txn| t.put(txn, &key(33), &[2; 20]).map(drop),
         |t, txn| t.put(txn, &key(1000), &[2; 500]).map(drop),
-        |t, txn| t.delete(txn, &key(50)).map(drop),
-        |t, txn| t.delete_range(txn, key(20)..key(80)).map(drop),
+        |t, txn| t.remove(txn, &key(50)).map(drop),
+        |t, txn| t.remove_range(txn, &key(20)[..]..&key(80)[..]).map(drop),
         |t, txn| t.append(txn, &key(2000), &[2; 20]),
         |t, txn| t.reserve(txn, &key(34), 30, |place| place.fill(7)),
         |t, txn| {
             t.clear(txn)?;
-            t.build(txn, |append| (0..50).try_for_each(|n| append(&key(n), &[3; 30])))
+            t.bulk_load(txn, |append| (0..50).try_for_each(|n| append(&key(n), &[3; 30])))
         },
         |t, txn| txn.nested(|child| t.take(child, &key(51)).map(drop)),
     ];
@@ -257,7 +257,7 @@ fn damaged_free_space_costs_no_record() {
     let mut txn = env.write().unwrap();
     for n in (0..1500).step_by(2) {
         model.remove(&key(n));
-        t.delete(&mut txn, &key(n)).unwrap();
+        t.remove(&mut txn, &key(n)).unwrap();
     }
     txn.commit().unwrap();
     env.close().unwrap();
@@ -375,7 +375,7 @@ fn at_the_limit(options: &huon::Options, place: &Place, limit: u32, used: u64) {
     for n in (0..100).step_by(3) {
         let t = env.update(|txn| {
             let t = txn.create_table(&def())?;
-            t.delete(txn, &key(n)).map(|_| t)
+            t.remove(txn, &key(n)).map(|_| t)
         });
         t.unwrap_or_else(|error| panic!("{what}: {error}"));
         model.remove(&key(n));

@@ -16,12 +16,12 @@ fn open_count_close(path: &std::path::Path, me: u64, ending: u64) -> u64 {
     let env = small().open(path).unwrap();
     let mut txn = env.write().unwrap();
     let t = txn.create_table(&COUNTS).unwrap();
-    let count = t.get(&txn, &me).unwrap().unwrap_or(0) + 1;
-    t.put(&mut txn, &me, &count).unwrap();
+    let count = t.get(&txn, me).unwrap().unwrap_or(0) + 1;
+    t.put(&mut txn, me, count).unwrap();
     txn.commit_with(if ending.is_multiple_of(3) { Durability::Durable } else { Durability::Lazy })
         .unwrap();
     let reader = env.read().unwrap();
-    assert_eq!(t.get(&reader, &me).unwrap(), Some(count));
+    assert_eq!(t.get(&reader, me).unwrap(), Some(count));
     match ending % 4 {
         0 => drop(env.close().unwrap()),
         1 => env.close_without_flush(),
@@ -91,7 +91,7 @@ fn opening_and_closing_by_many_processes() {
     let txn = env.read().unwrap();
     let t = txn.open_table(&COUNTS).unwrap().unwrap();
     for (me, count, killed) in ended {
-        let found = t.get(&txn, &me).unwrap().unwrap_or(0);
+        let found = t.get(&txn, me).unwrap().unwrap_or(0);
         let most = if killed { count + 20 } else { count };
         assert!((count..=most).contains(&found), "{me}: {found} of {count}, killed: {killed}");
     }
@@ -154,7 +154,7 @@ fn readers_look_while_a_writer_commits() {
         }
         for commit in 1..=commits {
             let mut txn = env.write().unwrap();
-            (0..12).for_each(|n| t.put(&mut txn, &n, &commit).map(drop).unwrap());
+            (0..12).for_each(|n| t.put(&mut txn, n, commit).map(drop).unwrap());
             txn.commit().unwrap();
         }
         done.store(true, Relaxed);

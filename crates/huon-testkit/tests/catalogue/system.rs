@@ -150,12 +150,12 @@ fn work_within_a_limit(path: &std::path::Path) {
     assert!(!env.info().unwrap().poisoned);
     // Deleting works, and what it frees can be used.
     for n in 0..5 {
-        env.update(|txn| txn.create_table(&def())?.delete(txn, &[n]).map(drop)).unwrap();
+        env.update(|txn| txn.create_table(&def())?.remove(txn, &[n]).map(drop)).unwrap();
     }
     (0..3).for_each(|n| put(n).unwrap());
     assert!((0..kept).any(|n| put(250 - n).is_err()), "and not much more than that");
     (0..kept)
-        .for_each(|n| drop(env.update(|txn| txn.create_table(&def())?.delete(txn, &[250 - n]))));
+        .for_each(|n| drop(env.update(|txn| txn.create_table(&def())?.remove(txn, &[250 - n]))));
     assert_clean(&env, "at the limit again");
     env.close().unwrap();
     say(&kept.to_string());

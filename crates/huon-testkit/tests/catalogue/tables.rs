@@ -95,7 +95,7 @@ fn apply(txn: &mut WriteTxn, step: Step, tables: &mut Tables, nth: &mut u8) {
             Ok(()) => {
                 let records = tables.remove(from).unwrap();
                 assert!(tables.insert(to, records).is_none());
-                assert!(matches!(t.count(txn), Err(Error::TableNotFound)), "the old handle");
+                assert!(matches!(t.len(txn), Err(Error::TableNotFound)), "the old handle");
             }
             Err(error) => {
                 assert!(matches!(error, Error::TableExists) && tables.contains_key(to), "{error}");

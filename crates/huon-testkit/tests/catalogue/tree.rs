@@ -21,7 +21,7 @@ impl Change {
                 assert_eq!(is_new, model.insert(vec![key], value).is_none());
             }
             Change::Delete(key) => {
-                let was_there = t.delete(txn, &[key]).unwrap();
+                let was_there = t.remove(txn, &[key]).unwrap();
                 assert_eq!(was_there, model.remove(&[key][..]).is_some());
             }
         }
@@ -191,7 +191,7 @@ fn tiny_and_huge(env: &huon::Env, t: RawTable, page_bytes: usize) {
         assert_clean(env, &what);
         let mut txn = env.write().unwrap();
         for n in (0..60).map(order) {
-            assert!(t.delete(&mut txn, &key(n)).unwrap());
+            assert!(t.remove(&mut txn, &key(n)).unwrap());
             model.remove(&key(n));
             assert_same(&txn, t, &model, &what);
         }

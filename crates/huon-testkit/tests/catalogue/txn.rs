@@ -19,13 +19,13 @@ fn a_change_that_meets_damage_breaks_the_transaction() {
     let acts: [(&str, Act); 12] = [
         ("put", |t, txn| t.put(txn, &key(150), &[1; 30]).map(drop)),
         ("put a large value", |t, txn| t.put(txn, &key(150), &[1; 3000]).map(drop)),
-        ("insert", |t, txn| t.insert_new(txn, &key(1500), &[1; 30]).map(drop)),
+        ("insert", |t, txn| t.put_if_absent(txn, &key(1500), &[1; 30]).map(drop)),
         ("update", |t, txn| t.update(txn, &key(150), &[1; 30]).map(drop)),
         ("append", |t, txn| t.append(txn, &key(9999), &[1; 30])),
         ("reserve", |t, txn| t.reserve(txn, &key(150), 30, |_| ())),
-        ("delete", |t, txn| t.delete(txn, &key(150)).map(drop)),
-        ("delete a range", |t, txn| t.delete_range(txn, key(10)..key(250)).map(drop)),
-        ("delete all", |t, txn| t.delete_range(txn, key(0)..).map(drop)),
+        ("delete", |t, txn| t.remove(txn, &key(150)).map(drop)),
+        ("delete a range", |t, txn| t.remove_range(txn, &key(10)[..]..&key(250)[..]).map(drop)),
+        ("delete all", |t, txn| t.remove_range(txn, &key(0)[..]..).map(drop)),
         ("clear", |t, txn| t.clear(txn)),
         ("drop", |t, txn| t.drop_table(txn).map(drop)),
         ("rename", |t, txn| t.rename(txn, b"150000 and more")),
@@ -121,7 +121,7 @@ fn an_outer_transaction_outlives_a_broken_inner_one() {
 
 fn damaged_in(txn: &mut WriteTxn, def: &TableDef<huon::Bytes, huon::Bytes>) -> huon::Result<()> {
     let t = txn.open_table(def)?.ok_or(Error::TableNotFound)?;
-    t.delete_range(txn, key(5)..key(95)).map(drop)
+    t.remove_range(txn, &key(5)[..]..&key(95)[..]).map(drop)
 }
 
 fn nest(
@@ -137,7 +137,7 @@ fn step(txn: &mut WriteTxn, t: RawTable, model: &mut Model, n: u64) -> huon::Res
     let (key, value) = (key(n * 7 % 500), vec![n as u8; [60, 700, 90, 20][n as usize % 4]]);
     match n % 9 {
         7 => {
-            t.delete(txn, &key)?;
+            t.remove(txn, &key)?;
             model.remove(&key);
         }
         8 => txn.nested(|child| {
@@ -208,7 +208,7 @@ fn the_size_limit_is_met_at_any_point() {
 
 fn t_delete(txn: &mut WriteTxn, key: &[u8]) -> huon::Result<()> {
     let t = txn.open_table(&def())?.ok_or(Error::TableNotFound)?;
-    assert!(t.delete(txn, key)?);
+    assert!(t.remove(txn, key)?);
     Ok(())
 }
 

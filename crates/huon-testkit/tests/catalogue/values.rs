@@ -62,7 +62,7 @@ fn t_of(txn: &huon::WriteTxn) -> huon::Result<huon::RawTable> {
 }
 
 fn deleted(t: huon::RawTable, txn: &mut huon::WriteTxn, key: &[u8]) -> huon::Result<()> {
-    assert!(t.delete(txn, key)?);
+    assert!(t.remove(txn, key)?);
     Ok(())
 }
 
@@ -160,8 +160,8 @@ fn appending_at_every_kind_of_end() {
                 let first = (records + 1).saturating_sub(deleted).max(1);
                 match deleted % 2 {
                     0 => (first..=records)
-                        .for_each(|n| t.delete(&mut txn, &key(n)).map(drop).unwrap()),
-                    _ => t.delete_range(&mut txn, &key(first)[..]..).map(drop).unwrap(),
+                        .for_each(|n| t.remove(&mut txn, &key(n)).map(drop).unwrap()),
+                    _ => t.remove_range(&mut txn, &key(first)[..]..).map(drop).unwrap(),
                 }
                 model.retain(|have, _| have[..] < key(first)[..]);
                 let new = (i64::from(key_of(records)) + at).max(0) as u32;

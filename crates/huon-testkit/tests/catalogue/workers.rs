@@ -112,7 +112,7 @@ fn four_workers_of_a_reader_read_everything() {
         assert_eq!(end_of(worker), 0);
     }
     let t = reader.open_table(&def()).unwrap().unwrap();
-    assert_eq!(t.count(&reader).unwrap(), u64::from(RECORDS), "its snapshot was its own");
+    assert_eq!(t.len(&reader).unwrap(), u64::from(RECORDS), "its snapshot was its own");
     assert_eq!(writer.info().unwrap().clients, 2);
     assert_clean(&writer, "in the end");
 }

@@ -36,7 +36,7 @@ fn traced_process() {
         let mut txn = env.write().unwrap();
         let table = txn.create_table(&TableDef::<U64, Bytes>::main()).unwrap();
         let value = vec![txn.id() as u8; bytes];
-        table.put(&mut txn, &1, &value).unwrap();
+        table.put(&mut txn, 1, &value).unwrap();
         finish(txn);
     };
     let with = |durability| {

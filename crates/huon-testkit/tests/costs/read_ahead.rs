@@ -33,7 +33,7 @@ fn answers_are_the_same_in_a_file_that_is_not_in_memory() {
     filled
         .update(|txn| {
             let t = txn.create_table(&T)?;
-            (0..5000).try_for_each(|key| t.put(txn, &key, &value(key)).map(drop))
+            (0..5000).try_for_each(|key| t.put(txn, key, &value(key)).map(drop))
         })
         .unwrap();
     drop(filled);

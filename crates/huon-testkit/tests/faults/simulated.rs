@@ -166,7 +166,7 @@ fn run_refused(open: Refused, setup: &Setup, plan: &FaultPlan) {
     let env = setup.options().open_simulated(&disk).expect("an environment");
     let txn = env.read().expect("a reader");
     let main = txn.open_table(&MAIN).expect("the main table").expect("there always is one");
-    assert_eq!(main.count(&txn).expect("a count"), 2);
+    assert_eq!(main.len(&txn).expect("a count"), 2);
     assert!(env.check().expect("a check").is_clean());
 }
 

@@ -30,7 +30,7 @@ fn stretch(
         at = at.wrapping_add(step.wrapping_mul(1 + random.below(3) as u32));
         if random.chance(15) {
             let gone = model.remove(&key(at)).is_some();
-            assert_eq!(table.delete(txn, &key(at))?, gone);
+            assert_eq!(table.remove(txn, &key(at))?, gone);
         } else {
             let value = vec![random.below(256) as u8; random.index(70)];
             let new = model.insert(key(at), value.clone()).is_none();

@@ -84,7 +84,7 @@ fn compare(env: &Env, name: &'static str, order: &Order, expected: &Records) {
     }
     let middle: Vec<_> = expected.values().skip(expected.len() / 2).take(4).collect();
     let mut cursor = table.cursor();
-    cursor.seek(&middle[0].0);
+    cursor.seek(&middle[0].0).unwrap();
     for (key, value) in &middle {
         assert_eq!(cursor.next(&txn).unwrap(), Some((&key[..], &value[..])), "{name}: cursor");
     }
@@ -103,7 +103,7 @@ fn change(txn: &mut WriteTxn, table: RawTable, order: &Order, model: &mut Record
     for n in (0..24).filter(|n| n % 5 == round) {
         let key = key(order, n);
         let gone = model.remove(&sort_key(order, &key)).is_some();
-        assert_eq!(table.delete(txn, &key).unwrap(), gone);
+        assert_eq!(table.remove(txn, &key).unwrap(), gone);
     }
     let undone: huon::Result<()> = txn.nested(|level| {
         table.clear(level)?;
@@ -113,7 +113,7 @@ fn change(txn: &mut WriteTxn, table: RawTable, order: &Order, model: &mut Record
     assert!(undone.is_err());
     let keys: Vec<Vec<u8>> = model.keys().skip(10).take(8).cloned().collect();
     let (first, last) = (&model[&keys[0]].0, &model[&keys[7]].0);
-    let deleted = table.delete_range(txn, &first[..]..=&last[..]).unwrap();
+    let deleted = table.remove_range(txn, &first[..]..=&last[..]).unwrap();
     assert_eq!(deleted, 8);
     keys.iter().for_each(|key| drop(model.remove(key)));
     let reserved = table.reserve(txn, &key(order, 0), 5, |place| place.copy_from_slice(b"place"));
@@ -154,11 +154,11 @@ fn change_pairs(txn: &mut WriteTxn, multi: RawMulti, bytes: usize, model: &mut P
     for n in 0..VALUES {
         let key = if n % 8 == 3 { [b'a', n as u8] } else { *b"kk" };
         let is_new = model.insert((key.to_vec(), value(n)));
-        assert_eq!(multi.insert(txn, &key, &value(n)).unwrap(), is_new);
+        assert_eq!(multi.put(txn, &key, &value(n)).unwrap(), is_new);
     }
     let undone: huon::Result<()> = txn.nested(|level| {
-        multi.remove_all(level, b"kk")?;
-        multi.insert(level, b"x", &value(1))?;
+        multi.remove_key(level, b"kk")?;
+        multi.put(level, b"x", &value(1))?;
         Err(huon::Error::Invalid("undo"))
     });
     assert!(undone.is_err());
@@ -167,7 +167,7 @@ fn change_pairs(txn: &mut WriteTxn, multi: RawMulti, bytes: usize, model: &mut P
         let was_there = model.remove(&(b"kk".to_vec(), value(n)));
         assert_eq!(multi.remove(txn, b"kk", &value(n)).unwrap(), was_there);
     }
-    assert_eq!(multi.remove_all(txn, &[b'a', 11]).unwrap(), 1);
+    assert_eq!(multi.remove_key(txn, &[b'a', 11]).unwrap(), 1);
     model.retain(|(key, _)| key[..] != [b'a', 11]);
 }
 
@@ -182,11 +182,11 @@ fn compare_pairs(env: &Env, def: &MultiDef<Bytes, Bytes>, expected: &Pairs) {
     let of_key = expected.iter().filter(|(key, _)| key == b"kk").map(|(_, value)| value.clone());
     let found = multi.values(&txn, b"kk").unwrap().map(|value| value.unwrap().to_vec());
     assert!(found.eq(of_key.clone()), "values of a key");
-    assert_eq!(multi.count_of(&txn, b"kk").unwrap(), of_key.count() as u64);
+    assert_eq!(multi.count_values(&txn, b"kk").unwrap(), of_key.count() as u64);
     for (key, value) in expected.iter().step_by(5) {
         assert!(multi.contains(&txn, key, value).unwrap());
     }
-    assert_eq!(multi.count(&txn).unwrap(), expected.len() as u64);
+    assert_eq!(multi.len(&txn).unwrap(), expected.len() as u64);
 }
 
 fn leaf_pages(env: &Env, name: &str) -> u32 {
@@ -225,7 +225,7 @@ fn multimaps_hold_their_values_in_cells_and_in_trees() {
 
 fn put(env: &Env, key: u64, durability: Durability) -> u64 {
     let mut txn = env.write().unwrap();
-    txn.create_table(&T).unwrap().put(&mut txn, &key, &value(key)).unwrap();
+    txn.create_table(&T).unwrap().put(&mut txn, key, &value(key)).unwrap();
     txn.commit_with(durability).unwrap()
 }
 
@@ -272,7 +272,7 @@ fn readers_see_whole_snapshots_while_one_writes() {
         let mut txn = writer.write().unwrap();
         let t = txn.create_table(&T).unwrap();
         for key in 0..6 {
-            t.put(&mut txn, &key, &[round.to_le_bytes(); 4].concat()).unwrap();
+            t.put(&mut txn, key, &[round.to_le_bytes(); 4].concat()).unwrap();
         }
         let durability = [Durability::Lazy, Durability::Durable][round as usize % 2];
         txn.commit_with(durability).unwrap();
@@ -320,7 +320,7 @@ fn writers_of_every_durability_take_turns() {
                 put(env, first + 1, Durability::NoMetaSync);
                 put(env, first + 2, Durability::Lazy);
                 let mut txn = env.write().unwrap();
-                txn.create_table(&T).unwrap().put(&mut txn, &(first + 3), b"ticket").unwrap();
+                txn.create_table(&T).unwrap().put(&mut txn, first + 3, b"ticket").unwrap();
                 let ticket = txn.commit_ticket().unwrap();
                 ticket.wait().unwrap();
                 assert!(env.durable_id() >= ticket.id());

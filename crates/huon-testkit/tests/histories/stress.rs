@@ -53,11 +53,12 @@ fn fill(env: &Env) {
     let mut txn = env.write().expect("a transaction");
     let accounts = txn.create_table(&ACCOUNTS).expect("a table");
     for key in 0..ACCOUNTS_COUNT {
-        accounts.put(&mut txn, &key, &1000).expect("a put");
+        accounts.put(&mut txn, key, 1000).expect("a put");
     }
     let holders = txn.create_table(&HOLDERS).expect("a multimap");
-    let all: Vec<u64> = (0..ACCOUNTS_COUNT).collect();
-    holders.insert_many(&mut txn, &(1000 / STEP), all).expect("an insert");
+    for key in 0..ACCOUNTS_COUNT {
+        holders.put(&mut txn, 1000 / STEP, key).expect("a put");
+    }
     txn.create_table(&BLOBS).expect("a table");
     txn.commit().expect("a commit");
 }
@@ -66,19 +67,19 @@ fn fill(env: &Env) {
 fn transfer(txn: &mut WriteTxn, random: &mut Random) -> huon::Result<()> {
     let accounts = txn.create_table(&ACCOUNTS)?;
     let (from, to) = (random.below(ACCOUNTS_COUNT), random.below(ACCOUNTS_COUNT));
-    let held = accounts.get(txn, &from)?.expect("an account");
+    let held = accounts.get(txn, from)?.expect("an account");
     let amount = random.below(held + 1);
     hold(txn, from, held, held - amount)?;
-    let held = accounts.get(txn, &to)?.expect("an account");
+    let held = accounts.get(txn, to)?.expect("an account");
     hold(txn, to, held, held + amount)
 }
 
 /// Notes in both tables what an account holds.
 fn hold(txn: &mut WriteTxn, account: u64, before: u64, now: u64) -> huon::Result<()> {
-    txn.create_table(&ACCOUNTS)?.put(txn, &account, &now)?;
+    txn.create_table(&ACCOUNTS)?.put(txn, account, now)?;
     let holders = txn.create_table(&HOLDERS)?;
-    assert!(holders.remove(txn, &(before / STEP), &account)?, "account {account} was there");
-    assert!(holders.insert(txn, &(now / STEP), &account)?, "account {account} is new there");
+    assert!(holders.remove(txn, before / STEP, account)?, "account {account} was there");
+    assert!(holders.put(txn, now / STEP, account)?, "account {account} is new there");
     Ok(())
 }
 
@@ -88,22 +89,22 @@ fn change_blobs(txn: &mut WriteTxn, random: &mut Random) -> huon::Result<()> {
         let key = random.below(BLOBS_COUNT);
         let value = blob(key, random.next());
         match random.below(8) {
-            0 | 1 => drop(blobs.delete(txn, &key)?),
-            2 => blobs.reserve(txn, &key, value.len(), |place| place.copy_from_slice(&value))?,
-            3 if random.chance(10) => drop(blobs.delete_range(txn, key..key + 40)?),
-            4 => drop(blobs.take(txn, &key)?),
-            _ => drop(blobs.put(txn, &key, &value)?),
+            0 | 1 => drop(blobs.remove(txn, key)?),
+            2 => blobs.reserve(txn, key, value.len(), |place| place.copy_from_slice(&value))?,
+            3 if random.chance(10) => drop(blobs.remove_range(txn, key..key + 40)?),
+            4 => drop(blobs.take(txn, key)?),
+            _ => drop(blobs.put(txn, key, &value)?),
         }
     }
     // A scan beside changes of the very table.
     let mut scan = blobs.cursor();
-    scan.seek(&random.below(BLOBS_COUNT));
+    scan.seek(random.below(BLOBS_COUNT)).unwrap();
     while let Some((key, value)) = scan.next(txn)? {
         assert_blob(key, value);
         if random.chance(20) {
             break;
         }
-        blobs.delete(txn, &(key + 1))?;
+        blobs.remove(txn, key + 1)?;
     }
     Ok(())
 }
@@ -156,7 +157,7 @@ fn look(txn: &ReadTxn, random: &mut Random) -> huon::Result<u64> {
     // What was got first is still what it was.
     held.iter().for_each(|(key, value)| assert_blob(*key, value));
     for (key, value) in &held {
-        assert_eq!(blobs.get(txn, key)?, Some(*value));
+        assert_eq!(blobs.get(txn, *key)?, Some(*value));
     }
     Ok(2 * ACCOUNTS_COUNT + 3 * held.len() as u64)
 }

@@ -124,7 +124,7 @@ fn values_in_the_leaf_of_their_key() {
                 // Trees of values at either end of the first leaf, and in its middle.
                 let most = if n < 3 { 40 } else { 1 };
                 (0..most).try_for_each(|i: u64| {
-                    table.insert(txn, &key(n), format!("{i:010}").as_bytes()).map(drop)
+                    table.put(txn, &key(n), format!("{i:010}").as_bytes()).map(drop)
                 })?;
             }
             Ok::<(), Error>(())
@@ -142,7 +142,7 @@ fn values_in_the_leaf_of_their_key() {
     let (next, env) = begin(&sound.bytes);
     let insert = |txn: &mut WriteTxn, n: u64, value: &[u8]| {
         let table = txn.open_table(&def)?.expect("it is there");
-        table.insert(txn, &key(n), value)
+        table.put(txn, &key(n), value)
     };
     env.update(|txn| insert(txn, 3, b"first")).unwrap();
     drop(env);
@@ -173,7 +173,7 @@ fn values_in_the_leaf_of_their_key() {
 fn self_named(env: &Env, def: &MultiDef<Str, Bytes>, key: &dyn Fn(u64) -> String, act: usize) {
     let Ok(mut txn) = env.write() else { return };
     let Ok(Some(table)) = txn.open_table(def) else { return };
-    if table.insert(&mut txn, &key(3), b"first").is_err() {
+    if table.put(&mut txn, &key(3), b"first").is_err() {
         return;
     }
     for round in 0..40 {
@@ -185,7 +185,7 @@ fn self_named(env: &Env, def: &MultiDef<Str, Bytes>, key: &dyn Fn(u64) -> String
             };
             let new = format!("key-{}{round:02}", if act.is_multiple_of(2) { "" } else { "9" });
             let done = match act / 2 {
-                0 => table.insert(&mut txn, &key, new.as_bytes()).map(drop),
+                0 => table.put(&mut txn, &key, new.as_bytes()).map(drop),
                 1 => match values.get(round % values.len().max(1)) {
                     Some(value) => table.remove(&mut txn, &key, value).map(drop),
                     None => return,

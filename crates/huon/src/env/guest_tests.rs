@@ -29,7 +29,7 @@ fn write_as(env: &Env, number: u64, durability: Durability) -> u64 {
     let mut txn = env.write().unwrap();
     let t = txn.create_table(&T).unwrap();
     for key in 0..KEYS {
-        t.put(&mut txn, &key, &[number as u8; 30]).unwrap();
+        t.put(&mut txn, key, &[number as u8; 30]).unwrap();
     }
     txn.commit_with(durability).unwrap()
 }
@@ -37,8 +37,8 @@ fn write_as(env: &Env, number: u64, durability: Durability) -> u64 {
 /// The number under all keys.
 fn seen(txn: &ReadTxn) -> u64 {
     let t = txn.open_table(&T).unwrap().unwrap();
-    let first = t.get(txn, &0).unwrap().unwrap()[0];
-    (0..KEYS).for_each(|key| assert_eq!(t.get(txn, &key).unwrap().unwrap(), [first; 30]));
+    let first = t.get(txn, 0).unwrap().unwrap()[0];
+    (0..KEYS).for_each(|key| assert_eq!(t.get(txn, key).unwrap().unwrap(), [first; 30]));
     first.into()
 }
 
@@ -79,7 +79,7 @@ fn what_guests_see_stays_while_they_read_it() {
     assert_eq!(ids(&env), pinned);
     drop(readers);
     assert!(ids(&env).is_empty());
-    // The pages that they retained are reused.
+    // What they kept serves again.
     let used = env.info().unwrap().used_bytes;
     for round in 120..160 {
         write(&env, round);
@@ -155,7 +155,7 @@ fn a_death_beside_guests_is_no_clean_close() {
     let mut txn = env.write().unwrap();
     let t = txn.create_table(&T).unwrap();
     for key in 0..500 {
-        t.put(&mut txn, &key, &[9; 30]).unwrap();
+        t.put(&mut txn, key, &[9; 30]).unwrap();
     }
     let killed = disk.after_kill(None).unwrap();
     drop((txn, guest));
@@ -164,8 +164,7 @@ fn a_death_beside_guests_is_no_clean_close() {
     assert_eq!(seen(&env.read().unwrap()), 1);
 }
 
-/// A guest that comes first does not keep the owner from opening: it starts from what the lock file
-/// says.
+/// A guest that comes first keeps no owner out: it goes by what the lock file says.
 #[test]
 fn a_guest_that_comes_first_is_joined() {
     for dies in [false, true] {
@@ -220,7 +219,7 @@ fn a_guest_keeps_nobody_out_wherever_the_last_client_died() {
     }
 }
 
-/// R2, R7: the lock file is of another boot, or damaged, or there is none.
+/// R2, R7: what the lock file says is of another boot, or damaged, or there is none.
 #[test]
 fn a_guest_relies_on_no_other_lock_file() {
     let disk = disk();
@@ -251,7 +250,7 @@ fn a_guest_that_keeps_room_is_named() {
     let full = (2..200).find_map(|number| {
         let mut txn = env.write().unwrap();
         let t = txn.create_table(&T).unwrap();
-        let mut put = |key: u64| t.put(&mut txn, &(number * 1000 + key), &[1; 60]).err();
+        let mut put = |key: u64| t.put(&mut txn, number * 1000 + key, &[1; 60]).err();
         (0..100).find_map(&mut put).or_else(|| txn.commit_with(Durability::Lazy).err())
     });
     let Some(Error::MapFull(full)) = full else { panic!("{full:?}") };

@@ -19,7 +19,7 @@ fn reader(disk: &SimDisk) -> Env {
 fn put(env: &Env, durability: Durability) -> u64 {
     let mut txn = env.write().unwrap();
     let t = txn.create_table(&T).unwrap();
-    t.put(&mut txn, &env.read().unwrap().id(), &[7; 20]).unwrap();
+    t.put(&mut txn, env.read().unwrap().id(), &[7; 20]).unwrap();
     txn.commit_with(durability).unwrap()
 }
 
@@ -30,7 +30,7 @@ fn burn(disk: &SimDisk) -> u64 {
     let mut txn = env.write().unwrap();
     let t = txn.create_table(&T).unwrap();
     for key in 0..400 {
-        t.put(&mut txn, &key, &[1; 20]).unwrap();
+        t.put(&mut txn, key, &[1; 20]).unwrap();
     }
     txn.id() - 1
 }

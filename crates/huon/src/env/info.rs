@@ -153,6 +153,7 @@ impl Env {
     ///
     /// # Errors
     /// [`Error::Busy`](crate::Error::Busy) if others open and close the file all the time.
+    #[doc(hidden)]
     pub fn clear_dead_readers(&self) -> Result<u32> {
         let core = self.core()?;
         let gate = Gate::lock(core.store.board.shared(), GATE_TIMEOUT)?;

@@ -62,7 +62,7 @@ pub use settings::Settings;
 ///
 /// # let dir = tempfile::tempdir()?;
 /// let env = Env::options().open(dir.path().join("people.huon"))?;
-/// env.update(|txn| txn.create_table(&AGES)?.put(txn, "ada", &36).map(drop))?;
+/// env.update(|txn| txn.create_table(&AGES)?.put(txn, "ada", 36).map(drop))?;
 /// let age = env.view(|txn| match txn.open_table(&AGES)? {
 ///     Some(ages) => ages.get(txn, "ada"),
 ///     None => Ok(None),
@@ -81,7 +81,6 @@ struct Inner {
     lives: Lives,
     recovery: Recovery,
     path: PathBuf,
-    context: keep::Context,
 }
 
 /// How often a file is opened anew that was deleted or replaced while it was opened.
@@ -171,7 +170,6 @@ impl Env {
             lives: Lives::new(opened.core, path, options)?,
             recovery: opened.recovery,
             path: given.to_owned(),
-            context: keep::Context::default(),
         };
         tell::opened(given, &inner.recovery);
         Ok(Env { inner: Arc::new(inner) })
@@ -247,11 +245,11 @@ impl Env {
     /// const AGES: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("ages");
     /// let ages = env.table(&AGES)?;
     /// assert_eq!(ages.get(&env.read()?, "ada")?, None);
-    /// let refused = env.update(|txn| ages.put(txn, "ada", &36));
+    /// let refused = env.update(|txn| ages.put(txn, "ada", 36));
     /// assert!(matches!(refused, Err(huon::Error::TableNotFound)));
     /// env.update(|txn| {
     ///     txn.create_table(&AGES)?;
-    ///     ages.put(txn, "ada", &36)
+    ///     ages.put(txn, "ada", 36)
     /// })?;
     /// assert_eq!(ages.get(&env.read()?, "ada")?, Some(36));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -360,14 +358,14 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
-    /// env.update(|txn| txn.create_table(&T)?.put(txn, "kept", &1))?;
+    /// env.update(|txn| txn.create_table(&T)?.put(txn, "kept", 1))?;
     /// let undone = env.update(|txn| {
     ///     let t = txn.create_table(&T)?;
-    ///     t.put(txn, "lost", &2)?;
-    ///     t.append(txn, "above lost", &3)
+    ///     t.put(txn, "lost", 2)?;
+    ///     t.append(txn, "above lost", 3)
     /// });
     /// assert!(matches!(undone, Err(huon::Error::KeyOutOfOrder)));
-    /// assert_eq!(env.view(|txn| txn.open_table(&T)?.expect("there").count(txn))?, 1);
+    /// assert_eq!(env.view(|txn| txn.open_table(&T)?.expect("there").len(txn))?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn update<R>(&self, work: impl FnOnce(&mut WriteTxn) -> Result<R>) -> Result<R> {
@@ -397,12 +395,12 @@ impl Env {
     ///     env.try_update(|txn| {
     ///         let stock = txn.create_table(&STOCK)?;
     ///         let left = stock.get(txn, "apple")?.unwrap_or(0);
-    ///         stock.put(txn, "apple", &left.checked_sub(1).ok_or(BuyError::SoldOut)?)?;
+    ///         stock.put(txn, "apple", left.checked_sub(1).ok_or(BuyError::SoldOut)?)?;
     ///         Ok(left - 1)
     ///     })
     /// };
     /// assert!(matches!(buy(), Err(BuyError::SoldOut)));
-    /// env.update(|txn| txn.create_table(&STOCK)?.put(txn, "apple", &2))?;
+    /// env.update(|txn| txn.create_table(&STOCK)?.put(txn, "apple", 2))?;
     /// assert_eq!(buy().expect("there were two"), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -431,7 +429,7 @@ impl Env {
     /// let seen = env.read()?.id();
     /// let other = env.clone();
     /// let writer =
-    ///     std::thread::spawn(move || other.update(|txn| txn.create_table(&T)?.put(txn, "k", &1)));
+    ///     std::thread::spawn(move || other.update(|txn| txn.create_table(&T)?.put(txn, "k", 1)));
     /// let newest = env.wait_for_commit(seen, Duration::from_secs(30))?;
     /// assert!(newest.is_some_and(|id| id > seen && env.read().unwrap().id() >= id));
     /// writer.join().expect("it does not panic")?;
@@ -496,7 +494,7 @@ impl Env {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// const T: huon::TableDef<huon::U64, huon::Unit> = huon::TableDef::new("t");
     /// let mut txn = env.write()?;
-    /// txn.create_table(&T)?.put(&mut txn, &1, &())?;
+    /// txn.create_table(&T)?.put(&mut txn, 1, ())?;
     /// let id = txn.commit_with(huon::Durability::Lazy)?;
     /// assert!(env.durable_id() < id);
     /// assert_eq!(env.sync()?, id);

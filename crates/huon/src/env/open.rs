@@ -152,7 +152,7 @@ fn ground_of(path: &Path, options: &Options, inherited: Option<Inherited>) -> Re
     Ok(Ground { storage: Box::new(opened), shared, private })
 }
 
-/// The lock file for a guest. `None`: it cannot be opened, or not be used so.
+/// The lock file for a guest. `None`: it cannot be had, or not be used so.
 fn visit(lock: &Path) -> Result<Option<RealShared>> {
     match RealShared::visit(lock) {
         Err(Error::Io(e)) if os::is_unavailable(&e.source) => Ok(None),
@@ -160,9 +160,8 @@ fn visit(lock: &Path) -> Result<Option<RealShared>> {
     }
 }
 
-/// No lock file is made or opened beside a file that is no environment. A file that is not one yet,
-/// and shows nothing of anything else, has a lock file while it becomes one: see
-/// [`refuse_foreign_alone`].
+/// No lock file is made or opened beside what is no environment. What is not one yet, and shows
+/// nothing of anything else, has a lock file while it becomes one: see [`refuse_foreign_alone`].
 fn refuse_foreign(storage: &dyn Storage, lock: &Path, options: &Options) -> Result<()> {
     match refuse_foreign_alone(storage, options) {
         Err(Error::NotADatabase(_)) if lock.symlink_metadata().is_ok() => {
@@ -361,8 +360,8 @@ fn refused(private: bool) -> Error {
     Error::Busy(reason.into())
 }
 
-/// The board of the lock file, which has room for one. `None`: there is none, and this process only
-/// reads.
+/// The board of the lock file, which has room for one. `None`: there is none to be had, and this
+/// process only looks.
 fn attach(ground: &Ground, gate: &Gate, options: &Options) -> Result<Option<Arc<Board>>> {
     if ground.is_guest() {
         // R2: of this boot and this data file, or it is of no use.
@@ -425,8 +424,7 @@ fn open_deserted(ground: Ground, board: Arc<Board>, options: &Options) -> Result
     let clients = Arc::new(Clients::of_guest(board.clone()));
     let store = make_store(ground.storage, clients.clone(), Some(guest), &newest, options)?;
     let chosen = recovery::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
-    // A snapshot that is sealed and not published yet is whole, so the published one below it is,
-    // too.
+    // What is sealed and not published yet is whole, so what is published below it is, too.
     if chosen.sealed || chosen.recovery == Recovery::Clean {
         return Ok(Deserted::Opened(Box::new(finish(store, clients, chosen.recovery, options)?)));
     }

@@ -32,7 +32,7 @@ fn ids_in_the_middle_of_a_transaction_stay_below_the_ceiling() {
     assert_eq!(txn.id(), ceiling - 3);
     let t = txn.create_table(&T).unwrap();
     for key in 0..300 {
-        t.put(&mut txn, &(key * 7919 % 307), &[key as u8; 100]).unwrap();
+        t.put(&mut txn, key * 7919 % 307, &[key as u8; 100]).unwrap();
         assert!(txn.id() < ceiling, "I3");
     }
     assert_eq!((txn.id(), env.durable_id()), (ceiling - 1, env.read().unwrap().id()));
@@ -40,7 +40,7 @@ fn ids_in_the_middle_of_a_transaction_stay_below_the_ceiling() {
     assert!(env.check().unwrap().is_clean());
 }
 
-/// I2: a writer whose id another one has raised has lost the lock, and writes nothing more.
+/// I2: a writer whose id another one has raised has lost the role, and writes nothing more.
 #[test]
 fn a_writer_whose_id_was_raised_by_another_gives_up() {
     let disk = SimDisk::new(8 << 20).unwrap();
@@ -50,7 +50,7 @@ fn a_writer_whose_id_was_raised_by_another_gives_up() {
     let mut txn = env.write().unwrap();
     let t = txn.create_table(&T).unwrap();
     let first = txn.id();
-    let put = |txn: &mut WriteTxn, key: u64| t.put(txn, &(key * 7919 % 307), &[1; 100]);
+    let put = |txn: &mut WriteTxn, key: u64| t.put(txn, key * 7919 % 307, &[1; 100]);
     let mut keys = 0..;
     while txn.id() == first {
         put(&mut txn, keys.next().unwrap()).unwrap();

@@ -9,8 +9,8 @@ use crate::store::Verify;
 use crate::store::slow::{SlowReader, SlowReaderAnswer};
 use crate::txn::commit::Durability;
 
-/// The options that can be changed while the environment is open: each is described at the function
-/// of [`Options`](crate::Options) of its name. They are this opening's alone, shared with its
+/// The options that can be changed while the environment is open: each is what the function of
+/// [`Options`](crate::Options) with its name says. They are this opening's alone, shared with its
 /// clones, and not kept in the file.
 ///
 /// ```
@@ -44,8 +44,8 @@ pub struct Settings {
     pub verify: Verify,
     /// How long [`Env::write`] waits; see [`Options::lock_timeout`](crate::Options::lock_timeout).
     pub lock_timeout: Duration,
-    /// Whether slow readers are asked about while the file can still grow; see
-    /// [`Options::slow_readers_before_growing`](crate::Options::slow_readers_before_growing).
+    /// Whether the callback of [`Options::on_slow_reader`](crate::Options::on_slow_reader) is asked
+    /// already before the file grows; if it gives up, the file grows. Not so unless set.
     pub slow_readers_before_growing: bool,
 }
 
@@ -83,7 +83,7 @@ impl Env {
         *kept = Settings { flush_after: Duration::from_millis(millis), ..settings };
     }
 
-    /// Calls `callback` for slow readers from now on: see
+    /// Has `callback` asked about slow readers from now on: see
     /// [`Options::on_slow_reader`](crate::Options::on_slow_reader).
     ///
     /// ```

@@ -24,13 +24,13 @@ pub(super) fn options() -> crate::Options {
 pub(super) fn put(env: &Env, key: u64, durability: Durability) -> u64 {
     let mut txn = env.write().unwrap();
     let t = txn.create_table(&T).unwrap();
-    t.put(&mut txn, &key, &[key as u8; 20]).unwrap();
+    t.put(&mut txn, key, &[key as u8; 20]).unwrap();
     txn.commit_with(durability).unwrap()
 }
 
 fn has(env: &Env, key: u64) -> bool {
     let txn = env.read().unwrap();
-    txn.open_table(&T).unwrap().is_some_and(|t| t.get(&txn, &key).unwrap().is_some())
+    txn.open_table(&T).unwrap().is_some_and(|t| t.get(&txn, key).unwrap().is_some())
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_new_file_begins_with_its_first_ids_and_without_a_flush() {
     assert_eq!((env.read().unwrap().id(), env.durable_id()), (2, 1));
 }
 
-/// Pages written under an id that no meta names are left behind, as ever.
+/// What was written under an id that no meta tells of is left behind, as ever.
 #[test]
 fn a_file_in_which_something_was_written_is_repaired_before_its_first_commit() {
     let disk = SimDisk::new(8 << 20).unwrap();
@@ -137,7 +137,7 @@ fn a_panic_gives_the_roles_back() {
     let mut panics = 0;
     for step in 0.. {
         let disk = killed();
-        // Closed at the end of the step only: a client that lost its lock would wait for ever.
+        // Closed at the end of the step only: a client without its role would wait for ever.
         let env = ManuallyDrop::new(options().open_simulated(&disk).unwrap());
         let other = ManuallyDrop::new(options().open_simulated(&disk).unwrap());
         // The repair, under the writer lock.
@@ -168,8 +168,8 @@ fn a_panic_gives_the_roles_back() {
     }
 }
 
-/// P16: pages that are trusted because of the lock file are written again as far back as they were
-/// verified, not only as far back as some meta that never became durable.
+/// P16: what stands because of the lock file is written again as far back as it was verified, not
+/// only as far back as some meta that never became durable.
 #[test]
 fn the_whole_tail_is_written_again() {
     let disk = SimDisk::new(8 << 20).unwrap();
@@ -226,8 +226,8 @@ fn an_old_lock_file_costs_no_checkpoint() {
     assert_eq!(slot_of_flushed(), slot);
 }
 
-/// An unflushed snapshot is trusted only if all of it is there, closed in order or not: the same
-/// kernel may have mounted the disk anew.
+/// What was never flushed is believed only if it is all there, closed in order or not: the same
+/// system may have mounted the disk anew.
 #[test]
 fn what_a_clean_close_left_unflushed_is_verified() {
     let disk = SimDisk::new(8 << 20).unwrap();
@@ -329,11 +329,11 @@ fn model() -> Vec<u8> {
         let mut txn = env.write().unwrap();
         let t = txn.create_table(&T).unwrap();
         for key in 0..40 {
-            t.put(&mut txn, &key, &[round; 30]).unwrap();
+            t.put(&mut txn, key, &[round; 30]).unwrap();
         }
         let main = txn.create_table(&MAIN).unwrap();
         for key in 0..40 {
-            main.put(&mut txn, &key, &vec![round; if key == 7 { 1000 } else { 30 }]).unwrap();
+            main.put(&mut txn, key, &vec![round; if key == 7 { 1000 } else { 30 }]).unwrap();
         }
         txn.commit().unwrap();
     }
@@ -362,7 +362,7 @@ fn a_meta_of_another_file_is_none() {
     let id = |meta: &[u8]| u64::from_le_bytes(meta[48..56].try_into().unwrap());
     let mut slots = [0, 1, 2].map(|slot| slot * META_BYTES);
     slots.sort_by_key(|&at| id(&sound[at..]));
-    // The newest commit is lost, and the one before it is whole.
+    // What the newest one brought is lost, and the one before it is whole.
     let newest = id(&sound[slots[2]..]);
     for page in sound[3 * META_BYTES..].chunks_exact_mut(256) {
         if header::ptr(page).birth.0 == newest {
@@ -435,14 +435,14 @@ fn use_it(disk: &SimDisk) -> Result<(), Error> {
 fn change(txn: &mut crate::WriteTxn, act: u64) -> Result<(), Error> {
     for table in [txn.create_table(&MAIN), txn.create_table(&T)].into_iter().flatten() {
         match act {
-            0 => table.put(txn, &1, b"small").map(drop)?,
-            1 => table.delete(txn, &2).map(drop)?,
-            2 => table.put(txn, &7, &[9; 700]).map(drop)?,
-            3 => (100..200).try_for_each(|key| table.put(txn, &key, &[1; 60]).map(drop))?,
-            4 => table.delete_range(txn, 3..30).map(drop)?,
+            0 => table.put(txn, 1, b"small").map(drop)?,
+            1 => table.remove(txn, 2).map(drop)?,
+            2 => table.put(txn, 7, &[9; 700]).map(drop)?,
+            3 => (100..200).try_for_each(|key| table.put(txn, key, &[1; 60]).map(drop))?,
+            4 => table.remove_range(txn, 3..30).map(drop)?,
             _ => table
                 .clear(txn)
-                .or_else(|_| (0..250).try_for_each(|key| table.delete(txn, &key).map(drop)))?,
+                .or_else(|_| (0..250).try_for_each(|key| table.remove(txn, key).map(drop)))?,
         }
     }
     Ok(())
@@ -686,8 +686,8 @@ fn an_image_beside_the_sealed_one_is_not_what_is_durable() {
     assert!(has(&env, 2) && env.check().unwrap().is_clean());
 }
 
-/// Pages that are written again and again lie together, apart from those that stay: after thousands
-/// of random commits, one is its leaf, the pages above it, and the meta.
+/// What is written again and again lies together, apart from what stays: after thousands of random
+/// commits, one is its leaf, the pages above it, and the meta.
 #[test]
 fn a_small_commit_is_three_writes() {
     const RECORDS: u64 = 30_000;
@@ -696,7 +696,7 @@ fn a_small_commit_is_three_writes() {
     let mut txn = env.write().unwrap();
     let t = txn.create_table(&T).unwrap();
     for key in 0..RECORDS {
-        t.put(&mut txn, &key, &[0; 20]).unwrap();
+        t.put(&mut txn, key, &[0; 20]).unwrap();
     }
     txn.commit().unwrap();
     let mut random = crate::testing::Random::new(1);
@@ -705,7 +705,7 @@ fn a_small_commit_is_three_writes() {
         for number in 0..count {
             let mut txn = env.write().unwrap();
             let key = random.below(RECORDS);
-            t.put(&mut txn, &key, &[number.to_le_bytes(), [1; 8]].concat()).unwrap();
+            t.put(&mut txn, key, &[number.to_le_bytes(), [1; 8]].concat()).unwrap();
             txn.commit().unwrap();
         }
         let events = disk.events();
@@ -762,7 +762,7 @@ fn a_load_grows_the_file_in_few_steps() {
     let fill = |records: u64| {
         env.update(|txn| {
             let t = txn.create_table(&T)?;
-            (0..records).try_for_each(|n| t.put(txn, &n, &[1; 1000]).map(drop))
+            (0..records).try_for_each(|n| t.put(txn, n, &[1; 1000]).map(drop))
         })
         .unwrap();
     };

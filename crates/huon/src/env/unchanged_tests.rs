@@ -19,12 +19,12 @@ fn machine() -> SimDisk {
 fn filled(disk: &SimDisk) -> Env {
     let env = options().open_simulated(disk).unwrap();
     write(&env, Durability::Durable, |t, txn| {
-        (0..10).try_for_each(|key| t.put(txn, &key, &[key as u8; 60]).map(drop)).unwrap();
+        (0..10).try_for_each(|key| t.put(txn, key, &[key as u8; 60]).map(drop)).unwrap();
     });
     env
 }
 
-/// One transaction; the id that it had, and the id that its commit returned.
+/// One transaction; the id that it told, and the id that its commit gave.
 fn write(
     env: &Env,
     durability: Durability,
@@ -39,7 +39,7 @@ fn write(
 
 fn value(env: &Env, key: u64) -> Option<Vec<u8>> {
     let txn = env.read().unwrap();
-    txn.open_table(&T).unwrap().unwrap().get(&txn, &key).unwrap().map(<[u8]>::to_vec)
+    txn.open_table(&T).unwrap().unwrap().get(&txn, key).unwrap().map(<[u8]>::to_vec)
 }
 
 type Work = fn(Table<U64, Bytes>, &mut WriteTxn);
@@ -48,22 +48,22 @@ type Work = fn(Table<U64, Bytes>, &mut WriteTxn);
 fn idle_works() -> Vec<(&'static str, Work)> {
     vec![
         ("nothing", |_, _| ()),
-        ("the same value", |t, txn| assert!(!t.put(txn, &3, &[3; 60]).unwrap())),
+        ("the same value", |t, txn| assert!(!t.put(txn, 3, &[3; 60]).unwrap())),
         ("all the same values", |t, txn| {
-            (0..10).try_for_each(|key| t.put(txn, &key, &[key as u8; 60]).map(drop)).unwrap();
+            (0..10).try_for_each(|key| t.put(txn, key, &[key as u8; 60]).map(drop)).unwrap();
         }),
-        ("a delete of nothing", |t, txn| assert!(!t.delete(txn, &33).unwrap())),
+        ("a delete of nothing", |t, txn| assert!(!t.remove(txn, 33).unwrap())),
         ("a delete of an empty range", |t, txn| {
-            assert_eq!(t.delete_range(txn, 33..40).unwrap(), 0);
+            assert_eq!(t.remove_range(txn, 33..40).unwrap(), 0);
         }),
-        ("a refused insert", |t, txn| assert!(!t.insert_new(txn, &3, b"other").unwrap())),
-        ("an update of nothing", |t, txn| assert!(!t.update(txn, &33, b"other").unwrap())),
+        ("a refused insert", |t, txn| assert!(!t.put_if_absent(txn, 3, b"other").unwrap())),
+        ("an update of nothing", |t, txn| assert!(!t.update(txn, 33, b"other").unwrap())),
         ("a refusal", |t, txn| {
-            assert!(matches!(t.append(txn, &3, b"other"), Err(Error::KeyOutOfOrder)));
+            assert!(matches!(t.append(txn, 3, b"other"), Err(Error::KeyOutOfOrder)));
         }),
         ("an aborted level", |t, txn| {
             let aborted = txn.nested(|child| {
-                t.put(child, &44, b"other")?;
+                t.put(child, 44, b"other")?;
                 child.create_table(&TableDef::<U64, Bytes>::new("other"))?;
                 Err::<(), _>(Error::Invalid("given up"))
             });
@@ -96,7 +96,7 @@ fn who_changes_nothing_makes_no_snapshot() {
     // An id that nothing was written under is not used up, and none comes twice otherwise.
     assert!(ids.is_sorted() && ids[0] > base, "{ids:?}");
     let (id, committed) = write(&env, Durability::Durable, |t, txn| {
-        t.put(txn, &3, b"another").unwrap();
+        t.put(txn, 3, b"another").unwrap();
     });
     assert_eq!(id, committed, "what changes something makes a snapshot");
     assert!(id >= *ids.last().unwrap() && env.durable_id() == id);
@@ -110,8 +110,8 @@ fn what_is_taken_back_leaves_the_records_as_they_were() {
     let disk = machine();
     let env = filled(&disk);
     let (_, id) = write(&env, Durability::Durable, |t, txn| {
-        assert!(t.put(txn, &77, b"there").unwrap());
-        assert!(t.delete(txn, &77).unwrap());
+        assert!(t.put(txn, 77, b"there").unwrap());
+        assert!(t.remove(txn, 77).unwrap());
     });
     assert_eq!(env.durable_id(), id);
     assert_eq!(value(&env, 77), None);
@@ -121,7 +121,7 @@ fn what_is_taken_back_leaves_the_records_as_they_were() {
     let spilling = options.open_simulated(&disk).unwrap();
     let (told, id) = write(&spilling, Durability::Lazy, |t, txn| {
         let aborted = txn.nested(|child| {
-            (100..200).try_for_each(|key| t.put(child, &key, &[1; 100]).map(drop))?;
+            (100..200).try_for_each(|key| t.put(child, key, &[1; 100]).map(drop))?;
             Err::<(), _>(Error::Invalid("given up"))
         });
         assert!(aborted.is_err());
@@ -141,7 +141,7 @@ fn what_was_there_already_is_as_durable_as_was_asked() {
             let disk = machine();
             let env = filled(&disk);
             let lazy = write(&env, Durability::Lazy, |t, txn| {
-                t.put(txn, &50, b"lazy").unwrap();
+                t.put(txn, 50, b"lazy").unwrap();
             });
             assert!(env.durable_id() < lazy.1);
             let (_, id) = write(&env, durability, work);
@@ -163,10 +163,10 @@ fn a_ticket_of_nothing_waits_for_what_was_there() {
     let disk = machine();
     let env = filled(&disk);
     let (_, lazy) =
-        write(&env, Durability::Lazy, |t, txn| t.put(txn, &50, b"lazy").map(drop).unwrap());
+        write(&env, Durability::Lazy, |t, txn| t.put(txn, 50, b"lazy").map(drop).unwrap());
     let mut txn = env.write().unwrap();
     let t = txn.create_table(&T).unwrap();
-    assert!(!t.put(&mut txn, &50, b"lazy").unwrap());
+    assert!(!t.put(&mut txn, 50, b"lazy").unwrap());
     let ticket = txn.commit_ticket().unwrap();
     assert!(ticket.id() == lazy && !ticket.is_durable());
     ticket.wait().unwrap();
@@ -178,11 +178,11 @@ fn a_ticket_of_nothing_waits_for_what_was_there() {
 fn a_flush_that_fails_fails_who_changed_nothing() {
     let disk = machine();
     let env = filled(&disk);
-    write(&env, Durability::Lazy, |t, txn| t.put(txn, &50, b"lazy").map(drop).unwrap());
+    write(&env, Durability::Lazy, |t, txn| t.put(txn, 50, b"lazy").map(drop).unwrap());
     disk.fail_syncs(1);
     let mut txn = env.write().unwrap();
     let t = txn.create_table(&T).unwrap();
-    assert!(!t.put(&mut txn, &50, b"lazy").unwrap());
+    assert!(!t.put(&mut txn, 50, b"lazy").unwrap());
     assert!(matches!(txn.commit_with(Durability::Durable), Err(Error::Io(_))));
     assert!(env.write().is_err(), "poisoned");
 }
@@ -200,7 +200,7 @@ fn who_commits_nothing_lazily_sees_what_he_found() {
             let flusher = core.try_flusher().unwrap().expect("no other flusher");
             let before = core.store.board.sealed();
             let put = |durability| {
-                write(&env, durability, |t, txn| t.put(txn, &key, b"there").map(drop).unwrap()).1
+                write(&env, durability, |t, txn| t.put(txn, key, b"there").map(drop).unwrap()).1
             };
             let durable = scope.spawn(move || put(Durability::Durable));
             while core.store.board.sealed() == before {
@@ -223,7 +223,7 @@ fn who_commits_nothing_lazily_sees_what_he_found() {
     }
 }
 
-/// A change of the application's markers alone is a change.
+/// What an application has noted beside its tables is a change, where nothing else is.
 #[test]
 fn a_compact_copy_of_nothing_has_the_notes() {
     let metas = |image: &[u8]| -> Vec<Meta> {

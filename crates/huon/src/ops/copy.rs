@@ -74,7 +74,7 @@ impl<'a> CopyOptions<'a> {
     /// # const T: TableDef<U64, U64> = TableDef::new("t");
     /// let env = Env::options().open(dir.path().join("a.huon"))?;
     /// let before = env.read()?;
-    /// env.update(|txn| txn.create_table(&T)?.put(txn, &1, &1))?;
+    /// env.update(|txn| txn.create_table(&T)?.put(txn, 1, 1))?;
     /// let backup = dir.path().join("backup.huon");
     /// env.copy_to(&backup, CopyOptions::new().snapshot(&before))?;
     /// assert!(Env::options().open(&backup)?.view(|txn| txn.open_table(&T))?.is_none());
@@ -112,7 +112,7 @@ impl std::fmt::Debug for CopyOptions<'_> {
     }
 }
 
-/// The result of a copy.
+/// What a copy came to.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -131,8 +131,8 @@ impl Env {
     /// # Errors
     /// [`Error::Io`] if `path` exists, or cannot be written; [`Error::NotADatabase`] if it is the
     /// name of another environment's lock file, or its own lock file is something else;
-    /// [`Error::Corrupt`] for a damaged page, which is never copied: [`Env::salvage`] shows the
-    /// records that are left.
+    /// [`Error::Corrupt`] for a damaged page, which is never copied: [`Env::salvage`] shows what
+    /// is left.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -168,8 +168,8 @@ impl Env {
     /// A compacting copy is first built in the directory for temporary files.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a damaged page, [`Error::Io`] if `out` fails: the part that was
-    /// written by then is of no use. A plain copy has verified everything before its first byte.
+    /// [`Error::Corrupt`] for a damaged page, [`Error::Io`] if `out` fails: what has been written
+    /// by then is of no use. A plain copy has verified everything before its first byte.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -444,7 +444,7 @@ impl Plan {
         let first = first_data_page(page_bytes);
         let nothing = Bitmap::new(reached.limit())?;
         let mut gaps = collected(reached.gaps(&nothing, first))?;
-        // Free pages at the end are left out.
+        // What is free at the end is left out.
         let tail = gaps.pop_if(|(start, pages)| *start + *pages == reached.limit());
         let end = tail.map_or(reached.limit(), |(start, _)| start);
         let mut items = collected(gaps.into_iter().flat_map(split))?;

@@ -61,6 +61,11 @@ pub struct TableStat {
     pub comparator: Option<String>,
     /// The name of the comparator that orders the values of a key.
     pub value_comparator: Option<String>,
+    /// The name of the type of its keys: see [`Codec::NAME`](crate::Codec::NAME). `None`: bytes, as
+    /// for C programs.
+    pub key_type: Option<String>,
+    /// The name of the type of its values.
+    pub value_type: Option<String>,
     /// Length in bytes of each value, if it is a multimap whose values have one length: 0 until it
     /// has the first one.
     pub value_bytes: Option<u32>,
@@ -81,7 +86,7 @@ pub struct TableStat {
 }
 
 impl TableStat {
-    /// The statistics of a table of the catalog `main`, or of that itself.
+    /// What there is of a table of the catalog `main`, or of that itself.
     pub(super) fn of<S: PageSource>(
         source: &S,
         main: &Tree,
@@ -91,7 +96,7 @@ impl TableStat {
         if tree.labels == 0 || name.is_empty() {
             return TableStat::with(name, tree, Labels::default());
         }
-        TableStat::with(name, tree, catalog::comparators(source, main, name)?)
+        TableStat::with(name, tree, catalog::names_behind(source, main, name)?)
     }
 
     /// What a table's record says, and the names behind it.
@@ -102,6 +107,8 @@ impl TableStat {
             values: tree.many.map(|many| order_name(many.order)),
             comparator: labels.keys.map(str::to_owned),
             value_comparator: labels.values.map(str::to_owned),
+            key_type: labels.key_type.map(str::to_owned),
+            value_type: labels.value_type.map(str::to_owned),
             value_bytes: tree.many.filter(|many| many.equal).map(|_| tree.fixed_bytes),
             entries: tree.entries,
             depth: tree.depth,
@@ -149,7 +156,7 @@ pub struct Holder {
 }
 
 impl ReadTxn {
-    /// The statistics of a table; of the main table, if the name is empty. `None`: there is no such
+    /// What there is of a table; of the main table, if the name is empty. `None`: there is no such
     /// table. Costs a lookup.
     ///
     /// ```
@@ -177,7 +184,7 @@ impl ReadTxn {
 }
 
 impl WriteTxn {
-    /// The same as [`ReadTxn::table_stat`], with this transaction's changes.
+    /// The same as [`ReadTxn::table_stat`], with what this transaction has done.
     ///
     /// # Errors
     /// As there.
@@ -233,7 +240,7 @@ impl Env {
         };
         let file_pages = file_bytes / page_bytes;
         stat.chunk_pages = free_items(store, &meta, |item| {
-            // Pages that were cut off the file while the snapshot was pinned are in no sum.
+            // What was cut off the file while the snapshot was pinned is in no sum.
             let end = (u64::from(item.pgno) + u64::from(item.page_count())).min(file_pages);
             let pages = end.saturating_sub(u64::from(item.pgno));
             if hold(&mut holders, item, pages) {

@@ -1,4 +1,4 @@
-//! The operating system: the only home of `unsafe`.
+//! The system: the only home of `unsafe`.
 //!
 //! A data file is a [`Storage`]: bytes that survive, read through a [`Map`]. A lock file is a
 //! [`Shared`]: words that processes share while they have the environment open. The real ones are

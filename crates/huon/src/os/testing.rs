@@ -61,7 +61,7 @@ pub(crate) fn in_child(test: &str, body: impl FnOnce()) {
     in_children(test, &[("", "")], body);
 }
 
-/// The same in two children: one as the kernel has it, the other as on one that locks whole files
+/// The same in two children: one as the system has it, the other as on one that locks whole files
 /// only (P6) and has no sleeping on a word.
 pub(crate) fn in_both_ways(test: &str, body: impl FnOnce()) {
     in_children(test, &[("", ""), ("files", "poll")], body);

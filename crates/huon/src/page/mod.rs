@@ -52,7 +52,7 @@ pub(crate) use divide::{
 };
 pub(crate) use fixed::{AnyLeaf, FixedLeaf, FixedMut, LeafItems, merge_fixed, split_fixed};
 pub(crate) use header::{HEADER_BYTES, PAGE_BYTES_MAX, PAGE_BYTES_MIN, admit};
-pub(crate) use labels::{LABEL_BYTES_MAX, Labels, fingerprint};
+pub(crate) use labels::{Conflict, LABEL_BYTES_MAX, Labels, fingerprint};
 pub(crate) use leaf::{Cell, Leaf, PayloadKind, leaf_cell_bytes};
 pub(crate) use leaf_edit::LeafMut;
 pub(crate) use limits::{MAX_VALUE_BYTES, RUN_REF_BYTES, fits_inline, key_bytes_max};

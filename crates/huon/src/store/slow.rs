@@ -33,7 +33,7 @@ pub struct SlowReader {
     /// How often the callback was asked before, for the same want of pages.
     pub retries: u32,
     /// The file cannot grow any more; `false` where it could, see
-    /// [`Options::slow_readers_before_growing`](crate::Options::slow_readers_before_growing).
+    /// [`Settings::slow_readers_before_growing`](crate::Settings::slow_readers_before_growing).
     pub full: bool,
 }
 
@@ -44,9 +44,9 @@ pub enum SlowReaderAnswer {
     /// Scans readers and free space again at once. The callback has waited as long as it thinks
     /// fit, or has ended the reader itself, or its process.
     Retry,
-    /// Evicts the reader if it is parked; it gets [`Error::Evicted`] when it comes back. A live one
-    /// cannot be evicted, since it may hold slices of the pages: it is waited for, a millisecond
-    /// each time.
+    /// Breaks the reader if it is parked; it gets [`Error::Evicted`] when it comes back. One
+    /// that is not parked cannot be broken, since it may hold slices of the pages: it is waited
+    /// for, a millisecond each time.
     Break,
     /// Waits no more: the file grows, or the transaction fails with [`Error::MapFull`].
     GiveUp,
@@ -72,13 +72,13 @@ impl SlowReaders {
         self.callback.copied()
     }
 
-    /// Sets the callback from now on.
+    /// Has another one asked from now on.
     pub(crate) fn set_callback(&self, callback: Option<Callback>) {
         // Dropping the one before may call back.
         drop(self.callback.replace(callback));
     }
 
-    /// Whether it is called before the file grows.
+    /// Has it asked before the file grows, or not.
     pub(crate) fn set_before_growing(&self, yes: bool) {
         self.before_growing.store(yes, Ordering::Relaxed);
     }

@@ -29,14 +29,14 @@ use crate::tree::view::TreeView;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
 /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
-/// (0..6).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
+/// (0..6).try_for_each(|n| t.put(&mut txn, n, ()).map(drop))?;
 /// let mut cursor = t.cursor();
 /// while let Some((n, ())) = cursor.next(&txn)? {
 ///     if n % 2 == 0 {
-///         t.delete(&mut txn, &n)?;
+///         t.remove(&mut txn, n)?;
 ///     }
 /// }
-/// assert_eq!(t.count(&txn)?, 3);
+/// assert_eq!(t.len(&txn)?, 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -48,10 +48,10 @@ use crate::tree::view::TreeView;
 /// # let mut txn = env.write()?;
 /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
 /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
-///     t.put(&mut txn, name, &(n as u64))?;
+///     t.put(&mut txn, name, n as u64)?;
 /// }
 /// let mut cursor = t.cursor();
-/// cursor.seek("b");
+/// cursor.seek("b")?;
 /// assert_eq!(cursor.next(&txn)?, Some(("bob", 1)));
 /// assert_eq!(cursor.prev(&txn)?, Some(("bob", 1)));
 /// assert_eq!(cursor.prev(&txn)?, Some(("ann", 0)));
@@ -66,16 +66,18 @@ use crate::tree::view::TreeView;
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// # let mut txn = env.write()?;
 /// let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-/// t.insert_many(&mut txn, "ann", 0..4)?;
-/// t.insert_many(&mut txn, "bob", 0..4)?;
+/// for n in 0..4 {
+///     t.put(&mut txn, "ann", n)?;
+///     t.put(&mut txn, "bob", n)?;
+/// }
 /// let mut cursor = t.cursor();
 /// while let Some((name, n)) = cursor.next(&txn)? {
 ///     if n % 2 == 0 {
 ///         let name = name.to_owned();
-///         t.remove(&mut txn, &name, &n)?;
+///         t.remove(&mut txn, &name, n)?;
 ///     }
 /// }
-/// assert_eq!(t.count(&txn)?, 4);
+/// assert_eq!(t.len(&txn)?, 4);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a cursor does nothing until it is asked"]
@@ -155,18 +157,25 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     }
 
     /// Moves before `key`, whether it is there or not; in a multimap before its first value.
-    pub fn seek(&mut self, key: &K::In) {
-        self.aim(key, Gap::BeforeKey);
+    ///
+    /// # Errors
+    /// [`Error::Encode`](crate::Error::Encode) from the codec.
+    pub fn seek(&mut self, key: K::In<'_>) -> Result<()> {
+        self.aim(key, Gap::BeforeKey)
     }
 
     /// Moves behind `key`, whether it is there or not; in a multimap behind its last value.
-    pub fn seek_after(&mut self, key: &K::In) {
-        self.aim(key, Gap::AfterKey);
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`].
+    pub fn seek_after(&mut self, key: K::In<'_>) -> Result<()> {
+        self.aim(key, Gap::AfterKey)
     }
 
-    fn aim(&mut self, key: &K::In, gap: Gap) {
+    fn aim(&mut self, key: K::In<'_>, gap: Gap) -> Result<()> {
         let mut scratch = Scratch::default();
-        self.standing.aim((K::encode(key, &mut scratch), &[]), gap);
+        self.standing.aim((K::encode(&key, &mut scratch)?, &[]), gap);
+        Ok(())
     }
 
     /// The record behind the gap; the gap moves behind it. At the end it stays: what is added there
@@ -187,7 +196,7 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
-    /// (0..2).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
+    /// (0..2).try_for_each(|n| t.put(&mut txn, n, ()).map(drop))?;
     /// let mut cursor = t.cursor();
     /// assert!(cursor.at_start(&txn)? && !cursor.at_end(&txn)?);
     /// while cursor.next(&txn)?.is_some() {}
@@ -303,21 +312,27 @@ impl<K: KeyCodec, V: KeyCodec> MultiCursor<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.insert_many(&mut txn, "ann", [10, 20, 30])?;
+    /// [10, 20, 30].into_iter().try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
     /// let mut cursor = t.cursor();
-    /// cursor.seek_pair("ann", &15);
+    /// cursor.seek_pair("ann", 15)?;
     /// assert_eq!(cursor.next(&txn)?, Some(("ann", 20)));
-    /// cursor.seek_pair("ann", &15);
+    /// cursor.seek_pair("ann", 15)?;
     /// assert_eq!(cursor.prev(&txn)?, Some(("ann", 10)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn seek_pair(&mut self, key: &K::In, value: &V::In) {
-        self.aim_pair(key, value, Gap::BeforePair);
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`].
+    pub fn seek_pair(&mut self, key: K::In<'_>, value: V::In<'_>) -> Result<()> {
+        self.aim_pair(key, value, Gap::BeforePair)
     }
 
     /// Moves behind a pair, whether it is there or not.
-    pub fn seek_after_pair(&mut self, key: &K::In, value: &V::In) {
-        self.aim_pair(key, value, Gap::AfterPair);
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`].
+    pub fn seek_after_pair(&mut self, key: K::In<'_>, value: V::In<'_>) -> Result<()> {
+        self.aim_pair(key, value, Gap::AfterPair)
     }
 
     /// Moves behind the last value of the key whose value was returned last: the next pair is the
@@ -342,10 +357,11 @@ impl<K: KeyCodec, V: KeyCodec> MultiCursor<K, V> {
         self.standing.gap.is_beside_pair().then(|| self.standing.pair())
     }
 
-    fn aim_pair(&mut self, key: &K::In, value: &V::In, gap: Gap) {
+    fn aim_pair(&mut self, key: K::In<'_>, value: V::In<'_>, gap: Gap) -> Result<()> {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
-        let value = V::encode(value, &mut value_room);
-        self.standing.aim((K::encode(key, &mut key_room), value), gap);
+        let value = V::encode(&value, &mut value_room)?;
+        self.standing.aim((K::encode(&key, &mut key_room)?, value), gap);
+        Ok(())
     }
 }
 
@@ -369,11 +385,13 @@ impl Cursor<Bytes, Bytes> {
     /// assert_eq!(cursor.next_entry(&txn)?, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(hidden)]
     pub fn next_entry<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Entry<'t>>> {
         self.step_any(txn.any(), true)
     }
 
     /// As [`Cursor::prev`], and stops at the names of tables too.
+    #[doc(hidden)]
     pub fn prev_entry<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Entry<'t>>> {
         self.step_any(txn.any(), false)
     }

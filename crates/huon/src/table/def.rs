@@ -5,8 +5,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::error::Result;
-use crate::table::codec::{Bytes, KeyCodec};
-use crate::txn::meaning::TableSpec;
+use crate::table::codec::{Bytes, Codec, KeyCodec};
+use crate::txn::meaning::{TableSpec, TypeNames};
 use crate::txn::names::{TableId, TableNo};
 use crate::txn::order::Order;
 use crate::txn::write::WriteTxn;
@@ -56,11 +56,12 @@ pub trait Definition: Sealed<Opened = Self::Handle> {
     type Handle: Copy;
 }
 
-impl<K: KeyCodec, V: 'static> Sealed for TableDef<K, V> {
+impl<K: KeyCodec, V: Codec> Sealed for TableDef<K, V> {
     type Opened = Table<K, V>;
 
     fn asked(&self) -> Result<Asked<'_>> {
-        Ok(Asked(TableSpec { name: &self.name, order: &self.order, many: None }))
+        let TableDef { name, order, names, .. } = self;
+        Ok(Asked(TableSpec { name, order, many: None, types: names }))
     }
 
     fn opened(id: Id) -> Table<K, V> {
@@ -68,11 +69,13 @@ impl<K: KeyCodec, V: 'static> Sealed for TableDef<K, V> {
     }
 }
 
-impl<K: KeyCodec, V: 'static> Definition for TableDef<K, V> {
+impl<K: KeyCodec, V: Codec> Definition for TableDef<K, V> {
     type Handle = Table<K, V>;
 }
 
-/// The name of a table, and the types of its keys and values.
+/// The name of a table, and the types of its keys and values. The names of the types
+/// ([`Codec::NAME`]) are stored with the table when it is created, and it opens as no other:
+/// [`Error::TableType`](crate::Error::TableType). [`Bytes`] open as any type, and any as bytes.
 ///
 /// ```
 /// use huon::{Order, Str, TableDef, U64};
@@ -84,13 +87,18 @@ impl<K: KeyCodec, V: 'static> Definition for TableDef<K, V> {
 pub struct TableDef<K, V> {
     pub(crate) name: Cow<'static, [u8]>,
     pub(crate) order: Order,
+    names: TypeNames,
     types: PhantomData<fn(K) -> V>,
 }
 
-impl<K: KeyCodec, V> TableDef<K, V> {
+impl<K: KeyCodec, V: Codec> TableDef<K, V> {
+    const NAMES: TypeNames =
+        TypeNames { key: Cow::Borrowed(K::NAME), value: Cow::Borrowed(V::NAME) };
+
     /// The table called `name`.
     pub const fn new(name: &'static str) -> TableDef<K, V> {
-        TableDef { name: Cow::Borrowed(name.as_bytes()), order: K::ORDER, types: PhantomData }
+        let name = Cow::Borrowed(name.as_bytes());
+        TableDef { name, order: K::ORDER, names: Self::NAMES, types: PhantomData }
     }
 
     /// The same, with a name made at run time; any bytes but none at all.
@@ -99,8 +107,9 @@ impl<K: KeyCodec, V> TableDef<K, V> {
     /// let year = huon::TableDef::<huon::U64, huon::Str>::named(format!("events-{}", 2024));
     /// assert_eq!(year.name(), b"events-2024");
     /// ```
-    pub fn named(name: impl Into<Vec<u8>>) -> TableDef<K, V> {
-        TableDef { name: Cow::Owned(name.into()), order: K::ORDER, types: PhantomData }
+    pub fn named(name: impl AsRef<[u8]>) -> TableDef<K, V> {
+        let name = Cow::Owned(name.as_ref().to_vec());
+        TableDef { name, order: K::ORDER, names: Self::NAMES, types: PhantomData }
     }
 
     /// The unnamed main table. It always exists, and holds the records of the named ones, which
@@ -117,7 +126,8 @@ impl<K: KeyCodec, V> TableDef<K, V> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn main() -> TableDef<K, V> {
-        TableDef { name: Cow::Borrowed(b""), order: Order::Bytes, types: PhantomData }
+        let (order, names) = (Order::Bytes, TypeNames::BYTES);
+        TableDef { name: Cow::Borrowed(b""), order, names, types: PhantomData }
     }
 
     /// With another order of keys than the key type has.
@@ -130,7 +140,7 @@ impl<K: KeyCodec, V> TableDef<K, V> {
     /// let hosts = TableDef::<Str, Unit>::new("hosts").ordered(Order::Reversed);
     /// let hosts = txn.create_table(&hosts)?;
     /// for host in ["a.org", "b.com", "c.org"] {
-    ///     hosts.put(&mut txn, host, &())?;
+    ///     hosts.put(&mut txn, host, ())?;
     /// }
     /// let by_end: Result<Vec<_>, _> = hosts.iter(&txn)?.map(|r| r.map(|r| r.0)).collect();
     /// assert_eq!(by_end?, ["a.org", "c.org", "b.com"]);
@@ -138,6 +148,15 @@ impl<K: KeyCodec, V> TableDef<K, V> {
     /// ```
     pub fn ordered(mut self, order: Order) -> TableDef<K, V> {
         self.order = order;
+        self
+    }
+
+    /// With these names of types in place of those of the codecs: for tools that see bytes, and
+    /// make tables for programs that see more.
+    #[doc(hidden)]
+    pub fn type_names(mut self, key: &str, value: &str) -> TableDef<K, V> {
+        let (key, value) = (key.to_owned().into(), value.to_owned().into());
+        self.names = TypeNames { key, value };
         self
     }
 
@@ -208,7 +227,7 @@ impl<K, V> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &1)?;
+    /// t.put(&mut txn, "ann", 1)?;
     /// assert_eq!(t.raw().get(&txn, b"ann")?, Some(&1u64.to_be_bytes()[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

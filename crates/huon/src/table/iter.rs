@@ -1,6 +1,5 @@
 //! Iterating a table: ranges and prefixes.
 
-use std::borrow::Borrow;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
@@ -8,7 +7,7 @@ use std::ops::{Bound, RangeBounds};
 use crate::error::Result;
 use crate::page::{AnyOrder, Leaf, PayloadKind};
 use crate::store::pages::Pages;
-use crate::table::codec::{Codec, KeyCodec, Scratch};
+use crate::table::codec::{Codec, KeyCodec, KeyPrefix, Scratch};
 use crate::table::def::Table;
 use crate::table::txn::{AnySource, AnyTxn, Txn, in_range, value};
 use crate::tree::cursor::{Cells, Items, LeafSpan};
@@ -150,8 +149,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "bob", &2)?;
-    /// t.put(&mut txn, "ann", &1)?;
+    /// t.put(&mut txn, "bob", 2)?;
+    /// t.put(&mut txn, "ann", 1)?;
     /// let all: Result<Vec<_>, _> = t.iter(&txn)?.collect();
     /// assert_eq!(all?, [("ann", 1), ("bob", 2)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -169,18 +168,18 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (i, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
-    ///     t.put(&mut txn, name, &(i as u64))?;
+    ///     t.put(&mut txn, name, i as u64)?;
     /// }
     /// let late: Result<Vec<_>, _> = t.range(&txn, "b"..)?.rev().collect();
     /// assert_eq!(late?, [("cid", 2), ("bob", 1)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn range<'t, Q: Borrow<K::In>>(
+    pub fn range<'t, 'k>(
         self,
         txn: &'t impl Txn,
-        range: impl RangeBounds<Q>,
+        range: impl RangeBounds<K::In<'k>>,
     ) -> Result<Range<'t, K, V>> {
-        in_range::<K, Q, _>(range, |from, to| Range::new(txn.any(), self.id, from, to))
+        in_range::<K, _, _>(range, |from, to| Range::new(txn.any(), self.id, from, to))
     }
 
     /// The records whose keys begin with the bytes of `prefix`.
@@ -191,7 +190,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for name in ["ann", "anton", "bob"] {
-    ///     t.put(&mut txn, name, &0)?;
+    ///     t.put(&mut txn, name, 0)?;
     /// }
     /// assert_eq!(t.prefix(&txn, "an")?.count(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -200,9 +199,13 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # Errors
     /// [`Error::PrefixOrder`](crate::Error::PrefixOrder) unless keys are ordered as byte strings:
     /// elsewhere they do not lie together.
-    pub fn prefix<'t>(self, txn: &'t impl Txn, prefix: &K::In) -> Result<Range<'t, K, V>> {
+    pub fn prefix<'t>(
+        self,
+        txn: &'t impl Txn,
+        prefix: impl KeyPrefix<K>,
+    ) -> Result<Range<'t, K, V>> {
         let txn = txn.any();
-        txn.in_prefix::<K, _>(self.id, prefix, |from, to| Range::new(txn, self.id, from, to))
+        txn.in_prefix::<K, _>(self.id, &prefix, |from, to| Range::new(txn, self.id, from, to))
     }
 
     /// The record with the lowest key.
@@ -213,7 +216,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
-    ///     t.put(&mut txn, name, &(n as u64))?;
+    ///     t.put(&mut txn, name, n as u64)?;
     /// }
     /// assert_eq!(t.first(&txn)?, Some(("ann", 0)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -230,7 +233,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
-    ///     t.put(&mut txn, name, &(n as u64))?;
+    ///     t.put(&mut txn, name, n as u64)?;
     /// }
     /// assert_eq!(t.last(&txn)?, Some(("cid", 2)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -246,8 +249,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &1)?;
-    /// t.put(&mut txn, "cid", &3)?;
+    /// t.put(&mut txn, "ann", 1)?;
+    /// t.put(&mut txn, "cid", 3)?;
     /// assert_eq!(t.at_or_above(&txn, "bob")?, Some(("cid", 3)));
     /// assert_eq!(t.at_or_below(&txn, "bob")?, Some(("ann", 1)));
     /// assert_eq!(t.at_or_above(&txn, "dan")?, None);
@@ -256,10 +259,10 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     pub fn at_or_above<'t>(
         self,
         txn: &'t impl Txn,
-        key: &K::In,
+        key: K::In<'_>,
     ) -> Result<Option<Record<'t, K, V>>> {
         let mut scratch = Scratch::default();
-        let from = Bound::Included(K::encode(key, &mut scratch));
+        let from = Bound::Included(K::encode(&key, &mut scratch)?);
         Range::<K, V>::new(txn.any(), self.id, from, Bound::Unbounded)?.step(true)
     }
 
@@ -267,10 +270,10 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     pub fn at_or_below<'t>(
         self,
         txn: &'t impl Txn,
-        key: &K::In,
+        key: K::In<'_>,
     ) -> Result<Option<Record<'t, K, V>>> {
         let mut scratch = Scratch::default();
-        let to = Bound::Included(K::encode(key, &mut scratch));
+        let to = Bound::Included(K::encode(&key, &mut scratch)?);
         Range::<K, V>::new(txn.any(), self.id, Bound::Unbounded, to)?.step(false)
     }
 }

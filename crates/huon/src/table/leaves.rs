@@ -40,7 +40,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// let squares = txn.create_table(&huon::TableDef::<huon::U64, huon::U64>::new("squares"))?;
-    /// (0..1000).try_for_each(|n| squares.put(&mut txn, &n, &(n * n)).map(drop))?;
+    /// (0..1000).try_for_each(|n| squares.put(&mut txn, n, n * n).map(drop))?;
     /// let (mut count, mut sum) = (0, 0);
     /// for leaf in squares.range(&txn, 10..)?.leaves() {
     ///     let leaf = leaf?;
@@ -49,7 +49,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     ///         sum += record?.1;
     ///     }
     /// }
-    /// assert_eq!((count, sum), (990, (10..1000).map(|n| n * n).sum()));
+    /// assert_eq!((count, sum), (990, (10..1000).map(|n| n * n).sum::<u64>()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -61,7 +61,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
-    /// (0..1000).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
+    /// (0..1000).try_for_each(|n| t.put(&mut txn, n, ()).map(drop))?;
     /// let mut range = t.iter(&txn)?;
     /// assert_eq!(range.next_back().transpose()?, Some((999, ())));
     /// let last = range.leaves().rev().next().expect("there are more")?;
@@ -155,8 +155,8 @@ impl<'t, K: KeyCodec, V: Codec> Leaf<'t, K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &1)?;
-    /// t.put(&mut txn, "bob", &2)?;
+    /// t.put(&mut txn, "ann", 1)?;
+    /// t.put(&mut txn, "bob", 2)?;
     /// let leaf = t.iter(&txn)?.leaves().next().expect("there are records")?;
     /// assert_eq!(leaf.get(1)?, Some(("bob", 2)));
     /// assert_eq!(leaf.get(leaf.len())?, None);
@@ -178,8 +178,8 @@ impl<'t, K: KeyCodec, V: Codec> Leaf<'t, K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &1)?;
-    /// t.put(&mut txn, "bob", &2)?;
+    /// t.put(&mut txn, "ann", 1)?;
+    /// t.put(&mut txn, "bob", 2)?;
     /// let leaf = t.iter(&txn)?.leaves().next().expect("there are records")?;
     /// let backwards: Result<Vec<_>, _> = leaf.iter().rev().collect();
     /// assert_eq!(backwards?, [("bob", 2), ("ann", 1)]);

@@ -1,13 +1,17 @@
 //! Getting many keys at once.
 
-use std::borrow::Borrow;
-
 use crate::error::Result;
-use crate::page::PayloadKind;
+use crate::page::{Cell, PayloadKind, Tree};
+use crate::store::source::OnPage;
 use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
-use crate::table::txn::Txn;
+use crate::table::multi::Multi;
+use crate::table::pairs::Values;
+use crate::table::txn::{AnyTxn, Txn};
 use crate::tree::many::BATCH;
+use crate::tree::values::Held;
+use crate::tree::view::TreeView;
+use crate::txn::names::TableId;
 
 impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// The values of many keys, each given to `found` with the key's place in `keys`, in that
@@ -25,8 +29,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// let ages = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
-    /// ages.put(&mut txn, "ann", &31)?;
-    /// ages.put(&mut txn, "bob", &47)?;
+    /// ages.put(&mut txn, "ann", 31)?;
+    /// ages.put(&mut txn, "bob", 47)?;
     ///
     /// let names = ["bob", "cid", "ann"];
     /// let mut found = [None; 3];
@@ -34,9 +38,6 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// assert_eq!(found, [Some(47), None, Some(31)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// `keys` is a slice of anything that can be borrowed as a key: for a table of bytes, of
-    /// slices, arrays or vectors.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -47,7 +48,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// txn.commit()?;
     ///
     /// let txn = env.read()?;
-    /// let wanted: Vec<[u8; 16]> = (0..100).map(|n| [n; 16]).collect();
+    /// let all: Vec<[u8; 16]> = (0..100).map(|n| [n; 16]).collect();
+    /// let wanted: Vec<&[u8]> = all.iter().map(|key| &key[..]).collect();
     /// let mut hits = Vec::new();
     /// blobs.get_many(&txn, &wanted, |i, blob| hits.extend(blob.map(|blob| (i, blob))))?;
     /// assert_eq!(hits, [(7, &b"seven"[..])]);
@@ -57,35 +59,91 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # Errors
     /// As [`Table::get`]. The first key that gives an error ends the call; `found` has then been
     /// given what came before it.
-    pub fn get_many<'t, Q: Borrow<K::In>>(
+    pub fn get_many<'t>(
         self,
         txn: &'t impl Txn,
-        keys: &[Q],
+        keys: &[K::In<'_>],
         mut found: impl FnMut(usize, Option<V::Out<'t>>),
     ) -> Result<()> {
-        let seat = txn.any();
-        let tree = seat.tree(self.id)?;
-        let order = seat.order(self.id, &tree)?;
-        let mut rooms: [Scratch; BATCH] = Default::default();
-        let mut cells = [None; BATCH];
-        for (round, keys) in keys.chunks(BATCH).enumerate() {
-            let mut batch: [&[u8]; BATCH] = [&[]; BATCH];
-            for ((bytes, key), room) in batch.iter_mut().zip(keys).zip(&mut rooms) {
-                *bytes = K::encode(key.borrow(), room);
-            }
-            let batch = &batch[..keys.len()];
-            let whole = seat.get_batch(&tree, order, batch, &mut cells).is_some();
-            for (i, key) in batch.iter().enumerate() {
-                let value = match &cells[i] {
-                    // Damage that one key meets is no reason to withhold those before it.
-                    _ if !whole => seat.get(self.id, key)?,
-                    Some(cell) if cell.kind == PayloadKind::Inline => Some(cell.payload),
-                    Some(cell) => seat.value(cell)?,
-                    None => None,
-                };
-                found(round * BATCH + i, value.map(V::decode).transpose()?);
-            }
-        }
-        Ok(())
+        let txn = txn.any();
+        let tree = txn.tree(self.id)?;
+        in_batches::<K>(txn, (self.id, &tree), keys, |i, cell| {
+            let value = match &cell {
+                Some(cell) if cell.kind == PayloadKind::Inline => Some(cell.payload),
+                Some(cell) => txn.value(cell)?,
+                None => None,
+            };
+            found(i, value.map(V::decode).transpose()?);
+            Ok(())
+        })
     }
+}
+
+impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
+    /// The values of many keys: hands `found` the number of each key and its values, key by key.
+    ///
+    /// The keys are looked up as by [`Table::get_many`]. Values that have a tree of their own are
+    /// read when they are asked for.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// let tags = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("tags"))?;
+    /// for (tag, document) in [("blue", 7), ("red", 3), ("red", 5)] {
+    ///     tags.put(&mut txn, tag, document)?;
+    /// }
+    /// let mut counts = [0; 3];
+    /// tags.get_many(&txn, &["red", "green", "blue"], |i, values| counts[i] = values.count())?;
+    /// assert_eq!(counts, [2, 0, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Table::get_many`].
+    pub fn get_many<'t>(
+        self,
+        txn: &'t impl Txn,
+        keys: &[K::In<'_>],
+        mut found: impl FnMut(usize, Values<'t, V>),
+    ) -> Result<()> {
+        let txn = txn.any();
+        let tree = txn.tree(self.id)?;
+        in_batches::<K>(txn, (self.id, &tree), keys, |i, cell| {
+            let held = cell.map(|cell| Held::of(&tree, &cell).on(tree.root)).transpose()?;
+            found(i, Values::all(txn, held)?);
+            Ok(())
+        })
+    }
+}
+
+/// Looks keys up, a batch at a time, and hands on the number and the cell of each.
+#[inline]
+fn in_batches<'t, K: Codec>(
+    txn: AnyTxn<'t>,
+    (id, tree): (TableId, &Tree),
+    keys: &[K::In<'_>],
+    mut found: impl FnMut(usize, Option<Cell<'t>>) -> Result<()>,
+) -> Result<()> {
+    let order = txn.order(id, tree)?;
+    let mut rooms: [Scratch; BATCH] = Default::default();
+    let mut cells = [None; BATCH];
+    for (round, keys) in keys.chunks(BATCH).enumerate() {
+        let mut batch: [&[u8]; BATCH] = [&[]; BATCH];
+        for ((bytes, key), room) in batch.iter_mut().zip(keys).zip(&mut rooms) {
+            *bytes = K::encode(key, room)?;
+        }
+        let batch = &batch[..keys.len()];
+        let whole = txn.get_batch(tree, order, batch, &mut cells).is_some();
+        for (i, key) in batch.iter().enumerate() {
+            let cell = if whole {
+                cells[i]
+            } else {
+                // Damage on the way to one key is no reason to withhold those before it.
+                TreeView::new(txn.source(), tree, order).get(key)?
+            };
+            found(round * BATCH + i, cell)?;
+        }
+    }
+    Ok(())
 }

@@ -13,3 +13,5 @@ pub(crate) mod pairs;
 pub(crate) mod plain;
 mod standing;
 pub(crate) mod txn;
+pub(crate) mod value;
+pub(crate) mod verbs;

@@ -1,16 +1,16 @@
 //! Multimaps: tables in which a key may have many values, in order and none twice.
 
-use std::borrow::{Borrow, Cow};
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::{Error, Result};
-use crate::table::codec::{Bytes, KeyCodec, Scratch};
+use crate::table::codec::{Bytes, KeyCodec, KeyPrefix, Scratch};
 use crate::table::def::{Asked, Definition, Id, Sealed};
 use crate::table::pairs::{Keys, Pairs, Values};
 use crate::table::txn::{Txn, in_range};
-use crate::txn::meaning::{Lengths, Many, TableSpec};
+use crate::txn::meaning::{Lengths, Many, TableSpec, TypeNames};
 use crate::txn::names::{TableId, TableNo};
 use crate::txn::order::Order;
 use crate::txn::write::WriteTxn;
@@ -30,10 +30,14 @@ pub struct MultiDef<K, V> {
     pub(crate) name: Cow<'static, [u8]>,
     order: Order,
     many: Many,
+    names: TypeNames,
     types: PhantomData<fn(K) -> V>,
 }
 
 impl<K: KeyCodec, V: KeyCodec> MultiDef<K, V> {
+    const NAMES: TypeNames =
+        TypeNames { key: Cow::Borrowed(K::NAME), value: Cow::Borrowed(V::NAME) };
+
     const MANY: Many = Many {
         order: V::ORDER,
         lengths: match V::BYTES {
@@ -45,7 +49,7 @@ impl<K: KeyCodec, V: KeyCodec> MultiDef<K, V> {
     /// The multimap called `name`.
     pub const fn new(name: &'static str) -> MultiDef<K, V> {
         let name = Cow::Borrowed(name.as_bytes());
-        MultiDef { name, order: K::ORDER, many: Self::MANY, types: PhantomData }
+        MultiDef { name, order: K::ORDER, many: Self::MANY, names: Self::NAMES, types: PhantomData }
     }
 
     /// The same, with a name made at run time; any bytes but none at all.
@@ -54,9 +58,9 @@ impl<K: KeyCodec, V: KeyCodec> MultiDef<K, V> {
     /// let year = huon::MultiDef::<huon::U64, huon::Str>::named(format!("events-{}", 2024));
     /// assert_eq!(year.name(), b"events-2024");
     /// ```
-    pub fn named(name: impl Into<Vec<u8>>) -> MultiDef<K, V> {
-        let name = Cow::Owned(name.into());
-        MultiDef { name, order: K::ORDER, many: Self::MANY, types: PhantomData }
+    pub fn named(name: impl AsRef<[u8]>) -> MultiDef<K, V> {
+        let name = Cow::Owned(name.as_ref().to_vec());
+        MultiDef { name, order: K::ORDER, many: Self::MANY, names: Self::NAMES, types: PhantomData }
     }
 
     /// With another order of keys than the key type has.
@@ -76,7 +80,7 @@ impl<K: KeyCodec, V: KeyCodec> MultiDef<K, V> {
     /// let hosts = MultiDef::<Str, Str>::new("hosts").values_ordered(Order::Reversed);
     /// let hosts = txn.create_table(&hosts)?;
     /// for host in ["a.org", "b.com", "c.org"] {
-    ///     hosts.insert(&mut txn, "all", host)?;
+    ///     hosts.put(&mut txn, "all", host)?;
     /// }
     /// let by_end: Result<Vec<_>, _> = hosts.values(&txn, "all")?.collect();
     /// assert_eq!(by_end?, ["a.org", "c.org", "b.com"]);
@@ -99,13 +103,21 @@ impl<K: KeyCodec, V: KeyCodec> MultiDef<K, V> {
     /// # let mut txn = env.write()?;
     /// let hashes = huon::MultiDef::<huon::Str, huon::Bytes>::new("hashes").values_of_bytes(32);
     /// let hashes = txn.create_table(&hashes)?;
-    /// hashes.insert(&mut txn, "ann", &[7; 32])?;
-    /// let refused = hashes.insert(&mut txn, "ann", b"short");
+    /// hashes.put(&mut txn, "ann", &[7; 32])?;
+    /// let refused = hashes.put(&mut txn, "ann", b"short");
     /// assert!(matches!(refused, Err(huon::Error::ValueLength)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn values_of_bytes(mut self, bytes: u32) -> MultiDef<K, V> {
         self.many.lengths = Lengths::Equal(bytes);
+        self
+    }
+
+    /// As [`TableDef::type_names`](crate::TableDef::type_names).
+    #[doc(hidden)]
+    pub fn type_names(mut self, key: &str, value: &str) -> MultiDef<K, V> {
+        let (key, value) = (key.to_owned().into(), value.to_owned().into());
+        self.names = TypeNames { key, value };
         self
     }
 
@@ -142,9 +154,9 @@ impl<K, V> fmt::Debug for MultiDef<K, V> {
 /// const BY_CITY: MultiDef<Str, U64> = MultiDef::new("people-by-city");
 /// env.update(|txn| {
 ///     let by_city = txn.create_table(&BY_CITY)?;
-///     by_city.insert(txn, "Hobart", &12)?;
-///     by_city.insert(txn, "Huonville", &3)?;
-///     by_city.insert(txn, "Hobart", &7)
+///     by_city.put(txn, "Hobart", 12)?;
+///     by_city.put(txn, "Huonville", 3)?;
+///     by_city.put(txn, "Hobart", 7)
 /// })?;
 /// let txn = env.read()?;
 /// let by_city = txn.open_table(&BY_CITY)?.expect("it was created above");
@@ -181,7 +193,8 @@ impl<K: KeyCodec, V: KeyCodec> Sealed for MultiDef<K, V> {
         if self.name.is_empty() {
             return Err(Error::Invalid("the main table cannot be a multimap; name one"));
         }
-        Ok(Asked(TableSpec { name: &self.name, order: &self.order, many: Some(&self.many) }))
+        let MultiDef { name, order, many, names, .. } = self;
+        Ok(Asked(TableSpec { name, order, many: Some(many), types: names }))
     }
 
     fn opened(id: Id) -> Multi<K, V> {
@@ -205,7 +218,7 @@ impl<K, V> Multi<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.insert(&mut txn, "ann", &1)?;
+    /// t.put(&mut txn, "ann", 1)?;
     /// assert_eq!(t.raw().get(&txn, b"ann")?, Some(&1u64.to_be_bytes()[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -226,13 +239,13 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.insert(&mut txn, "ann", &7)?;
-    /// t.insert(&mut txn, "ann", &5)?;
+    /// t.put(&mut txn, "ann", 7)?;
+    /// t.put(&mut txn, "ann", 5)?;
     /// assert_eq!(t.get(&txn, "ann")?, Some(5));
     /// assert_eq!(t.get(&txn, "bob")?, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn get<'t>(self, txn: &'t impl Txn, key: &K::In) -> Result<Option<V::Out<'t>>> {
+    pub fn get<'t>(self, txn: &'t impl Txn, key: K::In<'_>) -> Result<Option<V::Out<'t>>> {
         self.values(txn, key)?.next().transpose()
     }
 
@@ -243,13 +256,13 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.insert(&mut txn, "ann", &7)?;
-    /// assert!(t.contains(&txn, "ann", &7)? && !t.contains(&txn, "ann", &8)?);
+    /// t.put(&mut txn, "ann", 7)?;
+    /// assert!(t.contains(&txn, "ann", 7)? && !t.contains(&txn, "ann", 8)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn contains(self, txn: &impl Txn, key: &K::In, value: &V::In) -> Result<bool> {
+    pub fn contains(self, txn: &impl Txn, key: K::In<'_>, value: V::In<'_>) -> Result<bool> {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
-        let (key, value) = (K::encode(key, &mut key_room), V::encode(value, &mut value_room));
+        let (key, value) = (K::encode(&key, &mut key_room)?, V::encode(&value, &mut value_room)?);
         txn.any().holds_pair(self.id, key, value)
     }
 
@@ -260,18 +273,41 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// (0..1000).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
-    /// assert_eq!((t.count_of(&txn, "ann")?, t.count_of(&txn, "bob")?), (1000, 0));
+    /// (0..1000).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
+    /// assert_eq!((t.count_values(&txn, "ann")?, t.count_values(&txn, "bob")?), (1000, 0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn count_of(self, txn: &impl Txn, key: &K::In) -> Result<u64> {
+    pub fn count_values(self, txn: &impl Txn, key: K::In<'_>) -> Result<u64> {
         let mut scratch = Scratch::default();
-        txn.any().count_values(self.id, K::encode(key, &mut scratch))
+        txn.any().count_values(self.id, K::encode(&key, &mut scratch)?)
     }
 
     /// How many values all keys have together. Costs nothing.
-    pub fn count(self, txn: &impl Txn) -> Result<u64> {
+    pub fn len(self, txn: &impl Txn) -> Result<u64> {
         Ok(txn.any().tree(self.id)?.entries)
+    }
+
+    /// Whether no key has a value. Costs nothing.
+    pub fn is_empty(self, txn: &impl Txn) -> Result<bool> {
+        Ok(self.len(txn)? == 0)
+    }
+
+    /// How many values the keys of a range have together, exactly. Reads the leaves of keys, but no
+    /// values that lie apart from them.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
+    ///     t.put(&mut txn, name, n)?;
+    /// }
+    /// assert_eq!(t.count(&txn, .."b")?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn count<'k>(self, txn: &impl Txn, range: impl RangeBounds<K::In<'k>>) -> Result<u64> {
+        self.keys_range(txn, range)?.map(|key| key.map(|(_, count)| count)).sum()
     }
 
     /// About how many values all keys of a range have: from where its ends lie in the tree, as if
@@ -283,17 +319,13 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::MultiDef::<huon::U64, huon::U64>::new("t"))?;
-    /// (0..100_000).try_for_each(|n| t.append(&mut txn, &n, &n))?;
+    /// (0..100_000).try_for_each(|n| t.append(&mut txn, n, n))?;
     /// let about = t.estimate(&txn, 20_000..40_000)?;
     /// assert!((15_000..25_000).contains(&about), "{about}");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn estimate<Q: Borrow<K::In>>(
-        self,
-        txn: &impl Txn,
-        range: impl RangeBounds<Q>,
-    ) -> Result<u64> {
-        txn.any().estimate::<K, Q>(self.id, range)
+    pub fn estimate<'k>(self, txn: &impl Txn, range: impl RangeBounds<K::In<'k>>) -> Result<u64> {
+        txn.any().estimate::<K>(self.id, range)
     }
 
     /// About how many values of `key` lie in a range, from the ends of the range alone; exactly
@@ -304,22 +336,22 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.insert_many(&mut txn, "ann", 0..10_000)?;
+    /// (0..10_000).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
     /// let about = t.estimate_values(&txn, "ann", 2_000..7_000)?;
     /// assert!((4_000..6_000).contains(&about), "{about}");
-    /// t.insert_many(&mut txn, "bob", 0..5)?;
+    /// (0..5).try_for_each(|n| t.put(&mut txn, "bob", n).map(drop))?;
     /// assert_eq!(t.estimate_values(&txn, "bob", 1..)?, 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn estimate_values<Q: Borrow<V::In>>(
+    pub fn estimate_values<'k>(
         self,
         txn: &impl Txn,
-        key: &K::In,
-        range: impl RangeBounds<Q>,
+        key: K::In<'_>,
+        range: impl RangeBounds<V::In<'k>>,
     ) -> Result<u64> {
         let mut scratch = Scratch::default();
-        let (seat, key) = (txn.any(), K::encode(key, &mut scratch));
-        in_range::<V, Q, _>(range, |from, to| seat.estimate_values(self.id, key, from, to))
+        let (txn, key) = (txn.any(), K::encode(&key, &mut scratch)?);
+        in_range::<V, _, _>(range, |from, to| txn.estimate_values(self.id, key, from, to))
     }
 
     /// In which ways the values of keys lie, a bit for each that there is: bit 0, a single one; bit
@@ -331,12 +363,13 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.insert(&mut txn, "ann", &7)?;
+    /// t.put(&mut txn, "ann", 7)?;
     /// assert_eq!(t.value_depths(&txn)?, 0b1);
-    /// t.insert_many(&mut txn, "bob", 0..1000)?;
+    /// (0..1000).try_for_each(|n| t.put(&mut txn, "bob", n).map(drop))?;
     /// assert_eq!(t.value_depths(&txn)?, 0b101);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(hidden)]
     pub fn value_depths(self, txn: &impl Txn) -> Result<u32> {
         let all = Bound::Unbounded;
         let mut pairs = Pairs::<Bytes, Bytes>::new(txn.any(), self.id, all, all)?;
@@ -370,14 +403,14 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// (0..5).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
+    /// (0..5).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
     /// let last: Result<Vec<_>, _> = t.values(&txn, "ann")?.rev().take(2).collect();
     /// assert_eq!(last?, [4, 3]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn values<'t>(self, txn: &'t impl Txn, key: &K::In) -> Result<Values<'t, V>> {
+    pub fn values<'t>(self, txn: &'t impl Txn, key: K::In<'_>) -> Result<Values<'t, V>> {
         let mut scratch = Scratch::default();
-        let (key, all) = (K::encode(key, &mut scratch), Bound::Unbounded);
+        let (key, all) = (K::encode(&key, &mut scratch)?, Bound::Unbounded);
         Values::new(txn.any(), self.id, key, all, all)
     }
 
@@ -388,19 +421,19 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// (0..100).step_by(10).try_for_each(|n| t.insert(&mut txn, "ann", &n).map(drop))?;
+    /// (0..100).step_by(10).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
     /// assert_eq!(t.values_range(&txn, "ann", 35..)?.next().transpose()?, Some(40));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn values_range<'t, Q: Borrow<V::In>>(
+    pub fn values_range<'t, 'k>(
         self,
         txn: &'t impl Txn,
-        key: &K::In,
-        range: impl RangeBounds<Q>,
+        key: K::In<'_>,
+        range: impl RangeBounds<V::In<'k>>,
     ) -> Result<Values<'t, V>> {
         let mut scratch = Scratch::default();
-        let key = K::encode(key, &mut scratch);
-        in_range::<V, Q, _>(range, |from, to| Values::new(txn.any(), self.id, key, from, to))
+        let key = K::encode(&key, &mut scratch)?;
+        in_range::<V, _, _>(range, |from, to| Values::new(txn.any(), self.id, key, from, to))
     }
 
     /// All pairs of a key and a value, in the order of keys, and of values in each.
@@ -411,7 +444,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
-    ///     t.insert(&mut txn, name, &n)?;
+    ///     t.put(&mut txn, name, n)?;
     /// }
     /// let all: Result<Vec<_>, _> = t.iter(&txn)?.collect();
     /// assert_eq!(all?, [("ann", 1), ("ann", 3), ("bob", 2)]);
@@ -429,18 +462,18 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
-    ///     t.insert(&mut txn, name, &n)?;
+    ///     t.put(&mut txn, name, n)?;
     /// }
     /// let early: Result<Vec<_>, _> = t.range(&txn, .."b")?.rev().collect();
     /// assert_eq!(early?, [("ann", 3), ("ann", 1)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn range<'t, Q: Borrow<K::In>>(
+    pub fn range<'t, 'k>(
         self,
         txn: &'t impl Txn,
-        range: impl RangeBounds<Q>,
+        range: impl RangeBounds<K::In<'k>>,
     ) -> Result<Pairs<'t, K, V>> {
-        in_range::<K, Q, _>(range, |from, to| Pairs::new(txn.any(), self.id, from, to))
+        in_range::<K, _, _>(range, |from, to| Pairs::new(txn.any(), self.id, from, to))
     }
 
     /// The pairs whose keys begin with the bytes of `prefix`.
@@ -451,7 +484,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
-    ///     t.insert(&mut txn, name, &n)?;
+    ///     t.put(&mut txn, name, n)?;
     /// }
     /// assert_eq!(t.prefix(&txn, "a")?.count(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -460,9 +493,13 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # Errors
     /// [`Error::PrefixOrder`] unless keys are ordered as byte strings: elsewhere they do not lie
     /// together.
-    pub fn prefix<'t>(self, txn: &'t impl Txn, prefix: &K::In) -> Result<Pairs<'t, K, V>> {
-        let seat = txn.any();
-        seat.in_prefix::<K, _>(self.id, prefix, |from, to| Pairs::new(seat, self.id, from, to))
+    pub fn prefix<'t>(
+        self,
+        txn: &'t impl Txn,
+        prefix: impl KeyPrefix<K>,
+    ) -> Result<Pairs<'t, K, V>> {
+        let txn = txn.any();
+        txn.in_prefix::<K, _>(self.id, &prefix, |from, to| Pairs::new(txn, self.id, from, to))
     }
 
     /// Every key once, with how many values it has.
@@ -473,7 +510,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
-    ///     t.insert(&mut txn, name, &n)?;
+    ///     t.put(&mut txn, name, n)?;
     /// }
     /// let keys: Result<Vec<_>, _> = t.keys(&txn)?.collect();
     /// assert_eq!(keys?, [("ann", 2), ("bob", 1)]);
@@ -484,6 +521,43 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         Pairs::<Bytes, Bytes>::new(txn.any(), self.id, all, all).map(Keys::of)
     }
 
+    /// Every key of a range once, with how many values it has. The values are not walked.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
+    ///     t.put(&mut txn, name, n)?;
+    /// }
+    /// assert_eq!(t.keys_range(&txn, "b"..)?.next().transpose()?, Some(("bob", 1)));
+    /// assert_eq!(t.keys_prefix(&txn, "a")?.next().transpose()?, Some(("ann", 2)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keys_range<'t, 'k>(
+        self,
+        txn: &'t impl Txn,
+        range: impl RangeBounds<K::In<'k>>,
+    ) -> Result<Keys<'t, K>> {
+        in_range::<K, _, _>(range, |from, to| {
+            Pairs::<Bytes, Bytes>::new(txn.any(), self.id, from, to).map(Keys::of)
+        })
+    }
+
+    /// Every key that begins with `prefix` once, with how many values it has; see
+    /// [`Multi::keys_range`] and [`Multi::prefix`].
+    pub fn keys_prefix<'t>(
+        self,
+        txn: &'t impl Txn,
+        prefix: impl KeyPrefix<K>,
+    ) -> Result<Keys<'t, K>> {
+        let txn = txn.any();
+        txn.in_prefix::<K, _>(self.id, &prefix, |from, to| {
+            Pairs::<Bytes, Bytes>::new(txn, self.id, from, to).map(Keys::of)
+        })
+    }
+
     /// The first pair.
     ///
     /// ```
@@ -491,8 +565,8 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.insert(&mut txn, "ann", &2)?;
-    /// t.insert(&mut txn, "ann", &1)?;
+    /// t.put(&mut txn, "ann", 2)?;
+    /// t.put(&mut txn, "ann", 1)?;
     /// assert_eq!((t.first(&txn)?, t.last(&txn)?), (Some(("ann", 1)), Some(("ann", 2))));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -1,12 +1,11 @@
 //! A range that keeps its transaction.
 
-use std::borrow::Borrow;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::Result;
 use crate::page::{Cell, Tree};
-use crate::table::codec::{Codec, KeyCodec};
+use crate::table::codec::{Codec, KeyCodec, KeyPrefix};
 use crate::table::def::Table;
 use crate::table::iter::Record;
 use crate::table::txn::{AnyTxn, in_range, value};
@@ -30,7 +29,7 @@ use crate::txn::read::ReadTxn;
 /// # let t = env.update(|txn| {
 /// #     let t = txn.create_table(&TableDef::<Str, U64>::new("ages"))?;
 /// #     for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
-/// #         t.put(txn, name, &(n as u64))?;
+/// #         t.put(txn, name, n as u64)?;
 /// #     }
 /// #     Ok(t)
 /// # })?;
@@ -65,7 +64,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let t = env.update(|txn| {
     /// #     let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
     /// #     for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
-    /// #         t.put(txn, name, &(n as u64))?;
+    /// #         t.put(txn, name, n as u64)?;
     /// #     }
     /// #     Ok(t)
     /// # })?;
@@ -79,12 +78,24 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     ///
     /// # Errors
     /// Those of all methods of a table; the transaction has ended then.
-    pub fn into_range<Q: Borrow<K::In>>(
+    pub fn into_range<'k>(
         self,
         txn: ReadTxn,
-        range: impl RangeBounds<Q>,
+        range: impl RangeBounds<K::In<'k>>,
     ) -> Result<OwnedRange<K, V>> {
-        let found = in_range::<K, Q, _>(range, |from, to| between(&txn, self.id, from, to))?;
+        let found = in_range::<K, _, _>(range, |from, to| between(&txn, self.id, from, to))?;
+        Ok(OwnedRange::of(txn, found))
+    }
+
+    /// As [`Table::prefix`], with a transaction that the range keeps.
+    ///
+    /// # Errors
+    /// As [`Table::into_range`], and [`Error::PrefixOrder`](crate::Error::PrefixOrder) unless keys
+    /// are ordered as byte strings.
+    pub fn into_prefix(self, txn: ReadTxn, prefix: impl KeyPrefix<K>) -> Result<OwnedRange<K, V>> {
+        let any = AnyTxn::Read(&txn);
+        let found =
+            any.in_prefix::<K, _>(self.id, &prefix, |from, to| between(&txn, self.id, from, to))?;
         Ok(OwnedRange::of(txn, found))
     }
 

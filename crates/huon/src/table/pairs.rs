@@ -67,14 +67,28 @@ impl<'t, V: Codec> Values<'t, V> {
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> Result<Values<'t, V>> {
-        let of = |values, left| Values { values, left, types: PhantomData };
-        let Some(held) = txn.held(id, key)? else { return Ok(of(None, 0)) };
+        let held = txn.held(id, key)?;
         let order = match (from, to) {
             (Bound::Unbounded, Bound::Unbounded) => AnyOrder::UNORDERED,
             _ => txn.value_order(id, &txn.tree(id)?)?,
         };
-        let count = held.count();
-        Ok(of(Some(values::Values::new(txn.source(), held, order, from, to)?), count))
+        Values::of(txn, held, order, (from, to))
+    }
+
+    /// All values of what a cell holds.
+    pub(super) fn all(txn: AnyTxn<'t>, held: Option<Held<'t>>) -> Result<Values<'t, V>> {
+        Values::of(txn, held, AnyOrder::UNORDERED, (Bound::Unbounded, Bound::Unbounded))
+    }
+
+    fn of(
+        txn: AnyTxn<'t>,
+        held: Option<Held<'t>>,
+        order: AnyOrder<'t>,
+        (from, to): (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> Result<Values<'t, V>> {
+        let left = held.as_ref().map_or(0, Held::count);
+        let of = |held| values::Values::new(txn.source(), held, order, from, to);
+        Ok(Values { values: held.map(of).transpose()?, left, types: PhantomData })
     }
 
     /// The same values a page at a time, as the bytes of as many of them as lie together: the
@@ -87,14 +101,14 @@ impl<'t, V: Codec> Values<'t, V> {
     /// # let mut txn = env.write()?;
     /// use huon::{MultiDef, NativeU64, Str};
     /// let t = txn.create_table(&MultiDef::<Str, NativeU64>::new("t"))?;
-    /// t.insert_many(&mut txn, "ann", 0..10_000)?;
+    /// (0..10_000).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
     /// let mut sum = 0;
     /// for batch in t.values_range(&txn, "ann", 100..)?.batches() {
     ///     for value in batch?.as_chunks().0 {
     ///         sum += u64::from_le_bytes(*value);
     ///     }
     /// }
-    /// assert_eq!(sum, (100..10_000).sum());
+    /// assert_eq!(sum, (100..10_000).sum::<u64>());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -1,6 +1,5 @@
 //! Tables of one value a key: everything but iterating.
 
-use std::borrow::Borrow;
 use std::ops::RangeBounds;
 
 use crate::alloc::copied;
@@ -10,13 +9,16 @@ use crate::store::pages::Pages;
 use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
 use crate::table::txn::{Sealed, Txn, in_range};
+use crate::table::value::Owned;
 use crate::tree::build::Builder;
 use crate::tree::put::{NewValue, Put, PutMode};
 use crate::tree::shrink::Whose;
 use crate::txn::write::{How, WriteTxn};
 
-/// What [`Table::build`] hands to the caller: adds the next record.
-pub type Append<'a, K, V> = dyn FnMut(&<K as Codec>::In, &<V as Codec>::In) -> Result<()> + 'a;
+/// What [`Table::bulk_load`] and [`Multi::bulk_load`](crate::Multi::bulk_load) hand to the caller:
+/// adds the next record, or pair.
+pub type Append<'a, K, V> =
+    dyn for<'k, 'v> FnMut(<K as Codec>::In<'k>, <V as Codec>::In<'v>) -> Result<()> + 'a;
 
 impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// The value of `key`.
@@ -29,7 +31,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
+    /// t.put(&mut txn, "ann", 7)?;
     /// assert_eq!(t.get(&txn, "ann")?, Some(7));
     /// assert_eq!(t.get(&txn, "bob")?, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -38,9 +40,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # Errors
     /// [`Error::Corrupt`] if a page on the way is damaged, [`Error::Decode`] from the codec.
     #[inline]
-    pub fn get<'t>(self, txn: &'t impl Txn, key: &K::In) -> Result<Option<V::Out<'t>>> {
+    pub fn get<'t>(self, txn: &'t impl Txn, key: K::In<'_>) -> Result<Option<V::Out<'t>>> {
         let mut scratch = Scratch::default();
-        let value = txn.any().get(self.id, K::encode(key, &mut scratch))?;
+        let value = txn.any().get(self.id, K::encode(&key, &mut scratch)?)?;
         value.map(V::decode).transpose()
     }
 
@@ -51,18 +53,23 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
+    /// t.put(&mut txn, "ann", 7)?;
     /// assert!(t.contains(&txn, "ann")? && !t.contains(&txn, "bob")?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn contains(self, txn: &impl Txn, key: &K::In) -> Result<bool> {
+    pub fn contains(self, txn: &impl Txn, key: K::In<'_>) -> Result<bool> {
         let mut scratch = Scratch::default();
-        Ok(txn.any().get(self.id, K::encode(key, &mut scratch))?.is_some())
+        Ok(txn.any().get(self.id, K::encode(&key, &mut scratch)?)?.is_some())
     }
 
     /// How many records the table holds; for the main table, named tables count too. Costs nothing.
-    pub fn count(self, txn: &impl Txn) -> Result<u64> {
+    pub fn len(self, txn: &impl Txn) -> Result<u64> {
         Ok(txn.any().tree(self.id)?.entries)
+    }
+
+    /// Whether the table holds no record. Costs nothing.
+    pub fn is_empty(self, txn: &impl Txn) -> Result<bool> {
+        Ok(self.len(txn)? == 0)
     }
 
     /// About how many records a range of keys has: exactly where it lies in one page or two, and
@@ -74,17 +81,13 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
-    /// (0..100_000).try_for_each(|n| t.append(&mut txn, &n, &()))?;
+    /// (0..100_000).try_for_each(|n| t.append(&mut txn, n, ()))?;
     /// let about = t.estimate(&txn, 20_000..40_000)?;
     /// assert!((15_000..25_000).contains(&about), "{about}");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn estimate<Q: Borrow<K::In>>(
-        self,
-        txn: &impl Txn,
-        range: impl RangeBounds<Q>,
-    ) -> Result<u64> {
-        txn.any().estimate::<K, Q>(self.id, range)
+    pub fn estimate<'k>(self, txn: &impl Txn, range: impl RangeBounds<K::In<'k>>) -> Result<u64> {
+        txn.any().estimate::<K>(self.id, range)
     }
 
     /// Stores `value` under `key`; whether the key is new. An identical value costs no write.
@@ -94,8 +97,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// assert!(t.put(&mut txn, "ann", &7)?);
-    /// assert!(!t.put(&mut txn, "ann", &8)?, "the key is not new");
+    /// assert!(t.put(&mut txn, "ann", 7)?);
+    /// assert!(!t.put(&mut txn, "ann", 8)?, "the key is not new");
     /// assert_eq!(t.get(&txn, "ann")?, Some(8));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -103,8 +106,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # Errors
     /// [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::KeyLength`], [`Error::NameTaken`]
     /// leave the transaction as it was; [`Error::MapFull`] and [`Error::Io`] leave it broken.
-    pub fn put(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
-        self.put_as(txn, key, value, PutMode::Upsert).map(|put| put == Put::Inserted)
+    pub fn put(self, txn: &mut WriteTxn, key: K::In<'_>, value: V::In<'_>) -> Result<bool> {
+        self.put_item(txn, key, value, PutMode::Upsert).map(|put| put == Put::Inserted)
     }
 
     /// Stores `value` only if `key` is new; whether it was.
@@ -114,13 +117,18 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// assert!(t.insert_new(&mut txn, "ann", &7)?);
-    /// assert!(!t.insert_new(&mut txn, "ann", &8)?);
+    /// assert!(t.put_if_absent(&mut txn, "ann", 7)?);
+    /// assert!(!t.put_if_absent(&mut txn, "ann", 8)?);
     /// assert_eq!(t.get(&txn, "ann")?, Some(7));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert_new(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
-        self.put_as(txn, key, value, PutMode::InsertNew).map(|put| put == Put::Inserted)
+    pub fn put_if_absent(
+        self,
+        txn: &mut WriteTxn,
+        key: K::In<'_>,
+        value: V::In<'_>,
+    ) -> Result<bool> {
+        self.put_item(txn, key, value, PutMode::InsertNew).map(|put| put == Put::Inserted)
     }
 
     /// Stores `value` only if `key` exists; whether it did.
@@ -130,13 +138,13 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// assert!(!t.update(&mut txn, "ann", &7)?);
-    /// t.put(&mut txn, "ann", &7)?;
-    /// assert!(t.update(&mut txn, "ann", &8)?);
+    /// assert!(!t.update(&mut txn, "ann", 7)?);
+    /// t.put(&mut txn, "ann", 7)?;
+    /// assert!(t.update(&mut txn, "ann", 8)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn update(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
-        self.put_as(txn, key, value, PutMode::Update).map(|put| put == Put::Overwritten)
+    pub fn update(self, txn: &mut WriteTxn, key: K::In<'_>, value: V::In<'_>) -> Result<bool> {
+        self.put_item(txn, key, value, PutMode::Update).map(|put| put == Put::Overwritten)
     }
 
     /// Stores `value` under a `key` that is above all others: cheaper than [`Table::put`], and
@@ -147,70 +155,90 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.append(&mut txn, "ann", &7)?;
-    /// t.append(&mut txn, "bob", &8)?;
-    /// assert!(matches!(t.append(&mut txn, "abe", &9), Err(huon::Error::KeyOutOfOrder)));
+    /// t.append(&mut txn, "ann", 7)?;
+    /// t.append(&mut txn, "bob", 8)?;
+    /// assert!(matches!(t.append(&mut txn, "abe", 9), Err(huon::Error::KeyOutOfOrder)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::KeyOutOfOrder`] if it is not.
-    pub fn append(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<()> {
-        self.put_as(txn, key, value, PutMode::Append).map(drop)
+    pub fn append(self, txn: &mut WriteTxn, key: K::In<'_>, value: V::In<'_>) -> Result<()> {
+        self.put_item(txn, key, value, PutMode::Append).map(drop)
     }
 
-    /// Stores `value` under `key` and returns the bytes that were there before.
+    /// Stores `value` under `key` and returns the value that was there before.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// assert_eq!(t.replace(&mut txn, "ann", &7)?, None);
-    /// assert_eq!(t.replace(&mut txn, "ann", &8)?, Some(7u64.to_be_bytes().to_vec()));
+    /// assert!(t.replace(&mut txn, "ann", 7)?.is_none());
+    /// let old = t.replace(&mut txn, "ann", 8)?.expect("it was there");
+    /// assert_eq!(old.get()?, 7);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn replace(
         self,
         txn: &mut WriteTxn,
-        key: &K::In,
-        value: &V::In,
-    ) -> Result<Option<Vec<u8>>> {
-        let old = self.get_bytes(txn, key)?;
-        self.put(txn, key, value)?;
+        key: K::In<'_>,
+        value: V::In<'_>,
+    ) -> Result<Option<Owned<V>>> {
+        let mut scratch = Scratch::default();
+        let key = K::encode(&key, &mut scratch)?;
+        let old = self.get_owned(txn, key)?;
+        self.put_as(txn, key, value, PutMode::Upsert)?;
         Ok(old)
     }
 
-    /// Deletes `key` and returns the bytes that were there.
+    /// Deletes `key` and returns the value that was there.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
-    /// assert_eq!(t.take(&mut txn, "ann")?, Some(7u64.to_be_bytes().to_vec()));
-    /// assert_eq!(t.take(&mut txn, "ann")?, None);
+    /// t.put(&mut txn, "ann", 7)?;
+    /// assert_eq!(t.take(&mut txn, "ann")?.expect("it was there").get()?, 7);
+    /// assert!(t.take(&mut txn, "ann")?.is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn take(self, txn: &mut WriteTxn, key: &K::In) -> Result<Option<Vec<u8>>> {
-        let old = self.get_bytes(txn, key)?;
+    pub fn take(self, txn: &mut WriteTxn, key: K::In<'_>) -> Result<Option<Owned<V>>> {
+        let mut scratch = Scratch::default();
+        let key = K::encode(&key, &mut scratch)?;
+        let old = self.get_owned(txn, key)?;
         if old.is_some() {
-            self.delete(txn, key)?;
+            self.raw().remove(txn, key)?;
         }
         Ok(old)
     }
 
-    fn get_bytes(self, txn: &WriteTxn, key: &K::In) -> Result<Option<Vec<u8>>> {
-        let mut scratch = Scratch::default();
-        let old = txn.any().get(self.id, K::encode(key, &mut scratch))?;
-        Ok(old.map(copied).transpose()?)
+    fn get_owned(self, txn: &WriteTxn, key: &[u8]) -> Result<Option<Owned<V>>> {
+        let old = txn.any().get(self.id, key)?;
+        Ok(old.map(copied).transpose()?.map(Owned::of))
     }
 
-    fn put_as(self, txn: &mut WriteTxn, key: &K::In, value: &V::In, mode: PutMode) -> Result<Put> {
-        let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
-        let key = K::encode(key, &mut key_room);
-        let value = NewValue::Bytes(V::encode(value, &mut value_room));
+    fn put_item(
+        self,
+        txn: &mut WriteTxn,
+        key: K::In<'_>,
+        value: V::In<'_>,
+        mode: PutMode,
+    ) -> Result<Put> {
+        let mut scratch = Scratch::default();
+        self.put_as(txn, K::encode(&key, &mut scratch)?, value, mode)
+    }
+
+    fn put_as(
+        self,
+        txn: &mut WriteTxn,
+        key: &[u8],
+        value: V::In<'_>,
+        mode: PutMode,
+    ) -> Result<Put> {
+        let mut scratch = Scratch::default();
+        let value = NewValue::Bytes(V::encode(&value, &mut scratch)?);
         txn.edit(self.number_in(txn)?, How::Grow, |tree| tree.put(key, value, mode))
     }
 
@@ -232,12 +260,12 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     pub fn reserve(
         self,
         txn: &mut WriteTxn,
-        key: &K::In,
+        key: K::In<'_>,
         bytes: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<()> {
         let mut scratch = Scratch::default();
-        let key = K::encode(key, &mut scratch);
+        let key = K::encode(&key, &mut scratch)?;
         txn.edit(self.number_in(txn)?, How::Grow, |tree| tree.reserve(key, bytes, fill))
     }
 
@@ -248,59 +276,15 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
-    /// assert!(t.delete(&mut txn, "ann")?);
-    /// assert!(!t.delete(&mut txn, "ann")?);
+    /// t.put(&mut txn, "ann", 7)?;
+    /// assert!(t.remove(&mut txn, "ann")?);
+    /// assert!(!t.remove(&mut txn, "ann")?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn delete(self, txn: &mut WriteTxn, key: &K::In) -> Result<bool> {
+    pub fn remove(self, txn: &mut WriteTxn, key: K::In<'_>) -> Result<bool> {
         let mut scratch = Scratch::default();
-        let key = K::encode(key, &mut scratch);
+        let key = K::encode(&key, &mut scratch)?;
         txn.edit(self.number_in(txn)?, How::Shrink, |tree| tree.delete(key, Whose::Caller))
-    }
-
-    /// Deletes `key` if its value is `value`; whether it was.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
-    /// assert!(!t.delete_if(&mut txn, "ann", &8)?);
-    /// assert!(t.delete_if(&mut txn, "ann", &7)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn delete_if(self, txn: &mut WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
-        Ok(self.holds(txn, key, value)? && self.delete(txn, key)?)
-    }
-
-    /// Puts `new` in the place of the value of `key` if that is `old`; whether it was.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
-    /// assert!(t.update_if(&mut txn, "ann", &7, &8)?);
-    /// assert!(!t.update_if(&mut txn, "ann", &7, &9)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn update_if(
-        self,
-        txn: &mut WriteTxn,
-        key: &K::In,
-        old: &V::In,
-        new: &V::In,
-    ) -> Result<bool> {
-        Ok(self.holds(txn, key, old)? && self.update(txn, key, new)?)
-    }
-
-    fn holds(self, txn: &WriteTxn, key: &K::In, value: &V::In) -> Result<bool> {
-        let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
-        let found = txn.any().get(self.id, K::encode(key, &mut key_room))?;
-        Ok(found == Some(V::encode(value, &mut value_room)))
     }
 
     /// Deletes all keys of a range; how many there were. Costs in proportion to the pages they
@@ -311,17 +295,17 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
-    /// (0..10).try_for_each(|n| t.put(&mut txn, &n, &()).map(drop))?;
-    /// assert_eq!(t.delete_range(&mut txn, 3..=5)?, 3);
+    /// (0..10).try_for_each(|n| t.put(&mut txn, n, ()).map(drop))?;
+    /// assert_eq!(t.remove_range(&mut txn, 3..=5)?, 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn delete_range<Q: Borrow<K::In>>(
+    pub fn remove_range<'k>(
         self,
         txn: &mut WriteTxn,
-        range: impl RangeBounds<Q>,
+        range: impl RangeBounds<K::In<'k>>,
     ) -> Result<u64> {
         let (number, is_main) = (self.number_in(txn)?, self.is_main());
-        in_range::<K, Q, _>(range, |from, to| {
+        in_range::<K, _, _>(range, |from, to| {
             txn.edit(number, How::Shrink, |tree| {
                 refuse_catalog(is_main, tree.pages, tree.tree)?;
                 tree.delete_range(from, to)
@@ -339,9 +323,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
+    /// t.put(&mut txn, "ann", 7)?;
     /// t.clear(&mut txn)?;
-    /// assert_eq!(t.count(&txn)?, 0);
+    /// assert_eq!(t.len(&txn)?, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn clear(self, txn: &mut WriteTxn) -> Result<()> {
@@ -360,7 +344,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(t.drop_table(&mut txn)?);
-    /// assert!(matches!(t.count(&txn), Err(huon::Error::TableNotFound)));
+    /// assert!(matches!(t.len(&txn), Err(huon::Error::TableNotFound)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn drop_table(self, txn: &mut WriteTxn) -> Result<bool> {
@@ -374,8 +358,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &7)?;
-    /// t.rename(&mut txn, b"people")?;
+    /// t.put(&mut txn, "ann", 7)?;
+    /// t.rename(&mut txn, "people")?;
     /// let def = huon::TableDef::<huon::Str, huon::U64>::new("people");
     /// let people = txn.open_table(&def)?.unwrap();
     /// assert_eq!(people.get(&txn, "ann")?, Some(7));
@@ -385,8 +369,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     ///
     /// # Errors
     /// [`Error::TableExists`] if the name is taken, by a table or a record.
-    pub fn rename(self, txn: &mut WriteTxn, name: &[u8]) -> Result<()> {
-        txn.rename_table(self.number_in(txn)?, name)
+    pub fn rename(self, txn: &mut WriteTxn, name: impl AsRef<[u8]>) -> Result<()> {
+        txn.rename_table(self.number_in(txn)?, name.as_ref())
     }
 
     /// Fills an empty table from records in key order, packed to the brim and bottom-up: many times
@@ -401,16 +385,16 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Str>::new("t"))?;
-    /// t.build(&mut txn, |append| (0..1000).try_for_each(|n| append(&n, "a value")))?;
-    /// assert_eq!(t.count(&txn)?, 1000);
+    /// t.bulk_load(&mut txn, |append| (0..1000).try_for_each(|n| append(n, "a value")))?;
+    /// assert_eq!(t.len(&txn)?, 1000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn build(
+    pub fn bulk_load(
         self,
         txn: &mut WriteTxn,
         feed: impl FnOnce(&mut Append<'_, K, V>) -> Result<()>,
     ) -> Result<()> {
-        if self.count(txn)? != 0 {
+        if self.len(txn)? != 0 {
             return Err(Error::Invalid("only an empty table can be built"));
         }
         let core = txn.core.clone();
@@ -420,8 +404,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
             feed(&mut |key, value| {
                 // A child that `feed` forked would build on the parent's pages.
                 core.check_forked()?;
-                let key = K::encode(key, &mut key_room);
-                builder.push(tree.pages, key, V::encode(value, &mut value_room))
+                let key = K::encode(&key, &mut key_room)?;
+                builder.push(tree.pages, key, V::encode(&value, &mut value_room)?)
             })?;
             *tree.tree = builder.finish();
             Ok(())
@@ -445,7 +429,7 @@ impl<K, V> Table<K, V> {
     /// let jobs = txn.create_table(&huon::TableDef::<huon::U64, huon::Str>::new("jobs"))?;
     /// for job in ["sweep", "mop"] {
     ///     let number = jobs.take_sequence(&mut txn, 1)?;
-    ///     jobs.put(&mut txn, &number, job)?;
+    ///     jobs.put(&mut txn, number, job)?;
     /// }
     /// assert_eq!(jobs.sequence(&txn)?, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

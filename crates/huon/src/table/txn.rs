@@ -1,6 +1,5 @@
 //! What reading needs of a transaction, whichever it is.
 
-use std::borrow::Borrow;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use crate::alloc::copied;
 use crate::error::{Error, Result};
 use crate::page::{AnyOrder, BytesOrder, Cell, OrderKind, PayloadKind, Tree};
 use crate::store::source::PageSource;
-use crate::table::codec::{Codec, Scratch};
+use crate::table::codec::{Codec, KeyCodec, KeyPrefix, Scratch};
 use crate::table::def::{Definition, Id};
 use crate::tree::many::BATCH;
 use crate::tree::read;
@@ -53,7 +52,7 @@ pub(crate) type AnySource = dyn PageSource + Sync;
 /// # let mut txn = env.write()?;
 /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
 /// fn count(table: huon::Table<huon::Str, huon::U64>, txn: &impl huon::Txn) -> huon::Result<u64> {
-///     table.count(txn)
+///     table.len(txn)
 /// }
 /// assert_eq!(count(t, &txn)?, 0);
 /// txn.commit()?;
@@ -174,30 +173,30 @@ impl<'t> AnyTxn<'t> {
     }
 
     /// About how many entries of the table lie in a range of keys.
-    pub(crate) fn estimate<K: Codec, Q: Borrow<K::In>>(
+    pub(crate) fn estimate<'k, K: Codec>(
         self,
         id: TableId,
-        range: impl RangeBounds<Q>,
+        range: impl RangeBounds<K::In<'k>>,
     ) -> Result<u64> {
         let tree = self.tree(id)?;
         let order = self.order(id, &tree)?;
         let view = TreeView::new(self.source(), &tree, order);
-        in_range::<K, Q, _>(range, |from, to| view.estimate(from, to))
+        in_range::<K, _, _>(range, |from, to| view.estimate(from, to))
     }
 
     /// Hands on the range of all keys that begin with the bytes of `prefix`. Unless keys are
     /// ordered as byte strings, they do not lie together.
-    pub(super) fn in_prefix<K: Codec, R>(
+    pub(super) fn in_prefix<K: KeyCodec, R>(
         self,
         id: TableId,
-        prefix: &K::In,
+        prefix: &impl KeyPrefix<K>,
         act: impl FnOnce(Bound<&[u8]>, Bound<&[u8]>) -> Result<R>,
     ) -> Result<R> {
         if self.tree(id)?.order != OrderKind::Bytes {
             return Err(Error::PrefixOrder);
         }
         let mut scratch = Scratch::default();
-        let from = K::encode(prefix, &mut scratch);
+        let from = prefix.encode(&mut scratch)?;
         let end = after_prefix(from)?;
         act(Bound::Included(from), end.as_deref().map_or(Bound::Unbounded, Bound::Excluded))
     }
@@ -329,8 +328,8 @@ impl WriteTxn {
     /// const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
     /// assert!(txn.open_table(&T)?.is_none());
     /// let t = txn.create_table(&T)?;
-    /// t.put(&mut txn, "ann", &1)?;
-    /// assert_eq!(txn.create_table(&T)?.count(&txn)?, 1, "it is the same table");
+    /// t.put(&mut txn, "ann", 1)?;
+    /// assert_eq!(txn.create_table(&T)?.len(&txn)?, 1, "it is the same table");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -364,14 +363,25 @@ pub(super) fn value<'t>(source: &'t AnySource, cell: &Cell<'t>) -> Result<Option
 }
 
 /// Hands on the bounds of a range as bytes.
-pub(super) fn in_range<K: Codec, Q: Borrow<K::In>, R>(
-    range: impl RangeBounds<Q>,
+pub(super) fn in_range<'k, K: Codec, B: RangeBounds<K::In<'k>>, R>(
+    range: B,
     act: impl FnOnce(Bound<&[u8]>, Bound<&[u8]>) -> Result<R>,
 ) -> Result<R> {
     let (mut from_room, mut to_room) = (Scratch::default(), Scratch::default());
-    let from = range.start_bound().map(|key| K::encode(key.borrow(), &mut from_room));
-    let to = range.end_bound().map(|key| K::encode(key.borrow(), &mut to_room));
-    act(from, to)
+    let from = encoded::<K>(range.start_bound(), &mut from_room)?;
+    act(from, encoded::<K>(range.end_bound(), &mut to_room)?)
+}
+
+/// The bound of a range as bytes.
+fn encoded<'e, K: Codec>(
+    bound: Bound<&'e K::In<'_>>,
+    scratch: &'e mut Scratch,
+) -> Result<Bound<&'e [u8]>> {
+    Ok(match bound {
+        Bound::Included(key) => Bound::Included(K::encode(key, scratch)?),
+        Bound::Excluded(key) => Bound::Excluded(K::encode(key, scratch)?),
+        Bound::Unbounded => Bound::Unbounded,
+    })
 }
 
 /// The first byte string above everything that begins with `prefix`; `None` if there is none.

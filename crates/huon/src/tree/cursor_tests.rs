@@ -66,7 +66,7 @@ fn env_and_tree(options: &crate::Options) -> (Env, Table<U64, Bytes>, Tree) {
     let env = options.open_simulated(&disk).unwrap();
     let mut txn = env.write().unwrap();
     let t = txn.create_table(&TableDef::<U64, Bytes>::new("t")).unwrap();
-    (0..1000).try_for_each(|key| t.put(&mut txn, &key, &[1; 40]).map(drop)).unwrap();
+    (0..1000).try_for_each(|key| t.put(&mut txn, key, &[1; 40]).map(drop)).unwrap();
     txn.commit().unwrap();
     let txn = env.read().unwrap();
     let number = txn.core().names.number(t.id).unwrap();
@@ -135,7 +135,7 @@ fn a_walk_asks_the_disk_for_each_leaf_once() {
     assert_eq!(pages_asked(&env, true, detached), expected);
     let some = pages_asked(&env, true, || assert_eq!(t.iter(&txn).unwrap().take(10).count(), 10));
     assert!((1..20).contains(&some), "a short walk asks for little: {some} of {leaves}");
-    let one = || assert!(t.get(&txn, &500).unwrap().is_some());
+    let one = || assert!(t.get(&txn, 500).unwrap().is_some());
     assert_eq!(pages_asked(&env, true, one), 0, "a lookup reads only what it needs");
 }
 
@@ -159,11 +159,11 @@ fn a_large_value_is_asked_for_whole() {
     let t = TableDef::<U64, Bytes>::new("t");
     let t = env.update(|txn| {
         let t = txn.create_table(&t)?;
-        t.put(txn, &1, &[7; 10_000])?;
+        t.put(txn, 1, &[7; 10_000])?;
         Ok::<_, crate::Error>(t)
     });
     let (t, txn) = (t.unwrap(), env.read().unwrap());
-    let get = || assert_eq!(t.get(&txn, &1).unwrap().unwrap().len(), 10_000);
+    let get = || assert_eq!(t.get(&txn, 1).unwrap().unwrap().len(), 10_000);
     assert_eq!(pages_asked(&env, true, get), 10_000 / 256);
 }
 

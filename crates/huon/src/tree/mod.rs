@@ -6,6 +6,8 @@
 //! values share one set of methods.
 
 pub(crate) mod build;
+pub(crate) mod build_pairs;
+pub(crate) mod change;
 mod clear;
 pub(crate) mod compact;
 pub(crate) mod cursor;

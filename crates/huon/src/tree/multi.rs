@@ -19,7 +19,7 @@ use crate::store::pages::Pages;
 use crate::store::source::{OnPage, PageSource, damaged};
 use crate::tree::build::Builder;
 use crate::tree::cursor::Span;
-use crate::tree::edit::{TreeMut, check_native};
+use crate::tree::edit::{TreeMut, check_key, check_native};
 use crate::tree::finger::Finger;
 use crate::tree::path::Path;
 use crate::tree::put::{NewCell, NewValue, Put, PutMode};
@@ -116,22 +116,8 @@ impl<'o> TreeMut<'_, Orders<'o>> {
     }
 
     /// Refuses what cannot be a pair of this table.
-    fn check_pair(&self, (key, value): Pair<'_>) -> Result<()> {
-        self.check_key(key)?;
-        let many = self.tree.many.ok_or(Error::TableKind)?;
-        let (bytes, max) = (value.len(), page::key_bytes_max(self.pages.page_bytes()));
-        if bytes > max {
-            return Err(Error::SortedValueTooLong {
-                bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-                max: max as u32,
-            });
-        }
-        let fits = match self.tree.fixed_bytes as usize {
-            0 => !many.equal || bytes != 0,
-            fixed_bytes => bytes == fixed_bytes,
-        };
-        let fits = fits && many.order.key_bytes().is_none_or(|fixed_bytes| fixed_bytes == bytes);
-        if fits { Ok(()) } else { Err(Error::ValueLength) }
+    fn check_pair(&self, pair: Pair<'_>) -> Result<()> {
+        check_pair(self.pages, self.tree, pair)
     }
 
     /// Whether the finger points where a pair above all others goes.
@@ -200,7 +186,7 @@ impl<'o> TreeMut<'_, Orders<'o>> {
     /// Gives values a tree of their own, and writes its record.
     fn plant_tree(&mut self, all: &Flat, record: &mut Vec<u8>) -> Result<PayloadKind> {
         let mut values = self.tree.of_values();
-        let count = all.ends.len() - usize::from(planted::is(33));
+        let count = all.count() - usize::from(planted::is(33));
         self.values(&mut values, |tree| {
             let mut builder = Builder::new(*tree.tree, tree.order);
             all.iter().take(count).try_for_each(|value| builder.push(tree.pages, value, &[]))?;
@@ -319,6 +305,25 @@ impl<O: KeyOrder> TreeMut<'_, O> {
     }
 }
 
+/// Refuses what cannot be a pair of the multimap `tree`.
+pub(super) fn check_pair(pages: &Pages, tree: &Tree, (key, value): Pair<'_>) -> Result<()> {
+    check_key(pages, tree, key)?;
+    let many = tree.many.ok_or(Error::TableKind)?;
+    let (bytes, max) = (value.len(), page::key_bytes_max(pages.page_bytes()));
+    if bytes > max {
+        return Err(Error::SortedValueTooLong {
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            max: max as u32,
+        });
+    }
+    let fits = match tree.fixed_bytes as usize {
+        0 => !many.equal || bytes != 0,
+        fixed_bytes => bytes == fixed_bytes,
+    };
+    let fits = fits && many.order.key_bytes().is_none_or(|fixed_bytes| fixed_bytes == bytes);
+    if fits { Ok(()) } else { Err(Error::ValueLength) }
+}
+
 /// Whether a path to `key` still leads there after a change of its tree of values. In a damaged
 /// file that tree may share pages with the path.
 fn check_path(pages: &Pages, path: &Path, key: &[u8]) -> Result<()> {
@@ -342,29 +347,53 @@ fn check_path(pages: &Pages, path: &Path, key: &[u8]) -> Result<()> {
 }
 
 /// Values that were copied: their bytes, and where each ends.
-struct Flat {
+#[derive(Default)]
+pub(super) struct Flat {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Flat {
     fn of<'v>(values: impl Iterator<Item = &'v [u8]>) -> Reserved<Flat> {
-        let mut flat = Flat { bytes: Vec::new(), ends: Vec::new() };
+        let mut flat = Flat::default();
         for value in values {
-            flat.bytes.try_extend(value.iter().copied())?;
-            flat.ends.try_push(flat.bytes.len())?;
+            flat.push(value)?;
         }
         Ok(flat)
     }
 
-    fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
+    pub(super) fn push(&mut self, value: &[u8]) -> Reserved<()> {
+        self.bytes.try_extend(value.iter().copied())?;
+        self.ends.try_push(self.bytes.len())
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// How many bytes they have together.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(super) fn last(&self) -> Option<&[u8]> {
+        let start = self.ends.iter().nth_back(1).copied().unwrap_or(0);
+        self.ends.last().map(|&end| &self.bytes[start..end])
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
         let start = |i: usize| if i == 0 { 0 } else { self.ends[i - 1] };
         (0..self.ends.len()).map(move |i| &self.bytes[start(i)..self.ends[i]])
     }
 }
 
 /// Bytes of values that fit the cell of a key.
-fn cell_bytes_max(pages: &Pages, key: &[u8]) -> usize {
+pub(super) fn cell_bytes_max(pages: &Pages, key: &[u8]) -> usize {
     let half = (pages.page_bytes() - page::HEADER_BYTES) / 2;
     half.saturating_sub(page::leaf_cell_bytes(key.len(), 0)).max(TREE_BYTES)
 }
@@ -379,14 +408,12 @@ fn few_of_tree<O: Copy>(
     let all = Bound::Unbounded;
     let view = TreeView::unordered(&*values.pages, values.tree);
     let mut span: Span<'_, _, _, page::AnyLeaf<'_>> = Span::new(view, all, all)?;
-    let (mut flat, mut bytes) = (Flat { bytes: Vec::new(), ends: Vec::new() }, 0);
+    let mut flat = Flat::default();
     while let Some(value) = span.next()? {
-        bytes += value.len();
-        if bytes > max {
+        if flat.bytes() + value.len() > max {
             return Ok(None);
         }
-        flat.bytes.try_extend(value.iter().copied())?;
-        flat.ends.try_push(flat.bytes.len())?;
+        flat.push(value)?;
     }
     let fixed_bytes = values.tree.fixed_bytes as usize;
     write_values(payload, flat.iter(), fixed_bytes, max).on(values.tree.root)

@@ -57,7 +57,7 @@ impl<'v> NewValue<'v> {
     }
 }
 
-/// The contents of a reserved value until it is filled; no inline value is longer.
+/// What a reserved value holds until it is filled; no inline value is longer.
 static ZEROS: [u8; 1 << 15] = [0; 1 << 15];
 
 /// A cell on its way into a leaf.
@@ -78,6 +78,17 @@ impl<O: KeyOrder> TreeMut<'_, O> {
             PutMode::Append if found || !self.is_at_end() => return Err(Error::KeyOutOfOrder),
             _ => {}
         }
+        self.put_found(key, value, found)
+    }
+
+    /// Stores `value` where the finger points: in the place of what was `found` there, or before
+    /// it.
+    pub(super) fn put_found(
+        &mut self,
+        key: &[u8],
+        value: NewValue<'_>,
+        found: bool,
+    ) -> Result<Put> {
         if found {
             let there = self.finger.path().cell(self.pages)?;
             if there.kind == PayloadKind::Table && matches!(value, NewValue::Bytes(_)) {

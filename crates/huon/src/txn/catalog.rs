@@ -4,7 +4,9 @@ use std::ops::Bound;
 
 use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
-use crate::page::{BytesOrder, Labels, PayloadKind, Reason, Tree, fingerprint, key_bytes_max};
+use crate::page::{
+    BytesOrder, Conflict, Labels, PayloadKind, Reason, Tree, fingerprint, key_bytes_max,
+};
 use crate::store::pages::Pages;
 use crate::store::source::PageSource;
 use crate::tree::cursor::Span;
@@ -30,8 +32,8 @@ pub(crate) fn find<S: PageSource>(source: &S, main: &Tree, name: &[u8]) -> Resul
         .map_err(|reason: Reason| Error::corrupt_file(reason.text()))
 }
 
-/// The names of a table's comparators, which lie behind its record.
-pub(crate) fn comparators<'s, S: PageSource>(
+/// The names of a table's comparators and types, which lie behind its record.
+pub(crate) fn names_behind<'s, S: PageSource>(
     source: &'s S,
     main: &Tree,
     name: &[u8],
@@ -53,15 +55,23 @@ pub(crate) fn labels<'s, S: PageSource>(
     }
 }
 
-/// Fails if the table is ordered by a comparator of another name than the caller's.
+/// The types of keys and values, for an error.
+fn types(labels: &Labels<'_>) -> String {
+    let name = |name: Option<&str>| name.unwrap_or("bytes").to_owned();
+    format!("<{}, {}>", name(labels.key_type), name(labels.value_type))
+}
+
+/// Fails if the table has a comparator or a type of another name than the caller's.
 pub(crate) fn check_labels<S: PageSource>(
     source: &S,
     main: &Tree,
     name: &[u8],
     wanted: &Labels<'_>,
 ) -> Result<()> {
-    match wanted.conflict(&comparators(source, main, name)?) {
-        Some((wanted, stored)) => Err(Error::wrong_order(stored, wanted)),
+    let stored = names_behind(source, main, name)?;
+    match wanted.conflict(&stored) {
+        Some(Conflict::Order { wanted, stored }) => Err(Error::wrong_order(stored, wanted)),
+        Some(Conflict::Types) => Err(Error::table_type(&types(&stored), &types(wanted))),
         None => Ok(()),
     }
 }

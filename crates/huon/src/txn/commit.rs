@@ -121,7 +121,7 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &1)?;
+    /// t.put(&mut txn, "ann", 1)?;
     /// let id = txn.commit_with(huon::Durability::Lazy)?;
     /// assert_eq!(env.read()?.id(), id, "visible at once");
     /// env.sync()?; // Now no power loss can take it away.
@@ -175,7 +175,7 @@ impl WriteTxn {
     /// let mut tickets = Vec::new();
     /// for n in 0..10 {
     ///     let mut txn = env.write()?;
-    ///     txn.create_table(&T)?.put(&mut txn, &n, &n)?;
+    ///     txn.create_table(&T)?.put(&mut txn, n, n)?;
     ///     tickets.push(txn.commit_ticket()?);
     /// }
     /// // One flush for all ten, from another thread if need be.
@@ -193,7 +193,7 @@ impl WriteTxn {
         Ok(Ticket { core, txnid })
     }
 
-    /// The snapshot of a transaction that changed nothing: its base, which is named as newest as
+    /// What stands for a transaction that changed nothing: its base, which is named as newest as
     /// long as the writer lock is held (P3).
     fn found(&self) -> Result<Mark> {
         if self.core.store.writer.still_ours() && self.core.store.board.sealed() == self.base_mark {

@@ -1,8 +1,10 @@
 //! What a handle means by a table: its name, how it is ordered, and whether keys have many values.
 
+use std::borrow::Cow;
+
 use crate::alloc::copied;
 use crate::error::{Error, Result};
-use crate::page::{AnyOrder, Labels, ManyValues, OrderKind, Tree, fingerprint};
+use crate::page::{AnyOrder, LABEL_BYTES_MAX, Labels, ManyValues, OrderKind, Tree};
 use crate::planted;
 use crate::txn::order::{Order, built_in};
 
@@ -24,6 +26,19 @@ pub(crate) enum Lengths {
     Stored,
 }
 
+/// The names of the types of keys and values; empty ones say nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TypeNames {
+    pub(crate) key: Cow<'static, str>,
+    pub(crate) value: Cow<'static, str>,
+}
+
+impl TypeNames {
+    /// No types: bytes.
+    pub(crate) const BYTES: TypeNames =
+        TypeNames { key: Cow::Borrowed(""), value: Cow::Borrowed("") };
+}
+
 /// A table as a caller asks for it.
 #[derive(Clone, Copy)]
 pub(crate) struct TableSpec<'d> {
@@ -32,24 +47,25 @@ pub(crate) struct TableSpec<'d> {
     pub(crate) order: &'d Order,
     /// `None`: a key has one value.
     pub(crate) many: Option<&'d Many>,
-}
-
-/// The names of the comparators that order keys and values.
-fn labels<'o>(order: &'o Order, many: Option<&'o Many>) -> Result<Labels<'o>> {
-    let values = many.map(|many| many.order.label()).transpose()?.flatten();
-    Ok(Labels { keys: order.label()?, values })
+    pub(crate) types: &'d TypeNames,
 }
 
 impl<'d> TableSpec<'d> {
-    /// The names of its comparators.
+    /// The names of its comparators and of its types.
     pub(crate) fn labels(&self) -> Result<Labels<'d>> {
-        labels(self.order, self.many)
+        let named = |name: &'d str| Some(name).filter(|name| !name.is_empty());
+        let (key_type, value_type) = (named(&self.types.key), named(&self.types.value));
+        if [key_type, value_type].into_iter().flatten().any(|name| name.len() > LABEL_BYTES_MAX) {
+            return Err(Error::Invalid("the name of a type has at most 255 bytes"));
+        }
+        let values = self.many.map(|many| many.order.label()).transpose()?.flatten();
+        Ok(Labels { keys: self.order.label()?, values, key_type, value_type })
     }
 
     /// What a handle of it means.
     pub(crate) fn shape(&self) -> Result<Shape> {
         let values = self.many.map(|many| (Sort::of(&many.order), many.lengths));
-        let labels = fingerprint(&self.labels()?.encode());
+        let labels = self.labels()?.fingerprint();
         Ok(Shape { keys: Sort::of(self.order), values, labels })
     }
 
@@ -74,7 +90,8 @@ impl<'d> TableSpec<'d> {
     /// A copy that stays.
     pub(crate) fn kept(&self) -> Result<TableInfo> {
         let name = copied(self.name)?.into_boxed_slice();
-        Ok(TableInfo { name, order: self.order.clone(), many: self.many.cloned() })
+        let (order, many) = (self.order.clone(), self.many.cloned());
+        Ok(TableInfo { name, order, many, types: self.types.clone() })
     }
 }
 
@@ -84,18 +101,23 @@ pub(crate) struct TableInfo {
     pub(crate) name: Box<[u8]>,
     pub(crate) order: Order,
     pub(crate) many: Option<Many>,
+    pub(crate) types: TypeNames,
 }
 
 impl TableInfo {
-    /// The table when it is created.
-    pub(crate) fn empty(&self) -> Tree {
-        let TableInfo { name, order, many } = self;
-        TableSpec { name, order, many: many.as_ref() }.empty()
+    fn spec(&self) -> TableSpec<'_> {
+        let TableInfo { name, order, many, types } = self;
+        TableSpec { name, order, many: many.as_ref(), types }
     }
 
-    /// The names of its comparators.
+    /// The table when it is created.
+    pub(crate) fn empty(&self) -> Tree {
+        self.spec().empty()
+    }
+
+    /// The names of its comparators and of its types.
     pub(crate) fn labels(&self) -> Result<Labels<'_>> {
-        labels(&self.order, self.many.as_ref())
+        self.spec().labels()
     }
 }
 
@@ -164,7 +186,7 @@ pub(crate) struct Shape {
     keys: Sort,
     /// `None`: a key has one value.
     values: Option<(Sort, Lengths)>,
-    /// The fingerprint of the comparators' names; 0: there are none.
+    /// The fingerprint of the names of comparators and types; 0: there are none.
     labels: u64,
 }
 
@@ -206,7 +228,7 @@ impl Shape {
         is_function(&self.keys) || self.values.as_ref().is_some_and(|(sort, _)| is_function(sort))
     }
 
-    /// Whether the names of the comparators have to be compared themselves: both sides have some,
+    /// Whether the names have to be compared themselves: both sides have some,
     /// and they are not all the same.
     #[inline]
     pub(crate) fn names_differ(&self, tree: &Tree) -> bool {

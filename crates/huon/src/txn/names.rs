@@ -159,7 +159,7 @@ impl Place {
     }
 }
 
-/// The words of a place, as those of a name that is looked up. A longer name is cut off.
+/// What a place says, as one that is looked for would say it. A longer name is not all there.
 fn words_of(name: &[u8], shape: &Shape) -> [u64; WORDS] {
     let mut words = [0; WORDS];
     words[..Shape::WORDS].copy_from_slice(&shape.words());

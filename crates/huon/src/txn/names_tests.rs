@@ -18,7 +18,7 @@ fn def(n: u64) -> TableDef<Str, U64> {
 fn make(env: &Env, n: u64) -> Table<Str, U64> {
     env.update(|txn| {
         let t = txn.create_table(&def(n))?;
-        t.put(txn, "n", &n)?;
+        t.put(txn, "n", n)?;
         Ok(t)
     })
     .unwrap()
@@ -97,7 +97,7 @@ fn what_an_open_snapshot_shows_keeps_its_number() {
     for (n, t) in tables.iter().enumerate() {
         assert_eq!(t.get(&reader, "n").unwrap(), Some(n as u64));
     }
-    // Numbers of tables that the reader could never see were released all the same.
+    // What the reader could never see was given back all the same.
     assert!(counts(&env).1 < 300 + 2 * 300 + 300, "{:?}", counts(&env));
     drop(reader);
     for n in 3000..5000 {
@@ -122,7 +122,7 @@ fn a_writer_keeps_the_number_of_a_table_that_it_makes_again() {
     for n in 0..1000 {
         // New names make it look for numbers to give back, in a nested transaction too.
         txn.nested(|child| child.create_table(&def(10_000 + n)).map(drop)).unwrap();
-        made[n as usize].put(&mut txn, "n", &n).unwrap();
+        made[n as usize].put(&mut txn, "n", n).unwrap();
     }
     txn.commit().unwrap();
     let txn = env.read().unwrap();
@@ -168,12 +168,12 @@ fn a_handle_is_used_without_a_lock() {
         for (n, t) in tables.iter().enumerate() {
             assert_eq!(t.get(&txn, "n").unwrap(), Some(n as u64));
         }
-        env.update(|txn| tables[1].put(txn, "n", &1).map(drop)).unwrap();
+        env.update(|txn| tables[1].put(txn, "n", 1).map(drop)).unwrap();
     }
     assert_eq!(env.core().unwrap().names.locks(), before);
 }
 
-/// The work of a transaction follows the tables that it touched, however many are open.
+/// What a transaction looks at follows what it touched, however many tables are open.
 #[test]
 fn a_transaction_knows_of_the_tables_that_it_touched() {
     let disk = disk();
@@ -181,14 +181,14 @@ fn a_transaction_knows_of_the_tables_that_it_touched() {
     let tables: Vec<_> = (0..2000).map(|n| make(&env, n)).collect();
     let mut txn = env.write().unwrap();
     let last = tables[1999];
-    last.put(&mut txn, "n", &1).unwrap();
+    last.put(&mut txn, "n", 1).unwrap();
     assert_eq!(txn.tables_touched(), (1, 0));
     for n in 0..100 {
         // A nested transaction saves what it changes, once, and nothing stays of it.
         txn.nested(|child| {
-            (0..10).try_for_each(|n| last.put(child, "m", &n).map(drop))?;
-            child.nested(|inner| last.put(inner, "m", &7).map(drop))?;
-            last.put(child, "m", &n)?;
+            (0..10).try_for_each(|n| last.put(child, "m", n).map(drop))?;
+            child.nested(|inner| last.put(inner, "m", 7).map(drop))?;
+            last.put(child, "m", n)?;
             assert_eq!(child.tables_touched(), (1, 1));
             Ok(())
         })
@@ -196,7 +196,7 @@ fn a_transaction_knows_of_the_tables_that_it_touched() {
         assert_eq!(txn.tables_touched(), (1, 0));
     }
     let undone = txn.nested(|child| {
-        tables.iter().try_for_each(|t| t.put(child, "n", &0).map(drop))?;
+        tables.iter().try_for_each(|t| t.put(child, "n", 0).map(drop))?;
         tables[3].drop_table(child)?;
         Err::<(), _>(Error::Invalid("undone"))
     });

@@ -41,8 +41,8 @@ impl Comparator {
 /// use huon::{Order, Str, TableDef, Unit};
 /// let backwards = Order::custom("backwards", |a, b| b.cmp(a));
 /// let t = txn.create_table(&TableDef::<Str, Unit>::new("t").ordered(backwards))?;
-/// t.put(&mut txn, "ann", &())?;
-/// t.put(&mut txn, "bob", &())?;
+/// t.put(&mut txn, "ann", ())?;
+/// t.put(&mut txn, "bob", ())?;
 /// assert_eq!(t.first(&txn)?, Some(("bob", ())));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -94,8 +94,8 @@ impl Order {
     /// let by_length = || Order::custom("by-length", |a, b| a.len().cmp(&b.len()).then(a.cmp(b)));
     /// let words = |order| TableDef::<Str, Unit>::new("words").ordered(order);
     /// let t = txn.create_table(&words(by_length()))?;
-    /// t.put(&mut txn, "anemone", &())?;
-    /// t.put(&mut txn, "bee", &())?;
+    /// t.put(&mut txn, "anemone", ())?;
+    /// t.put(&mut txn, "bee", ())?;
     /// assert_eq!(t.first(&txn)?, Some(("bee", ())));
     /// let other = txn.open_table(&words(Order::custom("by-vowels", |a, b| b.cmp(a))));
     /// assert!(matches!(other, Err(Error::WrongOrder(_))));

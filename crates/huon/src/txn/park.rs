@@ -40,23 +40,23 @@ impl ReadTxn {
     /// without limit.
     ///
     /// Costs one change of a word that processes share. Where this process may not write the lock
-    /// file it changes nothing, and no writer evicts the transaction (R8).
+    /// file it changes nothing, and no writer breaks the transaction (R8).
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
     /// # let t = env.update(|txn| txn.create_table(&T))?;
-    /// # env.update(|txn| t.put(txn, "n", &1).map(drop))?;
+    /// # env.update(|txn| t.put(txn, "n", 1).map(drop))?;
     /// let txn = env.read()?;
     /// let parked = txn.park()?;
-    /// env.update(|txn| t.put(txn, "n", &2).map(drop))?;
+    /// env.update(|txn| t.put(txn, "n", 2).map(drop))?;
     /// let txn = parked.unpark()?;
     /// assert_eq!(t.get(&txn, "n")?, Some(1), "the same snapshot");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// No slice that was read from it can be held meanwhile; the compiler refuses it:
+    /// Nothing that was got from it can be held meanwhile; the compiler refuses it:
     ///
     /// ```compile_fail,E0505
     /// # let dir = tempfile::tempdir()?;
@@ -89,7 +89,7 @@ impl Parked {
         self.txn.id()
     }
 
-    /// Whether the transaction was evicted. It stays so; `false` may change at any moment.
+    /// Whether the transaction was broken. It stays so; `false` may change at any moment.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -104,7 +104,7 @@ impl Parked {
     /// The transaction again, on the same snapshot.
     ///
     /// # Errors
-    /// [`Error::Evicted`] if it was evicted; it has ended then. [`Error::Forked`] after a fork.
+    /// [`Error::Evicted`] if it was broken; it has ended then. [`Error::Forked`] after a fork.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -117,28 +117,5 @@ impl Parked {
         self.txn.core().check_usable()?;
         let unpark = |slot| self.txn.core().store.slots.unpark(slot);
         if self.txn.slot().is_none_or(unpark) { Ok(self.txn) } else { Err(Error::Evicted) }
-    }
-
-    /// The same; if it was evicted, a new transaction on the newest snapshot. Compare the ids to
-    /// see which it is.
-    ///
-    /// # Errors
-    /// As [`Env::read`](crate::Env::read).
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
-    /// let parked = env.read()?.park()?;
-    /// let id = parked.id();
-    /// let txn = parked.unpark_or_newest()?;
-    /// assert_eq!(txn.id(), id, "it was not broken");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn unpark_or_newest(self) -> Result<ReadTxn> {
-        let core = self.txn.core().clone();
-        match self.unpark() {
-            Err(Error::Evicted) => ReadTxn::begin(&core),
-            unparked => unparked,
-        }
     }
 }

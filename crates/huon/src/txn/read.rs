@@ -19,7 +19,7 @@ const TABLES_AT_HAND: usize = 4;
 /// A snapshot of all tables at one commit.
 ///
 /// It sees nothing of later commits, holds no lock, and never waits for a writer. Keys and values
-/// read from it lie in the file's map and live as long as it does. It is not bound to a thread.
+/// got from it lie in the file's map and live as long as it does. It is not bound to a thread.
 ///
 /// While it lives, the pages that only it can see are kept: a forgotten one costs at most one copy
 /// of what it sees, however long it sleeps.
@@ -104,9 +104,8 @@ impl ReadTxn {
 
     /// Moves on to the newest snapshot, and lets go of its own; whether there was a newer one.
     ///
-    /// Costs a few nanoseconds if there was none, and otherwise as much as beginning a new one.
-    /// Slices that were read before cannot be held across it. On an error the transaction stays
-    /// where it is.
+    /// Costs a few nanoseconds if there was none, and otherwise as much as to begin anew. What was
+    /// got before cannot be held across it. On an error the transaction stays where it is.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -115,7 +114,7 @@ impl ReadTxn {
     /// # let t = env.update(|txn| txn.create_table(&T))?;
     /// let mut txn = env.read()?;
     /// assert!(!txn.renew()?);
-    /// env.update(|txn| t.put(txn, "n", &1).map(drop))?;
+    /// env.update(|txn| t.put(txn, "n", 1).map(drop))?;
     /// assert_eq!(t.get(&txn, "n")?, None);
     /// assert!(txn.renew()?);
     /// assert_eq!(t.get(&txn, "n")?, Some(1));
@@ -146,6 +145,7 @@ impl ReadTxn {
     /// assert!(txn.is_mapped(t.get(&txn, "k")?.unwrap().as_bytes()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(hidden)]
     pub fn is_mapped(&self, bytes: &[u8]) -> bool {
         self.core().store.storage.map().contains(bytes)
     }

@@ -18,14 +18,14 @@ fn many_records_survive_reopening() {
             let t = txn.create_table(&T).unwrap();
             for n in 0..3000u64 {
                 let value = vec![n as u8; (n % 50) as usize * if n % 100 == 0 { 200 } else { 1 }];
-                t.put(&mut txn, &(n * 7919 % 3001), &value).unwrap();
+                t.put(&mut txn, n * 7919 % 3001, &value).unwrap();
             }
             txn.commit().unwrap();
             for round in 0..20u64 {
                 env.update(|txn| {
                     for n in 0..100u64 {
-                        t.put(txn, &((n * 31 + round * 7) % 3001), &round.to_le_bytes())?;
-                        t.delete(txn, &((n * 17 + round) % 3001))?;
+                        t.put(txn, (n * 31 + round * 7) % 3001, &round.to_le_bytes())?;
+                        t.remove(txn, (n * 17 + round) % 3001)?;
                     }
                     Ok(())
                 })
@@ -37,7 +37,7 @@ fn many_records_survive_reopening() {
         let t = snap.open_table(&T).unwrap().unwrap();
         let keys: Vec<u64> = t.iter(&snap).unwrap().map(|r| r.unwrap().0).collect();
         assert!(keys.is_sorted());
-        assert_eq!(keys.len() as u64, t.count(&snap).unwrap());
+        assert_eq!(keys.len() as u64, t.len(&snap).unwrap());
         let mut back: Vec<u64> = t.iter(&snap).unwrap().rev().map(|r| r.unwrap().0).collect();
         back.reverse();
         assert_eq!(keys, back);
@@ -49,7 +49,7 @@ fn a_renewed_reader_lets_go_of_what_it_saw() {
     let dir = tempfile::tempdir().unwrap();
     let env = env(&dir, 4096);
     let write =
-        |n: u64| env.update(|txn| txn.create_table(&T)?.put(txn, &n, b"v").map(drop)).unwrap();
+        |n: u64| env.update(|txn| txn.create_table(&T)?.put(txn, n, b"v").map(drop)).unwrap();
     write(0);
     let mut snap = env.read().unwrap();
     let t = snap.open_table(&T).unwrap().unwrap();
@@ -57,10 +57,10 @@ fn a_renewed_reader_lets_go_of_what_it_saw() {
         let before = snap.id();
         assert!(!snap.renew().unwrap());
         write(n);
-        assert_eq!((snap.id(), t.get(&snap, &n).unwrap()), (before, None));
+        assert_eq!((snap.id(), t.get(&snap, n).unwrap()), (before, None));
         assert!(snap.renew().unwrap());
         assert!(snap.id() > before);
-        assert_eq!(t.get(&snap, &n).unwrap(), Some(&b"v"[..]));
+        assert_eq!(t.get(&snap, n).unwrap(), Some(&b"v"[..]));
         let readers = env.info().unwrap().readers;
         assert_eq!(readers.iter().map(|r| r.txnid).collect::<Vec<_>>(), [snap.id()]);
     }

@@ -42,23 +42,23 @@ fn fill(env: &Env, page_bytes: usize, records: u64) {
         env.update(|txn| {
             let (t, m, f) = (txn.create_table(&T)?, txn.create_table(&M)?, txn.create_table(&F)?);
             for n in part * records / 10..(part + 1) * records / 10 {
-                t.put(txn, &n, &value(n, n % 20 == 0, page_bytes))?;
-                m.insert(txn, &(n / 200), &value(n, false, page_bytes)[..20.min(page_bytes / 8)])?;
-                m.insert(txn, &(n / 200), &n.to_be_bytes())?;
-                f.insert(txn, &(n / 400), &n)?;
+                t.put(txn, n, &value(n, n % 20 == 0, page_bytes))?;
+                m.put(txn, n / 200, &value(n, false, page_bytes)[..20.min(page_bytes / 8)])?;
+                m.put(txn, n / 200, &n.to_be_bytes())?;
+                f.put(txn, n / 400, n)?;
             }
             let small = TableDef::<U64, U64>::named(format!("part {part}"));
             let small = txn.create_table(&small)?;
-            (0..records / 10).try_for_each(|n| small.put(txn, &n, &n).map(drop))
+            (0..records / 10).try_for_each(|n| small.put(txn, n, n).map(drop))
         })
         .unwrap();
     }
     let kept = records - records / 6;
     env.update(|txn| {
         let (t, m, f) = (txn.create_table(&T)?, txn.create_table(&M)?, txn.create_table(&F)?);
-        (0..kept).try_for_each(|n| t.delete(txn, &n).map(drop))?;
-        (0..kept / 200).try_for_each(|n| m.remove_all(txn, &n).map(drop))?;
-        (0..kept / 400).try_for_each(|n| f.remove_all(txn, &n).map(drop))?;
+        (0..kept).try_for_each(|n| t.remove(txn, n).map(drop))?;
+        (0..kept / 200).try_for_each(|n| m.remove_key(txn, n).map(drop))?;
+        (0..kept / 400).try_for_each(|n| f.remove_key(txn, n).map(drop))?;
         for part in 0..8 {
             let small = TableDef::<U64, U64>::named(format!("part {part}"));
             txn.open_table(&small)?.expect("it is there").drop_table(txn)?;
@@ -228,7 +228,7 @@ fn others_write_meanwhile() {
             while !over.load(Ordering::Relaxed) {
                 let def = TableDef::<U64, U64>::new("others");
                 let put = |txn: &mut huon::WriteTxn| {
-                    txn.create_table(&def)?.put(txn, &(commits % 500), &commits).map(drop)
+                    txn.create_table(&def)?.put(txn, commits % 500, commits).map(drop)
                 };
                 other.update(put).unwrap();
                 commits += 1;

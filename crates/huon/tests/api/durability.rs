@@ -1,5 +1,6 @@
 //! Durability modes: what each costs in flushes, what each keeps, tickets, automatic checkpoints
-//! and the ways to close. The crash images of the test kit show what a power loss may take away.
+//! and the ways to close. What a power cut may take away is shown by the crash images of the test
+//! kit.
 
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
@@ -24,14 +25,14 @@ fn open(path: &Path, durability: Durability) -> Env {
 /// Puts one record with the environment's own durability.
 fn put(env: &Env, key: u64, value: &[u8]) -> u64 {
     let mut txn = env.write().unwrap();
-    txn.create_table(&T).unwrap().put(&mut txn, &key, value).unwrap();
+    txn.create_table(&T).unwrap().put(&mut txn, key, value).unwrap();
     txn.commit().unwrap()
 }
 
 fn value(env: &Env, key: u64) -> Option<Vec<u8>> {
     let txn = env.read().unwrap();
     let t = txn.open_table(&T).unwrap()?;
-    t.get(&txn, &key).unwrap().map(<[u8]>::to_vec)
+    t.get(&txn, key).unwrap().map(<[u8]>::to_vec)
 }
 
 fn flushes(env: &Env) -> u64 {
@@ -167,7 +168,7 @@ fn tickets_are_waited_for_by_anybody_at_any_time() {
     put(&env, 0, b"the first write transaction flushes for itself");
     let ticket_for = |key: u64| {
         let mut txn = env.write().unwrap();
-        txn.create_table(&T).unwrap().put(&mut txn, &key, b"v").unwrap();
+        txn.create_table(&T).unwrap().put(&mut txn, key, b"v").unwrap();
         txn.commit_ticket().unwrap()
     };
     let before = flushes(&env);
@@ -274,7 +275,7 @@ fn the_mode_is_chosen_for_each_commit() {
     let env = Env::options().open(&path).unwrap();
     let commit = |key: u64, durability| {
         let mut txn = env.write().unwrap();
-        txn.create_table(&T).unwrap().put(&mut txn, &key, b"v").unwrap();
+        txn.create_table(&T).unwrap().put(&mut txn, key, b"v").unwrap();
         txn.commit_with(durability).unwrap()
     };
     let first = commit(1, Durability::Durable);
@@ -304,7 +305,7 @@ mod simulated {
         let env = small().open_simulated(&disk).unwrap();
         let other = small().open_simulated(&disk).unwrap();
         let mut txn = env.write().unwrap();
-        txn.create_table(&T).unwrap().put(&mut txn, &1, b"v").unwrap();
+        txn.create_table(&T).unwrap().put(&mut txn, 1, b"v").unwrap();
         let ticket = txn.commit_ticket().unwrap();
         disk.fail_syncs(1);
         assert!(matches!(other.sync(), Err(Error::Io { .. })));

@@ -19,7 +19,7 @@ fn fill(env: &Env, byte: u8) -> huon::Table<U64, Bytes> {
     let mut txn = env.write().unwrap();
     let t = txn.create_table(&T).unwrap();
     for n in 0..RECORDS {
-        t.put(&mut txn, &n, &vec![byte; if n % 10 == 0 { 20_000 } else { 300 }]).unwrap();
+        t.put(&mut txn, n, &vec![byte; if n % 10 == 0 { 20_000 } else { 300 }]).unwrap();
     }
     txn.commit().unwrap();
     t
@@ -28,7 +28,7 @@ fn fill(env: &Env, byte: u8) -> huon::Table<U64, Bytes> {
 fn tiny_commits(env: &Env, count: u64) {
     for n in 0..count {
         let def = TableDef::<U64, U64>::new("tiny");
-        env.update(|txn| txn.create_table(&def)?.put(txn, &0, &n).map(drop)).unwrap();
+        env.update(|txn| txn.create_table(&def)?.put(txn, 0, n).map(drop)).unwrap();
     }
 }
 
@@ -44,7 +44,7 @@ fn a_free_tail_is_given_back() {
     tiny_commits(&env, 5);
     assert!(env.info().unwrap().file_bytes >= reader.used_bytes(), "the reader sees every page");
     for n in 0..RECORDS {
-        assert_eq!(t.get(&reader, &n).unwrap().unwrap()[0], 1);
+        assert_eq!(t.get(&reader, n).unwrap().unwrap()[0], 1);
     }
     drop(reader);
     tiny_commits(&env, 400);
@@ -67,7 +67,7 @@ fn the_upper_size_is_kept_and_deleting_works_there() {
     let env = Env::options().max_bytes(upper).open(&path).unwrap();
     let mut kept = 0u64;
     let error = loop {
-        match env.update(|txn| txn.create_table(&T)?.put(txn, &kept, &[7; 1000]).map(drop)) {
+        match env.update(|txn| txn.create_table(&T)?.put(txn, kept, &[7; 1000]).map(drop)) {
             Ok(()) => kept += 1,
             Err(error) => break error,
         }
@@ -76,9 +76,9 @@ fn the_upper_size_is_kept_and_deleting_works_there() {
     assert!(env.info().unwrap().file_bytes <= upper);
     let t = env.view(|txn| Ok(txn.open_table(&T)?.unwrap())).unwrap();
     for n in 0..kept / 2 {
-        env.update(|txn| t.delete(txn, &n).map(drop)).unwrap();
+        env.update(|txn| t.remove(txn, n).map(drop)).unwrap();
     }
-    env.update(|txn| t.put(txn, &0, &[8; 1000]).map(drop)).unwrap();
+    env.update(|txn| t.put(txn, 0, &[8; 1000]).map(drop)).unwrap();
     assert!(env.check().unwrap().is_clean());
 }
 
@@ -98,7 +98,7 @@ fn a_lock_file_that_was_replaced_is_refused() {
     let env = Env::options().open(&path).unwrap();
     let txn = env.read().unwrap();
     let t = txn.open_table(&T).unwrap().unwrap();
-    assert_eq!(t.get(&txn, &5).unwrap().unwrap()[0], 2);
+    assert_eq!(t.get(&txn, 5).unwrap().unwrap()[0], 2);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_lost_lock_file_costs_nothing_that_was_durable() {
         let env = Env::options().open(&path).unwrap();
         let txn = env.read().unwrap();
         let t = txn.open_table(&T).unwrap().unwrap();
-        assert_eq!(t.get(&txn, &5).unwrap().unwrap()[0], 1);
+        assert_eq!(t.get(&txn, 5).unwrap().unwrap()[0], 1);
         drop(txn);
         tiny_commits(&env, 2);
         assert!(env.check().unwrap().is_clean());
@@ -169,14 +169,14 @@ fn many_tables_and_many_readers() {
     let mut txn = env.write().unwrap();
     for n in 0..tables {
         let t = txn.create_table(&def(n)).unwrap();
-        t.put(&mut txn, &n, &(n * 2)).unwrap();
+        t.put(&mut txn, n, n * 2).unwrap();
     }
     txn.commit().unwrap();
     let txn = env.read().unwrap();
     assert_eq!(txn.table_names().unwrap().len() as u64, tables);
     for n in 0..tables {
         let t = txn.open_table(&def(n)).unwrap().unwrap();
-        assert_eq!(t.get(&txn, &n).unwrap(), Some(n * 2));
+        assert_eq!(t.get(&txn, n).unwrap(), Some(n * 2));
     }
     // More readers than the first table of slots holds: the table grows.
     let readers: Vec<_> = (0..2000).map(|_| env.read().unwrap()).collect();
@@ -197,7 +197,7 @@ fn ids_jump_only_after_unclean_ends() {
         let due = env.info().unwrap().repair_due;
         let mut txn = env.write().unwrap();
         let t = txn.create_table(&T).unwrap();
-        t.put(&mut txn, &env.read().unwrap().id(), &[0]).unwrap();
+        t.put(&mut txn, env.read().unwrap().id(), &[0]).unwrap();
         let id = txn.commit().unwrap();
         assert!(!env.info().unwrap().repair_due);
         env.close().unwrap();
@@ -227,7 +227,7 @@ fn small_files_are_small() {
     let (_dir, path) = place();
     let env = Env::options().open(&path).unwrap();
     for key in [1, 2] {
-        env.update(|txn| txn.create_table(&T)?.put(txn, &key, &[7; 100]).map(drop)).unwrap();
+        env.update(|txn| txn.create_table(&T)?.put(txn, key, &[7; 100]).map(drop)).unwrap();
     }
     assert!(env.info().unwrap().file_bytes <= 64 << 10, "{:?}", env.info());
     let lock_bytes = || {
@@ -263,7 +263,7 @@ fn copies_end_where_their_data_ends() {
     fill(&env, 1);
     env.update(|txn| {
         let t = txn.open_table(&T)?.unwrap();
-        (0..RECORDS).step_by(3).try_for_each(|n| t.delete(txn, &n).map(drop))
+        (0..RECORDS).step_by(3).try_for_each(|n| t.remove(txn, n).map(drop))
     })
     .unwrap();
     for compact in [false, true] {
@@ -280,7 +280,7 @@ fn copies_end_where_their_data_ends() {
             let used = env.info().unwrap().used_bytes;
             assert!(bytes <= used, "{} has {bytes} bytes and uses {used}", copy.display());
             assert!(env.check().unwrap().is_clean());
-            env.update(|txn| txn.open_table(&T)?.unwrap().put(txn, &1, &[2; 300]).map(drop))
+            env.update(|txn| txn.open_table(&T)?.unwrap().put(txn, 1, &[2; 300]).map(drop))
                 .unwrap();
         }
     }

@@ -40,7 +40,7 @@ fn with(env: &Env, change: impl FnOnce(&mut Geometry)) -> Geometry {
 fn fill(txn: &mut WriteTxn, first: u64, most: u64) -> (u64, Option<Error>) {
     let t = txn.create_table(&T).unwrap();
     for n in 0..most {
-        if let Err(error) = t.put(txn, &(first + n), &[n as u8; 1000]) {
+        if let Err(error) = t.put(txn, first + n, &[n as u8; 1000]) {
             return (n, Some(error));
         }
     }
@@ -129,10 +129,9 @@ fn a_nested_abort_gives_up_what_lies_behind_the_old_limit() {
         }
         match again {
             Some(HIGH) => assert!(fill(&mut txn, 600, 300).1.is_none()),
-            _ => (0..100).for_each(|n| assert!(t.delete(&mut txn, &n).unwrap())),
+            _ => (0..100).for_each(|n| assert!(t.remove(&mut txn, n).unwrap())),
         }
-        // The pages that the level wrote below the old limit are lost to this transaction: it may
-        // not fit.
+        // What the level wrote below the old limit is lost to this transaction: it may not fit.
         match txn.commit() {
             Err(Error::MapFull(_)) if again != Some(HIGH) => {}
             committed => drop(committed.unwrap()),
@@ -140,7 +139,7 @@ fn a_nested_abort_gives_up_what_lies_behind_the_old_limit() {
         let info = env.info().unwrap();
         assert!(info.used_bytes <= info.max_bytes);
         clean(&env);
-        env.update(|txn| txn.create_table(&T)?.put(txn, &7, b"after").map(drop)).unwrap();
+        env.update(|txn| txn.create_table(&T)?.put(txn, 7, b"after").map(drop)).unwrap();
         clean(&env);
         drop(env);
         clean(&options().open(&path).unwrap());
@@ -159,16 +158,16 @@ fn what_is_in_use_stays_below_the_upper_size() {
     let Error::MapFull(full) = &refused else { panic!("{refused}") };
     assert_eq!(full.limit_bytes, 300 << 10);
     assert!(full.needed_bytes > 500_000, "{refused}");
-    t.put(&mut txn, &0, b"it goes on").unwrap();
+    t.put(&mut txn, 0, b"it goes on").unwrap();
     txn.commit().unwrap();
     // A reader keeps what it sees, and with it the limit.
     let reader = env.read().unwrap();
     env.update(|txn| t.clear(txn).map(drop)).unwrap();
     assert!(matches!(env.set_geometry(low), Err(Error::MapFull(_))));
     drop(reader);
-    // The pages that are left may lie far behind; they move to the front in a few commits.
+    // What is left may lie far behind; it moves to the front in a few commits.
     let moved = (0..100).any(|n| {
-        env.update(|txn| t.put(txn, &n, &[1; 10]).map(drop)).unwrap();
+        env.update(|txn| t.put(txn, n, &[1; 10]).map(drop)).unwrap();
         env.sync().unwrap();
         env.set_geometry(low).is_ok()
     });
@@ -235,7 +234,7 @@ fn who_has_reserved_less_is_told_to_open_again() {
     assert!(matches!(small.read(), Err(Error::MapTooSmall { .. })));
     assert!(matches!(small.write(), Err(Error::MapTooSmall { .. })));
     let t = reader.open_table(&T).unwrap().unwrap();
-    assert_eq!(t.count(&reader).unwrap(), 10, "what runs goes on");
+    assert_eq!(t.len(&reader).unwrap(), 10, "what runs goes on");
     drop(reader);
     drop(small);
     let small = options().max_bytes(2 << 20).open(&path).unwrap();
@@ -248,7 +247,7 @@ fn who_has_reserved_less_is_told_to_open_again() {
 }
 
 fn t_count(env: &Env) -> u64 {
-    env.view(|txn| txn.open_table(&T)?.expect("the table").count(txn)).unwrap()
+    env.view(|txn| txn.open_table(&T)?.expect("the table").len(txn)).unwrap()
 }
 
 fn draw(seed: &mut u64) -> u64 {
@@ -285,10 +284,10 @@ fn random_limits() {
                     for _ in 0..draw(seed) % 20 {
                         let key = draw(seed) % 300;
                         if draw(seed).is_multiple_of(3) {
-                            assert_eq!(t.delete(txn, &key)?, now.remove(&key).is_some());
+                            assert_eq!(t.remove(txn, key)?, now.remove(&key).is_some());
                         } else {
                             let value = vec![round as u8; draw(seed) as usize % 1500];
-                            t.put(txn, &key, &value)?;
+                            t.put(txn, key, &value)?;
                             now.insert(key, value);
                         }
                     }

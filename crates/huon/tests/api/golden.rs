@@ -4,7 +4,7 @@
 //!
 //! 1. the engine opens a copy of it, finds it clean, reads what the rule says, and writes to it;
 //! 2. a small reader that knows only the tables of FORMAT.md reads the same from the same bytes;
-//! 3. both do so with a file that is made now: today's writer follows the document.
+//! 3. both do so with a file that is made now: what is written today is what the document says.
 //!
 //! `HUON_GOLDEN_OUT=path` in the environment keeps the file that is made now.
 
@@ -208,12 +208,16 @@ fn order(name: &str) -> Order {
 fn def(table: &'static str, keys: &str) -> TableDef<Bytes, Bytes> {
     match table {
         "" => TableDef::main(),
-        name => TableDef::new(name).ordered(order(keys)),
+        name => {
+            let def = TableDef::new(name).ordered(order(keys));
+            if is_typed(name) { def.type_names(TYPES[0], TYPES[1]) } else { def }
+        }
     }
 }
 
 fn multi_def(multi: &'static str, keys: &str, values: &str) -> MultiDef<Bytes, Bytes> {
     let def = MultiDef::new(multi).ordered(order(keys)).values_ordered(order(values));
+    let def = if is_typed(multi) { def.type_names(TYPES[0], TYPES[1]) } else { def };
     match one_length(multi) {
         Some(bytes) => def.values_of_bytes(bytes),
         None => def,
@@ -262,7 +266,7 @@ fn make(path: &Path) {
                 Fate::Rewritten => {
                     change(&|txn| table.put(txn, &key(name, n), &value(name, n, 2)));
                 }
-                Fate::Deleted => change(&|txn| table.delete(txn, &key(name, n))),
+                Fate::Deleted => change(&|txn| table.remove(txn, &key(name, n))),
             }
         }
     }
@@ -273,18 +277,18 @@ fn make(path: &Path) {
             let ((key, old), (_, new)) = (first(n), pair(multi, n, 2));
             change(&|txn| table.remove(txn, &key, &old));
             if fate(n) == Fate::Rewritten {
-                change(&|txn| table.insert(txn, &key, &new));
+                change(&|txn| table.put(txn, &key, &new));
             }
         }
     }
-    (0..PASSING).for_each(|n| change(&|txn| main.delete(txn, &passing(n))));
+    (0..PASSING).for_each(|n| change(&|txn| main.remove(txn, &passing(n))));
     drop(first);
-    // Pages born and freed since the durable snapshot are free for all.
+    // What is born and freed since the durable snapshot is free for all.
     change(&|txn| main.put(txn, &passing(0), &[7; 4000]));
-    change(&|txn| main.delete(txn, &passing(0)));
+    change(&|txn| main.remove(txn, &passing(0)));
     let mut txn = env.write().unwrap();
     main.put(&mut txn, &passing(0), b"by").unwrap();
-    main.delete(&mut txn, &passing(0)).unwrap();
+    main.remove(&mut txn, &passing(0)).unwrap();
     txn.commit().unwrap();
 }
 
@@ -295,7 +299,7 @@ fn make_multis(txn: &mut WriteTxn) -> Vec<(&'static str, RawMulti)> {
             let table = txn.create_table(&multi_def(multi, keys, values)).unwrap();
             for n in scrambled(first_pairs(multi)) {
                 let (key, value) = pair(multi, n, 1);
-                assert!(table.insert(txn, &key, &value).unwrap());
+                assert!(table.put(txn, &key, &value).unwrap());
             }
             (multi, table)
         })
@@ -335,7 +339,7 @@ fn engine_reads_pairs(txn: &ReadTxn, multi: &'static str, keys: &str, values: &s
     for (key, value) in &pairs {
         assert!(table.contains(txn, key, value).unwrap());
     }
-    assert_eq!(table.count(txn).unwrap(), pairs.len() as u64);
+    assert_eq!(table.len(txn).unwrap(), pairs.len() as u64);
     pairs
 }
 
@@ -363,22 +367,33 @@ fn assert_engine_reads(path: &Path) {
         let table = txn.create_table(&def("bytes", "bytes")).unwrap();
         table.put(&mut txn, b"new", &[1; 2000]).unwrap();
         txn.commit().unwrap();
-        env.update(|txn| table.delete(txn, b"new")).unwrap();
+        env.update(|txn| table.remove(txn, b"new")).unwrap();
         for (multi, keys, values) in MULTIS {
             let (key, value) = pair(multi, 20, 3);
             let edited: huon::Result<bool> = env.update(|txn| {
                 let table = txn.create_table(&multi_def(multi, keys, values))?;
-                Ok(table.insert(txn, &key, &value)? && table.remove(txn, &key, &value)?)
+                Ok(table.put(txn, &key, &value)? && table.remove(txn, &key, &value)?)
             });
             assert!(edited.unwrap(), "{multi}");
         }
     }
 }
 
-/// The names of the comparators of a table, with their roles.
-fn comparators(keys: &str, values: &str) -> Vec<(u64, String)> {
+/// The names behind the record of a table, with their roles.
+fn names(table: &str, keys: &str, values: &str) -> Vec<(u64, String)> {
     let roles = [(1, keys), (2, values)].into_iter().filter(|(_, order)| *order == "custom");
-    roles.map(|(role, _)| (role, "descending".to_string())).collect()
+    let comparators = roles.map(|(role, _)| (role, "descending"));
+    let types = [(3, TYPES[0]), (4, TYPES[1])];
+    let types = types.into_iter().filter(|_| is_typed(table));
+    comparators.chain(types).map(|(role, name)| (role, name.to_string())).collect()
+}
+
+/// The names of the types of keys and values, where a table has some.
+const TYPES: [&str; 2] = ["bytes of a key", "bytes of a value"];
+
+/// Whether the table has names of types.
+fn is_typed(table: &str) -> bool {
+    matches!(table, "custom" | "empty" | "m-any" | "m-custom")
 }
 
 fn assert_reader_reads(found: &Found) {
@@ -389,12 +404,12 @@ fn assert_reader_reads(found: &Found) {
     assert_eq!(found.tables.len(), TABLES.len() + 1 + MULTIS.len());
     for (table, order) in TABLES {
         assert_eq!(found.orders[table.as_bytes()], order);
-        assert_eq!(found.comparators[table.as_bytes()], comparators(order, ""));
+        assert_eq!(found.names[table.as_bytes()], names(table, order, ""));
     }
     assert_eq!(found.values.len(), MULTIS.len());
     for (multi, keys, values) in MULTIS {
         assert_eq!(found.orders[multi.as_bytes()], keys);
-        assert_eq!(found.comparators[multi.as_bytes()], comparators(keys, values));
+        assert_eq!(found.names[multi.as_bytes()], names(multi, keys, values));
         let wanted = (values.to_string(), one_length(multi).unwrap_or(0).into());
         assert_eq!(found.values[multi.as_bytes()], wanted, "{multi}");
     }
@@ -459,7 +474,7 @@ fn blocks_are_as_long_as_the_document_says() {
         ("pointer", 12),
         ("meta block", 4096),
         ("tree record", 64),
-        ("name of a comparator", 2),
+        ("name behind a record", 2),
         ("page header", 32),
         ("leaf slot", 8),
         ("leaf cell", 4),

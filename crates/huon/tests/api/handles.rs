@@ -19,7 +19,7 @@ fn def(n: u64) -> TableDef<Str, U64> {
 fn make(env: &Env, n: u64) -> Table<Str, U64> {
     env.update(|txn| {
         let t = txn.create_table(&def(n))?;
-        t.put(txn, "n", &n)?;
+        t.put(txn, "n", n)?;
         Ok(t)
     })
     .unwrap()
@@ -29,7 +29,7 @@ fn drop_table(env: &Env, t: Table<Str, U64>) {
     assert!(env.update(|txn| t.drop_table(txn)).unwrap());
 }
 
-/// What a handle reads: the number in its table, or that the table is missing.
+/// What a handle finds: the number in its table, or that the table is missing.
 fn found(t: Table<Str, U64>, txn: &ReadTxn) -> Option<u64> {
     match t.get(txn, "n") {
         Ok(found) => Some(found.expect("each table holds its number")),
@@ -93,7 +93,7 @@ fn tables_are_made_and_dropped_without_end() {
     }
     let mut txn = env.write().unwrap();
     for t in stale {
-        assert!(matches!(t.put(&mut txn, "n", &1), Err(Error::TableNotFound)));
+        assert!(matches!(t.put(&mut txn, "n", 1), Err(Error::TableNotFound)));
         assert!(!t.drop_table(&mut txn).is_ok_and(|dropped| dropped));
     }
     txn.commit().unwrap();
@@ -110,11 +110,11 @@ fn tables_that_were_never_committed_leave_nothing_behind() {
             let n = 100 * n + of_txn;
             let failed = txn.nested(|child| {
                 let t = child.create_table(&def(n))?;
-                t.put(child, "n", &n)?;
+                t.put(child, "n", n)?;
                 Err::<(), _>(Error::Invalid("undone"))
             });
             assert!(failed.is_err());
-            txn.create_table(&def(n)).unwrap().put(&mut txn, "n", &n).unwrap();
+            txn.create_table(&def(n)).unwrap().put(&mut txn, "n", n).unwrap();
         }
         txn.abort();
     }
@@ -197,7 +197,7 @@ fn names_of_any_length_are_found_again() {
                 let t = env
                     .update(|txn| {
                         let t = txn.create_table(&def)?;
-                        t.put(txn, "n", &n)?;
+                        t.put(txn, "n", n)?;
                         Ok(t)
                     })
                     .unwrap();
@@ -220,17 +220,17 @@ fn a_handle_made_before_its_table_finds_it_empty_until_it_is_there() {
     assert_eq!(early.get(&before, "a").unwrap(), None);
     assert_eq!(early.iter(&before).unwrap().count(), 0);
     assert_eq!(early.range(&before, "a"..).unwrap().count(), 0);
-    assert_eq!(early.count(&before).unwrap() + tags.count(&before).unwrap(), 0);
+    assert_eq!(early.len(&before).unwrap() + tags.len(&before).unwrap(), 0);
     assert_eq!(tags.values(&before, "a").unwrap().count(), 0);
-    let refused = env.update(|txn| early.put(txn, "a", &1));
+    let refused = env.update(|txn| early.put(txn, "a", 1));
     assert!(matches!(refused, Err(Error::TableNotFound)));
 
     for round in 0..3 {
         env.update(|txn| {
             txn.create_table(&EARLY)?;
             txn.create_table(&TAGS)?;
-            early.put(txn, "a", &round)?;
-            tags.insert(txn, "a", &round)
+            early.put(txn, "a", round)?;
+            tags.put(txn, "a", round)
         })
         .unwrap();
         let txn = env.read().unwrap();
@@ -285,9 +285,9 @@ fn each_refusal_of_a_name_or_an_order_has_an_error_of_its_own() {
     let t = txn.create_table(&TableDef::<Str, Str>::new("t").ordered(order)).unwrap();
     t.put(&mut txn, "key", "value").unwrap();
     assert!(matches!(main.put(&mut txn, "t", "1"), Err(Error::NameTaken)));
-    assert!(matches!(main.delete(&mut txn, "t"), Err(Error::NameTaken)));
+    assert!(matches!(main.remove(&mut txn, "t"), Err(Error::NameTaken)));
     assert!(matches!(main.clear(&mut txn), Err(Error::TablesInside)));
-    assert!(matches!(main.delete_range::<&str>(&mut txn, ..), Err(Error::TablesInside)));
+    assert!(matches!(main.remove_range(&mut txn, ..), Err(Error::TablesInside)));
     assert!(matches!(txn.open_table(&def), Err(Error::TableKind)));
     assert!(matches!(t.prefix(&txn, "k"), Err(Error::PrefixOrder)));
     let stored = txn.open_table(&def.ordered(Order::Stored)).unwrap().unwrap();
@@ -317,7 +317,7 @@ fn a_record_takes_the_name_of_a_table_that_is_gone() {
         assert!(matches!(txn.open_table(&def), Err(Error::NameTaken)), "there: {there}");
         assert!(matches!(txn.table_stat(b"t"), Err(Error::NameTaken)));
         assert!(matches!(txn.create_table(&def), Err(Error::NameTaken)));
-        assert!(main.delete(&mut txn, b"t").unwrap());
+        assert!(main.remove(&mut txn, b"t").unwrap());
         assert!(txn.open_table(&def).unwrap().is_none());
         txn.create_table(&def).unwrap();
         txn.abort();

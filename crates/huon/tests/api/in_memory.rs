@@ -12,18 +12,18 @@ use huon::{
 const T: TableDef<U64, Bytes> = TableDef::new("t");
 
 fn put(env: &Env, n: u64, value: &[u8]) {
-    env.update(|txn| txn.create_table(&T)?.put(txn, &n, value).map(drop)).unwrap();
+    env.update(|txn| txn.create_table(&T)?.put(txn, n, value).map(drop)).unwrap();
 }
 
 fn get(env: &Env, n: u64) -> Option<Vec<u8>> {
     env.view(|txn| match txn.open_table(&T)? {
-        Some(t) => Ok(t.get(txn, &n)?.map(<[u8]>::to_vec)),
+        Some(t) => Ok(t.get(txn, n)?.map(<[u8]>::to_vec)),
         None => Ok(None),
     })
     .unwrap()
 }
 
-/// It has all that it has in a file: tables, nested transactions, snapshots, reports.
+/// What it has in a file it has here: tables, nested transactions, snapshots, reports.
 #[test]
 fn it_is_an_environment_like_any_other() {
     let env = Env::in_memory().unwrap();
@@ -40,7 +40,7 @@ fn it_is_an_environment_like_any_other() {
         });
         assert!(undone.is_err());
         for n in 0..100 {
-            t.delete(txn, &n)?;
+            t.remove(txn, n)?;
         }
         Ok(())
     })
@@ -48,7 +48,7 @@ fn it_is_an_environment_like_any_other() {
     assert_eq!(get(&env, 7), None);
     assert_eq!(get(&env, 107), Some(vec![107; 3000]));
     let t = before.open_table(&T).unwrap().unwrap();
-    assert_eq!(t.get(&before, &7).unwrap(), Some(&[7; 3000][..]));
+    assert_eq!(t.get(&before, 7).unwrap(), Some(&[7; 3000][..]));
     assert_eq!(env.info().unwrap().readers.len(), 1);
     drop(before);
     let records: Vec<_> = env.stat().unwrap().tables.iter().map(|table| table.entries).collect();
@@ -82,8 +82,8 @@ fn it_lives_as_long_as_the_last_clone_and_transaction() {
     let txn = clone.read().unwrap();
     assert_eq!(clone.close().unwrap(), Closed::StillShared);
     let t = txn.open_table(&T).unwrap().unwrap();
-    assert_eq!(t.get(&txn, &1).unwrap(), Some(&b"one"[..]));
-    assert_eq!(t.get(&txn, &2).unwrap(), Some(&b"two"[..]));
+    assert_eq!(t.get(&txn, 1).unwrap(), Some(&b"one"[..]));
+    assert_eq!(t.get(&txn, 2).unwrap(), Some(&b"two"[..]));
 }
 
 /// Writers wait for each other, readers see whole commits, and commits are waited for.
@@ -106,9 +106,9 @@ fn threads_share_it() {
                     let mut txn = env.write().unwrap();
                     let t = txn.create_table(&T).unwrap();
                     // Two records that are always equal.
-                    t.put(&mut txn, &key, &key.to_be_bytes()).unwrap();
-                    t.put(&mut txn, &u64::MAX, &key.to_be_bytes()).unwrap();
-                    t.put(&mut txn, &(u64::MAX - 1), &key.to_be_bytes()).unwrap();
+                    t.put(&mut txn, key, &key.to_be_bytes()).unwrap();
+                    t.put(&mut txn, u64::MAX, &key.to_be_bytes()).unwrap();
+                    t.put(&mut txn, u64::MAX - 1, &key.to_be_bytes()).unwrap();
                     txn.commit_with(durability).unwrap();
                 }
             });
@@ -122,9 +122,9 @@ fn threads_share_it() {
                 seen = newest.expect("a commit within a minute");
                 let txn = env.read().unwrap();
                 let t = txn.open_table(&T).unwrap().expect("it is there since the first commit");
-                let last = t.get(&txn, &u64::MAX).unwrap();
-                assert_eq!(last, t.get(&txn, &(u64::MAX - 1)).unwrap());
-                if t.count(&txn).unwrap() == THREADS * COMMITS + 2 {
+                let last = t.get(&txn, u64::MAX).unwrap();
+                assert_eq!(last, t.get(&txn, u64::MAX - 1).unwrap());
+                if t.len(&txn).unwrap() == THREADS * COMMITS + 2 {
                     return;
                 }
             }
@@ -136,13 +136,13 @@ fn threads_share_it() {
     assert_eq!((info.io.commits, info.clients), (THREADS * COMMITS, 1));
 }
 
-/// A commit means to others what it always means; only the disk is not waited for.
+/// What a commit means to others is what it always means; only the disk is not waited for.
 #[test]
 fn a_durable_commit_is_durable_without_a_flush() {
     let env = Env::in_memory().unwrap();
     let commit = |durability: Durability| {
         let mut txn = env.write().unwrap();
-        txn.create_table(&T).unwrap().put(&mut txn, &1, &[durability as u8; 100]).unwrap();
+        txn.create_table(&T).unwrap().put(&mut txn, 1, &[durability as u8; 100]).unwrap();
         txn.commit_with(durability).unwrap()
     };
     let id = commit(Durability::Durable);
@@ -153,7 +153,7 @@ fn a_durable_commit_is_durable_without_a_flush() {
     // One that is too large for a single flush.
     env.update(|txn| {
         let t = txn.create_table(&T)?;
-        (0..500).try_for_each(|n| t.put(txn, &n, &[2; 6000]).map(drop))
+        (0..500).try_for_each(|n| t.put(txn, n, &[2; 6000]).map(drop))
     })
     .unwrap();
     let info = env.info().unwrap();
@@ -191,7 +191,7 @@ fn max_bytes_is_its_limit() {
     let fill = || {
         env.update(|txn| {
             let t = txn.create_table(&T)?;
-            (1..1000).try_for_each(|n| t.put(txn, &n, &[1; 2000]).map(drop))
+            (1..1000).try_for_each(|n| t.put(txn, n, &[1; 2000]).map(drop))
         })
     };
     for _ in 0..3 {
@@ -236,7 +236,7 @@ fn typed_tables_take_and_give_what_they_say() {
     let stock = env.table(&STOCK).unwrap();
     env.update(|txn| {
         txn.create_table(&STOCK)?;
-        stock.put(txn, "apple", &3)
+        stock.put(txn, "apple", 3)
     })
     .unwrap();
     assert_eq!(stock.get(&env.read().unwrap(), "apple").unwrap(), Some(3));

@@ -12,7 +12,7 @@ fn squares(count: u64) -> (tempfile::TempDir, Env, Table<U64, U64>) {
     let table = env
         .update(|txn| {
             let table = txn.create_table(&NUMBERS)?;
-            (0..count).try_for_each(|n| table.put(txn, &n, &(n * n)).map(drop))?;
+            (0..count).try_for_each(|n| table.put(txn, n, n * n).map(drop))?;
             Ok(table)
         })
         .unwrap();
@@ -75,8 +75,8 @@ fn a_task_that_iterates_may_move_between_threads() {
     let multi = env
         .update(|txn| {
             let multi = txn.create_table(&MANY)?;
-            multi.insert(txn, b"a", b"one")?;
-            multi.insert(txn, b"a", b"two")?;
+            multi.put(txn, b"a", b"one")?;
+            multi.put(txn, b"a", b"two")?;
             Ok(multi)
         })
         .unwrap();
@@ -95,7 +95,7 @@ fn iterators_that_have_ended_stay_so() {
     let mut txn = env.write().unwrap();
     let multi = txn.create_table(&MANY).unwrap();
     for n in 0..2000u32 {
-        multi.insert(&mut txn, &(n / 1000).to_be_bytes(), &n.to_be_bytes()).unwrap();
+        multi.put(&mut txn, &(n / 1000).to_be_bytes(), &n.to_be_bytes()).unwrap();
     }
     txn.commit().unwrap();
     let txn = env.read().unwrap();

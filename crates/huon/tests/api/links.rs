@@ -8,7 +8,7 @@ use huon::{CopyOptions, Env, Error, Str, TableDef, U64};
 const T: TableDef<Str, U64> = TableDef::new("t");
 
 fn put(env: &Env, key: &str, value: u64) {
-    env.update(|txn| txn.create_table(&T)?.put(txn, key, &value)).unwrap();
+    env.update(|txn| txn.create_table(&T)?.put(txn, key, value)).unwrap();
 }
 
 fn get(env: &Env, key: &str) -> Option<u64> {

@@ -26,5 +26,7 @@ mod reuse;
 mod settings;
 mod slow_readers;
 mod tail;
+mod types;
 mod unknown;
+mod verbs;
 mod waiting;

@@ -35,7 +35,7 @@ fn fill(env: &Env, count: u64) -> (Table<U64, Bytes>, Records) {
     let t = txn.create_table(&T).unwrap();
     for n in 0..count {
         let n = 2 * (n * 7919 % count);
-        t.put(&mut txn, &n, &value(n)).unwrap();
+        t.put(&mut txn, n, &value(n)).unwrap();
     }
     txn.commit().unwrap();
     (t, (0..count).map(|n| (2 * n, value(2 * n))).collect())
@@ -91,10 +91,10 @@ fn a_write_transaction_shows_what_it_did() {
         let old = records.clone();
         let mut txn = place.env.write().unwrap();
         for n in (0..1000).step_by(3) {
-            assert_eq!(t.delete(&mut txn, &n).unwrap(), records.remove(&n).is_some());
+            assert_eq!(t.remove(&mut txn, n).unwrap(), records.remove(&n).is_some());
         }
         for n in (1..1200).step_by(7) {
-            t.put(&mut txn, &n, &value(n + 1)).unwrap();
+            t.put(&mut txn, n, &value(n + 1)).unwrap();
             records.insert(n, value(n + 1));
         }
         let keys: Vec<u64> = (0..1300).rev().collect();
@@ -131,11 +131,11 @@ fn every_order_and_kind_of_key() {
     let text = txn.create_table(&TableDef::<Str, U64>::new("text")).unwrap();
     let name = |n: u64| format!("a/prefix/that/all/of/them/share/{}/{}", n % 7, n);
     for n in 0..300 {
-        four.put(&mut txn, &(n as u32 * 77), &n).unwrap();
-        eight.put(&mut txn, &(n << 30), &n).unwrap();
-        by_end.put(&mut txn, &name(n), &n).unwrap();
-        down.put(&mut txn, &name(n), &n).unwrap();
-        text.put(&mut txn, &name(n), &n).unwrap();
+        four.put(&mut txn, n as u32 * 77, n).unwrap();
+        eight.put(&mut txn, n << 30, n).unwrap();
+        by_end.put(&mut txn, &name(n), n).unwrap();
+        down.put(&mut txn, &name(n), n).unwrap();
+        text.put(&mut txn, &name(n), n).unwrap();
     }
     txn.commit().unwrap();
     let txn = place.env.read().unwrap();
@@ -150,7 +150,7 @@ fn every_order_and_kind_of_key() {
     assert_eq!(std::mem::take(&mut found), expected);
     let keys: Vec<String> = wanted.iter().map(|n| name(*n)).collect();
     for table in [by_end, down, text] {
-        table.get_many(&txn, &keys, |_, n| found.push(n)).unwrap();
+        table.get_many(&txn, &slices(&keys), |_, n| found.push(n)).unwrap();
         assert_eq!(std::mem::take(&mut found), expected);
         let leaves = table.iter(&txn).unwrap().leaves();
         let given: Vec<_> =
@@ -167,7 +167,7 @@ fn refusals_are_those_of_get() {
     let mut txn = place.env.write().unwrap();
     let t = txn.create_table(&TableDef::<Str, U64>::new("t")).unwrap();
     for name in ["ann", "bob", "cid", "dan"] {
-        t.put(&mut txn, name, &1).unwrap();
+        t.put(&mut txn, name, 1).unwrap();
     }
     t.raw().put(&mut txn, b"cid", b"no number").unwrap();
     let mut found = Vec::new();
@@ -332,7 +332,7 @@ fn tables_stay_hidden_in_the_main_table() {
             if n % 5 == 0 || n % 7 < 2 || (40..60).contains(&n) || n > 110 {
                 txn.create_table(&TableDef::<Str, Unit>::named(name)).unwrap();
             } else {
-                main.put(&mut txn, &name, &()).unwrap();
+                main.put(&mut txn, &name, ()).unwrap();
                 names.push(name);
             }
         }
@@ -350,7 +350,8 @@ fn tables_stay_hidden_in_the_main_table() {
         assert_eq!(leaves.concat(), names);
         let keys: Vec<String> = (0..130).map(|n| format!("{n:03}")).collect();
         let mut found = Vec::new();
-        main.get_many(&txn, &keys, |i, unit| found.extend(unit.map(|()| keys[i].clone()))).unwrap();
+        main.get_many(&txn, &slices(&keys), |i, unit| found.extend(unit.map(|()| keys[i].clone())))
+            .unwrap();
         assert_eq!(found, names);
     }
 }
@@ -378,7 +379,7 @@ fn damage_is_named_and_withholds_nothing_else() {
     let txn = env.read().unwrap();
     let t = txn.open_table(&T).unwrap().unwrap();
     let keys: Vec<u64> = records.keys().copied().collect();
-    let lost: Vec<u64> = keys.iter().copied().filter(|key| t.get(&txn, key).is_err()).collect();
+    let lost: Vec<u64> = keys.iter().copied().filter(|key| t.get(&txn, *key).is_err()).collect();
     assert!(lost.len() > 5 && lost.contains(&(2 * 777)), "{lost:?}");
     let names_it = |error: Error| match error {
         Error::Corrupt(what) => assert_eq!(what.pgno, Some(page), "{what:?}"),
@@ -417,4 +418,8 @@ fn damage_is_named_and_withholds_nothing_else() {
     names_it(error);
     assert!(found.iter().rev().eq(behind));
     assert!(leaves.next().is_none() && leaves.next_back().is_none());
+}
+
+fn slices(keys: &[String]) -> Vec<&str> {
+    keys.iter().map(String::as_str).collect()
 }

@@ -28,7 +28,7 @@ impl Place {
 }
 
 fn put(env: &Env, key: &str, value: u64) {
-    env.update(|txn| txn.create_table(&T)?.put(txn, key, &value)).unwrap();
+    env.update(|txn| txn.create_table(&T)?.put(txn, key, value)).unwrap();
 }
 
 fn get(env: &Env, key: &str) -> Option<u64> {
@@ -142,7 +142,7 @@ fn a_check_goes_against_any_meta_of_an_environment_in_use() {
         let mut txn = other.write().unwrap();
         let t = txn.create_table(&T).unwrap();
         for key in 0..50 {
-            t.put(&mut txn, &format!("{key}"), &n).unwrap();
+            t.put(&mut txn, &format!("{key}"), n).unwrap();
         }
         txn.commit_with(Durability::Lazy).unwrap();
     }
@@ -223,7 +223,7 @@ fn a_refused_switch_loses_nothing_that_the_lock_file_alone_knows() {
     for n in 2..50 {
         let mut txn = env.write().unwrap();
         let t = txn.create_table(&T).unwrap();
-        t.put(&mut txn, "a", &n).unwrap();
+        t.put(&mut txn, "a", n).unwrap();
         txn.commit_with(Durability::Lazy).unwrap();
     }
     env.close_without_flush();

@@ -172,7 +172,7 @@ fn change(
         }
         2 => {
             let count = std::mem::take(held).len() as u64;
-            assert_eq!(table.remove_all(txn, &key).unwrap(), count);
+            assert_eq!(table.remove_key(txn, &key).unwrap(), count);
         }
         21 => {
             let old = held.iter().nth(random.below(held.len() as u64 * 2) as usize).cloned();
@@ -182,17 +182,21 @@ fn change(
                 held.remove(&old);
                 held.insert(value.clone());
             }
-            assert_eq!(table.replace(txn, &key, &old.bytes, &value.bytes).unwrap(), there);
+            assert_eq!(table.update(txn, &key, &old.bytes, &value.bytes).unwrap(), there);
         }
         22 => {
-            let replaced = table.replace_only(txn, &key, &value.bytes);
+            let only = held.first().map(|old| old.bytes.clone());
+            let updated = table.update_with(txn, &key, |old, new| {
+                assert_eq!(old, only.as_deref());
+                if old.is_some() { new.set(&value.bytes) } else { Ok(()) }
+            });
             match held.len() {
-                0 => assert_eq!(replaced.unwrap(), None),
+                0 => assert!(!updated.unwrap()),
                 1 => {
-                    assert_eq!(replaced.unwrap().as_ref(), held.first().map(|old| &old.bytes));
+                    assert!(updated.unwrap());
                     *held = BTreeSet::from([value]);
                 }
-                _ => assert!(matches!(replaced, Err(Error::ManyValues))),
+                _ => assert!(matches!(updated, Err(Error::ManyValues))),
             }
         }
         3..=4 => {
@@ -200,7 +204,7 @@ fn change(
             if new {
                 held.insert(value.clone());
             }
-            assert_eq!(table.insert_new(txn, &key, &value.bytes).unwrap(), new);
+            assert_eq!(table.put_if_absent(txn, &key, &value.bytes).unwrap(), new);
         }
         5 => {
             let highest = model.iter().rev().find(|(_, held)| !held.is_empty());
@@ -229,12 +233,12 @@ fn change(
                 .map(|(_, held)| std::mem::take(held).len())
                 .sum();
             let range = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
-            assert_eq!(table.remove_range::<&[u8]>(txn, range).unwrap(), count as u64);
+            assert_eq!(table.remove_range(txn, range).unwrap(), count as u64);
         }
         17 => {
             let undone = txn.nested(|txn| {
-                table.insert(txn, &key, &value.bytes)?;
-                table.remove_all(txn, b"key1")?;
+                table.put(txn, &key, &value.bytes)?;
+                table.remove_key(txn, b"key1")?;
                 Err::<(), _>(Error::Invalid("on second thoughts"))
             });
             assert!(matches!(undone, Err(Error::Invalid(_))));
@@ -243,12 +247,12 @@ fn change(
             for _ in 0..random.below(60) {
                 let value = values.value(random, 9);
                 let new = held.insert(value.clone());
-                assert_eq!(table.insert(txn, &key, &value.bytes).unwrap(), new);
+                assert_eq!(table.put(txn, &key, &value.bytes).unwrap(), new);
             }
         }
         _ => {
             let new = held.insert(value.clone());
-            assert_eq!(table.insert(txn, &key, &value.bytes).unwrap(), new);
+            assert_eq!(table.put(txn, &key, &value.bytes).unwrap(), new);
         }
     }
     model.retain(|_, held| !held.is_empty());
@@ -260,7 +264,7 @@ fn compare(txn: &impl Txn, table: RawMulti, model: &Model, values: Values) {
         .iter()
         .flat_map(|(key, held)| held.iter().map(|value| (&key[..], &value.bytes[..])))
         .collect();
-    assert_eq!(table.count(txn).unwrap(), pairs.len() as u64);
+    assert_eq!(table.len(txn).unwrap(), pairs.len() as u64);
     same(&table.iter(txn).unwrap().collect::<Result<Vec<_>>>().unwrap(), &pairs);
     let mut backwards = table.iter(txn).unwrap().rev().collect::<Result<Vec<_>>>().unwrap();
     backwards.reverse();
@@ -272,22 +276,22 @@ fn compare(txn: &impl Txn, table: RawMulti, model: &Model, values: Values) {
         model.iter().map(|(key, held)| (&key[..], held.len() as u64)).collect();
     assert_eq!(table.keys(txn).unwrap().collect::<Result<Vec<_>>>().unwrap(), keys);
     let late: Vec<_> = pairs.iter().copied().filter(|(key, _)| *key >= &b"key5"[..]).collect();
-    let range = table.range::<&[u8]>(txn, (Bound::Included(&b"key5"[..]), Bound::Unbounded));
+    let range = table.range(txn, (Bound::Included(&b"key5"[..]), Bound::Unbounded));
     same(&range.unwrap().collect::<Result<Vec<_>>>().unwrap(), &late);
     for (key, held) in model {
         let all: Vec<&[u8]> = held.iter().map(|value| &value.bytes[..]).collect();
         assert_eq!(table.get(txn, key).unwrap(), all.first().copied());
-        assert_eq!(table.count_of(txn, key).unwrap(), all.len() as u64);
+        assert_eq!(table.count_values(txn, key).unwrap(), all.len() as u64);
         same(&table.values(txn, key).unwrap().collect::<Result<Vec<_>>>().unwrap(), &all);
         both_ends(table.values(txn, key).unwrap(), &all);
         let middle = held.iter().nth(all.len() / 2).unwrap();
         assert!(table.contains(txn, key, &middle.bytes).unwrap());
         let from = (Bound::Excluded(&middle.bytes[..]), Bound::Unbounded);
         let above: Vec<_> = all[all.len() / 2 + 1..].to_vec();
-        let found = table.values_range::<&[u8]>(txn, key, from).unwrap();
+        let found = table.values_range(txn, key, from).unwrap();
         same(&found.collect::<Result<Vec<_>>>().unwrap(), &above);
         let to = (Bound::Unbounded, Bound::Included(&middle.bytes[..]));
-        let found = table.values_range::<&[u8]>(txn, key, to).unwrap();
+        let found = table.values_range(txn, key, to).unwrap();
         let below = all[..=all.len() / 2].to_vec();
         same(&found.collect::<Result<Vec<_>>>().unwrap(), &below);
         let batches = table.values(txn, key).unwrap().batches().collect::<Result<Vec<_>>>();
@@ -303,7 +307,7 @@ fn compare(txn: &impl Txn, table: RawMulti, model: &Model, values: Values) {
         let absent = values.ranked(vec![9; middle.bytes.len().max(1)]);
         assert_eq!(table.contains(txn, key, &absent.bytes).unwrap(), held.contains(&absent));
     }
-    assert_eq!(table.count_of(txn, b"none").unwrap(), 0);
+    assert_eq!(table.count_values(txn, b"none").unwrap(), 0);
     assert_eq!(table.values(txn, b"none").unwrap().count(), 0);
 }
 
@@ -333,11 +337,11 @@ fn wander(
             2 => (_, at) = (scan.seek(&key), pairs.partition_point(|(k, _)| **k < key)),
             3 => (_, at) = (scan.seek_after(&key), pairs.partition_point(|(k, _)| **k <= key)),
             4 => {
-                scan.seek_pair(&key, &value.bytes);
+                scan.seek_pair(&key, &value.bytes).unwrap();
                 at = pairs.partition_point(|pair| *pair < (&key, &value));
             }
             5 => {
-                scan.seek_after_pair(&key, &value.bytes);
+                scan.seek_after_pair(&key, &value.bytes).unwrap();
                 at = pairs.partition_point(|pair| *pair <= (&key, &value));
             }
             _ => {}
@@ -508,14 +512,14 @@ fn what_is_refused_changes_nothing() {
     let any = txn.create_table(&Values::Any.def("any")).unwrap();
     let fixed = txn.create_table(&Values::Fixed(0).def("fixed")).unwrap();
     let max = (512 - 32) / 2 - 10;
-    any.insert(&mut txn, b"a", &vec![1; max]).unwrap();
-    let refused = any.insert(&mut txn, b"a", &vec![1; max + 1]);
+    any.put(&mut txn, b"a", &vec![1; max]).unwrap();
+    let refused = any.put(&mut txn, b"a", &vec![1; max + 1]);
     assert!(matches!(refused, Err(Error::SortedValueTooLong { .. })), "{refused:?}");
-    assert!(matches!(fixed.insert(&mut txn, b"a", b""), Err(Error::ValueLength)));
-    fixed.insert(&mut txn, b"a", b"four").unwrap();
-    assert!(matches!(fixed.insert(&mut txn, b"b", b"five!"), Err(Error::ValueLength)));
+    assert!(matches!(fixed.put(&mut txn, b"a", b""), Err(Error::ValueLength)));
+    fixed.put(&mut txn, b"a", b"four").unwrap();
+    assert!(matches!(fixed.put(&mut txn, b"b", b"five!"), Err(Error::ValueLength)));
     assert!(matches!(fixed.set(&mut txn, b"a", b"five!"), Err(Error::ValueLength)));
-    assert_eq!(fixed.count(&txn).unwrap(), 1);
+    assert_eq!(fixed.len(&txn).unwrap(), 1);
     txn.commit().unwrap();
     let report = env.check().unwrap();
     assert!(report.is_clean(), "{:?}", report.problems);
@@ -530,8 +534,8 @@ fn integers_are_packed_to_the_brim() {
     let mut txn = env.write().unwrap();
     let table: Multi<_, _> = txn.create_table(&def).unwrap();
     // (4096 - 32) / 8 = 508 values a leaf, hundred leaves.
-    (0..50_800).try_for_each(|n| table.append(&mut txn, "all", &n)).unwrap();
-    assert_eq!(table.count_of(&txn, "all").unwrap(), 50_800);
+    (0..50_800).try_for_each(|n| table.append(&mut txn, "all", n)).unwrap();
+    assert_eq!(table.count_values(&txn, "all").unwrap(), 50_800);
     txn.commit().unwrap();
     let stat = env.stat().unwrap();
     let table = stat.tables.iter().find(|table| table.name == b"m").unwrap();
@@ -549,12 +553,12 @@ fn values_come_back_to_their_key() {
     let mut txn = env.write().unwrap();
     let table = txn.create_table(&def).unwrap();
     for n in 0..400 {
-        assert!(table.insert(&mut txn, "all", &n).unwrap());
+        assert!(table.put(&mut txn, "all", n).unwrap());
     }
     for n in (1..400).rev() {
-        assert!(table.remove(&mut txn, "all", &n).unwrap());
+        assert!(table.remove(&mut txn, "all", n).unwrap());
     }
-    assert_eq!(table.count(&txn).unwrap(), 1);
+    assert_eq!(table.len(&txn).unwrap(), 1);
     txn.commit().unwrap();
     let stat = env.stat().unwrap();
     let table = stat.tables.iter().find(|table| table.name == b"m").unwrap();
@@ -568,38 +572,40 @@ fn savepoints_and_sequences_end_with_what_they_belong_to() {
     let def = MultiDef::<huon::U64, huon::U64>::new("m");
     let mut txn = env.write().unwrap();
     let table = txn.create_table(&def).unwrap();
-    table.insert_many(&mut txn, &1, 0..200).unwrap();
+    (0..200).for_each(|n| {
+        table.put(&mut txn, 1, n).unwrap();
+    });
     txn.savepoint("a").unwrap();
     assert_eq!(table.take_sequence(&mut txn, 5).unwrap(), 0);
-    table.remove_all(&mut txn, &1).unwrap();
+    table.remove_key(&mut txn, 1).unwrap();
     txn.savepoint("b").unwrap();
     txn.set_markers([1, 2, 3]).unwrap();
-    table.insert(&mut txn, &2, &2).unwrap();
+    table.put(&mut txn, 2, 2).unwrap();
     // Named twice: the newest counts.
     txn.savepoint("a").unwrap();
     table.drop_table(&mut txn).unwrap();
     txn.roll_back_to("a").unwrap();
-    assert_eq!(table.count(&txn).unwrap(), 1);
+    assert_eq!(table.len(&txn).unwrap(), 1);
     txn.release("a").unwrap();
     txn.roll_back_to("b").unwrap();
-    assert_eq!((table.count(&txn).unwrap(), txn.markers().values), (0, [0; 3]));
+    assert_eq!((table.len(&txn).unwrap(), txn.markers().values), (0, [0; 3]));
     assert_eq!(table.sequence(&txn).unwrap(), 5);
     let inner: Result<()> = txn.nested(|txn| {
         assert!(matches!(txn.roll_back_to("b"), Err(Error::Invalid(_))), "it is the outer one's");
         txn.savepoint("inner")?;
-        table.insert(txn, &7, &7).map(drop)
+        table.put(txn, 7, 7).map(drop)
     });
     inner.unwrap();
     assert!(matches!(txn.release("inner"), Err(Error::Invalid(_))));
-    assert_eq!(table.count(&txn).unwrap(), 1);
+    assert_eq!(table.len(&txn).unwrap(), 1);
     txn.roll_back_to("a").unwrap();
-    assert_eq!((table.count(&txn).unwrap(), table.sequence(&txn).unwrap()), (200, 0));
+    assert_eq!((table.len(&txn).unwrap(), table.sequence(&txn).unwrap()), (200, 0));
     // Open savepoints end with the transaction, and their changes are its own.
-    table.insert(&mut txn, &3, &3).unwrap();
+    table.put(&mut txn, 3, 3).unwrap();
     txn.set_markers([4, 5, 6]).unwrap();
     let id = txn.commit().unwrap();
     let txn = env.read().unwrap();
-    assert_eq!(table.count(&txn).unwrap(), 201);
+    assert_eq!(table.len(&txn).unwrap(), 201);
     assert_eq!((txn.markers().values, txn.markers().txnid), ([4, 5, 6], id));
     drop(txn);
     let report = env.check().unwrap();
@@ -663,11 +669,11 @@ fn estimates_are_near() {
     let multi = txn.create_table(&MultiDef::<huon::U64, huon::U64>::new("m")).unwrap();
     let mut seed = Random(1);
     for n in 0..20_000u64 {
-        rising.append(&mut txn, &n, &n).unwrap();
-        random.put(&mut txn, &seed.next(), &n).unwrap();
-        multi.insert(&mut txn, &(n / 10), &n).unwrap();
+        rising.append(&mut txn, n, n).unwrap();
+        random.put(&mut txn, seed.next(), n).unwrap();
+        multi.put(&mut txn, n / 10, n).unwrap();
     }
-    assert_eq!(rising.estimate::<u64>(&txn, ..).unwrap(), 20_000);
+    assert_eq!(rising.estimate(&txn, ..).unwrap(), 20_000);
     assert_eq!(rising.estimate(&txn, 30_000..).unwrap(), 0);
     let (above, below) = (9, 3);
     assert_eq!(rising.estimate(&txn, above..=below).unwrap(), 0);
@@ -685,18 +691,18 @@ fn estimates_are_near() {
         near(random.estimate(&txn, share(from)..share(to)).unwrap(), exact);
     }
     for n in 0..20_000 {
-        multi.insert(&mut txn, &7, &n).unwrap();
+        multi.put(&mut txn, 7, n).unwrap();
     }
     for (from, to) in [(0, 10_000), (100, 5_100), (15_000, 19_000)] {
-        near(multi.estimate_values(&txn, &7, from..to).unwrap(), to - from);
+        near(multi.estimate_values(&txn, 7, from..to).unwrap(), to - from);
     }
     for n in [0, 777, 19_990] {
-        assert_eq!(multi.estimate_values(&txn, &7, n..n + 3).unwrap(), 3);
+        assert_eq!(multi.estimate_values(&txn, 7, n..n + 3).unwrap(), 3);
     }
-    let (few, none) = (multi.estimate_values(&txn, &8, 82..), multi.estimate_values(&txn, &1, ..5));
+    let (few, none) = (multi.estimate_values(&txn, 8, 82..), multi.estimate_values(&txn, 1, ..5));
     assert_eq!((few.unwrap(), none.unwrap()), (8, 0));
     let empty = txn.create_table(&def("empty")).unwrap();
-    assert_eq!(empty.estimate::<u64>(&txn, ..).unwrap(), 0);
+    assert_eq!(empty.estimate(&txn, ..).unwrap(), 0);
 }
 
 #[test]
@@ -706,39 +712,20 @@ fn what_may_be_written_over_is_dirty() {
     let def = huon::TableDef::<huon::U64, huon::Bytes>::new("t");
     let t = env.update(|txn| {
         let t = txn.create_table(&def)?;
-        (0..100).try_for_each(|n| t.put(txn, &n, &[n as u8; 20]).map(drop))?;
-        t.put(txn, &1000, &[7; 5000]).map(|_| t)
+        (0..100).try_for_each(|n| t.put(txn, n, &[n as u8; 20]).map(drop))?;
+        t.put(txn, 1000, &[7; 5000]).map(|_| t)
     });
     let t = t.unwrap();
     for durability in [huon::Durability::Durable, huon::Durability::Lazy] {
         let mut txn = env.write().unwrap();
-        let dirty = |txn: &WriteTxn, n: u64| txn.is_dirty(t.get(txn, &n).unwrap().unwrap());
+        let dirty = |txn: &WriteTxn, n: u64| txn.is_dirty(t.get(txn, n).unwrap().unwrap());
         assert!((0..100).all(|n| !dirty(&txn, n)));
-        t.put(&mut txn, &50, &[durability as u8; 21]).unwrap();
+        t.put(&mut txn, 50, &[durability as u8; 21]).unwrap();
         assert!(dirty(&txn, 50) && !dirty(&txn, 0) && !dirty(&txn, 99));
         // A large value lies in pages of its own, which are written once.
         assert!(!dirty(&txn, 1000));
         assert!(!txn.is_dirty(b"bytes from elsewhere"));
         txn.commit_with(durability).unwrap();
-    }
-}
-
-#[test]
-fn what_is_asked_of_the_old_value() {
-    let dir = tempfile::tempdir().unwrap();
-    let env = Env::options().open(dir.path().join("a.huon")).unwrap();
-    let mut txn = env.write().unwrap();
-    let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t")).unwrap();
-    assert!(!t.delete_if(&mut txn, "k", "").unwrap());
-    assert!(!t.update_if(&mut txn, "k", "", "new").unwrap());
-    for (old, new) in [("", "a"), ("a", ""), ("", "longer than it was")] {
-        t.put(&mut txn, "k", old).unwrap();
-        assert!(!t.update_if(&mut txn, "k", "another", new).unwrap());
-        assert!(!t.delete_if(&mut txn, "k", "another").unwrap());
-        assert!(t.update_if(&mut txn, "k", old, new).unwrap());
-        assert_eq!(t.get(&txn, "k").unwrap(), Some(new));
-        assert!(t.delete_if(&mut txn, "k", new).unwrap());
-        assert_eq!(t.get(&txn, "k").unwrap(), None);
     }
 }
 
@@ -753,8 +740,8 @@ fn cursors_know_where_they_are() {
     assert!(scan.at_start(&txn).unwrap() && scan.at_end(&txn).unwrap(), "an empty table");
     assert!(pairs.at_start(&txn).unwrap() && pairs.at_end(&txn).unwrap(), "an empty table");
     for n in 0..60 {
-        t.put(&mut txn, &n, &()).unwrap();
-        m.insert(&mut txn, &(n / 30), &n).unwrap();
+        t.put(&mut txn, n, ()).unwrap();
+        m.put(&mut txn, n / 30, n).unwrap();
     }
     for n in 0..=60 {
         assert_eq!(scan.at_start(&txn).unwrap(), n == 0);
@@ -776,14 +763,14 @@ fn records_next_to_a_key() {
     let env = Env::options().page_bytes(256).open(dir.path().join("a.huon")).unwrap();
     let mut txn = env.write().unwrap();
     let t = txn.create_table(&huon::TableDef::<huon::I64, huon::Unit>::new("t")).unwrap();
-    assert_eq!(t.at_or_above(&txn, &0).unwrap(), None);
-    assert_eq!(t.at_or_below(&txn, &0).unwrap(), None);
-    (-50..50).try_for_each(|n| t.put(&mut txn, &(n * 10), &()).map(drop)).unwrap();
+    assert_eq!(t.at_or_above(&txn, 0).unwrap(), None);
+    assert_eq!(t.at_or_below(&txn, 0).unwrap(), None);
+    (-50..50).try_for_each(|n| t.put(&mut txn, n * 10, ()).map(drop)).unwrap();
     for n in -520..520i64 {
         let (above, below) = (n.div_euclid(10) + i64::from(n % 10 != 0), n.div_euclid(10));
         let above = Some((above.max(-50) * 10, ())).filter(|(n, ())| *n < 500);
         let below = Some((below.min(49) * 10, ())).filter(|(n, ())| *n >= -500);
-        assert_eq!(t.at_or_above(&txn, &n).unwrap(), above, "{n}");
-        assert_eq!(t.at_or_below(&txn, &n).unwrap(), below, "{n}");
+        assert_eq!(t.at_or_above(&txn, n).unwrap(), above, "{n}");
+        assert_eq!(t.at_or_below(&txn, n).unwrap(), below, "{n}");
     }
 }

@@ -30,9 +30,9 @@ fn every_commit_of_a_history_is_clean() {
             for n in 0..200u64 {
                 let key = (n * 7919 + round * 31) % 1500;
                 match key % 5 {
-                    0 => drop(t.delete(&mut txn, &key).unwrap()),
-                    1 => drop(t.put(&mut txn, &key, &vec![7; 1000]).unwrap()),
-                    _ => drop(t.put(&mut txn, &key, &round.to_le_bytes()).unwrap()),
+                    0 => drop(t.remove(&mut txn, key).unwrap()),
+                    1 => drop(t.put(&mut txn, key, &vec![7; 1000]).unwrap()),
+                    _ => drop(t.put(&mut txn, key, &round.to_le_bytes()).unwrap()),
                 }
                 other.put(&mut txn, &vec![b'k'; (n % 80) as usize], &[round as u8; 40]).unwrap();
             }

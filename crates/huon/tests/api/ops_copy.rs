@@ -39,7 +39,7 @@ fn fill(env: &Env) {
                 let bytes = if n % 40 == round { 5000 } else { n as usize % 30 };
                 table.put(&mut txn, &key, &vec![round as u8; bytes]).unwrap();
                 if n % 3 == round % 3 {
-                    table.delete(&mut txn, &key).unwrap();
+                    table.remove(&mut txn, &key).unwrap();
                 }
             }
         }
@@ -129,7 +129,7 @@ fn what_was_deleted_does_not_travel() {
     }
     env.update(|txn| {
         let t = txn.create_table(&table)?;
-        (0..1000u32).try_for_each(|n| t.delete(txn, &n.to_be_bytes()).map(drop))
+        (0..1000u32).try_for_each(|n| t.remove(txn, &n.to_be_bytes()).map(drop))
     })
     .unwrap();
     let holds = |path: &Path| {

@@ -18,7 +18,7 @@ fn rewrite(env: &Env, round: u64, durability: Durability) {
     let t = txn.create_table(&T).unwrap();
     for n in 0..300 {
         let bytes = if n % 50 == 0 { 3000 } else { 50 };
-        t.put(&mut txn, &n, &vec![round as u8; bytes]).unwrap();
+        t.put(&mut txn, n, &vec![round as u8; bytes]).unwrap();
     }
     txn.commit_with(durability).unwrap();
 }
@@ -86,7 +86,7 @@ fn what_trees_did_is_counted() {
     let shuffled = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     env.update(|txn| {
         let table = txn.create_table(&table)?;
-        (0..1000).try_for_each(|n| table.put(txn, &shuffled(n), b"value").map(drop))
+        (0..1000).try_for_each(|n| table.put(txn, shuffled(n), b"value").map(drop))
     })
     .unwrap();
     let (io, stat) = (env.info().unwrap().io, env.stat().unwrap());
@@ -100,7 +100,7 @@ fn what_trees_did_is_counted() {
     let mut txn = env.write().unwrap();
     let handle = txn.create_table(&table).unwrap();
     for n in 0..990 {
-        assert!(handle.delete(&mut txn, &shuffled(n)).unwrap());
+        assert!(handle.remove(&mut txn, shuffled(n)).unwrap());
     }
     txn.commit().unwrap();
     let (after, stat) = (env.info().unwrap().io, env.stat().unwrap());
@@ -111,7 +111,7 @@ fn what_trees_did_is_counted() {
     let mut txn = env.write().unwrap();
     let handle = txn.create_table(&table).unwrap();
     for n in 0..100 {
-        handle.put(&mut txn, &shuffled(n), b"value").unwrap();
+        handle.put(&mut txn, shuffled(n), b"value").unwrap();
     }
     txn.abort();
     assert!(env.info().unwrap().io.leaf_splits > after.leaf_splits, "aborts count too");

@@ -27,12 +27,12 @@ fn fill(env: &Env) {
                 main.put(txn, &key, &vec![1; (n % 50) as usize])?;
                 let long = if n % 50 == round { 9000 } else { n as usize % 60 };
                 plain.put(txn, &key, &vec![round as u8; long])?;
-                words.insert(txn, &key[..7], &key)?;
-                words.insert(txn, b"one key", format!("{n} and {round}").as_bytes())?;
-                numbers.insert(txn, &(n % 3), &(n * 6 + round))?;
+                words.put(txn, &key[..7], &key)?;
+                words.put(txn, b"one key", format!("{n} and {round}").as_bytes())?;
+                numbers.put(txn, n % 3, n * 6 + round)?;
             }
             for n in (round * 40)..(round * 40 + 30) {
-                plain.delete(txn, &n.to_be_bytes())?;
+                plain.remove(txn, &n.to_be_bytes())?;
             }
             Ok(())
         })

@@ -13,9 +13,8 @@ fn env() -> (tempfile::TempDir, Env, huon::Table<U64, Bytes>) {
 }
 
 fn write(env: &Env, t: huon::Table<U64, Bytes>, byte: u8) {
-    let put = |txn: &mut huon::WriteTxn| {
-        (0..300).try_for_each(|n| t.put(txn, &n, &[byte; 100]).map(drop))
-    };
+    let put =
+        |txn: &mut huon::WriteTxn| (0..300).try_for_each(|n| t.put(txn, n, &[byte; 100]).map(drop));
     env.update(put).unwrap();
 }
 
@@ -33,8 +32,8 @@ fn a_parked_reader_keeps_its_snapshot() {
     let seen = std::thread::spawn(move || {
         let txn = parked.unpark().unwrap();
         assert_eq!(txn.id(), before);
-        let all = (0..300).all(|n| t.get(&txn, &n).unwrap() == Some(&[1; 100][..]));
-        (all, txn.park().unwrap().unpark_or_newest().unwrap().id())
+        let all = (0..300).all(|n| t.get(&txn, n).unwrap() == Some(&[1; 100][..]));
+        (all, txn.park().unwrap().unpark().unwrap().id())
     });
     assert_eq!(seen.join().unwrap(), (true, before));
     assert!(env.info().unwrap().readers.is_empty(), "it has ended");
@@ -48,21 +47,21 @@ fn dropped_ones_give_their_slots_back() {
     drop(held);
     assert!(env.info().unwrap().readers.is_empty());
     let held: Vec<_> = (0..700).map(|_| env.read().unwrap()).collect();
-    assert_eq!(t.count(&held[699]).unwrap(), 300);
+    assert_eq!(t.len(&held[699]).unwrap(), 300);
     assert_eq!(env.info().unwrap().readers.len(), 700);
 }
 
-/// The transaction's cached state is of its own snapshot.
+/// What is cached in the transaction is of its own snapshot.
 #[test]
 fn a_parked_transaction_can_be_renewed_later() {
     let (_dir, env, t) = env();
     let mut txn = env.read().unwrap();
-    assert_eq!(t.get(&txn, &1).unwrap(), Some(&[1; 100][..]));
+    assert_eq!(t.get(&txn, 1).unwrap(), Some(&[1; 100][..]));
     let parked = txn.park().unwrap();
     write(&env, t, 2);
     txn = parked.unpark().unwrap();
-    assert_eq!(t.get(&txn, &1).unwrap(), Some(&[1; 100][..]));
+    assert_eq!(t.get(&txn, 1).unwrap(), Some(&[1; 100][..]));
     assert!(txn.renew().unwrap());
-    assert_eq!(t.get(&txn, &1).unwrap(), Some(&[2; 100][..]));
+    assert_eq!(t.get(&txn, 1).unwrap(), Some(&[2; 100][..]));
     assert_eq!(Error::Evicted.code(), 27);
 }

@@ -8,7 +8,7 @@ const T: TableDef<Str, U64> = TableDef::new("t");
 
 fn made(path: &std::path::Path) {
     let env = Env::options().open(path).unwrap();
-    env.update(|txn| txn.create_table(&T)?.put(txn, "a", &1)).unwrap();
+    env.update(|txn| txn.create_table(&T)?.put(txn, "a", 1)).unwrap();
 }
 
 fn read_only(path: &std::path::Path) -> Env {
@@ -53,7 +53,7 @@ fn a_writer_opens_and_commits_beside_a_reader_that_came_first() {
     made(&path);
     let reader = read_only(&path);
     let writer = Env::options().open(&path).unwrap();
-    writer.update(|txn| txn.create_table(&T)?.put(txn, "b", &2)).unwrap();
+    writer.update(|txn| txn.create_table(&T)?.put(txn, "b", 2)).unwrap();
     let snap = reader.read().unwrap();
     assert_eq!(snap.open_table(&T).unwrap().unwrap().get(&snap, "b").unwrap(), Some(2));
 }
@@ -64,7 +64,7 @@ fn looking_from_a_chosen_meta_changes_nothing_for_others() {
     let path = dir.path().join("a.huon");
     for key in ["a", "b", "c"] {
         let env = Env::options().open(&path).unwrap();
-        env.update(|txn| txn.create_table(&T)?.put(txn, key, &1)).unwrap();
+        env.update(|txn| txn.create_table(&T)?.put(txn, key, 1)).unwrap();
     }
     let newest = read_only(&path).read().unwrap().id();
     let mut older = 0;
@@ -87,7 +87,7 @@ fn a_step_back_is_reported_until_the_next_write() {
     Env::options()
         .open(&path)
         .unwrap()
-        .update(|txn| txn.create_table(&T)?.put(txn, "torn", &2))
+        .update(|txn| txn.create_table(&T)?.put(txn, "torn", 2))
         .unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
     let at = bytes.windows(4).position(|window| window == b"torn").unwrap();
@@ -100,7 +100,7 @@ fn a_step_back_is_reported_until_the_next_write() {
     }
     let env = Env::options().open(&path).unwrap();
     assert_eq!(env.recovery(), Recovery::SteppedBack);
-    env.update(|txn| txn.create_table(&T)?.put(txn, "b", &3)).unwrap();
+    env.update(|txn| txn.create_table(&T)?.put(txn, "b", 3)).unwrap();
     drop(env);
     assert_eq!(read_only(&path).recovery(), Recovery::Clean);
 }

@@ -18,7 +18,7 @@ fn fill(env: &Env, records: u64) -> huon::Table<U64, Bytes> {
     let mut txn = env.write().unwrap();
     let t = txn.create_table(&T).unwrap();
     for n in 0..records {
-        t.put(&mut txn, &n, &[n as u8; 100]).unwrap();
+        t.put(&mut txn, n, &[n as u8; 100]).unwrap();
     }
     txn.commit().unwrap();
     t
@@ -42,7 +42,7 @@ fn a_sleeping_reader_costs_at_most_one_copy() {
         for round in 0..1000u64 {
             let mut txn = env.write().unwrap();
             for n in 0..500 {
-                t.put(&mut txn, &n, &[round as u8 ^ n as u8; 100]).unwrap();
+                t.put(&mut txn, n, &[round as u8 ^ n as u8; 100]).unwrap();
             }
             txn.commit_with(Durability::Lazy).unwrap();
             if round % 10 == 0 {
@@ -51,7 +51,7 @@ fn a_sleeping_reader_costs_at_most_one_copy() {
         }
         if let Some(reader) = &reader {
             for n in 0..500 {
-                assert_eq!(t.get(reader, &n).unwrap(), Some(&[n as u8; 100][..]));
+                assert_eq!(t.get(reader, n).unwrap(), Some(&[n as u8; 100][..]));
             }
         }
         sizes.push(used_bytes(&env));
@@ -72,7 +72,7 @@ fn what_a_reader_held_is_found_again() {
     let rewrite = |env: &Env, byte: u8| {
         let mut txn = env.write().unwrap();
         for n in 0..5000 {
-            t.put(&mut txn, &n, &[byte; 100]).unwrap();
+            t.put(&mut txn, n, &[byte; 100]).unwrap();
         }
         txn.commit().unwrap();
     };
@@ -84,7 +84,7 @@ fn what_a_reader_held_is_found_again() {
     for round in 0..20 {
         let mut txn = other.write().unwrap();
         for n in 0..5000 {
-            t2.put(&mut txn, &n, &[round; 100]).unwrap();
+            t2.put(&mut txn, n, &[round; 100]).unwrap();
         }
         txn.commit().unwrap();
     }
@@ -106,7 +106,7 @@ fn a_small_durable_commit_writes_its_path_and_flushes_once() {
         turn += 1;
         let mut value = [0; 100];
         value[..8].copy_from_slice(&turn.to_le_bytes());
-        env.update(|txn| t.put(txn, &(n * 7919 % 20_000), &value).map(drop))
+        env.update(|txn| t.put(txn, n * 7919 % 20_000, &value).map(drop))
     };
     rewrite(1).unwrap();
     let before = env.info().unwrap().io;

@@ -1,5 +1,5 @@
-//! Pages that a transaction wrote and dropped are reused by it: pages and write calls are counted,
-//! and whether a file gets full.
+//! What a transaction wrote and dropped again serves it again: pages, write calls, and whether a
+//! file gets full are counted.
 
 use huon::{Bytes, Durability, Env, MultiDef, Table, TableDef, U64, WriteTxn};
 
@@ -48,7 +48,7 @@ fn sizes(env: &Env) -> (u64, u64) {
 }
 
 fn put_any(t: Table<U64, Bytes>, txn: &mut WriteTxn, key: u64, bytes: u64) {
-    t.put(txn, &key, &vec![key as u8; bytes as usize]).unwrap();
+    t.put(txn, key, &vec![key as u8; bytes as usize]).unwrap();
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn values_that_are_replaced_take_the_room_of_those_that_live() {
     txn.commit().unwrap();
     let (living, used) = sizes(&env);
     assert!(living <= 150 && used <= 2 * living, "{living} live, {used} are in use");
-    // Replaced values are never written, and the written ones lie together.
+    // What is replaced is never written, and what is written lies together.
     let io = env.info().unwrap().io;
     assert!(io.pages_written <= 2 * living, "{living} live, {} were written", io.pages_written);
     assert!(io.pages_written >= 8 * io.writes, "{} in {}", io.pages_written, io.writes);
@@ -105,13 +105,13 @@ fn levels_keep_and_undo_values_that_are_buffered() {
         for kept in [false, true] {
             let ended = txn.nested(|txn| {
                 (0..10).for_each(|key| put_any(t, txn, key, 9000 + key));
-                (10..15).for_each(|key| assert!(t.delete(txn, &key).unwrap()));
+                (10..15).for_each(|key| assert!(t.remove(txn, key).unwrap()));
                 (20..30).for_each(|key| put_any(t, txn, key, 7000));
                 if kept { Ok(()) } else { Err(huon::Error::Invalid("undone")) }
             });
             assert_eq!(ended.is_ok(), kept);
             for key in 0..30u64 {
-                let bytes = t.get(&txn, &key).unwrap().map(|value| {
+                let bytes = t.get(&txn, key).unwrap().map(|value| {
                     assert!(value.iter().all(|byte| *byte == key as u8), "key {key}");
                     value.len() as u64
                 });
@@ -206,12 +206,12 @@ fn what_a_transaction_makes_and_undoes_again_and_again_costs_it_once() {
         ("large values deleted and put again", &|txn, round| {
             let t = txn.create_table(&T).unwrap();
             big(txn, t, round % 3);
-            (0..40).for_each(|key| assert!(t.delete(txn, &key).unwrap()));
+            (0..40).for_each(|key| assert!(t.remove(txn, key).unwrap()));
         }),
         ("a range of them", &|txn, round| {
             let t = txn.create_table(&T).unwrap();
             big(txn, t, round % 3);
-            t.delete_range(txn, 0..40).unwrap();
+            t.remove_range(txn, 0..40).unwrap();
         }),
         ("a table made and dropped", &|txn, round| {
             let t = txn.create_table(&T).unwrap();
@@ -222,7 +222,7 @@ fn what_a_transaction_makes_and_undoes_again_and_again_costs_it_once() {
         ("a multimap poured out", &|txn, _| {
             let m = txn.create_table(&M).unwrap();
             (0..6).for_each(|key| {
-                (0..3000).for_each(|value| drop(m.insert(txn, &key, &(value * 7919 % 3000))));
+                (0..3000).for_each(|value| drop(m.put(txn, key, value * 7919 % 3000)));
             });
             m.clear(txn).unwrap();
         }),
@@ -249,7 +249,7 @@ fn what_a_transaction_makes_and_undoes_again_and_again_costs_it_once() {
         ("a table built", &|txn, _| {
             let t = txn.create_table(&T).unwrap();
             let value = vec![7; 3000];
-            t.build(txn, |append| (0..600).try_for_each(|key| append(&key, &value))).unwrap();
+            t.bulk_load(txn, |append| (0..600).try_for_each(|key| append(key, &value))).unwrap();
             t.clear(txn).unwrap();
         }),
     ];
@@ -281,10 +281,10 @@ fn reserved_rooms_serve_again() {
     let t = txn.create_table(&T).unwrap();
     for round in 0..2000u64 {
         let bytes = 3000 + round as usize % 40_000;
-        t.reserve(&mut txn, &(round % 20), bytes, |room| room.fill(round as u8)).unwrap();
+        t.reserve(&mut txn, round % 20, bytes, |room| room.fill(round as u8)).unwrap();
     }
     for key in 0..20u64 {
-        let value = t.get(&txn, &key).unwrap().unwrap();
+        let value = t.get(&txn, key).unwrap().unwrap();
         assert!(value.iter().all(|byte| *byte == (1980 + key) as u8), "key {key}");
     }
     txn.commit().unwrap();
@@ -329,7 +329,7 @@ fn what_was_written_may_change() {
     let t = t.unwrap();
     let mut txn = env.write().unwrap();
     let first = txn.id();
-    let dirty = |txn: &WriteTxn, key: u64| txn.is_dirty(t.get(txn, &key).unwrap().unwrap());
+    let dirty = |txn: &WriteTxn, key: u64| txn.is_dirty(t.get(txn, key).unwrap().unwrap());
     assert!(!dirty(&txn, 1) && !dirty(&txn, 2));
     put_any(t, &mut txn, 3, 20_000);
     assert!(dirty(&txn, 3), "a large value of the transaction's own");

@@ -11,7 +11,7 @@ fn put(env: &Env, count: u64) {
     let byte = env.info().unwrap().newest as u8;
     env.update(|txn| {
         let t = txn.create_table(&T)?;
-        (0..count).try_for_each(|n| t.put(txn, &n, &[byte; 1000]).map(drop))
+        (0..count).try_for_each(|n| t.put(txn, n, &[byte; 1000]).map(drop))
     })
     .unwrap();
 }
@@ -64,12 +64,12 @@ fn records_in_order_need_little_memory() {
             let t = txn.create_table(&T).unwrap();
             let mut dirty_bytes_max = 0;
             if in_bulk {
-                t.build(&mut txn, |append| (0..RECORDS).try_for_each(|n| append(&n, &value)))
+                t.bulk_load(&mut txn, |append| (0..RECORDS).try_for_each(|n| append(n, &value)))
                     .unwrap();
                 dirty_bytes_max = txn.costs().dirty_bytes;
             } else {
                 for n in 0..RECORDS {
-                    t.put(&mut txn, &n, &value).unwrap();
+                    t.put(&mut txn, n, &value).unwrap();
                     dirty_bytes_max = dirty_bytes_max.max(txn.costs().dirty_bytes);
                 }
             }
@@ -102,11 +102,11 @@ fn transactions_tell_what_they_cost() {
     assert_eq!((before.dirty_bytes, before.written_bytes, before.retired_bytes), (0, 0, 0));
     assert_eq!(before.id, txn.id());
     let t = txn.create_table(&T).unwrap();
-    (0..50).for_each(|n| assert!(!t.put(&mut txn, &n, &[0; 1000]).unwrap()));
+    (0..50).for_each(|n| assert!(!t.put(&mut txn, n, &[0; 1000]).unwrap()));
     let info = txn.costs();
     assert!(info.dirty_bytes >= 50_000 && info.retired_bytes >= 50_000, "{info:?}");
     assert!(info.used_bytes >= before.used_bytes && info.max_bytes == 1 << 40);
-    t.put(&mut txn, &1000, &[3; 100_000]).unwrap();
+    t.put(&mut txn, 1000, &[3; 100_000]).unwrap();
     assert!(txn.costs().written_bytes >= 100_000, "a large value is written at once");
 }
 

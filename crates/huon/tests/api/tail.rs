@@ -38,8 +38,8 @@ fn tiny_commits(env: &Env, count: u64) {
     for n in 0..count {
         env.update(|txn| {
             let tiny = txn.create_table(&TINY)?;
-            let last = tiny.get(txn, &0)?.unwrap_or(0);
-            tiny.put(txn, &0, &(last + 1))
+            let last = tiny.get(txn, 0)?.unwrap_or(0);
+            tiny.put(txn, 0, last + 1)
         })
         .unwrap();
         if n % 8 == 0 {
@@ -48,7 +48,7 @@ fn tiny_commits(env: &Env, count: u64) {
     }
 }
 
-/// The free pages at the end of the file, and how many may be there: the threshold and the slack.
+/// What lies free at the end of the file, and what may: the threshold and the slack.
 #[track_caller]
 fn assert_short_tail(env: &Env, commits: u64, what: &str) {
     tiny_commits(env, commits);
@@ -79,11 +79,11 @@ fn ring(env: &Env, rounds: u64, each: u64) -> Table<U64, Bytes> {
     for round in 0..rounds {
         env.update(|txn| {
             for _ in 0..each {
-                t.put(txn, &next, &vec![7; 200 + (next % 900) as usize])?;
+                t.put(txn, next, &vec![7; 200 + (next % 900) as usize])?;
                 next += 1;
             }
             for key in (round.saturating_sub(10) * each)..(round.saturating_sub(9) * each) {
-                t.delete(txn, &key)?;
+                t.remove(txn, key)?;
             }
             Ok(())
         })
@@ -121,7 +121,7 @@ fn a_file_in_very_many_pieces_gives_its_tail_back() {
     let env = options.open(&path).unwrap();
     let t = env.update(|txn| txn.create_table(&T)).unwrap();
     let records = 120_000u64;
-    env.update(|txn| (0..records).try_for_each(|n| t.put(txn, &n, &[1; 90]).map(drop))).unwrap();
+    env.update(|txn| (0..records).try_for_each(|n| t.put(txn, n, &[1; 90]).map(drop))).unwrap();
     env.sync().unwrap();
     let full = env.info().unwrap().file_bytes;
     let mut random = Random(1);
@@ -130,7 +130,7 @@ fn a_file_in_very_many_pieces_gives_its_tail_back() {
         keys.swap(i, random.below(i as u64 + 1) as usize);
     }
     for part in keys.chunks(3000) {
-        env.update(|txn| part.iter().try_for_each(|key| t.delete(txn, key).map(drop))).unwrap();
+        env.update(|txn| part.iter().try_for_each(|key| t.remove(txn, *key).map(drop))).unwrap();
     }
     env.sync().unwrap();
     assert_short_tail(&env, 100, "random deletes");
@@ -163,26 +163,26 @@ impl History<'_> {
                         for _ in 0..size {
                             let long = [20, 300, 3000, 40_000][random.below(4) as usize];
                             let len = random.below(if size > 40 { 600 } else { long });
-                            t.put(txn, next, &vec![3; len as usize])?;
+                            t.put(txn, *next, &vec![3; len as usize])?;
                             *next += 1;
                         }
                     }
                     4 => {
                         for key in keys(&t, txn)?.into_iter().take(size) {
-                            t.delete(txn, &key)?;
+                            t.remove(txn, key)?;
                         }
                     }
                     5 => {
                         for key in keys(&t, txn)?.into_iter().rev().take(size) {
-                            t.delete(txn, &key)?;
+                            t.remove(txn, key)?;
                         }
                     }
                     6 => {
                         for key in keys(&t, txn)? {
                             if random.below(3) == 0 {
-                                t.put(txn, &key, &vec![4; random.below(500) as usize])?;
+                                t.put(txn, key, &vec![4; random.below(500) as usize])?;
                             } else if random.below(3) == 0 {
-                                t.delete(txn, &key)?;
+                                t.remove(txn, key)?;
                             }
                         }
                     }

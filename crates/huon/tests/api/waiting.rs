@@ -37,7 +37,7 @@ fn a_second_write_in_one_thread_is_refused() {
     assert!(error.to_string().contains("this thread"), "{error}");
     let now = env.write_within(Duration::ZERO);
     assert!(matches!(now, Err(Error::Busy(_))), "a try gets the same answer");
-    txn.create_table(&T).unwrap().put(&mut txn, &1, b"").unwrap();
+    txn.create_table(&T).unwrap().put(&mut txn, 1, b"").unwrap();
     txn.commit().unwrap();
     env.write().unwrap().commit().unwrap();
 }
@@ -61,7 +61,7 @@ fn whatever_would_wait_for_its_own_thread_is_refused() {
         // These wait for no writer.
         env.sync()?;
         env.read()?.renew()?;
-        txn.create_table(&T)?.put(txn, &1, b"").map(drop)
+        txn.create_table(&T)?.put(txn, 1, b"").map(drop)
     })
     .unwrap();
     let mut txn = env.write().unwrap();
@@ -82,7 +82,7 @@ fn a_transaction_that_was_moved_is_waited_for() {
     let (used, when_used) = mpsc::channel();
     let other = thread::spawn(move || {
         let t = txn.create_table(&T).unwrap();
-        t.put(&mut txn, &1, b"").unwrap();
+        t.put(&mut txn, 1, b"").unwrap();
         used.send(()).unwrap();
         thread::sleep(LONG);
         txn.commit().unwrap();
@@ -134,7 +134,7 @@ fn a_callback_of_the_writer_cannot_write() {
     let fill = |byte| {
         env.update(|txn| {
             let t = txn.create_table(&T)?;
-            (0..200).try_for_each(|n| t.put(txn, &n, &[byte; 2000]).map(drop))
+            (0..200).try_for_each(|n| t.put(txn, n, &[byte; 2000]).map(drop))
         })
     };
     fill(1).unwrap();
@@ -151,7 +151,7 @@ const EVER: Duration = Duration::from_secs(60);
 
 fn put(env: &Env, key: u64) -> u64 {
     let mut txn = env.write().unwrap();
-    txn.create_table(&T).unwrap().put(&mut txn, &key, b"").unwrap();
+    txn.create_table(&T).unwrap().put(&mut txn, key, b"").unwrap();
     txn.commit_with(Durability::Lazy).unwrap()
 }
 
@@ -189,14 +189,14 @@ fn what_changes_nothing_is_no_news() {
     let seen = put(&env, 0);
     env.update(|_| Ok(())).unwrap();
     let undone = env.update(|txn| {
-        txn.create_table(&T)?.put(txn, &1, b"")?;
-        txn.create_table(&T)?.append(txn, &0, b"")
+        txn.create_table(&T)?.put(txn, 1, b"")?;
+        txn.create_table(&T)?.append(txn, 0, b"")
     });
     assert!(undone.is_err());
     assert_eq!(env.wait_for_commit(seen, Duration::from_millis(1)).unwrap(), None);
     // A durable commit is news once it is durable, for a reader too.
     let reader = Env::options().read_only(true).open(&path).unwrap();
-    let id = env.update(|txn| txn.create_table(&T)?.put(txn, &2, b"").map(|_| txn.id())).unwrap();
+    let id = env.update(|txn| txn.create_table(&T)?.put(txn, 2, b"").map(|_| txn.id())).unwrap();
     let heard = reader.wait_for_commit(seen, EVER).unwrap();
     assert!(heard == Some(id) && env.durable_id() >= id);
 }

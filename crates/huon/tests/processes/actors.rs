@@ -77,7 +77,7 @@ pub(crate) fn access(path: &Path) -> (u32, u32, u32) {
 }
 
 pub(crate) fn put(env: &Env, key: &str, value: u64) {
-    env.update(|txn| txn.create_table(&T)?.put(txn, key, &value)).unwrap();
+    env.update(|txn| txn.create_table(&T)?.put(txn, key, value)).unwrap();
 }
 
 pub(crate) fn get(env: &Env, key: &str) -> Option<u64> {
@@ -144,7 +144,7 @@ impl Actor {
         (actor, said)
     }
 
-    /// Gives it a command; returns its answer.
+    /// Has it do something; what it says of it.
     #[track_caller]
     pub(crate) fn ask(&mut self, what: &str) -> String {
         writeln!(self.process.stdin.as_mut().unwrap(), "{what}").unwrap();
@@ -165,7 +165,7 @@ impl Actor {
         assert!(self.process.wait().unwrap().success());
     }
 
-    /// Ends it as the kernel does.
+    /// Ends it as the system does.
     pub(crate) fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -179,7 +179,7 @@ impl Drop for Actor {
     }
 }
 
-/// The state of an actor.
+/// What an actor has.
 #[derive(Default)]
 struct Hands {
     env: Option<Env>,
@@ -235,7 +235,7 @@ impl Hands {
             }
             ["lazily", key, number] => {
                 let mut txn = env().write()?;
-                txn.create_table(&T)?.put(&mut txn, key, &number.parse().unwrap())?;
+                txn.create_table(&T)?.put(&mut txn, key, number.parse().unwrap())?;
                 txn.commit_with(Durability::Lazy)?.to_string()
             }
             ["check"] => format!("clean: {}", env().check()?.is_clean()),
@@ -278,7 +278,7 @@ fn forked(work: impl FnOnce() -> huon::Result<String>, stays: bool) -> (i32, Str
     // SAFETY: the child calls this library and ends without unwinding.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: ends a process that hangs.
+        // SAFETY: has a process end that hangs.
         unsafe { libc::alarm(60) };
         let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         let said = said.map(|said| said.unwrap_or_else(|e| format!("{} {e}", e.code())));

@@ -59,7 +59,7 @@ fn lengths_over_the_limits() {
     assert!(matches!(t.reserve(&mut txn, "k", 0x7FF0_0001, |_| ()), Err(Error::ValueTooLong)));
     let n = txn.create_table(&TableDef::<NativeU64, Bytes>::new("n")).unwrap();
     assert!(matches!(n.raw().put(&mut txn, b"short", b""), Err(Error::KeyLength)));
-    n.put(&mut txn, &5, b"five").unwrap();
+    n.put(&mut txn, 5, b"five").unwrap();
     txn.commit().unwrap();
     assert!(env.check().unwrap().is_clean());
     assert_eq!(get(&env, ""), Some(vec![]));
@@ -290,14 +290,14 @@ fn a_child_forked_while_a_table_is_built_builds_nothing() {
         let mut txn = env.write().unwrap();
         let t = txn.create_table(&numbers).unwrap();
         t.clear(&mut txn).unwrap();
-        t.build(&mut txn, |append| {
+        t.bulk_load(&mut txn, |append| {
             for n in 0..100 {
-                append(&n, &[round; 20])?;
+                append(n, &[round; 20])?;
             }
             // SAFETY: the child only calls into this library and leaves without unwinding.
             let pid = unsafe { libc::fork() };
             if pid == 0 {
-                let refused = (100..110).all(|n| matches!(append(&n, b"-"), Err(Error::Forked)));
+                let refused = (100..110).all(|n| matches!(append(n, b"-"), Err(Error::Forked)));
                 // SAFETY: leaves at once.
                 unsafe { libc::_exit(if refused { 0 } else { 1 }) };
             }
@@ -305,13 +305,13 @@ fn a_child_forked_while_a_table_is_built_builds_nothing() {
             // SAFETY: waits for the child made above.
             unsafe { libc::waitpid(pid, &mut status, 0) };
             assert_eq!(status, 0, "the child is refused");
-            (100..200).try_for_each(|n| append(&n, &[round; 20]))
+            (100..200).try_for_each(|n| append(n, &[round; 20]))
         })
         .unwrap();
         txn.commit_with(Durability::Lazy).unwrap();
         let txn = env.read().unwrap();
         let t = txn.open_table(&numbers).unwrap().unwrap();
-        assert_eq!(t.count(&txn).unwrap(), 200);
+        assert_eq!(t.len(&txn).unwrap(), 200);
         assert!(t.iter(&txn).unwrap().all(|record| record.unwrap().1 == [round; 20]));
     }
     assert!(env.check().unwrap().is_clean());
@@ -467,7 +467,7 @@ fn a_panic_aborts_the_transaction_and_nothing_more() {
     assert_eq!(get(&env, "n"), None);
 }
 
-/// A full disk, on a small file system of its own where one can be mounted.
+/// A full disk, on a small file system of its own where one can be had.
 #[test]
 fn a_full_disk() {
     const CHILD: &str = "HUON_TEST_FULL_DISK";
@@ -524,7 +524,7 @@ fn on_a_full_disk(dir: &Path) {
     for n in 0..kept / 2 {
         env.update(|txn| {
             let t = txn.create_table(&T)?;
-            assert!(t.delete(txn, &format!("key {n:06}"))?);
+            assert!(t.remove(txn, &format!("key {n:06}"))?);
             Ok(())
         })
         .unwrap();

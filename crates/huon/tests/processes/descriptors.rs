@@ -75,7 +75,7 @@ fn put_in_place(path: &Path) {
 
 fn put(env: &Env, n: u64) -> huon::Result<()> {
     print();
-    env.update(|txn| txn.create_table(&T)?.put(txn, &format!("key {n}"), &n).map(drop))
+    env.update(|txn| txn.create_table(&T)?.put(txn, &format!("key {n}"), n).map(drop))
 }
 
 fn use_all(env: &Env, copies: &Path, set: u32) -> Result<(), String> {
@@ -84,8 +84,7 @@ fn use_all(env: &Env, copies: &Path, set: u32) -> Result<(), String> {
         put(env, n).map_err(text)?;
         check_closed(set)?;
     }
-    let read =
-        env.view(|txn| txn.open_table(&T)?.expect("it was made").count(txn)).map_err(text)?;
+    let read = env.view(|txn| txn.open_table(&T)?.expect("it was made").len(txn)).map_err(text)?;
     if read != RECORDS {
         return Err(format!("{read} records"));
     }
@@ -100,7 +99,7 @@ fn use_all(env: &Env, copies: &Path, set: u32) -> Result<(), String> {
 fn assert_whole(path: &Path) {
     let env = Env::options().create(false).open(path).unwrap();
     assert!(env.check().unwrap().is_clean());
-    assert_eq!(env.view(|txn| txn.open_table(&T)?.unwrap().count(txn)).unwrap(), RECORDS);
+    assert_eq!(env.view(|txn| txn.open_table(&T)?.unwrap().len(txn)).unwrap(), RECORDS);
     drop(env);
     for file in [path.to_owned(), Env::lock_path(path)] {
         let bytes = std::fs::read(&file).unwrap();

@@ -1,4 +1,4 @@
-//! A file that is no environment is not written to, and no file is made beside it.
+//! What is no environment: nothing is written to it, and nothing made beside it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +9,7 @@ use huon::{CheckOptions, Env, Error, Options, Str, TableDef, U64};
 const T: TableDef<Str, U64> = TableDef::new("t");
 
 fn put(env: &Env, key: &str, value: u64) {
-    env.update(|txn| txn.create_table(&T)?.put(txn, key, &value)).unwrap();
+    env.update(|txn| txn.create_table(&T)?.put(txn, key, value)).unwrap();
 }
 
 fn made(path: &Path) -> Env {

@@ -9,7 +9,7 @@ const T: TableDef<Str, U64> = TableDef::new("t");
 const CHILD: &str = "HUON_TEST_IN_MEMORY";
 
 fn put(env: &Env, key: &str, value: u64) -> huon::Result<()> {
-    env.update(|txn| txn.create_table(&T)?.put(txn, key, &value).map(drop))
+    env.update(|txn| txn.create_table(&T)?.put(txn, key, value).map(drop))
 }
 
 fn get(env: &Env, key: &str) -> huon::Result<Option<u64>> {
@@ -52,7 +52,7 @@ fn nothing_is_left_behind() {
         // With pages that are edited in a mapping of their own.
         for n in 0..20 {
             let mut txn = env.write().unwrap();
-            txn.create_table(&T).unwrap().put(&mut txn, "lazy", &n).unwrap();
+            txn.create_table(&T).unwrap().put(&mut txn, "lazy", n).unwrap();
             txn.commit_with(Durability::Lazy).unwrap();
         }
         assert_eq!(count(), opened);
@@ -89,7 +89,7 @@ fn a_forked_child_is_refused_and_changes_nothing() {
     let reader = env.read().unwrap();
     let table = reader.open_table(&T).unwrap().unwrap();
     let mut open = env.write().unwrap();
-    open.create_table(&T).unwrap().put(&mut open, "open", &2).unwrap();
+    open.create_table(&T).unwrap().put(&mut open, "open", 2).unwrap();
     // SAFETY: the child only calls into this library and leaves without unwinding.
     let pid = unsafe { libc::fork() };
     if pid == 0 {

@@ -52,14 +52,15 @@ impl Place {
 }
 
 fn put(env: &Env, key: &str, value: u64) {
-    env.update(|txn| txn.create_table(&T)?.put(txn, key, &value)).unwrap();
+    env.update(|txn| txn.create_table(&T)?.put(txn, key, value)).unwrap();
 }
 
 fn get(env: &Env, key: &str) -> Option<u64> {
     env.view(|txn| txn.open_table(&T)?.expect("the table is there").get(txn, key)).unwrap()
 }
 
-/// A child: opens as `part` says, reports the result, and stays until it is told to end.
+/// What a child does: opens as `part` says, tells what came of it, and stays until it is told to
+/// end.
 fn play(part: &str) {
     let mut options = Env::options();
     options.create(false);
@@ -266,7 +267,7 @@ fn only_what_was_never_written_is_unused() {
     assert!(place.names().is_empty());
     let env = Env::options().open(&place.path).unwrap();
     let mut txn = env.write().unwrap();
-    txn.create_table(&T).unwrap().put(&mut txn, "a", &1).unwrap();
+    txn.create_table(&T).unwrap().put(&mut txn, "a", 1).unwrap();
     txn.commit_with(Durability::Lazy).unwrap();
     drop(env);
     assert!(!Env::delete_unused(&place.path).unwrap(), "it has a record");
@@ -397,34 +398,12 @@ fn a_close_tells_what_a_drop_cannot() {
 }
 
 #[test]
-fn a_context_goes_with_the_last_clone() {
-    struct Noted(Arc<AtomicBool>);
-    impl Drop for Noted {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-    let place = Place::made();
-    let env = Env::options().open(&place.path).unwrap();
-    let [first, second] = [(), ()].map(|()| Arc::new(AtomicBool::new(false)));
-    env.set_context(Arc::new(Noted(first.clone())));
-    assert!(env.context::<Noted>().is_some() && env.context::<u8>().is_none());
-    env.set_context(Arc::new(Noted(second.clone())));
-    assert!(first.load(Ordering::Relaxed));
-    let clone = env.clone();
-    drop(env);
-    assert!(!second.load(Ordering::Relaxed));
-    drop(clone);
-    assert!(second.load(Ordering::Relaxed));
-}
-
-#[test]
 fn a_copy_goes_down_a_pipe() {
     let place = Place::made();
     let env = Env::options().open(&place.path).unwrap();
     env.update(|txn| {
         let t = txn.create_table(&T)?;
-        (0..50_000).try_for_each(|n| t.put(txn, &format!("{n}"), &n).map(drop))
+        (0..50_000).try_for_each(|n| t.put(txn, &format!("{n}"), n).map(drop))
     })
     .unwrap();
     for compact in [false, true] {

@@ -1,4 +1,4 @@
-//! Reading copies nothing and makes no system call.
+//! Reading copies nothing and asks nothing of the system.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ fn fill(path: &std::path::Path) {
     let t = txn.create_table(&T).unwrap();
     for n in 0..RECORDS {
         let bytes = if n % 500 == 0 { 9000 } else { 60 };
-        t.put(&mut txn, &n, &vec![n as u8; bytes]).unwrap();
+        t.put(&mut txn, n, &vec![n as u8; bytes]).unwrap();
     }
     txn.commit().unwrap();
 }
@@ -30,7 +30,7 @@ fn keys_and_values_lie_in_the_map() {
     let t = txn.open_table(&T).unwrap().unwrap();
     let raw = t.raw();
     for n in 0..RECORDS {
-        assert!(txn.is_mapped(t.get(&txn, &n).unwrap().unwrap()));
+        assert!(txn.is_mapped(t.get(&txn, n).unwrap().unwrap()));
     }
     for item in raw.iter(&txn).unwrap() {
         let (key, value) = item.unwrap();
@@ -60,7 +60,7 @@ fn read_under_seccomp(path: &str) {
     }
     let mut sum = 0;
     for n in 0..RECORDS {
-        sum += t.get(&txn, &n).unwrap().unwrap().len();
+        sum += t.get(&txn, n).unwrap().unwrap().len();
     }
     let mut forward = 0;
     for item in t.iter(&txn).unwrap() {

@@ -51,7 +51,7 @@ impl Image {
                     let value = vec![round as u8; bytes];
                     table.put(&mut txn, &key.to_be_bytes(), &value).unwrap();
                     if n % 3 == 0 {
-                        table.delete(&mut txn, &(key ^ 1).to_be_bytes()).unwrap();
+                        table.remove(&mut txn, &(key ^ 1).to_be_bytes()).unwrap();
                     }
                 }
             }
@@ -203,7 +203,7 @@ fn stale_and_swapped_pages_are_found() {
     swapped.page(b).copy_from_slice(&bytes);
     swapped.assert_finds(Some(a), "header");
     swapped.assert_finds(Some(b), "header");
-    // The page's contents before it was written last: another birth, all else in order.
+    // What the page held before it was written last: another birth, all else in order.
     let mut stale = image.clone();
     stale.edit(a, |page| {
         let mut ptr = header::ptr(page);

@@ -22,7 +22,7 @@ use crate::tree::read;
 use crate::tree::values::Held;
 use crate::txn::Release;
 use crate::txn::catalog;
-use crate::txn::meaning::{Lengths, Many, TableSpec, value_order};
+use crate::txn::meaning::{Lengths, Many, TableSpec, TypeNames, value_order};
 use crate::txn::names::TableNo;
 use crate::txn::order::Order;
 use crate::txn::write::{How, WriteTxn};
@@ -31,7 +31,7 @@ use crate::txn::write::{How, WriteTxn};
 const SPILL_BYTES: usize = 64 << 20;
 
 /// Builds a compact copy at `path`; returns the id of the snapshot that was copied, and the bytes
-/// that count as done then. Progress counts them as one of so many `passes` over all the work.
+/// that count as done then. They are told as one of so many `passes` of all the work.
 pub(super) fn build(
     env: &Env,
     path: &Path,
@@ -57,7 +57,8 @@ pub(super) fn build(
             order: build_order(many.order),
             lengths: if many.equal { Lengths::Equal(tree.fixed_bytes) } else { Lengths::Any },
         });
-        let wanted = TableSpec { name, order: &order, many: many.as_ref() };
+        let wanted =
+            TableSpec { name, order: &order, many: many.as_ref(), types: &TypeNames::BYTES };
         if tree.labels != 0 {
             let labels = catalog::labels(&source, &meta.main, name)?;
             txn.make_table(name, wanted.empty(), labels)?;
@@ -119,7 +120,7 @@ fn fill(
     meter: &mut Meter<'_>,
 ) -> Result<()> {
     let (source, tree) = from;
-    table.build(txn, |append| {
+    table.bulk_load(txn, |append| {
         each_record(source, tree, met, &mut |cell, _| {
             // The main table's records of named tables are made by creating those.
             let Some(value) = read::value(source, &cell)? else { return Ok(()) };
@@ -130,7 +131,7 @@ fn fill(
     })
 }
 
-/// The same for a multimap: values in cells are copied as they are, trees of values are built anew.
+/// The same for a multimap: what lies in cells is copied as it is, trees of values are built anew.
 fn fill_many(
     txn: &mut WriteTxn,
     number: TableNo,

@@ -103,7 +103,7 @@ impl Storage for SimFile {
     fn view(&self, offset: u64, bytes: usize) -> Option<ViewPage> {
         let mut state = self.change().ok()?;
         offset.checked_add(bytes as u64).filter(|&end| end <= state.file_bytes)?;
-        // A half-edited page may leave this on the disk.
+        // What a half-edited page may leave on the disk.
         self.machine.put(&mut state, &vec![SCRIBBLE; bytes], offset);
         self.counters.stored(bytes as u64);
         seen(&self.machine, state);

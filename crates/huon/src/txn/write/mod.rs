@@ -63,7 +63,7 @@ impl How {
 /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
 /// let mut txn = env.write()?;
 /// let ages = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
-/// ages.put(&mut txn, "ada", &36)?;
+/// ages.put(&mut txn, "ada", 36)?;
 /// txn.commit()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -223,6 +223,7 @@ impl WriteTxn {
     /// assert!(txn.is_dirty(t.get(&txn, "key")?.unwrap().as_bytes()), "they are neighbours");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(hidden)]
     pub fn is_dirty(&self, bytes: &[u8]) -> bool {
         self.pages().may_change_at(bytes)
     }
@@ -242,6 +243,7 @@ impl WriteTxn {
     /// assert!(!txn.is_mapped(b"the program's own"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(hidden)]
     pub fn is_mapped(&self, bytes: &[u8]) -> bool {
         self.core.store.storage.map().contains(bytes)
     }
@@ -280,7 +282,7 @@ impl WriteTxn {
     /// let mut txn = env.write()?;
     /// let t = txn.create_table(&def)?;
     /// let id = txn.fix_id();
-    /// t.put(&mut txn, "key", &id)?;
+    /// t.put(&mut txn, "key", id)?;
     /// assert_eq!(txn.commit()?, id);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -432,7 +434,7 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", &1)?;
+    /// t.put(&mut txn, "ann", 1)?;
     /// txn.abort();
     /// assert!(env.read()?.table_names()?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -461,9 +463,11 @@ fn is_refusal(error: &Error) -> bool {
             | Error::OrderUnknown
             | Error::TablesInside
             | Error::WrongOrder(_)
+            | Error::TableType(_)
             | Error::TableExists
             | Error::Invalid(_)
             | Error::Decode(_)
+            | Error::Encode(_)
     )
 }
 

@@ -35,10 +35,10 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "kept", &1)?;
+    /// t.put(&mut txn, "kept", 1)?;
     /// let failed = txn.nested(|child| {
-    ///     t.put(child, "lost", &2)?;
-    ///     t.append(child, "above kept", &3)
+    ///     t.put(child, "lost", 2)?;
+    ///     t.append(child, "above kept", 3)
     /// });
     /// assert!(matches!(failed, Err(huon::Error::KeyOutOfOrder)));
     /// assert_eq!(t.get(&txn, "lost")?, None);
@@ -53,7 +53,7 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// txn.nested(|child| t.put(&mut txn, "kept", &1))?;
+    /// txn.nested(|child| t.put(&mut txn, "kept", 1))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn nested<R>(&mut self, work: impl FnOnce(&mut WriteTxn) -> Result<R>) -> Result<R> {
@@ -68,7 +68,7 @@ impl WriteTxn {
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// let parsed = txn.try_nested(|child| -> Result<u64, Box<dyn std::error::Error>> {
-    ///     t.put(child, "pear", &0)?;
+    ///     t.put(child, "pear", 0)?;
     ///     Ok("seven".parse()?)
     /// });
     /// assert_eq!(parsed.unwrap_err().to_string(), "invalid digit found in string");
@@ -116,12 +116,12 @@ impl WriteTxn {
     /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "kept", &1)?;
+    /// t.put(&mut txn, "kept", 1)?;
     /// txn.savepoint("before the import")?;
-    /// t.put(&mut txn, "lost", &2)?;
+    /// t.put(&mut txn, "lost", 2)?;
     /// txn.roll_back_to("before the import")?;
     /// assert_eq!(t.get(&txn, "lost")?, None);
-    /// t.put(&mut txn, "second try", &3)?;
+    /// t.put(&mut txn, "second try", 3)?;
     /// txn.release("before the import")?;
     /// assert_eq!(t.count(&txn)?, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -19,8 +19,8 @@ pub(crate) struct Found {
     pub(crate) orders: BTreeMap<Vec<u8>, String>,
     /// Of multimaps: the order of values, and the length of each or 0.
     pub(crate) values: BTreeMap<Vec<u8>, (String, u64)>,
-    /// The names of comparators of each table, with their roles.
-    pub(crate) comparators: BTreeMap<Vec<u8>, Vec<(u64, String)>>,
+    /// The names behind the record of each table, with their roles.
+    pub(crate) names: BTreeMap<Vec<u8>, Vec<(u64, String)>>,
     /// How often each kind of page, cell, item and meta occurs.
     pub(crate) kinds: BTreeMap<String, usize>,
     pub(crate) depth_max: u64,
@@ -132,8 +132,8 @@ impl<'f> Reader<'f> {
             self.found.values.insert(name.to_vec(), (values.clone(), fixed_bytes));
         }
         let names = self.names_behind(record);
-        assert!(names.is_empty() || !name.is_empty(), "the main table has a comparator");
-        self.found.comparators.insert(name.to_vec(), names);
+        assert!(names.is_empty() || !name.is_empty(), "the main table has names behind its record");
+        self.found.names.insert(name.to_vec(), names);
         let of = TreeOf { table: name, order, fixed_bytes, values, key: None };
         let mut tables = Vec::new();
         self.pages_of(&of, record, above, &mut tables);
@@ -144,9 +144,9 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// The names of comparators behind a record, each with its role.
+    /// The names behind a record, each with its role.
     fn names_behind(&self, record: &[u8]) -> Vec<(u64, String)> {
-        const BLOCK: &str = "name of a comparator";
+        const BLOCK: &str = "name behind a record";
         let mut rest = &record[self.format.block_bytes("tree record")..];
         let fingerprint = if rest.is_empty() { 0 } else { xxh3_64_with_seed(rest, 0).max(1) };
         assert_eq!(self.format.get(record, "tree record", "labels"), fingerprint);
