@@ -5,7 +5,8 @@
 //! 3. The engine never unwraps outside tests.
 //! 4. `unsafe` has its rooms.
 //! 5. Relative links in Markdown lead somewhere.
-//! 6. Which system it is built for the engine asks in its seam only.
+//! 6. Which system it is built for the engine asks in its seam only. What a system has of its own,
+//!    the engine calls in its lowest layer only.
 
 use std::path::Path;
 
@@ -21,10 +22,9 @@ const LINE_COLUMNS_MAX: usize = 100;
 
 /// Where `unsafe` may stand: the engine's lowest layer, calls into C to compare with it, and tests
 /// that need `fork` and the like.
-const UNSAFE_ROOMS: [&str; 20] = [
+const UNSAFE_ROOMS: [&str; 19] = [
     "crates/huon/src/os/",
     "crates/huon/src/lock/loom_models.rs",
-    "crates/huon/src/lock/tests/",
     "crates/huon-bench/src/calls/library.rs",
     "crates/huon-bench/src/engine/bdb.rs",
     "crates/huon-bench/src/engine/leveldb.rs",
@@ -43,6 +43,10 @@ const UNSAFE_ROOMS: [&str; 20] = [
     "crates/huon/tests/",
     "crates/huon-testkit/tests/",
 ];
+
+/// The engine, and its layer that calls the system.
+const ENGINE: &str = "crates/huon/src/";
+const SYSTEM_LAYER: &str = "crates/huon/src/os/";
 
 /// Where the engine may ask which system it is built for (the seam), and by which names.
 const SEAM: &str = "crates/huon/src/os/sys/";
@@ -163,7 +167,7 @@ fn tokens(file: &Source, complain: &mut impl FnMut(usize, &str)) {
             }
         });
     }
-    if file.path.starts_with("crates/huon/src/") && !file.path.starts_with(SEAM) {
+    if file.path.starts_with(ENGINE) && !file.path.starts_with(SEAM) {
         // Tests too, so that they run everywhere.
         each(file.text.parse().unwrap_or_default(), &mut |trees| {
             for name in system_names(trees) {
@@ -174,7 +178,17 @@ fn tokens(file: &Source, complain: &mut impl FnMut(usize, &str)) {
             }
         });
     }
-    if file.path.starts_with("crates/huon/src/") {
+    if file.path.starts_with(ENGINE) && !file.path.starts_with(SYSTEM_LAYER) {
+        each(file.text.parse().unwrap_or_default(), &mut |trees| {
+            if let Some((word, path)) = system_path(trees) {
+                complain(
+                    word.span().start().line,
+                    &format!("`{path}` outside of os: name there what it does"),
+                );
+            }
+        });
+    }
+    if file.path.starts_with(ENGINE) {
         each(file.tokens(), &mut |trees| {
             if let [TokenTree::Punct(dot), TokenTree::Ident(name), TokenTree::Group(args), ..] =
                 trees
@@ -212,6 +226,25 @@ fn system_names(trees: &[TokenTree]) -> Vec<Ident> {
         }
     });
     names
+}
+
+/// The path into what a system has of its own that begins here: `libc`, `std::os`, and
+/// `std::{os::..}`.
+fn system_path(trees: &[TokenTree]) -> Option<(&Ident, &'static str)> {
+    match trees {
+        [TokenTree::Ident(word), ..] if word == "libc" => Some((word, "libc")),
+        [TokenTree::Ident(word), TokenTree::Punct(_), TokenTree::Punct(mark), next, ..]
+            if word == "std" && mark.as_char() == ':' =>
+        {
+            let is_os = |tree: &TokenTree| matches!(tree, TokenTree::Ident(name) if name == "os");
+            let leads_there = match next {
+                TokenTree::Group(group) => group.stream().into_iter().any(|tree| is_os(&tree)),
+                tree => is_os(tree),
+            };
+            leads_there.then_some((word, "std::os"))
+        }
+        _ => None,
+    }
 }
 
 /// Calls `look` with what begins at each token, group by group.
@@ -339,6 +372,24 @@ mod tests {
         assert_eq!(found(fine), [""; 0]);
         let text = "#[cfg(unix)] fn f() {}";
         assert_eq!(complaints("crates/huon/src/os/sys/mod.rs", text), [""; 0]);
+        assert_eq!(complaints("crates/huon/tests/x.rs", text), [""; 0]);
+    }
+
+    #[test]
+    fn calls_of_the_system() {
+        let found = |text: &str| complaints("crates/huon/src/env/open.rs", text);
+        assert_eq!(
+            found("fn f() {}\nuse std::os::fd::AsRawFd;"),
+            ["crates/huon/src/env/open.rs:2: `std::os` outside of os: name there what it does"]
+        );
+        assert_eq!(found("use std::{io, os::unix::fs::MetadataExt};").len(), 1);
+        assert_eq!(found("fn f() -> i32 { g(libc::EIO) }").len(), 1);
+        assert_eq!(found("#[cfg(test)] mod tests { use libc::EIO; }").len(), 1);
+        let fine =
+            "/// libc::fork, `std::os`\nuse crate::os::{self, Map}; use std::{io, path::Path};";
+        assert_eq!(found(fine), [""; 0]);
+        let text = "use std::os::fd::AsRawFd; fn f() -> i32 { libc::EIO }";
+        assert_eq!(complaints("crates/huon/src/os/map.rs", text), [""; 0]);
         assert_eq!(complaints("crates/huon/tests/x.rs", text), [""; 0]);
     }
 

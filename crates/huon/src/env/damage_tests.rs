@@ -1,6 +1,7 @@
 //! Trees that are no trees: what changing and clearing them comes to.
 
-use super::tests::{forge_metas, forge_pages, options, set, set_half};
+use super::hostile_tests::{forge_metas, forge_pages, set, set_half};
+use super::tests::options;
 use crate::page::{HEADER_BYTES, Item, Pgno, Ptr, Txnid, header, write_chunk};
 use crate::sim::SimDisk;
 use crate::{Bytes, Env, Error, TableDef, WriteTxn};

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::os::testing::EIO;
 use crate::sim::{FaultCall, FaultPlan, SimDisk};
 use crate::{Bytes, Durability, Env, Error, ReadTxn, Recovery, TableDef, U64};
 
@@ -320,7 +321,7 @@ fn every_call_of_a_guest_may_fail() {
         let env = options().open_simulated(&disk).unwrap();
         write(&env, 1);
         let plan = FaultPlan::new();
-        plan.fail_once(number, libc::EIO);
+        plan.fail_once(number, EIO);
         let guest = options().open_faulty_to_read(&disk, &plan);
         let reader = guest.as_ref().ok().and_then(|guest| guest.read().ok());
         write(&env, 2);

@@ -6,6 +6,8 @@ mod delete;
 #[cfg(test)]
 mod guest_tests;
 #[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
 mod ids_tests;
 mod in_memory;
 mod info;

@@ -44,7 +44,7 @@ fn end_of_links(path: &Path) -> std::io::Result<PathBuf> {
         // An absolute target takes the place of the whole path.
         path = path.parent().unwrap_or(Path::new("")).join(target);
     }
-    Err(std::io::Error::from_raw_os_error(libc::ELOOP))
+    Err(os::too_many_links())
 }
 
 fn is_link(path: &Path) -> bool {

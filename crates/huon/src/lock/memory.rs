@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::layout;
 use crate::error::{Error, Result};
 use crate::os::word::{Condvar, Mutex, MutexGuard, Ordering, Word, pause};
-use crate::os::{Shared, Wake, Way, ZeroedWords};
+use crate::os::{Shared, Wake, Way, ZeroedWords, no_room_for_locks};
 
 /// Words that a memory lock file can grow to by default: room for about 65,000 reader slots.
 const CAPACITY_WORDS: usize = if layout::FEW { layout::WORDS_FIRST + 128 } else { 1 << 20 };
@@ -351,8 +351,7 @@ impl Shared for MemoryShared {
         self.check()?;
         let mut state = self.file.state();
         let Some(at) = state.pin_owners.iter().position(|(owner, _)| *owner == 0) else {
-            let source = std::io::Error::from_raw_os_error(libc::ENOLCK);
-            return Err(Error::io("lock", "memory", source));
+            return Err(Error::io("lock", "memory", no_room_for_locks()));
         };
         state.pin_owners[at] = (self.handle, txnid);
         drop(state);

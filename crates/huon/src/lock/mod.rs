@@ -21,7 +21,6 @@ mod modes;
 mod role;
 mod slots;
 #[cfg(all(test, not(any(loom, shuttle))))]
-#[allow(unsafe_code, reason = "tests fork, kill and close descriptors")]
 mod tests;
 
 #[cfg(not(any(loom, shuttle)))]

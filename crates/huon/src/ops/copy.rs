@@ -14,8 +14,6 @@ mod target;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::ops::ControlFlow;
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::alloc::{TryGrow, collected, filled};
@@ -24,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::{self, Verified};
 use crate::ops::progress::{Meter, OnProgress, Progress};
-use crate::os::QuietFile;
+use crate::os::{self, AsFd, Identity, QuietFile};
 use crate::page::{
     CommitKind, Item, META_BYTES, META_SLOTS, Meta, PayloadKind, Pgno, Ptr, Reason, RunRef, Tree,
     Txnid, chunk_capacity, first_data_page, write_chunk,
@@ -224,8 +222,7 @@ impl Env {
         descriptor: impl AsFd,
         options: CopyOptions<'_>,
     ) -> Result<CopyReport> {
-        let file = descriptor.as_fd().try_clone_to_owned().map_err(write_error)?;
-        let file = File::from(file);
+        let file = os::same_under_another(descriptor).map_err(write_error)?;
         self.refuse_own(&file)?;
         let report = self.copy_to_writer(&mut QuietFile(&file), options)?;
         if file.metadata().map_err(write_error)?.is_file() {
@@ -238,14 +235,12 @@ impl Env {
 impl Env {
     /// A copy into a file of the environment itself would write over what it reads.
     fn refuse_own(&self, file: &File) -> Result<()> {
-        let found = file.metadata().map_err(write_error)?;
+        let found = Identity::of(&file.metadata().map_err(write_error)?);
         let own = self.core()?.store.storage.identity()?;
         // One in memory has no path, and no lock file.
         let lock = Some(self.path()).filter(|path| !path.as_os_str().is_empty());
         let lock = lock.and_then(|path| std::fs::metadata(Env::lock_path(path)).ok());
-        let is_lock =
-            lock.is_some_and(|lock| (lock.dev(), lock.ino()) == (found.dev(), found.ino()));
-        if (found.dev(), found.ino()) == (own.device, own.inode) || is_lock {
+        if found == own || lock.is_some_and(|lock| Identity::of(&lock) == found) {
             Err(Error::Invalid("a copy cannot go into a file of the environment itself"))
         } else {
             Ok(())

@@ -129,8 +129,7 @@ impl RealFile {
                 Map::reserve(&view, options.reserve_bytes, stat.len())?.into()
             }
             Some((identity, map)) => {
-                if files::names_of(&stat) != (identity.device, identity.inode) && !planted::is(244)
-                {
+                if Identity::of(&stat) != *identity && !planted::is(244) {
                     return Err(Error::Forked);
                 }
                 map.clone()
@@ -397,8 +396,7 @@ impl Storage for RealFile {
 
     fn identity(&self) -> Result<Identity> {
         let stat = self.file.metadata().map_err(|e| self.error("stat", e))?;
-        let (device, inode) = files::names_of(&stat);
-        Ok(Identity { device, inode })
+        Ok(Identity::of(&stat))
     }
 
     fn modified(&self) -> Result<u64> {

@@ -5,6 +5,7 @@
 //! here, those in memory and those that fail on demand in `lock` and `sim`. Above this module
 //! nothing names a file descriptor, a pointer or a system call.
 
+use std::fs::Metadata;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,6 +56,11 @@ pub(crate) use shm::RealShared;
 pub(crate) use sys::beside::Beside;
 pub(crate) use sys::beside::is_unavailable;
 pub use sys::descriptor::open_kept;
+pub(crate) use sys::descriptor::{AsFd, same_under_another};
+#[cfg(any(test, feature = "simulation"))]
+pub(crate) use sys::errors::device_failed;
+pub(crate) use sys::errors::{closed, no_room_for_locks, too_many_links};
+pub(crate) use sys::files::create_kept;
 pub use sys::fork::generation as fork_generation;
 pub use sys::fork::{HeldOff, hold_off, is_inherited};
 pub(crate) use sys::locks::Way;
@@ -75,6 +81,14 @@ pub(crate) use zeroed_words::ZeroedWords;
 pub(crate) struct Identity {
     pub(crate) device: u64,
     pub(crate) inode: u64,
+}
+
+impl Identity {
+    /// That of the file that the system says this of.
+    pub(crate) fn of(stat: &Metadata) -> Identity {
+        let (device, inode) = sys::files::names_of(stat);
+        Identity { device, inode }
+    }
 }
 
 /// A data file.
@@ -160,12 +174,6 @@ pub(crate) fn random_bytes() -> Result<[u8; 16]> {
 pub(crate) fn unique_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-/// The error of a descriptor that was closed behind the library's back.
-#[cold]
-pub(crate) fn closed() -> std::io::Error {
-    std::io::Error::from_raw_os_error(libc::EBADF)
 }
 
 /// Which sleepers a wake means.

@@ -37,7 +37,7 @@ use super::sys::machine::boot_id;
 use super::sys::memory::{Access, map_file, unmap};
 use super::sys::{files, fork, wait};
 use super::word::{Ordering, Word};
-use super::{Identity, Shared, Wake};
+use super::{Identity, Shared, Wake, closed};
 use crate::error::{Error, Result};
 use crate::planted;
 
@@ -168,7 +168,7 @@ impl RealShared {
             return Err(Error::Forked);
         }
         if !file.intact() {
-            return Err(self.failed("use", super::closed()));
+            return Err(self.failed("use", closed()));
         }
         Ok(())
     }

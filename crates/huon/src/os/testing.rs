@@ -1,8 +1,15 @@
 //! What the tests of this layer share: scratch directories, and child processes.
 
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) mod process;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Codes of errors that the system may give: those of a full disk, of a quota, of a medium that is
+/// not to be written, and of a broken device.
+pub(crate) use libc::{EDQUOT, EIO, ENOSPC, EROFS};
 
 /// Set in a child: the full name of the test whose body it runs.
 const CHILD: &str = "HUON_TEST_CHILD";

@@ -12,7 +12,6 @@
 //! Which images to make of the events is left to the test kit; failures on demand are in
 //! `faulty.rs`.
 
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,7 +1,9 @@
 use super::*;
 use crate::error::Error;
+use crate::os::testing::process::{
+    block_bytes, close, limit_addresses, limit_files, mode_of, symlink, without_streams,
+};
 use crate::os::testing::{Scratch, in_both_ways, in_child};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 #[test]
 fn a_lock_file_is_made_or_not() {
@@ -9,10 +11,10 @@ fn a_lock_file_is_made_or_not() {
     let path = scratch.join("lock");
     assert!(RealShared::open(&path, None).unwrap().is_none());
     let made = RealShared::open(&path, Some(&Beside::of_mode(0o640, 0))).unwrap().unwrap();
-    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(mode_of(&std::fs::metadata(&path).unwrap()), 0o640);
     assert!(made.words().is_empty() && made.intact());
     let again = RealShared::open(&path, Some(&Beside::of_mode(0o600, 0))).unwrap().unwrap();
-    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(mode_of(&std::fs::metadata(&path).unwrap()), 0o640);
     assert_eq!(made.boot(), again.boot());
     assert_ne!(made.boot(), [0; 16]);
 }
@@ -31,7 +33,7 @@ fn what_is_no_file_is_refused() {
     std::fs::create_dir(scratch.join("directory")).unwrap();
     assert!(refused("directory").contains("directory"));
     std::fs::write(scratch.join("target"), "").unwrap();
-    std::os::unix::fs::symlink(scratch.join("target"), scratch.join("link")).unwrap();
+    symlink(scratch.join("target"), scratch.join("link")).unwrap();
     assert!(refused("link").contains("symbolic link"));
     let fifo = std::process::Command::new("mkfifo").arg(scratch.join("fifo")).status().unwrap();
     assert!(fifo.success());
@@ -54,7 +56,7 @@ fn growth_is_real_and_seen_by_others() {
     a.grow(100_000).unwrap();
     let found = std::fs::metadata(&path).unwrap();
     assert_eq!(found.len(), 800_000);
-    assert!(found.blocks() * 512 >= 800_000, "P14: allocated, not sparse");
+    assert!(block_bytes(&path) >= 800_000, "P14: allocated, not sparse");
     assert!(b.words().is_empty());
     b.refresh().unwrap();
     assert_eq!(b.words().len(), 100_000);
@@ -72,9 +74,7 @@ fn growth_without_room_is_an_error() {
         let path = scratch.join("lock");
         let a = RealShared::open(&path, Some(&Beside::of_mode(0o600, 0))).unwrap().unwrap();
         a.grow(1000).unwrap();
-        // SAFETY: ignoring a signal; nothing runs on it.
-        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-        crate::os::testing::limit(libc::RLIMIT_FSIZE, 100_000);
+        limit_files(100_000);
         assert!(matches!(a.grow(100_000), Err(Error::Io(_))));
         assert_eq!((a.words().len(), std::fs::metadata(&path).unwrap().len()), (1000, 8000));
         a.grow(10_000).unwrap();
@@ -85,7 +85,7 @@ fn growth_without_room_is_an_error() {
 #[test]
 fn a_small_address_space_is_enough() {
     in_child(concat!(module_path!(), "::a_small_address_space_is_enough"), || {
-        crate::os::testing::limit(libc::RLIMIT_AS, 200 << 20);
+        limit_addresses(200 << 20);
         let scratch = Scratch::new();
         let a = Seat::real(&scratch.join("lock"));
         assert_eq!(a.read().1, 1);
@@ -182,8 +182,7 @@ fn a_closed_file_of_a_client_is_noticed() {
             let number = entry.file_name().to_str()?.parse().ok()?;
             (target == scratch.join("lock-0")).then_some(number)
         });
-        // SAFETY: this process runs nothing else, and what used this descriptor is prepared.
-        unsafe { libc::close(own.expect("the client's file is open")) };
+        close([own.expect("the client's file is open")]);
         assert!(!seat.shared.intact() && seat.writer.check_ours().is_err());
         let other = RealShared::open_by(&path, None, |_| Ok(Way::Files)).unwrap().unwrap();
         assert!(!other.held(0).unwrap(), "and every client sees it");
@@ -204,7 +203,7 @@ fn clients_have_files_where_bytes_cannot_be_locked() {
     assert_eq!((a.clients.me().number, b.clients.me().number), (0, 1));
     for number in 0..2 {
         let stat = std::fs::metadata(scratch.join(&format!("lock-{number}"))).unwrap();
-        assert_eq!((stat.len(), stat.permissions().mode() & 0o777), (0, 0o640));
+        assert_eq!((stat.len(), mode_of(&stat)), (0, 0o640));
     }
     assert!(!scratch.join("lock-2").exists());
     let first = a.clients.me();
@@ -227,10 +226,7 @@ fn a_closed_descriptor_is_noticed() {
         let scratch = Scratch::new();
         let a = Seat::real(&scratch.join("lock"));
         let gate = a.gate();
-        for descriptor in 3..100 {
-            // SAFETY: this process runs nothing else, and what used these descriptors is prepared.
-            unsafe { libc::close(descriptor) };
-        }
+        close(3..100);
         // Its lock does not last: others get in.
         drop(gate);
         let other: Vec<_> =
@@ -257,20 +253,11 @@ fn a_closed_descriptor_is_noticed() {
 fn no_descriptor_is_that_of_a_standard_stream() {
     in_both_ways(concat!(module_path!(), "::no_descriptor_is_that_of_a_standard_stream"), || {
         let scratch = Scratch::new();
-        // SAFETY: the call only makes duplicates, to be put back below.
-        let kept = [0, 1, 2].map(|stream| unsafe { libc::fcntl(stream, libc::F_DUPFD, 10) });
-        for stream in 0..3 {
-            // SAFETY: this process runs nothing else.
-            unsafe { libc::close(stream) };
-        }
-        let seats = [Seat::real(&scratch.join("lock")), Seat::real(&scratch.join("lock"))];
-        let alive = seats[0].clients.is_alive(seats[1].clients.me());
-        // SAFETY: the call only asks.
-        let open = [0, 1, 2].map(|stream| unsafe { libc::fcntl(stream, libc::F_GETFD) } != -1);
-        for (stream, kept) in (0..).zip(kept) {
-            // SAFETY: both are descriptors of this process, and nothing else uses them.
-            unsafe { libc::dup2(kept, stream) };
-        }
+        let ((_seats, alive), open) = without_streams(|| {
+            let seats = [Seat::real(&scratch.join("lock")), Seat::real(&scratch.join("lock"))];
+            let alive = seats[0].clients.is_alive(seats[1].clients.me());
+            (seats, alive)
+        });
         assert_eq!(open, [false; 3]);
         assert!(alive.unwrap());
     });

@@ -3,60 +3,9 @@
 
 use super::*;
 use crate::error::Error;
+use crate::os::testing::process::{Child, fork_and, fork_until};
 use crate::os::testing::{Scratch, in_all_ways, in_both_ways};
-use std::io::{Read, Write};
 use std::time::Instant;
-
-/// A forked process; it is killed when the test is done with it, also by a failure.
-struct Child(i32);
-
-impl Child {
-    fn kill(self) {}
-
-    /// Waits for its end; whether it was a good one.
-    fn wait(self) -> bool {
-        let good = self.status() == 0;
-        std::mem::forget(self);
-        good
-    }
-
-    fn status(&self) -> i32 {
-        let mut status = 0;
-        // SAFETY: the pid is that of our own child, `status` is a valid place.
-        assert_eq!(unsafe { libc::waitpid(self.0, &mut status, 0) }, self.0);
-        status
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        // SAFETY: the pid is that of our own child, which was not waited for yet.
-        unsafe { libc::kill(self.0, libc::SIGKILL) };
-        self.status();
-    }
-}
-
-/// Runs `body` in a forked process.
-fn fork_and(body: impl FnOnce()) -> Child {
-    // SAFETY: the calling process has no other thread that holds a lock the body needs.
-    let pid = unsafe { libc::fork() };
-    assert!(pid >= 0, "fork");
-    if pid == 0 {
-        let good = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_ok();
-        // SAFETY: ends the process at once, without running what the parent has set up.
-        unsafe { libc::_exit(if good { 0 } else { 101 }) };
-    }
-    Child(pid)
-}
-
-/// Runs `body` in a forked process, up to the point where it calls what it is given.
-fn fork_until(body: impl FnOnce(&mut dyn FnMut())) -> Child {
-    let (mut ready, mut done) = std::io::pipe().unwrap();
-    let child = fork_and(|| body(&mut || done.write_all(b"!").unwrap()));
-    drop(done);
-    ready.read_exact(&mut [0]).expect("the process got that far");
-    child
-}
 
 fn sleep_for_ever() -> ! {
     loop {
@@ -84,7 +33,7 @@ fn a_killed_holder_is_succeeded_at_once() {
             seat.writer.acquire(NOW).unwrap();
             seat.read();
         });
-        let pid = child.0;
+        let pid = child.pid();
         let Err(Error::Busy(text)) = a.writer.acquire(SOON) else { panic!("not busy") };
         assert!(text.contains(&format!("client 1 of process {pid}, thread ")), "{text}");
         let holder = a.writer.holder().unwrap();

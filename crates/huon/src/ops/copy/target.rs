@@ -1,7 +1,6 @@
 //! Where a copy is made before it gets its name.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -35,9 +34,7 @@ impl Draft {
     }
 
     pub(super) fn create(&self, mode: u32) -> Result<File> {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(mode);
-        os::open_kept(&options, &self.path).map_err(|error| self.error("create", error))
+        os::create_kept(&self.path, mode).map_err(|error| self.error("create", error))
     }
 
     pub(super) fn reopen(&self) -> Result<File> {

@@ -3,7 +3,9 @@
 use std::ops::{Deref, DerefMut};
 
 use super::*;
-use crate::os::{Counters, IoCounts, SimulatedPage, ViewPage, parts_bytes, past_end};
+use crate::os::{
+    Counters, IoCounts, SimulatedPage, ViewPage, device_failed, parts_bytes, past_end,
+};
 
 /// A page that is edited in the file. The record has two writes for it: rubbish when the editing
 /// begins, and what it has become when it ends.
@@ -116,7 +118,7 @@ impl Storage for SimFile {
         let mut state = self.machine.state();
         if state.loss.as_mut().is_some_and(|loss| !loss.sync()) {
             state.note(|| Event::SyncLost);
-            return Err(Error::io("flush", "", io::Error::from_raw_os_error(libc::EIO)));
+            return Err(Error::io("flush", "", device_failed()));
         }
         state.note(|| Event::Sync);
         self.counters.synced();

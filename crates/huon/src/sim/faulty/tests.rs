@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::lock::MemoryFile;
+use crate::os::testing::{EIO, ENOSPC};
 
 /// What was tried, and the error number.
 type Failed = (&'static str, Option<i32>);
@@ -56,11 +57,11 @@ fn each_call_in_turn_fails_and_does_nothing() {
     let mut met = Vec::new();
     for call in 0..CALLS {
         let plan = FaultPlan::new();
-        plan.fail_once(call, libc::EIO);
+        plan.fail_once(call, EIO);
         let (disk, file, lock) = faulty(&plan);
         let failed = one_of_each(&file, &lock);
         let kind = plan.first_fired().unwrap();
-        assert_eq!(failed, [(kind.operation(), Some(libc::EIO))]);
+        assert_eq!(failed, [(kind.operation(), Some(EIO))]);
         assert_eq!((plan.calls(), plan.fired()), (CALLS, 1));
         // Without the growth there is nothing to cut either.
         let missing = match kind {
@@ -80,7 +81,7 @@ fn each_call_in_turn_fails_and_does_nothing() {
 #[test]
 fn from_then_on_everything_fails_until_healed() {
     let plan = FaultPlan::new();
-    plan.fail_from(4, libc::ENOSPC);
+    plan.fail_from(4, ENOSPC);
     let (_disk, file, lock) = faulty(&plan);
     assert_eq!(one_of_each(&file, &lock).len() as u64, CALLS - 4);
     assert_eq!(one_of_each(&file, &lock).len() as u64, CALLS);
@@ -103,7 +104,7 @@ fn a_failing_write_may_be_torn() {
     ];
     for (torn, wanted) in cases {
         let plan = FaultPlan::new();
-        plan.fail_once(1, libc::EIO);
+        plan.fail_once(1, EIO);
         plan.tear_writes(torn);
         let (disk, file, _) = faulty(&plan);
         file.write_at(&[b"......"], 10).unwrap();
@@ -115,7 +116,7 @@ fn a_failing_write_may_be_torn() {
 #[test]
 fn the_rest_is_passed_through() {
     let plan = FaultPlan::new();
-    plan.fail_from(0, libc::EIO);
+    plan.fail_from(0, EIO);
     let (disk, file, lock) = faulty(&plan);
     assert_eq!(file.map().base(), disk.storage().map().base());
     assert!(file.writable() && lock.boot() == [1; 16]);
@@ -134,7 +135,7 @@ fn the_rest_is_passed_through() {
 #[test]
 fn a_failed_flush_loses_data_on_a_lossy_machine() {
     let plan = FaultPlan::new();
-    plan.fail_once(1, libc::ENOSPC);
+    plan.fail_once(1, ENOSPC);
     let disk = SimDisk::new(1 << 16).unwrap().lossy();
     disk.storage().grow(4096).unwrap();
     let file = Faulty::new(&disk, disk.storage(), plan);

@@ -11,6 +11,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+pub(crate) use std::os::fd::AsFd;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::path::Path;
 
@@ -28,6 +29,11 @@ pub(super) fn kept(open: impl FnOnce() -> io::Result<File>) -> io::Result<File> 
     let file = open()?;
     drop(places);
     moved_up(file)
+}
+
+/// What the descriptor has open, under another one: the caller's stays open.
+pub(crate) fn same_under_another(descriptor: impl AsFd) -> io::Result<File> {
+    descriptor.as_fd().try_clone_to_owned().map(File::from)
 }
 
 /// Fills the places of standard streams that are closed, with a directory: what is printed

@@ -4,8 +4,9 @@ use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, IoSlice};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
 
-use super::descriptor::kept;
+use super::descriptor::{kept, open_kept};
 use super::{size_limit, system, wide};
 
 /// Has opening follow no link, and wait for nothing: a FIFO would wait for its other end.
@@ -16,6 +17,13 @@ pub(crate) fn open_plainly(options: &mut OpenOptions) -> &mut OpenOptions {
 /// Has a file that is created get these permissions, less those of the process's umask.
 pub(crate) fn set_mode(options: &mut OpenOptions, mode: u32) -> &mut OpenOptions {
     options.mode(mode)
+}
+
+/// Makes a file that is not there yet, to be written and kept, with these permissions less those of
+/// the process's umask.
+pub(crate) fn create_kept(path: &Path, mode: u32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    open_kept(set_mode(options.write(true).create_new(true), mode), path)
 }
 
 /// A new, empty file that no path leads to, to be kept: it is gone with its last descriptor and

@@ -3,6 +3,7 @@
 pub(crate) mod beside;
 pub(crate) mod clock;
 pub(crate) mod descriptor;
+pub(crate) mod errors;
 pub(crate) mod files;
 pub(crate) mod fork;
 pub(crate) mod keeper;
