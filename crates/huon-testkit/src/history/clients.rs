@@ -1,60 +1,17 @@
 //! Opening and closing, in every way; and machines and processes that stop.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use huon::sim::SimDisk;
-use huon::{Durability, Env, Error, Options, Recovery};
+use huon::{Env, Error, Recovery};
 
-use crate::history::program::{Answer, Reopening};
-use crate::history::readers;
+use crate::history::machine::GUEST;
+use crate::history::program::Reopening;
 use crate::history::{History, Step, Stop};
-use crate::support::random::Random;
-use crate::support::trail::Trail;
-
-/// How long the file may become, where nothing else is said.
-pub(crate) const RESERVE_BYTES: u64 = 64 << 20;
-
-/// The number of the client that may not write.
-pub(crate) const GUEST: usize = 2;
-
-/// What environments are opened on.
-pub(crate) enum Ground {
-    Simulated(SimDisk),
-    Real(tempfile::TempDir),
-}
-
-impl Ground {
-    pub(crate) fn new(real: bool) -> Result<Ground, String> {
-        if real {
-            tempfile::tempdir().map(Ground::Real).map_err(|e| e.to_string())
-        } else {
-            SimDisk::new(RESERVE_BYTES).map(Ground::Simulated).map_err(|e| e.to_string())
-        }
-    }
-}
-
-/// One of the clients that have the file open.
-#[derive(Default)]
-pub(crate) struct Client {
-    pub(crate) env: Option<Env>,
-    /// What it says of slow readers, and whether also where the file could grow.
-    pub(crate) slow: (Answer, bool),
-    exclusive: bool,
-}
 
 impl History {
-    /// The client, if it has the file open, and the first one otherwise.
-    pub(crate) fn present(&self, client: u8) -> usize {
-        match &self.clients[usize::from(client)].env {
-            Some(_) => usize::from(client),
-            None => 0,
-        }
-    }
-
     pub(crate) fn env(&mut self, client: u8) -> Env {
-        self.client = self.present(client);
-        self.clients[self.client].env.clone().expect("client 0 is always open")
+        self.client = self.machine.present(client);
+        self.machine.clients[self.client].env.clone().expect("client 0 is always open")
     }
 
     pub(crate) fn open(&mut self, client: usize) -> huon::Result<Recovery> {
@@ -62,59 +19,13 @@ impl History {
     }
 
     fn open_as(&mut self, client: usize, how: Reopening) -> huon::Result<Recovery> {
-        let mut options: Options = Env::options();
-        options
-            .page_bytes(self.config.page_bytes)
-            .max_bytes(RESERVE_BYTES)
-            .grow_bytes(16 * self.config.page_bytes as u64)
-            .shrink_bytes(self.config.shrink_bytes)
-            .write_buffer_bytes(self.config.write_buffer_bytes)
-            .durability(match how {
-                Reopening::NoMetaSync => Durability::NoMetaSync,
-                Reopening::Lazy => Durability::Lazy,
-                Reopening::Unsynced => Durability::Unsynced,
-                _ => Durability::Durable,
-            })
-            .flush_after_bytes(match how {
-                Reopening::Lazy => 300 * self.config.page_bytes as u64,
-                _ => u64::MAX,
-            })
-            .read_only(how == Reopening::ReadOnly)
-            .exclusive(how == Reopening::Exclusive);
-        let (answer, early) = self.clients[client].slow;
-        if answer != Answer::None {
-            options.on_slow_reader(readers::callback(answer, &self.broken));
-        }
-        let env = match &self.ground {
-            Ground::Simulated(disk) => options.open_simulated(disk)?,
-            Ground::Real(dir) => options.open(path(dir))?,
-        };
-        let mut settings = env.settings();
-        settings.slow_readers_before_growing = early;
-        env.set_settings(settings);
-        let recovery = env.recovery();
-        let client = &mut self.clients[client];
-        (client.env, client.exclusive) = (Some(env), how == Reopening::Exclusive);
-        Ok(recovery)
-    }
-
-    /// The process that may not write, which opens the file if it has not: on simulated machines,
-    /// and where no client has the file alone.
-    pub(crate) fn guest(&mut self) -> huon::Result<Option<Env>> {
-        let Ground::Simulated(disk) = &self.ground else { return Ok(None) };
-        if self.guest.is_none() && self.clients.iter().all(|client| !client.exclusive) {
-            let mut options = Env::options();
-            options.max_bytes(RESERVE_BYTES).read_only(true);
-            self.guest = Some(options.open_simulated_to_read(disk)?);
-            self.counts.add("guest", 1);
-        }
-        Ok(self.guest.clone())
+        self.machine.open_as(client, how, &self.config, &self.readers)
     }
 
     /// The process that may not write ends.
     fn end_guest(&mut self) {
-        self.readers.retain(|reader| reader.client != GUEST);
-        self.guest = None;
+        self.readers.end_of(GUEST);
+        self.machine.guest = None;
     }
 
     /// Closes a client with everything that belongs to it; what it counted is kept.
@@ -127,7 +38,7 @@ impl History {
         client: usize,
         close: impl FnOnce(Env) -> huon::Result<()>,
     ) -> huon::Result<()> {
-        if let Some(env) = &self.clients[client].env {
+        if let Some(env) = &self.machine.clients[client].env {
             let io = env.info()?.io;
             for (what, count) in [
                 ("spill", io.spills),
@@ -143,18 +54,14 @@ impl History {
                 self.counts.add(what, count);
             }
         }
-        self.readers.retain(|reader| reader.client != client);
+        self.readers.end_of(client);
         self.handles.retain(|(owner, ..), _| *owner != client);
-        for scan in &mut self.scans {
-            if scan.as_ref().is_some_and(|scan| scan.client == client) {
-                *scan = None;
-            }
-        }
-        self.clients[client].env.take().map_or(Ok(()), close)
+        self.scans.end_of(client);
+        self.machine.clients[client].env.take().map_or(Ok(()), close)
     }
 
     pub(crate) fn reopen(&mut self, client: usize, how: Reopening) -> Step {
-        if self.clients[client].env.is_none() {
+        if self.machine.clients[client].env.is_none() {
             return Ok(());
         }
         match how {
@@ -182,10 +89,10 @@ impl History {
             _ if self.unclean => {}
             _ => return Err(Stop::Fail(format!("reopened as {recovery:?}"))),
         }
-        self.may_be_unflushed &= self.clients[1 - client].env.is_some();
+        self.may_be_unflushed &= self.machine.clients[1 - client].env.is_some();
         self.may_be_unflushed |= how == Reopening::Unsynced;
         self.counts.add("reopen", 1);
-        if self.guest.is_some() && self.clients[1 - client].env.is_none() {
+        if self.machine.guest.is_some() && self.machine.clients[1 - client].env.is_none() {
             self.counts.add("reopen beside a guest", 1);
         }
         match how {
@@ -217,7 +124,7 @@ impl History {
 
     /// Opens alone, which is refused where another client has the file open.
     fn open_alone(&mut self, client: usize) -> Result<Recovery, Stop> {
-        if self.clients[1 - client].env.is_none() {
+        if self.machine.clients[1 - client].env.is_none() {
             return Ok(self.open_as(client, Reopening::Exclusive)?);
         }
         match self.open_as(client, Reopening::Exclusive) {
@@ -229,9 +136,9 @@ impl History {
     }
 
     pub(crate) fn second(&mut self) -> Step {
-        if self.clients[1].env.is_some() {
+        if self.machine.clients[1].env.is_some() {
             self.close(1)?;
-        } else if !self.clients[0].exclusive {
+        } else if !self.machine.clients[0].exclusive {
             self.open(1)?;
             self.counts.add("second client", 1);
         }
@@ -240,11 +147,11 @@ impl History {
 
     /// Every process dies; the machine goes on.
     pub(crate) fn kill(&mut self) -> Step {
-        let Ground::Simulated(disk) = &self.ground else { return self.reopen(0, Reopening::Same) };
-        self.trail.follow(disk);
-        let next = disk.after_crash(&disk.image(), true)?.with_lock_image(&disk.lock_image());
+        let Some(left) = self.machine.after_kill()? else {
+            return self.reopen(0, Reopening::Same);
+        };
         self.close_all()?;
-        self.ground = Ground::Simulated(next);
+        self.machine.go_on(left);
         let recovery = self.open(0)?;
         let was_unclean = std::mem::replace(&mut self.unclean, recovery != Recovery::Clean);
         self.counts.add("kill", 1);
@@ -266,18 +173,12 @@ impl History {
 
     /// The machine stops; a part of what was not flushed reaches the disk.
     pub(crate) fn power_cut(&mut self, seed: u64) -> Step {
-        let Ground::Simulated(disk) = &self.ground else { return self.reopen(0, Reopening::Same) };
-        self.trail.follow(disk);
-        let durable = self.clients[0].env.as_ref().map_or(0, Env::durable_id);
-        let mut random = Random::new(seed);
-        let image = self.trail.random_image(&mut random);
-        let mut next = disk.after_crash(&image, false)?;
-        if random.chance(50) {
-            next = next.with_lock_image(&disk.lock_image());
-        }
+        let durable = self.env(0).durable_id();
+        let Some(left) = self.machine.after_power_cut(seed)? else {
+            return self.reopen(0, Reopening::Same);
+        };
         self.close_all()?;
-        self.ground = Ground::Simulated(next);
-        self.trail = Trail::starting_from(image);
+        self.machine.go_on(left);
         let recovery = self.open(0)?;
         self.unclean = recovery != Recovery::Clean;
         self.counts.add("power cut", 1);
@@ -298,8 +199,4 @@ impl History {
         crate::support::audit::audit(&env)?;
         Ok(self.check_limits()?)
     }
-}
-
-fn path(dir: &tempfile::TempDir) -> PathBuf {
-    dir.path().join("history.huon")
 }

@@ -6,9 +6,9 @@ use std::ops::Bound;
 use huon::{Bytes, Cursor, Error, MultiCursor, Txn};
 
 use crate::history::multimap;
-use crate::history::program::{Goal, Op};
+use crate::history::program::{Goal, Op, SCANS};
 use crate::history::reads;
-use crate::history::{History, Step, Stop, fail};
+use crate::history::{Counts, History, Step, Stop, fail};
 use crate::model::pairs::{Among, Pairs};
 use crate::model::{self, Model, Record, Records, TableId};
 
@@ -34,9 +34,13 @@ enum Walker {
     Multi(MultiCursor<Bytes, Bytes>, PairGap),
 }
 
+/// The detached scans of all clients, each at its place.
+#[derive(Default)]
+pub(crate) struct Scans([Option<ScanState>; SCANS as usize]);
+
 /// A detached scan and where it should stand.
-pub(crate) struct ScanState {
-    pub(crate) client: usize,
+struct ScanState {
+    client: usize,
     id: TableId,
     walker: Walker,
 }
@@ -77,6 +81,17 @@ impl PairGap {
             }
             None => (None, self.clone()),
         }
+    }
+}
+
+impl Walker {
+    fn open<T: Txn>(txn: &T, id: TableId, model: &Model) -> Result<Option<Walker>, Stop> {
+        Ok(match id.values() {
+            None => reads::open(txn, id, model)?
+                .map(|(table, _)| Walker::Plain(table.cursor(), Gap::Start)),
+            Some(_) => multimap::open(txn, id, model)?
+                .map(|(multi, _)| Walker::Multi(multi.cursor(), PairGap::Start)),
+        })
     }
 }
 
@@ -189,71 +204,82 @@ fn skip(gap: &mut PairGap, among: Among, act: impl FnOnce()) {
     }
 }
 
-impl History {
-    /// Performs an operation of a scan; others are passed over.
-    pub(crate) fn scan<T: Txn>(&mut self, op: &Op, txn: &T, model: &Model) -> Step {
-        match op {
-            Op::ScanOpen { scan, table: id } => {
-                let walker = match id.values() {
-                    None => reads::open(txn, *id, model)?
-                        .map(|(table, _)| Walker::Plain(table.cursor(), Gap::Start)),
-                    Some(_) => multimap::open(txn, *id, model)?
-                        .map(|(multi, _)| Walker::Multi(multi.cursor(), PairGap::Start)),
-                };
-                if let Some(walker) = walker {
-                    let state = ScanState { client: self.client, id: *id, walker };
-                    self.scans[usize::from(*scan)] = Some(state);
-                    self.counts.add("scan open", 1);
-                }
-            }
-            Op::ScanMove { scan, goal } => {
-                if let Some(state) = &mut self.scans[usize::from(*scan)] {
-                    state.aim(goal)?;
-                    self.counts.add("scan move", 1);
-                }
-            }
-            Op::ScanStep { scan, back, steps, reader } => {
-                let index = usize::from(*scan);
-                let mine = self.scans[index].as_ref().is_some_and(|s| s.client == self.client);
-                if *reader {
-                    let walked = self.with_reader(index, |history, txn, model| {
-                        history.scan_step(index, txn, model, *back, *steps)
-                    })?;
-                    self.counts.add("scan by reader", u64::from(walked));
-                } else if mine {
-                    self.scan_step(index, txn, model, *back, *steps)?;
-                }
-            }
-            _ => {}
+impl Scans {
+    /// A client ends, and its scans with it.
+    pub(crate) fn end_of(&mut self, client: usize) {
+        for scan in &mut self.0 {
+            scan.take_if(|scan| scan.client == client);
+        }
+    }
+
+    fn client_of(&self, at: usize) -> Option<usize> {
+        self.0[at].as_ref().map(|scan| scan.client)
+    }
+
+    fn aim(&mut self, at: usize, goal: &Goal, counts: &mut Counts) -> Step {
+        if let Some(scan) = &mut self.0[at] {
+            scan.aim(goal)?;
+            counts.add("scan move", 1);
         }
         Ok(())
     }
 
-    fn scan_step<T: Txn>(
+    fn step<T: Txn>(
         &mut self,
-        scan: usize,
-        txn: &T,
-        model: &Model,
-        back: bool,
-        steps: u8,
+        at: usize,
+        (txn, model): (&T, &Model),
+        (back, steps): (bool, u8),
+        counts: &mut Counts,
     ) -> Step {
-        let Some(state) = &mut self.scans[scan] else { return Ok(()) };
+        let Some(scan) = &mut self.0[at] else { return Ok(()) };
         for _ in 0..steps {
-            if state.step(txn, model, back)?.is_none() {
+            if scan.step(txn, model, back)?.is_none() {
                 return Ok(());
             }
         }
-        state.ask_ends(txn, model)?;
-        let what = match (&state.walker, back) {
+        scan.ask_ends(txn, model)?;
+        let what = match (&scan.walker, back) {
             (Walker::Plain(..), false) => "scan forward",
             (Walker::Plain(..), true) => "scan back",
             (Walker::Multi(..), false) => "pair scan forward",
             (Walker::Multi(..), true) => "pair scan back",
         };
-        let id = state.id;
-        let beside = self.scans.iter().flatten().filter(|other| other.id == id).count();
-        self.counts.add(what, u64::from(steps));
-        self.counts.add("three scans of a table", u64::from(beside >= 3));
+        let id = scan.id;
+        let beside = self.0.iter().flatten().filter(|other| other.id == id).count();
+        counts.add(what, u64::from(steps));
+        counts.add("three scans of a table", u64::from(beside >= 3));
+        Ok(())
+    }
+}
+
+impl History {
+    /// Performs an operation of a scan; others are passed over.
+    pub(crate) fn scan<T: Txn>(&mut self, op: &Op, txn: &T, model: &Model) -> Step {
+        match op {
+            Op::ScanOpen { scan, table: id } => {
+                if let Some(walker) = Walker::open(txn, *id, model)? {
+                    let state = ScanState { client: self.client, id: *id, walker };
+                    self.scans.0[usize::from(*scan)] = Some(state);
+                    self.counts.add("scan open", 1);
+                }
+            }
+            Op::ScanMove { scan, goal } => {
+                self.scans.aim(usize::from(*scan), goal, &mut self.counts)?;
+            }
+            Op::ScanStep { scan, back, steps, reader } => {
+                let (at, way) = (usize::from(*scan), (*back, *steps));
+                let client = self.scans.client_of(at);
+                if *reader {
+                    if let Some(live) = client.and_then(|client| self.readers.live_of(client)) {
+                        self.scans.step(at, live, way, &mut self.counts)?;
+                        self.counts.add("scan by reader", 1);
+                    }
+                } else if client == Some(self.client) {
+                    self.scans.step(at, (txn, model), way, &mut self.counts)?;
+                }
+            }
+            _ => {}
+        }
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ mod multimap;
 
 use std::ops::Bound;
 
-use crate::history::clients::GUEST;
+use crate::history::machine::GUEST;
 use crate::history::program::{
     Answer, By, Config, Goal, How, Limit, Op, PairHow, Program, Reopening, SAVEPOINTS, SCANS,
     Value, key, value,

@@ -11,14 +11,13 @@ use std::time::Duration;
 
 use huon::{Durability, Env, FullMap, WriteTxn};
 
-use crate::history::clients::{Client, Ground};
-use crate::history::cursors::ScanState;
-use crate::history::program::{By, Config, Op, Program, Reopening, SCANS};
-use crate::history::readers::{Broken, Reader};
+use crate::history::cursors::Scans;
+use crate::history::machine::Machine;
+use crate::history::program::{By, Config, Op, Program, Reopening};
+use crate::history::readers::Readers;
 use crate::history::txn_state::UNSEALED;
 use crate::model::handle::Handle;
 use crate::model::{Model, TableId};
-use crate::support::trail::Trail;
 
 /// How often each thing happened.
 #[derive(Clone, Debug, Default)]
@@ -94,15 +93,11 @@ pub(crate) fn fail(error: huon::Error) -> Stop {
 /// Environment and model, side by side.
 pub(crate) struct History {
     pub(crate) config: Config,
-    pub(crate) ground: Ground,
-    pub(crate) trail: Trail,
-    pub(crate) clients: [Client; 2],
-    /// A process that may not write, if it has the file open.
-    pub(crate) guest: Option<Env>,
+    pub(crate) machine: Machine,
     /// The client whose transaction is open, or was last.
     pub(crate) client: usize,
-    pub(crate) readers: Vec<Reader>,
-    pub(crate) scans: Vec<Option<ScanState>>,
+    pub(crate) readers: Readers,
+    pub(crate) scans: Scans,
     pub(crate) handles: HashMap<(usize, TableId, bool), Handle>,
     pub(crate) committed: Model,
     /// What the open write transaction shows.
@@ -120,8 +115,6 @@ pub(crate) struct History {
     begun: u64,
     /// A client has closed, or will, without a flush.
     pub(crate) may_be_unflushed: bool,
-    /// Snapshots whose parked readers a callback had broken.
-    pub(crate) broken: Broken,
     pub(crate) pc: usize,
 }
 
@@ -158,16 +151,12 @@ pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 
 impl History {
     fn new(config: Config) -> Result<History, String> {
-        let ground = Ground::new(config.real)?;
         let mut history = History {
             config,
-            ground,
-            trail: Trail::default(),
-            clients: Default::default(),
-            guest: None,
+            machine: Machine::new(config.real)?,
             client: 0,
-            readers: Vec::new(),
-            scans: (0..SCANS).map(|_| None).collect(),
+            readers: Readers::default(),
+            scans: Scans::default(),
             handles: HashMap::new(),
             committed: Model::default(),
             work: Model::default(),
@@ -178,7 +167,6 @@ impl History {
             unclean: true,
             begun: 0,
             may_be_unflushed: false,
-            broken: Broken::default(),
             pc: 0,
         };
         history.open(0).map_err(|e| e.to_string())?;
@@ -248,7 +236,7 @@ impl History {
         self.unclean = false;
         self.begun = txn.id();
         self.note_state()?;
-        self.client = self.present(client);
+        self.client = self.machine.present(client);
         self.counts.add(if self.client == 1 { "begin second" } else { "begin" }, 1);
         self.work = self.committed.clone();
         self.savepoints = vec![Vec::new()];
@@ -395,17 +383,8 @@ impl History {
             self.counts.add("whole comparison", 1);
         }
         self.check_limits()?;
-        self.check_readers(whole)?;
-        self.follow();
+        self.readers.check(whole)?;
+        self.machine.follow(&mut self.counts);
         Ok(())
-    }
-
-    /// Takes over what happened to the simulated disk.
-    fn follow(&mut self) {
-        if let Ground::Simulated(disk) = &self.ground {
-            self.trail.follow(disk);
-            self.counts.add("grow", std::mem::take(&mut self.trail.grown));
-            self.counts.add("shrink", std::mem::take(&mut self.trail.shrunk));
-        }
     }
 }

@@ -3,7 +3,7 @@
 
 use huon::{FullMap, Geometry, WriteTxn, limits};
 
-use crate::history::clients::RESERVE_BYTES;
+use crate::history::machine::RESERVE_BYTES;
 use crate::history::program::{Limit, Op};
 use crate::history::writes::{Got, MISSING};
 use crate::history::{History, Step, Stop};
