@@ -10,8 +10,6 @@ use std::ptr;
 use common::*;
 use forked::in_child;
 
-const PANIC: i32 = -30795;
-
 #[test]
 fn closed_handles_are_refused() {
     let env = Env::new();

@@ -31,7 +31,6 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-const NOSYNC: u32 = 0x1_0000;
 const CYCLES: usize = 100_000;
 
 #[test]

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
+use huon_testkit::c_calls::generate::Program;
 use huon_testkit::c_calls::names::{env, go, kind, put};
 use huon_testkit::c_calls::op::{CURSORS, Op, Outcome, Slot};
 use huon_testkit::c_calls::run::Library;
@@ -37,25 +38,20 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(
-        api: &'static Api,
-        is_ours: bool,
-        flags: u32,
-        [tables_max, readers_max]: [u32; 2],
-    ) -> Driver {
+    pub(crate) fn new(api: &'static Api, is_ours: bool, program: &Program) -> Driver {
         let mut driver = Driver {
             api,
             is_ours,
             dir: tempfile::tempdir().expect("a directory"),
             env: ptr::null_mut(),
-            nosubdir: flags & env::NOSUBDIR,
-            tables_max,
-            readers_max,
+            nosubdir: program.flags & env::NOSUBDIR,
+            tables_max: program.rules.tables_max,
+            readers_max: program.rules.readers_max,
             slots: Slots::default(),
             cursors: Default::default(),
             copies: 0,
         };
-        assert_eq!(driver.open(flags), 0, "the environment does not open");
+        assert_eq!(driver.open(program.flags), 0, "the environment does not open");
         driver
     }
 
@@ -155,10 +151,7 @@ impl Driver {
             }
             code
         };
-        match code {
-            0 => Outcome::number(dbi.into()),
-            code => Outcome::code(code),
-        }
+        Outcome::with_number(code, dbi.into())
     }
 
     fn get(&mut self, slot: Slot, dbi: u32, key: &[u8]) -> Outcome {
@@ -290,12 +283,12 @@ impl Driver {
                 Op::Count { txn, dbi } => {
                     let mut stat = MDB_stat::default();
                     let code = (self.api.mdb_stat)(self.txn(*txn), *dbi, &mut stat);
-                    with_number(code, stat.ms_entries as i64)
+                    Outcome::with_number(code, stat.ms_entries as i64)
                 }
                 Op::Flags { txn, dbi } => {
                     let mut flags = 0;
                     let code = (self.api.mdb_dbi_flags)(self.txn(*txn), *dbi, &mut flags);
-                    with_number(code, flags.into())
+                    Outcome::with_number(code, flags.into())
                 }
                 Op::Compare { txn, dbi, a, b, of_values } => {
                     let compare = if *of_values { self.api.mdb_dcmp } else { self.api.mdb_cmp };
@@ -351,7 +344,7 @@ impl Driver {
                 Op::CursorCount { cursor } => {
                     let mut count = 0;
                     let code = (self.api.mdb_cursor_count)(self.cursor(*cursor), &mut count);
-                    with_number(code, count as i64)
+                    Outcome::with_number(code, count as i64)
                 }
                 _ => unreachable!("{op}"),
             }
@@ -503,13 +496,6 @@ fn to_store(value: &[u8], flags: u32) -> MDB_val {
         MDB_val { mv_size: value.len(), mv_data: ptr::null_mut() }
     } else {
         val(value)
-    }
-}
-
-fn with_number(code: c_int, number: i64) -> Outcome {
-    match code {
-        0 => Outcome::number(number),
-        code => Outcome::code(code),
     }
 }
 

@@ -15,84 +15,35 @@ mod driver;
 mod theirs;
 
 use std::fmt::Write;
-use std::time::Duration;
+use std::sync::LazyLock;
 
 use api::Api;
 use driver::Driver;
 use huon_testkit::c_calls::Interface;
 use huon_testkit::c_calls::generate::{self, Program};
-use huon_testkit::c_calls::run::{self, Counts, Library};
-use huon_testkit::history::Failure;
+use huon_testkit::c_calls::run::{Counts, Library};
+use huon_testkit::c_calls::suite::{self, CALLS, seeds};
 use huon_testkit::random::digest_words;
-use huon_testkit::shrink::shrink;
 use huon_testkit::{figures, scale};
 
-/// How many calls a history has, and how many histories there are in a proof.
-const CALLS: usize = 300;
-const HISTORIES: u64 = 1500;
+static HUON: LazyLock<Api> = LazyLock::new(Api::huon);
 
-/// What must have happened in a run: how each call can end that does not always end so.
-const MUST_HAPPEN: &str = include_str!("must_happen.txt");
-
-/// Runs a history on a library.
-fn run_on(api: &'static Api, is_ours: bool, program: &Program) -> Result<Counts, Failure> {
-    run::run(program, |program| {
-        let limits = [program.rules.tables_max, program.rules.readers_max];
-        Box::new(Driver::new(api, is_ours, program.flags, limits)) as Box<dyn Library>
-    })
-}
-
-/// A history that failed, made short, as text.
-fn shortened(api: &'static Api, is_ours: bool, program: &Program, failure: Failure) -> String {
-    let again = |program: &Program| run_on(api, is_ours, program);
-    let (small, how) = shrink(program, failure, Duration::from_secs(20), again);
-    let mut text = String::new();
-    for op in &small.ops {
-        let _ = writeln!(text, "  {op}");
-    }
-    format!("environment {:#x}, {:?}\n{text}{}", small.flags, small.rules, how.what)
-}
-
-fn huon() -> &'static Api {
-    Box::leak(Box::new(Api::huon()))
-}
-
-/// The seeds of a run; one alone is for looking at it again.
-fn seeds(of: impl Fn(u64) -> u64) -> Vec<u64> {
-    match std::env::var("HUON_SEED") {
-        Ok(seed) => vec![seed.parse().expect("HUON_SEED is a number")],
-        Err(_) => (0..scale::share(HISTORIES)).map(of).collect(),
-    }
+fn library(api: &'static Api, is_ours: bool, program: &Program) -> Box<dyn Library> {
+    Box::new(Driver::new(api, is_ours, program))
 }
 
 /// Runs a history on Huon; panics with a short one if it fails.
 fn ours(seed: u64, compared: Option<u32>) -> Counts {
     let program = generate::make(seed, CALLS, Interface::Lmdb, compared);
-    let api = huon();
-    run_on(api, true, &program).unwrap_or_else(|failure| {
-        let text = shortened(api, true, &program, failure);
-        panic!(
-            "{text}\nreplay: HUON_SEED={seed} cargo test -p huon-lmdb --test histories -- \
-             --nocapture"
-        )
-    })
+    suite::run_or_panic("huon-lmdb", &program, |program| library(&HUON, true, program), || None)
 }
 
 #[test]
 fn histories_are_as_the_model_says() {
-    let mut all = Counts::default();
     let seeds = seeds(|n| scale::seed("histories of calls", n));
-    for &seed in &seeds {
-        all.merge(&ours(seed, None));
-    }
-    println!("{} histories, {} calls", seeds.len(), all.calls);
-    figures::add("model", all.calls);
-    figures::add("audit", seeds.len() as u64);
-    if seeds.len() == 1 || !scale::has_minimums() {
-        return;
-    }
-    let never: Vec<&str> = MUST_HAPPEN.lines().filter(|what| all.of(what) == 0).collect();
-    assert!(never.is_empty(), "these never happened: {never:?}");
+    suite::each_is_as_the_model_says(&seeds, include_str!("must_happen.txt"), |seed| {
+        ours(seed, None)
+    });
 }
 
 #[test]

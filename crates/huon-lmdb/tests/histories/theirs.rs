@@ -7,11 +7,12 @@ use std::ffi::{CStr, c_int};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
-use huon_testkit::c_calls::{Interface, generate};
+use huon_testkit::c_calls::suite::{CALLS, shortened};
+use huon_testkit::c_calls::{Interface, generate, run};
 use libloading::Library;
 
 use crate::api::Api;
-use crate::{CALLS, run_on, shortened};
+use crate::library;
 
 /// The name that programs are linked to; another library can be named instead.
 const LIBRARY: &str = "liblmdb.so.0";
@@ -62,10 +63,11 @@ pub(crate) fn play() {
         // SAFETY: a signal ends a history that does not end.
         unsafe { libc::alarm(SECONDS_MAX) };
         let program = generate::make(seed, CALLS, Interface::Lmdb, Some(patch as u32));
-        match run_on(api, false, &program) {
+        let open = |program: &generate::Program| library(api, false, program);
+        match run::run(&program, open) {
             Ok(counts) => say(&format!("trace {}", counts.trace)),
             Err(failure) => {
-                let text = shortened(api, false, &program, failure);
+                let text = shortened(&program, failure, open, None);
                 say(&format!("other {}", text.replace('\n', "\r")));
             }
         }

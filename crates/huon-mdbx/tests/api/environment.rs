@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::common::records::{NOTFOUND, get, put, table};
+use crate::common::records::{get, put, table};
 use crate::common::*;
 
 #[test]

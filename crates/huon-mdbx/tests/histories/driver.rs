@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 
 use huon_mdbx::abi::*;
+use huon_testkit::c_calls::generate::Program;
 use huon_testkit::c_calls::names::code::{KEYEXIST, RESULT_TRUE};
 use huon_testkit::c_calls::names::{env, go, put};
 use huon_testkit::c_calls::op::{CURSORS, End, Op, Outcome, Slot};
@@ -43,25 +44,20 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(
-        api: &'static Api,
-        is_ours: bool,
-        flags: u32,
-        [tables_max, readers_max]: [u32; 2],
-    ) -> Driver {
+    pub(crate) fn new(api: &'static Api, is_ours: bool, program: &Program) -> Driver {
         let mut driver = Driver {
             api,
             is_ours,
             dir: tempfile::tempdir().expect("a directory"),
             env: ptr::null_mut(),
-            nosubdir: flags & env::NOSUBDIR,
-            tables_max,
-            readers_max,
+            nosubdir: program.flags & env::NOSUBDIR,
+            tables_max: program.rules.tables_max,
+            readers_max: program.rules.readers_max,
             slots: Slots::default(),
             cursors: Default::default(),
             copies: 0,
         };
-        assert_eq!(driver.open(flags), 0, "the environment does not open");
+        assert_eq!(driver.open(program.flags), 0, "the environment does not open");
         driver
     }
 
@@ -194,7 +190,7 @@ impl Driver {
         let open = self.api.mdbx_dbi_open_ex;
         // SAFETY: a text or null; the pointer is good for writing.
         let code = unsafe { open(self.txn(slot), name, flags, &mut dbi, keys, values) };
-        with_number(code, dbi.into())
+        Outcome::with_number(code, dbi.into())
     }
 
     fn table_call(&mut self, op: &Op) -> Outcome {
@@ -220,17 +216,17 @@ impl Driver {
                     let mut now = 0;
                     let sequence = self.api.mdbx_dbi_sequence;
                     let code = sequence(self.txn(*txn), *dbi, &mut now, *add);
-                    with_number(code, now as i64)
+                    Outcome::with_number(code, now as i64)
                 }
                 Op::Count { txn, dbi } => {
                     let mut stat = MDBX_stat::default();
                     let code = (self.api.mdbx_dbi_stat)(self.txn(*txn), *dbi, &mut stat, bytes);
-                    with_number(code, stat.ms_entries as i64)
+                    Outcome::with_number(code, stat.ms_entries as i64)
                 }
                 Op::Flags { txn, dbi } => {
                     let mut flags = 0;
                     let code = (self.api.mdbx_dbi_flags)(self.txn(*txn), *dbi, &mut flags);
-                    with_number(code, flags.into())
+                    Outcome::with_number(code, flags.into())
                 }
                 Op::Compare { txn, dbi, a, b, of_values } => {
                     let compare = if *of_values { self.api.mdbx_dcmp } else { self.api.mdbx_cmp };
@@ -435,7 +431,7 @@ impl Driver {
                 Op::EnvCount => {
                     let (bytes, none) = (size_of::<MDBX_stat>(), ptr::null());
                     let code = (self.api.mdbx_env_stat_ex)(self.env, none, &mut stat, bytes);
-                    with_number(code, stat.ms_entries as i64)
+                    Outcome::with_number(code, stat.ms_entries as i64)
                 }
                 Op::CheckReaders => {
                     let mut dead = 0;
@@ -527,13 +523,6 @@ fn to_store(value: &[u8], flags: u32) -> MDBX_val {
         MDBX_val { iov_len: value.len(), iov_base: ptr::null_mut() }
     } else {
         val(value)
-    }
-}
-
-fn with_number(code: c_int, number: i64) -> Outcome {
-    match code {
-        0 => Outcome::number(number),
-        code => Outcome::code(code),
     }
 }
 

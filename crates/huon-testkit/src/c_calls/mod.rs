@@ -24,6 +24,7 @@ mod records;
 mod rows;
 pub mod run;
 pub mod slots;
+pub mod suite;
 mod tables;
 mod txns;
 

@@ -4,6 +4,8 @@
 pub mod env {
     pub const NOSUBDIR: u32 = 0x4000;
     pub const NOSYNC: u32 = 0x1_0000;
+    /// libmdbx's word for `NOSYNC`.
+    pub const SAFE_NOSYNC: u32 = NOSYNC;
     /// libmdbx's; `NOSYNC` is half of it.
     pub const UTTERLY_NOSYNC: u32 = 0x11_0000;
     pub const RDONLY: u32 = 0x2_0000;
@@ -12,13 +14,23 @@ pub mod env {
     pub const MAPASYNC: u32 = 0x10_0000;
     pub const NOTLS: u32 = 0x20_0000;
     pub const NOLOCK: u32 = 0x40_0000;
+    /// libmdbx's, in the place of `NOLOCK`.
+    pub const EXCLUSIVE: u32 = 0x40_0000;
     pub const NORDAHEAD: u32 = 0x80_0000;
     pub const NOMEMINIT: u32 = 0x100_0000;
     pub const COALESCE: u32 = 0x200_0000;
     pub const LIFORECLAIM: u32 = 0x400_0000;
+    /// libmdbx's.
+    pub const ACCEDE: u32 = 0x4000_0000;
     /// Those that may change while it is open.
     pub const CHANGEABLE: u32 = NOSYNC | NOMETASYNC | MAPASYNC | NOMEMINIT;
     pub const CHANGEABLE_OF_MDBX: u32 = UTTERLY_NOSYNC | NOMETASYNC | NOMEMINIT | COALESCE;
+}
+
+/// Flags of transactions, which libmdbx has beside `RDONLY`.
+pub mod txn {
+    pub const PREPARE: u32 = 0x102_0000;
+    pub const TRY: u32 = 0x1000_0000;
 }
 
 /// Flags of tables.
@@ -30,6 +42,8 @@ pub mod kind {
     pub const INTEGERDUP: u32 = 0x20;
     pub const REVERSEDUP: u32 = 0x40;
     pub const CREATE: u32 = 0x4_0000;
+    /// libmdbx's.
+    pub const DB_ACCEDE: u32 = 0x4000_0000;
     /// All but `CREATE`.
     pub const ALL: u32 = REVERSEKEY | DUPSORT | INTEGERKEY | DUPFIXED | INTEGERDUP | REVERSEDUP;
 }
@@ -112,8 +126,13 @@ pub mod go {
 pub mod code {
     pub const KEYEXIST: i32 = -30799;
     pub const NOTFOUND: i32 = -30798;
+    pub const PANIC: i32 = -30795;
+    pub const VERSION_MISMATCH: i32 = -30794;
+    pub const INVALID: i32 = -30793;
+    pub const MAP_FULL: i32 = -30792;
     pub const DBS_FULL: i32 = -30791;
     pub const READERS_FULL: i32 = -30790;
+    pub const MAP_RESIZED: i32 = -30785;
     pub const INCOMPATIBLE: i32 = -30784;
     pub const BAD_RSLOT: i32 = -30783;
     pub const BAD_TXN: i32 = -30782;
@@ -123,6 +142,8 @@ pub mod code {
     pub const EMULTIVAL: i32 = -30421;
     pub const EBADSIGN: i32 = -30420;
     pub const EKEYMISMATCH: i32 = -30418;
+    pub const TOO_LARGE: i32 = -30417;
+    pub const THREAD_MISMATCH: i32 = -30416;
     pub const TXN_OVERLAPPING: i32 = -30415;
     pub const RESULT_TRUE: i32 = -1;
     pub const EPERM: i32 = 1;

@@ -267,6 +267,14 @@ impl Outcome {
     pub fn number(number: i64) -> Outcome {
         Outcome { number: Some(number), ..Outcome::default() }
     }
+
+    /// A code; with a number if it is success.
+    pub fn with_number(code: i32, number: i64) -> Outcome {
+        match code {
+            0 => Outcome::number(number),
+            code => Outcome::code(code),
+        }
+    }
 }
 
 impl fmt::Display for Outcome {

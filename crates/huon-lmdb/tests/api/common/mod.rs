@@ -1,64 +1,13 @@
 //! The C interface in the hands of Rust tests: what goes in and comes out as bytes.
 
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 use std::ffi::{CString, c_void};
 use std::path::Path;
 use std::ptr;
 
+pub(crate) use huon_testkit::c_calls::names::{code::*, env::*, go::*, kind::*, put::*};
 pub(crate) use lmdb::abi::*;
-
-pub(crate) const KEYEXIST: i32 = -30799;
-pub(crate) const NOTFOUND: i32 = -30798;
-pub(crate) const VERSION_MISMATCH: i32 = -30794;
-pub(crate) const INVALID: i32 = -30793;
-pub(crate) const MAP_FULL: i32 = -30792;
-pub(crate) const DBS_FULL: i32 = -30791;
-pub(crate) const READERS_FULL: i32 = -30790;
-pub(crate) const MAP_RESIZED: i32 = -30785;
-pub(crate) const INCOMPATIBLE: i32 = -30784;
-pub(crate) const BAD_RSLOT: i32 = -30783;
-pub(crate) const BAD_TXN: i32 = -30782;
-pub(crate) const BAD_VALSIZE: i32 = -30781;
-pub(crate) const BAD_DBI: i32 = -30780;
-
-pub(crate) const NOSUBDIR: u32 = 0x4000;
-pub(crate) const RDONLY: u32 = 0x2_0000;
-pub(crate) const NORDAHEAD: u32 = 0x80_0000;
-pub(crate) const NOTLS: u32 = 0x20_0000;
-pub(crate) const CREATE: u32 = 0x4_0000;
-pub(crate) const DUPSORT: u32 = 0x04;
-pub(crate) const INTEGERKEY: u32 = 0x08;
-pub(crate) const DUPFIXED: u32 = 0x10;
-pub(crate) const INTEGERDUP: u32 = 0x20;
-pub(crate) const REVERSEKEY: u32 = 0x02;
-
-pub(crate) const NOOVERWRITE: u32 = 0x10;
-pub(crate) const NODUPDATA: u32 = 0x20;
-pub(crate) const CURRENT: u32 = 0x40;
-pub(crate) const RESERVE: u32 = 0x1_0000;
-pub(crate) const APPEND: u32 = 0x2_0000;
-pub(crate) const APPENDDUP: u32 = 0x4_0000;
-pub(crate) const MULTIPLE: u32 = 0x8_0000;
-
-pub(crate) const FIRST: u32 = 0;
-pub(crate) const FIRST_DUP: u32 = 1;
-pub(crate) const GET_BOTH: u32 = 2;
-pub(crate) const GET_BOTH_RANGE: u32 = 3;
-pub(crate) const GET_CURRENT: u32 = 4;
-pub(crate) const GET_MULTIPLE: u32 = 5;
-pub(crate) const LAST: u32 = 6;
-pub(crate) const LAST_DUP: u32 = 7;
-pub(crate) const NEXT: u32 = 8;
-pub(crate) const NEXT_DUP: u32 = 9;
-pub(crate) const NEXT_MULTIPLE: u32 = 10;
-pub(crate) const NEXT_NODUP: u32 = 11;
-pub(crate) const PREV: u32 = 12;
-pub(crate) const PREV_DUP: u32 = 13;
-pub(crate) const PREV_NODUP: u32 = 14;
-pub(crate) const SET: u32 = 15;
-pub(crate) const SET_KEY: u32 = 16;
-pub(crate) const SET_RANGE: u32 = 17;
 
 pub(crate) type Txn = *mut MDB_txn;
 pub(crate) type Cur = *mut MDB_cursor;

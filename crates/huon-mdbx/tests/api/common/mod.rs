@@ -1,6 +1,6 @@
 //! The C interface in the hands of Rust tests.
 
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 pub(crate) mod records;
 
@@ -9,35 +9,7 @@ use std::path::Path;
 use std::ptr;
 
 pub(crate) use huon_mdbx::abi::*;
-
-pub(crate) const RESULT_TRUE: i32 = -1;
-pub(crate) const PANIC: i32 = -30795;
-pub(crate) const VERSION_MISMATCH: i32 = -30794;
-pub(crate) const INVALID: i32 = -30793;
-pub(crate) const MAP_FULL: i32 = -30792;
-pub(crate) const READERS_FULL: i32 = -30790;
-pub(crate) const INCOMPATIBLE: i32 = -30784;
-pub(crate) const BAD_RSLOT: i32 = -30783;
-pub(crate) const BAD_TXN: i32 = -30782;
-pub(crate) const BUSY: i32 = -30778;
-pub(crate) const EBADSIGN: i32 = -30420;
-pub(crate) const TOO_LARGE: i32 = -30417;
-pub(crate) const THREAD_MISMATCH: i32 = -30416;
-pub(crate) const TXN_OVERLAPPING: i32 = -30415;
-
-pub(crate) const NOSUBDIR: u32 = 0x4000;
-pub(crate) const SAFE_NOSYNC: u32 = 0x1_0000;
-pub(crate) const RDONLY: u32 = 0x2_0000;
-pub(crate) const NOMETASYNC: u32 = 0x4_0000;
-pub(crate) const WRITEMAP: u32 = 0x8_0000;
-pub(crate) const NORDAHEAD: u32 = 0x80_0000;
-pub(crate) const UTTERLY_NOSYNC: u32 = 0x11_0000;
-pub(crate) const NOTLS: u32 = 0x20_0000;
-pub(crate) const EXCLUSIVE: u32 = 0x40_0000;
-pub(crate) const ACCEDE: u32 = 0x4000_0000;
-
-pub(crate) const PREPARE: u32 = 0x102_0000;
-pub(crate) const TRY: u32 = 0x1000_0000;
+pub(crate) use huon_testkit::c_calls::names::{code::*, env::*, txn::*};
 
 pub(crate) type Txn = *mut MDBX_txn;
 

@@ -4,50 +4,7 @@ use std::ffi::{CString, c_void};
 use std::ptr;
 
 use super::*;
-
-pub(crate) const KEYEXIST: i32 = -30799;
-pub(crate) const NOTFOUND: i32 = -30798;
-pub(crate) const DBS_FULL: i32 = -30791;
-pub(crate) const BAD_VALSIZE: i32 = -30781;
-pub(crate) const BAD_DBI: i32 = -30780;
-pub(crate) const EMULTIVAL: i32 = -30421;
-pub(crate) const EKEYMISMATCH: i32 = -30418;
-
-pub(crate) const CREATE: u32 = 0x4_0000;
-pub(crate) const DB_ACCEDE: u32 = 0x4000_0000;
-pub(crate) const REVERSEKEY: u32 = 0x02;
-pub(crate) const DUPSORT: u32 = 0x04;
-pub(crate) const INTEGERKEY: u32 = 0x08;
-pub(crate) const DUPFIXED: u32 = 0x10;
-pub(crate) const INTEGERDUP: u32 = 0x20;
-
-pub(crate) const NOOVERWRITE: u32 = 0x10;
-pub(crate) const NODUPDATA: u32 = 0x20;
-pub(crate) const CURRENT: u32 = 0x40;
-pub(crate) const ALLDUPS: u32 = 0x80;
-pub(crate) const RESERVE: u32 = 0x1_0000;
-pub(crate) const APPEND: u32 = 0x2_0000;
-pub(crate) const APPENDDUP: u32 = 0x4_0000;
-pub(crate) const MULTIPLE: u32 = 0x8_0000;
-
-pub(crate) const FIRST: u32 = 0;
-pub(crate) const GET_BOTH: u32 = 2;
-pub(crate) const GET_BOTH_RANGE: u32 = 3;
-pub(crate) const GET_CURRENT: u32 = 4;
-pub(crate) const GET_MULTIPLE: u32 = 5;
-pub(crate) const LAST: u32 = 6;
-pub(crate) const LAST_DUP: u32 = 7;
-pub(crate) const NEXT: u32 = 8;
-pub(crate) const NEXT_DUP: u32 = 9;
-pub(crate) const NEXT_MULTIPLE: u32 = 10;
-pub(crate) const PREV: u32 = 12;
-pub(crate) const PREV_DUP: u32 = 13;
-pub(crate) const SET: u32 = 15;
-pub(crate) const SET_KEY: u32 = 16;
-pub(crate) const SET_RANGE: u32 = 17;
-pub(crate) const PREV_MULTIPLE: u32 = 18;
-pub(crate) const SET_LOWERBOUND: u32 = 19;
-pub(crate) const SET_UPPERBOUND: u32 = 20;
+pub(crate) use huon_testkit::c_calls::names::{go::*, kind::*, put::*};
 
 pub(crate) type Cur = *mut MDBX_cursor;
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);

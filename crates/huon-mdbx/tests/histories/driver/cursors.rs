@@ -66,7 +66,7 @@ impl Driver {
                 Op::CursorCount { cursor } => {
                     let mut count = 0;
                     let code = (self.api.mdbx_cursor_count)(self.cursor(*cursor), &mut count);
-                    with_number(code, count as i64)
+                    Outcome::with_number(code, count as i64)
                 }
                 Op::CursorPutMany { cursor, key, values, flags } => {
                     self.cursor_changes(*cursor);
