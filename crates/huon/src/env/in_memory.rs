@@ -19,7 +19,7 @@ impl Env {
     /// const STOCK: TableDef<Str, U64> = TableDef::new("stock");
     ///
     /// let env = Env::in_memory()?;
-    /// env.update(|txn| txn.create_table(&STOCK)?.put(txn, "apple", &3))?;
+    /// env.update(|txn| txn.create_table(&STOCK)?.put(txn, "apple", 3))?;
     /// let apples = env.view(|txn| match txn.open_table(&STOCK)? {
     ///     Some(stock) => stock.get(txn, "apple"),
     ///     None => Ok(None),

@@ -123,7 +123,7 @@ impl WriteTxn {
     /// assert_eq!(t.get(&txn, "lost")?, None);
     /// t.put(&mut txn, "second try", 3)?;
     /// txn.release("before the import")?;
-    /// assert_eq!(t.count(&txn)?, 2);
+    /// assert_eq!(t.len(&txn)?, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
