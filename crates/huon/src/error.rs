@@ -148,8 +148,7 @@ pub enum Error {
 /// Which comparator orders a table, and which one a caller gave: see [`Error::WrongOrder`].
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// use huon::{Error, Order, Str, TableDef, Unit};
 /// let table = |order| TableDef::<Str, Unit>::new("t").ordered(order);
 /// let by_length = Order::custom("by-length", |a, b| a.len().cmp(&b.len()).then(a.cmp(b)));
@@ -172,8 +171,7 @@ pub struct WrongOrder {
 /// [`Error::TableType`].
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// use huon::{Error, Str, TableDef, U64};
 /// env.update(|txn| txn.create_table(&TableDef::<Str, U64>::new("ages")).map(drop))?;
 /// let wrong = env.read()?.open_table(&TableDef::<Str, Str>::new("ages"));

@@ -127,8 +127,7 @@ impl EnvInfo {
     /// The reader that is furthest behind, if there is any.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// assert_eq!(env.info()?.oldest_reader(), None);
     /// let reader = env.read()?;
     /// assert_eq!(env.info()?.oldest_reader().unwrap().txnid, reader.id());
@@ -144,8 +143,7 @@ impl Env {
     /// many there were. Writers do the same when they look for free pages.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let reader = env.read()?;
     /// assert_eq!(env.clear_dead_readers()?, 0, "its process lives");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -163,8 +161,7 @@ impl Env {
     /// The state of the environment at this moment.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let reader = env.read()?;
     /// let info = env.info()?;
     /// assert_eq!(info.page_bytes, 4096);

@@ -212,8 +212,7 @@ impl Env {
     /// Costs an opening beside others: some system calls, and no look at the data.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// // In the child, after a fork:
     /// env.attach()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -242,8 +242,7 @@ impl Env {
     /// [`ReadTxn::open_table`], which keeps none that does not exist.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// const AGES: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("ages");
     /// let ages = env.table(&AGES)?;
     /// assert_eq!(ages.get(&env.read()?, "ada")?, None);
@@ -266,8 +265,7 @@ impl Env {
     /// Begins a read transaction on the newest visible commit. Never waits, whoever writes.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let txn = env.read()?;
     /// assert!(txn.table_names()?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -284,8 +282,7 @@ impl Env {
     /// Begins the one write transaction; waits for another writer as long as the options say.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let mut txn = env.write()?;
     /// txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
     /// txn.commit()?;
@@ -308,8 +305,7 @@ impl Env {
     /// The same, with its own limit to the wait.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let first = env.write()?;
     /// let refused = env.write_within(std::time::Duration::from_millis(10)).unwrap_err();
     /// assert!(matches!(refused, huon::Error::Busy(_)), "{refused}");
@@ -325,8 +321,7 @@ impl Env {
     /// Runs `work` in a read transaction.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let tables = env.view(|txn| txn.table_names())?;
     /// assert!(tables.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -338,8 +333,7 @@ impl Env {
     /// As [`Env::view`], with an error of the caller's.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let refused = env.try_view(|txn| match txn.table_names()?.len() {
     ///     0 => Err("there are no tables".into()),
     ///     tables => Ok::<usize, Box<dyn std::error::Error>>(tables),
@@ -357,8 +351,7 @@ impl Env {
     /// Runs `work` in a write transaction: commits if it returns `Ok`, undoes everything if not.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
     /// env.update(|txn| txn.create_table(&T)?.put(txn, "kept", 1))?;
     /// let undone = env.update(|txn| {
@@ -377,8 +370,7 @@ impl Env {
     /// As [`Env::update`], with an error of the caller's, which undoes everything, too.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// use huon::{Str, TableDef, U64};
     ///
     /// #[derive(Debug)]
@@ -424,8 +416,7 @@ impl Env {
     /// ([`Duration::MAX`]: no end). For queues, caches and followers, which would poll otherwise:
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// use std::time::Duration;
     /// const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
     /// let seen = env.read()?.id();
@@ -492,8 +483,7 @@ impl Env {
     /// snapshot.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// const T: huon::TableDef<huon::U64, huon::Unit> = huon::TableDef::new("t");
     /// let mut txn = env.write()?;
     /// txn.create_table(&T)?.put(&mut txn, 1, ())?;
@@ -591,8 +581,7 @@ impl Env {
     /// The newest durable snapshot's id: everything up to it survives a power cut.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let id = env.update(|txn| {
     ///     txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
     ///     Ok(txn.id())

@@ -59,8 +59,7 @@ impl Env {
     /// keeps its limit of memory; everything else holds at once.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let mut settings = env.settings();
     /// settings.lock_timeout = std::time::Duration::ZERO;
     /// env.set_settings(settings);
@@ -87,8 +86,7 @@ impl Env {
     /// [`Options::on_slow_reader`](crate::Options::on_slow_reader).
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// env.set_on_slow_reader(|slow| {
     ///     eprintln!("process {} keeps {} bytes", slow.reader.pid, slow.reader.freed_bytes);
     ///     huon::SlowReaderAnswer::GiveUp

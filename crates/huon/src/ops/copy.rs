@@ -170,8 +170,7 @@ impl Env {
     /// by then is of no use. A plain copy has verified everything before its first byte.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let mut bytes = Vec::new();
     /// let report = env.copy_to_writer(&mut bytes, huon::CopyOptions::new())?;
     /// assert_eq!(report.bytes, bytes.len() as u64);
@@ -205,8 +204,7 @@ impl Env {
     /// limit of file sizes is reached; the process gets neither `SIGPIPE` nor `SIGXFSZ`.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let (mut reader, writer) = std::io::pipe()?;
     /// let receiver = std::thread::spawn(move || {
     ///     let mut bytes = Vec::new();

@@ -95,8 +95,7 @@ impl Env {
     ///     }
     /// }
     ///
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// env.update(|txn| {
     ///     let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
     ///     t.put(txn, "ann", "in Hobart")?;

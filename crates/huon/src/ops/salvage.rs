@@ -69,8 +69,7 @@ impl Env {
     ///         ControlFlow::Continue(())
     ///     }
     /// }
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let mut count = Count::default();
     /// env.salvage(&mut count)?;
     /// assert_eq!((count.records, count.lost), (0, 0), "it is empty, and whole");

@@ -160,8 +160,7 @@ impl ReadTxn {
     /// table. Costs a lookup.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// env.update(|txn| {
     ///     txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.put(txn, "k", "v")
     /// })?;
@@ -257,8 +256,7 @@ impl Env {
     /// readers of all processes.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let reader = env.read()?;
     /// let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
     /// env.update(|txn| txn.create_table(&def).map(drop))?;

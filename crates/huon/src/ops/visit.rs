@@ -95,8 +95,7 @@ impl Env {
     /// looks closer, goes on after damage, and reads large values.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// use huon::{PageKind, Str, TableDef};
     /// const T: TableDef<Str, Str> = TableDef::new("t");
     /// env.update(|txn| txn.create_table(&T)?.put(txn, "key", "value"))?;

@@ -25,8 +25,7 @@ use crate::tree::view::TreeView;
 /// to it. Where nothing changes meanwhile, a [`Range`](crate::Range) is faster.
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
 /// (0..6).try_for_each(|n| t.put(&mut txn, n, ()).map(drop))?;
@@ -43,8 +42,7 @@ use crate::tree::view::TreeView;
 /// It goes both ways, and from anywhere:
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
 /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
@@ -62,8 +60,7 @@ use crate::tree::view::TreeView;
 /// In a multimap:
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
 /// for n in 0..4 {
@@ -192,8 +189,7 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     /// Whether nothing lies before the gap. Costs as much as a step.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
     /// (0..2).try_for_each(|n| t.put(&mut txn, n, ()).map(drop))?;
@@ -308,8 +304,7 @@ impl<K: KeyCodec, V: KeyCodec> MultiCursor<K, V> {
     /// Moves before a pair, whether it is there or not.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// [10, 20, 30].into_iter().try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
@@ -372,8 +367,7 @@ impl Cursor<Bytes, Bytes> {
     /// As [`Cursor::next`], and stops at the names of tables too, which are keys of the main table.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// use huon::{Bytes, TableDef};
     /// let main = txn.create_table(&TableDef::<Bytes, Bytes>::main())?;

@@ -45,8 +45,7 @@ pub(crate) use sealed::{Asked, Id, Sealed};
 /// fn is_there<H>(env: &Env, def: &impl Definition<Handle = H>) -> huon::Result<bool> {
 ///     Ok(env.read()?.open_table(def)?.is_some())
 /// }
-/// # let dir = tempfile::tempdir()?;
-/// # let env = Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = Env::in_memory()?;
 /// env.update(|txn| txn.create_table(&BY_AGE).map(drop))?;
 /// assert!(is_there(&env, &BY_AGE)? && !is_there(&env, &AGES)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -116,8 +115,7 @@ impl<K: KeyCodec, V: Codec> TableDef<K, V> {
     /// stay hidden: its own keys and their names must differ.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let main = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::main())?;
     /// main.put(&mut txn, "version", "3")?;
@@ -133,8 +131,7 @@ impl<K: KeyCodec, V: Codec> TableDef<K, V> {
     /// With another order of keys than the key type has.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// use huon::{Order, Str, TableDef, Unit};
     /// let hosts = TableDef::<Str, Unit>::new("hosts").ordered(Order::Reversed);
@@ -223,8 +220,7 @@ impl<K, V> Table<K, V> {
     /// The same table seen as bytes.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 1)?;

@@ -25,8 +25,7 @@ use crate::txn::snapshot::Snapshot;
 /// threads:
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # async fn send(_: u64) {}
 /// async fn send_all(env: huon::Env, t: huon::Table<huon::Str, huon::U64>) -> huon::Result<()> {
 ///     let txn = env.read()?;
@@ -145,8 +144,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// All records, in key order.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "bob", 2)?;
@@ -163,8 +161,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// below the lower one gives nothing.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (i, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
@@ -185,8 +182,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// The records whose keys begin with the bytes of `prefix`.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for name in ["ann", "anton", "bob"] {
@@ -211,8 +207,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// The record with the lowest key.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
@@ -228,8 +223,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// The record with the highest key.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
@@ -245,8 +239,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// The record with the lowest key that is not below `key`.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 1)?;

@@ -36,8 +36,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     /// The same records a leaf at a time: the fastest way through many of them.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let squares = txn.create_table(&huon::TableDef::<huon::U64, huon::U64>::new("squares"))?;
     /// (0..1000).try_for_each(|n| squares.put(&mut txn, n, n * n).map(drop))?;
@@ -57,8 +56,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     /// leaf to the first:
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
     /// (0..1000).try_for_each(|n| t.put(&mut txn, n, ()).map(drop))?;
@@ -151,8 +149,7 @@ impl<'t, K: KeyCodec, V: Codec> Leaf<'t, K, V> {
     /// Record `i`, counted from the lowest key; `None` from [`Leaf::len`] on.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 1)?;
@@ -174,8 +171,7 @@ impl<'t, K: KeyCodec, V: Codec> Leaf<'t, K, V> {
     /// The records in key order; `.rev()` goes the other way.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 1)?;

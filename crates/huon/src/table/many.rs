@@ -25,8 +25,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// disk are read for 16 keys at once. In a write transaction the gain is small.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let ages = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
     /// ages.put(&mut txn, "ann", 31)?;
@@ -40,8 +39,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// ```
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let blobs = txn.create_table(&huon::TableDef::<huon::Bytes, huon::Bytes>::new("blobs"))?;
     /// blobs.put(&mut txn, &[7; 16], b"seven")?;
@@ -86,8 +84,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// read when they are asked for.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let tags = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("tags"))?;
     /// for (tag, document) in [("blue", 7), ("red", 3), ("red", 5)] {

@@ -73,8 +73,7 @@ impl<K: KeyCodec, V: KeyCodec> MultiDef<K, V> {
     /// one length or any, as the multimap was created.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// use huon::{MultiDef, Order, Str};
     /// let hosts = MultiDef::<Str, Str>::new("hosts").values_ordered(Order::Reversed);
@@ -98,8 +97,7 @@ impl<K: KeyCodec, V: KeyCodec> MultiDef<K, V> {
     /// value types whose length is not known when a program is compiled.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let hashes = huon::MultiDef::<huon::Str, huon::Bytes>::new("hashes").values_of_bytes(32);
     /// let hashes = txn.create_table(&hashes)?;
@@ -148,8 +146,7 @@ impl<K, V> fmt::Debug for MultiDef<K, V> {
 /// million of them are found as fast as a million keys. A value is at most as long as a key may be.
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// use huon::{MultiDef, Str, U64};
 /// const BY_CITY: MultiDef<Str, U64> = MultiDef::new("people-by-city");
 /// env.update(|txn| {
@@ -214,8 +211,7 @@ impl<K, V> Multi<K, V> {
     /// The same multimap seen as bytes.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 1)?;
@@ -235,8 +231,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// The first value of `key`.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 7)?;
@@ -252,8 +247,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Whether `value` is one of `key`'s.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 7)?;
@@ -269,8 +263,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// How many values `key` has. Costs one descent, however many there are.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (0..1000).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
@@ -296,8 +289,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// values that lie apart from them.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
@@ -315,8 +307,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// there are.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::MultiDef::<huon::U64, huon::U64>::new("t"))?;
     /// (0..100_000).try_for_each(|n| t.append(&mut txn, n, n))?;
@@ -332,8 +323,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// where they are few.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (0..10_000).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
@@ -359,8 +349,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// leaf.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 7)?;
@@ -384,8 +373,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// integers, from the first value on otherwise.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert_eq!(t.value_bytes(&txn)?, Some(8));
@@ -399,8 +387,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// where the values have a tree of their own.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (0..5).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
@@ -417,8 +404,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// The values of `key` that lie in a range.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (0..100).step_by(10).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
@@ -439,8 +425,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// All pairs of a key and a value, in the order of keys, and of values in each.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
@@ -457,8 +442,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// The pairs of a range of keys; `.rev()` goes the other way.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
@@ -479,8 +463,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// The pairs whose keys begin with the bytes of `prefix`.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
@@ -505,8 +488,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Every key once, with how many values it has.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
@@ -524,8 +506,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Every key of a range once, with how many values it has. The values are not walked.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for (name, n) in [("bob", 2), ("ann", 3), ("ann", 1)] {
@@ -561,8 +542,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// The first pair.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 2)?;

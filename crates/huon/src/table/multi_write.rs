@@ -26,8 +26,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// write.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(t.put(&mut txn, "ann", 7)?);
@@ -46,8 +45,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Adds `value` only if `key` has none yet; whether it had none.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(t.put_if_absent(&mut txn, "ann", 7)?);
@@ -66,8 +64,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Adds a pair that is above all others: fills pages to the brim.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.append(&mut txn, "ann", 7)?;
@@ -86,8 +83,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// old values are not wanted.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (0..3).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
@@ -103,8 +99,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Gives `key` this value and no other; those it had before, in order.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (1..=3).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
@@ -133,8 +128,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// them.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (1..=3).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
@@ -161,8 +155,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// `new` is there already, `old` goes all the same.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (1..=3).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
@@ -193,8 +186,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Costs a descent to look, and one for a change.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// for _ in 0..3 {
@@ -235,8 +227,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Takes `value` from those of `key`; whether it was there.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 7)?;
@@ -251,8 +242,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Removes the values of `key` that lie in a range; how many there were.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (0..1000).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
@@ -286,8 +276,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Takes the first pair out of the multimap.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 7)?;
@@ -322,8 +311,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// `keep` sees them in order.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (0..10).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
@@ -393,8 +381,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Takes `key` with all its values; how many there were.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// (0..3).try_for_each(|n| t.put(&mut txn, "ann", n).map(drop))?;
@@ -410,8 +397,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Takes all keys of a range with all their values; how many values there were.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::U64, huon::U64>::new("t"))?;
     /// (0..30).try_for_each(|n| t.put(&mut txn, n / 3, n).map(drop))?;
@@ -432,8 +418,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Takes everything; the multimap stays.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 7)?;
@@ -458,8 +443,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// [`Error::Invalid`] if the multimap is not empty.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.bulk_load(&mut txn, |append| {
@@ -549,8 +533,7 @@ impl<K, V> Multi<K, V> {
     /// take numbers do it so. An abort gives them back.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let jobs = txn.create_table(&huon::MultiDef::<huon::U64, huon::Str>::new("jobs"))?;
     /// for job in ["sweep", "mop"] {

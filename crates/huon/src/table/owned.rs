@@ -23,8 +23,7 @@ use crate::txn::read::ReadTxn;
 /// in a line:
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// use huon::{Str, TableDef, U64};
 /// # let t = env.update(|txn| {
 /// #     let t = txn.create_table(&TableDef::<Str, U64>::new("ages"))?;
@@ -59,8 +58,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// As [`Table::range`], with a transaction that the range keeps.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let t = env.update(|txn| {
     /// #     let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
     /// #     for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {

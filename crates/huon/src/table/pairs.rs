@@ -96,8 +96,7 @@ impl<'t, V: Codec> Values<'t, V> {
     /// [`Multi::value_bytes`](crate::Multi::value_bytes).
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// use huon::{MultiDef, NativeU64, Str};
     /// let t = txn.create_table(&MultiDef::<Str, NativeU64>::new("t"))?;

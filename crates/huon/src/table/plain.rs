@@ -27,8 +27,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// read transaction it lies in the file's map.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 7)?;
@@ -49,8 +48,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Whether `key` is there.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 7)?;
@@ -77,8 +75,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// descents, however many there are.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
     /// (0..100_000).try_for_each(|n| t.append(&mut txn, n, ()))?;
@@ -93,8 +90,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Stores `value` under `key`; whether the key is new. An identical value costs no write.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(t.put(&mut txn, "ann", 7)?);
@@ -113,8 +109,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Stores `value` only if `key` is new; whether it was.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(t.put_if_absent(&mut txn, "ann", 7)?);
@@ -134,8 +129,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Stores `value` only if `key` exists; whether it did.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(!t.update(&mut txn, "ann", 7)?);
@@ -151,8 +145,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// fills pages to the brim.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.append(&mut txn, "ann", 7)?;
@@ -170,8 +163,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Stores `value` under `key` and returns the value that was there before.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(t.replace(&mut txn, "ann", 7)?.is_none());
@@ -195,8 +187,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Deletes `key` and returns the value that was there.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 7)?;
@@ -247,8 +238,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// zero at first. A child that `fill` forks must not go on filling: the place is its parent's.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Bytes>::new("t"))?;
     /// t.reserve(&mut txn, "ramp", 256, |place| {
@@ -272,8 +262,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Deletes `key`; whether it was there.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 7)?;
@@ -291,8 +280,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// fill.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
     /// (0..10).try_for_each(|n| t.put(&mut txn, n, ()).map(drop))?;
@@ -319,8 +307,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// For the main table this is [`Error::TablesInside`] while there are named tables.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 7)?;
@@ -339,8 +326,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Deletes the table and everything in it; whether it existed.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// assert!(t.drop_table(&mut txn)?);
@@ -354,8 +340,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Gives the table another name. This handle stands for a missing table from then on.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 7)?;
@@ -381,8 +366,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// [`Error::Invalid`] if the table is not empty.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Str>::new("t"))?;
     /// t.bulk_load(&mut txn, |append| (0..1000).try_for_each(|n| append(n, "a value")))?;
@@ -423,8 +407,7 @@ impl<K, V> Table<K, V> {
     /// take numbers do it so. An abort gives them back.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let jobs = txn.create_table(&huon::TableDef::<huon::U64, huon::Str>::new("jobs"))?;
     /// for job in ["sweep", "mop"] {

@@ -47,8 +47,7 @@ pub(crate) type AnySource = dyn PageSource + Sync;
 /// A transaction that can be read from: [`ReadTxn`] or [`WriteTxn`].
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
 /// fn count(table: huon::Table<huon::Str, huon::U64>, txn: &impl huon::Txn) -> huon::Result<u64> {
@@ -273,8 +272,7 @@ impl ReadTxn {
     /// time.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// const AGES: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("ages");
     /// const TAGS: huon::MultiDef<huon::Str, huon::Str> = huon::MultiDef::new("tags");
     /// env.update(|txn| txn.create_table(&TAGS).map(drop))?;
@@ -322,8 +320,7 @@ impl WriteTxn {
     /// A handle of the table, which is created if it does not exist.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
     /// assert!(txn.open_table(&T)?.is_none());

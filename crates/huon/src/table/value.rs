@@ -9,8 +9,7 @@ use crate::table::codec::{Bytes, Codec};
 /// A value that was taken out of a table: its bytes, and what they stand for.
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
 /// t.put(&mut txn, "ann", "first")?;
@@ -37,8 +36,7 @@ impl<V> Owned<V> {
     /// The bytes of the value, without a copy.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Bytes>::new("t"))?;
     /// t.put(&mut txn, "ann", b"first")?;

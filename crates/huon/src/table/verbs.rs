@@ -62,8 +62,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// One descent, where a get and a put would make two.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let hits = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("hits"))?;
     /// for _ in 0..3 {
@@ -101,8 +100,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Takes the first record out of the table.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let jobs = txn.create_table(&huon::TableDef::<huon::U64, huon::Str>::new("jobs"))?;
     /// jobs.put(&mut txn, 1, "sweep")?;
@@ -137,8 +135,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// `keep` sees them in order.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::U64>::new("t"))?;
     /// (0..10).try_for_each(|n| t.put(&mut txn, n, n % 3).map(drop))?;
@@ -188,8 +185,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// [`Table::estimate`] does not.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
     /// (0..1000).try_for_each(|n| t.put(&mut txn, n, ()).map(drop))?;

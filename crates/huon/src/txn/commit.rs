@@ -91,8 +91,7 @@ impl WriteTxn {
     /// durable as this commit asked for.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let id = txn.id();
     /// txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
@@ -117,8 +116,7 @@ impl WriteTxn {
     /// The same, with a durability for this commit.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 1)?;
@@ -169,8 +167,7 @@ impl WriteTxn {
     /// later.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # const T: huon::TableDef<huon::U64, huon::U64> = huon::TableDef::new("t");
     /// let mut tickets = Vec::new();
     /// for n in 0..10 {

@@ -32,8 +32,7 @@ impl WriteTxn {
     /// What the transaction has cost so far. Costs a look at what it has retired.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let mut txn = env.write()?;
     /// assert_eq!(txn.costs().dirty_bytes, 0);
     /// txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;

@@ -21,8 +21,7 @@ impl WriteTxn {
     /// has its own. What is the same already is no change. Costs no page.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let before = env.read()?;
     /// let id = env.update(|txn| {
     ///     txn.set_markers([7, 0, u64::MAX])?;

@@ -35,8 +35,7 @@ impl Comparator {
 /// How the keys of a table are ordered. Stored with the table when it is created.
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// use huon::{Order, Str, TableDef, Unit};
 /// let backwards = Order::custom("backwards", |a, b| b.cmp(a));
@@ -87,8 +86,7 @@ impl Order {
     /// at each opening; while a table is open, the function that opened it first is used.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// use huon::{Error, Order, Str, TableDef, Unit};
     /// let by_length = || Order::custom("by-length", |a, b| a.len().cmp(&b.len()).then(a.cmp(b)));

@@ -12,8 +12,7 @@ use crate::txn::read::ReadTxn;
 /// A read transaction that is parked: see [`ReadTxn::park`]. Dropping it ends the transaction.
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// let parked = env.read()?.park()?;
 /// assert!(env.info()?.readers[0].parked);
 /// let txn = parked.unpark()?;
@@ -43,8 +42,7 @@ impl ReadTxn {
     /// file it changes nothing, and no writer breaks the transaction (R8).
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
     /// # let t = env.update(|txn| txn.create_table(&T))?;
     /// # env.update(|txn| t.put(txn, "n", 1).map(drop))?;
@@ -59,8 +57,7 @@ impl ReadTxn {
     /// Nothing that was got from it can be held meanwhile; the compiler refuses it:
     ///
     /// ```compile_fail,E0505
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
     /// # let t = env.update(|txn| txn.create_table(&def))?;
     /// let txn = env.read()?;
@@ -92,8 +89,7 @@ impl Parked {
     /// Whether the transaction was broken. It stays so; `false` may change at any moment.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// assert!(!env.read()?.park()?.is_broken(), "no writer needs its pages");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -107,8 +103,7 @@ impl Parked {
     /// [`Error::Evicted`] if it was broken; it has ended then. [`Error::Forked`] after a fork.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let id = env.read()?.id();
     /// assert_eq!(env.read()?.park()?.unpark()?.id(), id);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -85,8 +85,7 @@ impl ReadTxn {
     /// spilled.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let txn = env.read()?;
     /// let def = huon::TableDef::<huon::Str, huon::U64>::new("t");
     /// env.update(|txn| txn.create_table(&def).map(drop))?;
@@ -108,8 +107,7 @@ impl ReadTxn {
     /// got before cannot be held across it. On an error the transaction stays where it is.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # const T: huon::TableDef<huon::Str, huon::U64> = huon::TableDef::new("t");
     /// # let t = env.update(|txn| txn.create_table(&T))?;
     /// let mut txn = env.read()?;
@@ -135,8 +133,7 @@ impl ReadTxn {
     /// Whether the bytes lie in the file's map, that is, were never copied.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
     /// # env.update(|txn| txn.create_table(&def)?.put(txn,
     /// "k", "v"))?;

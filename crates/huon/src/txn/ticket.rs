@@ -24,8 +24,7 @@ impl Ticket {
     /// The snapshot that the commit made.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # const T: huon::TableDef<huon::U64, huon::U64> = huon::TableDef::new("t");
     /// let mut txn = env.write()?;
     /// txn.create_table(&T)?;
@@ -41,8 +40,7 @@ impl Ticket {
     /// forked child, where tickets of the parent mean nothing.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # const T: huon::TableDef<huon::U64, huon::U64> = huon::TableDef::new("t");
     /// let mut txn = env.write()?;
     /// txn.create_table(&T)?;
@@ -60,8 +58,7 @@ impl Ticket {
     /// does.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # const T: huon::TableDef<huon::U64, huon::U64> = huon::TableDef::new("t");
     /// let mut txn = env.write()?;
     /// txn.create_table(&T)?;
@@ -83,8 +80,7 @@ impl Ticket {
     /// flush that this call does itself is not cut short.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # const T: huon::TableDef<huon::U64, huon::U64> = huon::TableDef::new("t");
     /// let mut txn = env.write()?;
     /// txn.create_table(&T)?;

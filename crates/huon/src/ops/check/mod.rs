@@ -110,8 +110,7 @@ impl Env {
     /// ```
     /// use std::ops::ControlFlow;
     ///
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let mut show = |progress: &huon::Progress| {
     ///     println!("{} of {} bytes", progress.done_bytes, progress.total_bytes);
     ///     ControlFlow::Continue(())

@@ -8,8 +8,7 @@ use crate::error::{Error, Result};
 /// So many bytes.
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// let blobs = txn.create_table(&huon::TableDef::<[u8; 32], huon::Bytes>::new("blobs"))?;
 /// blobs.put(&mut txn, &[7; 32], b"seven")?;

@@ -14,8 +14,7 @@ use crate::error::{Error, Result};
 /// default.
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// use huon::{Json, Str, TableDef};
 /// use serde::{Deserialize, Serialize};
@@ -57,8 +56,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Codec for Json<T> {
 /// be read any more.
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// use huon::{Postcard, TableDef, U64};
 /// type Point = (i32, i32);

@@ -165,8 +165,7 @@ pub trait Codec: 'static {
 /// }
 /// impl KeyCodec for Version {}
 ///
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// let t = txn.create_table(&huon::TableDef::<Version, huon::Unit>::new("t"))?;
 /// for version in [(1, 12), (1, 2), (2, 0)] {
@@ -203,8 +202,7 @@ pub trait TuplePart: KeyCodec {
 /// first bytes, of a tuple its leading parts.
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// use huon::{Str, TableDef, U32, U64};
 /// let sales = txn.create_table(&TableDef::<(Str, U32, U32), U64>::new("sales"))?;
@@ -335,8 +333,7 @@ impl TuplePart for Str {
 /// Nothing: for tables that are sets of keys.
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// let seen = txn.create_table(&huon::TableDef::<huon::Str, huon::Unit>::new("seen"))?;
 /// assert!(seen.put(&mut txn, "ann", ())?);

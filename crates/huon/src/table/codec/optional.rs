@@ -9,8 +9,7 @@ use crate::error::{Error, Result};
 /// What may be missing: a byte 0 for nothing, which sorts first, or a byte 1 before the item.
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// let t = txn.create_table(&huon::TableDef::<huon::Str, Option<huon::U64>>::new("t"))?;
 /// t.put(&mut txn, "ann", Some(7))?;

@@ -10,8 +10,7 @@ use crate::error::{Error, Result};
 /// The 16 bytes of a UUID; those of version 7 sort by their time.
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// use uuid::Uuid;
 /// let sessions = txn.create_table(&huon::TableDef::<Uuid, huon::Str>::new("sessions"))?;

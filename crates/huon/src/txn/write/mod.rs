@@ -59,8 +59,7 @@ impl How {
 /// another thread.
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// let mut txn = env.write()?;
 /// let ages = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("ages"))?;
 /// ages.put(&mut txn, "ada", 36)?;
@@ -72,8 +71,7 @@ impl How {
 /// end. This is refused by the compiler:
 ///
 /// ```compile_fail,E0502
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
 /// if let Some(name) = t.get(&txn, "name")? {
@@ -85,8 +83,7 @@ impl How {
 /// and so is this:
 ///
 /// ```compile_fail,E0505
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
 /// let records = t.iter(&txn)?;
@@ -98,8 +95,7 @@ impl How {
 /// A copy is fine, and so is what was got before the end:
 ///
 /// ```
-/// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::in_memory()?;
 /// # let mut txn = env.write()?;
 /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?;
 /// if let Some(name) = t.get(&txn, "name")?.map(str::to_owned) {
@@ -210,8 +206,7 @@ impl WriteTxn {
     /// Costs a look at each page that is buffered.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # const T: huon::TableDef<huon::Str, huon::Str> = huon::TableDef::new("t");
     /// let t = env.update(|txn| {
     ///     let t = txn.create_table(&T)?;
@@ -231,8 +226,7 @@ impl WriteTxn {
     /// As [`ReadTxn::is_mapped`](crate::ReadTxn::is_mapped).
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # const T: huon::TableDef<huon::Str, huon::Str> = huon::TableDef::new("t");
     /// let t = env.update(|txn| {
     ///     let t = txn.create_table(&T)?;
@@ -258,8 +252,7 @@ impl WriteTxn {
     /// The id that the transaction began with: whatever it changes bears this one or a higher one.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let txn = env.write()?;
     /// assert_eq!(txn.first_id(), txn.id());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -276,8 +269,7 @@ impl WriteTxn {
     /// values, and dropped again, serve others only after the commit.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// let def = huon::TableDef::<huon::Str, huon::U64>::new("changed in");
     /// let mut txn = env.write()?;
     /// let t = txn.create_table(&def)?;
@@ -430,8 +422,7 @@ impl WriteTxn {
     /// Undoes everything. The same as dropping the transaction, but says so.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "ann", 1)?;

@@ -31,8 +31,7 @@ impl WriteTxn {
     /// touched.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "kept", 1)?;
@@ -49,8 +48,7 @@ impl WriteTxn {
     /// The outer transaction cannot be used meanwhile; the compiler refuses it:
     ///
     /// ```compile_fail,E0499
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// txn.nested(|child| t.put(&mut txn, "kept", 1))?;
@@ -63,8 +61,7 @@ impl WriteTxn {
     /// As [`WriteTxn::nested`], with an error of the caller's.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// let parsed = txn.try_nested(|child| -> Result<u64, Box<dyn std::error::Error>> {
@@ -112,8 +109,7 @@ impl WriteTxn {
     /// The same as [`WriteTxn::nested`], for programs whose nesting is not that of their functions.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
     /// let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
     /// t.put(&mut txn, "kept", 1)?;
