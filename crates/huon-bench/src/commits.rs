@@ -265,7 +265,7 @@ fn put(env: &Env, number: u64) -> Result<()> {
     value[..8].copy_from_slice(&number.to_le_bytes());
     let mut txn = env.write()?;
     let t = txn.open_table(&T)?.ok_or("the table is gone")?;
-    t.put(&mut txn, &key, &value)?;
+    t.put(&mut txn, key, &value)?;
     txn.commit()?;
     Ok(())
 }

@@ -72,7 +72,8 @@ impl Engine for Huon {
     }
 
     fn close(self) -> Result<()> {
-        Ok(self.env.close()?)
+        assert_eq!(self.env.close()?, ::huon::Closed::Fully, "a clone is still open");
+        Ok(())
     }
 }
 
