@@ -402,7 +402,7 @@ pub fn record_of(stat: &TableStat) -> TableRecord {
     let mut record = [0; 48];
     record[4..6].copy_from_slice(&(flags_of(stat) as u16).to_le_bytes());
     record[6..8].copy_from_slice(&u16::from(stat.depth).to_le_bytes());
-    let pages = [stat.branch_pages, stat.leaf_pages, stat.run_pages].map(u64::from);
+    let pages = [stat.branch_pages, stat.leaf_pages, stat.overflow_pages].map(u64::from);
     for (i, count) in pages.into_iter().chain([stat.entries, u64::MAX]).enumerate() {
         record[8 + 8 * i..16 + 8 * i].copy_from_slice(&count.to_le_bytes());
     }

@@ -215,7 +215,7 @@ pub(crate) fn stat_of(table: &TableStat, page_bytes: u32) -> MDBX_stat {
         ms_depth: table.depth.into(),
         ms_branch_pages: table.branch_pages.into(),
         ms_leaf_pages: table.leaf_pages.into(),
-        ms_overflow_pages: table.run_pages.into(),
+        ms_overflow_pages: table.overflow_pages.into(),
         ms_entries: table.entries,
         ms_mod_txnid: table.changed,
     }

@@ -133,7 +133,7 @@ mod tests {
                 plain.put(&mut txn, &vec![7; key_bytes], &value).unwrap();
                 txn.commit().unwrap();
                 let stat = env.stat().unwrap();
-                let runs: u32 = stat.tables.iter().map(|table| table.run_pages).sum();
+                let runs: u32 = stat.tables.iter().map(|table| table.overflow_pages).sum();
                 assert_eq!(runs, beyond as u32, "{page_bytes}: {key_bytes} and {}", value.len());
             }
         }

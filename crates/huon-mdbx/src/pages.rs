@@ -84,7 +84,7 @@ fn kind_of(kind: PageKind) -> Option<u32> {
     match kind {
         PageKind::Meta => Some(PAGE_META),
         PageKind::Branch => Some(PAGE_BRANCH),
-        PageKind::Leaf | PageKind::Chunk => Some(PAGE_LEAF),
+        PageKind::Leaf | PageKind::FreeList => Some(PAGE_LEAF),
         PageKind::FixedLeaf => Some(PAGE_DUPFIXED_LEAF),
         PageKind::LargeValue => Some(PAGE_LARGE),
         _ => None,

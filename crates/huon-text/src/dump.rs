@@ -153,7 +153,7 @@ impl RecordVisitor for Dump<'_, '_> {
         if !self.rescue {
             let wanted = contents.tables.iter().filter(|table| self.wants(table, contents));
             let bytes = |table: &TableStat| {
-                let pages = u64::from(table.leaf_pages) + u64::from(table.run_pages);
+                let pages = u64::from(table.leaf_pages) + u64::from(table.overflow_pages);
                 pages * u64::from(contents.page_bytes)
             };
             self.meter.now.total_bytes = wanted.map(bytes).fold(0, u64::saturating_add);

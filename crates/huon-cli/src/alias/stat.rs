@@ -104,7 +104,7 @@ fn print(out: &mut Out, table: &TableStat, page_bytes: u32) -> Result<(), Failur
     out.line(format_args!("  Tree depth: {}", table.depth))?;
     out.line(format_args!("  Branch pages: {}", table.branch_pages))?;
     out.line(format_args!("  Leaf pages: {}", table.leaf_pages))?;
-    out.line(format_args!("  Overflow pages: {}", table.run_pages))?;
+    out.line(format_args!("  Overflow pages: {}", table.overflow_pages))?;
     // As in libmdbx and LMDB, named tables count as records of the main one.
     out.line(format_args!("  Entries: {}", table.entries))
 }

@@ -70,9 +70,9 @@ fn as_json(found: &CheckReport, stepped_back: bool) -> Value {
         "tables": tables,
         "tables_unordered": found.tables_unordered.iter().map(name).collect::<Vec<_>>(),
         "reachable_pages": found.reachable_pages,
-        "chunk_pages": found.chunk_pages,
+        "free_list_pages": found.free_list_pages,
         "free_pages": found.free_pages,
-        "held_pages": found.held_pages,
+        "retained_pages": found.retained_pages,
         "pages_total": found.pages_total,
     })
 }
@@ -91,7 +91,7 @@ fn print_tables(out: &mut Out, found: &CheckReport) -> Result<(), Failure> {
             kind if kind.is_empty() => kind,
             kind => format!(" ({kind})"),
         };
-        let pages = [table.branch_pages, table.leaf_pages, table.run_pages].map(u64::from);
+        let pages = [table.branch_pages, table.leaf_pages, table.overflow_pages].map(u64::from);
         let pages: u64 = pages.iter().sum();
         let bytes = pages * u64::from(found.page_bytes);
         out.line(format_args!(
@@ -122,7 +122,7 @@ fn print(out: &mut Out, found: &CheckReport, stepped_back: bool) -> Result<(), F
     for note in &found.notes {
         out.line(format_args!("note: {note}"))?;
     }
-    let free = found.free_pages + found.held_pages;
+    let free = found.free_pages + found.retained_pages;
     let multi = match found.tables.iter().filter(|table| table.values.is_some()).count() {
         0 => String::new(),
         n => format!(" ({})", many(n as u64, "multimap")),
@@ -134,7 +134,7 @@ fn print(out: &mut Out, found: &CheckReport, stepped_back: bool) -> Result<(), F
         number(found.reachable_pages),
         many(found.tables.len() as u64, "table"),
         number(free),
-        number(found.chunk_pages),
+        number(found.free_list_pages),
     ))?;
     match found.problem_count {
         0 if stepped_back => out.line("no problems in this snapshot, but a newer one is damaged"),

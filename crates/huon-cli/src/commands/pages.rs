@@ -83,7 +83,7 @@ fn page_row(page: &PageInfo<'_>, form: Form) -> String {
         (PageKind::Leaf, true) => "value leaf",
         (PageKind::FixedLeaf, _) => "packed leaf",
         (PageKind::LargeValue, _) => "large value",
-        (PageKind::Chunk, _) => "free list",
+        (PageKind::FreeList, _) => "free list",
         (kind, _) => kind_name(kind),
     };
     let PageInfo { pgno, page_count, level, birth, count, used_bytes, unused_bytes, .. } = *page;
@@ -107,9 +107,9 @@ fn kind_name(kind: PageKind) -> &'static str {
         PageKind::Leaf => "leaf",
         PageKind::FixedLeaf => "fixed_leaf",
         PageKind::LargeValue => "large_value",
-        PageKind::Chunk => "chunk",
+        PageKind::FreeList => "free-list",
         PageKind::Free => "free",
-        PageKind::Held => "held",
+        PageKind::Retained => "retained",
         _ => "other",
     }
 }
@@ -240,9 +240,9 @@ impl Sum {
         let (count, runs) = (self.count, many(self.runs, "run"));
         let (name, holds) = match (self.kind, self.of_values) {
             (PageKind::Meta, _) => ("metas", String::new()),
-            (PageKind::Chunk, _) => ("free list", many(count, "item")),
+            (PageKind::FreeList, _) => ("free list", many(count, "item")),
             (PageKind::Free, _) => ("free", format!("in {runs}")),
-            (PageKind::Held, _) => ("held", format!("in {runs}, for older snapshots")),
+            (PageKind::Retained, _) => ("retained", format!("in {runs}, for older snapshots")),
             (PageKind::Branch, false) => ("  branches", format!("to {}", many(count, "page"))),
             (PageKind::Branch, true) => {
                 ("  branches of values", format!("to {}", many(count, "page")))
@@ -258,7 +258,7 @@ impl Sum {
         };
         let bytes = self.used_bytes + self.unused_bytes;
         let full = match self.kind {
-            PageKind::Free | PageKind::Held => String::new(),
+            PageKind::Free | PageKind::Retained => String::new(),
             _ => share(self.used_bytes, bytes),
         };
         row(name, &number(self.pages), &size(bytes), &full, &holds)

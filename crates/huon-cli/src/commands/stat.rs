@@ -51,7 +51,7 @@ fn as_json(stat: &Stat, form: Form) -> Value {
             "depth": table.depth,
             "branch_pages": table.branch_pages,
             "leaf_pages": table.leaf_pages,
-            "run_pages": table.run_pages,
+            "overflow_pages": table.overflow_pages,
             "changed": table.changed,
         })
     };
@@ -79,9 +79,9 @@ fn as_json(stat: &Stat, form: Form) -> Value {
         "file_bytes": stat.file_bytes,
         "meta_pages": stat.meta_pages,
         "live_pages": stat.live_pages,
-        "chunk_pages": stat.chunk_pages,
+        "free_list_pages": stat.free_list_pages,
         "reusable_pages": stat.reusable_pages,
-        "held_pages": stat.held_pages,
+        "retained_pages": stat.retained_pages,
         "tail_bytes": stat.tail_bytes,
         "holders": stat.holders.iter().map(holder).collect::<Vec<_>>(),
         "tables": stat.tables.iter().map(table).collect::<Vec<_>>(),
@@ -100,9 +100,9 @@ fn print_space(out: &mut Out, stat: &Stat) -> Result<(), Failure> {
     let mut pages_row = |what, pages, why| row(what, pages, pages * page_bytes, why);
     pages_row("metas", stat.meta_pages, "what the file begins with")?;
     pages_row("live", stat.live_pages, "pages of tables")?;
-    pages_row("free list", stat.chunk_pages, "pages that list free ones")?;
+    pages_row("free list", stat.free_list_pages, "pages that list free ones")?;
     pages_row("reusable", stat.reusable_pages, "free for the next writer")?;
-    pages_row("held", stat.held_pages, "free, but an older snapshot sees them")?;
+    pages_row("retained", stat.retained_pages, "free, but an older snapshot sees them")?;
     row("tail", stat.tail_bytes / page_bytes, stat.tail_bytes, "not used yet")?;
     row("file", stat.file_bytes / page_bytes, stat.file_bytes, "all of it")
 }

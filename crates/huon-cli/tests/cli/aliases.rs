@@ -86,7 +86,7 @@ fn stat_counts() {
     assert_eq!(place.tool("stat", &["-a", "a.huon"]).out, format!("{main}{tags}"));
     let all = place.tool("stat", &["-e", "-fff", "-rr", "a.huon"]);
     assert_eq!((all.code, &*all.err), (0, ""));
-    for words in ["maximum size", "no readers", "reusable", "held", "Entries: 3"] {
+    for words in ["maximum size", "no readers", "reusable", "retained", "Entries: 3"] {
         assert!(all.out.contains(words), "no \"{words}\" in {}", all.out);
     }
     place.tool("stat", &["-s", "none", "a.huon"]).fails(1, &["huon_stat: ", "none"]);

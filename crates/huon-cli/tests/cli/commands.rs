@@ -166,7 +166,7 @@ fn copies_are_whole_and_never_overwrite() {
 fn stat_names_what_there_is() {
     let place = fruits();
     let text = place.good(&["stat", "a.huon"]);
-    for word in ["live", "reusable", "held", "users", "(main)"] {
+    for word in ["live", "reusable", "retained", "users", "(main)"] {
         assert!(text.contains(word), "{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

@@ -103,7 +103,7 @@ pub(super) fn numbers(env: &huon_c::Env, stat: &huon::TableStat) -> Res<MDB_stat
         ms_depth: stat.depth.into(),
         ms_branch_pages: stat.branch_pages as usize,
         ms_leaf_pages: stat.leaf_pages as usize,
-        ms_overflow_pages: stat.run_pages as usize,
+        ms_overflow_pages: stat.overflow_pages as usize,
         ms_entries: stat.entries as usize,
     })
 }

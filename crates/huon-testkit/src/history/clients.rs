@@ -48,8 +48,8 @@ impl History {
                 ("branch merge", io.branch_merges),
                 ("root raised", io.roots_raised),
                 ("root lowered", io.roots_lowered),
-                ("chunks written", io.chunks_written),
-                ("chunks opened", io.chunks_opened),
+                ("chunks written", io.free_list_pages_written),
+                ("chunks opened", io.free_list_pages_read),
             ] {
                 self.counts.add(what, count);
             }

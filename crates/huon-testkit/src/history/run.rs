@@ -371,8 +371,8 @@ impl History {
         self.counts.add("audit", 1);
         self.counts.add("branch pages", report.branch_pages);
         self.counts.add("leaf pages", report.leaf_pages);
-        self.counts.add("run pages", report.run_pages);
-        self.counts.add("chunk pages", report.chunk_pages);
+        self.counts.add("run pages", report.overflow_pages);
+        self.counts.add("chunk pages", report.free_list_pages);
         self.counts.add("deep", u64::from(report.depth_max >= 4));
         self.counts.add("value trees", report.value_trees);
         self.counts.add("deep value trees", report.deep_value_trees);

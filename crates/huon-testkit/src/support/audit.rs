@@ -10,9 +10,9 @@ pub struct Audit {
     /// Leaf pages of all tables.
     pub leaf_pages: u64,
     /// Pages of large values.
-    pub run_pages: u64,
+    pub overflow_pages: u64,
     /// Pages of the free-space list.
-    pub chunk_pages: u64,
+    pub free_list_pages: u64,
     /// Depth of the deepest tree.
     pub depth_max: u64,
     /// Multimaps of a single leaf, but for trees of values.
@@ -29,11 +29,11 @@ pub fn audit(env: &Env) -> Result<Audit, String> {
             report.problems.iter().take(8).map(ToString::to_string).collect();
         return Err(format!("{} problems: {}", report.problem_count, problems.join("; ")));
     }
-    let mut audit = Audit { chunk_pages: report.chunk_pages, ..Audit::default() };
+    let mut audit = Audit { free_list_pages: report.free_list_pages, ..Audit::default() };
     for table in &report.tables {
         audit.branch_pages += u64::from(table.branch_pages);
         audit.leaf_pages += u64::from(table.leaf_pages);
-        audit.run_pages += u64::from(table.run_pages);
+        audit.overflow_pages += u64::from(table.overflow_pages);
         let single = table.values.is_some() && table.depth == 1;
         audit.value_trees += u64::from(single && table.leaf_pages > 1);
         audit.deep_value_trees += u64::from(single && table.branch_pages > 0);

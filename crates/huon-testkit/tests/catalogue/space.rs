@@ -100,7 +100,7 @@ fn commits_that_free_any_number_of_pages() {
         (0..step).for_each(|n| assert!(t.remove(&mut txn, &key(2 * n)).unwrap()));
         txn.commit().unwrap();
         let after = env.info().unwrap().io;
-        let chunks = after.chunks_written - before.chunks_written;
+        let chunks = after.free_list_pages_written - before.free_list_pages_written;
         assert!(chunks <= step / 4 + 48, "{chunks} chunks for {step} pages");
         assert_clean(&env, &format!("{step} pages freed"));
         drop(reader);

@@ -138,7 +138,7 @@ fn tables_of_every_order_hold_what_was_put() {
         }
     }
     let audit = audit(&open(&disk)).unwrap();
-    assert!(audit.depth_max > ROUNDS && audit.branch_pages > 0 && audit.run_pages > 0);
+    assert!(audit.depth_max > ROUNDS && audit.branch_pages > 0 && audit.overflow_pages > 0);
 }
 
 /// Pairs of a multimap, as its key and values compare.

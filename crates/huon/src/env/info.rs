@@ -52,14 +52,14 @@ pub struct IoInfo {
     pub requested_bytes: u64,
     /// Commits that changed something.
     pub commits: u64,
-    /// Pages written by commits, large values and free-space chunks included; metas are not pages.
+    /// Pages written by commits, large values and the free list included; metas are not pages.
     pub pages_written: u64,
-    /// Free-space chunk pages read.
-    pub chunks_opened: u64,
-    /// Free-space chunk pages written.
-    pub chunks_written: u64,
-    /// Free-space items looked at.
-    pub items_judged: u64,
+    /// Pages of the free list that were read.
+    pub free_list_pages_read: u64,
+    /// Pages of the free list that were written.
+    pub free_list_pages_written: u64,
+    /// Entries of the free list that were looked at.
+    pub free_list_entries_checked: u64,
     /// Times that a transaction had too many pages buffered and wrote them before its end. This
     /// and all that follows is added when a transaction ends, aborted ones included.
     pub spills: u64,
@@ -220,9 +220,9 @@ impl Env {
                 requested_bytes,
                 commits: counts.commits.load(Relaxed),
                 pages_written: counts.pages_written.load(Relaxed),
-                chunks_opened: counts.chunks_opened.load(Relaxed),
-                chunks_written: counts.chunks_written.load(Relaxed),
-                items_judged: counts.items_judged.load(Relaxed),
+                free_list_pages_read: counts.chunks_opened.load(Relaxed),
+                free_list_pages_written: counts.chunks_written.load(Relaxed),
+                free_list_entries_checked: counts.items_judged.load(Relaxed),
                 spills: counts.spills.load(Relaxed),
                 leaf_splits: counts.leaf_splits.load(Relaxed),
                 branch_splits: counts.branch_splits.load(Relaxed),

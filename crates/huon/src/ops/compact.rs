@@ -379,7 +379,10 @@ impl Work<'_, '_> {
         let named = tables::named(&source, &meta.main)?;
         let trees = named.iter().map(|(_, tree)| tree).chain([&meta.main]);
         let pages = |tree: &Tree| {
-            [tree.branch_pages, tree.leaf_pages, tree.run_pages].map(u64::from).iter().sum::<u64>()
+            [tree.branch_pages, tree.leaf_pages, tree.overflow_pages]
+                .map(u64::from)
+                .iter()
+                .sum::<u64>()
         };
         // No sum of what records claim is more than the pages there are.
         let live = trees.map(pages).fold(0, u64::saturating_add).min(meta.used.into());

@@ -20,12 +20,12 @@ pub(crate) fn free_items(store: &Store, meta: &Meta, mut each: impl FnMut(&Item)
         }
     };
     meta.items.iter().try_for_each(|item| take(item, &mut chains))?;
-    let mut chunk_pages = 0;
+    let mut free_list_pages = 0;
     while let Some(ptr) = chains.pop() {
         if met.put(ptr.pgno.0) {
             return Err(Error::corrupt(ptr.pgno.0, Reason::Cycle.text()));
         }
-        chunk_pages += 1;
+        free_list_pages += 1;
         let chunk = store.chunk(ptr, meta.used)?;
         if !chunk.next().is_none() {
             chains.try_push(chunk.next())?;
@@ -35,5 +35,5 @@ pub(crate) fn free_items(store: &Store, meta: &Meta, mut each: impl FnMut(&Item)
             take(&item, &mut chains)?;
         }
     }
-    Ok(chunk_pages)
+    Ok(free_list_pages)
 }

@@ -30,11 +30,11 @@ pub struct Stat {
     /// Pages of all tables.
     pub live_pages: u64,
     /// Pages of the free-space list itself.
-    pub chunk_pages: u64,
+    pub free_list_pages: u64,
     /// Free pages that the next write transaction may use.
     pub reusable_pages: u64,
     /// Free pages that some older snapshot still sees.
-    pub held_pages: u64,
+    pub retained_pages: u64,
     /// Bytes behind the last page in use: the file grows in steps.
     pub tail_bytes: u64,
     /// The snapshots that retain freed pages. A page that several retain is counted for each.
@@ -78,7 +78,7 @@ pub struct TableStat {
     /// Pages of leaves.
     pub leaf_pages: u32,
     /// Pages of large values.
-    pub run_pages: u32,
+    pub overflow_pages: u32,
     /// The table's sequence: see [`Table::sequence`](crate::Table::sequence).
     pub sequence: u64,
     /// The transaction that changed it last.
@@ -114,7 +114,7 @@ impl TableStat {
             depth: tree.depth,
             branch_pages: tree.branch_pages,
             leaf_pages: tree.leaf_pages,
-            run_pages: tree.run_pages,
+            overflow_pages: tree.overflow_pages,
             sequence: tree.sequence,
             changed: tree.changed.0,
         })
@@ -122,7 +122,7 @@ impl TableStat {
 
     /// All its pages.
     pub fn pages(&self) -> u64 {
-        [self.branch_pages, self.leaf_pages, self.run_pages].map(u64::from).iter().sum()
+        [self.branch_pages, self.leaf_pages, self.overflow_pages].map(u64::from).iter().sum()
     }
 }
 
@@ -209,9 +209,9 @@ impl Env {
     /// let stat = env.stat()?;
     /// let pages = stat.meta_pages
     ///     + stat.live_pages
-    ///     + stat.chunk_pages
+    ///     + stat.free_list_pages
     ///     + stat.reusable_pages
-    ///     + stat.held_pages;
+    ///     + stat.retained_pages;
     /// assert_eq!(pages * u64::from(stat.page_bytes) + stat.tail_bytes, stat.file_bytes);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -238,12 +238,12 @@ impl Env {
             ..Stat::default()
         };
         let file_pages = file_bytes / page_bytes;
-        stat.chunk_pages = free_items(store, &meta, |item| {
+        stat.free_list_pages = free_items(store, &meta, |item| {
             // What was cut off the file while the snapshot was pinned is in no sum.
             let end = (u64::from(item.pgno) + u64::from(item.page_count())).min(file_pages);
             let pages = end.saturating_sub(u64::from(item.pgno));
             if hold(&mut holders, item, pages) {
-                stat.held_pages += pages;
+                stat.retained_pages += pages;
             } else {
                 stat.reusable_pages += pages;
             }

@@ -39,12 +39,12 @@ pub enum PageKind {
     FixedLeaf,
     /// A large value, in consecutive pages.
     LargeValue,
-    /// A part of the free-space list.
-    Chunk,
+    /// A page of the free list.
+    FreeList,
     /// Free, in consecutive pages: the next write transaction may use them.
     Free,
     /// Free, in consecutive pages that some older snapshot still sees.
-    Held,
+    Retained,
 }
 
 /// A page, or consecutive pages that belong together; see [`Env::visit_pages`].
@@ -197,7 +197,7 @@ impl Pages<'_, '_> {
             let ptr = Ptr { pgno: Pgno(item.pgno), birth: Txnid(item.birth) };
             self.meet(ptr, page_count)?;
             let kind = if self.protected.holds(item.birth, item.freed) {
-                PageKind::Held
+                PageKind::Retained
             } else {
                 PageKind::Free
             };
@@ -217,7 +217,7 @@ impl Pages<'_, '_> {
         let chunk = chunk.on(ptr)?;
         let count = chunk.count() as u32;
         let used_bytes = (HEADER_BYTES + chunk.live_bytes()) as u64;
-        self.show(PageInfo { kind: PageKind::Chunk, count, used_bytes, ..PageInfo::new(ptr) });
+        self.show(PageInfo { kind: PageKind::FreeList, count, used_bytes, ..PageInfo::new(ptr) });
         if !chunk.next().is_none() {
             chains.try_push((chunk.next(), ptr.birth))?;
         }

@@ -63,7 +63,7 @@ pub(crate) use meta::{
 pub(crate) use order::{AnyOrder, BytesOrder, CustomOrder, KeyOrder, ReversedOrder};
 pub(crate) use pack::pack_for_writing;
 pub(crate) use probe::{Probe, Tie};
-pub(crate) use run::{RunRef, run_pages};
+pub(crate) use run::{RunRef, overflow_pages};
 pub(crate) use tree_record::{MAX_DEPTH, ManyValues, OrderKind, TREE_BYTES, Tree};
 pub(crate) use types::{Kind, Pgno, Ptr, Reason, Txnid};
 pub(crate) use value_set::{SetItems, ValueSet, write_values};

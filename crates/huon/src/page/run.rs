@@ -24,7 +24,7 @@ impl RunRef {
     /// How many pages the value takes.
     #[inline(always)]
     pub(crate) fn pages(&self, page_bytes: usize) -> u32 {
-        run_pages(u64::from(self.bytes), page_bytes)
+        overflow_pages(u64::from(self.bytes), page_bytes)
     }
 
     /// Its first page.
@@ -63,6 +63,6 @@ impl RunRef {
 
 /// How many pages a value of so many bytes takes.
 #[inline(always)]
-pub(crate) fn run_pages(bytes: u64, page_bytes: usize) -> u32 {
+pub(crate) fn overflow_pages(bytes: u64, page_bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(page_bytes as u64)).expect("values are bounded")
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!  0  u32  pgno of the root     40  u32  branch_pages
 //!  4  u8   depth                44  u32  leaf_pages
-//!  5  u8   order                48  u32  run_pages
+//!  5  u8   order                48  u32  overflow_pages
 //!  6  u16  flags                52  u32  fixed_bytes
 //!  8  u64  birth of the root    56  u64  labels
 //! 16  u64  entries
@@ -108,7 +108,7 @@ pub(crate) struct Tree {
     pub(crate) branch_pages: u32,
     pub(crate) leaf_pages: u32,
     /// Pages of large values.
-    pub(crate) run_pages: u32,
+    pub(crate) overflow_pages: u32,
     /// A counter for the caller.
     pub(crate) sequence: u64,
     /// The transaction that changed the tree last.
@@ -182,7 +182,7 @@ impl Tree {
         out[32..40].copy_from_slice(&self.changed.0.to_le_bytes());
         out[40..44].copy_from_slice(&self.branch_pages.to_le_bytes());
         out[44..48].copy_from_slice(&self.leaf_pages.to_le_bytes());
-        out[48..52].copy_from_slice(&self.run_pages.to_le_bytes());
+        out[48..52].copy_from_slice(&self.overflow_pages.to_le_bytes());
         out[52..56].copy_from_slice(&self.fixed_bytes.to_le_bytes());
         out[56..].copy_from_slice(&self.labels.to_le_bytes());
         out
@@ -224,7 +224,7 @@ impl Tree {
             changed: Txnid(words[4]),
             branch_pages: words[5] as u32,
             leaf_pages: (words[5] >> 32) as u32,
-            run_pages: words[6] as u32,
+            overflow_pages: words[6] as u32,
             labels: words[7],
         };
         if tree.is_sound() { Ok(tree) } else { Err(Reason::Tree) }

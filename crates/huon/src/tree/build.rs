@@ -38,7 +38,7 @@ impl<O: KeyOrder> Builder<O> {
                 return Err(Error::ValueTooLong);
             }
             let run = pages.write_run(value)?;
-            self.tree.run_pages += run.pages(pages.page_bytes());
+            self.tree.overflow_pages += run.pages(pages.page_bytes());
             self.push_cell(pages, key, PayloadKind::Run, &run.encode())?;
         }
         self.last_key.try_set(key)?;

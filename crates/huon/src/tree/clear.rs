@@ -30,8 +30,8 @@ impl<O: Copy> TreeMut<'_, O> {
         match cell.kind {
             PayloadKind::Run => {
                 let run = read::run_ref(&cell)?;
-                let run_pages = run.pages(self.pages.page_bytes());
-                self.tree.run_pages = self.tree.run_pages.saturating_sub(run_pages);
+                let overflow_pages = run.pages(self.pages.page_bytes());
+                self.tree.overflow_pages = self.tree.overflow_pages.saturating_sub(overflow_pages);
                 self.pages.free_run(&run)?;
             }
             PayloadKind::DuplicateSet | PayloadKind::DuplicateTree => {
@@ -61,7 +61,7 @@ fn clear(pages: &mut Pages, tree: &mut Tree, seen: &mut HashSet<u32>) -> Result<
         free_below(pages, tree, tree.root, tree.depth - 1, seen)?;
     }
     (tree.root, tree.depth, tree.entries) = (Ptr::NONE, 0, 0);
-    (tree.branch_pages, tree.leaf_pages, tree.run_pages) = (0, 0, 0);
+    (tree.branch_pages, tree.leaf_pages, tree.overflow_pages) = (0, 0, 0);
     Ok(())
 }
 
@@ -74,7 +74,7 @@ fn free_below(
     level: u8,
     seen: &mut HashSet<u32>,
 ) -> Result<()> {
-    let looks = tree.run_pages > 0 || tree.many.is_some();
+    let looks = tree.overflow_pages > 0 || tree.many.is_some();
     if (level > 0 || looks) && !inserted(seen, ptr.pgno.0)? {
         return Err(damaged(ptr, Reason::Cycle));
     }

@@ -80,7 +80,9 @@ impl Kind {
     fn leads_on(&self, what: What) -> bool {
         match self {
             Kind::Main => true,
-            Kind::Table(tree) => tree.run_pages > 0 || tree.many.is_some() && what == What::All,
+            Kind::Table(tree) => {
+                tree.overflow_pages > 0 || tree.many.is_some() && what == What::All
+            }
             Kind::Values => false,
         }
     }

@@ -184,9 +184,9 @@ impl<O: KeyOrder> TreeMut<'_, O> {
         if page::fits_inline(page_bytes, key.len(), bytes.len()) {
             return Ok(None);
         }
-        self.pages.make_room(page::run_pages(bytes.len() as u64, page_bytes))?;
+        self.pages.make_room(page::overflow_pages(bytes.len() as u64, page_bytes))?;
         let run = self.pages.write_run(bytes)?;
-        self.tree.run_pages = self.tree.run_pages.saturating_add(run.pages(page_bytes));
+        self.tree.overflow_pages = self.tree.overflow_pages.saturating_add(run.pages(page_bytes));
         Ok(Some(run))
     }
 

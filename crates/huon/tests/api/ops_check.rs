@@ -10,8 +10,8 @@ fn open(dir: &tempfile::TempDir, page_bytes: usize) -> Env {
 
 fn assert_clean(report: &CheckReport) {
     assert!(report.is_clean(), "{:#?}", report.problems);
-    let free = report.free_pages + report.held_pages;
-    assert_eq!(report.reachable_pages + report.chunk_pages + free, report.pages_total);
+    let free = report.free_pages + report.retained_pages;
+    assert_eq!(report.reachable_pages + report.free_list_pages + free, report.pages_total);
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn every_commit_of_a_history_is_clean() {
         let env = open(&dir, page_bytes);
         assert_clean(&env.check().unwrap());
         let mut pins = Vec::new();
-        let mut chunk_pages = 0;
+        let mut free_list_pages = 0;
         for round in 0..60u64 {
             let mut txn = env.write().unwrap();
             let t = txn.create_table(&T).unwrap();
@@ -46,10 +46,10 @@ fn every_commit_of_a_history_is_clean() {
             }
             let report = env.check().unwrap();
             assert_clean(&report);
-            chunk_pages += report.chunk_pages;
+            free_list_pages += report.free_list_pages;
             assert_eq!(report.tables[0].name, b"");
         }
-        assert!(chunk_pages > 0 || page_bytes == 4096);
+        assert!(free_list_pages > 0 || page_bytes == 4096);
         drop((pins, env));
         assert_clean(&open(&dir, page_bytes).check().unwrap());
     }

@@ -67,7 +67,7 @@ fn assert_same(copy: &Path, page_bytes: usize, expected: &Content) {
     let env = open(copy, page_bytes);
     let report = env.check().unwrap();
     assert!(report.is_clean(), "{:#?}", report.problems);
-    assert_eq!(report.held_pages, 0);
+    assert_eq!(report.retained_pages, 0);
     assert_eq!(&content(&env), expected);
     for _ in 0..3 {
         fill(&env);

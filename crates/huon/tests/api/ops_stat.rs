@@ -7,9 +7,9 @@ const T: TableDef<U64, Bytes> = TableDef::new("t");
 fn assert_adds_up(stat: &Stat) {
     let pages = stat.meta_pages
         + stat.live_pages
-        + stat.chunk_pages
+        + stat.free_list_pages
         + stat.reusable_pages
-        + stat.held_pages;
+        + stat.retained_pages;
     assert_eq!(pages * u64::from(stat.page_bytes) + stat.tail_bytes, stat.file_bytes, "{stat:?}");
 }
 
@@ -65,11 +65,11 @@ fn a_reader_holds_what_it_sees_and_no_more() {
     assert_adds_up(&stat);
     let holder = stat.holders.iter().find(|h| matches!(h.by, HeldBy::Reader(_))).unwrap();
     assert_eq!((holder.txnid, holder.pages), (reader.id(), seen));
-    assert_eq!((holder.alone_pages, stat.held_pages), (seen, seen));
+    assert_eq!((holder.alone_pages, stat.retained_pages), (seen, seen));
     assert_eq!(ageless(env.holders().unwrap()), ageless(stat.holders));
     drop(reader);
     let stat = env.stat().unwrap();
-    assert_eq!(stat.held_pages, 0);
+    assert_eq!(stat.retained_pages, 0);
     assert!(stat.holders.iter().all(|holder| holder.pages == 0));
 }
 

@@ -97,9 +97,9 @@ fn compare(env: &Env) {
     assert!(met.into_keys().eq(0..used as u32), "every page once");
     let of = |kind| pages_of(&seen, |page| page.kind == kind);
     assert_eq!(of(PageKind::Meta), stat.meta_pages);
-    assert_eq!(of(PageKind::Chunk), stat.chunk_pages);
+    assert_eq!(of(PageKind::FreeList), stat.free_list_pages);
     assert_eq!(of(PageKind::Free), stat.reusable_pages);
-    assert_eq!(of(PageKind::Held), stat.held_pages);
+    assert_eq!(of(PageKind::Retained), stat.retained_pages);
     for table in &report.tables {
         let own: Vec<Seen> =
             seen.iter().filter(|page| page.table.as_ref() == Some(&table.name)).cloned().collect();
@@ -107,7 +107,7 @@ fn compare(env: &Env) {
         assert_eq!(of(PageKind::Branch), u64::from(table.branch_pages));
         let leaves = of(PageKind::Leaf) + of(PageKind::FixedLeaf);
         assert_eq!(leaves, u64::from(table.leaf_pages));
-        assert_eq!(of(PageKind::LargeValue), u64::from(table.run_pages));
+        assert_eq!(of(PageKind::LargeValue), u64::from(table.overflow_pages));
         assert_eq!(own.iter().map(|page| page.used).sum::<u64>(), table.used_bytes);
         let top = own.iter().filter(|page| !page.of_values).map(|page| page.level + 1).max();
         assert_eq!(top.unwrap_or(0), table.depth);
@@ -136,9 +136,9 @@ fn every_page_is_shown_once() {
             PageKind::Leaf,
             PageKind::FixedLeaf,
             PageKind::LargeValue,
-            PageKind::Chunk,
+            PageKind::FreeList,
             PageKind::Free,
-            PageKind::Held,
+            PageKind::Retained,
         ];
         let few = page_bytes == 256;
         let missing: Vec<_> = all.iter().filter(|kind| !kinds.contains(kind)).collect();
@@ -156,7 +156,7 @@ fn it_is_one_snapshot_while_others_write() {
     let env = open(&dir.path().join("a.huon"), 256);
     fill(&env);
     let before = visit(&env).unwrap();
-    let is_use = |page: &Seen| !matches!(page.kind, PageKind::Free | PageKind::Held);
+    let is_use = |page: &Seen| !matches!(page.kind, PageKind::Free | PageKind::Retained);
     let mut during = Vec::new();
     let id = env.read().unwrap().id();
     let seen = env.visit_pages(&mut |page| {
@@ -170,7 +170,7 @@ fn it_is_one_snapshot_while_others_write() {
         ControlFlow::Continue(())
     });
     assert_eq!(seen.unwrap(), id);
-    let used = |kind: &PageKind| !matches!(kind, PageKind::Free | PageKind::Held);
+    let used = |kind: &PageKind| !matches!(kind, PageKind::Free | PageKind::Retained);
     let before = before.iter().filter(|page| is_use(page)).map(|p| (p.pgno, p.birth, p.kind));
     assert!(before.eq(during.into_iter().filter(|(_, _, kind)| used(kind))));
     compare(&env);
@@ -203,7 +203,7 @@ fn damage_is_named() {
     env.close().unwrap();
     let whole = std::fs::read(&path).unwrap();
     let headed = |page: &&Seen| {
-        let headless = [PageKind::Meta, PageKind::LargeValue, PageKind::Free, PageKind::Held];
+        let headless = [PageKind::Meta, PageKind::LargeValue, PageKind::Free, PageKind::Retained];
         !headless.contains(&page.kind)
     };
     for page in seen.iter().filter(headed).step_by(7) {

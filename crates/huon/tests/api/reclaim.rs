@@ -124,7 +124,7 @@ fn a_small_durable_commit_writes_its_path_and_flushes_once() {
         (0..rounds).for_each(|n| rewrite(n + 3).unwrap());
         let after = env.info().unwrap().io;
         let pages = (after.pages_written - before.pages_written) as f64 / rounds as f64;
-        let chunks = after.chunks_written - before.chunks_written;
+        let chunks = after.free_list_pages_written - before.free_list_pages_written;
         println!("{label}: {pages:.3} pages a commit at depth {depth}, {chunks} chunk pages");
         assert_eq!(after.flushes - before.flushes, rounds);
         assert!(pages <= (depth + catalog) as f64 + 0.2, "{label}: {pages} pages a commit");

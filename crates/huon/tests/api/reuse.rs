@@ -42,7 +42,9 @@ fn sizes(env: &Env) -> (u64, u64) {
     let report = env.check().unwrap();
     assert!(report.is_clean(), "{:?}", report.problems);
     let pages = |table: &huon::TableReport| {
-        u64::from(table.branch_pages) + u64::from(table.leaf_pages) + u64::from(table.run_pages)
+        u64::from(table.branch_pages)
+            + u64::from(table.leaf_pages)
+            + u64::from(table.overflow_pages)
     };
     (report.tables.iter().map(pages).sum(), env.info().unwrap().used_bytes / PAGE)
 }

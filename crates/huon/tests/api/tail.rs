@@ -56,7 +56,7 @@ fn assert_short_tail(env: &Env, commits: u64, what: &str) {
     let page_bytes = u64::from(info.page_bytes);
     let mut end = 0;
     env.visit_pages(&mut |page| {
-        if !matches!(page.kind, PageKind::Free | PageKind::Chunk) {
+        if !matches!(page.kind, PageKind::Free | PageKind::FreeList) {
             end = end.max(u64::from(page.pgno + page.page_count) * page_bytes);
         }
         ControlFlow::Continue(())

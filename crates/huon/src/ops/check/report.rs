@@ -59,7 +59,7 @@ pub struct TableReport {
     /// Pages of leaves.
     pub leaf_pages: u32,
     /// Pages of large values.
-    pub run_pages: u32,
+    pub overflow_pages: u32,
     /// Bytes of these pages that hold something, headers included.
     pub used_bytes: u64,
 }
@@ -106,11 +106,11 @@ pub struct CheckReport {
     /// Pages of all tables.
     pub reachable_pages: u64,
     /// Pages of the free-space list itself.
-    pub chunk_pages: u64,
+    pub free_list_pages: u64,
     /// Free pages that the next write transaction may use.
     pub free_pages: u64,
     /// Free pages that the durable snapshot or a reader can still see.
-    pub held_pages: u64,
+    pub retained_pages: u64,
     /// Pages that the snapshot spans, without the metas.
     pub pages_total: u64,
 }

@@ -24,7 +24,8 @@ impl Check<'_, '_> {
             self.chunk(&mut walk, ptr, above)?;
         }
         self.past_end(&walk);
-        let listed = self.report.free_pages + self.report.held_pages + self.report.chunk_pages;
+        let listed =
+            self.report.free_pages + self.report.retained_pages + self.report.free_list_pages;
         let pages = self.report.pages_total.saturating_sub(listed);
         self.meter.now.total_bytes = self.meter.now.done_bytes + pages * self.page_bytes();
         Ok(())
@@ -74,7 +75,7 @@ impl Check<'_, '_> {
             });
         }
         if walk.protected.holds(item.birth, item.freed) {
-            self.report.held_pages += u64::from(pages);
+            self.report.retained_pages += u64::from(pages);
         } else {
             self.report.free_pages += u64::from(pages);
         }
@@ -105,7 +106,7 @@ impl Check<'_, '_> {
         if !self.enter(ptr, above, None) {
             return Ok(());
         }
-        self.report.chunk_pages += 1;
+        self.report.free_list_pages += 1;
         self.meter.advance(self.page_bytes())?;
         let store = self.source.store;
         let chunk: Chunk<'_> = match store.chunk(ptr, self.source.used) {

@@ -63,8 +63,8 @@ impl Image {
         let image = Image::of(disk.image());
         let report = image.check();
         assert!(report.is_clean(), "{:#?}", report.problems);
-        assert!(report.chunk_pages > 1 && report.tables.iter().all(|t| t.leaf_pages > 0));
-        assert!(report.tables[1].branch_pages > 3 && report.tables[1].run_pages > 3);
+        assert!(report.free_list_pages > 1 && report.tables.iter().all(|t| t.leaf_pages > 0));
+        assert!(report.tables[1].branch_pages > 3 && report.tables[1].overflow_pages > 3);
         image
     }
 

@@ -80,7 +80,7 @@ impl Check<'_, '_> {
         TreeView::new(&source, tree, order).walk(above, &mut visit)?;
         visit.compare_with_record();
         let report = visit.report;
-        let pages = [report.branch_pages, report.leaf_pages, report.run_pages];
+        let pages = [report.branch_pages, report.leaf_pages, report.overflow_pages];
         self.report.reachable_pages += pages.map(u64::from).iter().sum::<u64>();
         if !report.ordered {
             self.report.tables_unordered.try_push(copied(name)?)?;
@@ -388,7 +388,7 @@ impl<'t> TableCheck<'_, '_, '_, 't> {
             self.complete = false;
             return Ok(());
         }
-        self.report.run_pages += pages;
+        self.report.overflow_pages += pages;
         self.report.used_bytes += u64::from(run.bytes);
         if let Err(error) = self.check.source.run(run) {
             self.check.trouble(run.pgno.0, Some(self.name), error)?;
@@ -411,7 +411,7 @@ impl<'t> TableCheck<'_, '_, '_, 't> {
         compare("entries", tree.entries, found.entries);
         compare("branch pages", tree.branch_pages.into(), found.branch_pages.into());
         compare("leaf pages", tree.leaf_pages.into(), found.leaf_pages.into());
-        compare("pages of large values", tree.run_pages.into(), found.run_pages.into());
+        compare("pages of large values", tree.overflow_pages.into(), found.overflow_pages.into());
         for text in wrong {
             self.check.report.add(None, Some(self.name), || text);
         }

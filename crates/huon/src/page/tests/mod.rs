@@ -15,7 +15,7 @@ use super::divide::{Place, Side, split_branch};
 use super::header::FLAG_EDITED;
 use super::leaf_edit::pack_cells;
 use super::limits::RUN_REF_BYTES;
-use super::run::run_pages;
+use super::run::overflow_pages;
 use super::tree_record::TREE_BYTES;
 use super::*;
 use crate::testing::sized;

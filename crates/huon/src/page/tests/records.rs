@@ -39,7 +39,7 @@ fn seal_sees_every_bit() {
 fn run_references_come_back() {
     let run = RunRef { pgno: Pgno(9), birth: Txnid(1 << 40), bytes: 5000, checksum: u64::MAX };
     assert_eq!(RunRef::decode(&run.encode()), Ok(run));
-    assert_eq!((run.pages(4096), run.pages(256), run_pages(4096, 4096)), (2, 20, 1));
+    assert_eq!((run.pages(4096), run.pages(256), overflow_pages(4096, 4096)), (2, 20, 1));
     assert_eq!(RunRef::decode(&run.encode()[1..]), Err(Reason::Run));
     let refused = [
         RunRef { pgno: Pgno(0), ..run },
@@ -59,7 +59,7 @@ fn tree() -> Tree {
         entries: 1 << 33,
         branch_pages: 2,
         leaf_pages: 3,
-        run_pages: 4,
+        overflow_pages: 4,
         sequence: 5,
         changed: Txnid(6),
         ..Tree::default()
@@ -119,7 +119,7 @@ fn multimaps_come_back() {
     let wrong = [
         Tree { order: OrderKind::Bytes, ..values },
         Tree { fixed_bytes: 4, ..values },
-        Tree { run_pages: 1, ..values },
+        Tree { overflow_pages: 1, ..values },
         Tree { sequence: 1, ..values },
         Tree { many: table.many, ..values },
         Tree { entries: 0, ..values },
