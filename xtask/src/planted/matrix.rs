@@ -88,11 +88,11 @@ impl Matrix {
     pub(crate) fn table(&self, bugs: &[&Bug]) -> String {
         let heads: String = kinds::names().map(|name| format!(" {name} |")).collect();
         let rules = "---:|".repeat(kinds::names().count());
-        let mut text = format!("| no. | what is left out |{heads}\n|---:|---|{rules}\n");
+        let mut text = format!("| no. | name | what is left out |{heads}\n|---:|---|---|{rules}\n");
         for bug in bugs {
             let none = BTreeMap::new();
             let trials = self.0.get(&bug.number).unwrap_or(&none);
-            let _ = write!(text, "| {} | {} |", bug.number, bug.what);
+            let _ = write!(text, "| {} | `{}` | {} |", bug.number, bug.name, bug.what);
             for kind in kinds::names() {
                 let _ = write!(text, " {} |", cell(trials.get(kind)));
             }
@@ -220,7 +220,7 @@ pub(crate) fn check(root: &Path, files: &[Source]) -> Vec<String> {
     let list = std::fs::read_to_string(root.join(super::LIST)).unwrap_or_default();
     let page = files.iter().find(|file| file.path == PAGE).map_or("", |file| &file.text);
     let mut complaints = Vec::new();
-    let bugs: Vec<Bug> = list.lines().filter_map(super::row).collect();
+    let bugs: Vec<Bug> = super::listed(&list);
     match Matrix::written(root) {
         Ok(written) if written.page(&bugs) != page => complaints.push(format!(
             "{PAGE} is not what {DATA} and the list make; cargo xtask planted --write"
@@ -229,7 +229,7 @@ pub(crate) fn check(root: &Path, files: &[Source]) -> Vec<String> {
         Err(text) => complaints.push(text),
     }
     for bug in bugs {
-        let head = format!("| {} | {} |", bug.number, bug.what);
+        let head = format!("| {} | `{}` | {} |", bug.number, bug.name, bug.what);
         let row = page.lines().find_map(|line| line.strip_prefix(&head));
         let is_caught = |row: &str| row.contains("hangs") || row.contains(|c: char| c.is_numeric());
         if !row.is_some_and(is_caught) {
@@ -261,7 +261,11 @@ mod tests {
 
     #[test]
     fn the_page_shows_who_is_alone() {
-        let bugs = [1, 2].map(|number| Bug { number, what: format!("w{number}") });
+        let bugs = [1, 2].map(|number| Bug {
+            number,
+            name: format!("N{number}"),
+            what: format!("w{number}"),
+        });
         let mut matrix = Matrix::default();
         matrix.note(1, "model", trial(100, Some("a")));
         matrix.note(1, "crash", trial(100, None));
@@ -277,7 +281,11 @@ mod tests {
 
     #[test]
     fn what_was_tried_anew_counts_and_the_rest_stays() {
-        let bugs = [1, 2].map(|number| Bug { number, what: format!("w{number}") });
+        let bugs = [1, 2].map(|number| Bug {
+            number,
+            name: format!("N{number}"),
+            what: format!("w{number}"),
+        });
         let (mut before, mut later) = (Matrix::default(), Matrix::default());
         before.note(1, "model", trial(100, Some("a")));
         before.note(1, "crash", trial(100, Some("a")));

@@ -33,6 +33,7 @@ const CUT: Duration = Duration::from_secs(20);
 
 pub(crate) struct Bug {
     number: u32,
+    name: String,
     what: String,
 }
 
@@ -127,18 +128,41 @@ impl Trier<'_> {
     }
 }
 
-/// Reads the table at the head of the list.
+/// Reads the list.
 fn bugs(shell: &Shell) -> Result<Vec<Bug>, String> {
     let text =
         std::fs::read_to_string(shell.root.join(LIST)).map_err(|e| format!("{LIST}: {e}"))?;
-    let bugs: Vec<Bug> = text.lines().filter_map(row).collect();
+    let bugs = listed(&text);
     if bugs.is_empty() { Err(format!("{LIST} lists no bugs")) } else { Ok(bugs) }
 }
 
-/// Reads `//! | 7 | what |`.
-fn row(line: &str) -> Option<Bug> {
-    let (number, what) = line.strip_prefix("//! | ")?.strip_suffix(" |")?.split_once(" | ")?;
-    Some(Bug { number: number.parse().ok()?, what: what.to_owned() })
+/// Reads the variants `Name = 7,` of an enum, each behind a comment that says what is left out.
+fn listed(text: &str) -> Vec<Bug> {
+    let (mut bugs, mut comment) = (Vec::new(), Vec::new());
+    for line in text.lines().map(str::trim) {
+        if let Some(words) = line.strip_prefix("/// ") {
+            comment.push(words);
+            continue;
+        }
+        let words = std::mem::take(&mut comment).join(" ");
+        let variant = line.strip_suffix(',').and_then(|line| line.split_once(" = "));
+        let Some((name, Ok(number))) = variant.map(|(name, number)| (name, number.parse())) else {
+            continue;
+        };
+        let what = lowered(words.trim_end_matches('.'));
+        bugs.push(Bug { number, name: name.to_owned(), what });
+    }
+    bugs
+}
+
+/// A sentence as it stands in a row; one that begins with the name of a rule stays as it is.
+fn lowered(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    let first = letters.next().unwrap_or_default();
+    if letters.as_str().starts_with(|letter: char| letter.is_ascii_digit()) {
+        return sentence.to_owned();
+    }
+    format!("{}{}", first.to_ascii_lowercase(), letters.as_str())
 }
 
 #[cfg(test)]
@@ -146,11 +170,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_read() {
-        let bug = row("//! | 101 | P1: the new generation |").unwrap();
-        assert_eq!((bug.number, &*bug.what), (101, "P1: the new generation"));
-        assert!(row("//! | no. | what is left out |").is_none());
-        assert!(row("//! |---|---|").is_none());
+    fn the_list_is_read() {
+        let bugs = listed(
+            "enum Bug {\n    /// The first flush of a\n    /// two-flush commit.\n    First = 1,\n    \
+             /// P1: the new generation.\n    Generation = 101,\n}\nlet x = 7;",
+        );
+        let found: Vec<_> = bugs.iter().map(|bug| (bug.number, &*bug.name, &*bug.what)).collect();
+        let first = (1, "First", "the first flush of a two-flush commit");
+        assert_eq!(found, [first, (101, "Generation", "P1: the new generation")]);
     }
 
     #[test]
@@ -158,7 +185,7 @@ mod tests {
         let shell = Shell::new().unwrap();
         let sources = crate::source::files(&shell.root).unwrap();
         for bug in bugs(&shell).unwrap() {
-            let call = format!("planted::is({})", bug.number);
+            let call = format!("planted::is(Bug::{})", bug.name);
             assert!(sources.iter().any(|file| file.text.contains(&call)), "{call} is nowhere");
         }
     }

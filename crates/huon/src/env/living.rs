@@ -25,7 +25,7 @@ use crate::env::options::Asked;
 use crate::env::{Env, Options, Settings};
 use crate::error::{Error, Result};
 use crate::os::{self, ForkLock, Identity};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::txn::Core;
 
 /// No thread attaches.
@@ -43,7 +43,7 @@ impl Drop for Living {
     /// What was inherited is never dropped: threads of the parent may have been in the middle of
     /// changing it, and slices of its map may live on (C2, C5).
     fn drop(&mut self) {
-        if self.core.check_forked().is_err() && !planted::is(245) {
+        if self.core.check_forked().is_err() && !planted::is(Bug::InheritedDropped) {
             std::mem::forget(self.core.clone());
         }
     }
@@ -114,7 +114,7 @@ impl Lives {
             }
             let generation = os::fork_generation();
             let now = self.attaching.load(Ordering::Acquire);
-            let free = now == NONE || now != generation && !planted::is(248);
+            let free = now == NONE || now != generation && !planted::is(Bug::Grandchild);
             let (set, read) = (Ordering::Acquire, Ordering::Relaxed);
             if free && self.attaching.compare_exchange(now, generation, set, read).is_ok() {
                 break;
@@ -156,7 +156,7 @@ impl Lives {
         let Opened { mut core, .. } = open::open(ground, &options)?;
         let same =
             core.store.uuid == parent.store.uuid && open::is_named(path, &*core.store.storage)?;
-        if !same && !planted::is(244) {
+        if !same && !planted::is(Bug::ParentFiles) {
             return Err(Error::Forked);
         }
         core.inherit(parent)?;
@@ -223,7 +223,7 @@ impl Env {
     /// renamed, deleted or replaced. Otherwise those of [`Options::open`]: so
     /// [`Error::Busy`] as long as the parent has it open alone.
     pub fn attach(&self) -> Result<()> {
-        if planted::is(249) {
+        if planted::is(Bug::AttachIgnored) {
             return Ok(());
         }
         self.core().map(drop)

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::lock::{Board, Clients, GATE_TIMEOUT, Gate, Guest, Role, RoleKind};
 use crate::os::{self, Storage};
 use crate::page::Meta;
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::slow::SlowReaders;
 use crate::store::{Store, StoreParts};
 use crate::txn::names::Names;
@@ -137,7 +137,7 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
 
 /// Locks the data file beside other clients of this kind; `false`: one of another kind has it.
 fn become_one_of(storage: &dyn Storage, private: bool) -> Result<bool> {
-    if private && planted::is(227) {
+    if private && planted::is(Bug::PrivateReaderLock) {
         // Locked against no other client.
         return storage.try_private().and_then(|held| storage.leave().map(|()| held));
     }

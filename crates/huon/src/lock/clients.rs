@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::os::process::{is_process, pid_space};
 use crate::os::word::Ordering;
 use crate::os::{ForkLock, clock, closed, fork};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 const NUMBER_SHIFT: u32 = 2;
 const GENERATION_SHIFT: u32 = 18;
@@ -127,7 +127,7 @@ impl Clients {
             let entry = self.board.row(number);
             let before = entry[CLIENT_GENERATION].load(Ordering::Relaxed);
             let generation = match before {
-                1.. if planted::is(101) => before,
+                1.. if planted::is(Bug::ClientGeneration) => before,
                 GENERATION_MAX.. => 1,
                 _ => before + 1,
             };

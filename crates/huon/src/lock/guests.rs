@@ -36,7 +36,7 @@ use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::word::{Ordering, fence};
 use crate::os::{Shared, fork};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 /// Snapshots that a scan finds one by one; what it has not asked for then counts as pinned.
 const FOUND_MAX: usize = 64;
@@ -65,13 +65,13 @@ impl Guest {
             self.take(mark.txnid())?;
             // R10: either the writer's question, after its own fence, finds the byte, or the second
             // look sees a mark that the writer protects anyway.
-            if !planted::is(230) {
+            if !planted::is(Bug::GuestFence) {
                 fence(Ordering::SeqCst);
             }
             self.board.copy_first_words(mark, wanted);
             // Keeps the copy above the second look.
             fence(Ordering::Acquire);
-            if self.board.is_still_published(mark) || planted::is(223) {
+            if self.board.is_still_published(mark) || planted::is(Bug::GuestPublishedOnce) {
                 reach(Point::Pinned);
                 return Ok(mark);
             }
@@ -87,7 +87,7 @@ impl Guest {
         let mut pins = self.pins();
         let Some(at) = pins.iter().position(|(pinned, _)| *pinned == txnid) else { return };
         pins[at].1 -= 1;
-        if pins[at].1 == 0 || planted::is(221) {
+        if pins[at].1 == 0 || planted::is(Bug::GuestCount) {
             // What was read comes before the lock is gone, wherever the system orders nothing.
             fence(Ordering::Release);
             self.board.shared().unpin(txnid);
@@ -155,7 +155,7 @@ pub(crate) fn scan(
         if last < *range.end() {
             unasked.try_push(last + 1..=*range.end())?;
         }
-        if *range.start() < first && !planted::is(224) {
+        if *range.start() < first && !planted::is(Bug::GuestAskedAbove) {
             unasked.try_push(*range.start()..=first - 1)?;
         }
     }

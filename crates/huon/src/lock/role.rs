@@ -27,7 +27,7 @@ use super::layout::*;
 use crate::error::{Error, Result};
 use crate::os::word::{Condvar, Mutex, MutexGuard, Ordering, Word, fence, pause, spin};
 use crate::os::{ANY_MARK, Wake, clock, fork};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 /// How long a waiter spins before it sleeps: some small commits, and about the cost of sleeping and
 /// being woken.
@@ -194,7 +194,7 @@ impl Role {
     #[inline]
     pub(crate) fn used_here(&self) {
         let me = clock::thread_id();
-        if self.user.load(Ordering::Relaxed) != me && !planted::is(44) {
+        if self.user.load(Ordering::Relaxed) != me && !planted::is(Bug::MoveUnnoted) {
             self.moved_to(me);
         }
     }
@@ -374,7 +374,7 @@ impl Role {
             if let Attempt::Taken(acquired) = self.attempt()? {
                 return Ok(Some(acquired));
             }
-            let nap = if planted::is(102) { left } else { left.min(LOOK_AGAIN) };
+            let nap = if planted::is(Bug::SilentHolder) { left } else { left.min(LOOK_AGAIN) };
             self.board().shared().wait(self.at + ROLE_BELL, bell, nap, ANY_MARK);
         }
     }
@@ -387,7 +387,7 @@ impl Role {
             // A word that names us is held as any other: no client judges itself (P2).
             let dead = holder != 0
                 && !self.clients.is_alive(ClientId::of_word(holder))?
-                && !planted::is(16);
+                && !planted::is(Bug::DeadHolder);
             assert!(!dead || holder != self.me.word(), "P2: no client judges itself dead");
             if holder != 0 && !dead {
                 return Ok(Attempt::HeldBy(holder));

@@ -44,7 +44,7 @@ use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::word::{Ordering, fence};
 use crate::os::{clock, fork};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 const STATE_MASK: u64 = 3;
 const FREE: u64 = 0;
@@ -80,14 +80,18 @@ impl Board {
             let mark = self.published();
             reach(Point::SnapshotSeen);
             // A writer that sees this pin, not the one before, is past what was read under that.
-            let order = if planted::is(27) { Ordering::Relaxed } else { Ordering::Release };
+            let order = if planted::is(Bug::SecondPinUnordered) {
+                Ordering::Relaxed
+            } else {
+                Ordering::Release
+            };
             own[SLOT_PIN].store(mark.txnid(), order);
             self.copy_first_words(mark, wanted);
             // Pairs with the fence of `Slots::scan`: either the scan sees the pin, or this load
             // sees a mark that the writer protects anyway. Also keeps the copy above the second
             // look.
             fence(Ordering::SeqCst);
-            if self.is_still_published(mark) || planted::is(114) {
+            if self.is_still_published(mark) || planted::is(Bug::PublishedOnce) {
                 debug_assert!(
                     own[SLOT_PIN].load(Ordering::Relaxed) == mark.txnid(),
                     "P14: what is read is what is pinned"
@@ -233,7 +237,7 @@ impl Slots {
             return false;
         }
         let evicted = reader.client.word() | EVICTED;
-        if planted::is(25) {
+        if planted::is(Bug::EvictionWithoutSwap) {
             self.board().row(reader.slot)[SLOT_STATE].store(evicted, Ordering::Release);
             return true;
         }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::ops::check::{CheckOptions, is_unused};
 use crate::os::Storage;
 use crate::page::{CommitKind, Meta, MetaFault};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::txn::recovery::read_metas;
 
 /// One of the three meta slots of a file; see [`Env::metas`].
@@ -239,7 +239,7 @@ impl Env {
         core.check_writable()?;
         let chosen = core.newest_sealed()?.1;
         let report = self.check_visible(&mut options)?;
-        if !report.is_clean() && !planted::is(36) {
+        if !report.is_clean() && !planted::is(Bug::SnapshotUnchecked) {
             let pgno = report.problems.iter().find_map(|problem| problem.pgno);
             return Err(not_whole(pgno, report.reused_pages > 0));
         }

@@ -36,7 +36,7 @@ use super::sys::size_limit::{self, SizeLimit};
 use super::write_map::{ViewPage, WriteMap};
 use super::{Identity, Storage, parts_bytes, past_end};
 use crate::error::{Error, Result};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 /// The byte whose locks show that the file is open.
 const LOCK_BYTE: i64 = 1 << 62;
@@ -129,7 +129,7 @@ impl RealFile {
                 Map::reserve(&view, options.reserve_bytes, stat.len())?.into()
             }
             Some((identity, map)) => {
-                if Identity::of(&stat) != *identity && !planted::is(244) {
+                if Identity::of(&stat) != *identity && !planted::is(Bug::ParentFiles) {
                     return Err(Error::Forked);
                 }
                 map.clone()
@@ -534,11 +534,16 @@ fn write_parts(
         let written = match write(&slices[..count], offset) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(bytes) => bytes,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted && !planted::is(19) => continue,
+            Err(e)
+                if e.kind() == io::ErrorKind::Interrupted
+                    && !planted::is(Bug::InterruptedWrite) =>
+            {
+                continue;
+            }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => left as usize,
             Err(e) => return Err(e),
         };
-        let written = if planted::is(20) { left as usize } else { written };
+        let written = if planted::is(Bug::ShortWrite) { left as usize } else { written };
         offset += written as u64;
         left -= written as u64;
         skip += written;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::sys::fork;
-use crate::planted;
+use crate::planted::{self, Bug};
 
 const FREE: u32 = 0;
 /// Looks before it lets others work, and after which it sleeps.
@@ -47,7 +47,7 @@ impl<T> ForkLock<T> {
         let mut looks = 0_u32;
         loop {
             let now = self.holder.load(Ordering::Relaxed);
-            let free = now == FREE || now != generation && !planted::is(242);
+            let free = now == FREE || now != generation && !planted::is(Bug::OtherGeneration);
             let taken = free
                 && self
                     .holder

@@ -2,7 +2,7 @@
 //! pass.
 
 use super::types::Reason;
-use crate::planted;
+use crate::planted::{self, Bug};
 use twox_hash::XxHash3_64;
 
 /// Seals pages of one file.
@@ -19,7 +19,7 @@ impl Seal {
 
     /// The checksum that the page should carry: over all bytes behind it.
     pub(crate) fn compute(self, page: &[u8]) -> u64 {
-        let end = if planted::is(6) { page.len() - 8 } else { page.len() };
+        let end = if planted::is(Bug::ChecksumTail) { page.len() - 8 } else { page.len() };
         XxHash3_64::oneshot_with_seed(self.seed, page.get(8..end).unwrap_or(&[]))
     }
 

@@ -6,7 +6,7 @@
 //!    the page.
 
 use super::types::{Kind, Pgno, Ptr, Reason, Txnid};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 32;
@@ -59,7 +59,7 @@ fn set_half(page: &mut [u8], at: usize, value: usize) {
 pub(crate) fn admit(page: &[u8], ptr: Ptr, kind: Kind, level: u8) -> Result<usize, Reason> {
     let Some(header) = header(page) else { return Err(Reason::OutOfRange) };
     let (word0, birth) = (word(header, WORD), word(header, BIRTH));
-    let birth = if planted::is(7) { ptr.birth.0 } else { birth };
+    let birth = if planted::is(Bug::BirthUnchecked) { ptr.birth.0 } else { birth };
     let differs = (word0 ^ expected(ptr.pgno, kind, level)) << 16 | (birth ^ ptr.birth.0);
     if differs != 0 {
         return Err(Reason::Header);

@@ -21,7 +21,7 @@ use super::probe::{
     Probe, Slot, Tie, seek, seek_between, seek_steadily, slot_head, slot_key_bytes, slot_offset,
 };
 use super::types::Reason;
-use crate::planted;
+use crate::planted::{self, Bug};
 use std::cmp::Ordering;
 
 /// What the payload of a cell is.
@@ -180,7 +180,7 @@ impl<'p> Leaf<'p> {
             return Err(Reason::Cell);
         };
         let bytes = (tag & ((1 << KIND_SHIFT) - 1)) as usize;
-        let bytes = if planted::is(18) { bytes.min(rest.len()) } else { bytes };
+        let bytes = if planted::is(Bug::ValueLength) { bytes.min(rest.len()) } else { bytes };
         let Some(payload) = rest.get(..bytes) else {
             return Err(Reason::Cell);
         };

@@ -21,7 +21,7 @@ use super::order::KeyOrder;
 use super::probe::slot;
 use super::types::{Kind, Ptr, Reason};
 use crate::alloc::copied;
-use crate::planted;
+use crate::planted::{self, Bug};
 
 /// A leaf that may be edited.
 pub(crate) struct LeafMut<'p> {
@@ -243,7 +243,7 @@ impl<'p> LeafMut<'p> {
         let (start, end) = (self.page.len() - header::heap_bytes(self.page), leaf.offset(index));
         let before = (0..index).all(|i| (start..end).contains(&leaf.offset(i)));
         let after = (index..leaf.count()).all(|i| leaf.offset(i) >= end);
-        let is_packed = before && after || planted::is(32);
+        let is_packed = before && after || planted::is(Bug::PackedUnchecked);
         ((start..self.page.len()).contains(&end) && is_packed).then_some(end)
     }
 

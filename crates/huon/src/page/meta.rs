@@ -29,7 +29,7 @@ use super::header::{PAGE_BYTES_MAX, PAGE_BYTES_MIN};
 use super::tree_record::{TREE_BYTES, Tree};
 use super::types::{Reason, Txnid};
 use crate::error::Error;
-use crate::planted;
+use crate::planted::{self, Bug};
 
 /// Bytes of a meta block, whatever the page size.
 pub(crate) const META_BYTES: usize = 4096;
@@ -403,7 +403,8 @@ fn admit(block: &[u8; META_BYTES]) -> Result<[u8; 16], MetaFault> {
     let version = half(block, VERSION);
     let mut uuid = [0; 16];
     uuid.copy_from_slice(&block[UUID..PAGE_BYTES]);
-    let is_whole = Seal::new(&uuid).run(&block[UUID..]) == word(block, CHECKSUM) || planted::is(8);
+    let is_whole = Seal::new(&uuid).run(&block[UUID..]) == word(block, CHECKSUM)
+        || planted::is(Bug::MetaChecksum);
     match (is_whole, version == FORMAT_VERSION) {
         (true, true) if word(block, FEATURES) != 0 => {
             Err(MetaFault::Features(word(block, FEATURES)))

@@ -8,7 +8,7 @@
 //!
 //! Native little-endian integers are the reversed order with a fixed key length.
 
-use crate::planted;
+use crate::planted::{self, Bug};
 use std::cmp::Ordering;
 
 /// An order of keys.
@@ -132,7 +132,7 @@ impl KeyOrder for BytesOrder {
 
     #[inline]
     fn separator<'k>(&self, left: &[u8], right: &'k [u8]) -> &'k [u8] {
-        self.lead(right, self.common(left, right) + usize::from(!planted::is(13)))
+        self.lead(right, self.common(left, right) + usize::from(!planted::is(Bug::SeparatorCut)))
     }
 
     fn join(&self, lead: &[u8], rest: &[u8], out: &mut [u8]) {

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::lock::{Board, Clients, Guest, Role, RoleKind, Slots, scan_guests};
 use crate::os::{Ahead, Disk, MapPages, ReadAhead, Storage, ViewPage};
 use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::slow::SlowReaders;
 use crate::store::source::{OnPage, damaged};
 use crate::store::space::{Ground, Held, Need, Protected};
@@ -285,7 +285,7 @@ impl Store {
     /// own.
     fn meet(&self, ptr: Ptr, page: &[u8]) -> Result<()> {
         self.verified_count.fetch_add(1, Ordering::Relaxed);
-        if crate::page::header::ptr(page) != ptr && !planted::is(7) {
+        if crate::page::header::ptr(page) != ptr && !planted::is(Bug::BirthUnchecked) {
             return Err(damaged(ptr, Reason::Header));
         }
         self.seal.verify(page).on(ptr)
@@ -427,7 +427,7 @@ impl Store {
     /// pages.
     pub(crate) fn shrink(&self, keep: u32, shrink: u32) -> Result<()> {
         let system_page = crate::os::system_page() as u64;
-        let keep = if planted::is(17) { keep - 1 } else { keep };
+        let keep = if planted::is(Bug::TailCutShort) { keep - 1 } else { keep };
         let keep_bytes = self.offset(keep).next_multiple_of(system_page);
         let file_bytes = self.offset(self.pages.in_file());
         if file_bytes < keep_bytes + self.offset(shrink) {
@@ -496,17 +496,17 @@ impl Ground for Store {
         lasting.clear();
         spans.clear();
         self.slots.scan(lasting)?;
-        if !planted::is(225) || !self.asked_guests.swap(true, Ordering::Relaxed) {
+        if !planted::is(Bug::GuestAskedOnce) || !self.asked_guests.swap(true, Ordering::Relaxed) {
             scan_guests(&**self.board.shared(), marks.sealed.txnid(), lasting, spans)?;
         }
-        if planted::is(113) {
+        if planted::is(Bug::StaleScan) {
             self.stale_scan.swap(lasting);
         }
-        if !planted::is(4) {
+        if !planted::is(Bug::DurableUnprotected) {
             lasting.try_extend([marks.durable.txnid(), marks.in_flight.txnid()].into_iter())?;
         }
         all.try_set(lasting)?;
-        if !planted::is(111) {
+        if !planted::is(Bug::NewestUnprotected) {
             all.try_extend([marks.published.txnid(), marks.sealed.txnid()].into_iter())?;
         }
         for ids in [&mut *lasting, &mut *all] {

@@ -12,7 +12,7 @@ use crate::alloc::{Reserved, TryGrow, collected};
 use crate::error::{Error, Keeper, Result};
 use crate::lock::{Guest, ReaderInfo, scan_guests};
 use crate::os::{self, ForkLock};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::Store;
 use crate::store::space::{Held, Need};
 use crate::tell;
@@ -98,7 +98,7 @@ impl Store {
         scan_guests(&**self.board.shared(), newest, &mut pins, &mut spans)?;
         pins.try_extend(self.guest.iter().flat_map(Guest::pinned))?;
         pins.try_extend(spans.iter().map(|span| *span.start()))?;
-        if !planted::is(228) {
+        if !planted::is(Bug::GuestsUnnamed) {
             readers.try_extend(pins.into_iter().map(ReaderInfo::of_guest))?;
         }
         Ok(readers)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::alloc::copied;
 use crate::error::{Error, Result};
 use crate::page::{AnyOrder, BytesOrder, Cell, OrderKind, PayloadKind, Tree};
+use crate::planted::{self, Bug};
 use crate::store::source::PageSource;
 use crate::table::codec::{Codec, KeyCodec, KeyPrefix, Scratch};
 use crate::table::def::{Definition, Id};
@@ -151,7 +152,7 @@ impl<'t> AnyTxn<'t> {
     pub(crate) fn version(self) -> (u64, u64) {
         match self {
             AnyTxn::Read(txn) => (txn.id(), 0),
-            AnyTxn::Write(txn) if crate::planted::is(12) => (txn.id(), 1),
+            AnyTxn::Write(txn) if planted::is(Bug::EditUnnoticed) => (txn.id(), 1),
             AnyTxn::Write(txn) => (txn.id(), txn.stamp() + 1),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::alloc::{TryGrow, inserted};
 use crate::error::Result;
 use crate::page::{Leaf, PayloadKind, Ptr, Reason, RunRef, Tree};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::pages::Pages;
 use crate::store::source::{OnPage, PageSource, damaged};
 use crate::tree::edit::TreeMut;
@@ -38,11 +38,11 @@ impl<O: Copy> TreeMut<'_, O> {
                 let held = Held::of(self.tree, &cell).on(ptr)?;
                 let count = held.count();
                 if let Held::Tree(mut values) = held
-                    && !planted::is(29)
+                    && !planted::is(Bug::ValuesTreeLeaked)
                 {
                     let before = values;
                     clear(self.pages, &mut values, seen)?;
-                    if planted::is(30) {
+                    if planted::is(Bug::ValuesTreeRetiredTwice) {
                         clear(self.pages, &mut before.clone(), &mut HashSet::new())?;
                     }
                     self.count_values(&before, &values);

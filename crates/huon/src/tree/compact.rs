@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::page::{
     BranchMut, LeafMut, PayloadKind, Ptr, RUN_REF_BYTES, Reason, RunRef, TREE_BYTES, Tree,
 };
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::pages::Pages;
 use crate::store::source::{OnPage, PageSource, damaged};
 use crate::tree::read;
@@ -168,7 +168,7 @@ impl Mover<'_, '_> {
             if now != child {
                 here = self.pages.touch_below(here, self.step.line)?;
                 let mut branch = BranchMut::view(self.pages.edit(here)).on(here)?;
-                if !planted::is(39) {
+                if !planted::is(Bug::MovedPointer) {
                     branch.set_child(index, now);
                 }
             }

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::page::{
     self, AnyOrder, KeyOrder, PayloadKind, Reason, TREE_BYTES, Tree, ValueSet, write_values,
 };
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::pages::Pages;
 use crate::store::source::{OnPage, PageSource, damaged};
 use crate::tree::build::Builder;
@@ -186,7 +186,7 @@ impl<'o> TreeMut<'_, Orders<'o>> {
     /// Gives values a tree of their own, and writes its record.
     fn plant_tree(&mut self, all: &Flat, record: &mut Vec<u8>) -> Result<PayloadKind> {
         let mut values = self.tree.of_values();
-        let count = all.count() - usize::from(planted::is(33));
+        let count = all.count() - usize::from(planted::is(Bug::LastValueLost));
         self.values(&mut values, |tree| {
             let mut builder = Builder::new(*tree.tree, tree.order);
             all.iter().take(count).try_for_each(|value| builder.push(tree.pages, value, &[]))?;

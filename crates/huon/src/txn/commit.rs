@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::Mark;
 use crate::page::{CommitKind, META_BYTES, Meta};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::space::Shrink;
 use crate::tell;
 use crate::txn::Base;
@@ -150,7 +150,7 @@ impl WriteTxn {
         drop(self);
         reach(Point::WriterLeft);
         match durability {
-            _ if planted::is(28) && !is_changed => {}
+            _ if planted::is(Bug::EmptyCommitFlush) && !is_changed => {}
             Durability::Durable => core.flush_up_to(mark.txnid(), MetaFlush::Now)?,
             Durability::NoMetaSync => core.flush_up_to(mark.txnid(), MetaFlush::Later)?,
             Durability::Lazy => core.flush_if_due().map(drop)?,
@@ -207,7 +207,7 @@ impl WriteTxn {
         let core = &self.core;
         let board = &core.store.board;
         // I1, I12: the id that the transaction has now, and no other, is the snapshot's.
-        let txnid = if planted::is(201) { self.pages().first() } else { self.txnid() };
+        let txnid = if planted::is(Bug::LastId) { self.pages().first() } else { self.txnid() };
         let markers = self.markers();
         let main = self.main;
         let mut pages = self.pages.take().expect("pages are there until the commit");

@@ -18,7 +18,7 @@ use crate::failpoint::{Point, reach};
 use crate::lock::{Durable, Mark, Plan};
 use crate::os;
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Txnid, meta_checksum};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::tell;
 use crate::txn::{Core, Release};
 
@@ -229,10 +229,10 @@ impl Core {
     /// they may be already.
     fn write_meta(&self, plan: &Plan, block: &[u8; META_BYTES], on_disk: bool) -> Result<()> {
         let offset = u64::from(plan.meta_slot) * META_BYTES as u64;
-        if planted::is(3) {
+        if planted::is(Bug::FlushOrder) {
             self.store.storage.write_at(&[block], offset)?;
         }
-        if plan.two_flush && !on_disk && !planted::is(1) {
+        if plan.two_flush && !on_disk && !planted::is(Bug::FirstFlush) {
             self.sync_or_poison()?;
             reach(Point::FirstFlushed);
         }
@@ -243,7 +243,7 @@ impl Core {
 
     /// The second half: flushes the meta, and hands over.
     fn end_flush(&self, plan: &Plan, block: &[u8; META_BYTES]) -> Result<()> {
-        if !planted::is(2) {
+        if !planted::is(Bug::MetaFlush) {
             self.sync_or_poison()?;
         }
         reach(Point::Flushed);
@@ -259,7 +259,7 @@ impl Core {
     /// without it.
     pub(crate) fn sync_or_poison(&self) -> Result<()> {
         self.count(&self.counts.flushes, 1);
-        if planted::is(9) {
+        if planted::is(Bug::PoisonLifted) {
             return self.store.storage.sync().or_else(|_| self.store.storage.sync());
         }
         self.store.storage.sync().map_err(|error| self.poisoned_by(error))

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::page::Meta;
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::txn::notes::{Markers, Notes};
 use crate::txn::write::WriteTxn;
 
@@ -10,7 +10,7 @@ impl WriteTxn {
     /// The application's markers.
     pub fn markers(&self) -> Markers {
         let Notes { markers, own_markers, .. } = self.notes;
-        if own_markers && !planted::is(212) {
+        if own_markers && !planted::is(Bug::MarkerId) {
             Markers { txnid: self.id(), ..markers }
         } else {
             markers

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::alloc::copied;
 use crate::error::{Error, Result};
 use crate::page::{AnyOrder, LABEL_BYTES_MAX, Labels, ManyValues, OrderKind, Tree};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::txn::order::{Order, built_in};
 
 /// What a handle means by the values of a key where there may be many.
@@ -233,7 +233,7 @@ impl Shape {
     #[inline]
     pub(crate) fn names_differ(&self, tree: &Tree) -> bool {
         let differ = self.labels != 0 && tree.labels != 0 && self.labels != tree.labels;
-        differ && !planted::is(51)
+        differ && !planted::is(Bug::ComparatorName)
     }
 
     /// Fails unless the stored table is such as the caller expects.

@@ -39,7 +39,7 @@ use crate::os;
 use crate::page::{
     CEILING_AHEAD, Geometry, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, Txnid,
 };
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::Store;
 use crate::store::pages::{NextId, Pages, PagesCounts};
 use crate::txn::commit::Durability;
@@ -187,7 +187,7 @@ impl Core {
         let slot = self.store.slots.claim()?;
         reach(Point::SlotClaimed);
         let mark = self.store.board.read_published(&slot, words);
-        if planted::is(14) {
+        if planted::is(Bug::PinDropped) {
             self.store.board.forget_pin(&slot);
         }
         Ok((Pin::Slot(slot), mark))

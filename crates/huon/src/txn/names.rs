@@ -34,7 +34,7 @@ use twox_hash::XxHash3_64;
 use crate::alloc::{collected, copied};
 use crate::error::{Error, Result};
 use crate::os::{ForkLock, unique_number};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::txn::meaning::{Shape, TableInfo, TableSpec};
 use crate::txn::order::Order;
 
@@ -152,7 +152,8 @@ impl Place {
     fn leave(&self) -> bool {
         let live = self.version.load(Ordering::Relaxed);
         assert!(live & STATE == LIVE, "N1: a place is given back once");
-        let next = if planted::is(50) { live - LIVE } else { live - LIVE + STATE + 1 };
+        let next =
+            if planted::is(Bug::PlaceVersion) { live - LIVE } else { live - LIVE + STATE + 1 };
         self.version.store(next, Ordering::Release);
         drop(self.info.replace(None));
         next < LAST_VERSION

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::page::{Meta, Tree, Txnid};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::txn::kept::Kept;
 use crate::txn::meaning::{TableInfo, TableSpec};
 use crate::txn::names::TableNo;
@@ -175,7 +175,7 @@ impl ReadTxn {
     /// As [`ReadTxn::tree`], for the tables that were asked for first; `None` for others.
     #[inline]
     pub(crate) fn tree_at_hand(&self, no: TableNo) -> Option<Option<&Tree>> {
-        if self.core().check_forked().is_err() && !planted::is(241) {
+        if self.core().check_forked().is_err() && !planted::is(Bug::InheritedAtHand) {
             return None;
         }
         if no == TableNo::MAIN {

@@ -10,7 +10,7 @@ use crate::failpoint::{Point, reach};
 use crate::lock::{Board, Clients, Gate, Guest};
 use crate::os::{Identity, Storage};
 use crate::page::{META_BYTES, Meta};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::Store;
 use crate::txn::recovery::{self, Recovery};
 
@@ -23,20 +23,21 @@ pub(super) fn has_company(board: &Arc<Board>, storage: &dyn Storage, gate: &Gate
         return Ok(true);
     }
     // R6: every client that could write is gone, and guests read on.
-    let goes_on = board.same_boot() && !board.is_poisoned() && !planted::is(226);
+    let goes_on = board.same_boot() && !board.is_poisoned() && !planted::is(Bug::GuestsAlone);
     Ok(goes_on && board.shared().attended()?)
 }
 
 /// Whether what the lock file says is of this data file, identity and contents.
 pub(super) fn is_of(board: &Board, storage: &dyn Storage) -> Result<bool> {
     let uuid = recovery::newest(&recovery::known_metas(storage)?)?.uuid;
-    let same = board.identity().is_some_and(|its| its.uuid == uuid) || planted::is(222);
+    let same =
+        board.identity().is_some_and(|its| its.uuid == uuid) || planted::is(Bug::GuestDataFile);
     Ok(same && is_current(board, storage)?)
 }
 
 /// Whether the lock file belongs to this data file and this boot.
 fn is_current(board: &Board, storage: &dyn Storage) -> Result<bool> {
-    if planted::is(222) && !board.writable() {
+    if planted::is(Bug::GuestDataFile) && !board.writable() {
         return Ok(true);
     }
     let data = storage.identity()?;

@@ -9,7 +9,7 @@ use crate::env::place::{self, lock_path};
 use crate::error::{Error, Result};
 use crate::lock::{LOCK_BYTES, MemoryFile, RealShared};
 use crate::os::{self, Create, FileOptions, Identity, Map, RealFile, Shared, Storage};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::txn::recovery;
 
 /// The files that an opening works on.
@@ -107,7 +107,7 @@ fn ground_of(path: &Path, options: &Options, inherited: Option<Inherited>) -> Re
     let shared = found.map(|shared| Arc::new(shared) as Arc<dyn Shared>);
     if let Some(Inherited { lock: Some(lock), .. }) = inherited
         && shared.as_ref().and_then(|shared| shared.identity()) != Some(lock)
-        && !planted::is(244)
+        && !planted::is(Bug::ParentFiles)
     {
         return Err(Error::Forked);
     }

@@ -18,7 +18,7 @@ use super::Board;
 use crate::lock::layout::{BELL, NEWS, WATCHERS};
 use crate::os::word::{Ordering, fence, pause};
 use crate::os::{ANY_MARK, Wake};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 /// A client that waits for a commit looks at least so often.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ impl Board {
         let seen = self.fixed()[NEWS].load(Ordering::Acquire);
         self.fixed()[WATCHERS].store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        if self.published().txnid() <= after || planted::is(251) {
+        if self.published().txnid() <= after || planted::is(Bug::WaitNoted) {
             self.shared().wait(NEWS, seen, timeout.min(SLEEP_MAX), ANY_MARK);
         }
     }
@@ -46,7 +46,7 @@ impl Board {
         let watchers = &self.fixed()[WATCHERS];
         if watchers.load(Ordering::Relaxed) != 0 {
             watchers.store(0, Ordering::Relaxed);
-            if !planted::is(250) {
+            if !planted::is(Bug::CommitNumber) {
                 self.fixed()[NEWS].fetch_add(1, Ordering::AcqRel);
             }
             self.shared().wake(NEWS, Wake::All);

@@ -8,7 +8,7 @@ use crate::failpoint::{Point, reach};
 use crate::lock::layout::*;
 use crate::os::word::{Ordering, fence};
 use crate::os::{Wake, clock};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 impl Board {
     /// Cleans up after the flusher before, dead or failed; call it first under the flusher lock.
@@ -20,7 +20,7 @@ impl Board {
             return Ok(None);
         }
         if candidate != self.durable()
-            && !planted::is(104)
+            && !planted::is(Bug::CandidateUnfinished)
             && let Some(plan) = self.candidate_plan()
         {
             return self.check_plan(&plan).map(|()| Some(plan));
@@ -144,7 +144,7 @@ impl Board {
         self.store(meta + META_CEILING, done.ceiling);
         self.store(meta + META_MARK, done.mark.0);
         self.store(WRITTEN_DURABLE, self.load(PLAN_WRITTEN));
-        if planted::is(109) {
+        if planted::is(Bug::PublishedFirst) {
             self.store(DURABLE, done.mark.0);
             self.ring(Wake::All);
         }

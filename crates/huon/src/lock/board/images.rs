@@ -6,7 +6,7 @@ use crate::failpoint::{Point, reach};
 use crate::lock::layout::*;
 use crate::os::clock;
 use crate::os::word::{Ordering, fence};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 impl Board {
     /// Makes `image` the newest sealed snapshot: after this the commit has happened. `None`:
@@ -18,8 +18,9 @@ impl Board {
         self.fill_image(mark, image);
         reach(Point::ImageFilled);
         let sealed = &self.fixed()[SEALED];
-        let order = if planted::is(15) { Ordering::Relaxed } else { Ordering::AcqRel };
-        let base = if planted::is(103) { self.sealed() } else { base };
+        let order =
+            if planted::is(Bug::SealUnordered) { Ordering::Relaxed } else { Ordering::AcqRel };
+        let base = if planted::is(Bug::BaseUnchecked) { self.sealed() } else { base };
         sealed.compare_exchange(base.0, mark.0, order, Ordering::Relaxed).ok()?;
         reach(Point::Sealed);
         let since = &self.fixed()[UNFLUSHED_SINCE];

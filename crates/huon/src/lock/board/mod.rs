@@ -31,7 +31,7 @@ use super::layout::*;
 use crate::error::{Error, Result};
 use crate::os::word::{Ordering, Word, fence};
 use crate::os::{FirstWords, Identity, Shared, Way};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 mod bell;
 mod flush;
@@ -222,7 +222,7 @@ impl Board {
         let boot = self.shared().boot();
         let in_use = |found: BoardIdentity| boot == [0; 16] || found.boot == boot;
         let theirs = self.identity_in(other).is_some_and(in_use) && !self.flag(Flag::CleanClose);
-        if theirs && !planted::is(106) {
+        if theirs && !planted::is(Bug::LockKind) {
             Err(Error::NotADatabase(
                 "the lock file is of clients that lock in another way (P6); move it away when \
              nobody has the environment open"
@@ -262,7 +262,7 @@ impl Board {
 
     /// The id of the next write transaction: above all that were `issued` or sealed (P7).
     pub(crate) fn next_id(&self, issued: u64) -> u64 {
-        let issued = if planted::is(107) { 0 } else { issued };
+        let issued = if planted::is(Bug::IssuedIds) { 0 } else { issued };
         issued.max(self.sealed().txnid()).saturating_add(1)
     }
 
@@ -270,7 +270,7 @@ impl Board {
     /// last id that was raised, as the holder of the writer lock knows it. `false`: it is not,
     /// since the role has gone to another client.
     pub(crate) fn raise_issued(&self, before: u64, id: u64) -> bool {
-        if before >= id && planted::is(107) {
+        if before >= id && planted::is(Bug::IssuedIds) {
             return true;
         }
         assert!(before < id, "I2: ids only rise");
@@ -300,7 +300,7 @@ impl Board {
     /// fewer than `wanted`: what the file says of itself is not believed.
     pub(in crate::lock) fn rows_there(&self, wanted: u64) -> Result<u32> {
         let count = || ((self.shared().words().len() - ROWS) / ROW_WORDS) as u32;
-        if u64::from(count()) < wanted && !planted::is(45) {
+        if u64::from(count()) < wanted && !planted::is(Bug::LockFileLength) {
             self.shared().refresh()?;
         }
         Ok(count())
@@ -316,9 +316,9 @@ impl Board {
     pub(crate) fn protected_marks(&self) -> ProtectedMarks {
         // Pairs with the fence of `nominate`: a flusher that took an older candidate is seen here.
         fence(Ordering::SeqCst);
-        let early = if planted::is(110) { self.durable() } else { Mark::default() };
+        let early = if planted::is(Bug::MarksUnordered) { self.durable() } else { Mark::default() };
         let in_flight = self.in_flight();
-        let durable = if planted::is(110) { early } else { self.durable() };
+        let durable = if planted::is(Bug::MarksUnordered) { early } else { self.durable() };
         let published = self.published();
         ProtectedMarks { in_flight, durable, published, sealed: self.sealed() }
     }

@@ -6,7 +6,7 @@ use crate::lock::gate::Gate;
 use crate::lock::layout::*;
 use crate::os::word::{Ordering, fence};
 use crate::os::{Identity, Wake, Way};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 impl Board {
     /// Makes the board anew around the snapshot that the first client chose. Client table and
@@ -32,7 +32,7 @@ impl Board {
         let flags = match start.sound {
             Sound::New => 0,
             Sound::Closed => Flag::NotedOnDisk as u64,
-            Sound::Not if planted::is(116) => 0,
+            Sound::Not if planted::is(Bug::NoRepair) => 0,
             Sound::Not => Flag::RepairDue as u64,
         };
         let meta = METAS + usize::from(start.meta_slot) * META_WORDS;
@@ -141,7 +141,7 @@ impl Board {
     /// written since. The note is not believed then after another boot; in this one it may be of a
     /// lock file that was put back, which does not know all ids that were given out.
     pub(crate) fn closed_cleanly(&self, modified: u64) -> Option<Written> {
-        let unwritten = self.load(CLOSED_AT) == modified || planted::is(43);
+        let unwritten = self.load(CLOSED_AT) == modified || planted::is(Bug::CleanTimeUnchecked);
         let counts = self.same_boot() || self.flag(Flag::FlushedClose) && unwritten;
         let closed = self.flag(Flag::CleanClose) && counts && !self.is_poisoned();
         closed.then_some(Written(!unwritten))
@@ -151,7 +151,7 @@ impl Board {
     /// gone: no boot and no disk that is mounted anew brings it back. Costs a flush of the lock
     /// file, once after a clean close.
     pub(crate) fn forget_close(&self) -> Result<()> {
-        if self.flag(Flag::NotedOnDisk) && !planted::is(42) {
+        if self.flag(Flag::NotedOnDisk) && !planted::is(Bug::CleanNoteUnflushed) {
             self.shared().sync()?;
         }
         self.set_flag(Flag::NotedOnDisk, false);

@@ -14,7 +14,7 @@ use super::{Body, Pages};
 use crate::alloc::{Reserved, TryGrow};
 use crate::error::{Error, Result};
 use crate::page::{Pgno, Ptr, Reason, Txnid};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::by_pgno::ByPgno;
 
 /// What was written at a page number.
@@ -74,15 +74,18 @@ impl Pages {
         let Gone { first, pages, what } = gone;
         let node = what == Body::Node;
         let level = self.level();
-        let bound = if planted::is(206) { self.first } else { self.levels[level].bound };
+        let bound =
+            if planted::is(Bug::LevelBound) { self.first } else { self.levels[level].bound };
         if first.birth < bound {
             self.space.retire(first.pgno, pages, first.birth, node);
             return Ok(());
         }
-        if level > 0 && !planted::is(207) {
+        if level > 0 && !planted::is(Bug::LevelKept) {
             // I7. A damaged tree may name as own what is not.
             let gone = self.levels[level].written.remove(&first.pgno.0);
-            if gone != Some(Written { birth: first.birth, pages, what }) && !planted::is(206) {
+            if gone != Some(Written { birth: first.birth, pages, what })
+                && !planted::is(Bug::LevelBound)
+            {
                 return Err(Error::corrupt(first.pgno.0, Reason::Header.text()));
             }
         }
@@ -127,7 +130,7 @@ impl Pages {
     pub(crate) fn abort_level(&mut self, upper: u32) {
         let aborted = self.level();
         let level = self.pop_level();
-        if !planted::is(11) {
+        if !planted::is(Bug::RetiredAfterAbort) {
             self.space.cut_back(level.retired_mark);
         }
         let page_bytes = self.page_bytes();
@@ -135,13 +138,13 @@ impl Pages {
         for (pgno, dirty) in nodes.chain(self.values.extract_level(aborted, page_bytes)) {
             let pages = dirty.buffer.len() / page_bytes;
             self.store.recycle(dirty.buffer);
-            if !planted::is(34) {
+            if !planted::is(Bug::UndoneTakeLost) {
                 self.space.give_back(Pgno(pgno), pages as u32);
             }
         }
         for (pgno, Written { birth, pages, what }) in level.written {
             let (pgno, node) = (Pgno(pgno), what == Body::Node);
-            if planted::is(108) {
+            if planted::is(Bug::UndoneWriteFree) {
                 self.space.give_back(pgno, pages);
             } else {
                 self.lost |= self.space.bury(pgno, pages, birth, node).is_err();

@@ -30,7 +30,7 @@ use crate::alloc::TryGrow;
 use crate::error::{Error, Result};
 use crate::os::Disk;
 use crate::page::{self, Item, Pgno, Ptr, Reason, RunRef, Txnid};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::by_pgno::ByPgno;
 use crate::store::source::{PageSource, damaged};
 use crate::store::space::{Space, SpaceCounts, Stay};
@@ -378,8 +378,9 @@ impl Pages {
         let holds = |dirty: &Dirty| dirty.buffer.as_ptr_range().contains(&at);
         let in_file = self.store.storage.map().offset_of(bytes);
         let pgno = in_file.map(|offset| (offset / self.page_bytes() as u64) as u32);
-        pgno.is_some_and(|pgno| self.space.was_written(Pgno(pgno)) && !planted::is(211))
-            || self.dirty.values().chain(self.values.all()).any(holds)
+        pgno.is_some_and(|pgno| {
+            self.space.was_written(Pgno(pgno)) && !planted::is(Bug::WrittenForgotten)
+        }) || self.dirty.values().chain(self.values.all()).any(holds)
     }
 
     /// Two editable pages at once, for splits and merges.

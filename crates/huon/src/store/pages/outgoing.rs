@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::prefetch_start;
 use crate::page::{self, CEILING_AHEAD, ID_MAX, Pgno, Ptr, Txnid};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::Buffer;
 use crate::store::space::{SealedSpace, Shrink};
 
@@ -42,7 +42,8 @@ impl Pages {
         if self.raised {
             return Ok(());
         }
-        let left_out = planted::is(23) || planted::is(202) && self.txnid > self.first;
+        let left_out =
+            planted::is(Bug::IdReused) || planted::is(Bug::IdsUnraised) && self.txnid > self.first;
         if !left_out && !self.store.board.raise_issued(self.issued, self.txnid.0) {
             self.lost = true;
             return Err(self.lost_role());
@@ -93,7 +94,7 @@ impl Pages {
         let next = self.txnid.0 + 1;
         let durable = self.store.board.durable_info();
         let ceiling = durable.map_or(0, |durable| durable.ceiling);
-        if next >= ceiling.min(ID_MAX - CEILING_AHEAD) && !planted::is(203) {
+        if next >= ceiling.min(ID_MAX - CEILING_AHEAD) && !planted::is(Bug::CeilingUnread) {
             return Ok(());
         }
         self.shape += 1;
@@ -133,7 +134,7 @@ impl Pages {
         self.counts.spills += 1;
         self.finished.clear();
         let mut out = self.all_buffered()?;
-        if planted::is(204) {
+        if planted::is(Bug::HalfWritten) {
             out.truncate(out.len() / 2);
         }
         self.spill_these(out)
@@ -187,7 +188,7 @@ impl Pages {
         for (pgno, page) in out.drain(..) {
             if page.what == Body::Node {
                 self.store.met(Ptr { pgno: Pgno(pgno), birth: self.txnid });
-                if planted::is(24) {
+                if planted::is(Bug::SpilledInPlace) {
                     self.dirty.insert(pgno, page);
                     continue;
                 }

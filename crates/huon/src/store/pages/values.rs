@@ -8,7 +8,7 @@ use super::{Body, Dirty, Pages};
 use crate::alloc::{Reserved, filled};
 use crate::error::{Error, Result};
 use crate::page::{Pgno, RunRef};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::Buffer;
 use crate::store::by_pgno::ByPgno;
 use crate::store::space::PageSet;
@@ -147,7 +147,7 @@ impl Pages {
         };
         let moved = RunRef { pgno, birth: self.txnid, ..*run };
         self.write_run_to(&moved, [bytes, &tail])?;
-        if !planted::is(40) {
+        if !planted::is(Bug::MovedValueLeaked) {
             self.free_run(run)?;
         }
         Ok(Some(moved))

@@ -42,7 +42,7 @@ use std::ops::RangeInclusive;
 use crate::alloc::{Reserved, TryGrow, collected};
 use crate::error::{Error, Result};
 use crate::page::{Chunk, Item, META_ITEMS_MAX, Pgno, Ptr, Reason, Sweep, Txnid};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::source::OnPage;
 use own::Own;
 pub(crate) use page_set::PageSet;
@@ -120,8 +120,8 @@ pub(crate) struct Protected {
 impl Protected {
     /// The oldest snapshot of `ids` that sees a page with this birth and end.
     fn oldest_holder(ids: &[u64], birth: u64, freed: u64) -> Option<u64> {
-        let at = ids.partition_point(|&s| s < birth + u64::from(planted::is(112)));
-        ids.get(at).copied().filter(|&s| s + u64::from(planted::is(5)) < freed)
+        let at = ids.partition_point(|&s| s < birth + u64::from(planted::is(Bug::BirthSnapshot)));
+        ids.get(at).copied().filter(|&s| s + u64::from(planted::is(Bug::FreedOffByOne)) < freed)
     }
 
     /// P12, the one sentence.
@@ -147,7 +147,7 @@ impl Protected {
     fn owner(&self, item: &Item) -> u64 {
         if item.is_chain() {
             if self.contains(item.freed) { item.freed } else { 0 }
-        } else if planted::is(115) {
+        } else if planted::is(Bug::NewestOwner) {
             let seen = self.lasting.iter().rev().find(|&&s| item.birth <= s && s < item.freed);
             seen.copied().unwrap_or(0)
         } else {
@@ -325,7 +325,7 @@ impl Space {
     /// carry headers; large values do not.
     pub(crate) fn retire(&mut self, pgno: Pgno, pages: u32, birth: Txnid, node: bool) {
         assert!(birth <= self.txnid, "F1: a page from the future is retired");
-        let freed = if planted::is(209) { Txnid(self.first.0 - 1) } else { self.txnid };
+        let freed = if planted::is(Bug::EndId) { Txnid(self.first.0 - 1) } else { self.txnid };
         let kept = self.retired.try_push(Item::run(pgno, pages, birth, freed.max(birth), node));
         self.lost |= kept.is_err();
     }
@@ -463,7 +463,7 @@ impl Space {
     fn judge_each(&mut self) -> Result<()> {
         let protected = self.protected();
         let stay = self.holders.iter().all(|id| protected.contains(*id));
-        if !stay && !planted::is(37) {
+        if !stay && !planted::is(Bug::HolderStays) {
             // F6: they are held by others, or not at all.
             self.judged_up_to = 0;
             self.holders.clear();
@@ -482,7 +482,7 @@ impl Space {
         items.truncate(kept);
         self.items = items;
         // I10: what was retired under this transaction's own ids was not looked at.
-        let judged_under = if planted::is(210) { self.txnid } else { self.first };
+        let judged_under = if planted::is(Bug::JudgedId) { self.txnid } else { self.first };
         self.judged_up_to = judged_under.0 - 1;
         self.pool.add(freed)
     }
@@ -501,7 +501,8 @@ impl Space {
         let protected = self.protected();
         let Some(holder) = protected.oldest_of(&protected.all, item.birth, item.freed) else {
             debug_assert!(
-                protected.all.iter().all(|&s| s < item.birth || item.freed <= s) || planted::is(5),
+                protected.all.iter().all(|&s| s < item.birth || item.freed <= s)
+                    || planted::is(Bug::FreedOffByOne),
                 "P12: a page is handed out that a protected snapshot sees"
             );
             return Ok(false);
@@ -605,7 +606,7 @@ impl Space {
         fresh.try_extend(self.lasting.drain(..))?;
         fresh.try_extend(self.take_waiting().into_iter())?;
         let mut items = merge(std::mem::take(&mut self.items), fresh)?;
-        if planted::is(10) && items.len() > 20 {
+        if planted::is(Bug::FreeItemLost) && items.len() > 20 {
             items.pop();
         }
         let mut chunks = Vec::new();

@@ -27,7 +27,7 @@ use super::{Ground, Space};
 use crate::alloc::{Reserved, TryGrow, collected};
 use crate::error::{Error, Result};
 use crate::page::{Item, Pgno, Reason, Txnid};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 /// Fewer waiting pages than these are not worth an id.
 const WAITING_MIN: u64 = 256;
@@ -116,7 +116,7 @@ impl Space {
             return Err(Error::corrupt(pgno.0, Reason::Header.text()));
         }
         let item = Item::run(pgno, pages, birth, birth, node);
-        let noted = self.own.note_dead(item, birth == self.txnid && !planted::is(205));
+        let noted = self.own.note_dead(item, birth == self.txnid && !planted::is(Bug::NoWait));
         self.lost |= noted.is_err();
         Ok(())
     }
@@ -218,7 +218,8 @@ impl Space {
         let own = &mut self.own;
         let upper = own.upper.unwrap_or(u32::MAX);
         let ripe = |item: &Item| {
-            (item.birth < txnid || planted::is(205)) && item.pgno + item.page_count() <= upper
+            (item.birth < txnid || planted::is(Bug::NoWait))
+                && item.pgno + item.page_count() <= upper
         };
         let ripe = collected(own.dead.extract_if(.., |item| ripe(item)))?;
         let pages = ripe.iter().map(|item| u64::from(item.page_count())).sum::<u64>();

@@ -10,7 +10,7 @@ use super::{Ground, Pool, Protected, Space};
 use crate::alloc::{Reserved, TryGrow, collected, filled};
 use crate::error::{Error, Result};
 use crate::page::{Item, Pgno, Ptr, Reason};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::source::{OnPage, damaged};
 
 /// What a snapshot keeps.
@@ -73,7 +73,7 @@ impl Space {
             if !ground.relieve(&Need { held: &held, retries, full })? {
                 break;
             }
-            if !planted::is(26) {
+            if !planted::is(Bug::SecondReaderScan) {
                 let read = ground.read_protected(&mut self.protected);
                 // Half a set protects too little.
                 self.lost |= read.is_err();

@@ -26,7 +26,7 @@
 use super::{Ground, Shrink, Space, slack};
 use crate::error::Result;
 use crate::page::{Item, Ptr, Sweep, Txnid};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::store::source::OnPage;
 
 /// Items that a commit takes from chunks for a sweep, but for those of the last chunk.
@@ -145,7 +145,7 @@ impl Space {
         let least =
             u64::from(self.first_page) + u64::from(shrink_pages) + u64::from(slack(self.used));
         let may_find = shrink_pages != 0 && u64::from(self.used) >= least;
-        may_find && self.judged && !planted::is(38)
+        may_find && self.judged && !planted::is(Bug::TailChunks)
     }
 
     /// Whether the free tail reaches down to this page, as far as it is known.

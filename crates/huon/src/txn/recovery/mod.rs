@@ -25,7 +25,7 @@ pub(crate) mod tail;
 use crate::error::Result;
 use crate::os::Storage;
 use crate::page::{META_BYTES, META_SLOTS, Meta, MetaFault};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 pub use choose::Recovery;
 pub(crate) use choose::{
@@ -42,7 +42,7 @@ pub(crate) fn known_metas(storage: &dyn Storage) -> Result<Metas> {
     for (slot, meta) in metas.iter().enumerate() {
         if let Err(fault) = meta
             && fault.is_unknown()
-            && !planted::is(46)
+            && !planted::is(Bug::NewerVersion)
         {
             return Err(fault.refuse(format_args!("meta slot {slot}")));
         }

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::{Flag, Plan};
 use crate::page::{CommitKind, META_SLOTS, Meta, Txnid};
-use crate::planted;
+use crate::planted::{self, Bug};
 use crate::tell;
 use crate::txn::Core;
 use crate::txn::commit::taken_over;
@@ -55,7 +55,8 @@ impl Core {
         tail::write_again(&self.store, &chosen, self.tail_start(durable.meta_slot)?)?;
         reach(Point::TailRewritten);
         let issued = board.issued();
-        let known = if planted::is(35) { 0 } else { self.highest_ceiling()?.max(issued) };
+        let known =
+            if planted::is(Bug::RepairId) { 0 } else { self.highest_ceiling()?.max(issued) };
         let top = known.max(chosen.ceiling);
         let id = Core::usable_id(top.saturating_add(1))?;
         if issued < id && !board.raise_issued(issued, id) {

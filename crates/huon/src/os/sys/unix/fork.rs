@@ -34,7 +34,7 @@ use super::files::inode_of;
 use super::system;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 /// Most descriptors that one process can have registered.
 const DESCRIPTORS_MAX: usize = 1 << 16;
@@ -219,7 +219,9 @@ impl OwnFile {
     /// Whether the descriptor still is what it was: not closed by a fork or by other code, after
     /// which its number may be another file's. Costs a system call.
     pub(crate) fn intact(&self) -> bool {
-        !self.inherited() && (planted::is(105) || mark_of(self.file.as_raw_fd()) == Some(self.mark))
+        !self.inherited()
+            && (planted::is(Bug::LockDescriptor)
+                || mark_of(self.file.as_raw_fd()) == Some(self.mark))
     }
 
     /// Whether locks on the descriptor, and the descriptor itself, are this process's to give up:
@@ -234,7 +236,7 @@ impl OwnFile {
                 matches!(error, Some(libc::EBADF | libc::ESPIPE))
             }
         };
-        !self.inherited() && (planted::is(105) || !known_lost())
+        !self.inherited() && (planted::is(Bug::LockDescriptor) || !known_lost())
     }
 }
 
@@ -262,7 +264,7 @@ impl Drop for OwnFile {
 
 /// Has forked children close their copies of `descriptor`.
 fn register(descriptor: i32, mark: u64) -> Result<()> {
-    if planted::is(243) && COUNT.load(Ordering::Relaxed) > 1 {
+    if planted::is(Bug::ForkUnregistered) && COUNT.load(Ordering::Relaxed) > 1 {
         return Ok(());
     }
     for (n, entry) in ENTRIES.iter().enumerate() {
@@ -354,7 +356,7 @@ fn install() -> Result<()> {
 
 /// Has children find the page zeroed, where the system does that.
 fn wipe_in_children() {
-    if !planted::is(247) {
+    if !planted::is(Bug::ZeroedPage) {
         // Whole pages of a static that is zero at first, with nothing else on them; a child finds a
         // valid value there. If the system refuses, the handler alone counts.
         system::wipe_in_children((&raw const PAGE).cast_mut().cast(), PAGE_BYTES);
@@ -363,7 +365,7 @@ fn wipe_in_children() {
 
 /// C6: waits until no other thread is between opening a file and registering it.
 extern "C" fn before_fork() {
-    if planted::is(246) {
+    if planted::is(Bug::ForkUnwaited) {
         return;
     }
     LATCH.fetch_add(FORKING, Ordering::Acquire);
@@ -373,14 +375,14 @@ extern "C" fn before_fork() {
 }
 
 extern "C" fn in_parent() {
-    if planted::is(246) {
+    if planted::is(Bug::ForkUnwaited) {
         return;
     }
     LATCH.fetch_sub(FORKING, Ordering::Release);
 }
 
 extern "C" fn in_child() {
-    if planted::is(21) {
+    if planted::is(Bug::ForkHandler) {
         return;
     }
     LATCH.store(own_hold(), Ordering::Relaxed);

@@ -17,7 +17,7 @@ use std::ptr::NonNull;
 use super::locks::{self, Hold, Way};
 use super::memory::{self, Access};
 use super::{fork, system};
-use crate::planted;
+use crate::planted::{self, Bug};
 
 /// A page of a file that no code reads.
 pub(crate) struct Keeper {
@@ -50,7 +50,11 @@ impl Keeper {
         let kept = !locks::is_free(file, byte)?;
         drop(trial);
         let ends = locks::is_free(file, byte)?;
-        if kept && ends || planted::is(31) { Keeper::map(file) } else { Ok(None) }
+        if kept && ends || planted::is(Bug::LockOutlivesDescriptor) {
+            Keeper::map(file)
+        } else {
+            Ok(None)
+        }
     }
 
     /// Keeps them where it is known to do so; `None`: the system has nothing of the kind.

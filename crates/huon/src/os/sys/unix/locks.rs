@@ -18,7 +18,7 @@ use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd;
 
 use super::system::ofd;
-use crate::planted;
+use crate::planted::{self, Bug};
 
 /// How clients lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub(crate) fn is_free(file: &File, byte: i64) -> io::Result<bool> {
 /// Whether another descriptor has the OFD lock on `byte` alone, for which it must be allowed to
 /// write (R9).
 pub(crate) fn is_held_alone(file: &File, byte: i64) -> io::Result<bool> {
-    let kind = if planted::is(229) { Hold::Alone } else { Hold::Shared };
+    let kind = if planted::is(Bug::ReadLockIsLife) { Hold::Alone } else { Hold::Shared };
     ofd(file, OfdCall::Ask, kind, byte..=byte).map(|found| found.is_some())
 }
 
