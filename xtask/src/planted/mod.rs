@@ -172,8 +172,14 @@ mod tests {
     #[test]
     fn the_list_is_read() {
         let bugs = listed(
-            "enum Bug {\n    /// The first flush of a\n    /// two-flush commit.\n    First = 1,\n    \
-             /// P1: the new generation.\n    Generation = 101,\n}\nlet x = 7;",
+            "enum Bug {
+                /// The first flush of a
+                /// two-flush commit.
+                First = 1,
+                /// P1: the new generation.
+                Generation = 101,
+            }
+            let x = 7;",
         );
         let found: Vec<_> = bugs.iter().map(|bug| (bug.number, &*bug.name, &*bug.what)).collect();
         let first = (1, "First", "the first flush of a two-flush commit");
