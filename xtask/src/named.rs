@@ -63,7 +63,8 @@ pub(crate) fn is_there(files: &[Source], name: &str, function: &str) -> bool {
     let suffix = format!("/{name}");
     let heads = [format!("fn {function}("), format!("fn {function}<")];
     files.iter().any(|file| {
-        file.path.ends_with(&suffix) && heads.iter().any(|head| file.text.contains(head))
+        format!("/{}", file.path).ends_with(&suffix)
+            && heads.iter().any(|head| file.text.contains(head))
     })
 }
 
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_told() {
-        let row = "| `a.rs` `one` | `d/a.rs` `two`, `gone` | `c.rs` `one` |";
+        let row = "| `a.rs` `one` | `x/a.rs` `one` | `d/a.rs` `two`, `gone` | `c.rs` `one` |";
         let files = [
             file("docs/CATALOGUE.md", row),
             file("docs/RELIABILITY.md", "| none |"),
