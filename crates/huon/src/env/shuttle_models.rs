@@ -79,7 +79,7 @@ fn machine() -> (SimDisk, Env) {
 fn put(env: &Env, key: u64, value: u64, durability: Durability) -> u64 {
     let mut txn = env.write().expect("a transaction");
     let t = txn.create_table(&T).expect("a table");
-    t.put(&mut txn, &key, &value.to_le_bytes()).expect("a put");
+    t.put(&mut txn, key, &value.to_le_bytes()).expect("a put");
     txn.commit_with(durability).expect("a commit")
 }
 
@@ -104,7 +104,7 @@ fn put_durably(env: &Env, key: u64) {
         _ => {
             let mut txn = env.write().expect("a transaction");
             let t = txn.create_table(&T).expect("a table");
-            t.put(&mut txn, &key, &key.to_le_bytes()).expect("a put");
+            t.put(&mut txn, key, &key.to_le_bytes()).expect("a put");
             let ticket = txn.commit_ticket().expect("a commit");
             ticket.wait().expect("a flush");
             assert!(ticket.is_durable() && env.durable_id() >= ticket.id());
@@ -171,7 +171,7 @@ fn write(env: &Env, value: u64) {
     let mut txn = env.write().expect("a transaction");
     let t = txn.create_table(&T).expect("a table");
     for key in 0..3 {
-        t.put(&mut txn, &key, &value.to_le_bytes()).expect("a put");
+        t.put(&mut txn, key, &value.to_le_bytes()).expect("a put");
     }
     txn.commit_with(Durability::Lazy).expect("a commit");
 }
@@ -182,7 +182,7 @@ fn read_whole_snapshots(env: &Env) {
     for _ in 0..2 {
         let txn = env.read().expect("a snapshot");
         let t = txn.open_table(&T).expect("no error").expect("the table");
-        let value = |key| t.get(&txn, &key).expect("a page").expect("a record");
+        let value = |key| t.get(&txn, key).expect("a page").expect("a record");
         let values = [value(0), value(1), value(2)];
         assert_eq!([values[0]; 3], values, "a torn snapshot");
         let value = u64::from_le_bytes(values[0].try_into().expect("8 bytes"));
@@ -255,7 +255,7 @@ fn shuttle_aborts_and_commits() {
                 let mut txn = first.write().expect("a transaction");
                 let t = txn.create_table(&T).expect("a table");
                 (100..125).for_each(|key| {
-                    t.put(&mut txn, &key, &[round; 40]).expect("a put");
+                    t.put(&mut txn, key, &[round; 40]).expect("a put");
                 });
                 drop(txn);
                 after_power_cut(&disk);
