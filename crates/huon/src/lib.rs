@@ -82,12 +82,14 @@
 #![warn(missing_docs)]
 
 #[allow(unsafe_code)]
+#[cfg_attr(any(loom, shuttle), allow(dead_code, reason = "a model uses a part of it"))]
 mod os;
 
 mod alloc;
 mod env;
 mod error;
 mod failpoint;
+#[cfg_attr(any(loom, shuttle), allow(dead_code, reason = "a model uses a part of it"))]
 mod lock;
 mod ops;
 mod page;

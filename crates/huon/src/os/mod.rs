@@ -22,7 +22,6 @@ mod disk;
 mod file;
 mod first_words;
 mod fork_lock;
-#[cfg_attr(any(loom, shuttle), allow(dead_code, reason = "a model has no files"))]
 mod lock_file;
 mod map;
 mod map_pages;
