@@ -1,7 +1,7 @@
 //! The one error type: what went wrong, where, and what it means for the caller.
 //!
-//! "Not found" is never an error. Damage in a file is [`Error::Corrupt`], trouble from the system
-//! is [`Error::Io`]; a broken internal invariant is an assertion, not an error.
+//! "Not found" is never an error. Damage in a file is [`Error::Corrupt`], an error of the operating
+//! system is [`Error::Io`]; a broken internal invariant is an assertion, not an error.
 //!
 //! E1. `Display` says all of it, the cause included, since many programs print nothing else.
 //! E2. `source` gives only what `Display` has not said: the causes of that cause. So a program that
@@ -16,9 +16,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 ///
 /// Each variant has a stable number, [`Error::code`].
 ///
-/// The text is whole: it includes what the system or a codec said. `source` goes on after that, so
-/// that a chain of causes never repeats one. A program that needs the cause itself finds it in the
-/// variant, as [`IoError::source`].
+/// The text is whole: it includes the text of the operating system or codec. `source` goes on after
+/// that, so that a chain of causes never repeats one. A program that needs the cause itself finds
+/// it in the variant, as [`IoError::source`].
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -61,8 +61,8 @@ pub enum Error {
     ReadOnly,
     /// An option or argument makes no sense; the text says which and why.
     Invalid(&'static str),
-    /// The file has reached the maximum size of its geometry; see [`FullMap`] for who keeps how
-    /// much.
+    /// The file has reached the maximum size of its geometry; see [`FullMap`] for the readers that
+    /// retain pages.
     MapFull(Box<FullMap>),
     /// An earlier failure left this transaction unusable; drop it, nothing of it was committed.
     TxnBroken,
@@ -84,7 +84,7 @@ pub enum Error {
     /// environment is, and its path does not lead to the same files any more: open it anew. One in
     /// memory has no path, and is its parent's alone.
     Forked,
-    /// The system refused an operation.
+    /// The operating system returned an error.
     Io(Box<IoError>),
     /// The file is damaged.
     Corrupt(Box<Corruption>),
@@ -103,15 +103,15 @@ pub enum Error {
     /// There is not enough memory. Allocations of less than 4096 bytes end the process instead.
     OutOfMemory,
     /// The file is, or has to become, longer than the address space that this process reserved when
-    /// it opened it: open it again, with [`Options::max_bytes`](crate::Options::max_bytes) of
-    /// at least so much. Others, who reserved more, are not concerned.
+    /// it opened it: open it again, with [`Options::max_bytes`](crate::Options::max_bytes) of at
+    /// least so much. Processes that reserved more are not affected.
     MapTooSmall {
         /// Bytes that have to be in the map.
         needed_bytes: u64,
         /// Bytes of address space that are reserved.
         map_bytes: u64,
     },
-    /// A writer needed the pages that a parked read transaction kept, and broke it; see
+    /// A writer needed the pages that a parked read transaction retained, and evicted it; see
     /// [`ReadTxn::park`](crate::ReadTxn::park).
     Evicted,
     /// The table is ordered by a comparator of another name; see [`Order::custom`].
@@ -224,7 +224,7 @@ pub struct FullMap {
     /// Read transactions that keep free pages from being used again; those first without which
     /// most would be free. Empty if that is not known: where the limit was to be lowered.
     pub keepers: Vec<Keeper>,
-    /// Bytes that are kept for a power cut only: [`Env::sync`](crate::Env::sync) sets them free.
+    /// Bytes that only the durable snapshot retains: [`Env::sync`](crate::Env::sync) frees them.
     pub unflushed_bytes: u64,
 }
 
@@ -244,23 +244,23 @@ pub struct Keeper {
     pub ids_behind: u64,
     /// Bytes of free pages that it sees. Others may see them, too.
     pub held_bytes: u64,
-    /// Bytes that would be free if nobody read its snapshot.
+    /// Bytes that would be free if its snapshot were not read.
     pub freed_bytes: u64,
-    /// It is parked, and can be broken: see [`ReadTxn::park`](crate::ReadTxn::park).
+    /// It is parked, and can be evicted: see [`ReadTxn::park`](crate::ReadTxn::park).
     pub parked: bool,
-    /// It may not write the lock file. The system does not tell which process it is, or how many:
-    /// client, process and thread say nothing then.
+    /// It may not write the lock file. The kernel does not tell which process it is, or how many
+    /// there are: client, process and thread mean nothing then.
     pub guest: bool,
 }
 
 /// A failed system operation.
 #[derive(Debug)]
 pub struct IoError {
-    /// What was tried, for example `"flush"`.
+    /// The operation that failed, for example `"flush"`.
     pub operation: &'static str,
     /// Where: a path, or an offset in the data file; empty where neither applies.
     pub place: String,
-    /// The system's own error.
+    /// The error of the operating system.
     pub source: std::io::Error,
 }
 
@@ -402,7 +402,7 @@ impl fmt::Display for Error {
                 f,
                 "an earlier failure made this transaction unusable; drop it and begin again"
             ),
-            Error::Busy(who) => write!(f, "busy: {who}"),
+            Error::Busy(text) => write!(f, "busy: {text}"),
             Error::NotADatabase(what) => write!(f, "not a Huon environment: {what}"),
             Error::Version(what) => write!(f, "format not supported: {what}"),
             Error::PageSize { found } => {
@@ -448,7 +448,7 @@ impl fmt::Display for Error {
 }
 
 impl Error {
-    /// What is said of a table, where it depends on nothing else.
+    /// The text of an error about a table that has no details.
     fn of_tables(&self) -> &'static str {
         match self {
             Error::TableNotFound => "no table of that name",

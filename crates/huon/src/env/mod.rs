@@ -77,8 +77,8 @@ pub struct Env {
     inner: Arc<Inner>,
 }
 
-/// What all clones of a handle lead to: it outlives a fork, but for the part that a process has of
-/// its own.
+/// The state that all clones of a handle share: it outlives a fork, except for the part that each
+/// process has of its own.
 struct Inner {
     lives: Lives,
     recovery: Recovery,
@@ -88,7 +88,7 @@ struct Inner {
 /// How often a file is opened anew that was deleted or replaced while it was opened.
 const OPENS_MAX: usize = 100;
 
-/// What [`Env::close`] came to.
+/// The result of [`Env::close`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closed {
     /// The files are closed: nothing in this process keeps the environment open any more.
@@ -125,7 +125,7 @@ impl Env {
         let attempt = || open::open(open::real_ground(path, options)?, options);
         for _ in 0..OPENS_MAX {
             let opened = attempt().map_err(|error| kinds::named(path, error))?;
-            // Who came while it was deleted would go on with a file that has no name.
+            // A client that opened while it was deleted would go on with a file that has no name.
             if open::is_named(path, &*opened.core.store.storage)? {
                 return Env::from_opened(opened, given, path, options);
             }
@@ -193,7 +193,8 @@ impl Env {
         self.inner.lives.last()
     }
 
-    /// What a change goes to: in a forked child that cannot attach, to what its parent had.
+    /// The core that a change of settings goes to: in a forked child that cannot attach, its
+    /// parent's.
     pub(crate) fn core_or_last(&self) -> &Arc<Core> {
         self.core().unwrap_or_else(|_| self.last_core())
     }
@@ -262,7 +263,7 @@ impl Env {
         Ok(D::opened(Id(self.core()?.names.unfounded(&def.asked()?.0)?)))
     }
 
-    /// Begins a read transaction on the newest visible commit. Never waits, whoever writes.
+    /// Begins a read transaction on the newest visible commit. Never waits for a writer.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -290,14 +291,14 @@ impl Env {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Busy`] names the client that holds the writer's role, after
+    /// [`Error::Busy`] names the client that holds the writer lock, after
     /// [`Options::lock_timeout`]; [`Error::ReadOnly`], [`Error::Poisoned`].
     ///
     /// [`Error::ThreadWrites`] if this thread has the write transaction itself, through this
     /// environment or another one of the same file: at once within [`Env::update`] and
     /// [`WriteTxn::nested`]. A transaction that is a value of its own may have been moved to
-    /// another thread, which then ends it. So a wait of half a second comes before, and what was
-    /// used in another thread by then is waited for as any.
+    /// another thread, which then ends it. So this waits for half a second first, and goes on
+    /// waiting if another thread has used the transaction by then.
     pub fn write(&self) -> Result<WriteTxn> {
         self.write_within(self.settings().lock_timeout)
     }
@@ -434,10 +435,10 @@ impl Env {
     /// does not count. Hold no read transaction while you wait: it would keep its snapshot.
     ///
     /// # Cost
-    /// A sleep of the thread, and some loads about once a second; a committer makes one system call
-    /// more if somebody waits. A reader that may not write the lock file looks every 5
+    /// A sleep of the thread, and some loads about once a second; a committer makes one more system
+    /// call if a client waits. A reader that may not write the lock file checks every 5
     /// milliseconds. On systems other than Linux and Android, which have no futex between processes
-    /// here, every client looks each millisecond.
+    /// here, every client checks each millisecond.
     ///
     /// # Errors
     /// [`Error::Poisoned`] once a flush has failed: no commit follows until the environment is
@@ -502,9 +503,9 @@ impl Env {
         Ok(core.store.board.durable().txnid())
     }
 
-    /// Makes a checkpoint if [`Options::flush_after_bytes`] or [`Options::flush_after`] ask for
-    /// one and nobody is at it already; says whether it did. Costs some loads if not, so it can be
-    /// called from any loop or timer.
+    /// Makes a checkpoint if [`Options::flush_after_bytes`] or [`Options::flush_after`] ask for one
+    /// and no other client is making it already; says whether it did. Costs some loads if not, so
+    /// it can be called from any loop or timer.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -520,9 +521,9 @@ impl Env {
         self.core()?.flush_if_due()
     }
 
-    /// Flushes what is committed, by this process or by one that has died, and lets go of the
-    /// environment. Dropping it does the same and cannot say what went wrong. The file stays open
-    /// while other clones and transactions live: then only the flush is made now, and the result is
+    /// Flushes all commits, of this process or of one that has died, and closes the environment.
+    /// Dropping it does the same and cannot return an error. The file stays open while other clones
+    /// and transactions live: then only the flush is made now, and the result is
     /// [`Closed::StillShared`].
     ///
     /// An environment that was opened [`Durability::Unsynced`](crate::Durability::Unsynced) is not
@@ -540,8 +541,8 @@ impl Env {
     /// ```
     ///
     /// # Errors
-    /// Whatever the flush fails with: [`Error::Poisoned`], [`Error::Io`]. It is closed all the
-    /// same, and what was not flushed is to the next opening as after a crash of this process.
+    /// The errors of the flush: [`Error::Poisoned`], [`Error::Io`]. It is closed all the same, and
+    /// the next opening finds unflushed commits as after a crash of this process.
     pub fn close(self) -> Result<Closed> {
         // A forked child that never used it has nothing to close.
         if self.inner.lives.own().is_some_and(|core| core.owes_flush_at_close()) {
@@ -555,9 +556,9 @@ impl Env {
         }
     }
 
-    /// Lets go of the environment without a flush, as if the process were killed: what was not
-    /// flushed stays in the file as far as the running system is concerned, and whoever opens it
-    /// next verifies it. For programs that must end at once.
+    /// Closes the environment without a flush, as if the process were killed: unflushed commits
+    /// stay in the file as long as the kernel runs, and the next opening verifies them. For
+    /// programs that must end at once.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -578,7 +579,7 @@ impl Env {
         }
     }
 
-    /// The newest durable snapshot's id: everything up to it survives a power cut.
+    /// The newest durable snapshot's id: everything up to it survives a power loss.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

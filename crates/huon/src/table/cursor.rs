@@ -19,10 +19,10 @@ use crate::tree::view::TreeView;
 /// [`Multi`], where it is a [`MultiCursor`].
 ///
 /// It borrows nothing. It may be used with any transaction of the environment, one after another,
-/// and between the changes of a write transaction: after each it goes on where it stood. What it
-/// has returned last is not returned again, and what is inserted next to it is seen. A step costs a
-/// copy of the key, and of the value in a multimap; the first one after a change also the descent
-/// to it. Where nothing changes meanwhile, a [`Range`](crate::Range) is faster.
+/// and between the changes of a write transaction: after each it goes on where it stood. The record
+/// that it returned last is not returned again, and records inserted next to it are seen. A step
+/// costs a copy of the key, and of the value in a multimap; the first one after a change also the
+/// descent to it. Where nothing changes meanwhile, a [`Range`](crate::Range) is faster.
 ///
 /// ```
 /// # let env = huon::Env::in_memory()?;
@@ -175,8 +175,8 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
         Ok(())
     }
 
-    /// The record behind the gap; the gap moves behind it. At the end it stays: what is added there
-    /// later is still to come.
+    /// The record behind the gap; the gap moves behind it. At the end it stays: records that are
+    /// added there later are still returned.
     pub fn next<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
         self.step(txn.any(), true)
     }

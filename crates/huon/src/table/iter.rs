@@ -18,7 +18,7 @@ use crate::txn::snapshot::Snapshot;
 /// The records of a part of a table, from both ends; see [`Table::range`].
 ///
 /// Steps cost no allocation and no system call. An item is an error where a page is damaged; leaves
-/// beyond it are not given. [`Range::leaves`] gives the same records a leaf at a time, and
+/// beyond it are not returned. [`Range::leaves`] gives the same records a leaf at a time, and
 /// [`OwnedRange`](crate::OwnedRange) keeps its transaction.
 ///
 /// It may be sent to another thread, and be held across an `.await` in a task that moves between

@@ -18,8 +18,8 @@ pub struct Leaves<'t, K, V> {
 
 /// Records that lie in one leaf, in key order; see [`Range::leaves`].
 ///
-/// It is a view of the page and borrows the transaction: making one costs no look at any record,
-/// and a record is read when it is asked for.
+/// It is a view of the page and borrows the transaction: making one reads no record; a record is
+/// read on request.
 pub struct Leaf<'t, K, V> {
     source: &'t AnySource,
     items: Cells<'t>,
@@ -52,8 +52,8 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// What was taken from the range before is not given again, and `.rev()` goes from the last
-    /// leaf to the first:
+    /// Records that were taken from the range before are not returned again, and `.rev()` goes from
+    /// the last leaf to the first:
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

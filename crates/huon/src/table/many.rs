@@ -17,12 +17,12 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// The values of many keys, each given to `found` with the key's place in `keys`, in that
     /// order.
     ///
-    /// Answers what [`Table::get`] answers for each key. It is several times faster where the table
+    /// Returns for each key what [`Table::get`] returns. It is several times faster where the table
     /// does not fit the processor's caches: 16 keys at a time look for their pages together, so
     /// that one waits for memory while the others go on. Keys may come in any order and more than
-    /// once; an order of their own makes it faster still. No allocation; no system call, but where
-    /// the system does not read ahead (see [`ReadAhead`](crate::ReadAhead)): there pages of the
-    /// disk are read for 16 keys at once. In a write transaction the gain is small.
+    /// once; an order of their own makes it faster still. No allocation; no system call, except
+    /// where the kernel does not read ahead (see [`ReadAhead`](crate::ReadAhead)): there pages are
+    /// read from the disk for 16 keys at once. In a write transaction the gain is small.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -56,7 +56,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     ///
     /// # Errors
     /// As [`Table::get`]. The first key that gives an error ends the call; `found` has then been
-    /// given what came before it.
+    /// called for the keys before it.
     pub fn get_many<'t>(
         self,
         txn: &'t impl Txn,

@@ -22,8 +22,8 @@ use crate::txn::write::{How, WriteTxn};
 type RawPair = (Vec<u8>, Vec<u8>);
 
 impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
-    /// Adds `value` to those of `key`; whether it was not there. What is there already costs no
-    /// write.
+    /// Adds `value` to those of `key`; whether it was not there. A value that is there already
+    /// costs no write.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -61,7 +61,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         self.put_as(txn, &key, &value, PairMode::NewKey)
     }
 
-    /// Adds a pair that is above all others: fills pages to the brim.
+    /// Adds a pair that is above all others: fills pages completely.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -320,7 +320,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// ```
     ///
     /// # Errors
-    /// What was removed before an error stays removed.
+    /// Records that were removed before an error stay removed.
     pub fn retain<'k>(
         self,
         txn: &mut WriteTxn,
@@ -435,8 +435,8 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         txn.drop_table(self.number_in(txn)?)
     }
 
-    /// Fills an empty multimap from pairs in order, of keys and of the values of each, packed to
-    /// the brim and bottom-up: many times faster than putting them.
+    /// Fills an empty multimap from pairs in order, of keys and of the values of each, into full
+    /// pages and bottom-up: many times faster than putting them.
     ///
     /// # Errors
     /// [`Error::KeyOutOfOrder`] breaks the transaction, as any error after the first pair does;
@@ -529,8 +529,8 @@ impl<K, V> Multi<K, V> {
         Ok(txn.any().tree(self.id)?.sequence)
     }
 
-    /// Adds to the sequence; the number that it had before, which nobody else is given if all who
-    /// take numbers do it so. An abort gives them back.
+    /// Adds to the sequence; the number that it had before, which no other caller gets if all take
+    /// their numbers this way. An abort returns them.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

@@ -18,9 +18,9 @@ use crate::txn::read::ReadTxn;
 /// [`Table::into_range`].
 ///
 /// It borrows nothing, so it lives as long as it likes: in a struct, in a task, behind the handle
-/// of a binding to another language. As long as it does, the pages of its snapshot are kept, as by
-/// any [`ReadTxn`]. What it returns borrows it, so it is no [`Iterator`]; one that copies is made
-/// in a line:
+/// of a binding to another language. As long as it does, the pages of its snapshot are retained, as
+/// by any [`ReadTxn`]. What it returns borrows it, so it is no [`Iterator`]; one that copies is
+/// made in a line:
 ///
 /// ```
 /// # let env = huon::Env::in_memory()?;
@@ -45,7 +45,7 @@ use crate::txn::read::ReadTxn;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A step costs a look at one leaf, no allocation and no system call.
+/// A step reads one leaf, and makes no allocation and no system call.
 #[must_use = "records are read when they are asked for"]
 pub struct OwnedRange<K, V> {
     txn: ReadTxn,

@@ -24,7 +24,7 @@ pub struct Values<'t, V> {
 }
 
 impl<'t> AnyTxn<'t> {
-    /// What the multimap holds under a key.
+    /// The values of a key of the multimap.
     fn held(self, id: TableId, key: &[u8]) -> Result<Option<Held<'t>>> {
         let tree = self.tree(id)?;
         TreeView::new(self.source(), &tree, self.order(id, &tree)?).held(key)

@@ -142,7 +142,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     }
 
     /// Stores `value` under a `key` that is above all others: cheaper than [`Table::put`], and
-    /// fills pages to the brim.
+    /// fills pages completely.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -358,7 +358,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         txn.rename_table(self.number_in(txn)?, name.as_ref())
     }
 
-    /// Fills an empty table from records in key order, packed to the brim and bottom-up: many times
+    /// Fills an empty table from records in key order, into full pages and bottom-up: many times
     /// faster than putting them.
     ///
     /// # Errors
@@ -403,8 +403,8 @@ impl<K, V> Table<K, V> {
         Ok(txn.any().tree(self.id)?.sequence)
     }
 
-    /// Adds to the sequence; the number that it had before, which nobody else is given if all who
-    /// take numbers do it so. An abort gives them back.
+    /// Adds to the sequence; the number that it had before, which no other caller gets if all take
+    /// their numbers this way. An abort returns them.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

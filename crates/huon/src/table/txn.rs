@@ -1,4 +1,4 @@
-//! What reading needs of a transaction, whichever it is.
+//! What reading needs of a transaction of either kind.
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ mod sealed {
 
 pub(crate) use sealed::{AnyTxn, Sealed};
 
-/// The pages that a transaction shows, whichever it is.
+/// The pages that a transaction of either kind shows.
 ///
 /// What looks for keys and values, and walks multimaps, exists once for both: it asks a few times a
 /// leaf. A table's ranges and all cursors, where each instruction counts, know their transaction.
@@ -107,8 +107,8 @@ impl<'t> AnyTxn<'t> {
         }
     }
 
-    /// What is found where the table does not exist: a handle that was made without looking for it
-    /// finds an empty one.
+    /// The tree where the table does not exist: a handle that was made without looking for the
+    /// table finds an empty one.
     #[cold]
     fn missing(self, id: TableId) -> Result<Tree> {
         if id.is_unfounded() { Ok(self.info(id)?.empty()) } else { Err(Error::TableNotFound) }
@@ -166,8 +166,8 @@ impl<'t> AnyTxn<'t> {
         }
     }
 
-    /// The value of a cell; `None` for the record of a table. Who expects the value in the cell
-    /// looks there first.
+    /// The value of a cell; `None` for the record of a table. Callers that expect the value in the
+    /// cell look there first.
     pub(crate) fn value(self, cell: &Cell<'t>) -> Result<Option<&'t [u8]>> {
         value(self.source(), cell)
     }
@@ -343,7 +343,7 @@ impl WriteTxn {
         catalog::names(self.pages(), &self.main)
     }
 
-    /// Adds to the sequence of a table; what it was before.
+    /// Adds to the sequence of a table; returns the number before.
     pub(crate) fn take_sequence(&mut self, id: TableId, count: u64) -> Result<u64> {
         self.edit(self.core.names.number(id)?, How::Unordered, |tree| {
             let first = tree.tree.sequence;

@@ -15,7 +15,7 @@ use crate::txn::write::{How, WriteTxn};
 /// So many keys are kept in memory at a time.
 pub(super) const DOOMED: usize = 256;
 
-/// What [`Table::update_with`] is to make of a value: nothing, unless it is told.
+/// The change that [`Table::update_with`] makes to a value; by default none.
 pub struct Change<V> {
     made: Made,
     types: PhantomData<fn(V)>,
@@ -85,7 +85,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     ) -> Result<bool> {
         let mut scratch = Scratch::default();
         let key = K::encode(&key, &mut scratch)?;
-        // What the caller returns is no failure of the transaction.
+        // The caller's error is no failure of the transaction.
         let mut refused = None;
         let wanted = |old: Option<&[u8]>| {
             Change::ask(old, change).unwrap_or_else(|error| {
@@ -146,7 +146,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// ```
     ///
     /// # Errors
-    /// What was removed before an error stays removed.
+    /// Records that were removed before an error stay removed.
     pub fn retain<'k>(
         self,
         txn: &mut WriteTxn,

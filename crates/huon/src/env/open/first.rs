@@ -20,7 +20,7 @@ use crate::txn::recovery::{self, Chosen, Left, Recovery};
 /// hundred of them.
 const JUMP_MAX: u64 = 1 << 24;
 
-/// The first client chooses what everybody starts from.
+/// The first client chooses the snapshot that all start from.
 pub(super) fn open_first(
     ground: Ground,
     board: Arc<Board>,

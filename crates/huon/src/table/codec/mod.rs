@@ -30,7 +30,7 @@ pub use numbers::{
 #[derive(Default)]
 pub struct Scratch {
     small: [u8; 32],
-    /// What was added so far, as long as it fits.
+    /// The bytes added so far, as long as they fit.
     len: usize,
     large: Vec<u8>,
 }
@@ -118,7 +118,7 @@ impl Scratch {
 /// # Ok::<(), huon::Error>(())
 /// ```
 pub trait Codec: 'static {
-    /// What is put in, by value: a number, or a reference.
+    /// The argument of a put, by value: a number, or a reference.
     type In<'a>;
     /// What comes out; it may borrow the transaction.
     type Out<'t>;

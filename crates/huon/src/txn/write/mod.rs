@@ -2,7 +2,8 @@
 //!
 //! X1. An error or a panic in the middle of a change leaves the transaction broken: it can only be
 //!     dropped.
-//! X2. What a dropped transaction did has not happened; its id is burnt if it wrote a page (P7).
+//! X2. The changes of a dropped transaction have not happened; its id is burnt if it wrote a page
+//!     (P7).
 
 mod nested;
 
@@ -31,7 +32,7 @@ use nested::Level;
 /// Why the pages of a write transaction are there.
 const PAGES_THERE: &str = "pages are there until the commit";
 
-/// What a change is like.
+/// The manner of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum How {
     /// It may take space.
@@ -43,7 +44,7 @@ pub(crate) enum How {
     /// It is made of many, so that a refusal in the middle breaks the transaction too.
     AllOrNothing,
     /// The seal comes next, which writes the pages: nothing is spilled here, so that the id stays
-    /// the one that was told (I12).
+    /// the one that was returned (I12).
     Seal,
 }
 
@@ -55,8 +56,8 @@ impl How {
 
 /// The one transaction that may change the environment at a time.
 ///
-/// Nobody sees its changes before [`WriteTxn::commit`]; dropping it undoes them. It can be sent to
-/// another thread.
+/// No reader sees its changes before [`WriteTxn::commit`]; dropping it undoes them. It can be sent
+/// to another thread.
 ///
 /// ```
 /// # let env = huon::Env::in_memory()?;
@@ -67,7 +68,7 @@ impl How {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// What is got from it borrows it, so that it can be held neither across a change nor beyond the
+/// Values read from it borrow it, so that they can be held neither across a change nor beyond the
 /// end. This is refused by the compiler:
 ///
 /// ```compile_fail,E0502
@@ -92,7 +93,7 @@ impl How {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A copy is fine, and so is what was got before the end:
+/// A copy is fine, and so is a value used before the end:
 ///
 /// ```
 /// # let env = huon::Env::in_memory()?;
@@ -111,7 +112,7 @@ pub struct WriteTxn {
     pub(crate) core: Arc<Core>,
     /// `None` only while the commit takes it apart.
     pub(crate) pages: Option<Box<Pages>>,
-    /// What the transaction started from, as [`Base`] has it.
+    /// The snapshot that the transaction started from, as [`Base`] has it.
     pub(crate) base: Meta,
     pub(crate) base_mark: Mark,
     pub(crate) main: Tree,
@@ -130,9 +131,9 @@ pub struct WriteTxn {
     /// The commit gives back all that is free at the end of the file, but for slack up to so many
     /// pages.
     pub(crate) give_back_to: Option<u32>,
-    /// The writer's role is still held.
+    /// The writer lock is still held.
     pub(crate) holds_role: bool,
-    /// Its snapshot, once that is sealed: what it did has happened.
+    /// Its snapshot, once that is sealed: its changes have happened.
     pub(super) sealed: Option<Txnid>,
 }
 
@@ -147,7 +148,7 @@ impl WriteTxn {
             core.store.measure()?;
         }
         let txn = Self::begin_as_writer(core)?;
-        // From here on the transaction's own drop gives the role back.
+        // From here on the transaction's own drop releases the lock.
         std::mem::forget(role);
         Ok(txn)
     }
@@ -155,7 +156,7 @@ impl WriteTxn {
     fn begin_as_writer(core: &Arc<Core>) -> Result<WriteTxn> {
         core.check_writable()?;
         core.repair_if_due()?;
-        assert!(core.check_forked().is_ok(), "P5: a forked child never gets the writer's role");
+        assert!(core.check_forked().is_ok(), "P5: a forked child never gets the writer lock");
         // P16: the repair comes before anything is allocated.
         if core.is_repair_due() {
             return Err(Error::corrupt_file("the lock file asks for a repair that was made (P16)"));
@@ -168,7 +169,7 @@ impl WriteTxn {
         }
         core.store.set_geometry(&base.geometry);
         core.store.cover(base.used)?;
-        // A power cut may have made it shorter than was promised. On a full disk it stays so.
+        // A power loss may have made it shorter than was promised. On a full disk it stays so.
         let _ = core.store.cover(base.geometry.lower.min(core.store.map_pages()));
         core.shrink_file(&base)?;
         let place = if core.edits_in_place.load(Ordering::Relaxed) {
@@ -198,8 +199,8 @@ impl WriteTxn {
         })
     }
 
-    /// Whether these bytes, got from a table, lie on a page that this transaction has written, or a
-    /// large value that it has: its next change may write over them. Others stay what they are as
+    /// Whether these bytes, read from a table, lie on a page that this transaction has written, or
+    /// a large value that it has: its next change may write over them. Others stay what they are as
     /// long as the transaction lives. For bindings to languages that cannot keep a borrow across a
     /// change.
     ///
@@ -296,8 +297,8 @@ impl WriteTxn {
         self.stamps.start
     }
 
-    /// What the transaction shows may differ from now on. No counter is touched that others share,
-    /// but once in many changes.
+    /// The contents of the transaction may differ from now on. A counter that others share is
+    /// touched only once in many changes.
     fn renew_stamp(&mut self) {
         self.stamps.start += 1;
         if self.stamps.is_empty() {

@@ -9,7 +9,7 @@ use crate::page::{Geometry, Tree};
 use crate::txn::notes::Notes;
 use crate::txn::open_tables;
 
-/// What a nested level restores when it is aborted.
+/// The state that a nested level restores when it is aborted.
 pub(in crate::txn) struct Level {
     /// Of a savepoint; `None` for a nested transaction.
     name: Option<Box<[u8]>>,
@@ -102,9 +102,9 @@ impl WriteTxn {
         }
     }
 
-    /// Sets a savepoint: from now on everything can be undone up to here, and what came before
-    /// stays. Savepoints may have the same name; the newest counts. They end with the transaction,
-    /// or with the nested one they were set in, whose changes theirs become.
+    /// Sets a savepoint: from now on all changes can be undone up to here, and earlier ones stay.
+    /// Savepoints may have the same name; the newest counts. They end with the transaction, or with
+    /// the nested one they were set in, whose changes theirs become.
     ///
     /// The same as [`WriteTxn::nested`], for programs whose nesting is not that of their functions.
     ///
@@ -148,7 +148,7 @@ impl WriteTxn {
         self.push_level(name)
     }
 
-    /// Forgets a savepoint, and those that were set later; what was changed stays.
+    /// Forgets a savepoint, and those that were set later; the changes stay.
     ///
     /// # Errors
     /// As [`WriteTxn::roll_back_to`].
