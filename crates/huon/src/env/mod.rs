@@ -46,8 +46,7 @@ use crate::txn::recovery::Recovery;
 use crate::txn::write::WriteTxn;
 
 pub(crate) use kinds::named;
-pub(crate) use place::look_at;
-pub(crate) use place::{check_new, resolve};
+pub(crate) use place::{check_new, look_at, resolve};
 
 pub use info::{EnvInfo, IoInfo, ReaderInfo};
 pub use kinds::FileKind;
