@@ -86,10 +86,10 @@ impl Values {
 }
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -97,12 +97,12 @@ impl Random {
         z ^ z >> 31
     }
 
-    fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n.max(1)
     }
 
     /// Few different bytes, so that values share leads; none is 255, for the backwards order.
-    fn bytes(&mut self, count: usize) -> Vec<u8> {
+    pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| [0, 1, 7, 254][self.below(4) as usize]).collect()
     }
 }
@@ -563,214 +563,4 @@ fn values_come_back_to_their_key() {
     let stat = env.stat().unwrap();
     let table = stat.tables.iter().find(|table| table.name == b"m").unwrap();
     assert_eq!(table.leaf_pages, 1, "one value lies with its key again: {table:?}");
-}
-
-#[test]
-fn savepoints_and_sequences_end_with_what_they_belong_to() {
-    let dir = tempfile::tempdir().unwrap();
-    let env = Env::options().page_bytes(512).open(dir.path().join("a.huon")).unwrap();
-    let def = MultiDef::<huon::U64, huon::U64>::new("m");
-    let mut txn = env.write().unwrap();
-    let table = txn.create_table(&def).unwrap();
-    (0..200).for_each(|n| {
-        table.put(&mut txn, 1, n).unwrap();
-    });
-    txn.savepoint("a").unwrap();
-    assert_eq!(table.take_sequence(&mut txn, 5).unwrap(), 0);
-    table.remove_key(&mut txn, 1).unwrap();
-    txn.savepoint("b").unwrap();
-    txn.set_markers([1, 2, 3]).unwrap();
-    table.put(&mut txn, 2, 2).unwrap();
-    // Named twice: the newest counts.
-    txn.savepoint("a").unwrap();
-    table.drop_table(&mut txn).unwrap();
-    txn.roll_back_to("a").unwrap();
-    assert_eq!(table.len(&txn).unwrap(), 1);
-    txn.release("a").unwrap();
-    txn.roll_back_to("b").unwrap();
-    assert_eq!((table.len(&txn).unwrap(), txn.markers().values), (0, [0; 3]));
-    assert_eq!(table.sequence(&txn).unwrap(), 5);
-    let inner: Result<()> = txn.nested(|txn| {
-        assert!(matches!(txn.roll_back_to("b"), Err(Error::Invalid(_))), "it is the outer one's");
-        txn.savepoint("inner")?;
-        table.put(txn, 7, 7).map(drop)
-    });
-    inner.unwrap();
-    assert!(matches!(txn.release("inner"), Err(Error::Invalid(_))));
-    assert_eq!(table.len(&txn).unwrap(), 1);
-    txn.roll_back_to("a").unwrap();
-    assert_eq!((table.len(&txn).unwrap(), table.sequence(&txn).unwrap()), (200, 0));
-    // Open savepoints end with the transaction, and their changes are its own.
-    table.put(&mut txn, 3, 3).unwrap();
-    txn.set_markers([4, 5, 6]).unwrap();
-    let id = txn.commit().unwrap();
-    let txn = env.read().unwrap();
-    assert_eq!(table.len(&txn).unwrap(), 201);
-    assert_eq!((txn.markers().values, txn.markers().txnid), ([4, 5, 6], id));
-    drop(txn);
-    let report = env.check().unwrap();
-    assert!(report.is_clean(), "{:?}", report.problems);
-    // The last number of a sequence.
-    let mut txn = env.write().unwrap();
-    table.take_sequence(&mut txn, u64::MAX).unwrap();
-    assert!(matches!(table.take_sequence(&mut txn, 1), Err(Error::Invalid(_))));
-    assert_eq!(table.sequence(&txn).unwrap(), u64::MAX);
-}
-
-#[test]
-fn markers_belong_to_snapshots() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a.huon");
-    let env = Env::options().open(&path).unwrap();
-    let first = env.read().unwrap();
-    let mut txn = env.write().unwrap();
-    txn.set_markers([1, 2, 3]).unwrap();
-    let undone: Result<()> = txn.nested(|txn| {
-        txn.set_markers([4, 5, 6])?;
-        Err(Error::Invalid("undone"))
-    });
-    assert!(undone.is_err());
-    assert_eq!(txn.markers().values, [1, 2, 3]);
-    let id = txn.commit().unwrap();
-    // The same again is no change, and makes no snapshot; saying so again does.
-    let mut txn = env.write().unwrap();
-    txn.set_markers([1, 2, 3]).unwrap();
-    assert_eq!(txn.commit().unwrap(), id);
-    let mut txn = env.write().unwrap();
-    txn.touch_markers([1, 2, 3]).unwrap();
-    let touched = txn.commit().unwrap();
-    let aborted = env.write().unwrap().set_markers([7; 3]);
-    aborted.unwrap();
-    assert_eq!((first.markers().values, first.markers().txnid), ([0; 3], 0));
-    let markers = env.read().unwrap().markers();
-    assert_eq!((markers.values, markers.txnid), ([1, 2, 3], touched));
-    drop(first);
-    drop(env);
-    // After another opening, in a plain copy and in a compact one.
-    let env = Env::options().open(&path).unwrap();
-    assert_eq!(env.read().unwrap().markers(), markers);
-    for compact in [false, true] {
-        let path = dir.path().join(format!("copy-{compact}.huon"));
-        env.copy_to(&path, huon::CopyOptions::new().compact(compact)).unwrap();
-        let copy = Env::options().open(&path).unwrap();
-        assert_eq!(copy.read().unwrap().markers().values, [1, 2, 3]);
-    }
-}
-
-/// Exact in small ranges, within a factor of two in large ones, whatever way the tree grew.
-#[test]
-fn estimates_are_near() {
-    let dir = tempfile::tempdir().unwrap();
-    let env = Env::options().page_bytes(512).open(dir.path().join("a.huon")).unwrap();
-    let mut txn = env.write().unwrap();
-    let def = huon::TableDef::<huon::U64, huon::U64>::named;
-    let rising = txn.create_table(&def("rising")).unwrap();
-    let random = txn.create_table(&def("random")).unwrap();
-    let multi = txn.create_table(&MultiDef::<huon::U64, huon::U64>::new("m")).unwrap();
-    let mut seed = Random(1);
-    for n in 0..20_000u64 {
-        rising.append(&mut txn, n, n).unwrap();
-        random.put(&mut txn, seed.next(), n).unwrap();
-        multi.put(&mut txn, n / 10, n).unwrap();
-    }
-    assert_eq!(rising.estimate(&txn, ..).unwrap(), 20_000);
-    assert_eq!(rising.estimate(&txn, 30_000..).unwrap(), 0);
-    let (above, below) = (9, 3);
-    assert_eq!(rising.estimate(&txn, above..=below).unwrap(), 0);
-    for n in [0, 777, 19_990] {
-        assert_eq!(rising.estimate(&txn, n..n + 3).unwrap(), 3, "in one leaf or two");
-    }
-    let near = |about: u64, exact: u64| {
-        assert!(about * 2 >= exact && about <= exact * 2, "{about} where there are {exact}");
-    };
-    for (from, to) in [(0, 10_000), (100, 5_100), (2_000, 18_000), (15_000, 19_000)] {
-        near(rising.estimate(&txn, from..to).unwrap(), to - from);
-        near(multi.estimate(&txn, from / 10..to / 10).unwrap(), to - from);
-        let share = |n: u64| (u64::MAX / 20_000) * n;
-        let exact = random.range(&txn, share(from)..share(to)).unwrap().count() as u64;
-        near(random.estimate(&txn, share(from)..share(to)).unwrap(), exact);
-    }
-    for n in 0..20_000 {
-        multi.put(&mut txn, 7, n).unwrap();
-    }
-    for (from, to) in [(0, 10_000), (100, 5_100), (15_000, 19_000)] {
-        near(multi.estimate_values(&txn, 7, from..to).unwrap(), to - from);
-    }
-    for n in [0, 777, 19_990] {
-        assert_eq!(multi.estimate_values(&txn, 7, n..n + 3).unwrap(), 3);
-    }
-    let (few, none) = (multi.estimate_values(&txn, 8, 82..), multi.estimate_values(&txn, 1, ..5));
-    assert_eq!((few.unwrap(), none.unwrap()), (8, 0));
-    let empty = txn.create_table(&def("empty")).unwrap();
-    assert_eq!(empty.estimate(&txn, ..).unwrap(), 0);
-}
-
-#[test]
-fn what_may_be_written_over_is_dirty() {
-    let dir = tempfile::tempdir().unwrap();
-    let env = Env::options().page_bytes(512).open(dir.path().join("a.huon")).unwrap();
-    let def = huon::TableDef::<huon::U64, huon::Bytes>::new("t");
-    let t = env.update(|txn| {
-        let t = txn.create_table(&def)?;
-        (0..100).try_for_each(|n| t.put(txn, n, &[n as u8; 20]).map(drop))?;
-        t.put(txn, 1000, &[7; 5000]).map(|_| t)
-    });
-    let t = t.unwrap();
-    for durability in [huon::Durability::Durable, huon::Durability::Lazy] {
-        let mut txn = env.write().unwrap();
-        let dirty = |txn: &WriteTxn, n: u64| txn.is_dirty(t.get(txn, n).unwrap().unwrap());
-        assert!((0..100).all(|n| !dirty(&txn, n)));
-        t.put(&mut txn, 50, &[durability as u8; 21]).unwrap();
-        assert!(dirty(&txn, 50) && !dirty(&txn, 0) && !dirty(&txn, 99));
-        // A large value lies in pages of its own, which are written once.
-        assert!(!dirty(&txn, 1000));
-        assert!(!txn.is_dirty(b"bytes from elsewhere"));
-        txn.commit_with(durability).unwrap();
-    }
-}
-
-#[test]
-fn cursors_know_where_they_are() {
-    let dir = tempfile::tempdir().unwrap();
-    let env = Env::options().page_bytes(256).open(dir.path().join("a.huon")).unwrap();
-    let mut txn = env.write().unwrap();
-    let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t")).unwrap();
-    let m = txn.create_table(&MultiDef::<huon::U64, huon::U64>::new("m")).unwrap();
-    let (mut scan, mut pairs) = (t.cursor(), m.cursor());
-    assert!(scan.at_start(&txn).unwrap() && scan.at_end(&txn).unwrap(), "an empty table");
-    assert!(pairs.at_start(&txn).unwrap() && pairs.at_end(&txn).unwrap(), "an empty table");
-    for n in 0..60 {
-        t.put(&mut txn, n, ()).unwrap();
-        m.put(&mut txn, n / 30, n).unwrap();
-    }
-    for n in 0..=60 {
-        assert_eq!(scan.at_start(&txn).unwrap(), n == 0);
-        assert_eq!(scan.at_end(&txn).unwrap(), n == 60);
-        assert_eq!(pairs.at_start(&txn).unwrap(), n == 0);
-        assert_eq!(pairs.at_end(&txn).unwrap(), n == 60);
-        // A copy goes its own way.
-        let (mut other, mut others) = (scan.clone(), pairs.clone());
-        other.to_end();
-        others.to_end();
-        assert_eq!(scan.next(&txn).unwrap(), (n < 60).then_some((n, ())));
-        assert_eq!(pairs.next(&txn).unwrap(), (n < 60).then_some((n / 30, n)));
-    }
-}
-
-#[test]
-fn records_next_to_a_key() {
-    let dir = tempfile::tempdir().unwrap();
-    let env = Env::options().page_bytes(256).open(dir.path().join("a.huon")).unwrap();
-    let mut txn = env.write().unwrap();
-    let t = txn.create_table(&huon::TableDef::<huon::I64, huon::Unit>::new("t")).unwrap();
-    assert_eq!(t.at_or_above(&txn, 0).unwrap(), None);
-    assert_eq!(t.at_or_below(&txn, 0).unwrap(), None);
-    (-50..50).try_for_each(|n| t.put(&mut txn, n * 10, ()).map(drop)).unwrap();
-    for n in -520..520i64 {
-        let (above, below) = (n.div_euclid(10) + i64::from(n % 10 != 0), n.div_euclid(10));
-        let above = Some((above.max(-50) * 10, ())).filter(|(n, ())| *n < 500);
-        let below = Some((below.min(49) * 10, ())).filter(|(n, ())| *n >= -500);
-        assert_eq!(t.at_or_above(&txn, n).unwrap(), above, "{n}");
-        assert_eq!(t.at_or_below(&txn, n).unwrap(), below, "{n}");
-    }
 }
