@@ -60,9 +60,8 @@ pub use settings::Settings;
 /// ```
 /// use huon::{Env, Str, TableDef, U64};
 /// const AGES: TableDef<Str, U64> = TableDef::new("ages");
-///
 /// # let dir = tempfile::tempdir()?;
-/// let env = Env::options().open(dir.path().join("people.huon"))?;
+/// let env = Env::open(dir.path().join("people.huon"))?;
 /// env.update(|txn| txn.create_table(&AGES)?.put(txn, "ada", 36).map(drop))?;
 /// let age = env.view(|txn| match txn.open_table(&AGES)? {
 ///     Some(ages) => ages.get(txn, "ada"),
