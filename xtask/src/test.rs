@@ -141,7 +141,7 @@ fn show(mut seconds: Vec<(String, f64)>) {
     }
 }
 
-/// Has `work` run tests that write their figures to a file, and takes in that file.
+/// Lets `work` run tests that write their figures to a file, and reads that file.
 fn with_figures(
     shell: &Shell,
     work: impl FnOnce(&Path) -> Result<Summary, String>,

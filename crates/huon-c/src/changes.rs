@@ -1,4 +1,4 @@
-//! What cursors change, and what they are told of changes.
+//! Changes by cursors, and how other cursors follow them.
 
 use crate::cursor::Cursor;
 use crate::data::{self, Outcome, Value};

@@ -194,7 +194,7 @@ pub fn stat(access: &Access<'_>, name: &[u8]) -> Res<Option<TableStat>> {
     Ok(in_txn!(access.view()?, txn => txn.table_stat(name))?)
 }
 
-/// Has the program compare keys, or values, of a database, which is `old` so far.
+/// Sets the program's comparator for keys, or values, of a database, which is `old` so far.
 pub fn set_comparator(
     txn: &Txn,
     (dbi, old): (u32, Dbi),

@@ -1,6 +1,6 @@
 //! Tables as their handles mean them: of which kind they are, and how they are ordered.
 //!
-//! Some of what LMDB and libmdbx are told late, Huon has to know when a table is made: a
+//! LMDB and libmdbx learn some things late that Huon has to know when a table is made: a
 //! comparator, and whether integers have 4 or 8 bytes. A table that is still empty is made anew
 //! then ([`Dbi::fit`]).
 

@@ -84,7 +84,7 @@ pub(crate) fn reading(env_handle: usize) -> Arc<AtomicBool> {
     })
 }
 
-/// Has this thread known as a reader of an environment; whether it was not before.
+/// Registers this thread as a reader of an environment; whether it was not one before.
 pub fn register(env_handle: usize) -> bool {
     let known = READING.with(|own| own.own().iter().any(|(handle, _)| *handle == env_handle));
     if !known {
@@ -113,7 +113,7 @@ pub(crate) fn reads(env_handle: usize) -> bool {
     })
 }
 
-/// Has the program compare two values; what it calls meanwhile does not wait for a lock.
+/// Calls the program's comparator; calls that it makes meanwhile do not wait for a lock.
 pub fn comparing<R>(compare: impl FnOnce() -> R) -> R {
     let before = COMPARING.replace(true);
     let result = compare();

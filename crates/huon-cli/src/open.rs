@@ -57,8 +57,8 @@ pub(crate) fn change(path: &Path, writing: &Writing, create: bool) -> Result<Env
     Ok(told(path, options.open(path)?))
 }
 
-/// Has `work` change the environment, which is made if it is not there. What was made for it goes
-/// again where it fails before anything is committed.
+/// Lets `work` change the environment, which is made if it does not exist. Files that were made for
+/// it are removed if it fails before it has committed anything.
 pub(crate) fn make_and_change(
     path: &Path,
     writing: &Writing,

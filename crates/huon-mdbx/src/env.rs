@@ -194,7 +194,7 @@ impl Env {
         self.settings_changed()
     }
 
-    /// Has the engine know what was set, if the environment is open.
+    /// Passes the settings to the engine, if the environment is open.
     pub(crate) fn settings_changed(&self) -> Res<()> {
         let setup = self.setup();
         let Some(opened) = &setup.opened else { return Ok(()) };
@@ -224,7 +224,8 @@ impl Setup {
     }
 }
 
-/// Has the engine open a file, or make it with such a mode, or look at what a meta of it shows.
+/// Opens a file with the engine, or makes it with this mode, or opens the snapshot of one of its
+/// metas.
 pub(crate) fn open_engine(
     file: &Path,
     flags: u32,

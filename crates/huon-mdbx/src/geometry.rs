@@ -72,7 +72,7 @@ impl Wanted {
         self.sizes(self.page_bytes()?.unwrap_or(limits::PAGE_BYTES)).map(drop)
     }
 
-    /// Has a file made in this way, if there is none.
+    /// Sets the options for a new file, if there is none.
     pub(crate) fn of_a_new_file(&self, options: &mut huon::Options) -> Res<()> {
         let page_bytes = self.page_bytes()?;
         page_bytes.map(|bytes| options.page_bytes(bytes));

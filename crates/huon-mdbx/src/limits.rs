@@ -1,4 +1,4 @@
-//! How long keys and values may be: what the functions that ask are told, and what puts accept.
+//! How long keys and values may be: the results of the functions that ask, and the limits of puts.
 
 use huon::limits;
 

@@ -81,7 +81,7 @@ impl Options {
         self.0[OPT_SYNC_PERIOD as usize] = kept(period, u32::MAX.into());
     }
 
-    /// Has the engine do what it can of them.
+    /// Sets those that the engine has.
     pub(crate) fn carry_out(&self, settings: &mut Settings, page_bytes: u32) {
         settings.flush_after_bytes = match self.sync_bytes() {
             0 => u64::MAX,

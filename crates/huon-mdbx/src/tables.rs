@@ -29,8 +29,8 @@ pub(crate) fn open(txn: &Txn, name: Option<&[u8]>, flags: u32) -> Res<u32> {
     }
 }
 
-/// Has the program order the keys of a table, or the values of a key, or leaves that to the flags
-/// (`None`): always the same.
+/// Sets the program's comparator for the keys of a table, or the values of a key, or leaves the
+/// order to the flags (`None`): always the same.
 pub(crate) fn set_order(
     txn: &Txn,
     (dbi, known): (u32, Dbi),

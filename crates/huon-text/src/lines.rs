@@ -378,7 +378,7 @@ const NOT_A_DIGIT: Refusal = Refusal::Text("a character that is not a hexadecima
 mod tests {
     use super::*;
 
-    /// Has nothing else to do.
+    /// A reader that has nothing else to do.
     struct JustWait;
 
     impl OnWait for JustWait {

@@ -100,7 +100,7 @@ points! {
     FlushPostponed = "flush: postponed",
     /// The meta is flushed.
     Flushed = "flush: meta flushed",
-    /// What was flushed is published, and not yet named as durable.
+    /// The flushed snapshot is published, and not yet named as durable.
     FlushPublished = "flush: published",
     /// It is named as durable, and still in flight.
     DurableMoved = "flush: durable moved",
@@ -109,7 +109,7 @@ points! {
     /// All is done but returning from the commit.
     CommitDone = "commit: done",
     // Closing.
-    /// What was owed is flushed.
+    /// The commits that the close owed are flushed.
     CloseFlushed = "close: flushed",
     /// The client has left; nothing notes a clean end yet.
     CloseLeft = "close: left",
@@ -118,8 +118,8 @@ points! {
 #[cfg(feature = "simulation")]
 static HOOK: OnceLock<fn(Point)> = OnceLock::new();
 
-/// Has `hook` called at every point that any thread of this process comes to; forked children keep
-/// it. Only the first hook of a process counts.
+/// Calls `hook` at every point that any thread of this process comes to; forked children keep it.
+/// Only the first hook of a process counts.
 #[cfg(feature = "simulation")]
 pub fn on_points(hook: fn(Point)) {
     let _ = HOOK.set(hook);

@@ -4,8 +4,8 @@
 //! readers and writer never wait for each other.
 //!
 //! - [`Env`] is an open file. [`Options`] say how to open or create it.
-//! - [`ReadTxn`] is a snapshot of all tables. It costs no lock and no copy, and keys and values got
-//!   from it lie in the file's map.
+//! - [`ReadTxn`] is a snapshot of all tables. It costs no lock and no copy, and keys and values
+//!   read from it lie in the file's map.
 //! - [`WriteTxn`] is the one transaction that may change things. All of it happens at
 //!   [`WriteTxn::commit`], or nothing. [`WriteTxn::nested`] makes a part of it undoable.
 //! - [`TableDef`] names a table and the types of its keys and values; [`Table`] is the handle that

@@ -1,4 +1,4 @@
-//! What the engine tells a program's log where the feature `tracing` is on; without it, nothing.
+//! The engine's events for a program's log where the feature `tracing` is on; without it, none.
 //!
 //! Events have the target `huon` and fields rather than sentences. What needs a person is `WARN`,
 //! what happens once in an opening is `INFO`, commits and flushes are `DEBUG`.

@@ -296,8 +296,7 @@ impl Raw {
 
     /// What SQLite says of the last call.
     fn error(&self) -> Box<dyn std::error::Error + Send + Sync> {
-        // SAFETY: SQLite answers for a connection that could not be had, too, and the text stays
-        // until the next call.
+        // SAFETY: SQLite has a text for a failed open, too, and it stays until the next call.
         let text = unsafe { CStr::from_ptr(ffi::sqlite3_errmsg(self.0)) };
         format!("SQLite: {}", text.to_string_lossy()).into()
     }

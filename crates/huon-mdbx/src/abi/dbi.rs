@@ -158,7 +158,8 @@ fn set_comparator_of(txn: &Txn, dbi: MDBX_dbi, compare: MDBX_cmp_func, of_values
     set_comparator(txn, (dbi, known), compare, of_values)
 }
 
-/// Has the program order keys or values, unless it names the order that the table has by itself.
+/// Sets the program's comparator for keys or values, unless it names the order that the table has
+/// by itself.
 fn set_comparator(
     txn: &Txn,
     (dbi, known): (MDBX_dbi, Dbi),
@@ -240,7 +241,7 @@ pub unsafe extern "C" fn mdbx_dbi_flags_ex(
         let txn = txn_of(txn)?;
         let (kind, bits) = match dbi {
             dbi::FREE => {
-                // A transaction that has failed is told so for it, too.
+                // A transaction that has failed gets that error here, too.
                 txn.access()?.view()?;
                 (INTEGERKEY, 0)
             }

@@ -311,7 +311,7 @@ impl Model {
         Ok(Outcome::number(bits.fold(0, |all, (_, bit)| all | bit)))
     }
 
-    /// Why the numbers beside the tables cannot be had, or changed.
+    /// Why the numbers beside the tables cannot be read, or changed.
     fn no_canary(&self, slot: Slot, changes: bool) -> Res<Option<i32>> {
         let txn = match self.not_ended(slot)? {
             Ok(txn) => txn,

@@ -197,7 +197,7 @@ impl Edit<'_> {
         }
     }
 
-    /// Has the snapshot say which state it is.
+    /// Notes in the snapshot which state it is.
     pub(super) fn note_state(&mut self, number: u32) {
         self.put_record(TableId::MAIN, STATE, &number.to_le_bytes());
     }

@@ -1,7 +1,7 @@
 //! Goes through the images of a script, judges each that differs from those before, and counts.
 //!
-//! 1. Images are told apart by what counts in them (`reach`). One is judged again where more is
-//!    owed of it, or where its length differs; and one in a few where only leftovers differ.
+//! 1. Images are told apart by what counts in them (`reach`). One is judged again where more must
+//!    be in it, or where its length differs; and one in a few where only leftovers differ.
 //! 2. What is done to an image follows from its number, so that one can be replayed alone.
 
 use std::collections::HashSet;

@@ -3,7 +3,7 @@
 //! A reader of the format of its own (FORMAT.md), so that images are told apart by what a reader of
 //! the file could see of them and not by leftovers in free pages. It follows a pointer only to a
 //! page that carries the pointer's pair and its checksum; the bytes of a page that does not are
-//! counted, and not looked into.
+//! counted, and not read.
 
 use std::collections::HashSet;
 use std::ops::Range;

@@ -27,7 +27,7 @@ pub struct Files<T> {
 }
 
 impl<T: Trigger> Files<T> {
-    /// An empty directory; in memory where that can be had, since flushes are not what is tried.
+    /// An empty directory; in memory where possible, since flushes are not tested here.
     pub fn new(trigger: T) -> Files<T> {
         let memory = Path::new("/dev/shm");
         let directory = if memory.is_dir() {

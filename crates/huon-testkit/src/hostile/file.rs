@@ -184,7 +184,7 @@ impl File {
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Sets the checksum of whatever lies at that place right: of a meta, or of a page.
+    /// Recomputes the checksum of the meta or page at that place.
     pub fn seal(&mut self, at: usize) {
         if at < 3 * META_BYTES {
             let block = &mut self.bytes[at / META_BYTES * META_BYTES..];

@@ -1,4 +1,4 @@
-//! What a child process is told to be: one line in its environment.
+//! The orders of a child process: one line in its environment.
 
 use huon::sim::Point;
 

@@ -65,7 +65,7 @@ pub(super) fn forked(work: impl FnOnce() -> i32) -> i32 {
     // SAFETY: the child calls this library and leaves without unwinding.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        // SAFETY: has a process end that hangs.
+        // SAFETY: ends a process that hangs.
         unsafe { libc::alarm(SECONDS_MAX) };
         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(99);
         // SAFETY: leaves at once.
@@ -215,7 +215,7 @@ fn judge(path: &Path, point: Point) {
     assert_clean(&env, what);
 }
 
-/// Has a worker stop at the point, forks there, goes on, and dies.
+/// Stops a worker at the point, forks there, goes on, and dies.
 fn be_the_parent(point: Point, path: &Path, dirty: &Path, says: i32) -> i32 {
     let env = small().write_buffer_bytes(2 << 10).open(path).unwrap();
     let reader = env.read().unwrap();

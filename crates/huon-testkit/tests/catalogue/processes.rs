@@ -82,7 +82,7 @@ fn hold_snapshots(options: &Options) {
     }
 }
 
-/// A program that starts another one in a PID namespace of its own, where such can be had.
+/// A program that starts another one in a PID namespace of its own, where the kernel allows it.
 const UNSHARE: [&str; 5] = ["unshare", "-Urpf", "--kill-child", "--mount-proc", "--"];
 
 /// LMDB's readers are named by the number of their process: in containers, where each counts from

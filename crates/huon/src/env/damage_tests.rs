@@ -54,7 +54,7 @@ fn set_child(page: &mut [u8], n: usize, ptr: Ptr) {
     set(page, at + 4, ptr.birth.0);
 }
 
-/// Has `change` change the branches of that level; the checksums are right again.
+/// Applies `change` to the branches of that level, and recomputes the checksums.
 fn forge_branches(image: &mut [u8], level: u8, mut change: impl FnMut(&mut [u8])) {
     forge_pages(image, BRANCH, |page| {
         if header::level(page) == level {
@@ -68,7 +68,7 @@ fn clear(txn: &mut WriteTxn) -> Result<(), Error> {
     tree.clear(txn)
 }
 
-/// What was damaged is refused, and all else goes on.
+/// The damaged table is refused, and all else goes on.
 fn others_go_on(env: &Env) {
     for round in 0..40u8 {
         let mut txn = env.write().unwrap();
@@ -167,8 +167,8 @@ fn an_insert_that_finds_no_room_gives_up() {
     others_go_on(&env);
 }
 
-/// F1: a chain of the free space names a page that the list itself has given out. What a large
-/// value would be written over is not: the transaction has it in memory.
+/// F1: a chain of the free space names a page that the list itself has given out. The pages that a
+/// large value would overwrite are not: the transaction has them in memory.
 #[test]
 fn a_page_of_the_transaction_is_not_given_to_a_large_value() {
     let mut image = file_of(numbered(9));

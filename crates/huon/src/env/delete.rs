@@ -25,8 +25,7 @@ const GATE_WAIT: Duration = Duration::from_millis(50);
 
 impl Env {
     /// Deletes the environment at `path`: the data file and its lock file, and nothing else.
-    /// `false`: there is no such file. A symbolic link is refused: what is to be deleted is
-    /// named by its own name.
+    /// `false`: there is no such file. A symbolic link is refused: name the file itself.
     ///
     /// It must not be open anywhere, in this process or another. No process can open it meanwhile:
     /// one that tries finds no file, or makes a new one. Takes as long as the file system takes to

@@ -80,7 +80,7 @@ fn what_guests_see_stays_while_they_read_it() {
     assert_eq!(ids(&env), pinned);
     drop(readers);
     assert!(ids(&env).is_empty());
-    // What they kept serves again.
+    // The pages that they retained are reused.
     let used = env.info().unwrap().used_bytes;
     for round in 120..160 {
         write(&env, round);
@@ -165,7 +165,8 @@ fn a_death_beside_guests_is_no_clean_close() {
     assert_eq!(seen(&env.read().unwrap()), 1);
 }
 
-/// A guest that comes first keeps no owner out: it goes by what the lock file says.
+/// A guest that comes first does not keep the owner from opening: it starts from what the lock file
+/// says.
 #[test]
 fn a_guest_that_comes_first_is_joined() {
     for dies in [false, true] {
@@ -220,7 +221,7 @@ fn a_guest_keeps_nobody_out_wherever_the_last_client_died() {
     }
 }
 
-/// R2, R7: what the lock file says is of another boot, or damaged, or there is none.
+/// R2, R7: the lock file is of another boot, or damaged, or there is none.
 #[test]
 fn a_guest_relies_on_no_other_lock_file() {
     let disk = disk();

@@ -70,19 +70,19 @@ impl Options {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// What is about files and other processes has no meaning here: [`Options::mode`],
+    /// Options about files and other processes have no meaning here: [`Options::mode`],
     /// [`Options::exclusive`], [`Options::inherit_durability`].
     ///
     /// # Errors
     /// [`Error::Invalid`] with [`Options::read_only`], [`Options::meta_slot`] or a
-    /// [`Options::create`] of `false`: there is nothing yet to be opened so. [`Error::Io`] for what
-    /// the system refuses: too many descriptors, no addresses or no memory.
+    /// [`Options::create`] of `false`: there is nothing yet to be opened so. [`Error::Io`] for
+    /// errors of the kernel: too many descriptors, no addresses or no memory.
     pub fn open_in_memory(&self) -> Result<Env> {
         self.check()?;
         if self.read_only || !self.create || self.meta_slot.is_some() {
             return Err(Error::Invalid("an environment in memory is a new one: there is no other"));
         }
-        // Nobody can come, so nothing has to be looked for in the lock file.
+        // No other client can open it, so the lock file need not be searched.
         let options = Options { exclusive: true, ..self.clone() };
         let ground = Ground {
             storage: Box::new(RealFile::in_memory(options.reservation())?),

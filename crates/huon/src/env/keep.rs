@@ -20,9 +20,8 @@ impl Env {
         &self.inner.path
     }
 
-    /// What commits of this environment wait for, unless they say otherwise: what the options said,
-    /// or what was taken over by
-    /// [`Options::inherit_durability`](crate::Options::inherit_durability).
+    /// What commits of this environment wait for, unless they say otherwise: as the options said,
+    /// or as taken over by [`Options::inherit_durability`](crate::Options::inherit_durability).
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

@@ -1,4 +1,4 @@
-//! What a file is that is no environment: files of other stores are named, with the way in.
+//! Recognising files that are no environments: files of other stores are named, with the way in.
 //!
 //! Heads and names only: nothing else of another's file is read, and nothing is written.
 
@@ -33,8 +33,8 @@ pub enum FileKind {
 }
 
 impl Env {
-    /// What `path` is, or where it leads: an environment, a lock file, a file of another store, or
-    /// nothing of these. Reads its first bytes, takes no lock, and makes nothing.
+    /// What kind of file `path` is or leads to: an environment, a lock file, a file of another
+    /// store, or none of these. Reads its first bytes, takes no lock, and makes nothing.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -77,7 +77,7 @@ fn kind_of_name(path: &Path) -> Result<FileKind> {
     })
 }
 
-/// What another program's file is, and what to do with it.
+/// The kind of another program's file, and how to convert it.
 struct Known {
     what: &'static str,
     /// With `FILE` for its path.
@@ -90,7 +90,7 @@ const fn known_as(what: &'static str, advice: &'static str) -> Option<Known> {
     Some(Known { what, advice })
 }
 
-/// The error for a path that leads to no environment: what it is, where that is known.
+/// The error for a path that leads to no environment: it names the kind of file, if that is known.
 #[cold]
 pub(crate) fn named(path: &Path, error: Error) -> Error {
     let Error::NotADatabase(_) = &error else { return error };

@@ -6,10 +6,10 @@
 //! oldest first. Only that of the own generation is used; the others belong to the parent and its
 //! parents, and are forgotten, never dropped.
 //!
-//! 1. A thread that finds the last living part of the list of another generation attaches: it
-//!    opens the same files again, as any client does, and appends what it got.
-//! 2. One thread at a time attaches. The word that says so holds the generation: what a thread of
-//!    the parent was at is nothing to the child.
+//! 1. A thread that finds the last living part of the list of another generation attaches: it opens
+//!    the same files again, as any client does, and appends the result.
+//! 2. One thread at a time attaches. The word that says so holds the generation: an attach that a
+//!    thread of the parent had begun does not count in the child.
 //! 3. The files are those of the parent (C4): by device and inode, the data file by what it says of
 //!    itself, too. If they are not, or their names lead elsewhere, the child is refused, and
 //!    nothing has happened.
@@ -40,7 +40,7 @@ struct Living {
 }
 
 impl Drop for Living {
-    /// What was inherited is never dropped: threads of the parent may have been in the middle of
+    /// Inherited parts are never dropped: threads of the parent may have been in the middle of
     /// changing it, and slices of its map may live on (C2, C5).
     fn drop(&mut self) {
         if self.core.check_forked().is_err() && !planted::is(Bug::InheritedDropped) {
@@ -92,7 +92,7 @@ impl Lives {
         }
     }
 
-    /// The newest part, of whatever generation: for a look at what needs no file.
+    /// The newest part, of any generation: for reads that need no file.
     pub(super) fn last(&self) -> &Arc<Core> {
         let mut last = &self.first;
         while let Some(next) = last.next.get() {
@@ -146,7 +146,8 @@ impl Lives {
         let parent = self.last();
         let Files { path, data, lock } = &self.files;
         if path.as_os_str().is_empty() {
-            // What is in memory is its process's alone; a simulated machine has no forks.
+            // An environment in memory belongs to its process alone; a simulated machine has no
+            // forks.
             return Err(Error::Forked);
         }
         let options = self.options_now(parent);
@@ -181,14 +182,14 @@ impl Lives {
             ..self.options.clone()
         };
         if !options.stays_apart() {
-            // The parent chose once; what was committed since counts.
+            // The parent chose once; commits since then count.
             options.meta_slot = None;
         }
         options
     }
 
-    /// The part of this process, once the last handle of the environment is gone. What it inherited
-    /// is forgotten.
+    /// The part of this process, once the last handle of the environment is gone. Inherited parts
+    /// are forgotten.
     pub(super) fn into_own(self) -> Option<Arc<Core>> {
         self.own().cloned()
     }
@@ -204,10 +205,10 @@ impl Drop for Done<'_> {
 }
 
 impl Env {
-    /// Has a forked child become a client of its own now, as its first use of the environment does
-    /// by itself; elsewhere it does nothing. For a program that forks itself into the background:
-    /// the child attaches, and the parent ends after that, so that the environment is open all the
-    /// time and no commit that waits for its flush is left to the next opening.
+    /// Makes a forked child a client of its own now, as its first use of the environment does;
+    /// elsewhere it does nothing. For a program that forks itself into the background: the child
+    /// attaches, and the parent ends after that, so that the environment is open all the time and
+    /// no unflushed commit is left to the next opening.
     ///
     /// Costs an opening beside others: some system calls, and no look at the data.
     ///

@@ -154,8 +154,8 @@ fn refused(private: bool) -> Error {
     Error::Busy(reason.into())
 }
 
-/// The board of the lock file, which has room for one. `None`: there is none to be had, and this
-/// process only looks.
+/// The board of the lock file, which has room for one. `None`: there is none, and this process only
+/// reads.
 fn attach(ground: &Ground, gate: &Gate, options: &Options) -> Result<Option<Arc<Board>>> {
     if ground.is_guest() {
         // R2: of this boot and this data file, or it is of no use.

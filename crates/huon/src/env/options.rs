@@ -280,8 +280,8 @@ impl Options {
     /// Whether the kernel reads ahead of what is accessed; by default as long as the file is no
     /// longer than half of the memory that this process may use.
     ///
-    /// It holds for this opening and its clones, and is asked anew when the length of the file is
-    /// next noticed to have changed. What memory there is, is asked once an opening.
+    /// It holds for this opening and its clones, and is decided anew when the file's length has
+    /// changed. The size of the memory is read once per opening.
     pub fn read_ahead(&mut self, read_ahead: ReadAhead) -> &mut Self {
         self.read_ahead = read_ahead;
         self
@@ -294,10 +294,9 @@ impl Options {
         self
     }
 
-    /// Has `callback` asked when a write transaction needs pages, no free one can be used again,
-    /// and the file has reached its maximum size; if there is a reader, of whatever process,
-    /// without which it would be otherwise. Without a callback parked readers are broken then, as
-    /// many as need be, and live ones never.
+    /// Calls `callback` when a write transaction needs pages, no freed page may be reused, and the
+    /// file has reached its maximum size, if a reader in any process retains freed pages. Without a
+    /// callback parked readers are evicted then, as many as necessary, and live ones never.
     ///
     /// It is asked in the thread that writes, in the middle of a change. It may read, sleep, end
     /// transactions and processes; it may not write to the environment, which is
@@ -341,9 +340,9 @@ impl Options {
     }
 
     /// Opens from the meta in slot 0, 1 or 2, whatever the others say: the last resort for a file
-    /// that does not open otherwise. Everything newer than that meta is given up with the first
-    /// write, and only a check tells whether what it shows is whole: [`Env::switch_to_meta`] makes
-    /// one before.
+    /// that does not open otherwise. The first write gives up everything newer than that meta, and
+    /// only a check shows whether its snapshot is whole: [`Env::switch_to_meta`] makes that check
+    /// first.
     ///
     /// With [`Options::read_only`] nothing changes: the lock file is left alone, and others can
     /// open the file only when this is closed. [`Error::Busy`] if it is open elsewhere.
@@ -369,11 +368,10 @@ impl Options {
     /// cannot promise that (a directory that others write to), the result is undefined behaviour or
     /// `SIGBUS`.
     ///
-    /// The function is safe all the same, as opening `/proc/self/mem` for writing is: what another
-    /// program does to a file is outside of what Rust can check. Huon keeps its part: locks hold
-    /// its own users to the rule, no page is written that a transaction can reach, every offset and
-    /// length from the file is checked where it is used, and no reference to the whole map ever
-    /// exists.
+    /// The function is safe all the same, as opening `/proc/self/mem` for writing is: Rust cannot
+    /// check what another program does to a file. Huon does its part: locks hold its own users to
+    /// the rule, no page that a transaction can reach is written, every offset and length from the
+    /// file is checked where it is used, and no reference to the whole map ever exists.
     ///
     /// # Errors
     /// [`Error::NotADatabase`] for a file that is no environment, [`Error::Version`] for one of a
@@ -450,8 +448,8 @@ impl Options {
         self.apart || self.read_only && self.meta_slot.is_some()
     }
 
-    /// What can be changed while the environment is open, too: what was asked for, but for what
-    /// the client has taken over from others.
+    /// The options that can be changed while the environment is open: as set here, except those
+    /// that the client has taken over from others.
     pub(crate) fn settings(&self, core: &Core) -> Settings {
         Settings {
             durability: core.durability(),

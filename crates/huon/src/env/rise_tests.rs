@@ -40,7 +40,7 @@ fn ids_in_the_middle_of_a_transaction_stay_below_the_ceiling() {
     assert!(env.check().unwrap().is_clean());
 }
 
-/// I2: a writer whose id another one has raised has lost the role, and writes nothing more.
+/// I2: a writer whose id another one has raised has lost the lock, and writes nothing more.
 #[test]
 fn a_writer_whose_id_was_raised_by_another_gives_up() {
     let disk = SimDisk::new(8 << 20).unwrap();

@@ -9,8 +9,8 @@ use crate::store::Verify;
 use crate::store::slow::{SlowReader, SlowReaderAnswer};
 use crate::txn::commit::Durability;
 
-/// The options that can be changed while the environment is open: each is what the function of
-/// [`Options`](crate::Options) with its name says. They are this opening's alone, shared with its
+/// The options that can be changed while the environment is open: each is described at the function
+/// of [`Options`](crate::Options) of its name. They are this opening's alone, shared with its
 /// clones, and not kept in the file.
 ///
 /// ```
@@ -82,7 +82,7 @@ impl Env {
         *kept = Settings { flush_after: Duration::from_millis(millis), ..settings };
     }
 
-    /// Has `callback` asked about slow readers from now on: see
+    /// Calls `callback` for slow readers from now on: see
     /// [`Options::on_slow_reader`](crate::Options::on_slow_reader).
     ///
     /// ```

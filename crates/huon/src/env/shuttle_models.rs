@@ -92,7 +92,7 @@ fn put_durably(env: &Env, key: u64) {
         }
         2 => {
             let id = put(env, key, key, Durability::NoMetaSync);
-            // The second look: what was postponed may just have become durable.
+            // The second look: the postponed snapshot may just have become durable.
             let flushed =
                 env.core().unwrap().is_flushed(id, MetaFlush::Later) || env.durable_id() >= id;
             assert!(flushed, "its pages are not flushed");
@@ -317,8 +317,8 @@ shuttle::thread_local! {
     static DOOM: RefCell<Option<Doom>> = RefCell::new(None);
 }
 
-/// Has threads with a doom die at points: they hold nothing that the kernel frees any more, and do
-/// not run again before another thread buries them.
+/// Makes threads with a doom die at points: they hold nothing that the kernel frees any more, and
+/// do not run again before another thread buries them.
 fn install() {
     on_points(|_: Point| {
         let dead = DOOM.with(|doom| {

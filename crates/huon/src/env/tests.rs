@@ -42,7 +42,7 @@ fn a_new_file_begins_with_its_first_ids_and_without_a_flush() {
     assert_eq!((env.read().unwrap().id(), env.durable_id()), (2, 1));
 }
 
-/// What was written under an id that no meta tells of is left behind, as ever.
+/// Pages written under an id that no meta names are left behind, as ever.
 #[test]
 fn a_file_in_which_something_was_written_is_repaired_before_its_first_commit() {
     let disk = SimDisk::new(8 << 20).unwrap();
@@ -137,7 +137,7 @@ fn a_panic_gives_the_roles_back() {
     let mut panics = 0;
     for step in 0.. {
         let disk = killed();
-        // Closed at the end of the step only: a client without its role would wait for ever.
+        // Closed at the end of the step only: a client that lost its lock would wait for ever.
         let env = ManuallyDrop::new(options().open_simulated(&disk).unwrap());
         let other = ManuallyDrop::new(options().open_simulated(&disk).unwrap());
         // The repair, under the writer lock.
@@ -168,8 +168,8 @@ fn a_panic_gives_the_roles_back() {
     }
 }
 
-/// P16: what stands because of the lock file is written again as far back as it was verified, not
-/// only as far back as some meta that never became durable.
+/// P16: pages that are trusted because of the lock file are written again as far back as they were
+/// verified, not only as far back as some meta that never became durable.
 #[test]
 fn the_whole_tail_is_written_again() {
     let disk = SimDisk::new(8 << 20).unwrap();
@@ -226,8 +226,8 @@ fn an_old_lock_file_costs_no_checkpoint() {
     assert_eq!(slot_of_flushed(), slot);
 }
 
-/// What was never flushed is believed only if it is all there, closed in order or not: the same
-/// system may have mounted the disk anew.
+/// An unflushed snapshot is trusted only if all of it is there, closed in order or not: the same
+/// kernel may have mounted the disk anew.
 #[test]
 fn what_a_clean_close_left_unflushed_is_verified() {
     let disk = SimDisk::new(8 << 20).unwrap();
@@ -311,8 +311,8 @@ fn several_that_come_while_the_last_one_leaves_all_get_in() {
     opened.unwrap();
 }
 
-/// What is written again and again lies together, apart from what stays: after thousands of random
-/// commits, one is its leaf, the pages above it, and the meta.
+/// Pages that are written again and again lie together, apart from those that stay: after thousands
+/// of random commits, one is its leaf, the pages above it, and the meta.
 #[test]
 fn a_small_commit_is_three_writes() {
     const RECORDS: u64 = 30_000;

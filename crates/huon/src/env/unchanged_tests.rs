@@ -24,7 +24,7 @@ fn filled(disk: &SimDisk) -> Env {
     env
 }
 
-/// One transaction; the id that it told, and the id that its commit gave.
+/// One transaction; the id that it had, and the id that its commit returned.
 fn write(
     env: &Env,
     durability: Durability,
@@ -223,7 +223,7 @@ fn who_commits_nothing_lazily_sees_what_he_found() {
     }
 }
 
-/// What an application has noted beside its tables is a change, where nothing else is.
+/// A change of the application's markers alone is a change.
 #[test]
 fn a_compact_copy_of_nothing_has_the_notes() {
     let metas = |image: &[u8]| -> Vec<Meta> {

@@ -34,7 +34,7 @@ pub(crate) struct ClientId {
 }
 
 impl ClientId {
-    /// No client: what a guest has for a name. No table has the number.
+    /// No client: the name of a guest. No table has the number.
     pub(crate) const NONE: ClientId = ClientId { number: 0xFFFF, generation: 0 };
 
     /// The name in one word, never 0; its low two bits are free for the state of a slot.
@@ -56,7 +56,7 @@ pub(crate) struct ClientInfo {
     pub(crate) id: ClientId,
     /// As the client saw it, in its own PID namespace; for people only.
     pub(crate) pid: u32,
-    /// The PID namespace that it is of; 0 where the system does not tell.
+    /// The PID namespace that it is of; 0 where the kernel does not tell.
     pub(super) space: u64,
     /// For how long it has had the environment open, in milliseconds.
     pub(crate) age_ms: u64,
@@ -86,7 +86,7 @@ impl Clients {
         Clients { board, me, fork_generation: fork::generation() }
     }
 
-    /// Has it known as one of this process. Once the lock file says whose it is.
+    /// Registers it as one of this process, once the lock file names the data file.
     pub(crate) fn register(self: &Arc<Self>) -> Result<()> {
         let identity = self.board.identity();
         let mut all = OF_THIS_PROCESS.lock();

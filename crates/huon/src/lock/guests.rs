@@ -1,7 +1,7 @@
 //! Guests: readers that may read the data file and the lock file, and write neither.
 //!
 //! A guest is no client. It pins a snapshot by a lock to read on one byte of the lock file, for
-//! which the system wants no permission to write; a writer that scans asks for such locks.
+//! which the kernel wants no permission to write; a writer that scans asks for such locks.
 //!
 //! R1. The byte of snapshot `s` is `2 s` behind a base above all other bytes that are locked: the
 //!     system makes one lock of neighbours. Readers of one snapshot are counted in the guest; the
@@ -14,18 +14,18 @@
 //!     whether the mark is still published, else starts anew. It gives the byte up after it has
 //!     read for the last time.
 //! R4. The writer reads marks and slots, fences, and asks; and asks on both sides of each answer,
-//!     since the system answers with any lock of the range. A lock on several bytes pins all in it.
-//! R5. It asks at each scan: the permissions of a file do not tell whether a guest reads it. R6.
-//! The first client is alone with the data file, guests counted. Where all clients are gone and
+//!     since the kernel answers with any lock of the range. A lock on several bytes pins all in it.
+//! R5. It asks at each scan: the permissions of a file do not tell whether a guest reads it.
+//! R6. The first client is alone with the data file, guests counted. Where all clients are gone and
 //!     guests are left, the next client joins what the lock file says, as where a writer has died.
 //! R7. Where no client uses the lock file, and its contents cannot be relied on, a reader goes by a
 //!     private image as ever, and keeps writers out.
-//! R8. A guest cannot be parked or evicted, as no word is its own; the system does not tell which
+//! R8. A guest cannot be parked or evicted, as no word is its own; the kernel does not tell which
 //!     process it is. It begins also while the environment is poisoned, or a repair is due.
 //! R9. To ask for a client's byte is to ask for a lock that only processes with write permission
-//! can hold. R10. The system's list of locks takes the place of the slot in P14. A system call is
-//! no fence. R11. Where locks on bytes of open files are not there, or not seen, there are no
-//! guests.
+//!     can hold.
+//! R10. The kernel's list of locks takes the place of the slot in P14. A system call is no fence.
+//! R11. Where locks on bytes of open files are not there, or not seen, there are no guests.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,7 +38,8 @@ use crate::os::word::{Ordering, fence};
 use crate::os::{Shared, fork};
 use crate::planted::{self, Bug};
 
-/// Snapshots that a scan finds one by one; what it has not asked for then counts as pinned.
+/// Snapshots that a scan finds one at a time; snapshots that it has not asked about by then count
+/// as pinned.
 const FOUND_MAX: usize = 64;
 
 /// This process as a guest.
@@ -88,7 +89,7 @@ impl Guest {
         let Some(at) = pins.iter().position(|(pinned, _)| *pinned == txnid) else { return };
         pins[at].1 -= 1;
         if pins[at].1 == 0 || planted::is(Bug::GuestCount) {
-            // What was read comes before the lock is gone, wherever the system orders nothing.
+            // What was read comes before the lock is gone, wherever the kernel orders nothing.
             fence(Ordering::Release);
             self.board.shared().unpin(txnid);
         }
@@ -130,7 +131,7 @@ pub(crate) fn scan(
     pins: &mut Vec<u64>,
     spans: &mut Vec<RangeInclusive<u64>>,
 ) -> Result<()> {
-    // R10. What is found below is not older than the marks.
+    // R10. Pins that are found below are not older than the marks.
     fence(Ordering::SeqCst);
     let mut unasked = vec![];
     unasked.try_push(1..=newest)?;
@@ -159,7 +160,7 @@ pub(crate) fn scan(
             unasked.try_push(*range.start()..=first - 1)?;
         }
     }
-    // What is not found was read for the last time before.
+    // A snapshot whose pin is not found was read for the last time before.
     fence(Ordering::Acquire);
     spans.sort_unstable_by_key(|span| *span.start());
     Ok(())

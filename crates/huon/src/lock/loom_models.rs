@@ -118,13 +118,13 @@ impl Pages {
     }
 
     fn read(&self, txnid: u64) {
-        // SAFETY: loom checks that nobody writes meanwhile.
+        // SAFETY: loom checks that no thread writes meanwhile.
         self.0[txnid as usize]
             .with(|page| assert_eq!(unsafe { *page }, txnid, "a page was reused"));
     }
 
     fn reuse(&self, txnid: u64) {
-        // SAFETY: loom checks that nobody reads meanwhile.
+        // SAFETY: loom checks that no thread reads meanwhile.
         self.0[txnid as usize].with_mut(|page| unsafe { *page = 0 });
     }
 }
@@ -163,7 +163,7 @@ fn protected_of_guests(writer: &Client) -> Vec<u64> {
     all
 }
 
-/// R10: a guest and the writer that publishes and then wants pages. The system's list of locks is a
+/// R10: a guest and the writer that publishes and then wants pages. The kernel's list of locks is a
 /// third party, which orders nothing.
 #[test]
 fn a_guest_is_found_or_not_needed() {
@@ -366,7 +366,7 @@ fn a_postponed_flush_is_told_and_finished() {
                 (postponed, first)
             })
         };
-        // SAFETY: loom checks that nobody writes meanwhile.
+        // SAFETY: loom checks that no thread writes meanwhile.
         let seen = || disk.with(|disk| unsafe { *disk });
         if let Some(mark) = second.board.postponed() {
             assert_eq!((mark, seen()), (sealed, 2), "P4: told too early");
@@ -513,8 +513,7 @@ fn a_role_has_one_holder() {
     });
 }
 
-/// Takes the role if it is free or its holder dead, does some work and gives it back. Whether it
-/// did.
+/// Takes the role if it is free or its holder dead, does some work and releases it. Whether it did.
 fn take_turn(client: &Client, work: &UnsafeCell<u32>) -> u32 {
     let role = Role::new(client.clients.clone(), RoleKind::Writer);
     if role.try_acquire().expect("no error").is_none() {

@@ -36,11 +36,11 @@ pub(crate) struct MemoryFile {
     boot: [u8; 16],
     next_handle: StdU64,
     /// The snapshots that guests pin, 0 for none; which guest, is in the state. They are looked at
-    /// as the system looks at its list: nothing is ordered by it (R10).
+    /// as the kernel looks at its list: nothing is ordered by it (R10).
     pins: Box<[Word]>,
     state: Mutex<State>,
     bell: Condvar,
-    /// What it held when it was flushed last.
+    /// Its contents when it was flushed last.
     #[cfg(any(test, feature = "simulation"))]
     flushed: std::sync::Mutex<Option<Vec<u64>>>,
 }
@@ -169,7 +169,7 @@ impl MemoryFile {
         self.words[..allocated].iter().map(|word| word.load(Ordering::Relaxed)).collect()
     }
 
-    /// What it held when it was flushed last, if it ever was.
+    /// Its contents when it was flushed last, if it ever was.
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn flushed_image(&self) -> Option<Vec<u64>> {
         self.flushed().clone()
@@ -367,7 +367,7 @@ impl Shared for MemoryShared {
         }
     }
 
-    /// Of several the one that came first, as the system does where each is of another descriptor.
+    /// Of several the one that came first, as the kernel does where each is of another descriptor.
     fn pinned(&self, range: &RangeInclusive<u64>) -> Result<Option<RangeInclusive<u64>>> {
         self.check()?;
         let owners = self.file.state().pin_owners;

@@ -8,7 +8,7 @@ use super::board::Board;
 use super::layout::MODES;
 use crate::os::word::Ordering;
 
-/// What a client that may write was opened with.
+/// The modes that a client with write access was opened with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Modes {
     /// A number for the durability, not 0.
@@ -18,7 +18,7 @@ pub(crate) struct Modes {
 }
 
 impl Board {
-    /// What the first client noted that may write, if one has.
+    /// The modes that the first client with write access noted, if one has.
     pub(crate) fn modes(&self) -> Option<Modes> {
         let [durability, flush_bytes, flush_ms] =
             [0, 1, 2].map(|at| self.fixed()[MODES + at].load(Ordering::Acquire));

@@ -49,7 +49,7 @@ pub(crate) enum RoleKind {
     Flusher,
 }
 
-/// How the role was got.
+/// How the role was acquired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Acquired {
     /// The holder before died with it: the work that it had begun is to be dropped, or finished.
@@ -92,7 +92,7 @@ pub(crate) struct Role {
     fork_generation: u32,
 }
 
-/// While it lasts, this thread cannot give away what has the role: see [`Role::bind`].
+/// While it lasts, this thread cannot give away the owner of the role: see [`Role::bind`].
 pub(crate) struct Bound<'r> {
     role: &'r Role,
     before: u32,
@@ -176,7 +176,7 @@ impl Role {
         self.acquire_by(Deadline { start: Instant::now(), timeout: Duration::ZERO })
     }
 
-    /// Gives the role back. Only after a successful acquire, once, from any thread.
+    /// Releases the role. Only after a successful acquire, once, from any thread.
     pub(crate) fn release(&self) {
         if self.forked() {
             return;

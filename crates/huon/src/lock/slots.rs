@@ -55,7 +55,7 @@ const EVICTED: u64 = 3;
 /// Places of the pool; threads are spread over them by their id.
 const PLACES: usize = 64;
 
-/// A reader slot that this client owns and one reader uses. To be given back to [`Slots::release`].
+/// A reader slot that this client owns and one reader uses. To be returned with [`Slots::release`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     index: u32,
@@ -230,7 +230,7 @@ impl Slots {
         state == self.me.word() | PARKED
     }
 
-    /// Evicts a parked reader, of whatever client, as [`Slots::list`] showed it. From then on scans
+    /// Evicts a parked reader, of any client, as [`Slots::list`] showed it. From then on scans
     /// ignore it.
     pub(crate) fn evict(&self, reader: &ReaderInfo) -> bool {
         if !reader.parked || reader.slot >= slots_high(self.board()) {

@@ -3,8 +3,8 @@
 //!
 //! 1. It is made of ordinary write transactions, each bounded in pages and in time. Between two of
 //!    them the writer lock is free. So whatever ends it leaves a file that is whole.
-//! 2. A pass goes through all trees once, large values first, which need gaps of their length. What
-//!    others change meanwhile is left to the next pass.
+//! 2. A pass goes through all trees once, large values first, which need gaps of their length.
+//!    Pages that others change meanwhile are left to the next pass.
 //! 3. Nothing is moved for which there is no room before the line, and the line lies as far back as
 //!    the target allows.
 //!
@@ -59,7 +59,7 @@ impl Default for CompactOptions<'_> {
 }
 
 impl<'a> CompactOptions<'a> {
-    /// A compaction to 1.1 times what lives, however long it takes.
+    /// A compaction to 1.1 times the live pages, however long it takes.
     pub fn new() -> CompactOptions<'a> {
         CompactOptions::default()
     }
@@ -135,16 +135,16 @@ pub enum CompactEnd {
     TimeLimit,
     /// The progress callback asked for it.
     Stopped,
-    /// Older snapshots still see pages that are in the way, or places that are needed. The pages
-    /// that could be moved were moved: once these are gone, the commits that follow give back the
-    /// end of the file, as far as the threshold of the geometry lets them.
+    /// Older snapshots still see pages at the end, or places that are needed. The pages that could
+    /// be moved were moved: once these snapshots are gone, later commits cut the end off the file,
+    /// as far as the threshold of the geometry lets them.
     Held(Vec<Holder>),
-    /// What is left has nowhere to go: large values find no gap of their length, or others write as
-    /// fast as this moves.
+    /// No free place fits the pages that are left: large values find no gap of their length, or
+    /// others write as fast as this moves.
     NoRoom,
 }
 
-/// What a compaction came to.
+/// The result of a compaction.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -155,7 +155,7 @@ pub struct CompactReport {
     pub before_bytes: u64,
     /// Length of the file after it.
     pub after_bytes: u64,
-    /// What lives in the file: all pages of all tables.
+    /// The live pages of the file: all pages of all tables.
     pub live_bytes: u64,
     /// Bytes of the pages and large values that were moved, without the pages above them.
     pub moved_bytes: u64,
@@ -168,9 +168,9 @@ impl Env {
     /// it, in many small transactions, and cuts the end off. Readers and writers of all processes
     /// go on meanwhile; a writer waits for one of these transactions at most.
     ///
-    /// For a file that has become much longer than what is in it. Where pages are free that will be
-    /// needed again there is no use: they are used again anyway. [`CopyOptions::compact`] makes a
-    /// copy that is smaller still, as it packs pages anew, and needs the room for it.
+    /// For a file that has become much longer than its live pages. It is of no use where the free
+    /// pages will be needed again: they are reused anyway. [`CopyOptions::compact`] makes a copy
+    /// that is smaller still, as it packs pages anew, and needs the room for it.
     ///
     /// Whatever ends it, also a crash, leaves an environment that is whole, as after any commit.
     ///
@@ -196,8 +196,8 @@ impl Env {
     ///
     /// # Cost
     /// A pass over all branches, and the leaves of multimaps and of tables with large values; two
-    /// as a rule, more if others write meanwhile. What is moved is read and written once, with the
-    /// pages above it once in each transaction. Memory for one transaction.
+    /// as a rule, more if others write meanwhile. Each page that moves is read and written once,
+    /// and the pages above it once in each transaction. Memory for one transaction.
     ///
     /// # Errors
     /// Those of a write transaction. [`Error::Invalid`] for a target below 1.
@@ -244,7 +244,7 @@ struct Plan {
     file: u32,
     /// As many may be left.
     target: u32,
-    /// What lies from here on is moved.
+    /// Pages from here on are moved.
     line: u32,
 }
 

@@ -110,7 +110,7 @@ impl std::fmt::Debug for CopyOptions<'_> {
     }
 }
 
-/// What a copy came to.
+/// The result of a copy.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -129,8 +129,8 @@ impl Env {
     /// # Errors
     /// [`Error::Io`] if `path` exists, or cannot be written; [`Error::NotADatabase`] if it is the
     /// name of another environment's lock file, or its own lock file is something else;
-    /// [`Error::Corrupt`] for a damaged page, which is never copied: [`Env::salvage`] shows what
-    /// is left.
+    /// [`Error::Corrupt`] for a damaged page, which is never copied: [`Env::salvage`] shows the
+    /// records that are left.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -166,8 +166,8 @@ impl Env {
     /// A compacting copy is first built in the directory for temporary files.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a damaged page, [`Error::Io`] if `out` fails: what has been written
-    /// by then is of no use. A plain copy has verified everything before its first byte.
+    /// [`Error::Corrupt`] for a damaged page, [`Error::Io`] if `out` fails: the part that was
+    /// written by then is of no use. A plain copy has verified everything before its first byte.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -437,7 +437,7 @@ impl Plan {
         let first = first_data_page(page_bytes);
         let nothing = Bitmap::new(reached.limit())?;
         let mut gaps = collected(reached.gaps(&nothing, first))?;
-        // What is free at the end is left out.
+        // Free pages at the end are left out.
         let tail = gaps.pop_if(|(start, pages)| *start + *pages == reached.limit());
         let end = tail.map_or(reached.limit(), |(start, _)| start);
         let mut items = collected(gaps.into_iter().flat_map(split))?;

@@ -3,8 +3,8 @@
 //! M1. Listing reads three blocks and changes nothing.
 //! M2. A switch writes nothing before the chosen snapshot has been checked whole: every page of it
 //!     is there as it was, and in one place.
-//! M3. What is written then is the repair of P16, so ids start above every ceiling and no page of
-//!     what is given up can pass for a page of what follows.
+//! M3. The writes are those of the repair of P16, so ids start above every ceiling and no page of
+//!     the timeline that is given up can pass for a page of the next.
 
 use std::path::Path;
 
@@ -38,8 +38,8 @@ pub enum MetaState {
     /// It cannot be believed; the text says why. One that was being written when it was read looks
     /// so, too.
     Damaged(String),
-    /// It is whole, and says what this version does not know; the text says what. Such a file is
-    /// for a newer version: this one refuses to open it, at any snapshot.
+    /// It is whole, and holds something that this version does not know; the text names it. Such a
+    /// file is for a newer version: this one refuses to open it, at any snapshot.
     Unknown(String),
     /// A whole meta. Whether all pages of its snapshot are still there is another question, which
     /// [`CheckOptions::meta_slot`] asks.
@@ -55,8 +55,8 @@ pub struct MetaSnapshot {
     pub txnid: u64,
     /// The durable snapshot before it.
     pub before: u64,
-    /// Flushes that it took: 1 if pages and meta went out together, so that what was born since
-    /// `before` is verified before the meta is believed; 2 if the pages went first.
+    /// Flushes that it took: 1 if pages and meta went out together, so that the pages born since
+    /// `before` are verified before the meta is trusted; 2 if the pages went first.
     pub flushes: u8,
     /// No id above it was used before this meta was durable.
     pub ceiling: u64,
@@ -71,7 +71,7 @@ pub struct MetaSnapshot {
     pub is_newest: bool,
 }
 
-/// What came of [`Env::switch_to_meta`].
+/// The result of [`Env::switch_to_meta`].
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -158,17 +158,17 @@ impl Env {
     }
 
     /// Makes the snapshot of the meta in slot 0, 1 or 2 the newest, and gives up everything that is
-    /// newer: for a file whose newest snapshot is damaged, or not what one wants to go on from.
+    /// newer: for a file whose newest snapshot is damaged, or a mistake.
     ///
-    /// The environment must not be open anywhere. The snapshot is first checked like
-    /// [`Env::check`] does, with the progress that `options` ask for; only if it has no flaw a meta
-    /// is written, under an id above all that were ever used, and flushed. The other metas stay,
-    /// except one. [`Env::recovery`] of the next opening is [`Recovery::Flushed`], as the lock file
-    /// knows nothing of the switch. To see what an older meta shows before, open it with
+    /// The environment must not be open anywhere. The snapshot is first checked like [`Env::check`]
+    /// does, with the progress callback of `options`; only if it has no flaw a meta is written,
+    /// under an id above all that were ever used, and flushed. The other metas stay, except one.
+    /// [`Env::recovery`] of the next opening is [`Recovery::Flushed`], as the lock file knows
+    /// nothing of the switch. To see what an older meta shows before, open it with
     /// [`Options::meta_slot`] and [`Options::read_only`].
     ///
-    /// Reads all that is in use once to check it. Writes again what was written by the one commit
-    /// of that meta, and the meta, and flushes twice.
+    /// Reads every page in use once to check it. Writes the pages of that meta's commit again, and
+    /// the meta, and flushes twice.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the meta, or any page of its snapshot, is not whole; it names a page.
@@ -209,7 +209,7 @@ impl Env {
         Env::options().switching(slot).open(path)?.switch(options)
     }
 
-    /// What [`Env::metas_of`] gives, of the data file of a simulated machine.
+    /// [`Env::metas_of`] for the data file of a simulated machine.
     ///
     /// # Errors
     /// As [`Env::metas`].
@@ -219,7 +219,7 @@ impl Env {
         list(&*disk.storage())
     }
 
-    /// What [`Env::switch_to_meta`] does, with the data file of a simulated machine.
+    /// [`Env::switch_to_meta`] for the data file of a simulated machine.
     ///
     /// # Errors
     /// The same.
@@ -233,7 +233,7 @@ impl Env {
         Env::options().switching(slot).open_simulated(disk)?.switch(options)
     }
 
-    /// Checks what was opened by hand, and has the repair write it down.
+    /// Checks the snapshot that was chosen by hand, and lets the repair write it down.
     pub(crate) fn switch(self, mut options: CheckOptions<'_>) -> Result<SwitchReport> {
         let core = self.core()?;
         core.check_writable()?;

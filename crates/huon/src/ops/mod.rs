@@ -2,7 +2,7 @@
 //! all its records.
 //!
 //! Each of them works on a snapshot that it pins like any reader: writers go on, and nothing here
-//! waits for one or holds one up.
+//! waits for a writer or blocks one.
 //!
 //! 1. Whatever a file holds, these functions end: every page is entered at most once, and what is
 //!    remembered of problems is bounded.

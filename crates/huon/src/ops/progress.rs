@@ -17,7 +17,7 @@ pub struct Progress {
     pub records: u64,
 }
 
-/// What a caller does with it: it may also ask to stop.
+/// The caller's callback, which may also ask to stop.
 type Report<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
 /// The caller's callback, if there is one.

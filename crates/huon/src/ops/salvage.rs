@@ -1,12 +1,12 @@
 //! Salvage: a walk over records that goes on where [`Env::visit_records`] stops.
 //!
-//! First every table is walked from its root, and what cannot be read is left out. Below a damaged
-//! branch there are leaves that nothing reaches any more. Since every page is either reachable or
-//! listed as free, a whole leaf that is neither must be one of them. If only one table lost pages,
-//! they are its leaves, and the table is shown a second time with them. If not, or if the free list
-//! is damaged itself, they are shown as a table of their own, where old versions of a record may be
-//! among them, the youngest last. Leaves of a multimap's trees of values have no keys any more:
-//! what they hold is only counted.
+//! First every table is walked from its root, and pages that cannot be read are left out. Below a
+//! damaged branch there are leaves that nothing reaches any more. Since every page is either
+//! reachable or listed as free, a whole leaf that is neither must be one of them. If only one table
+//! lost pages, they are its leaves, and the table is shown a second time with them. If not, or if
+//! the free list is damaged itself, they are shown as a table of their own, where old versions of a
+//! record may be among them, the youngest last. Leaves of a multimap's trees of values have no keys
+//! any more: their values are only counted.
 
 use crate::alloc::{TryGrow, copied};
 use crate::env::Env;
@@ -25,10 +25,10 @@ use crate::tree::values::Held;
 use crate::tree::view::TreeView;
 use crate::tree::walk::{Spot, Visit, Visitor};
 
-/// The table of leaves that cannot be told to another.
+/// The table for leaves whose own table is not known.
 const LOST: &[u8] = b"huon_rescued";
 
-/// What is said of values that have lost their key.
+/// The reason given for values that have lost their key.
 const KEYLESS: &str = "values of a multimap, whose key is lost";
 
 /// A table that can be found.
@@ -41,7 +41,7 @@ struct Found {
 
 impl Env {
     /// Shows every record of the newest visible snapshot that can be read, and returns the
-    /// snapshot's id. What is damaged is left out, and told to [`RecordVisitor::lost`].
+    /// snapshot's id. Damaged parts are left out, and reported to [`RecordVisitor::lost`].
     ///
     /// Whole leaves below a damaged branch are shown, too. Where only one table lost pages they are
     /// its own, and [`RecordVisitor::table`] is called for it a second time; else they come as a

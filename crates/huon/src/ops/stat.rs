@@ -86,7 +86,7 @@ pub struct TableStat {
 }
 
 impl TableStat {
-    /// What there is of a table of the catalog `main`, or of that itself.
+    /// The statistics of a table of the catalog `main`, or of that itself.
     pub(super) fn of<S: PageSource>(
         source: &S,
         main: &Tree,
@@ -156,7 +156,7 @@ pub struct Holder {
 }
 
 impl ReadTxn {
-    /// What there is of a table; of the main table, if the name is empty. `None`: there is no such
+    /// The statistics of a table; of the main table, if the name is empty. `None`: there is no such
     /// table. Costs a lookup.
     ///
     /// ```
@@ -183,7 +183,7 @@ impl ReadTxn {
 }
 
 impl WriteTxn {
-    /// The same as [`ReadTxn::table_stat`], with what this transaction has done.
+    /// The same as [`ReadTxn::table_stat`], with this transaction's changes.
     ///
     /// # Errors
     /// As there.
@@ -239,7 +239,7 @@ impl Env {
         };
         let file_pages = file_bytes / page_bytes;
         stat.free_list_pages = free_items(store, &meta, |item| {
-            // What was cut off the file while the snapshot was pinned is in no sum.
+            // Pages that were cut off the file while the snapshot was pinned are in no sum.
             let end = (u64::from(item.pgno) + u64::from(item.page_count())).min(file_pages);
             let pages = end.saturating_sub(u64::from(item.pgno));
             if hold(&mut holders, item, pages) {

@@ -56,8 +56,8 @@ pub struct PageInfo<'t> {
     pub pgno: u32,
     /// How many pages these are. Only metas, large values and free pages can be more than one.
     pub page_count: u32,
-    /// The transaction that wrote it; of free pages the one that wrote what was there, or 0 where
-    /// that does not matter any more.
+    /// The transaction that wrote it; of a free page the one that wrote its old contents, or 0
+    /// where that does not matter any more.
     pub birth: u64,
     /// What it is for.
     pub kind: PageKind,
@@ -87,8 +87,8 @@ impl Env {
     /// its root downwards: not in the order of page numbers. The snapshot is pinned meanwhile, and
     /// no writer is blocked.
     ///
-    /// Reads every page that has a header; of large values it tells the length, and reads nothing.
-    /// Memory: a bit for each page of the file, and the tables' names.
+    /// Reads every page that has a header; of large values it shows the length, without reading
+    /// them. Memory: a bit for each page of the file, and the tables' names.
     ///
     /// # Errors
     /// [`Error::Corrupt`] names the page that is damaged, in two places, or in none. [`Env::check`]

@@ -3,15 +3,15 @@
 //! A reservation costs nothing but addresses. They run out all the same: a process has 128 TiB of
 //! them on most 64-bit machines, or as many as `ulimit -v` says. A process that took all that is
 //! left would leave none for its next environment, the stack of a thread, or the next allocation.
-//! So some of it is kept, and of that no environment takes more than a small share. What is only
-//! wished for, room to raise a limit later, comes out of the first quarter.
+//! So some of it is kept, and of that no environment takes more than a small share. Room to raise a
+//! limit later, which is not needed now, comes out of the first quarter.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::sys::memory::{address_limit, addresses_used};
 
-/// What a process has where no limit says less, in bytes: half of what 32 bits name, or more, is
-/// the process's.
+/// The address space of a process where no limit says less, in bytes: half of what 32 bits name, or
+/// more, is the process's.
 const SPACE_BYTES: u64 = if usize::BITS < 64 { 2 << 30 } else { 1 << 47 };
 /// So much of it is kept, or half of what there was for environments where that is less.
 const KEPT_BYTES: u64 = if usize::BITS < 64 { SPACE_BYTES / 2 } else { 8 << 40 };
@@ -31,7 +31,7 @@ pub(super) fn note_given_back(bytes: u64) {
     RESERVED.fetch_sub(bytes, Ordering::Relaxed);
 }
 
-/// The most that one reservation may take now; no bound where the system does not tell what is in
+/// The most that one reservation may take now; no bound where the kernel does not tell what is in
 /// use.
 pub(super) fn fair_bytes() -> u64 {
     left_bytes().map_or(u64::MAX, |left| fair(left, RESERVED.load(Ordering::Relaxed)))

@@ -40,8 +40,8 @@ impl ClientFiles {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tries to take the file of client `number`. A client that asks about it at this moment may be
-    /// in the way; there are other numbers.
+    /// Tries to take the file of client `number`. A client that asks about it at this moment may
+    /// prevent that; there are other numbers.
     pub(super) fn claim(&self, number: u32) -> Result<bool> {
         let mut own = self.own();
         let file = OwnFile::open_if(|| self.file(number, true))?;

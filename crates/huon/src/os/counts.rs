@@ -11,7 +11,7 @@ pub(crate) struct IoCounts {
     pub(crate) writes: u64,
     /// Pages that were edited in the file (`Storage::view`).
     pub(crate) stores: u64,
-    /// Bytes of those writes and pages. What a growth writes is not in it.
+    /// Bytes of those writes and pages. The zeros that a growth writes are not in it.
     pub(crate) written_bytes: u64,
     /// Growths that made the file longer.
     pub(crate) grows: u64,

@@ -39,7 +39,7 @@ impl Disk<'_> {
         self.reading.is_met()
     }
 
-    /// Has the system begin to read these pages, and waits for nothing. The numbers may be any;
+    /// Starts reading these pages in the kernel, and does not wait. The numbers may be any;
     /// neighbours in the file that follow each other, up or down, are one request.
     pub(crate) fn ask(&self, numbers: impl IntoIterator<Item = u32>) {
         let mut run: Option<(u32, u32)> = None;

@@ -6,17 +6,17 @@
 //! 2. Nothing here extends the file but `grow`, which puts blocks under every new byte: the map can
 //!    never meet a hole that a full disk cannot fill.
 //! 3. A failed `grow` leaves the file as long as it was.
-//! 4. A failed flush is returned, never tried again: the system may have dropped what it could not
+//! 4. A failed flush is returned, never tried again: the kernel may have dropped what it could not
 //!    write.
-//! 5. Whether another client has the file open is told by a lock on one byte far past any data, or
-//!    on the whole file (`locks`). It belongs to the open file description, not to the
-//!    process, and ends with it however it ends.
-//! 6. A write past the process's limit of file sizes is refused before the system sends a signal
+//! 5. A lock on one byte far past any data, or on the whole file (`locks`), shows that a client has
+//!    the file open. It belongs to the open file description, not to the process, and ends with it
+//!    however it ends.
+//! 6. A write past the process's limit of file sizes is refused before the kernel sends a signal
 //!    (`size_limit`).
 //! 7. A file in memory is one like others, but that no path leads to it. It is gone with its
 //!    process, so there is nothing to flush.
 //!
-//! What is in the file is left to others.
+//! The contents of the file are left to others.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
@@ -40,8 +40,8 @@ use crate::planted::{self, Bug};
 
 /// The byte whose locks show that the file is open.
 const LOCK_BYTE: i64 = 1 << 62;
-/// The byte whose lock says that its holder uses no lock file, as all others do that have the file
-/// open: so they are told apart where the lock file cannot be had.
+/// The byte whose lock says that its holder uses no lock file, as all other clients do: so the two
+/// kinds can be told apart where the lock file cannot be opened.
 const PRIVATE_BYTE: i64 = LOCK_BYTE + 1;
 /// The most that one system call is asked to write, so that a signal or a kill is not kept waiting.
 const WRITE_BYTES_MAX: usize = 16 << 20;
@@ -69,7 +69,7 @@ pub(crate) struct FileOptions {
     pub(crate) create: Create,
     /// Permissions of a file that is created; the process's umask is taken off.
     pub(crate) mode: u32,
-    /// Address space to reserve; less is taken where the system refuses, see [`Map::reserve`].
+    /// Address space to reserve; less is taken where the kernel refuses, see [`Map::reserve`].
     pub(crate) reserve_bytes: u64,
     /// The map that a forked child has from its parent (C5); the file must be the one it shows.
     pub(crate) inherited: Option<(Identity, Arc<Map>)>,
@@ -179,8 +179,8 @@ impl RealFile {
         })
     }
 
-    /// What a new lock file of so many `bytes` beside it is like. `looks`: for a process that only
-    /// looks.
+    /// The attributes of a new lock file of so many `bytes` beside it. `looks`: for a process that
+    /// only reads.
     pub(crate) fn lock_file(&self, bytes: u64, looks: bool) -> Result<Beside> {
         Beside::lock_file(&self.file, bytes, looks).map_err(|e| self.error("stat", e))
     }
@@ -247,7 +247,7 @@ impl RealFile {
         Ok(())
     }
 
-    /// Changes what is held of the lock. `false`: another client's lock is in the way, ours is as
+    /// Changes the lock that is held. `false`: another client's lock is in the way, ours is as
     /// before.
     fn hold(&self, held: &mut Hold, hold: Hold) -> Result<bool> {
         let change = |hold| {
@@ -405,7 +405,7 @@ impl Storage for RealFile {
     }
 
     fn try_alone(&self) -> Result<bool> {
-        // The system gives an exclusive lock only to descriptors that may write.
+        // The kernel gives an exclusive lock only to descriptors that may write.
         if self.writable { self.hold(&mut self.held(), Hold::Alone) } else { Ok(false) }
     }
 
@@ -478,7 +478,7 @@ fn refused(path: &Path, what: &str) -> Error {
     Error::NotADatabase(format!("{} is {what}, not a regular file", path.display()).into())
 }
 
-/// What the path names, if it is no regular file.
+/// The kind of file that the path names, if it is no regular file.
 fn kind_of(path: &Path) -> Option<&'static str> {
     std::fs::symlink_metadata(path).ok().and_then(|stat| files::not_regular(stat.file_type()))
 }

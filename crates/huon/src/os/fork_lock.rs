@@ -4,8 +4,8 @@
 //! locked at that moment would be locked for ever. So the lock is one word that holds the fork
 //! generation of its holder, and a lock of another generation is free.
 //!
-//! 1. What the lock guards is changed in one store, or while forks are held off (`fork::hold_off`):
-//!    a child finds it as it was before or after.
+//! 1. The state that the lock guards changes in one store, or while forks are held off
+//!    (`fork::hold_off`): a child finds it as it was before or after.
 //! 2. A thread that waits sleeps between its looks: the lock is for what is held for moments, or
 //!    seldom.
 

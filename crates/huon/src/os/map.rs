@@ -48,8 +48,8 @@ enum Backing {
     Memory { _memory: Anon, writing: Mutex<()> },
 }
 
-// SAFETY: a `Map` is an address and a length. What it gives out are shared slices of bytes that do
-// not change (see the module's argument), which any thread may read.
+// SAFETY: a `Map` is an address and a length. It hands out shared slices of bytes that do not
+// change (see the module's argument), which any thread may read.
 unsafe impl Send for Map {}
 // SAFETY: as above; writing goes through `unsafe` functions whose callers answer for it.
 unsafe impl Sync for Map {}
@@ -57,7 +57,7 @@ unsafe impl Sync for Map {}
 impl Map {
     /// Maps `file`, now `file_bytes` long, into `max_bytes` of reserved addresses.
     ///
-    /// Less is reserved where addresses are scarce (`addresses`), and where the system refuses the
+    /// Less is reserved where addresses are scarce (`addresses`), and where the kernel refuses the
     /// reservation is halved, down to the size of the file; [`Map::bytes`] tells what it became.
     pub(crate) fn reserve(file: &File, max_bytes: u64, file_bytes: u64) -> Result<Map> {
         let lower = file_bytes.max(RESERVE_BYTES_MIN);
@@ -143,15 +143,15 @@ impl Map {
 
 /// Hints to the kernel about how the file is read. Their failures are ignored.
 impl Map {
-    /// Whether the system reads nothing but the pages that are met.
+    /// Whether the kernel reads nothing but the pages that are met.
     pub(super) fn read_alone(&self, alone: bool) {
         let advice = if alone { Advice::Random } else { Advice::Normal };
         self.advise(0, self.bytes, advice);
     }
 
-    /// Has the system begin to read the range, and waits for nothing.
+    /// Starts reading the range in the kernel, and does not wait.
     pub(super) fn ask_for(&self, offset: u64, bytes: u64) {
-        // Advice is for whole pages of the system.
+        // Advice is for whole pages of the kernel.
         let start = offset - offset % page_bytes() as u64;
         self.advise(start, bytes + (offset - start), Advice::Read);
     }
@@ -165,7 +165,7 @@ impl Map {
     }
 }
 
-/// What the simulation needs: the file behind the map is its memory.
+/// For the simulation: the file behind the map is its memory.
 #[cfg(any(test, feature = "simulation"))]
 impl Map {
     /// Zeroed memory that plays the file in the simulation.

@@ -1,6 +1,7 @@
 //! The map as pages, each with a tag that says what was verified of it.
 //!
-//! What a lookup needs of the map lies in this one struct, so that it asks the storage for nothing.
+//! All that a lookup needs of the map lies in this one struct, so that it does not call the
+//! storage.
 //!
 //! 1. Address and length of a map never change, and every owner keeps it mapped.
 //! 2. There are as many tags as whole pages in the map, and never more pages in the file: one bound
@@ -56,7 +57,7 @@ impl MapPages {
         })
     }
 
-    /// Takes over the tags of pages in the same map (C5): what was verified stays so.
+    /// Takes over the tags of pages in the same map (C5): verified pages stay so.
     pub(crate) fn take_over(&mut self, other: &MapPages) {
         if Arc::ptr_eq(&self.map, &other.map) && self.count == other.count {
             self.tags = other.tags.clone();
@@ -81,7 +82,8 @@ impl MapPages {
     }
 
     /// Notes how long the file is, which `length` asks or changes; returns how many pages of the
-    /// map lie in it. One at a time: what was asked before a cut must not be noted after it.
+    /// map lie in it. One at a time: a length that was read before a cut must not be noted after
+    /// it.
     pub(crate) fn measure(&self, length: impl FnOnce() -> Result<u64>) -> Result<u32> {
         let _one = self.measuring.lock().unwrap_or_else(PoisonError::into_inner);
         let file_bytes = length()?;
@@ -92,7 +94,7 @@ impl MapPages {
         Ok(pages)
     }
 
-    /// How the system reads the file from the disk, from when it is next measured on.
+    /// How the kernel reads the file from the disk, from when it is next measured on.
     pub(crate) fn set_read_ahead(&self, wish: ReadAhead) {
         self.reading.wish(wish);
     }

@@ -1,4 +1,4 @@
-//! The system: the only home of `unsafe`.
+//! The operating system: the only home of `unsafe`.
 //!
 //! A data file is a [`Storage`]: bytes that survive, read through a [`Map`]. A lock file is a
 //! [`Shared`]: words that processes share while they have the environment open. The real ones are
@@ -83,7 +83,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// That of the file that the system says this of.
+    /// That of the file that the kernel says this of.
     pub(crate) fn of(stat: &Metadata) -> Identity {
         let (device, inode) = sys::files::names_of(stat);
         Identity { device, inode }

@@ -1,4 +1,4 @@
-//! How the system reads a mapped file from the disk, and which waits for it a thread has noticed.
+//! How the kernel reads a mapped file from the disk, and which waits for it a thread has noticed.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::map::Map;
 use super::sys::machine::{disk_waits, memory_bytes};
 
-/// Whether the system reads more of the file than is asked for.
+/// Whether the kernel reads more of the file than is asked for.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -33,14 +33,14 @@ pub enum ReadAhead {
     Never,
 }
 
-/// No file below this is too large for any memory: what there is need not be asked for.
+/// No file below this is too large for any memory: the size of the memory need not be read.
 const SMALL_BYTES: u64 = 16 << 20;
 /// How often a thread prefetches after it had to wait for a page.
 pub(super) const PATIENCE: u32 = 256;
 /// No disk gives a page sooner.
 const WAIT_MIN: Duration = Duration::from_micros(10);
 
-/// What is known about how a mapped file is read.
+/// The state of how a mapped file is read.
 #[derive(Default)]
 pub(super) struct Reading {
     /// A [`ReadAhead`].
@@ -66,7 +66,7 @@ impl Reading {
         self.alone.load(Ordering::Relaxed)
     }
 
-    /// Has the system read a file of this length as is wished. One at a time.
+    /// Sets the kernel's read-ahead for a file of this length. One thread at a time.
     pub(super) fn follow(&self, map: &Map, file_bytes: u64) {
         let wish = self.wish.load(Ordering::Relaxed);
         let alone = wish == ReadAhead::Never as u8
@@ -113,7 +113,7 @@ impl Reading {
     }
 }
 
-/// What a thread last knew of its waits for the disk.
+/// A thread's waits for the disk, as last counted.
 #[derive(Clone, Copy)]
 struct Looked {
     at: Option<Instant>,

@@ -9,13 +9,13 @@
 //! 4. The mapping belongs to another open file description than the locks: a mapping keeps its
 //!    description, and the locks with it, alive in a forked child that has closed the descriptor.
 //!    (The `keeper` maps the locked one, where children do not see it.)
-//! 5. The descriptor is closed only while it still names the lock file (a daemon may have closed it
-//!    and something else may have got its number).
+//! 5. The descriptor is closed only while it still names the lock file (a daemon may have closed
+//!    it, and its number may be another file's).
 //!
 //! 6. A guest's descriptors and mapping are for reading: its atomics are only loaded. (A guest that
 //!    stored would end by SIGSEGV; the board refuses it before.)
 //!
-//! What the words mean is told by the layer `lock`, which bytes are locked by FORMAT.md.
+//! The layer `lock` defines what the words mean, FORMAT.md which bytes are locked.
 
 use std::fs::File;
 use std::io;
@@ -215,7 +215,7 @@ impl RealShared {
         Ok(locked && !locks::is_free(&self.file, byte).map_err(failed)?)
     }
 
-    /// What a lock on the gate is for this process.
+    /// The lock on the gate that this process can take.
     fn gate_hold(&self) -> Hold {
         if self.writable { Hold::Alone } else { Hold::Shared }
     }
@@ -408,7 +408,7 @@ impl Shared for RealShared {
 
     fn sync(&self) -> Result<()> {
         self.check()?;
-        // What was stored through the mapping belongs to it.
+        // Stores through the mapping belong to it.
         files::flush(&self.file).map_err(|e| self.failed("flush", e))
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Codes of errors that the system may give: those of a full disk, of a quota, of a medium that is
+/// Codes of errors that the kernel may give: those of a full disk, of a quota, of a medium that is
 /// not to be written, and of a broken device.
 pub(crate) use libc::{EDQUOT, EIO, ENOSPC, EROFS};
 
@@ -68,7 +68,7 @@ pub(crate) fn in_child(test: &str, body: impl FnOnce()) {
     in_children(test, &[("", "")], body);
 }
 
-/// The same in two children: one as the system has it, the other as on one that locks whole files
+/// The same in two children: one as the kernel has it, the other as on one that locks whole files
 /// only (P6) and has no sleeping on a word.
 pub(crate) fn in_both_ways(test: &str, body: impl FnOnce()) {
     in_children(test, &[("", ""), ("files", "poll")], body);

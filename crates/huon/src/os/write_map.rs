@@ -143,7 +143,7 @@ struct View {
     bytes: usize,
 }
 
-// SAFETY: an address and a length; what is done with them is for the holders of pages.
+// SAFETY: an address and a length; the holders of pages answer for their use.
 unsafe impl Send for View {}
 // SAFETY: as above.
 unsafe impl Sync for View {}
@@ -188,8 +188,8 @@ impl Drop for View {
     }
 }
 
-/// Whether every block of the file is allocated. What its blocks may hide among them, the
-/// bookkeeping of the file system, is little: as much of holes is filled.
+/// Whether every block of the file is allocated. Its blocks may include the bookkeeping of the file
+/// system, which is little: holes of that size are filled.
 fn is_solid(file: &File, file_bytes: u64) -> bool {
     let solid = file.metadata().is_ok_and(|stat| bytes_in_blocks(&stat) >= file_bytes);
     solid && allocate(file, 0, file_bytes).is_ok()

@@ -12,7 +12,7 @@
 //! 3. Every offset and length is checked before use; [`Leaf::audit`] checks what reading can do
 //!    without.
 //!
-//! What a payload means (a run, a tree record) is for the layers above.
+//! The layers above know what a payload means (a run, a tree record).
 
 use super::header::{self, HEADER_BYTES};
 use super::limits::key_bytes_max;

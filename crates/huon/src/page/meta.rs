@@ -14,7 +14,7 @@
 //!  64  u64  ceiling                4096
 //! ```
 //!
-//! 1. What a reader needs lies in the first 512 bytes.
+//! 1. All that a reader needs lies in the first 512 bytes.
 //! 2. What [`Meta::encode`] writes, [`Meta::decode`] believes: both hold it against `Meta::flaw`.
 //! 3. Magic, version, features, checksum and uuid keep their places and the checksum its meaning in
 //!    every version: so each version tells a whole block of a newer one from a torn block.

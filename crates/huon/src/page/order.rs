@@ -280,7 +280,7 @@ impl KeyOrder for CustomOrder<'_> {
     }
 }
 
-/// The same expression for whichever order it is.
+/// The same expression for each kind of order.
 macro_rules! each {
     ($any:expr, $order:ident => $call:expr) => {
         match $any {

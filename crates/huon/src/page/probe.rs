@@ -84,8 +84,8 @@ pub(crate) fn seek(slots: &[Slot], first: usize, head: u32) -> Result<Tie, usize
 }
 
 /// As [`seek`], but branches on nothing that it reads: a step for each halving, none of them
-/// mispredicted. For lookups side by side, where the misses are covered already; whichever head is
-/// equal, it is the last of its kind.
+/// mispredicted. For lookups side by side, where the misses overlap already. Of equal heads it
+/// finds the last.
 #[inline(always)]
 pub(crate) fn seek_steadily(slots: &[Slot], first: usize, head: u32) -> Result<Tie, usize> {
     let above = first + slots[first..].partition_point(|slot| slot_head(slot) <= head);

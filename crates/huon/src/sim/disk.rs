@@ -29,7 +29,7 @@ use file::SimFile;
 /// The device that all simulated files are on.
 const DEVICE: u64 = 0x51D;
 
-/// What a page is full of while it is edited.
+/// The byte that fills a page while it is edited.
 const SCRIBBLE: u8 = 0xA5;
 
 /// A number that no other simulated file, handle or boot has.
@@ -163,9 +163,9 @@ impl SimDisk {
         *self.machine.lock_file() = None;
     }
 
-    /// Starts this machine again: what [`SimDisk::after_crash`] does, in the memory that it has
-    /// already. The file holds `image`; the lock file holds `lock`, or is missing; the boot is
-    /// `boot`, or a new one. Events, watcher and losses are forgotten.
+    /// Starts this machine again: as [`SimDisk::after_crash`], in the memory that it has already.
+    /// The file holds `image`; the lock file holds `lock`, or is missing; the boot is `boot`, or a
+    /// new one. Events, watcher and losses are forgotten.
     ///
     /// # Panics
     ///
@@ -199,8 +199,8 @@ impl SimDisk {
         self.state().modified
     }
 
-    /// Puts the time of the last write back: a disk that is mounted anew may hold what was written
-    /// and not yet when.
+    /// Puts the time of the last write back: a disk that is mounted anew may hold written data, and
+    /// not yet the time of the write.
     pub fn set_modified(&self, modified: u64) {
         self.state().modified = modified;
     }
@@ -222,9 +222,9 @@ impl SimDisk {
         self.state().recording = on;
     }
 
-    /// Makes flushes lose data when they fail, which [`SimDisk::fail_syncs`] makes them do. To be
-    /// said before the first write: the machine keeps what the disk holds beside what the cache
-    /// holds from then on.
+    /// Makes flushes lose data when they fail, which [`SimDisk::fail_syncs`] makes them do. Call it
+    /// before the first write: the machine keeps the disk's contents beside the cache's from then
+    /// on.
     pub fn lossy(self) -> SimDisk {
         self.state().loss.get_or_insert_default();
         self
@@ -265,7 +265,7 @@ impl SimDisk {
     }
 
     /// The same machine after all its processes were killed: cache, disk and boot are as they were.
-    /// So is the lock file, unless it is said what it holds. Flushes that are to fail do so there,
+    /// So is the lock file, unless `lock` gives its words. Flushes that are to fail do so there,
     /// and not here any more.
     pub fn after_kill(&self, lock: Option<&[u64]>) -> Result<SimDisk> {
         let next = self.after_crash(&self.image(), true)?;
@@ -329,8 +329,8 @@ impl SimDisk {
         self.machine.lock_file().as_ref().map(|file| file.words_image()).unwrap_or_default()
     }
 
-    /// The words of the lock file when it was flushed last, if it ever was: what a power loss
-    /// leaves of it may be older than [`SimDisk::lock_image`], and no older than this.
+    /// The words of the lock file when it was flushed last, if it ever was: the part of it that a
+    /// power loss leaves may be older than [`SimDisk::lock_image`], and no older than this.
     pub fn flushed_lock_image(&self) -> Option<Vec<u64>> {
         self.machine.lock_file().as_ref().and_then(|file| file.flushed_image())
     }

@@ -93,7 +93,7 @@ impl FaultCall {
         FaultCall::LockPinned,
     ];
 
-    /// What is tried, as errors have it.
+    /// The operation, as errors name it.
     pub fn operation(self) -> &'static str {
         match self {
             FaultCall::Length => "stat",
@@ -155,7 +155,7 @@ struct PlanState {
     met: Vec<FaultCall>,
 }
 
-/// What a write that fails has written all the same.
+/// The part that a failing write has written all the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Torn {
     /// Its first bytes, so many.

@@ -100,7 +100,7 @@ impl Loss {
         }
     }
 
-    /// What the cache is to show where it showed what is lost, by offset in the file.
+    /// The bytes that the cache is to show in place of the lost ones, by offset in the file.
     pub(super) fn forget_cache(&mut self) -> impl Iterator<Item = (u64, Vec<u8>)> + use<> {
         let lost = std::mem::take(&mut self.lost);
         lost.into_iter().map(|(block, disk)| (block * BLOCK_BYTES, disk))

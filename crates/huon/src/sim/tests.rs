@@ -197,7 +197,7 @@ fn a_failed_flush_loses_what_it_should_have_written() {
         image[(block * BLOCK_BYTES) as usize..][..3].to_vec()
     };
     assert!((0..5).all(|block| first(block) == b"new"));
-    // What is cut off comes back as zeros, lost or not; half of block 2 stays as it was.
+    // Blocks that are cut off come back as zeros, lost or not; half of block 2 stays as it was.
     file.shrink(2 * BLOCK_BYTES + 2).unwrap();
     file.grow(5 * BLOCK_BYTES).unwrap();
     file.forget_cache();

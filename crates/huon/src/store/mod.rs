@@ -123,7 +123,7 @@ pub(crate) struct Store {
     pub(crate) verified_count: AtomicU64,
 }
 
-/// What a store is made of.
+/// The parts of a store.
 pub(crate) struct StoreParts {
     pub(crate) storage: Box<dyn Storage>,
     pub(crate) clients: Arc<Clients>,
@@ -360,7 +360,7 @@ impl Store {
         self.pages.requests()
     }
 
-    /// A page buffer; what is in it is left over from before.
+    /// A page buffer, with stale contents.
     pub(crate) fn buffer(&self) -> Result<Buffer> {
         let spare = self.buffers.lock().unwrap_or_else(|e| e.into_inner()).pop();
         match spare {
@@ -484,8 +484,9 @@ impl Ground for Store {
         // P10: the marks first, then the reader slots. P13: both anew in each transaction that
         // wants pages, so no scan ever decides for a later one.
         let marks = self.board.protected_marks();
-        // P9: what is durable is published, what is published is sealed. P10: what is in flight is
-        // read before what is sealed. Words of a lock file that say otherwise protect nothing.
+        // P9: the durable snapshot is published, the published one is sealed. P10: the one in
+        // flight is read before the sealed one. Words of a lock file that say otherwise protect
+        // nothing.
         let rising = marks.durable <= marks.published && marks.published <= marks.sealed;
         if !rising || marks.in_flight > marks.sealed {
             return Err(Error::corrupt_file(

@@ -44,9 +44,9 @@ pub enum SlowReaderAnswer {
     /// Scans readers and free space again at once. The callback has waited as long as it thinks
     /// fit, or has ended the reader itself, or its process.
     Retry,
-    /// Breaks the reader if it is parked; it gets [`Error::Evicted`] when it comes back. One
-    /// that is not parked cannot be broken, since it may hold slices of the pages: it is waited
-    /// for, a millisecond each time.
+    /// Evicts the reader if it is parked; it gets [`Error::Evicted`] when it comes back. A live one
+    /// cannot be evicted, since it may hold slices of the pages: it is waited for, a millisecond
+    /// each time.
     Break,
     /// Waits no more: the file grows, or the transaction fails with [`Error::MapFull`].
     GiveUp,
@@ -72,13 +72,13 @@ impl SlowReaders {
         self.callback.copied()
     }
 
-    /// Has another one asked from now on.
+    /// Sets the callback from now on.
     pub(crate) fn set_callback(&self, callback: Option<Callback>) {
         // Dropping the one before may call back.
         drop(self.callback.replace(callback));
     }
 
-    /// Has it asked before the file grows, or not.
+    /// Whether it is called before the file grows.
     pub(crate) fn set_before_growing(&self, yes: bool) {
         self.before_growing.store(yes, Ordering::Relaxed);
     }

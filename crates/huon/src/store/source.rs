@@ -27,7 +27,7 @@ pub(crate) trait PageSource {
     /// How many pages there are: no tree has more, and no walk through one visits more.
     fn pages_max(&self) -> u32;
 
-    /// Bytes of all of them: what is collected of a tree is no more.
+    /// Bytes of all of them: values collected from a tree are never more.
     fn bytes_max(&self) -> u64;
 
     /// Refuses to go on in a forked child, where the transaction is dead (C1).

@@ -13,7 +13,7 @@ use crate::tree::read;
 use crate::tree::values::Held;
 
 impl<O: Copy> TreeMut<'_, O> {
-    /// Frees every page of the tree; what is left is an empty tree of the same kind.
+    /// Frees every page of the tree; it becomes an empty tree of the same kind.
     pub(crate) fn clear(&mut self) -> Result<()> {
         clear(self.pages, self.tree, &mut HashSet::new())
     }

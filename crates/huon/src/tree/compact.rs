@@ -39,7 +39,7 @@ pub(crate) enum What {
 /// One step: its bounds, and then what it did.
 pub(crate) struct Step {
     pub(crate) what: What,
-    /// No page is left from here on, if that can be had.
+    /// No page is left from here on, if that is possible.
     pub(crate) line: u32,
     /// Pages that it writes, but for the last of them.
     pub(crate) pages_max: usize,

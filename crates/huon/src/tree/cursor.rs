@@ -3,8 +3,8 @@
 //! A [`LeafSpan`] is the part of a tree between two places, and hands out its leaves. Its places
 //! are items (T1), so both ends can move until they meet, and no key is compared on the way.
 //!
-//! 1. What was handed out is behind the path of its end. Where both ends stand in one leaf, the
-//!    rest of it goes to the end that asks first.
+//! 1. The records that an end has handed out lie behind its path. Where both ends stand in one
+//!    leaf, the rest of it goes to the end that asks first.
 //! 2. A leaf is read when its items are asked for, not before, so that damage withholds nothing of
 //!    the leaves before it. After an error there are no more leaves.
 
@@ -347,8 +347,8 @@ impl<'s, S: PageSource + ?Sized, O: KeyOrder, L: ReadLeaf<'s>> Span<'s, S, O, L>
     }
 }
 
-/// The two places that bound a part of a tree, to be moved towards each other record by record.
-/// What has the places keeps the pages and the tree's record, so it may be the owner of both.
+/// The two places that bound a part of a tree, to be moved towards each other record by record. The
+/// holder of the places keeps the pages and the tree's record, so it may be the owner of both.
 pub(crate) struct Ends {
     front: Path,
     back: Path,

@@ -42,7 +42,7 @@ impl<O: Copy> TreeMut<'_, O> {
         TreeMut { pages: self.pages, tree, order: self.order, finger: self.finger }
     }
 
-    /// Edits a leaf that this level owns. What is wrong with it is said of its page.
+    /// Edits a leaf that this level owns. Errors name its page.
     #[inline]
     pub(super) fn leaf<R>(
         &mut self,

@@ -29,7 +29,7 @@ impl<S: PageSource + ?Sized, O: KeyOrder> TreeView<'_, '_, S, O> {
             return Ok(exact);
         }
         let share = (position(&high) - position(&low)).max(0.0);
-        // Something may lie between what cannot be told apart.
+        // Records may lie between two places that cannot be told apart.
         let least = u64::from(!low.same_place(&high));
         let about = (share * tree.entries as f64).round() as u64;
         Ok(about.clamp(least.min(tree.entries), tree.entries))

@@ -46,8 +46,8 @@ impl Finger {
         &self.path
     }
 
-    /// The path, which leads elsewhere in the end: what is known of it is forgotten unless
-    /// [`Finger::keep`] says so again.
+    /// The path, which will lead elsewhere: the finger is forgotten unless [`Finger::keep`] sets it
+    /// again.
     pub(crate) fn path_mut(&mut self) -> &mut Path {
         &mut self.path
     }

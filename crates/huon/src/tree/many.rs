@@ -17,7 +17,7 @@ use crate::tree::view::TreeView;
 pub(crate) const BATCH: usize = 16;
 
 impl<'s, S: PageSource, O: KeyOrder> TreeView<'s, '_, S, O> {
-    /// The cells of at most [`BATCH`] keys, in their order; `None` where one could not be got.
+    /// The cells of at most [`BATCH`] keys, in their order; `None` where one could not be read.
     /// Costs a search of a page for each key and level, and no memory but the stack.
     pub(crate) fn get_batch(
         &self,

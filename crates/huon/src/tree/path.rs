@@ -387,7 +387,7 @@ impl Path {
         Ok(())
     }
 
-    /// At child `index` of the branch above the leaves: has the leaves after it come nearer.
+    /// At child `index` of the branch above the leaves: prefetches the leaves after it.
     #[inline]
     fn look_beyond<S: PageSource + ?Sized>(
         &mut self,

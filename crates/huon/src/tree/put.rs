@@ -57,7 +57,7 @@ impl<'v> NewValue<'v> {
     }
 }
 
-/// What a reserved value holds until it is filled; no inline value is longer.
+/// The contents of a reserved value until it is filled; no inline value is longer.
 static ZEROS: [u8; 1 << 15] = [0; 1 << 15];
 
 /// A cell on its way into a leaf.

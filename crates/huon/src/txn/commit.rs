@@ -190,7 +190,7 @@ impl WriteTxn {
         Ok(Ticket { core, txnid })
     }
 
-    /// What stands for a transaction that changed nothing: its base, which is named as newest as
+    /// The snapshot of a transaction that changed nothing: its base, which is named as newest as
     /// long as the writer lock is held (P3).
     fn found(&self) -> Result<Mark> {
         if self.core.store.writer.still_ours() && self.core.store.board.sealed() == self.base_mark {

@@ -9,7 +9,7 @@ impl WriteTxn {
     /// with the records of tables where they lie.
     pub(crate) fn compact(&mut self, step: &mut Step) -> Result<()> {
         debug_assert!(!self.is_changed(), "tables that were opened would be written back");
-        // What is freed is more than what is taken, if not at once.
+        // More pages are freed than taken, if not at once.
         self.edit_catalog(How::Shrink, |main| compact::step(main.pages, main.tree, step))
     }
 
@@ -17,7 +17,7 @@ impl WriteTxn {
     /// is, but for slack up to `target` pages.
     pub(crate) fn give_back_all(&mut self, target: u32) -> Result<()> {
         self.guarded(How::Shrink, |txn| {
-            // The commit goes by what is known of free pages: so they are judged.
+            // The commit relies on what is known of free pages: so they are judged now.
             txn.pages_mut().has_room_below(1, target)?;
             txn.give_back_to = Some(target);
             Ok(())

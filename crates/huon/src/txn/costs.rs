@@ -2,8 +2,8 @@
 
 use crate::txn::write::WriteTxn;
 
-/// What a write transaction has cost so far, and what is left to it: see [`WriteTxn::costs`]. All
-/// sizes are in bytes.
+/// What a write transaction has cost so far, and how much it may still use: see
+/// [`WriteTxn::costs`]. All sizes are in bytes.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -15,21 +15,21 @@ pub struct WriteCosts {
     /// The same at most, before they are written early; see
     /// [`Settings::write_buffer_bytes`](crate::Settings::write_buffer_bytes).
     pub write_buffer_bytes: u64,
-    /// What was written already: large values, pages for which there was no more memory, and full
-    /// ones behind which records in order have gone on.
+    /// Pages that were written already: large values, pages that did not fit in the write buffer,
+    /// and full ones behind records put in order.
     pub written_bytes: u64,
     /// Pages of the snapshot before that it has replaced or deleted. They are free for later
-    /// transactions, when no reader sees them any more. What the transaction wrote itself and
-    /// replaced serves it again, and does not count.
+    /// transactions, when no reader sees them any more. Pages that the transaction wrote and
+    /// replaced itself are reused by it, and do not count.
     pub retired_bytes: u64,
-    /// Part of the file in use, with what this transaction took.
+    /// Part of the file in use, with the pages that this transaction took.
     pub used_bytes: u64,
     /// How much that may become.
     pub max_bytes: u64,
 }
 
 impl WriteTxn {
-    /// What the transaction has cost so far. Costs a look at what it has retired.
+    /// What the transaction has cost so far. Walks the list of pages that it has retired.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

@@ -183,7 +183,7 @@ impl Core {
             return Ok(());
         }
         let Some(_role) = self.try_flusher()? else { return Ok(()) };
-        // P4: what is in flight already comes first, and cannot be had without a flush.
+        // P4: a snapshot that is in flight already comes first, and needs a flush.
         if let Some(plan) = board.unfinished_flush()? {
             self.carry_out(&plan)?;
         }

@@ -107,10 +107,10 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the maximum size lies below the lower one; [`Error::MapFull`] if it
-    /// lies below what is in use or kept for readers; [`Error::MapTooSmall`] if it is raised above
-    /// what this process has reserved. These leave the transaction as it was. (Another process that
-    /// has reserved less goes on until the file is longer than that, and gets
+    /// [`Error::Invalid`] if the maximum size lies below the minimum; [`Error::MapFull`] if it lies
+    /// below the pages in use or retained for readers; [`Error::MapTooSmall`] if it is raised above
+    /// the address space that this process has reserved. These leave the transaction as it was.
+    /// (Another process that has reserved less goes on until the file is longer than that, and gets
     /// [`Error::MapTooSmall`] at its next transaction then.) [`Error::Io`] if the file cannot grow,
     /// which breaks the transaction.
     pub fn set_geometry(&mut self, geometry: Geometry) -> Result<()> {

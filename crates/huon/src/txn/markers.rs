@@ -18,7 +18,7 @@ impl WriteTxn {
     }
 
     /// Sets the application's markers: they are committed with the transaction, and every snapshot
-    /// has its own. What is the same already is no change. Costs no page.
+    /// has its own. Setting the same values is no change. Costs no page.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

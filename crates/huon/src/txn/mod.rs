@@ -49,7 +49,7 @@ use crate::txn::names::Names;
 /// So many stamps a write transaction takes at a time.
 const STAMPS: u64 = 1024;
 
-/// What a client counts; never reset.
+/// The counters of a client; never reset.
 #[derive(Debug, Default)]
 pub(crate) struct CoreCounts {
     pub(crate) commits: AtomicU64,

@@ -160,7 +160,7 @@ impl Place {
     }
 }
 
-/// What a place says, as one that is looked for would say it. A longer name is not all there.
+/// The words of a place, as those of a name that is looked up. A longer name is cut off.
 fn words_of(name: &[u8], shape: &Shape) -> [u64; WORDS] {
     let mut words = [0; WORDS];
     words[..Shape::WORDS].copy_from_slice(&shape.words());

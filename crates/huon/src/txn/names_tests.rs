@@ -97,7 +97,7 @@ fn what_an_open_snapshot_shows_keeps_its_number() {
     for (n, t) in tables.iter().enumerate() {
         assert_eq!(t.get(&reader, "n").unwrap(), Some(n as u64));
     }
-    // What the reader could never see was given back all the same.
+    // Numbers of tables that the reader could never see were released all the same.
     assert!(counts(&env).1 < 300 + 2 * 300 + 300, "{:?}", counts(&env));
     drop(reader);
     for n in 3000..5000 {
@@ -173,7 +173,7 @@ fn a_handle_is_used_without_a_lock() {
     assert_eq!(env.core().unwrap().names.locks(), before);
 }
 
-/// What a transaction looks at follows what it touched, however many tables are open.
+/// The work of a transaction follows the tables that it touched, however many are open.
 #[test]
 fn a_transaction_knows_of_the_tables_that_it_touched() {
     let disk = disk();

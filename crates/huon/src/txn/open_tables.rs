@@ -1,7 +1,7 @@
 //! The tables that a write transaction has used, and what its nested levels have to restore.
 //!
-//! O1. What is kept of a table is kept under its name: all handles of a name share it, and no
-//!     number that is given back meanwhile can stand for another table.
+//! O1. The state of a table is kept under its name: all handles of a name share it, and no number
+//!     that is released meanwhile can stand for another table.
 //! O2. The cost of a level follows what was changed in it: the state that a table had is saved when
 //!     it is changed in the level for the first time. Undoing goes from the newest to the oldest.
 
@@ -79,7 +79,7 @@ pub(super) struct OpenTables {
 }
 
 impl OpenTables {
-    /// What a handle stands for, if it was used before.
+    /// The table of a handle, if it was used before.
     #[inline]
     pub(super) fn used(&mut self, no: TableNo) -> Option<Use> {
         let mut near = [self.last, self.first_use].into_iter().flatten();
@@ -108,8 +108,8 @@ impl OpenTables {
         }
     }
 
-    /// The table of a name, with room for what is to be known of it: what was changed must not be
-    /// forgotten for want of memory.
+    /// The table of a name, with room for its state: a change must not be forgotten for want of
+    /// memory.
     pub(super) fn enter(&mut self, name: &[u8]) -> Result<usize> {
         if let Some(at) = self.named(name) {
             return Ok(at);
@@ -185,10 +185,10 @@ impl OpenTables {
         Mark { level: self.levels, saved: self.saved.len() }
     }
 
-    /// What was changed since the level began is the outer level's; `None`: there is none.
+    /// The changes since the level began become the outer level's; `None`: there is none.
     pub(super) fn commit_level(&mut self, mark: Mark, outer: Option<Mark>) {
         let Some(outer) = outer else { return self.saved.truncate(mark.saved) };
-        // What the outer level has saved itself is older, and all that it needs.
+        // The states that the outer level has saved itself are older, and all that it needs.
         let mut kept = mark.saved;
         for at in mark.saved..self.saved.len() {
             if self.saved[at].saved_by < outer.level {
@@ -199,7 +199,7 @@ impl OpenTables {
         self.saved.truncate(kept);
     }
 
-    /// What was changed since the level began is undone.
+    /// The changes since the level began are undone.
     pub(super) fn abort_level(&mut self, mark: Mark) {
         for Saved { at, state, saved_by } in self.saved.drain(mark.saved..).rev() {
             let table = &mut self.tables[at];

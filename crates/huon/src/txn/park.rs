@@ -39,7 +39,7 @@ impl ReadTxn {
     /// without limit.
     ///
     /// Costs one change of a word that processes share. Where this process may not write the lock
-    /// file it changes nothing, and no writer breaks the transaction (R8).
+    /// file it changes nothing, and no writer evicts the transaction (R8).
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -54,7 +54,7 @@ impl ReadTxn {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Nothing that was got from it can be held meanwhile; the compiler refuses it:
+    /// No slice that was read from it can be held meanwhile; the compiler refuses it:
     ///
     /// ```compile_fail,E0505
     /// # let env = huon::Env::in_memory()?;
@@ -86,7 +86,7 @@ impl Parked {
         self.txn.id()
     }
 
-    /// Whether the transaction was broken. It stays so; `false` may change at any moment.
+    /// Whether the transaction was evicted. It stays so; `false` may change at any moment.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -100,7 +100,7 @@ impl Parked {
     /// The transaction again, on the same snapshot.
     ///
     /// # Errors
-    /// [`Error::Evicted`] if it was broken; it has ended then. [`Error::Forked`] after a fork.
+    /// [`Error::Evicted`] if it was evicted; it has ended then. [`Error::Forked`] after a fork.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

@@ -19,7 +19,7 @@ const TABLES_AT_HAND: usize = 4;
 /// A snapshot of all tables at one commit.
 ///
 /// It sees nothing of later commits, holds no lock, and never waits for a writer. Keys and values
-/// got from it lie in the file's map and live as long as it does. It is not bound to a thread.
+/// read from it lie in the file's map and live as long as it does. It is not bound to a thread.
 ///
 /// While it lives, the pages that only it can see are kept: a forgotten one costs at most one copy
 /// of what it sees, however long it sleeps.
@@ -103,8 +103,9 @@ impl ReadTxn {
 
     /// Moves on to the newest snapshot, and lets go of its own; whether there was a newer one.
     ///
-    /// Costs a few nanoseconds if there was none, and otherwise as much as to begin anew. What was
-    /// got before cannot be held across it. On an error the transaction stays where it is.
+    /// Costs a few nanoseconds if there was none, and otherwise as much as beginning a new one.
+    /// Slices that were read before cannot be held across it. On an error the transaction stays
+    /// where it is.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

@@ -6,9 +6,9 @@
 //! 2. no open read transaction of this client reads a snapshot from `B` on and before `D`;
 //! 3. no write transaction of this client that is not over has made the table again.
 //!
-//! So what a handle stands for is found in every snapshot that shows it. Of tables that others drop
-//! and make again at that very moment, a handle may be given back too early: it is refused then,
-//! and the table can be opened again (N1).
+//! So the table of a handle is found in every snapshot that shows it. If others drop and make a
+//! table again at that very moment, a handle may be released too early: it is refused then, and the
+//! table can be opened again (N1).
 
 use std::sync::Arc;
 

@@ -127,8 +127,8 @@ impl WriteTxn {
         self.tables.borrow().counts()
     }
 
-    /// All handles of one name share what is known of the table. There is room for it: what was
-    /// changed must not be forgotten for want of memory.
+    /// All handles of one name share the state of the table. There is room for it: a change must
+    /// not be forgotten for want of memory.
     pub(super) fn remember(&self, at: usize, state: State) {
         let level = self.levels.last().map(|level| level.tables);
         self.tables.borrow_mut().set(at, state, level);
@@ -198,7 +198,7 @@ impl WriteTxn {
         // For both of them.
         self.tables.get_mut().make_room()?;
         let labels = copied(catalog::labels(self.pages(), &self.main, &name)?)?;
-        // What is refused is refused before the old name is gone.
+        // Errors are returned before the old name is gone.
         catalog::check_length(self.pages(), to, &labels)?;
         let tree = self.edit_catalog(How::Shrink, |main| {
             catalog::remove(main, &name)?;
@@ -227,7 +227,8 @@ impl WriteTxn {
         stored
     }
 
-    /// What was made or dropped is so for everybody now, or has not happened: `names` learns it.
+    /// Tables that were made or dropped are so for all clients now, or it has not happened: `names`
+    /// learns it.
     pub(super) fn settle_names(&self) {
         let at = self.sealed.unwrap_or(self.base.txnid).0;
         for (name, exists) in self.tables.borrow().remade() {

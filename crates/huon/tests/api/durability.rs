@@ -1,6 +1,5 @@
 //! Durability modes: what each costs in flushes, what each keeps, tickets, automatic checkpoints
-//! and the ways to close. What a power cut may take away is shown by the crash images of the test
-//! kit.
+//! and the ways to close. The crash images of the test kit show what a power loss may take away.
 
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;

@@ -131,7 +131,8 @@ fn a_nested_abort_gives_up_what_lies_behind_the_old_limit() {
             Some(HIGH) => assert!(fill(&mut txn, 600, 300).1.is_none()),
             _ => (0..100).for_each(|n| assert!(t.remove(&mut txn, n).unwrap())),
         }
-        // What the level wrote below the old limit is lost to this transaction: it may not fit.
+        // The pages that the level wrote below the old limit are lost to this transaction: it may
+        // not fit.
         match txn.commit() {
             Err(Error::MapFull(_)) if again != Some(HIGH) => {}
             committed => drop(committed.unwrap()),
@@ -165,7 +166,7 @@ fn what_is_in_use_stays_below_the_upper_size() {
     env.update(|txn| t.clear(txn).map(drop)).unwrap();
     assert!(matches!(env.set_geometry(low), Err(Error::MapFull(_))));
     drop(reader);
-    // What is left may lie far behind; it moves to the front in a few commits.
+    // The pages that are left may lie far behind; they move to the front in a few commits.
     let moved = (0..100).any(|n| {
         env.update(|txn| t.put(txn, n, &[1; 10]).map(drop)).unwrap();
         env.sync().unwrap();

@@ -4,7 +4,7 @@
 //!
 //! 1. the engine opens a copy of it, finds it clean, reads what the rule says, and writes to it;
 //! 2. a small reader that knows only the tables of FORMAT.md reads the same from the same bytes;
-//! 3. both do so with a file that is made now: what is written today is what the document says.
+//! 3. both do so with a file that is made now: today's writer follows the document.
 //!
 //! `HUON_GOLDEN_OUT=path` in the environment keeps the file that is made now.
 
@@ -283,7 +283,7 @@ fn make(path: &Path) {
     }
     (0..PASSING).for_each(|n| change(&|txn| main.remove(txn, &passing(n))));
     drop(first);
-    // What is born and freed since the durable snapshot is free for all.
+    // Pages born and freed since the durable snapshot are free for all.
     change(&|txn| main.put(txn, &passing(0), &[7; 4000]));
     change(&|txn| main.remove(txn, &passing(0)));
     let mut txn = env.write().unwrap();

@@ -29,7 +29,7 @@ fn drop_table(env: &Env, t: Table<Str, U64>) {
     assert!(env.update(|txn| t.drop_table(txn)).unwrap());
 }
 
-/// What a handle finds: the number in its table, or that the table is missing.
+/// What a handle reads: the number in its table, or that the table is missing.
 fn found(t: Table<Str, U64>, txn: &ReadTxn) -> Option<u64> {
     match t.get(txn, "n") {
         Ok(found) => Some(found.expect("each table holds its number")),

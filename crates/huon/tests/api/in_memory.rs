@@ -23,7 +23,7 @@ fn get(env: &Env, n: u64) -> Option<Vec<u8>> {
     .unwrap()
 }
 
-/// What it has in a file it has here: tables, nested transactions, snapshots, reports.
+/// It has all that it has in a file: tables, nested transactions, snapshots, reports.
 #[test]
 fn it_is_an_environment_like_any_other() {
     let env = Env::in_memory().unwrap();
@@ -136,7 +136,7 @@ fn threads_share_it() {
     assert_eq!((info.io.commits, info.clients), (THREADS * COMMITS, 1));
 }
 
-/// What a commit means to others is what it always means; only the disk is not waited for.
+/// A commit means to others what it always means; only the disk is not waited for.
 #[test]
 fn a_durable_commit_is_durable_without_a_flush() {
     let env = Env::in_memory().unwrap();

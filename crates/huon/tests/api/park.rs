@@ -51,7 +51,7 @@ fn dropped_ones_give_their_slots_back() {
     assert_eq!(env.info().unwrap().readers.len(), 700);
 }
 
-/// What is cached in the transaction is of its own snapshot.
+/// The transaction's cached state is of its own snapshot.
 #[test]
 fn a_parked_transaction_can_be_renewed_later() {
     let (_dir, env, t) = env();

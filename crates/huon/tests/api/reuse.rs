@@ -1,5 +1,5 @@
-//! What a transaction wrote and dropped again serves it again: pages, write calls, and whether a
-//! file gets full are counted.
+//! Pages that a transaction wrote and dropped are reused by it: pages and write calls are counted,
+//! and whether a file gets full.
 
 use huon::{Bytes, Durability, Env, MultiDef, Table, TableDef, U64, WriteTxn};
 
@@ -67,7 +67,7 @@ fn values_that_are_replaced_take_the_room_of_those_that_live() {
     txn.commit().unwrap();
     let (living, used) = sizes(&env);
     assert!(living <= 150 && used <= 2 * living, "{living} live, {used} are in use");
-    // What is replaced is never written, and what is written lies together.
+    // Replaced values are never written, and the written ones lie together.
     let io = env.info().unwrap().io;
     assert!(io.pages_written <= 2 * living, "{living} live, {} were written", io.pages_written);
     assert!(io.pages_written >= 8 * io.writes, "{} in {}", io.pages_written, io.writes);

@@ -205,7 +205,7 @@ fn parking_and_breaking_at_the_same_time() {
             })
         })
         .collect();
-    // Until both have happened: which of them does is the system's to say.
+    // Until both have happened: which of them is first depends on the scheduler.
     let both = || seen.iter().all(|count| count.load(Ordering::Relaxed) > 0);
     let rounds = (0..40_000).take_while(|round| *round < 400 || !both());
     for round in rounds {

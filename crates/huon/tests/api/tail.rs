@@ -48,7 +48,7 @@ fn tiny_commits(env: &Env, count: u64) {
     }
 }
 
-/// What lies free at the end of the file, and what may: the threshold and the slack.
+/// The free pages at the end of the file, and how many may be there: the threshold and the slack.
 #[track_caller]
 fn assert_short_tail(env: &Env, commits: u64, what: &str) {
     tiny_commits(env, commits);

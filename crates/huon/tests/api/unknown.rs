@@ -103,7 +103,7 @@ fn a_whole_meta_of_a_newer_version_in_any_slot_makes_the_file_unreadable() {
     assert_eq!(env.view(|txn| txn.open_table(&T)?.expect("there").get(txn, "n")).unwrap(), Some(5));
 }
 
-/// What is open already finds it, too: a check says so, and none is made against another meta.
+/// An open environment finds it, too: a check says so, and none is made against another meta.
 #[test]
 fn a_meta_of_a_newer_version_that_appears_is_found_by_a_check() {
     let dir = tempfile::tempdir().unwrap();
@@ -153,8 +153,8 @@ fn a_snapshot_of_a_newer_version_in_the_lock_file_counts() {
     refused("an image", "lock file", Env::options().open(&path));
 }
 
-/// A torn block of a newer version is a torn block, as one of this version is: what was durable
-/// before is there.
+/// A torn block of a newer version is a torn block, as one of this version is: the durable snapshot
+/// before it is there.
 #[test]
 fn a_torn_meta_of_a_newer_version_is_passed_over() {
     let dir = tempfile::tempdir().unwrap();

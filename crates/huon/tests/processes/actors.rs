@@ -144,7 +144,7 @@ impl Actor {
         (actor, said)
     }
 
-    /// Has it do something; what it says of it.
+    /// Gives it a command; returns its answer.
     #[track_caller]
     pub(crate) fn ask(&mut self, what: &str) -> String {
         writeln!(self.process.stdin.as_mut().unwrap(), "{what}").unwrap();
@@ -165,7 +165,7 @@ impl Actor {
         assert!(self.process.wait().unwrap().success());
     }
 
-    /// Ends it as the system does.
+    /// Ends it as the kernel does.
     pub(crate) fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -179,7 +179,7 @@ impl Drop for Actor {
     }
 }
 
-/// What an actor has.
+/// The state of an actor.
 #[derive(Default)]
 struct Hands {
     env: Option<Env>,
@@ -278,7 +278,7 @@ fn forked(work: impl FnOnce() -> huon::Result<String>, stays: bool) -> (i32, Str
     // SAFETY: the child calls this library and ends without unwinding.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: has a process end that hangs.
+        // SAFETY: ends a process that hangs.
         unsafe { libc::alarm(60) };
         let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         let said = said.map(|said| said.unwrap_or_else(|e| format!("{} {e}", e.code())));

@@ -467,7 +467,7 @@ fn a_panic_aborts_the_transaction_and_nothing_more() {
     assert_eq!(get(&env, "n"), None);
 }
 
-/// A full disk, on a small file system of its own where one can be had.
+/// A full disk, on a small file system of its own where one can be mounted.
 #[test]
 fn a_full_disk() {
     const CHILD: &str = "HUON_TEST_FULL_DISK";

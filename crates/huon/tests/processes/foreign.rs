@@ -1,4 +1,4 @@
-//! What is no environment: nothing is written to it, and nothing made beside it.
+//! A file that is no environment is not written to, and no file is made beside it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;

@@ -119,8 +119,7 @@ fn killed_owners_and_guests_leave_nothing_in_the_way() {
     }
 }
 
-/// A child of a guest is a guest of its own: what it pins is found, and it keeps nothing of its
-/// parent's.
+/// A child of a guest is a guest of its own: its pins are found, and it keeps none of its parent's.
 #[test]
 fn a_forked_child_of_a_guest_is_another_guest() {
     const TEST: &str = "guests::a_forked_child_of_a_guest_is_another_guest";

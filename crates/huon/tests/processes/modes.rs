@@ -59,8 +59,7 @@ fn get(env: &Env, key: &str) -> Option<u64> {
     env.view(|txn| txn.open_table(&T)?.expect("the table is there").get(txn, key)).unwrap()
 }
 
-/// What a child does: opens as `part` says, tells what came of it, and stays until it is told to
-/// end.
+/// A child: opens as `part` says, reports the result, and stays until it is told to end.
 fn play(part: &str) {
     let mut options = Env::options();
     options.create(false);

@@ -1,4 +1,4 @@
-//! Reading copies nothing and asks nothing of the system.
+//! Reading copies nothing and makes no system call.
 
 use std::io::Read;
 use std::process::{Command, Stdio};

@@ -190,7 +190,7 @@ fn apart(heights: &[i32]) -> Vec<i32> {
     placed
 }
 
-/// Colours that are told apart by most people, and how wide the line is.
+/// Colours that most people can tell apart, and how wide the line is.
 fn ink(name: &str) -> (RGBColor, u32) {
     match name {
         "huon" => (HUON, 4),

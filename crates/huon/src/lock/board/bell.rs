@@ -58,9 +58,9 @@ impl Board {
         self.fixed()[BELL].load(Ordering::Acquire)
     }
 
-    /// Sleeps until the bell is no longer `seen`, at most `timeout`; may return early, or hear
-    /// nothing of what is not about `snapshot`. Ask for the number first, then look whether there
-    /// is anything to wait for: so nothing is missed.
+    /// Sleeps until the bell is no longer `seen`, at most `timeout`; may return early, or miss
+    /// events that are not about `snapshot`. Read the number first, then check whether there is
+    /// anything to wait for: so no event is missed.
     pub(crate) fn wait_bell(&self, seen: u64, timeout: Duration, snapshot: Option<u64>) {
         self.shared().wait(BELL, seen, timeout, snapshot.map_or(ANY_MARK, mark_of));
     }

@@ -25,7 +25,7 @@ impl Board {
         {
             return self.check_plan(&plan).map(|()| Some(plan));
         }
-        // It ended but for the last store, or never got as far as a plan.
+        // It ended except for the last store, or never had a plan.
         self.store(IN_FLIGHT, 0);
         self.ring(Wake::All);
         Ok(None)

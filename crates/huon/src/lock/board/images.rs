@@ -75,7 +75,7 @@ impl Board {
     }
 
     /// Lets new readers see `mark`; never moves back. `mark` must still be named: call it before
-    /// the role under which it was sealed is released.
+    /// the writer lock is released.
     pub(crate) fn publish(&self, mark: Mark) {
         if self.fixed()[PUBLISHED].fetch_max(mark.0, Ordering::AcqRel) < mark.0 {
             self.tell_news();

@@ -20,8 +20,8 @@
 //! stores one word and then loads the other's: pin and published (P14), candidate and sealed
 //! (Flush), seal and everything the writer protects (P10).
 //!
-//! The holder of the writer lock calls `seal` and `publish`, the holder of the flusher lock all
-//! that is about flushes (`role`). The rows, which grow, hold reader slots (`slots`) and clients
+//! The holder of the writer lock calls `seal` and `publish`, the holder of the flusher lock
+//! everything about flushes (`role`). The rows, which grow, hold reader slots (`slots`) and clients
 //! (`clients`).
 
 use std::sync::Arc;
@@ -70,13 +70,13 @@ impl Mark {
     }
 }
 
-/// What a lock file says it belongs to.
+/// The data file that a lock file says it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BoardIdentity {
     /// The data file.
     pub(crate) data: Identity,
     pub(crate) uuid: [u8; 16],
-    /// Zeros where the system cannot tell one boot from another.
+    /// Zeros where the kernel cannot tell one boot from another.
     pub(crate) boot: [u8; 16],
     pub(crate) page_bytes: u32,
 }
@@ -163,7 +163,7 @@ pub(crate) enum Flag {
     RepairDue = 1,
     /// A flush failed: no commits until a client is alone and opens anew.
     Poisoned = 2,
-    /// The last client left in order, and what was sealed then is there as long as the system runs.
+    /// The last client left in order, and what was sealed then is there as long as the kernel runs.
     CleanClose = 4,
     /// It is on the disk, too: the close counts after the next boot as well.
     FlushedClose = 8,
@@ -180,7 +180,7 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    /// The board on `shared`, which grows to hold one. What it says is not looked at, but a file
+    /// The board on `shared`, which grows to hold one. Its contents are not checked, but a file
     /// that was never a lock file of ours is refused rather than overwritten.
     pub(crate) fn attach(shared: Arc<dyn Shared>, gate: &Gate) -> Result<Board> {
         gate.assert_of(&shared);
@@ -268,7 +268,7 @@ impl Board {
 
     /// Burns all ids up to `id`: before the first page is written under it (P7, I2). `before`: the
     /// last id that was raised, as the holder of the writer lock knows it. `false`: it is not,
-    /// since the role has gone to another client.
+    /// since another client has taken the lock.
     pub(crate) fn raise_issued(&self, before: u64, id: u64) -> bool {
         if before >= id && planted::is(Bug::IssuedIds) {
             return true;
@@ -297,7 +297,7 @@ impl Board {
     }
 
     /// How many rows the file has room for. Looks again, since other clients grow it, if these are
-    /// fewer than `wanted`: what the file says of itself is not believed.
+    /// fewer than `wanted`: the file's own words about it are not trusted.
     pub(in crate::lock) fn rows_there(&self, wanted: u64) -> Result<u32> {
         let count = || ((self.shared().words().len() - ROWS) / ROW_WORDS) as u32;
         if u64::from(count()) < wanted && !planted::is(Bug::LockFileLength) {
@@ -312,7 +312,7 @@ impl Board {
         self.shared().grow(words_of_rows(rows))
     }
 
-    /// What the writer must not harm besides readers' snapshots, in the order of P10.
+    /// The snapshots that the writer must not harm besides those of readers, in the order of P10.
     pub(crate) fn protected_marks(&self) -> ProtectedMarks {
         // Pairs with the fence of `nominate`: a flusher that took an older candidate is seen here.
         fence(Ordering::SeqCst);

@@ -1,4 +1,5 @@
-//! What the first client makes of the board, how others know it, and how a clean close is noted.
+//! How the first client initialises the board, how others recognise it, and how a clean close is
+//! noted.
 
 use super::{Board, BoardIdentity, Flag, Mark, Sound, Start, Written};
 use crate::error::Result;
@@ -82,7 +83,8 @@ impl Board {
         words.for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
-    /// What the lock file belongs to; `None` if no client ever finished initialising it.
+    /// The data file that the lock file belongs to; `None` if no client ever finished initialising
+    /// it.
     pub(crate) fn identity(&self) -> Option<BoardIdentity> {
         self.identity_in(self.shared().way())
     }
@@ -102,7 +104,7 @@ impl Board {
         })
     }
 
-    /// Whether the board was made since the system's last boot; not if the system cannot tell.
+    /// Whether the board was made since the last boot; not if the kernel cannot tell.
     pub(crate) fn same_boot(&self) -> bool {
         let now = self.shared().boot();
         now != [0; 16] && self.identity().is_some_and(|identity| identity.boot == now)

@@ -224,7 +224,7 @@ fn words_that_break_a_rule_are_errors() {
         let (a, _) = poked(&set(layout::PLAN_HOW, how));
         assert!(a.board.unfinished_flush().is_err());
     }
-    // What was flushed is not in flight any more, or older than what is durable.
+    // The flushed snapshot is not in flight any more, or older than the durable one.
     let (a, plan) = poked(&set(layout::IN_FLIGHT, 0));
     assert!(a.board.finish_flush(&done(&plan)).is_err());
     assert!(a.board.postpone_meta_flush(&plan).is_err());

@@ -208,7 +208,7 @@ fn clients_have_files_where_bytes_cannot_be_locked() {
     assert!(!scratch.join("lock-2").exists());
     let first = a.clients.me();
     assert!(b.clients.is_alive(first).unwrap());
-    // Asking does not take: several may ask, and the number can be had again.
+    // Asking does not take: several may ask, and the number can be taken again.
     a.leave();
     assert!(!b.clients.is_alive(first).unwrap() && !b.shared.held(0).unwrap());
     let c = Seat::new(open());
@@ -218,8 +218,8 @@ fn clients_have_files_where_bytes_cannot_be_locked() {
     assert!(scratch.join("lock-1").exists());
 }
 
-/// P5: a daemon that closes everything must not be taken for a client, nor touch whose number it
-/// got.
+/// P5: a daemon that closes everything must not be taken for a client, nor touch the file whose
+/// number it has by then.
 #[test]
 fn a_closed_descriptor_is_noticed() {
     in_both_ways(concat!(module_path!(), "::a_closed_descriptor_is_noticed"), || {

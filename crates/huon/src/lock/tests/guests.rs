@@ -1,4 +1,4 @@
-//! Guests and the locks of the system.
+//! Guests and the locks of the kernel.
 
 use super::*;
 use crate::os::locks::{self, Hold};
@@ -52,7 +52,7 @@ fn pins_of_several_guests_are_found() {
     assert!(c.attended().unwrap() && seat.shared.attended().unwrap() && a.lasts());
 }
 
-/// R4: what a stranger has locked in one piece is pinned in one piece.
+/// R4: a range that a stranger has locked in one piece is pinned in one piece.
 #[test]
 fn long_locks_pin_all_that_they_cover() {
     if skips() {

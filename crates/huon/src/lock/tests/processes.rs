@@ -87,7 +87,7 @@ fn a_forked_child_is_refused_and_harmless() {
         parent.slots.release(pooled);
         let before = parent.shared.words().iter().map(|w| w.load(word::Ordering::Relaxed));
         let before: Vec<u64> = before.collect();
-        // What the child takes out of these is still in its parent's.
+        // What the child takes out of these stays in its parent's.
         let (mut both, mut slot) = (Some(parent), Some(slot));
         let child = fork_until(|done| {
             let parent = both.take().unwrap();

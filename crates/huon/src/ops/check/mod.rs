@@ -45,7 +45,7 @@ impl<'a> CheckOptions<'a> {
     /// Checks the snapshot of the meta in slot 0, 1 or 2, rather than the newest one. No pin holds
     /// an older snapshot, so the check holds the writer lock: it waits for a writer, and writers
     /// wait for it, as long as [`Options::lock_timeout`](crate::Options::lock_timeout) says. (A
-    /// write transaction of the same thread must have ended.) What was used again since is a
+    /// write transaction of the same thread must have ended.) A page that was reused since is a
     /// problem, and counted in [`CheckReport::reused_pages`].
     ///
     /// ```

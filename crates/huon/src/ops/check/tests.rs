@@ -203,7 +203,7 @@ fn stale_and_swapped_pages_are_found() {
     swapped.page(b).copy_from_slice(&bytes);
     swapped.assert_finds(Some(a), "header");
     swapped.assert_finds(Some(b), "header");
-    // What the page held before it was written last: another birth, all else in order.
+    // The page's contents before it was written last: another birth, all else in order.
     let mut stale = image.clone();
     stale.edit(a, |page| {
         let mut ptr = header::ptr(page);

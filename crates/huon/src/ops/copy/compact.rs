@@ -31,7 +31,7 @@ use crate::txn::write::{How, WriteTxn};
 const SPILL_BYTES: usize = 64 << 20;
 
 /// Builds a compact copy at `path`; returns the id of the snapshot that was copied, and the bytes
-/// that count as done then. They are told as one of so many `passes` of all the work.
+/// that count as done then. Progress counts them as one of so many `passes` over all the work.
 pub(super) fn build(
     env: &Env,
     path: &Path,
@@ -131,7 +131,7 @@ fn fill(
     })
 }
 
-/// The same for a multimap: what lies in cells is copied as it is, trees of values are built anew.
+/// The same for a multimap: values in cells are copied as they are, trees of values are built anew.
 fn fill_many(
     txn: &mut WriteTxn,
     number: TableNo,

@@ -33,7 +33,7 @@ fn made(scratch: &Scratch, name: &str, bytes: u64) -> RealFile {
     file
 }
 
-/// The operation and the system's error number.
+/// The operation and the kernel's error number.
 fn io_error<T>(result: Result<T>) -> (&'static str, Option<i32>) {
     match result {
         Err(Error::Io(e)) => (e.operation, e.source.raw_os_error()),
@@ -257,7 +257,7 @@ fn writes_cut_short_by_the_system_go_on_or_fail() {
         // SAFETY: ignoring a signal changes no memory.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         limit(libc::RLIMIT_FSIZE, 20_000);
-        // The system writes up to the limit and says so; only the next try is refused.
+        // The kernel writes up to the limit and says so; only the next try is refused.
         let part = vec![5; 8000];
         let result = file.write_at(&[&part, &part, &part, &part], 0);
         assert_eq!(io_error(result), ("write", Some(libc::EFBIG)));
@@ -443,7 +443,7 @@ fn errors_say_what_and_where() {
     sync_directory(Path::new("no-directory-named")).unwrap();
 }
 
-/// The lines of this process's mappings that may write to `path`: flags of the system among them.
+/// The lines of this process's mappings that may write to `path`: flags of the kernel among them.
 fn views(path: &Path) -> Vec<String> {
     let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
     let of_path = format!(" {}\n", path.display());

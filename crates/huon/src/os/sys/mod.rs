@@ -1,9 +1,8 @@
 //! The seam to the system: what `os` asks of it, by plain functions, chosen when it is compiled.
 //!
 //! Nothing else in the engine asks which system it is built for (`make lint` looks for it). A new
-//! system is a module here with the same functions, and `unix` shows which. What a function has to
-//! do is said where the module for Linux has it; where a system has nothing of the kind, `plain`
-//! has what takes its place:
+//! system is a module here with the same functions, and `unix` shows which. The module for Linux
+//! documents what each function must do; where a system lacks the means, `plain` has a replacement:
 //!
 //! - no locks on bytes of an open file: whole files are locked (`locks`, P6);
 //! - no sleeping on a word: callers look again after a millisecond;

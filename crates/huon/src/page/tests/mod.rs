@@ -27,7 +27,7 @@ fn figure(kind: &str, what: &str, count: u64) {
     crate::figure(kind, count);
 }
 
-/// A small generator (splitmix64), so that a failing case can be had again from its seed.
+/// A small generator (splitmix64), so that a failing case can be repeated from its seed.
 struct Rng(u64);
 
 impl Rng {

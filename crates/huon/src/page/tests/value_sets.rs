@@ -25,7 +25,7 @@ fn payload_bytes(values: &Values, fixed_bytes: usize) -> usize {
     table + values.iter().map(Vec::len).sum::<usize>()
 }
 
-/// What is written must read as these values, and find every one of `probes` as they do.
+/// The set must read as these values, and find every one of `probes` as they do.
 fn same<O: KeyOrder>(case: &Case<O>, values: &Values, fixed_bytes: usize, probes: &Values) {
     let (kind, payload) = write(values, fixed_bytes);
     assert_eq!(kind == PayloadKind::Inline, values.len() == 1);

@@ -105,7 +105,7 @@ impl Storage for SimFile {
     fn view(&self, offset: u64, bytes: usize) -> Option<ViewPage> {
         let mut state = self.change().ok()?;
         offset.checked_add(bytes as u64).filter(|&end| end <= state.file_bytes)?;
-        // What a half-edited page may leave on the disk.
+        // A half-edited page may leave this on the disk.
         self.machine.put(&mut state, &vec![SCRIBBLE; bytes], offset);
         self.counters.stored(bytes as u64);
         seen(&self.machine, state);

@@ -115,7 +115,7 @@ pub(crate) enum EditPlace {
     File,
 }
 
-/// What a transaction has done so far.
+/// The counters of a transaction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PagesCounts {
     pub(crate) written_bytes: u64,
@@ -292,8 +292,7 @@ impl Pages {
         self.levels.len() - 1
     }
 
-    /// A fresh page of this level. What is in it is left over from before: the caller begins it
-    /// (`header::init`).
+    /// A fresh page of this level, with stale contents: the caller initialises it (`header::init`).
     pub(crate) fn allocate(&mut self) -> Result<Ptr> {
         let (ptr, mut buffer) = self.fresh(Stay::Short)?;
         if cfg!(debug_assertions) {
@@ -458,7 +457,7 @@ impl Pages {
         self.space.give_back(pgno, gone.pages);
     }
 
-    /// What is buffered at the number, which is buffered no more.
+    /// Takes the page of this number out of the buffer.
     fn take_buffered(&mut self, pgno: u32) -> Option<Dirty> {
         self.dirty.remove(&pgno).or_else(|| self.values.remove(pgno, self.page_bytes()))
     }
@@ -473,7 +472,7 @@ impl Pages {
         }
     }
 
-    /// Sees to it that the transaction uses no page behind `upper`; whether that can be had.
+    /// Makes the transaction use no page behind `upper`; whether that was possible.
     pub(crate) fn cut_to(&mut self, upper: u32) -> Result<bool> {
         self.shape += 1;
         self.space.cut_to(&*self.store, upper)

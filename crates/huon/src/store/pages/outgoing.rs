@@ -4,7 +4,7 @@
 //!     writes.
 //! I2. Each id is raised in the lock file before anything is written under it, by a
 //!     compare-and-swap from the one that was raised before, under the writer lock. A writer whose
-//!     swap fails has lost the role, and writes no more.
+//!     swap fails has lost the lock, and writes no more.
 //! I3. An id that would reach the ceiling is not taken: the transaction goes on under the one that
 //!     it has. It never waits for a flush in the middle.
 //! I4. The id rises between operations only, only when no page is buffered, and only if something
@@ -79,7 +79,7 @@ impl Pages {
     }
 
     /// Before a large value of so many pages is written, and before the operation has changed
-    /// anything: has dead pages serve for it if nothing else can.
+    /// anything: makes dead pages reusable for it if no other pages can be used.
     pub(crate) fn make_room(&mut self, pages: u32) -> Result<()> {
         if !self.fixed && self.space.lacks_run(&*self.store, pages) {
             self.spill_all()?;

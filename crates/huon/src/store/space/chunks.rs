@@ -1,7 +1,7 @@
 //! Moving items from the list of a snapshot to chunk pages.
 //!
-//! 1. A chain that waits for no snapshot holds what was looked through: what comes on top of it is
-//!    noted in the sweep's roof.
+//! 1. A chain that waits for no snapshot holds items that were looked through: items on top of it
+//!    are noted in the sweep's roof.
 //! 2. While a sweep is running, such a chain lists either pages behind the sweep's line or pages
 //!    before it, never both.
 //! 3. The highest free runs stay in the list. So what comes free beside them shows at once.
@@ -61,9 +61,9 @@ impl Space {
         Ok(left)
     }
 
-    /// What goes to the next chunk, and in which group's chain: free runs if they are more than the
-    /// items of any group; else items of the largest; the held items of all owners together when
-    /// none has enough for a chunk of its own (then the oldest owner stands for all).
+    /// The items for the next chunk, and the group whose chain it joins: free runs if they are more
+    /// than the items of any group; else items of the largest; the held items of all owners
+    /// together when none has enough for a chunk of its own (then the oldest owner stands for all).
     fn next_items(
         &mut self,
         groups: &mut Groups,

@@ -25,8 +25,8 @@
 //!     item that was found held stays held as long as the snapshot that held it is protected; then
 //!     all are judged again. A client that starts from the list that a snapshot records (it is the
 //!     first, or another client has written) gets the same result.
-//! I10. A transaction has several ids. Younger than the transaction is what was freed under its
-//!     first id or later; what it judged was freed before that.
+//! I10. A transaction has several ids. Items that were freed under its first id or later are
+//!     younger than the transaction; those that it judged were freed before that.
 
 mod chunks;
 mod limit;
@@ -50,8 +50,8 @@ pub(crate) use relief::{Held, Need};
 use runs::{FreeRun, Pool, merge};
 
 /// Inline items above which a commit moves groups of them into chunks. With 100 a small commit is
-/// some tenth faster, as it judges and encodes fewer, but files grow by a tenth: what lies in
-/// chunks is not found as readily.
+/// some tenth faster, as it judges and encodes fewer, but files grow by a tenth: items in chunks
+/// are not found as readily.
 pub(crate) const INLINE_ITEMS_MAX: usize = META_ITEMS_MAX;
 /// Inline items a commit aims at once it has to move some. With fewer, free tails of the file are
 /// moved away too before they are cut off.
@@ -72,7 +72,7 @@ const SLACK_PART: u32 = 16;
 /// More slack gives nothing.
 const SLACK_PAGES_MAX: u32 = 256;
 
-/// What the allocator needs from the outside.
+/// The outside that the allocator needs.
 pub(crate) trait Ground {
     /// Reads the ids that must keep what they see into the set, instead of what it has. Asked once
     /// in a transaction, and again after each [`Ground::relieve`].
@@ -91,7 +91,7 @@ pub(crate) trait Ground {
     fn asks_before(&self, _used: u64) -> bool {
         false
     }
-    /// Has readers let go of their snapshots; whether it is worth to look again.
+    /// Asks for readers to be ended; whether to look for free space again.
     fn relieve(&self, _need: &Need<'_>) -> Result<bool> {
         Ok(false)
     }
@@ -140,7 +140,7 @@ pub(crate) struct Space {
     /// The id that the transaction began with, and the one that it has now.
     first: Txnid,
     txnid: Txnid,
-    /// The first data page: what lies before it are the metas.
+    /// The first data page: the metas lie before it.
     first_page: u32,
     /// First page number past the part of the file in use.
     used: u32,
@@ -261,7 +261,7 @@ impl Space {
         self.retired.truncate(mark);
     }
 
-    /// What was retired since `mark` and born under `bound` or later: it is looked at anew when a
+    /// Items retired since `mark` and born under `bound` or later: they are judged anew when a
     /// level commits (I6).
     pub(crate) fn take_retired(&mut self, mark: usize, bound: Txnid) -> Vec<Item> {
         let young = self.retired.extract_if(mark.., |item| item.birth >= bound.0);
@@ -430,7 +430,7 @@ impl Space {
         }
         items.truncate(kept);
         self.items = items;
-        // I10: what was retired under this transaction's own ids was not looked at.
+        // I10: items retired under this transaction's own ids were not judged.
         let judged_under = if planted::is(Bug::JudgedId) { self.txnid } else { self.first };
         self.judged_up_to = judged_under.0 - 1;
         self.pool.add(freed)

@@ -1,4 +1,4 @@
-//! What the transaction wrote itself and dropped again: numbers that may serve it once more.
+//! Pages that the transaction wrote itself and dropped again: numbers that it may reuse.
 //!
 //! Words: a transaction begins under the id *F*, and goes on under higher ones of its own; its
 //! current one is *T*. An *own* page was written by it: it was born in F..=T. An own page that no
@@ -36,10 +36,10 @@ const WAITING_PART: u64 = 16;
 /// Pages that an operation may want at once, and must find.
 const ROOM_MIN: u64 = 32;
 
-/// Lengths of runs that are told apart; longer ones count as one.
+/// Lengths of runs that are distinguished; longer ones count as one.
 const LENGTHS: usize = 256;
 
-/// What the transaction has written.
+/// The pages that the transaction has written.
 #[derive(Default)]
 pub(super) struct Own {
     /// Own pages, living or dead, whose numbers may not be taken.
@@ -130,7 +130,7 @@ impl Space {
         self.lost |= kept.is_err();
     }
 
-    /// What lies behind `upper` never serves this transaction again.
+    /// This transaction never reuses pages behind `upper`.
     pub(super) fn close_behind(&mut self, upper: u32) {
         self.own.upper = Some(self.own.upper.map_or(upper, |before| before.min(upper)));
         let behind = self.own.aside.extract_if(.., |run| run.end() > upper);
@@ -181,13 +181,13 @@ impl Space {
         Ok(self.own.waiting_pages > 0 && self.is_tight(ground, wanted))
     }
 
-    /// Whether so many pages are not to be had any more.
+    /// Whether so many pages cannot be allocated any more.
     fn is_tight(&self, ground: &impl Ground, wanted: u64) -> bool {
         let room = ground.room(self.used) + self.own.aside_pages;
         room < wanted && room + u64::from(self.pool.pages()) < wanted
     }
 
-    /// Whether a run of so many pages can only be had of what is dead.
+    /// Whether a run of so many pages can only be allocated from dead pages.
     pub(crate) fn lacks_run(&self, ground: &impl Ground, pages: u32) -> bool {
         self.own.waiting_pages > 0
             && ground.room(self.used) < u64::from(pages)
@@ -273,7 +273,8 @@ impl Space {
         added
     }
 
-    /// The file cannot grow, or should not: what lies aside serves now. Whether that is enough.
+    /// The file cannot grow, or should not: numbers put aside are reused now. Whether that is
+    /// enough.
     pub(super) fn use_aside(&mut self, enough: &impl Fn(&Pool) -> bool) -> Result<bool> {
         if self.own.aside.is_empty() {
             return Ok(false);
@@ -288,7 +289,7 @@ impl Space {
         self.release_all()
     }
 
-    /// What is dead and must wait for the next transaction.
+    /// Dead pages that must wait for the next transaction.
     pub(super) fn take_waiting(&mut self) -> Vec<Item> {
         std::mem::take(&mut self.own.dead)
     }

@@ -433,7 +433,7 @@ mod tests {
         pool.runs.iter().find(|run| run.end() == end).map(|run| run.pgno)
     }
 
-    /// Lists that come merged, touching, out of order, or with a page twice: what is merged holds
+    /// Lists that come merged, touching, out of order, or with a page twice: the merged list holds
     /// the same pages, in order and joined, or names a page that is there twice.
     #[test]
     fn however_a_list_comes_it_is_merged_or_refused() {

@@ -1,8 +1,8 @@
 //! Looking through the chunks for a free tail of the file (M10).
 //!
-//! Whether the end of the file is free is known of what the snapshot lists itself. What lies in
-//! chunks is in no order, so that all of them have to be opened to know. A *sweep* does that once,
-//! over as many commits as it takes, and only where it may find something:
+//! The inline items show whether the end of the file is free. Items in chunks are in no order, so
+//! that all chunks have to be opened to know. A *sweep* does that once, over as many commits as it
+//! takes, and only where it may find something:
 //!
 //! 1. The *roof* bounds from above where chunks lie and what they list. If the free tail does not
 //!    reach down to it, chunks add nothing to the tail, and there is nothing to sweep.
@@ -46,7 +46,7 @@ const OWED_CHUNKS_MAX: u32 = 1 << 20;
 /// One in so many commits earns a chunk for nothing.
 const COMMITS_PER_CHUNK: u64 = 16;
 
-/// What a commit has done for a sweep.
+/// The work that a commit has done for a sweep.
 pub(super) struct Swept {
     /// How far the sweep is.
     pub(super) now: Sweep,
@@ -167,7 +167,7 @@ impl Space {
         self.items.iter().position(unseen)
     }
 
-    /// What lies behind the line comes together, and shows how much of it is free.
+    /// Collects the items behind the line, which show how much of it is free.
     fn open_zone(&mut self, ground: &impl Ground, sweep: &Sweep) -> Result<usize> {
         let (mut items, mut opened) = (0, 0);
         let mut at = 0;

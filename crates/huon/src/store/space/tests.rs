@@ -273,8 +273,7 @@ fn random_histories_never_touch_what_a_snapshot_sees() {
             *world.ground.readers.borrow_mut() = pinned.iter().map(|(t, _)| *t).collect();
         }
         world.rises = 0;
-        // Exactness: once nothing is pinned and all is durable, everything that is free can be had
-        // again.
+        // Exactness: once nothing is pinned and all is durable, all free pages can be allocated.
         world.ground.readers.borrow_mut().clear();
         world.run(1, &[], true);
         world.run(1, &[], true);
@@ -335,8 +334,8 @@ fn work_is_bounded_by_what_a_transaction_uses() {
     assert!(written <= 1000 / 5, "bound 3: {written} chunk pages in 1000 commits");
 }
 
-/// The same while commits look for a free tail: what a sweep opens was paid for when it was
-/// written, and when that is used up, small commits are as small as ever.
+/// The same while commits look for a free tail: the chunks that a sweep opens were paid for when
+/// they were written, and when that is used up, small commits are as small as ever.
 #[test]
 fn a_sweep_is_paid_for_by_what_was_freed() {
     let mut world = riddled();
@@ -390,8 +389,8 @@ fn the_youngest_free_pages_are_taken_first() {
     assert_eq!(fresh, taken.len(), "bound 6: older pages were taken while younger ones were free");
 }
 
-/// F6: what is free and too much for the meta goes to chunks, and the part of it that is left is
-/// free for the next transaction, whatever that knows of the last one.
+/// F6: free items that do not fit the meta go to chunks, and the part that is left is free for the
+/// next transaction, whatever that knows of the last one.
 #[test]
 fn what_is_left_of_the_free_runs_is_free() {
     let mut world = World::new(PAGE_BYTES);
@@ -451,7 +450,7 @@ fn a_free_tail_goes_back_after_any_history() {
         let full = world.used;
         let mut commits = 0;
         let last = loop {
-            // What is written again and again is one of the last pages as readily as another.
+            // Pages that are written again and again are the last ones as readily as others.
             let live: Vec<u32> = world.live.keys().copied().collect();
             let old = live[random.below(live.len() as u64) as usize];
             world.run(1, &[old], true);

@@ -132,7 +132,7 @@ pub(crate) fn left_by_others(
         }
         image => image.ok().filter(named),
     };
-    // P9: what is durable was sealed before, or is what was sealed last.
+    // P9: the durable snapshot was sealed before, or is the one sealed last.
     let durable = board.durable_info().filter(|durable| durable.mark <= sealed);
     let left = image.zip(durable).map(|(image, durable)| Left {
         image,

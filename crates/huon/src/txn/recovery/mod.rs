@@ -50,8 +50,8 @@ pub(crate) fn known_metas(storage: &dyn Storage) -> Result<Metas> {
     Ok(metas)
 }
 
-/// Reads the three meta blocks past the map. What is whole, but of another file than the newest or
-/// with other pages, is none of this file's.
+/// Reads the three meta blocks past the map. A meta that is whole, but of another file than the
+/// newest or with another page size, is none of this file's.
 pub(crate) fn read_metas(storage: &dyn Storage) -> Result<Metas> {
     let mut blocks = [[0; META_BYTES]; META_SLOTS];
     for (slot, block) in blocks.iter_mut().enumerate() {

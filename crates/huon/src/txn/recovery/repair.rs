@@ -3,8 +3,8 @@
 //!
 //! Before anything is allocated or reused, the writer
 //!
-//! 1. writes the verified tail again, the same bytes, and flushes: what was verified in memory may
-//!    not be on the disk, and a flush that failed before may never be tried again;
+//! 1. writes the verified tail again, the same bytes, and flushes: pages that were verified in
+//!    memory may not be on the disk, and a flush that failed before may never be tried again;
 //! 2. writes a two-flush meta with the chosen roots, an id above every ceiling in any whole meta,
 //!    and a new ceiling, and flushes: pages of the timeline that is given up can never pass for
 //!    pages of the next.

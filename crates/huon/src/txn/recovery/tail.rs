@@ -2,7 +2,7 @@
 //! after some earlier one.
 //!
 //! After an unclean end only the tail is in doubt, and the births in the pointers lead straight to
-//! it: what was born earlier is not even read. The cost is proportional to what was written since.
+//! it: pages born earlier are not even read. The cost is proportional to the pages written since.
 
 use std::collections::HashSet;
 

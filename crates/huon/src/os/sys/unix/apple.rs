@@ -91,7 +91,7 @@ pub(super) fn boot_id() -> [u8; 16] {
     let mut text = [0u8; 64];
     let mut bytes = text.len();
     let name = c"kern.bootsessionuuid";
-    // SAFETY: the name ends with a zero; the system writes at most `bytes` bytes into `text`, and
+    // SAFETY: the name ends with a zero; the kernel writes at most `bytes` bytes into `text`, and
     // their number into `bytes`.
     let asked = unsafe {
         libc::sysctlbyname(

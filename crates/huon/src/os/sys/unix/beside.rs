@@ -96,13 +96,13 @@ impl Beside {
     }
 }
 
-/// For this user alone, until it is told otherwise.
+/// For this user alone, until its permissions are set.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     open_kept(options.read(true).write(true).create_new(true).mode(0o600), path)
 }
 
-/// A file that has not got its name yet.
+/// A file that does not have its name yet.
 struct Draft {
     file: File,
     /// A name of its own, where the file system has no files without one.

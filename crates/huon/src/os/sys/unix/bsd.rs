@@ -30,7 +30,7 @@ pub(super) const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC_FAST;
 #[cfg(target_os = "netbsd")]
 pub(super) const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
 
-/// There are no marks: `wake` wakes all. What lies in a shared mapping is known by its file.
+/// There are no marks: `wake` wakes all. A word in a shared mapping is known by its file.
 #[cfg(target_os = "freebsd")]
 pub(super) fn wait(word: &Word, expected: u64, timeout: Duration, _: u32) {
     let mut time = libc::timespec {

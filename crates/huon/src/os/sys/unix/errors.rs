@@ -1,4 +1,4 @@
-//! Errors that the engine makes as the system would.
+//! Errors that the engine makes as the kernel would.
 
 use std::io;
 
@@ -14,7 +14,7 @@ pub(crate) fn too_many_links() -> io::Error {
     io::Error::from_raw_os_error(libc::ELOOP)
 }
 
-/// That of a lock for which the system has no room.
+/// That of a lock for which the kernel has no room.
 #[cold]
 pub(crate) fn no_room_for_locks() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOLCK)

@@ -9,12 +9,12 @@ use std::path::Path;
 use super::descriptor::{kept, open_kept};
 use super::{size_limit, system, wide};
 
-/// Has opening follow no link, and wait for nothing: a FIFO would wait for its other end.
+/// Makes opening follow no link, and not wait: a FIFO would wait for its other end.
 pub(crate) fn open_plainly(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
 }
 
-/// Has a file that is created get these permissions, less those of the process's umask.
+/// Creates files with these permissions, less those of the process's umask.
 pub(crate) fn set_mode(options: &mut OpenOptions, mode: u32) -> &mut OpenOptions {
     options.mode(mode)
 }
@@ -37,7 +37,7 @@ pub(crate) fn was_link(error: &io::Error) -> bool {
     error.raw_os_error() == Some(system::IS_LINK)
 }
 
-/// What a file is that is not a regular one.
+/// The kind of a file that is not a regular one.
 pub(crate) fn not_regular(kind: FileType) -> Option<&'static str> {
     if kind.is_file() {
         return None;
@@ -64,12 +64,12 @@ pub(crate) fn names_of(stat: &Metadata) -> (u64, u64) {
     (stat.dev(), stat.ino())
 }
 
-/// The same of an open file; `None`: the system's error number says why it could not be asked.
+/// The same of an open file; `None`: the kernel's error number says why it could not be asked.
 pub(crate) fn names(file: &File) -> Option<(u64, u64)> {
     inode_of(file.as_raw_fd())
 }
 
-/// Device and inode behind a descriptor; `None` if it is not open, or the system's error number
+/// Device and inode behind a descriptor; `None` if it is not open, or the kernel's error number
 /// says why it could not be asked.
 pub(super) fn inode_of(descriptor: i32) -> Option<(u64, u64)> {
     let mut stat = std::mem::MaybeUninit::<wide::Stat>::uninit();

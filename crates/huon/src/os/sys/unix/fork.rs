@@ -17,7 +17,7 @@
 //!    two descriptors of one file apart.
 //! 5. (C6) No fork comes between the opening of a file and its registration: the opening thread
 //!    holds the [`latch`](hold_off), for which the handler before a fork waits.
-//! 6. (C7) The generation lies on a page that children find zeroed, where the system offers that:
+//! 6. (C7) The generation lies on a page that children find zeroed, where the kernel offers that:
 //!    raw `clone` and `_Fork` run no handler. A child that finds it zeroed does what the
 //!    handler does.
 
@@ -69,7 +69,7 @@ static PAGE: Page = Page { generation: AtomicU32::new(0), _rest: [0; PAGE_BYTES 
 /// A thread of a child that found no generation is closing what was inherited. Like 0, it is none.
 const RENEWING: u32 = 1 << 31;
 
-/// At least a page of the system, where that wipes pages.
+/// At least a page of the kernel, where that wipes pages.
 const PAGE_BYTES: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
 #[cfg_attr(target_arch = "x86_64", repr(C, align(4096)))]
@@ -163,7 +163,7 @@ impl Drop for HeldOff {
     }
 }
 
-/// What the calling thread has of the latch.
+/// How often the calling thread holds the latch.
 fn own_hold() -> u32 {
     u32::from(HELD.get() > 0)
 }
@@ -225,7 +225,7 @@ impl OwnFile {
     }
 
     /// Whether locks on the descriptor, and the descriptor itself, are this process's to give up:
-    /// unless it is known that they are not. Where the system does not say, as a file system that
+    /// unless it is known that they are not. Where the kernel does not say, as a file system that
     /// is in trouble may not, a lock that is kept would outlive its client.
     pub(crate) fn may_give_up(&self) -> bool {
         let known_lost = || match mark_of(self.file.as_raw_fd()) {
@@ -262,7 +262,7 @@ impl Drop for OwnFile {
     }
 }
 
-/// Has forked children close their copies of `descriptor`.
+/// Makes forked children close their copies of `descriptor`.
 fn register(descriptor: i32, mark: u64) -> Result<()> {
     if planted::is(Bug::ForkUnregistered) && COUNT.load(Ordering::Relaxed) > 1 {
         return Ok(());
@@ -354,11 +354,11 @@ fn install() -> Result<()> {
     Ok(())
 }
 
-/// Has children find the page zeroed, where the system does that.
+/// Makes the kernel zero the page in children, where it can.
 fn wipe_in_children() {
     if !planted::is(Bug::ZeroedPage) {
         // Whole pages of a static that is zero at first, with nothing else on them; a child finds a
-        // valid value there. If the system refuses, the handler alone counts.
+        // valid value there. If the kernel refuses, the handler alone counts.
         system::wipe_in_children((&raw const PAGE).cast_mut().cast(), PAGE_BYTES);
     }
 }

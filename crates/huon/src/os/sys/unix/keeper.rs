@@ -6,7 +6,7 @@
 //! takes it for dead while it goes on.
 //!
 //! 1. Forked children do not inherit the page: they would keep the byte of a client that is gone.
-//!    What is at its address in a child is not ours.
+//!    The memory at its address in a child is not ours.
 //! 2. It is tried before it is relied on: a file system on top of another (overlayfs) maps the
 //!    other one's file instead.
 
@@ -30,7 +30,7 @@ unsafe impl Send for Keeper {}
 // SAFETY: as above.
 unsafe impl Sync for Keeper {}
 
-/// Any length does; the system rounds it up.
+/// Any length does; the kernel rounds it up.
 const BYTES: usize = 1;
 
 impl Keeper {
@@ -57,7 +57,7 @@ impl Keeper {
         }
     }
 
-    /// Keeps them where it is known to do so; `None`: the system has nothing of the kind.
+    /// Keeps them where it is known to do so; `None`: the kernel has nothing of the kind.
     pub(crate) fn map(file: &File) -> io::Result<Option<Keeper>> {
         if !system::MAPS_KEEP_LOCKS {
             return Ok(None);

@@ -66,7 +66,7 @@ pub(super) fn wake(word: &Word, who: Wake) -> bool {
     }
 }
 
-/// A model sleeps on no word of the system's.
+/// A model sleeps on no word of the kernel's.
 #[cfg(any(loom, shuttle))]
 fn low_half(_: &Word) -> *const u32 {
     std::ptr::null()
@@ -88,7 +88,7 @@ pub(super) fn thread_id() -> u32 {
     unsafe { libc::gettid() as u32 }
 }
 
-/// A number that changes with each boot; zeros where the system does not tell.
+/// A number that changes with each boot; zeros where the kernel does not tell.
 pub(super) fn boot_id() -> [u8; 16] {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     super::machine::hexadecimal(&text)
@@ -215,7 +215,7 @@ pub(super) mod nameless {
         place(&file).exists().then_some(file)
     }
 
-    /// The system's name of what a descriptor has open.
+    /// The kernel's name of what a descriptor has open.
     fn place(file: &File) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
     }
@@ -230,7 +230,7 @@ pub(super) mod nameless {
     }
 }
 
-/// Access lists, as the system hands them out: it knows what they mean.
+/// Access lists, as the kernel hands them out: it knows what they mean.
 pub(super) mod access_list {
     use std::ffi::CStr;
     use std::fs::File;
@@ -238,7 +238,7 @@ pub(super) mod access_list {
     use std::os::fd::AsRawFd;
 
     const NAME: &CStr = c"system.posix_acl_access";
-    /// The longest that the system keeps.
+    /// The longest that the kernel keeps.
     const BYTES_MAX: usize = 64 << 10;
 
     /// That of the file; `None` if it has none that goes beyond its mode.
@@ -248,7 +248,7 @@ pub(super) mod access_list {
         let bytes = unsafe { libc::fgetxattr(descriptor, NAME.as_ptr(), std::ptr::null_mut(), 0) };
         let bytes = usize::try_from(bytes).ok().filter(|bytes| (1..=BYTES_MAX).contains(bytes))?;
         let mut list = vec![0u8; bytes];
-        // SAFETY: the system writes at most `bytes` bytes into `list`, which has so many.
+        // SAFETY: the kernel writes at most `bytes` bytes into `list`, which has so many.
         let found =
             unsafe { libc::fgetxattr(descriptor, NAME.as_ptr(), list.as_mut_ptr().cast(), bytes) };
         list.truncate(usize::try_from(found).ok()?);
@@ -256,7 +256,7 @@ pub(super) mod access_list {
     }
 
     pub(in crate::os::sys) fn set(file: &File, list: &[u8]) -> io::Result<()> {
-        // SAFETY: the system reads `list.len()` bytes of `list`; `NAME` ends with a zero.
+        // SAFETY: the kernel reads `list.len()` bytes of `list`; `NAME` ends with a zero.
         let set = unsafe {
             libc::fsetxattr(file.as_raw_fd(), NAME.as_ptr(), list.as_ptr().cast(), list.len(), 0)
         };
@@ -266,14 +266,13 @@ pub(super) mod access_list {
 
 // ---- forks
 
-/// Has children find zeros in whole pages of this process. Where the system refuses, nothing is
-/// lost but that.
+/// Makes the kernel zero whole pages of this process in children. If it refuses, only that is lost.
 pub(super) fn wipe_in_children(pages: *mut libc::c_void, bytes: usize) {
     // SAFETY: the caller's pages are its own, and zeros are a value of what lies there.
     unsafe { libc::madvise(pages, bytes, libc::MADV_WIPEONFORK) };
 }
 
-/// Has children not have this mapping.
+/// Keeps this mapping from children.
 pub(super) fn keep_from_children(pages: *mut libc::c_void, bytes: usize) -> io::Result<()> {
     // SAFETY: the mapping is the caller's, and nothing in this process changes.
     match unsafe { libc::madvise(pages, bytes, libc::MADV_DONTFORK) } {

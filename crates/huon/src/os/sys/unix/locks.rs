@@ -1,6 +1,6 @@
 //! Locks that the kernel drops however their holder ends, in two ways.
 //!
-//! Where the system has OFD locks, each is on one byte of a file. Elsewhere (P6) they are made with
+//! Where the kernel has OFD locks, each is on one byte of a file. Elsewhere (P6) they are made with
 //! `flock`, which locks whole files: the gate is the lock on the lock file itself, and each client
 //! has a small file of its own beside it, which stays when the client is gone.
 //!
@@ -29,7 +29,7 @@ pub(crate) enum Way {
     Files,
 }
 
-/// What a client has of a lock.
+/// How a client holds a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hold {
     Nothing,
@@ -55,8 +55,8 @@ fn way_by(asked: io::Result<bool>) -> io::Result<Way> {
     }
 }
 
-/// Changes what is held of the lock on `byte`, without waiting. `false`: another client's lock is
-/// in the way; with `flock` nothing is held then.
+/// Changes the lock that is held on `byte`, without waiting. `false`: another client's lock is in
+/// the way; with `flock` nothing is held then.
 pub(crate) fn change(file: &File, way: Way, byte: i64, hold: Hold) -> io::Result<bool> {
     let changed = match way {
         Way::Bytes => ofd(file, OfdCall::Set, hold, byte..=byte).map(drop),
@@ -90,7 +90,7 @@ pub(crate) fn is_held_alone(file: &File, byte: i64) -> io::Result<bool> {
     ofd(file, OfdCall::Ask, kind, byte..=byte).map(|found| found.is_some())
 }
 
-/// An OFD lock of others within `bytes`: which of them it covers. Of several the system names any.
+/// An OFD lock of others within `bytes`: which of them it covers. Of several the kernel names any.
 pub(crate) fn first_of(
     file: &File,
     bytes: RangeInclusive<i64>,

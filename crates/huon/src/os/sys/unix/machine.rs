@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::{fork, system};
 
 /// The number of this boot of the system: a lock file of another boot knows nothing of what the
-/// disk kept. Zeros where the system does not tell one boot from another.
+/// disk kept. Zeros where the kernel does not tell one boot from another.
 pub(crate) fn boot_id() -> [u8; 16] {
     static BOOT: OnceLock<[u8; 16]> = OnceLock::new();
     // A child would wait for ever for another thread that asks.
@@ -25,13 +25,13 @@ pub(super) fn hexadecimal(text: &str) -> [u8; 16] {
     id
 }
 
-/// Fills `bytes`, at most 256 of them, with random ones from the system.
+/// Fills `bytes`, at most 256 of them, with random ones from the kernel.
 pub(crate) fn random(bytes: &mut [u8]) -> io::Result<()> {
     system::random(bytes)
 }
 
-/// Bytes of memory that files and processes here may take: what the machine has, or less where this
-/// process is limited.
+/// Bytes of memory that files and processes here may take: those of the machine, or fewer where
+/// this process is limited.
 pub(crate) fn memory_bytes() -> u64 {
     machine_bytes().min(system::memory_limit().unwrap_or(u64::MAX))
 }

@@ -23,7 +23,7 @@ pub(crate) enum Access {
     Write,
 }
 
-/// Maps `bytes` from the start of the file on, at an address of the system's choice; they may reach
+/// Maps `bytes` from the start of the file on, at an address of the kernel's choice; they may reach
 /// past the end of the file, where nothing must touch them before the file has grown. The mapping
 /// is the caller's, to be given to [`unmap`].
 pub(crate) fn map_file(file: &File, bytes: usize, access: Access) -> io::Result<NonNull<u8>> {
@@ -50,7 +50,7 @@ fn map(
     descriptor: libc::c_int,
 ) -> io::Result<NonNull<u8>> {
     let flags = kind | system::NO_RESERVE;
-    // SAFETY: a new mapping at an address of the system's choice touches no memory that is in use.
+    // SAFETY: a new mapping at an address of the kernel's choice touches no memory that is in use.
     let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, descriptor, 0) };
     if base == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
@@ -108,7 +108,7 @@ pub(crate) fn address_limit() -> u64 {
     }
 }
 
-/// How many bytes of addresses this process uses, if the system tells.
+/// How many bytes of addresses this process uses, if the kernel tells.
 pub(crate) fn addresses_used() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split(' ').next()?.parse().ok()?;

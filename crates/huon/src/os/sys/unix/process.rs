@@ -1,4 +1,4 @@
-//! Other processes, as the system numbers them.
+//! Other processes, as the kernel numbers them.
 
 /// The space in which this process's id counts, as a number: containers have their own. 0 where the
 /// system does not tell.

@@ -105,7 +105,7 @@ mod tests {
     /// Rust's programs ignore `SIGPIPE`; here neither signal is ignored, as in a program in C.
     fn with_default_actions() {
         for (_, signal) in SIGNALS {
-            // SAFETY: an action of the system's changes no memory.
+            // SAFETY: an action of the kernel's changes no memory.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
     }

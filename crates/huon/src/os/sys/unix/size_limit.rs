@@ -1,8 +1,8 @@
 //! The process's limit of file sizes: `RLIMIT_FSIZE`, which `ulimit -f` sets.
 //!
-//! A write past the limit is not only refused: the system sends `SIGXFSZ`, which ends a process
+//! A write past the limit is not only refused: the kernel sends `SIGXFSZ`, which ends a process
 //! that neither catches nor ignores it. The library asks before it writes or grows a file, and
-//! gives the error that the system would (`EFBIG`), so that no signal is sent. Files of the
+//! gives the error that the kernel would (`EFBIG`), so that no signal is sent. Files of the
 //! caller's own, which copies are written to, are written to quietly instead (`quiet`). Two cases
 //! are left: a limit that is lowered below the length of a file that is open (`setrlimit`,
 //! `prlimit`), and writes of the caller's own writer (`Env::copy_to_writer`).

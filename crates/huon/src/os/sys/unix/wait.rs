@@ -1,7 +1,7 @@
 //! Sleeping on a shared word until it changes, across processes.
 //!
 //! A wait is a hint: it may end early, and callers look again. Only the low half of the word is
-//! watched. A waiter may carry marks, and a wake may mean only some of them; where the system
+//! watched. A waiter may carry marks, and a wake may mean only some of them; where the kernel
 //! knows no marks, every wake is one for all: a wake that reaches a sleeper which is not meant
 //! would be lost.
 
