@@ -215,7 +215,7 @@ pub fn set_comparator(
     drop(access);
     let is_same = table::stored(old.flags) == table::stored(table::flags_of(&found));
     if !(is_same || old.is_told || txn.is_write()) {
-        // The handle means the table of a later snapshot by now, and is everybody's.
+        // The handle means the table of a later snapshot by now, for all transactions.
         return Ok(());
     }
     let is_as_told = table::is_ordered(&found, &table::orders(old.flags, &custom, [8, 8]));

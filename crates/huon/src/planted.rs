@@ -95,7 +95,7 @@ pub(crate) enum Bug {
     RepairId = 35,
     /// The check of a snapshot before its meta is made the newest.
     SnapshotUnchecked = 36,
-    /// The look whether who held items is protected still: they stay held.
+    /// The look whether the snapshot that retained items is protected still: they stay retained.
     HolderStays = 37,
     /// Opening the chunks that may list a part of the free tail of the file.
     TailChunks = 38,

@@ -243,11 +243,11 @@ impl Options {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let path = dir.path().join("a.huon");
-    /// use huon::{Durability, Env}; let first =
-    /// Env::options().durability(Durability::Lazy).open(&path)?;
+    /// use huon::{Durability, Env};
+    /// let first = Env::options().durability(Durability::Lazy).open(&path)?;
     /// assert_eq!(Env::options().open(&path)?.durability(), Durability::Durable);
-    /// assert_eq!(Env::options().inherit_durability(true).open(&path)?.durability(),
-    /// Durability::Lazy);
+    /// let second = Env::options().inherit_durability(true).open(&path)?;
+    /// assert_eq!(second.durability(), Durability::Lazy);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn inherit_durability(&mut self, yes: bool) -> &mut Self {

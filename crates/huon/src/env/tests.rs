@@ -81,7 +81,7 @@ fn after_kill(disk: &SimDisk) -> SimDisk {
     disk.after_crash(&disk.image(), true).unwrap().with_lock_image(&disk.lock_image())
 }
 
-/// A file with one durable commit and one that was never flushed; everybody died.
+/// A file with one durable commit and one that was never flushed; its clients died.
 pub(super) fn killed() -> SimDisk {
     let disk = SimDisk::new(8 << 20).unwrap();
     let env = options().open_simulated(&disk).unwrap();

@@ -32,9 +32,10 @@ use crate::txn::read::ReadTxn;
 /// #     }
 /// #     Ok(t)
 /// # })?;
-/// fn people(env: &huon::Env, ages: huon::Table<Str, U64>) -> huon::Result<
-///     impl Iterator<Item = huon::Result<(String, u64)>> + Send + 'static
-/// > {
+/// fn people(
+///     env: &huon::Env,
+///     ages: huon::Table<Str, U64>,
+/// ) -> huon::Result<impl Iterator<Item = huon::Result<(String, u64)>> + Send + 'static> {
 ///     let mut range = ages.into_range(env.read()?, "b"..)?;
 ///     Ok(std::iter::from_fn(move || {
 ///         range.next().map(|found| found.map(|(name, age)| (name.to_owned(), age))).transpose()

@@ -314,7 +314,7 @@ mod simulated {
         assert!(value(&env, 1).is_some(), "readers go on");
     }
 
-    /// A power cut after an unsynced close: the checkpoint before it, or all of it.
+    /// Power loss after an unsynced close: the checkpoint before it, or all of it.
     #[test]
     fn a_power_cut_after_an_unsynced_close_is_survived() {
         let disk = SimDisk::new(4 << 20).unwrap();
