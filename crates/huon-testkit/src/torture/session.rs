@@ -336,9 +336,14 @@ impl Supervisor {
     }
 
     fn kill_all_but(&mut self, role: Option<Role>) {
+        let in_opening = Place::Point(Point::OpenJoined);
         for seat in self.occupied() {
-            let its = self.crew.process(seat).map(|process| process.orders.role);
-            if role.is_none() || its != role {
+            // One that stays in its opening keeps the gate, and all others out.
+            let is_spared = self.crew.process(seat).is_some_and(|process| {
+                let stops = process.orders.stop.is_some_and(|stop| stop.place == in_opening);
+                role == Some(process.orders.role) && !stops
+            });
+            if !is_spared {
                 self.kill(seat);
             }
         }
