@@ -22,6 +22,7 @@ mod ops_stat;
 mod pages;
 mod park;
 mod places;
+mod random;
 mod read_only;
 mod reclaim;
 mod reuse;

@@ -6,6 +6,8 @@ use std::ops::Bound;
 
 use huon::{Env, Error, Multi, MultiDef, Order, RawMulti, Result, Txn, WriteTxn};
 
+use crate::random::Random;
+
 type Model = BTreeMap<Vec<u8>, BTreeSet<Value>>;
 
 /// How the values of a history are made and ordered.
@@ -62,10 +64,10 @@ impl Values {
                     1 => random.below(max as u64 + 1) as usize,
                     _ => random.below(12) as usize,
                 };
-                random.bytes(bytes)
+                bytes_of(random, bytes)
             }
-            Values::Fixed(0) => random.bytes(7),
-            Values::Fixed(bytes) => random.bytes(bytes as usize),
+            Values::Fixed(0) => bytes_of(random, 7),
+            Values::Fixed(bytes) => bytes_of(random, bytes as usize),
             Values::Native4 => (random.below(5000) as u32).to_le_bytes().to_vec(),
             Values::Native8 => random.below(5000).to_le_bytes().to_vec(),
         };
@@ -85,26 +87,9 @@ impl Values {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.next() % n.max(1)
-    }
-
-    /// Few different bytes, so that values share leads; none is 255, for the backwards order.
-    pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
-        (0..count).map(|_| [0, 1, 7, 254][self.below(4) as usize]).collect()
-    }
+/// Few different bytes, so that values share leads; none is 255, for the backwards order.
+fn bytes_of(random: &mut Random, count: usize) -> Vec<u8> {
+    (0..count).map(|_| [0, 1, 7, 254][random.below(4) as usize]).collect()
 }
 
 fn key_of(random: &mut Random, max: usize) -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use huon::{Env, MultiDef};
 
-use crate::multi::Random;
+use crate::random::Random;
 
 /// Exact in small ranges, within a factor of two in large ones, whatever way the tree grew.
 #[test]

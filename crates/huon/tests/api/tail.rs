@@ -5,25 +5,10 @@ use std::path::PathBuf;
 
 use huon::{Bytes, Durability, Env, PageKind, Table, TableDef, U64};
 
+use crate::random::Random;
+
 const T: TableDef<U64, Bytes> = TableDef::new("t");
 const TINY: TableDef<U64, U64> = TableDef::new("tiny");
-
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n.max(1)
-    }
-}
 
 fn place() -> (tempfile::TempDir, PathBuf) {
     let memory = std::path::Path::new("/dev/shm");
