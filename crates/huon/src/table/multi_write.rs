@@ -183,7 +183,8 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Hands the value of a key that has one or none to `change`, which says what becomes of it:
     /// another value, none, or the same if it says nothing. Whether the key had one.
     ///
-    /// Costs a descent to look, and one for a change.
+    /// Costs a descent to look, and several for a change; in a table
+    /// [`Table::update_with`](crate::Table::update_with) has one for both.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -210,10 +211,11 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     ) -> Result<bool> {
         let mut scratch = Scratch::default();
         let (key, multi) = (K::encode(&key, &mut scratch)?, self.raw());
-        let only = match multi.count_values(txn, key)? {
-            0 | 1 => multi.get(txn, key)?,
-            _ => return Err(Error::ManyValues),
-        };
+        let mut values = multi.values(txn, key)?;
+        let only = values.next().transpose()?;
+        if values.next().is_some() {
+            return Err(Error::ManyValues);
+        }
         let made = Change::ask(only, change)?;
         let was_there = only.is_some();
         match made {
