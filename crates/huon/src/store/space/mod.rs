@@ -19,8 +19,8 @@
 //! F3. A number that the transaction has written is handed out again only when what was in it is
 //!     dead, and only under a later id (P8, I5: see `own`).
 //! F4. A chain is opened only when its owner protects nothing any more.
-//! F5. Work is bounded by what the transaction uses: the inline items, plus one chunk for each page
-//!     wanted.
+//! F5. Work is bounded by what the transaction uses: the inline items, plus eight chunks for each
+//!     page wanted.
 //! F6. The next transaction of a client starts from what its last one knew of the free space. An
 //!     item that was found held stays held as long as the snapshot that held it is protected; then
 //!     all are judged again. A client that starts from the list that a snapshot records (it is the
@@ -36,18 +36,19 @@ mod page_set;
 mod protected;
 mod relief;
 mod runs;
+mod search;
 mod sweep;
 
 use crate::alloc::{Reserved, TryGrow, collected};
 use crate::error::{Error, Result};
 use crate::page::{Chunk, Item, META_ITEMS_MAX, Pgno, Ptr, Reason, Sweep, Txnid};
 use crate::planted::{self, Bug};
-use crate::store::source::OnPage;
 use own::Own;
 pub(crate) use page_set::PageSet;
 pub(crate) use protected::Protected;
 pub(crate) use relief::{Held, Need};
 use runs::{FreeRun, Pool, merge};
+use search::{CHUNKS_IN_VAIN, chunks_for_run};
 
 /// Inline items above which a commit moves groups of them into chunks. With 100 a small commit is
 /// some tenth faster, as it judges and encodes fewer, but files grow by a tenth: items in chunks
@@ -56,9 +57,6 @@ pub(crate) const INLINE_ITEMS_MAX: usize = META_ITEMS_MAX;
 /// Inline items a commit aims at once it has to move some. With fewer, free tails of the file are
 /// moved away too before they are cut off.
 const INLINE_ITEMS_LOW: usize = INLINE_ITEMS_MAX / 2;
-/// Chunks that one request may open in vain before the file grows instead (P15).
-const CHUNKS_IN_VAIN_MAX: usize = 4;
-
 /// Chunks that a cut of the maximum size opens at most.
 const CUT_CHUNKS_MAX: u32 = 512;
 
@@ -292,7 +290,7 @@ impl Space {
 
     /// One page number.
     pub(crate) fn take(&mut self, ground: &impl Ground, stay: Stay) -> Result<Pgno> {
-        self.refill(ground, |pool| !pool.is_empty())?;
+        self.refill(ground, CHUNKS_IN_VAIN, |pool| !pool.is_empty())?;
         let gap = match stay {
             Stay::Long if self.gaps_left > 0 => self.pool.take_from_gap(),
             Stay::Before(line) if self.pool.has_below(1, line) => self.pool.take_lowest(),
@@ -311,7 +309,7 @@ impl Space {
     /// Consecutive page numbers for a large value: the shortest run that is long enough, else
     /// growth.
     pub(crate) fn take_run(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
-        self.refill(ground, |pool| pool.fits(pages))?;
+        self.refill(ground, chunks_for_run(pages), |pool| pool.fits(pages))?;
         match self.pool.take_run(pages) {
             Some(pgno) => self.check_unwritten(pgno, pages),
             None => match self.advance_or_wait(ground, pages, |pool| pool.fits(pages))? {
@@ -339,18 +337,6 @@ impl Space {
         let pgno = self.check_unwritten(Pgno(self.used), pages)?;
         self.used = used;
         Ok(pgno)
-    }
-
-    /// Judges the items once, then opens chains until `enough` or a bounded search was in
-    /// vain.
-    fn refill(&mut self, ground: &impl Ground, enough: impl Fn(&Pool) -> bool) -> Result<()> {
-        self.judge_once(ground)?;
-        for _ in 0..CHUNKS_IN_VAIN_MAX {
-            if enough(&self.pool) || !self.open_chain(ground)? {
-                break;
-            }
-        }
-        Ok(())
     }
 
     fn judge_once(&mut self, ground: &impl Ground) -> Result<()> {
@@ -467,74 +453,6 @@ impl Space {
     fn protected(&self) -> &Protected {
         assert!(self.judged, "F4: judged before the protected set was read");
         &self.protected
-    }
-
-    /// Opens the newest chain whose owner is gone. `false`: there is none.
-    fn open_chain(&mut self, ground: &impl Ground) -> Result<bool> {
-        let protected = self.protected();
-        let newest = (0..self.items.len())
-            .filter(|&i| self.items[i].is_chain() && protected.owner(&self.items[i]) == 0)
-            .max_by_key(|&i| (self.items[i].birth, i));
-        match newest {
-            Some(at) => self.open(ground, at).map(|_| true),
-            None => Ok(false),
-        }
-    }
-
-    /// Opens the first chunk of the chain that is this item; returns how many items it lists.
-    fn open(&mut self, ground: &impl Ground, at: usize) -> Result<usize> {
-        let chain = self.items[at];
-        let ptr = chain.ptr();
-        let chunk = ground.chunk(ptr, self.used)?;
-        let mut items = Vec::new();
-        items.try_reserve_exact(chunk.items().size_hint().0 + 1)?;
-        for item in chunk.items() {
-            let item = item.on(ptr)?;
-            if !item.is_chain() {
-                self.check_listed(&item, ptr)?;
-            }
-            items.push(item);
-        }
-        self.lasting.try_reserve(1)?;
-        // From here on the chunk is open.
-        self.items.remove(at);
-        self.counts.chunks_opened += 1;
-        self.lasting.push(Item::run(ptr.pgno, 1, ptr.birth, self.txnid, true));
-        if !chunk.next().is_none() {
-            items.push(Item::chain(chunk.next(), Txnid(chain.freed)));
-        }
-        let count = items.len();
-        let taken_in = self.take_in(items);
-        self.lost |= taken_in.is_err();
-        taken_in.map(|()| count)
-    }
-
-    /// Judges what a chunk has listed. An error leaves it open where they are.
-    fn take_in(&mut self, listed: Vec<Item>) -> Result<()> {
-        let (mut held, mut freed) = (Vec::new(), Vec::new());
-        for item in listed {
-            if self.is_held(&item)? {
-                held.try_push(item)?;
-            } else {
-                freed.try_push(FreeRun::of(&item))?;
-            }
-        }
-        self.pool.add(freed)?;
-        self.items = merge(std::mem::take(&mut self.items), held)?;
-        Ok(())
-    }
-
-    /// Freed pages lie inside the file, not before the first data page, and are not the chunk that
-    /// lists them (a hostile file may say otherwise). Items of a meta were checked with it.
-    fn check_listed(&self, item: &Item, chunk: Ptr) -> Result<()> {
-        let end = u64::from(item.pgno) + u64::from(item.page_count());
-        let outside = item.pgno < self.first_page || end > u64::from(self.used);
-        let itself = item.pgno <= chunk.pgno.0 && u64::from(chunk.pgno.0) < end;
-        if outside || itself || item.birth > item.freed {
-            Err(Error::corrupt(item.pgno, Reason::Space.text()))
-        } else {
-            Ok(())
-        }
     }
 
     /// The free space that the snapshot of this transaction records. After an error it can only be

@@ -367,7 +367,7 @@ fn a_run_is_searched_for_within_bounds() {
     space.begin(Txnid(world.txnid + 1));
     let run = space.take_run(&world.ground, 10).unwrap();
     assert_eq!(run.0, world.used, "no such run is free, so the file grows");
-    assert!(space.counts.chunks_opened <= CHUNKS_IN_VAIN_MAX as u64);
+    assert!(space.counts.chunks_opened <= chunks_for_run(10).into());
 }
 
 /// Bound 6: of what the meta lists, what was freed last is used first; bound 1: a held page never.
