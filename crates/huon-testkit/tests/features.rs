@@ -44,6 +44,13 @@ fn reports_serialise() {
     assert!(metas.as_array().unwrap().iter().any(|m| m["state"]["whole"]["is_newest"] == true));
     assert_eq!(serde_json::to_value(env.recovery()).unwrap(), json!("new"));
     assert_eq!(serde_json::to_value(env.settings()).unwrap()["durability"], json!("durable"));
+    let mut text = Vec::new();
+    let dumped = huon_text::dump(&env, &mut text, huon_text::DumpOptions::new().table("t"));
+    let dumped = serde_json::to_value(dumped.unwrap()).unwrap();
+    assert_eq!((&dumped["records"], &dumped["skipped"]), (&json!(200), &json!([])));
+    let loaded = huon_text::load(&env, &mut &text[..], huon_text::LoadOptions::new().table("u"));
+    let loaded = serde_json::to_value(loaded.unwrap()).unwrap();
+    assert_eq!((&loaded["records"], &loaded["stopped"]), (&json!(200), &json!(false)));
     let mut kinds = Vec::new();
     env.visit_pages(&mut |page| {
         kinds.push(serde_json::to_value(page).unwrap());

@@ -20,6 +20,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! With the feature `serde` reports serialise.
+//!
 //! The format is described in `lines.rs`, what a section's header may say in `header.rs`. Memory is
 //! bounded by the longest key and value, and a refusal of memory is an error.
 
