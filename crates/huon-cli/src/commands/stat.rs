@@ -8,7 +8,7 @@ use crate::commands::info::{own_records, table_name, types, value_order};
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
-use crate::text::{Form, number, size, span};
+use crate::text::{Form, json_name, number, size, span};
 
 /// `huon stat`.
 pub(crate) fn stat(args: &Names) -> Outcome {
@@ -38,8 +38,9 @@ pub(crate) fn space(args: &Look) -> Outcome {
 
 fn as_json(stat: &Stat, form: Form) -> Value {
     let table = |table: &TableStat| {
+        let (field, name) = json_name("name", &table.name, form);
         json!({
-            "name": form.show(&table.name),
+            (field): name,
             "order": table.order,
             "comparator": table.comparator,
             "values": table.values,
