@@ -98,7 +98,7 @@ pub struct DumpReport {
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::open(dir.path().join("a.huon"))?;
 /// env.update(|txn| {
 ///     let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
 ///     txn.create_table(&def)?.put(txn, "key", "value")

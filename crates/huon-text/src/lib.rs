@@ -7,7 +7,7 @@
 //! use huon_text::{DumpOptions, LoadOptions, dump, load};
 //!
 //! # let dir = tempfile::tempdir()?;
-//! # let open = |name| huon::Env::options().open(dir.path().join(name));
+//! # let open = |name| huon::Env::open(dir.path().join(name));
 //! let (from, to) = (open("from.huon")?, open("to.huon")?);
 //! from.update(|txn| {
 //!     let def = huon::TableDef::<huon::Str, huon::Str>::new("t");

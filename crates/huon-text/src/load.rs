@@ -133,7 +133,7 @@ pub struct LoadReport {
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::open(dir.path().join("a.huon"))?;
 /// let head = "VERSION=3\nformat=print\ndatabase=ages\ntype=btree\nHEADER=END\n";
 /// let text = format!("{head} ada\n 36\nDATA=END\n");
 /// let report = huon_text::load(&env, &mut text.as_bytes(), huon_text::LoadOptions::new())?;

@@ -25,7 +25,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// use huon::{Env, Error};
 /// let path = dir.path().join("notes.txt");
 /// std::fs::write(&path, "not a database")?;
-/// match Env::options().open(&path) {
+/// match Env::open(&path) {
 ///     Err(Error::NotADatabase(what)) => println!("{}: {what}", path.display()),
 ///     other => panic!("{other:?}"),
 /// }

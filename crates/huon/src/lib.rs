@@ -30,8 +30,7 @@
 //! const STOCK: TableDef<Str, U64> = TableDef::new("stock");
 //!
 //! # let dir = tempfile::tempdir()?;
-//! # let path = dir.path().join("shop.huon");
-//! let env = Env::options().open(&path)?;
+//! let env = Env::open(dir.path().join("shop.huon"))?;
 //! env.update(|txn| {
 //!     let stock = txn.create_table(&STOCK)?;
 //!     stock.put(txn, "apple", 12)?;

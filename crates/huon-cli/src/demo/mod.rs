@@ -163,7 +163,7 @@ fn prepare(args: &Args) -> Result<Scene, Failure> {
     if total < 2 {
         return Err(Failure::usage("there is too little in that tree to write half of it."));
     }
-    Env::options().open(&file)?;
+    Env::open(&file)?;
     let batch = (total / 100).clamp(1, 1000);
     Ok(Scene { dir, file, temporary, total, batch, limit: args.max_entries })
 }

@@ -41,7 +41,7 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// use huon::{Env, Error};
     /// let path = dir.path().join("a.huon");
-    /// let env = Env::options().open(&path)?;
+    /// let env = Env::open(&path)?;
     /// assert!(matches!(Env::delete(&path), Err(Error::Busy(_))));
     /// env.close()?;
     /// assert!(Env::delete(&path)?);
@@ -58,7 +58,7 @@ impl Env {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let path = dir.path().join("a.huon");
-    /// # huon::Env::options().open(&path)?.close()?;
+    /// # huon::Env::open(&path)?.close()?;
     /// assert!(huon::Env::delete_within(&path, std::time::Duration::from_secs(5))?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -95,9 +95,9 @@ impl Env {
     /// use huon::{Env, TableDef, U64};
     /// # const T: TableDef<U64, U64> = TableDef::new("t");
     /// let path = dir.path().join("a.huon");
-    /// Env::options().open(&path)?.close()?;
+    /// Env::open(&path)?.close()?;
     /// assert!(Env::delete_unused(&path)?);
-    /// let env = Env::options().open(&path)?;
+    /// let env = Env::open(&path)?;
     /// env.update(|txn| txn.create_table(&T).map(drop))?;
     /// env.close()?;
     /// assert!(!Env::delete_unused(&path)?);

@@ -13,7 +13,7 @@ impl Env {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// let path = dir.path().join("a.huon");
-    /// assert_eq!(huon::Env::options().open(&path)?.path(), path);
+    /// assert_eq!(huon::Env::open(&path)?.path(), path);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn path(&self) -> &Path {
@@ -25,7 +25,7 @@ impl Env {
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let env = huon::Env::open(dir.path().join("a.huon"))?;
     /// assert_eq!(env.durability(), huon::Durability::Durable);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -218,11 +218,11 @@ impl Env {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// let path = dir.path().join("a.huon");
-    /// let env = huon::Env::options().open(&path)?;
+    /// let env = huon::Env::open(&path)?;
     /// let def = huon::TableDef::<huon::Str, huon::U64>::new("t");
     /// env.update(|txn| txn.create_table(&def).map(drop))?;
     /// drop(env);
-    /// assert_eq!(huon::Env::options().open(&path)?.recovery(), huon::Recovery::Clean);
+    /// assert_eq!(huon::Env::open(&path)?.recovery(), huon::Recovery::Clean);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn recovery(&self) -> Recovery {
@@ -333,9 +333,8 @@ impl Env {
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
-    /// let refused = env.try_view(|txn| match txn.table_names()?.len() {
-    ///     0 => Err("there are no tables".into()),
-    ///     tables => Ok::<usize, Box<dyn std::error::Error>>(tables),
+    /// let refused = env.try_view(|txn| -> Result<(), Box<dyn std::error::Error>> {
+    ///     if txn.table_names()?.is_empty() { Err("there are no tables".into()) } else { Ok(()) }
     /// });
     /// assert_eq!(refused.unwrap_err().to_string(), "there are no tables");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -566,7 +565,7 @@ impl Env {
     /// let def = huon::TableDef::<huon::Str, huon::U64>::new("t");
     /// env.update(|txn| txn.create_table(&def).map(drop))?;
     /// env.close_without_flush();
-    /// let env = Env::options().open(&path)?;
+    /// let env = Env::open(&path)?;
     /// assert_eq!(env.recovery(), Recovery::Newest);
     /// assert_eq!(env.view(|txn| txn.table_names())?.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

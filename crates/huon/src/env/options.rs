@@ -208,7 +208,7 @@ impl Options {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let path = dir.path().join("a.huon");
-    /// # huon::Env::options().open(&path)?.close()?;
+    /// # huon::Env::open(&path)?.close()?;
     /// let env = huon::Env::options().read_only(true).open(&path)?;
     /// assert!(matches!(env.write(), Err(huon::Error::ReadOnly)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -245,7 +245,7 @@ impl Options {
     /// # let path = dir.path().join("a.huon");
     /// use huon::{Durability, Env};
     /// let first = Env::options().durability(Durability::Lazy).open(&path)?;
-    /// assert_eq!(Env::options().open(&path)?.durability(), Durability::Durable);
+    /// assert_eq!(Env::open(&path)?.durability(), Durability::Durable);
     /// let second = Env::options().inherit_durability(true).open(&path)?;
     /// assert_eq!(second.durability(), Durability::Lazy);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -350,7 +350,7 @@ impl Options {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let path = dir.path().join("a.huon");
-    /// # huon::Env::options().open(&path)?.close()?;
+    /// # huon::Env::open(&path)?.close()?;
     /// let env = huon::Env::options().read_only(true).meta_slot(0).open(&path)?;
     /// assert_eq!(env.recovery(), huon::Recovery::ByHand);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -290,7 +290,7 @@ fn a_choice_by_hand_ends_with_the_one_who_made_it() {
 fn several_that_come_while_the_last_one_leaves_all_get_in() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.huon");
-    drop(Env::options().open(&path).unwrap());
+    drop(Env::open(&path).unwrap());
     let file = FileOptions {
         read_only: false,
         create: Create::Never,
@@ -302,7 +302,7 @@ fn several_that_come_while_the_last_one_leaves_all_get_in() {
     let leaving = RealFile::open(&path, &file).unwrap();
     assert!(leaving.try_join().unwrap());
     let opened = std::thread::scope(|scope| {
-        let come = || Env::options().open(&path).map(drop);
+        let come = || Env::open(&path).map(drop);
         let others: Vec<_> = (0..3).map(|_| scope.spawn(come)).collect();
         std::thread::sleep(std::time::Duration::from_millis(100));
         drop(leaving);

@@ -180,13 +180,13 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// use huon::{Bytes, CompactEnd, CompactOptions, Env, TableDef, U64};
     /// const T: TableDef<U64, Bytes> = TableDef::new("t");
-    /// let env = Env::options().open(dir.path().join("a.huon"))?;
+    /// let env = Env::open(dir.path().join("a.huon"))?;
     /// let t = env.update(|txn| {
     ///     let t = txn.create_table(&T)?;
     ///     (0..20_000).try_for_each(|n| t.put(txn, n, &[7; 200]).map(drop))?;
     ///     Ok(t)
     /// })?;
-    /// env.update(|txn| (0..18_000).try_for_each(|n| t.remove(txn, n).map(drop)))?;
+    /// env.update(|txn| t.remove_range(txn, ..18_000))?;
     /// let report = env.compact(CompactOptions::new())?;
     /// assert_eq!(report.end, CompactEnd::Target);
     /// assert!(report.after_bytes < report.before_bytes / 4);

@@ -70,12 +70,12 @@ impl<'a> CopyOptions<'a> {
     /// # let dir = tempfile::tempdir()?;
     /// use huon::{CopyOptions, Env, TableDef, U64};
     /// # const T: TableDef<U64, U64> = TableDef::new("t");
-    /// let env = Env::options().open(dir.path().join("a.huon"))?;
+    /// let env = Env::open(dir.path().join("a.huon"))?;
     /// let before = env.read()?;
     /// env.update(|txn| txn.create_table(&T)?.put(txn, 1, 1))?;
     /// let backup = dir.path().join("backup.huon");
     /// env.copy_to(&backup, CopyOptions::new().snapshot(&before))?;
-    /// assert!(Env::options().open(&backup)?.view(|txn| txn.open_table(&T))?.is_none());
+    /// assert!(Env::open(&backup)?.view(|txn| txn.open_table(&T))?.is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot(mut self, txn: &'a ReadTxn) -> CopyOptions<'a> {
@@ -134,10 +134,10 @@ impl Env {
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let env = huon::Env::open(dir.path().join("a.huon"))?;
     /// let backup = dir.path().join("backup.huon");
     /// env.copy_to(&backup, huon::CopyOptions::new())?;
-    /// assert!(huon::Env::options().open(&backup)?.check()?.is_clean());
+    /// assert!(huon::Env::open(&backup)?.check()?.is_clean());
     ///
     /// let compact = dir.path().join("compact.huon");
     /// env.copy_to(&compact, huon::CopyOptions::new().compact(true))?;

@@ -205,7 +205,7 @@ impl Env {
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let env = huon::Env::open(dir.path().join("a.huon"))?;
     /// let stat = env.stat()?;
     /// let pages = stat.meta_pages
     ///     + stat.live_pages

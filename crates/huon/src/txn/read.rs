@@ -26,7 +26,7 @@ const TABLES_AT_HAND: usize = 4;
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
-/// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// let env = huon::Env::open(dir.path().join("a.huon"))?;
 /// let before = env.read()?;
 /// let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
 /// env.update(|txn| txn.create_table(&def).map(drop))?;

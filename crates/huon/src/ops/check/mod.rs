@@ -50,7 +50,7 @@ impl<'a> CheckOptions<'a> {
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let env = huon::Env::open(dir.path().join("a.huon"))?;
     /// for meta in env.metas()? {
     ///     let Some(snapshot) = meta.snapshot() else { continue };
     ///     let report = env.check_with(huon::CheckOptions::new().meta_slot(meta.slot))?;
@@ -85,7 +85,7 @@ impl Env {
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let env = huon::Env::open(dir.path().join("a.huon"))?;
     /// let report = env.check()?;
     /// assert!(report.is_clean(), "{:?}", report.problems);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

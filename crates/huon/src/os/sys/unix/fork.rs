@@ -405,11 +405,11 @@ mod tests {
             }
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("a.huon");
-            let full = crate::Env::options().open(&path).unwrap_err();
+            let full = crate::Env::open(&path).unwrap_err();
             assert!(matches!(full, Error::EnvironmentsFull { max: 21_845 }), "{full}");
             assert!(!path.exists(), "nothing is left behind");
             (0..9).for_each(|n| unregister(i32::MAX - 1 - n));
-            crate::Env::options().open(&path).unwrap();
+            crate::Env::open(&path).unwrap();
         });
     }
 }
