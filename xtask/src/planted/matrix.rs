@@ -189,7 +189,7 @@ without a failure; an empty cell, that it was not tried. Tests ran a hundredth o
 say no more than whether a bug is found soon. Not all are of one commit; which it was stands with
 the test that was soonest, with `+` if there were changes on top.
 ";
-const FIRST: &str = "\n## Who notices first\n\n\
+const FIRST: &str = "\n## Which test notices first\n\n\
                      | no. | kinds | the soonest | its test | tried on, at |\n\
                      |---:|---:|---|---|---|\n";
 const KINDS: &str = "\n## What each kind is good for\n\n\
