@@ -12,7 +12,7 @@ impl Env {
     /// Opens a new, empty environment in memory, for tests and caches: at most 1 TiB, as
     /// [`Env::open`] has it. [`Options::open_in_memory`] has other limits.
     ///
-    /// It is like any other in all but what lasts: see there.
+    /// It is like any other, except that nothing of it outlasts the process: see there.
     ///
     /// ```
     /// use huon::{Env, Str, TableDef, U64};

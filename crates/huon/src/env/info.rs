@@ -139,8 +139,8 @@ impl EnvInfo {
 }
 
 impl Env {
-    /// Gives up the snapshots of read transactions whose process has died without ending them; how
-    /// many there were. Writers do the same when they look for free pages.
+    /// Gives up the snapshots of read transactions whose process has died without ending them, and
+    /// returns how many there were. Writers do the same when they look for free pages.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

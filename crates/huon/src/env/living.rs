@@ -210,7 +210,7 @@ impl Env {
     /// attaches, and the parent ends after that, so that the environment is open all the time and
     /// no unflushed commit is left to the next opening.
     ///
-    /// Costs an opening beside others: some system calls, and no look at the data.
+    /// Costs an opening beside others: some system calls, and no access to the data.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

@@ -229,8 +229,8 @@ impl Env {
         self.inner.recovery
     }
 
-    /// A handle of a table, made without a transaction and without a look whether the table is
-    /// there: for a program that keeps its handles beside the environment.
+    /// A handle of a table, made without a transaction, whether or not the table exists: for a
+    /// program that keeps its handles beside the environment.
     ///
     /// While the table is missing, a read through this handle finds no records, and a change fails
     /// with [`Error::TableNotFound`]. A table of that name that is of another kind or order fails

@@ -255,15 +255,15 @@ impl Options {
         self
     }
 
-    /// A lazy commit after which so many bytes have been written since the last checkpoint makes a
-    /// new one; without this, and without [`Options::flush_after`], lazy commits never do. Whatever
-    /// other clients wrote counts, too.
+    /// A lazy commit makes a checkpoint once so many bytes have been written since the last one, by
+    /// this client or another. Without this, and without [`Options::flush_after`], lazy commits
+    /// make none.
     pub fn flush_after_bytes(&mut self, bytes: u64) -> &mut Self {
         self.flush_bytes = bytes;
         self
     }
 
-    /// A lazy commit makes a checkpoint when something has been unflushed for so long, to some
+    /// A lazy commit makes a checkpoint when a commit has been unflushed for so long, to some
     /// milliseconds. Nothing runs in the background: a program that may fall silent calls
     /// [`Env::flush_if_due`] now and then.
     pub fn flush_after(&mut self, period: Duration) -> &mut Self {
@@ -277,8 +277,8 @@ impl Options {
         self
     }
 
-    /// Whether the kernel reads ahead of what is accessed; by default as long as the file is no
-    /// longer than half of the memory that this process may use.
+    /// Whether the kernel reads ahead: also the pages beside those that are accessed. By default it
+    /// does as long as the file is no longer than half of the memory that this process may use.
     ///
     /// It holds for this opening and its clones, and is decided anew when the file's length has
     /// changed. The size of the memory is read once per opening.

@@ -22,8 +22,8 @@ use crate::txn::write::{How, WriteTxn};
 type RawPair = (Vec<u8>, Vec<u8>);
 
 impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
-    /// Adds `value` to those of `key`; whether it was not there. A value that is there already
-    /// costs no write.
+    /// Adds `value` to those of `key`, and returns whether it was new. A value that is there
+    /// already costs no write.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -42,7 +42,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         self.put_as(txn, &key, &value, PairMode::Insert)
     }
 
-    /// Adds `value` only if `key` has none yet; whether it had none.
+    /// Adds `value` only if `key` has none yet, and returns whether it had none.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -96,7 +96,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         self.edit_pair(txn, &key, &value, How::Grow, |tree, pair| tree.set_values(pair))
     }
 
-    /// Gives `key` this value and no other; those it had before, in order.
+    /// Gives `key` this value and no other, and returns those it had before, in order.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -124,8 +124,8 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         Ok(old)
     }
 
-    /// Takes `key` with all its values; those it had, in order. [`Multi::remove_key`] does not copy
-    /// them.
+    /// Removes `key` with all its values, and returns those, in order. [`Multi::remove_key`] does
+    /// not copy them.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -151,8 +151,8 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         values.map(|value| Ok(Owned::of(copied(value?)?))).collect()
     }
 
-    /// Puts `new` in the place of `old` among the values of `key`; whether `old` was there. Where
-    /// `new` is there already, `old` goes all the same.
+    /// Puts `new` in the place of `old` among the values of `key`, and returns whether `old` was
+    /// there. Where `new` is there already, `old` goes all the same.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -226,7 +226,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         Ok(was_there)
     }
 
-    /// Takes `value` from those of `key`; whether it was there.
+    /// Removes `value` from those of `key`, and returns whether it was there.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -241,7 +241,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         self.edit_pair(txn, &key, &value, How::Shrink, |tree, pair| tree.delete_pair(pair))
     }
 
-    /// Removes the values of `key` that lie in a range; how many there were.
+    /// Removes the values of `key` that lie in a range, and returns how many there were.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -309,8 +309,8 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         Ok(pair)
     }
 
-    /// Removes the pairs of a range of keys that `keep` does not want to keep; how many there were.
-    /// `keep` sees them in order.
+    /// Removes the pairs of a range of keys that `keep` refuses, and returns how many there were.
+    /// `keep` sees the pairs in order.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -380,7 +380,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         Ok((doomed, false))
     }
 
-    /// Takes `key` with all its values; how many there were.
+    /// Removes `key` with all its values, and returns how many there were.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -396,7 +396,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         txn.edit(self.number_in(txn)?, How::Shrink, |tree| tree.delete_values(key))
     }
 
-    /// Takes all keys of a range with all their values; how many values there were.
+    /// Removes all keys of a range with all their values, and returns how many values there were.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -432,7 +432,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         txn.edit(self.number_in(txn)?, How::Unordered, |tree| tree.clear())
     }
 
-    /// Deletes the multimap and everything in it; whether it existed.
+    /// Deletes the multimap and everything in it, and returns whether it existed.
     pub fn drop_table(self, txn: &mut WriteTxn) -> Result<bool> {
         txn.drop_table(self.number_in(txn)?)
     }
@@ -531,8 +531,8 @@ impl<K, V> Multi<K, V> {
         Ok(txn.any().tree(self.id)?.sequence)
     }
 
-    /// Adds to the sequence; the number that it had before, which no other caller gets if all take
-    /// their numbers this way. An abort returns them.
+    /// Adds to the sequence, and returns the number that it had before, which no other caller gets
+    /// if all take their numbers this way. An abort returns them.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

@@ -87,7 +87,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         txn.any().estimate::<K>(self.id, range)
     }
 
-    /// Stores `value` under `key`; whether the key is new. An identical value costs no write.
+    /// Stores `value` under `key`, and returns whether the key is new. An identical value costs no
+    /// write.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -106,7 +107,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         self.put_item(txn, key, value, PutMode::Upsert).map(|put| put == Put::Inserted)
     }
 
-    /// Stores `value` only if `key` is new; whether it was.
+    /// Stores `value` only if `key` is new, and returns whether it was.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -126,7 +127,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         self.put_item(txn, key, value, PutMode::InsertNew).map(|put| put == Put::Inserted)
     }
 
-    /// Stores `value` only if `key` exists; whether it did.
+    /// Stores `value` only if `key` exists, and returns whether it did.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -259,7 +260,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         txn.edit(self.number_in(txn)?, How::Grow, |tree| tree.reserve(key, bytes, fill))
     }
 
-    /// Deletes `key`; whether it was there.
+    /// Removes `key`, and returns whether it was there.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -276,8 +277,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         txn.edit(self.number_in(txn)?, How::Shrink, |tree| tree.delete(key, Whose::Caller))
     }
 
-    /// Deletes all keys of a range; how many there were. Costs in proportion to the pages they
-    /// fill.
+    /// Removes all keys of a range, and returns how many there were. Costs in proportion to the
+    /// pages they fill.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -323,7 +324,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         })
     }
 
-    /// Deletes the table and everything in it; whether it existed.
+    /// Deletes the table and everything in it, and returns whether it existed.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -403,8 +404,8 @@ impl<K, V> Table<K, V> {
         Ok(txn.any().tree(self.id)?.sequence)
     }
 
-    /// Adds to the sequence; the number that it had before, which no other caller gets if all take
-    /// their numbers this way. An abort returns them.
+    /// Adds to the sequence, and returns the number that it had before, which no other caller gets
+    /// if all take their numbers this way. An abort returns them.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

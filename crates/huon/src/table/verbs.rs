@@ -57,7 +57,7 @@ impl<V: Codec> Change<V> {
 
 impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Hands the value of `key` to `change`, which says what becomes of it: another value, none, or
-    /// the same if it says nothing. Whether the key was there.
+    /// the same if it says nothing. Returns whether the key was there.
     ///
     /// One descent, where a get and a put would make two.
     ///
@@ -131,8 +131,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         Ok(record)
     }
 
-    /// Removes the records of a range that `keep` does not want to keep; how many there were.
-    /// `keep` sees them in order.
+    /// Removes the records of a range that `keep` refuses, and returns how many there were. `keep`
+    /// sees the records in order.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

@@ -101,7 +101,8 @@ impl ReadTxn {
         self.core().store.offset(self.snapshot.used)
     }
 
-    /// Moves on to the newest snapshot, and lets go of its own; whether there was a newer one.
+    /// Moves on to the newest snapshot, lets go of its own, and returns whether there was a newer
+    /// one.
     ///
     /// Costs a few nanoseconds if there was none, and otherwise as much as beginning a new one.
     /// Slices that were read before cannot be held across it. On an error the transaction stays
