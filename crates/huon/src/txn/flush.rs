@@ -115,9 +115,10 @@ impl Core {
     /// Whether nothing of snapshot `txnid` is owed to the disk.
     pub(crate) fn is_flushed(&self, txnid: u64, meta: MetaFlush) -> bool {
         let board = &self.store.board;
-        let reached = |mark: Mark| mark.txnid() >= txnid;
-        reached(board.durable())
-            || meta == MetaFlush::Later && board.postponed().is_some_and(reached)
+        let is_durable = || board.durable().txnid() >= txnid;
+        let is_postponed = || board.postponed().is_some_and(|mark| mark.txnid() >= txnid);
+        // The second look: the postponed snapshot may have become durable after the first one.
+        is_durable() || meta == MetaFlush::Later && (is_postponed() || is_durable())
     }
 
     /// Flushes if the options say that it is due and no other client does already; says whether it
