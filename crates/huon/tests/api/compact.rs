@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use huon::{
     Bytes, CompactEnd, CompactOptions, CompactReport, Durability, Env, HeldBy, MultiDef, Options,
@@ -221,7 +221,7 @@ fn others_write_meanwhile() {
     let env = Env::options().open(&path).unwrap();
     fill(&env, 4096, 60_000);
     let other = Env::options().open(&path).unwrap();
-    let over = AtomicBool::new(false);
+    let (over, turns) = (AtomicBool::new(false), AtomicU64::new(0));
     let (report, commits) = std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
             let mut commits = 0;
@@ -232,15 +232,28 @@ fn others_write_meanwhile() {
                 };
                 other.update(put).unwrap();
                 commits += 1;
+                turns.store(commits, Ordering::Relaxed);
             }
             commits
         });
-        let report = env.compact(CompactOptions::new().step_bytes(32_768)).unwrap();
+        // Between the first steps the writer has a turn each; later it has them as they come.
+        let mut seen = 0;
+        let mut wait = |_: &huon::Progress| {
+            let until = Instant::now() + Duration::from_secs(60);
+            while seen < 20 && turns.load(Ordering::Relaxed) <= seen {
+                assert!(Instant::now() < until, "the writer waits for the whole compaction");
+                std::thread::yield_now();
+            }
+            seen += 1;
+            ControlFlow::Continue(())
+        };
+        let options = CompactOptions::new().step_bytes(32_768).progress(&mut wait);
+        let report = env.compact(options).unwrap();
         over.store(true, Ordering::Relaxed);
         (report, writer.join().unwrap())
     });
     assert!(report.after_bytes < report.before_bytes / 2, "{report:?}");
-    assert!(commits > 3, "the writer had {commits} turns in {} steps", report.commits);
+    assert!(report.commits > 20 && commits >= 20, "{commits} turns in {} steps", report.commits);
     assert_eq!(compacted(&env).end, CompactEnd::Target);
     let def = TableDef::<U64, U64>::new("others");
     let others = env.view(|txn| Ok(txn.open_table(&def)?.unwrap().iter(txn)?.count()));
