@@ -23,6 +23,8 @@ mod source;
 mod summary;
 mod test;
 mod tidy;
+mod unique;
+mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -297,6 +299,8 @@ fn lint(shell: &Shell) -> Result<bool, String> {
     let mut complaints = layers::check(&files)?;
     complaints.extend(circles::check(&files));
     complaints.extend(tidy::check(&shell.root, &files)?);
+    complaints.extend(unique::check(&files));
+    complaints.extend(words::check(&files));
     complaints.extend(proof::check(&shell.root)?);
     complaints.extend(named::check(&files));
     complaints.extend(features::check(&files));

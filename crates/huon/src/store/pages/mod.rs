@@ -36,7 +36,7 @@ use crate::store::source::{PageSource, damaged};
 use crate::store::space::{Space, SpaceCounts, Stay};
 use crate::store::{Buffer, Store};
 use levels::{Gone, Level};
-use values::Values;
+use values::LargeValues;
 
 /// A page that was last written fewer transactions ago will soon be written again, if the workload
 /// goes on as it did. Counted in ids, of which a transaction before may have had several.
@@ -73,7 +73,7 @@ pub(crate) struct Pages {
     /// Pages born under this id or later will soon be written again.
     young_from: Txnid,
     dirty: ByPgno<Dirty>,
-    values: Values,
+    values: LargeValues,
     /// Level 0 is the transaction itself.
     levels: Vec<Level>,
     space: Space,
@@ -142,13 +142,13 @@ impl PageSource for Pages {
     }
 
     #[inline]
-    fn glance(&self, ptr: Ptr) -> Option<&[u8]> {
+    fn fast_bytes(&self, ptr: Ptr) -> Option<&[u8]> {
         if ptr.birth == self.txnid
             && let Some(dirty) = self.dirty.get(&ptr.pgno.0)
         {
             return Some(&dirty.buffer);
         }
-        self.store.glance(ptr, self.space.used())
+        self.store.fast_page(ptr, self.space.used())
     }
 
     #[inline]
@@ -193,7 +193,7 @@ impl Pages {
             issued: 0,
             young_from: Txnid::default(),
             dirty: ByPgno::default(),
-            values: Values::default(),
+            values: LargeValues::default(),
             levels: vec![Level::new(Txnid::default(), 0)],
             space: Space::new(first, used, items),
             spill_pages: 0,
@@ -222,7 +222,7 @@ impl Pages {
         if self.dirty.capacity() > ROOM_KEPT {
             self.dirty = ByPgno::default();
         }
-        self.values = Values::default();
+        self.values = LargeValues::default();
         self.levels[0] = Level::new(txnid, 0);
         self.space.begin(txnid);
         self.spill_pages = self.store.spill_pages();
