@@ -37,12 +37,17 @@ const INTERFACES: [Interface; 2] = [
 const COMMANDS: [&str; 7] =
     ["huon", "huon_chk", "huon_copy", "huon_drop", "huon_dump", "huon_load", "huon_stat"];
 
-/// Shells, and where each looks for what completes `huon`.
-const COMPLETIONS: [(&str, &str); 3] = [
-    ("bash", "share/bash-completion/completions/huon"),
-    ("fish", "share/fish/vendor_completions.d/huon.fish"),
-    ("zsh", "share/zsh/site-functions/_huon"),
+/// Shells, and where each looks for what completes a command: between both lies its name.
+const COMPLETIONS: [(&str, &str, &str); 3] = [
+    ("bash", "share/bash-completion/completions/", ""),
+    ("fish", "share/fish/vendor_completions.d/", ".fish"),
+    ("zsh", "share/zsh/site-functions/_", ""),
 ];
+
+/// Where compilers and the loader look by themselves. Directories of a machine's own lie below
+/// those of libraries, as `/usr/lib/x86_64-linux-gnu`.
+const HEADER_DIRS: [&str; 2] = ["usr/local/include", "usr/include"];
+const LIBRARY_DIRS: [&str; 5] = ["usr/local/lib", "usr/lib", "usr/lib64", "lib", "lib64"];
 
 /// What the packages for CMake have in common.
 const CMAKE_VERSION: &str = "crates/huon-c/package/config-version.cmake.in";
@@ -100,8 +105,11 @@ fn install_commands(tree: &Tree, built: &Path) -> Result<(), String> {
     fs::create_dir_all(&pages).map_err(|e| format!("{}: {e}", pages.display()))?;
     said(Command::new(&huon).arg("man").arg(&pages))?;
     println!("{}", pages.display());
-    for (of, place) in COMPLETIONS {
-        tree.write(place, &said(Command::new(&huon).args(["completions", of]))?)?;
+    for command in COMMANDS {
+        for (shell, before, after) in COMPLETIONS {
+            let script = said(Command::new(&huon).args(["completions", shell, command]))?;
+            tree.write(&format!("{before}{command}{after}"), &script)?;
+        }
     }
     Ok(())
 }
@@ -130,6 +138,7 @@ fn install_library(
 
     let (shared, fixed) = (format!("lib{name}.so"), format!("lib/lib{name}.a"));
     let numbered = format!("{shared}.{version}");
+    let (cmake, config) = (format!("lib/cmake/{name}"), format!("{name}-config"));
     let places = [
         format!("include/{}", of.header),
         format!("lib/{shared}"),
@@ -137,9 +146,14 @@ fn install_library(
         format!("lib/{numbered}"),
         fixed.clone(),
         format!("lib/pkgconfig/{name}.pc"),
+        format!("{cmake}/{config}.cmake"),
+        format!("{cmake}/{config}-version.cmake"),
     ];
     if !force {
         tree.check_ours(&places)?;
+    }
+    if let Some(note) = shadow_note(Path::new("/"), &tree.root, of) {
+        eprintln!("{note}");
     }
     tree.copy(&built.join(&shared), &format!("lib/{numbered}"), 0o755)?;
     tree.link(&numbered, &format!("lib/{shared}.0"))?;
@@ -150,10 +164,41 @@ fn install_library(
     let files = package.join("package");
     let pkg_config = filled(files.join(format!("{name}.pc.in")))?;
     tree.write(&format!("lib/pkgconfig/{name}.pc"), &pkg_config)?;
-    let (cmake, config) = (format!("lib/cmake/{name}"), format!("{name}-config"));
     let targets = filled(files.join(format!("{config}.cmake")))?;
     tree.write(&format!("{cmake}/{config}.cmake"), &targets)?;
     tree.write(&format!("{cmake}/{config}-version.cmake"), &filled(shell.root.join(CMAKE_VERSION))?)
+}
+
+/// A line about files of another library below `system` that no program finds any more where
+/// Huon's are looked for first; `None` if there are none.
+fn shadow_note(system: &Path, tree: &Path, of: &Interface) -> Option<String> {
+    let shared = format!("lib{}.so", of.name);
+    let mut names: Vec<PathBuf> =
+        HEADER_DIRS.iter().map(|dir| system.join(dir).join(of.header)).collect();
+    for dir in LIBRARY_DIRS.map(|dir| system.join(dir)) {
+        let below = fs::read_dir(&dir).into_iter().flatten().flatten().map(|entry| entry.path());
+        let machines = below.filter(|path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().contains("-linux-"))
+        });
+        for dir in std::iter::once(dir.clone()).chain(machines) {
+            names.extend([dir.join(&shared), dir.join(format!("{shared}.0"))]);
+        }
+    }
+    // One directory may have several names.
+    let tree = fs::canonicalize(tree).unwrap_or_else(|_| tree.to_owned());
+    names.retain(|path| fs::canonicalize(path).is_ok_and(|it| !it.starts_with(&tree)));
+    names.retain(|path| is_foreign(path));
+    names.sort_by_key(|path| fs::canonicalize(path).unwrap_or_default());
+    names.dedup_by_key(|path| fs::canonicalize(&*path).unwrap_or_default());
+    if names.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = names.iter().map(|path| path.display().to_string()).collect();
+    Some(format!(
+        "note: these of the system are hidden wherever {} is searched before them: {}",
+        tree.display(),
+        names.join(", ")
+    ))
 }
 
 /// Where files are written.
@@ -277,6 +322,51 @@ mod tests {
         assert!(refused.contains("include/x.h") && refused.contains("FORCE=1"), "{refused}");
         assert!(!refused.contains("libx.so"), "{refused}");
         assert!(text(&tree.root.join("include/x.h")).unwrap().contains("itself"));
+    }
+
+    #[test]
+    fn what_is_hidden_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let (system, tree) = (dir.path(), dir.path().join("usr/local"));
+        let make = |path: &str, text: &str| {
+            let path = system.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let note = || shadow_note(system, &tree, &INTERFACES[0]);
+        make("usr/local/include/lmdb.h", "in the tree itself");
+        make("usr/lib/liblmdb.so", "Huon's own");
+        assert_eq!(note(), None);
+        make("usr/include/lmdb.h", "of another");
+        make("usr/lib/x86_64-linux-gnu/liblmdb.so.0", "of another");
+        symlink("usr/lib", system.join("lib")).unwrap();
+        let note = note().unwrap();
+        let header = system.join("usr/include/lmdb.h").display().to_string();
+        assert!(note.contains(&header) && !note.contains('\n'), "{note}");
+        assert_eq!(note.matches("liblmdb.so").count(), 1, "{note}");
+        assert!(note.contains("x86_64-linux-gnu/liblmdb.so.0"), "{note}");
+    }
+
+    #[test]
+    fn every_command_is_completed() {
+        let dir = tempfile::tempdir().unwrap();
+        let built = dir.path().join("built");
+        fs::create_dir(&built).unwrap();
+        for command in COMMANDS {
+            let path = built.join(command);
+            fs::write(&path, "#!/bin/sh\necho \"$@\"\n").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let tree = Tree { root: dir.path().join("tree") };
+        install_commands(&tree, &built).unwrap();
+        for (path, said) in [
+            ("share/bash-completion/completions/huon", "completions bash huon\n"),
+            ("share/bash-completion/completions/huon_dump", "completions bash huon_dump\n"),
+            ("share/fish/vendor_completions.d/huon_chk.fish", "completions fish huon_chk\n"),
+            ("share/zsh/site-functions/_huon_stat", "completions zsh huon_stat\n"),
+        ] {
+            assert_eq!(text(&tree.root.join(path)).unwrap(), said);
+        }
     }
 
     #[test]

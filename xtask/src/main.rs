@@ -9,6 +9,7 @@ mod fuzz;
 mod install;
 mod jobs;
 mod layers;
+mod makefile;
 mod miri;
 mod named;
 mod nightly;
@@ -21,8 +22,11 @@ mod sanitize;
 mod shell;
 mod source;
 mod summary;
+mod targets;
 mod test;
 mod tidy;
+mod unique;
+mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -124,6 +128,9 @@ enum Command {
         /// Targets with this in their names; all if nothing is given
         #[arg(default_value = "")]
         only: String,
+        /// Fetch, by rustup, the standard libraries that are missing (some gigabytes)
+        #[arg(long)]
+        fetch: bool,
     },
     /// Run the tests that docs/FEATURES.md names, row by row
     Features,
@@ -196,7 +203,7 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
             planted::run(shell, &planted::Wish { bugs, kinds, first, again, write })
         }
         Command::Features => features::run(shell),
-        Command::Elsewhere { only } => elsewhere::run(shell, &only),
+        Command::Elsewhere { only, fetch } => elsewhere::run(shell, &only, fetch),
         Command::Install { prefix, destdir, built, library, force } => {
             install::run(shell, &install::Wish { prefix, destdir, built, library, force })
         }
@@ -297,9 +304,12 @@ fn lint(shell: &Shell) -> Result<bool, String> {
     let mut complaints = layers::check(&files)?;
     complaints.extend(circles::check(&files));
     complaints.extend(tidy::check(&shell.root, &files)?);
+    complaints.extend(unique::check(&files));
+    complaints.extend(words::check(&files));
     complaints.extend(proof::check(&shell.root)?);
     complaints.extend(named::check(&files));
     complaints.extend(features::check(&files));
+    complaints.extend(makefile::check(&files));
     complaints.extend(planted::check(&shell.root, &files));
     for complaint in &complaints {
         println!("{complaint}");

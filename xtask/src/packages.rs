@@ -2,8 +2,8 @@
 
 use crate::shell::{Shell, shown};
 
-/// The crates for crates.io; the others say `publish = false`.
-const PUBLISHED: [&str; 3] = ["huon", "huon-text", "huon-cli"];
+/// The crates for crates.io; the others, which only test Huon, say `publish = false`.
+const PUBLISHED: [&str; 6] = ["huon", "huon-text", "huon-cli", "huon-c", "huon-lmdb", "huon-mdbx"];
 
 /// True if cargo packs them and has nothing to say about it. It builds nothing and uses no network.
 pub(crate) fn are_clean(shell: &Shell) -> Result<bool, String> {
@@ -25,7 +25,7 @@ fn is_clean(said: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use super::*;
 
@@ -35,15 +35,40 @@ mod tests {
         assert!(!is_clean("   Packaging huon v0.1.0\nwarning: manifest has no documentation\n"));
     }
 
+    fn crates() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates")
+    }
+
+    fn manifest(name: &str) -> String {
+        std::fs::read_to_string(crates().join(name).join("Cargo.toml")).unwrap()
+    }
+
+    /// What a registry shows and searches; cargo asks for a part of it only.
+    #[test]
+    fn packages_say_what_they_are() {
+        let version = "version = \"0.1.0\"";
+        for name in PUBLISHED {
+            let manifest = manifest(name);
+            for field in ["description", "readme", "documentation", "keywords", "categories"] {
+                let is_it = |line: &str| line.starts_with(&format!("{field} = "));
+                assert!(manifest.lines().any(is_it), "{name} has no {field}");
+            }
+            assert!(manifest.contains("[package.metadata.docs.rs]\n"), "{name}: docs.rs");
+            let (_, needs) = manifest.split_once("\n[dependencies]\n").unwrap();
+            let needs = needs.lines().take_while(|line| !line.starts_with('['));
+            for line in needs.filter(|line| line.contains("path = ")) {
+                assert!(line.contains(version), "{name}: {line}");
+            }
+        }
+    }
+
     #[test]
     fn all_that_is_published_is_looked_at() {
-        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
         let mut published = Vec::new();
-        for entry in std::fs::read_dir(crates).unwrap() {
-            let entry = entry.unwrap();
-            let manifest = std::fs::read_to_string(entry.path().join("Cargo.toml")).unwrap();
-            if !manifest.contains("publish = false") {
-                published.push(entry.file_name().into_string().unwrap());
+        for entry in std::fs::read_dir(crates()).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if !manifest(&name).contains("publish = false") {
+                published.push(name);
             }
         }
         published.sort();

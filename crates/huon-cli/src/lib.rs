@@ -20,6 +20,7 @@ macro_rules! tell {
 
 pub mod alias;
 mod args;
+mod columns;
 mod commands;
 pub mod demo;
 #[cfg(test)]
@@ -27,6 +28,7 @@ mod docs;
 mod draft;
 mod fail;
 mod guard;
+mod number;
 mod open;
 mod out;
 mod paint;

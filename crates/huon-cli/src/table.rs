@@ -10,10 +10,10 @@ use huon::{
 };
 
 use crate::args::{Make, PartArgs, Target, TypeArgs};
+use crate::columns::Types;
 use crate::fail::{Code, Failure};
 use crate::open;
 use crate::text::Form;
-use crate::types::Types;
 
 /// A table of either kind.
 #[derive(Clone, Copy)]
@@ -79,15 +79,15 @@ pub(crate) fn named(txn: &impl Txn, target: &Target) -> Result<AnyTable, Failure
 /// The types of the table's keys and values.
 pub(crate) fn types(txn: &impl Stats, target: &Target, args: &TypeArgs) -> Result<Types, Failure> {
     let name = open::name(target.table.as_deref())?;
-    Ok(Types::of_table(args, txn.stat(&name)?.as_ref()))
+    Ok(Types::of_tables(args, txn.stat(&name)?.as_ref().as_slice()))
 }
 
 /// The part of a table that the arguments name.
 pub(crate) fn part(args: &PartArgs, types: &Types) -> Result<Part, Failure> {
     if let Some(prefix) = &args.prefix {
-        return Ok(Part::Prefix(types.key.argument(prefix)?));
+        return Ok(Part::Prefix(types.key.leading(prefix)?));
     }
-    let read = |key: &Option<_>| key.as_deref().map(|key| types.key.argument(key)).transpose();
+    let read = |key: &Option<_>| key.as_deref().map(|key| types.key.leading(key)).transpose();
     let (from, to) = (read(&args.from)?, read(&args.to)?);
     if from.is_none() && to.is_none() {
         return Ok(Part::All);
@@ -113,11 +113,12 @@ pub(crate) fn missing(file: &std::path::Path, name: &[u8]) -> Failure {
     Failure::Told(Code::Problems, text)
 }
 
-/// The table to put into, which is made if it is not there.
+/// The table to put into. If it is not there it is made, with the types that the user names.
 pub(crate) fn to_fill(
     txn: &mut WriteTxn,
     target: &Target,
     make: &Make,
+    types: &TypeArgs,
 ) -> Result<AnyTable, Failure> {
     let name = open::name(target.table.as_deref())?;
     if name.is_empty() && (make.is_multi() || make.order.is_some()) {
@@ -142,10 +143,13 @@ pub(crate) fn to_fill(
         _ => {}
     }
     let is_multi = make.is_multi() || matches!(found, Some(AnyTable::Many(_)));
+    // What is there keeps the types that it has.
+    let none = TypeArgs::default();
+    let types = if found.is_none() { types } else { &none };
     let made = if is_multi {
-        txn.create_table(&make.multi(&name)).map(AnyTable::Many)
+        txn.create_table(&make.multi(&name, types)).map(AnyTable::Many)
     } else {
-        txn.create_table(&make.table(&name)).map(AnyTable::One)
+        txn.create_table(&make.table(&name, types)).map(AnyTable::One)
     };
     made.map_err(|error| match error {
         Error::TableKind => {
@@ -162,15 +166,24 @@ pub(crate) fn to_fill(
 impl AnyTable {
     /// How many values the keys of a part have together.
     pub(crate) fn count(self, txn: &ReadTxn, part: &Part) -> Result<u64, Failure> {
-        match (self, part) {
-            (AnyTable::One(table), Part::All) => Ok(table.len(txn)?),
-            (AnyTable::Many(table), Part::All) => Ok(table.len(txn)?),
-            _ => {
-                let mut records = self.records(txn, part).map_err(|e| refused(e, part))?;
-                let counted = records.try_fold(0, |count, record| record.map(|_| count + 1));
-                Ok(counted?)
+        let counted = match (self, part) {
+            (AnyTable::One(table), Part::All) => table.len(txn),
+            (AnyTable::One(table), Part::Between(from, to)) => {
+                table.count(txn, (slice(from), slice(to)))
             }
-        }
+            (AnyTable::One(table), Part::Prefix(prefix)) => table.prefix(txn, prefix).and_then(
+                // Leaf by leaf, as the engine counts a range.
+                |records| records.leaves().map(|leaf| leaf.map(|leaf| leaf.len() as u64)).sum(),
+            ),
+            (AnyTable::Many(table), Part::All) => table.len(txn),
+            (AnyTable::Many(table), Part::Between(from, to)) => {
+                table.count(txn, (slice(from), slice(to)))
+            }
+            (AnyTable::Many(table), Part::Prefix(prefix)) => table
+                .keys_prefix(txn, prefix)
+                .and_then(|keys| keys.map(|key| key.map(|(_, values)| values)).sum()),
+        };
+        counted.map_err(|error| refused(error, part))
     }
 
     /// How many values `key` has.
@@ -209,12 +222,15 @@ impl AnyTable {
         })
     }
 
-    /// Every key of a part, once, with an empty value.
+    /// Every key of a part, once; those of a multimap with an empty value, as theirs are not read.
     pub(crate) fn keys<'t>(self, txn: &'t ReadTxn, part: &Part) -> huon::Result<Records<'t>> {
-        if let (AnyTable::Many(table), Part::All) = (self, part) {
-            return Ok(Box::new(table.keys(txn)?.map(|key| Ok((key?.0, &[][..])))));
-        }
-        self.records(txn, part)
+        let AnyTable::Many(table) = self else { return self.records(txn, part) };
+        let keys = match part {
+            Part::All => table.keys(txn)?,
+            Part::Prefix(prefix) => table.keys_prefix(txn, prefix)?,
+            Part::Between(from, to) => table.keys_range(txn, (slice(from), slice(to)))?,
+        };
+        Ok(Box::new(keys.map(|key| Ok((key?.0, &[][..])))))
     }
 }
 

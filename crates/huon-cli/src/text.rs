@@ -12,6 +12,8 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 
+use serde_json::Value;
+
 use crate::fail::Failure;
 
 /// How keys and values are written.
@@ -73,6 +75,29 @@ impl Form {
             Failure::usage(format!("cannot read the {what} \"{text}\": {why}."))
         })
     }
+}
+
+/// The name of a table in JSON, and the field that it stands in: a string where it is UTF-8, else
+/// hex digits under `field_hex`, as in hex form. No terminal changes it.
+pub(crate) fn json_name(field: &str, name: &[u8], form: Form) -> (String, Value) {
+    match std::str::from_utf8(name) {
+        Ok(text) if form == Form::Plain => (field.into(), text.into()),
+        _ => (format!("{field}_hex"), Form::Hex.show(name).into()),
+    }
+}
+
+/// JSON as text for people: what has no form of its own on the screen is escaped, as in plain form.
+pub(crate) fn json_text(value: &Value) -> String {
+    let mut text = String::new();
+    for char in value.to_string().chars() {
+        if matches!(char, ' '..='~') || (!char.is_ascii() && takes_utf8() && is_printable(char)) {
+            text.push(char);
+            continue;
+        }
+        let units = char.encode_utf16(&mut [0; 2]).to_vec();
+        units.iter().for_each(|unit| write!(text, "\\u{unit:04x}").unwrap_or_default());
+    }
+    text
 }
 
 fn plain(bytes: &[u8], takes_utf8: bool) -> String {
@@ -183,6 +208,29 @@ mod tests {
         assert_eq!(plain(b"\xe6\x97 \xff", true), "\\e6\\97 \\ff");
         assert_eq!(Form::Plain.show(b"a\tb\\\xff"), "a\\09b\\\\\\ff");
         assert_eq!(Form::Plain.read("gr\u{fc}n".as_bytes()), Ok("gr\u{fc}n".into()));
+    }
+
+    #[test]
+    fn json_for_people_is_the_same_json() {
+        for char in '\0'..=char::MAX {
+            let value = Value::from(char.to_string());
+            let text = json_text(&value);
+            assert!(!text.contains(char::is_control), "{char:?}");
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+        }
+        assert_eq!(json_text(&"gr\u{fc}n \u{202e}\u{7f}".into()), "\"gr\u{fc}n \\u202e\\u007f\"");
+    }
+
+    #[test]
+    fn names_in_json_are_strings_or_hex() {
+        let named = |name: &[u8], form| {
+            let (field, value) = json_name("table", name, form);
+            format!("{field}: {value}")
+        };
+        assert_eq!(named("gr\u{fc}n\\".as_bytes(), Form::Plain), "table: \"gr\u{fc}n\\\\\"");
+        assert_eq!(named(b"a\xFF", Form::Plain), "table_hex: \"61ff\"");
+        assert_eq!(named(b"a", Form::Hex), "table_hex: \"61\"");
+        assert_eq!(named(b"", Form::Plain), "table: \"\"");
     }
 
     #[test]

@@ -14,6 +14,7 @@ const SKIPPED_KEPT_MAX: usize = 1000;
 
 /// Options of a dump; see [`dump()`].
 #[derive(Default)]
+#[must_use = "options do nothing until a dump takes them"]
 pub struct DumpOptions<'a> {
     table: Option<Vec<u8>>,
     print: bool,
@@ -28,8 +29,8 @@ impl<'a> DumpOptions<'a> {
     }
 
     /// Only this table; the empty name is the unnamed main table.
-    pub fn table(mut self, name: impl Into<Vec<u8>>) -> DumpOptions<'a> {
-        self.table = Some(name.into());
+    pub fn table(mut self, name: impl AsRef<[u8]>) -> DumpOptions<'a> {
+        self.table = Some(name.as_ref().to_vec());
         self
     }
 
@@ -67,6 +68,7 @@ impl std::fmt::Debug for DumpOptions<'_> {
 }
 
 /// What a dump came to.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DumpReport {
@@ -96,7 +98,7 @@ pub struct DumpReport {
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::open(dir.path().join("a.huon"))?;
 /// env.update(|txn| {
 ///     let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
 ///     txn.create_table(&def)?.put(txn, "key", "value")

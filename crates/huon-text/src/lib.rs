@@ -7,7 +7,7 @@
 //! use huon_text::{DumpOptions, LoadOptions, dump, load};
 //!
 //! # let dir = tempfile::tempdir()?;
-//! # let open = |name| huon::Env::options().open(dir.path().join(name));
+//! # let open = |name| huon::Env::open(dir.path().join(name));
 //! let (from, to) = (open("from.huon")?, open("to.huon")?);
 //! from.update(|txn| {
 //!     let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
@@ -19,6 +19,8 @@
 //! assert_eq!((report.tables, report.records), (1, 1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! With the feature `serde` reports serialise.
 //!
 //! The format is described in `lines.rs`, what a section's header may say in `header.rs`. Memory is
 //! bounded by the longest key and value, and a refusal of memory is an error.

@@ -28,6 +28,7 @@ const COMMIT_BYTES: u64 = 64 << 20;
 
 /// Options of a load; see [`load()`].
 #[derive(Default)]
+#[must_use = "options do nothing until a load takes them"]
 pub struct LoadOptions<'a> {
     table: Option<Vec<u8>>,
     order: Option<Order>,
@@ -44,8 +45,8 @@ impl<'a> LoadOptions<'a> {
     }
 
     /// Loads all sections into this table, whatever they name; the empty name is the main table.
-    pub fn table(mut self, name: impl Into<Vec<u8>>) -> LoadOptions<'a> {
-        self.table = Some(name.into());
+    pub fn table(mut self, name: impl AsRef<[u8]>) -> LoadOptions<'a> {
+        self.table = Some(name.as_ref().to_vec());
         self
     }
 
@@ -95,6 +96,7 @@ impl std::fmt::Debug for LoadOptions<'_> {
 }
 
 /// What a load came to.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoadReport {
@@ -131,7 +133,7 @@ pub struct LoadReport {
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
-/// # let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// # let env = huon::Env::open(dir.path().join("a.huon"))?;
 /// let head = "VERSION=3\nformat=print\ndatabase=ages\ntype=btree\nHEADER=END\n";
 /// let text = format!("{head} ada\n 36\nDATA=END\n");
 /// let report = huon_text::load(&env, &mut text.as_bytes(), huon_text::LoadOptions::new())?;
@@ -336,7 +338,8 @@ impl Load<'_, '_, '_> {
             let def = self.with_values(def, header, lengths.map(|(_, value)| value), stat)?;
             self.batch.txn()?.create_table(&def).map(Target::Multi)
         } else {
-            self.batch.txn()?.create_table(&TableDef::named(name).ordered(order)).map(Target::Plain)
+            let def = TableDef::named(name).ordered(order).type_names(&key, &value);
+            self.batch.txn()?.create_table(&def).map(Target::Plain)
         };
         created.map_err(|error| self.refused(error))
     }

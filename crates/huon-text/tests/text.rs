@@ -26,6 +26,7 @@ fn defs(own: &Order) -> Vec<Def> {
         Def::new("u64").ordered(Order::NativeU64),
         Def::new("empty u32").ordered(Order::NativeU32),
         Def::new("own").ordered(own.clone()),
+        Def::new("typed").type_names("(str, u64)", "json"),
     ]
 }
 
@@ -35,6 +36,7 @@ fn multis(own: &Order) -> Vec<MultiDef<Bytes, Bytes>> {
         MultiDef::new("many of eight").values_of_bytes(8).ordered(Order::Reversed),
         MultiDef::new("many of own").ordered(own.clone()).values_ordered(own.clone()),
         MultiDef::new("many u64").values_ordered(Order::NativeU64),
+        MultiDef::new("many typed").type_names("uuid", ""),
     ]
 }
 
@@ -99,7 +101,9 @@ fn a_dump_that_is_loaded_dumps_the_same() {
                 load_from(&target, &mut BufReader::with_capacity(17, text), options)
             };
             let report = load(&text).unwrap();
-            assert_eq!(report.tables, 12);
+            assert_eq!(report.tables, 14);
+            let typed = target.read().unwrap().table_stat(b"typed").unwrap().unwrap();
+            assert_eq!(typed.key_type.as_deref(), Some("(str, u64)"));
             assert!(report.ignored.is_empty(), "{:?}", report.ignored);
             assert!(dump(&target, print) == text);
             let id = target.read().unwrap().id();

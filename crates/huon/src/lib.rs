@@ -12,8 +12,9 @@
 //!   reads and changes it, given a transaction. [`RawTable`] is the same for plain bytes.
 //! - [`Codec`] and [`KeyCodec`] make types of your own keys and values. [`Order`] says how keys
 //!   compare.
-//! - [`Range`] iterates from both ends, [`OwnedRange`] keeps its transaction, [`Cursor`] moves
-//!   about and lives beside writes. [`Range::leaves`] is the fastest way through many records.
+//! - [`Range`] iterates from both ends, [`OwnedRange`] (of a multimap: [`OwnedPairs`],
+//!   [`OwnedValues`]) keeps its transaction, [`Cursor`] moves about and lives beside writes.
+//!   [`Range::leaves`] is the fastest way through many records.
 //! - [`Table::get_many`] gets many keys, several times faster than one after another.
 //! - [`MultiDef`] and [`Multi`] are the same for tables in which a key may have many values.
 //! - [`Durability`] says what a commit waits for, [`Env::sync`] waits for all of them.
@@ -30,8 +31,7 @@
 //! const STOCK: TableDef<Str, U64> = TableDef::new("stock");
 //!
 //! # let dir = tempfile::tempdir()?;
-//! # let path = dir.path().join("shop.huon");
-//! let env = Env::options().open(&path)?;
+//! let env = Env::open(dir.path().join("shop.huon"))?;
 //! env.update(|txn| {
 //!     let stock = txn.create_table(&STOCK)?;
 //!     stock.put(txn, "apple", 12)?;
@@ -67,7 +67,8 @@
 //! # Soundness
 //!
 //! The file is mapped into memory: sound as long as no process modifies or truncates it except
-//! through Huon ([`Options::open`]).
+//! through Huon. If you cannot promise that (a directory that others write to), the result is
+//! undefined behaviour or `SIGBUS` ([`Options::open`]).
 //!
 //! # Features
 //!
@@ -107,14 +108,16 @@ mod txn;
 
 pub use env::limits;
 pub use env::{Closed, Env, EnvInfo, FileKind, IoInfo, Options, ReaderInfo, Settings};
-pub use error::{Corruption, Error, FullMap, IoError, Keeper, Result, TableTypes, WrongOrder};
+pub use error::{
+    Corruption, Error, FullMap, IoError, Result, RetainingReader, TableTypes, WrongOrder,
+};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
 pub use ops::compact::{CompactEnd, CompactOptions, CompactReport};
 pub use ops::copy::{CopyOptions, CopyReport};
 pub use ops::metas::{MetaInfo, MetaSnapshot, MetaState, SwitchReport};
 pub use ops::records::{Contents, RecordVisitor};
-pub use ops::stat::{HeldBy, Holder, Stat, TableStat};
+pub use ops::stat::{RetainedBy, RetainedSnapshot, Stat, TableStat};
 pub use ops::visit::{PageInfo, PageKind};
 pub use os::ReadAhead;
 /// For the C interfaces: what outlives a fork, and descriptors that programs see.
@@ -122,6 +125,7 @@ pub use os::ReadAhead;
 pub use os::{ForkGuard, ForkLock, HeldOff, fork_generation, hold_off, is_inherited, open_kept};
 pub use store::Verify;
 pub use store::slow::{SlowReader, SlowReaderAnswer};
+pub use table::bulk::{Append, Chunk};
 pub use table::codec::{
     Bool, Bytes, Codec, F32, F64, I8, I16, I32, I64, I128, KeyCodec, KeyPrefix, NativeU32,
     NativeU64, Scratch, Str, TuplePart, U8, U16, U32, U64, U128, Unit,
@@ -134,9 +138,9 @@ pub use table::iter::Range;
 pub use table::leaves::{Leaf, LeafIter, Leaves};
 pub use table::multi::{Multi, MultiDef, RawMulti};
 pub use table::owned::OwnedRange;
+pub use table::owned_pairs::{OwnedPairs, OwnedValues};
 pub use table::pairs::{Batches, Keys, Pairs, Values};
-pub use table::plain::Append;
-pub use table::txn::Txn;
+pub use table::txn::{AnyTxn, Txn};
 pub use table::value::Owned;
 pub use table::verbs::Change;
 pub use txn::commit::Durability;
@@ -150,6 +154,7 @@ pub use txn::read::ReadTxn;
 pub use txn::recovery::Recovery;
 pub use txn::ticket::Ticket;
 pub use txn::write::WriteTxn;
+pub use txn::write::extension::Extension;
 
 #[cfg(test)]
 mod testing;

@@ -29,21 +29,21 @@ pub(crate) enum Bug {
     MetaFlush = 2,
     /// The order of the two: the meta is written before the pages are flushed.
     FlushOrder = 3,
-    /// The durable snapshot among the protected ones.
+    /// The durable snapshot among the retained ones.
     DurableUnprotected = 4,
-    /// The last snapshot before a page was freed, in judging the page (off by one).
+    /// The last snapshot before a page was freed, in judging its reuse (off by one).
     FreedOffByOne = 5,
     /// The last eight bytes of a page in its checksum.
     ChecksumTail = 6,
     /// The birth in comparing a page with its pointer.
     BirthUnchecked = 7,
-    /// The checksum in judging a meta.
+    /// The checksum in the check of a meta.
     MetaChecksum = 8,
     /// The poisoning after a failed flush: it is tried again.
     PoisonLifted = 9,
-    /// One item of the free space, in each commit that has many.
-    FreeItemLost = 10,
-    /// Taking back what an aborted level retired: its pages are free and in use.
+    /// One free-list entry, in each commit that has many.
+    FreeEntryLost = 10,
+    /// Taking back the pages that an aborted level retired: they are free and in use.
     RetiredAfterAbort = 11,
     /// The change of version by which a scan notices an edit.
     EditUnnoticed = 12,
@@ -53,7 +53,7 @@ pub(crate) enum Bug {
     PinDropped = 14,
     /// The release order of the store that seals.
     SealUnordered = 15,
-    /// The takeover of a role from a dead holder.
+    /// The takeover of the writer or flusher lock from a dead client.
     DeadHolder = 16,
     /// The last page in use, in cutting off the free tail of the file.
     TailCutShort = 17,
@@ -65,7 +65,7 @@ pub(crate) enum Bug {
     ShortWrite = 20,
     /// The handler that makes handles dead in a forked child.
     ForkHandler = 21,
-    /// The verification of what was never flushed.
+    /// The verification of pages that were never flushed.
     UnflushedUnverified = 22,
     /// The burning of an id under which pages were written.
     IdReused = 23,
@@ -77,28 +77,28 @@ pub(crate) enum Bug {
     SecondReaderScan = 26,
     /// P14: the release order of a slot's second pin.
     SecondPinUnordered = 27,
-    /// The flush that a commit without changes owes for what it found.
+    /// The flush that a commit without changes owes for the commits that it found.
     EmptyCommitFlush = 28,
     /// The retirement of the values' tree of a key that is deleted.
     ValuesTreeLeaked = 29,
     /// The end of that retirement: the pages are retired again.
     ValuesTreeRetiredTwice = 30,
-    /// The trial whether a lock outlives its descriptor.
+    /// The trial that a lock outlives its descriptor.
     LockOutlivesDescriptor = 31,
-    /// The look whether a page that is marked as packed is packed.
+    /// The check that a page flagged as packed is packed.
     PackedUnchecked = 32,
     /// The last of the values that get a tree of their own.
     LastValueLost = 33,
-    /// Giving back what an undone level took: its pages are neither free nor in use.
+    /// Giving back the pages that an undone level took: they are neither free nor in use.
     UndoneTakeLost = 34,
     /// The ceilings of all metas in choosing the id of a repair: it is that of the chosen one.
     RepairId = 35,
     /// The check of a snapshot before its meta is made the newest.
     SnapshotUnchecked = 36,
-    /// The look whether the snapshot that retained items is protected still: they stay retained.
-    HolderStays = 37,
-    /// Opening the chunks that may list a part of the free tail of the file.
-    TailChunks = 38,
+    /// The check that the snapshot which retained entries is still needed: they stay retained.
+    RetainedStays = 37,
+    /// Opening the free-list pages that may list a part of the free tail of the file.
+    TailListPages = 38,
     /// The pointer to a page that a compaction has moved: it still leads to the old one.
     MovedPointer = 39,
     /// The retirement of the pages of a large value that a compaction has moved.
@@ -109,7 +109,7 @@ pub(crate) enum Bug {
     CleanTimeUnchecked = 43,
     /// The note that a write transaction was moved to another thread, which uses it.
     MoveUnnoted = 44,
-    /// The second look at the length of the lock file for a client or slot that others added.
+    /// The second check of the lock file's length for a client or slot that others added.
     LockFileLength = 45,
     /// The refusal of a file with a whole meta of a newer version: an older snapshot is opened.
     NewerVersion = 46,
@@ -119,15 +119,15 @@ pub(crate) enum Bug {
     ComparatorName = 51,
     /// P1: the new generation of a client number that is given out again.
     ClientGeneration = 101,
-    /// P2: the second look at a holder that does not wake its waiters.
+    /// P2: the second check of a lock's holder that does not wake its waiters.
     SilentHolder = 102,
     /// P3: the comparison of the newest sealed snapshot with the base.
     BaseUnchecked = 103,
     /// P4: the finishing of a dead flusher's candidate.
     CandidateUnfinished = 104,
-    /// P5: the look whether the lock descriptor is still our own.
+    /// P5: the check that the lock descriptor is still this client's.
     LockDescriptor = 105,
-    /// P6: the look whether others lock in another way.
+    /// P6: the check whether other clients lock in another way.
     LockKind = 106,
     /// P7: the issued ids in choosing the next one.
     IssuedIds = 107,
@@ -137,15 +137,15 @@ pub(crate) enum Bug {
     PublishedFirst = 109,
     /// P10: the order of the marks that the writer reads, in flight before durable.
     MarksUnordered = 110,
-    /// P11: the published and the sealed snapshot among the protected ones.
+    /// P11: the published and the sealed snapshot among the retained ones.
     NewestUnprotected = 111,
-    /// P12: the snapshot of a page's birth, in judging the page.
+    /// P12: the snapshot of a page's birth, in judging its reuse.
     BirthSnapshot = 112,
-    /// P13: a scan of the reader slots of one's own: that of the transaction before is used.
+    /// P13: a transaction's own scan of the reader slots: it uses that of the one before.
     StaleScan = 113,
-    /// P14: the second look at the published mark after the pin.
+    /// P14: the second load of the published mark after the pin.
     PublishedOnce = 114,
-    /// P15: the oldest holder as the owner of a held page: it is the newest.
+    /// P15: the oldest snapshot that retains a page as its owner: it is the newest.
     NewestOwner = 115,
     /// P16: the repair after an unclean end.
     NoRepair = 116,
@@ -153,29 +153,29 @@ pub(crate) enum Bug {
     LastId = 201,
     /// I2: the raise in the lock file of all ids of a transaction but the first.
     IdsUnraised = 202,
-    /// I3: the look at the ceiling before another id is taken.
+    /// I3: the check of the ceiling before another id is taken.
     CeilingUnread = 203,
     /// I4: half of the pages that are written before the id rises.
     HalfWritten = 204,
-    /// I5: the wait for a later id of what was written and dropped.
+    /// I5: the wait for a later id of pages that were written and dropped.
     NoWait = 205,
     /// I6: the bound of a level: pages of outer ones are its own.
     LevelBound = 206,
-    /// I7: the striking out of what a level has written and dropped.
+    /// I7: the striking out of pages that a level has written and dropped.
     LevelKept = 207,
-    /// I9: the transaction's id as that of the end of what left the base: it is the base's.
+    /// I9: the transaction's id as the end of the pages that left the base: it is the base's.
     EndId = 209,
-    /// I10: the first id as the one up to which was judged: it is the last.
+    /// I10: the first id as the one up to which entries were judged: it is the last.
     JudgedId = 210,
-    /// I11: what was written among what may change.
+    /// I11: written pages among those that may change.
     WrittenForgotten = 211,
     /// I12: the snapshot's id in the markers: it is the one of the moment.
     MarkerId = 212,
     /// R1: the count of a guest's readers of one snapshot: the first to end gives its byte up.
     GuestCount = 221,
-    /// R2: the look whether the lock file is of the data file that a guest has opened.
+    /// R2: the check that the lock file is of the data file that a guest has opened.
     GuestDataFile = 222,
-    /// R3: a guest's second look at the published mark.
+    /// R3: a guest's second load of the published mark.
     GuestPublishedOnce = 223,
     /// R4: asking below an answer: only what lies above is asked for again.
     GuestAskedAbove = 224,
@@ -189,13 +189,13 @@ pub(crate) enum Bug {
     GuestsUnnamed = 228,
     /// R9: asking for a client's byte to read: a lock to read counts as a life.
     ReadLockIsLife = 229,
-    /// R10: the fence between a guest's lock and its second look.
+    /// R10: the fence between a guest's lock and its second load of the mark.
     GuestFence = 230,
     /// R11: no guests where locks are on whole files.
     GuestsOnWholeLocks = 231,
-    /// C1: the look whether a read transaction was inherited, where its tables are at hand.
+    /// C1: the check whether a read transaction was inherited, where its tables are at hand.
     InheritedAtHand = 241,
-    /// C2: that what was locked in another generation is free.
+    /// C2: the release of locks that another generation held.
     OtherGeneration = 242,
     /// C3: the registration of what a forked child opens.
     ForkUnregistered = 243,
@@ -213,7 +213,7 @@ pub(crate) enum Bug {
     AttachIgnored = 249,
     /// V2: the raise of the number on which clients sleep that wait for a commit.
     CommitNumber = 250,
-    /// V1: the look at what is published after the note that a client waits.
+    /// V1: the load of the published mark after the note that a client waits.
     WaitNoted = 251,
 }
 

@@ -1,7 +1,7 @@
 //! The engine's events for a program's log where the feature `tracing` is on; without it, none.
 //!
-//! Events have the target `huon` and fields rather than sentences. What needs a person is `WARN`,
-//! what happens once in an opening is `INFO`, commits and flushes are `DEBUG`.
+//! Events have the target `huon` and fields rather than sentences. Events that need a person are
+//! `WARN`, those that happen once in an opening `INFO`, commits and flushes `DEBUG`.
 
 #![cfg_attr(not(feature = "tracing"), allow(unused_variables))]
 
@@ -42,8 +42,8 @@ pub(crate) fn flush_failed(error: &Error) {
     tracing::warn!(target: "huon", %error, "flush failed; commits are refused from now on");
 }
 
-/// A reader keeps pages that a writer needs.
-pub(crate) fn slow_reader(pid: u32, snapshot: u64, held_bytes: u64) {
+/// A reader retains pages that a writer needs.
+pub(crate) fn slow_reader(pid: u32, snapshot: u64, retained_bytes: u64) {
     #[cfg(feature = "tracing")]
-    tracing::warn!(target: "huon", pid, snapshot, held_bytes, "slow reader");
+    tracing::warn!(target: "huon", pid, snapshot, retained_bytes, "slow reader");
 }

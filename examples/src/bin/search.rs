@@ -47,19 +47,21 @@ impl Index {
     fn put(self, txn: &mut WriteTxn, name: &str, text: &str) -> huon::Result<usize> {
         let number = match self.numbers.get(txn, name)? {
             Some(number) => number,
-            None => self.documents.take_sequence(txn, 1)?,
+            None => {
+                let number = self.documents.take_sequence(txn, 1)?;
+                self.numbers.put(txn, name, number)?;
+                number
+            }
         };
-        if let Some(old) = self.documents.take(txn, number)? {
+        let document = Document { name: name.to_owned(), words: words(text) };
+        if let Some(old) = self.documents.replace(txn, number, &document)? {
             for word in old.get()?.words.keys() {
                 self.postings.remove(txn, word, number)?;
             }
         }
-        let document = Document { name: name.to_owned(), words: words(text) };
         for word in document.words.keys() {
             self.postings.put(txn, word, number)?;
         }
-        self.numbers.put(txn, name, number)?;
-        self.documents.put(txn, number, &document)?;
         Ok(document.words.len())
     }
 

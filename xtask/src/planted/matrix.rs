@@ -189,7 +189,7 @@ without a failure; an empty cell, that it was not tried. Tests ran a hundredth o
 say no more than whether a bug is found soon. Not all are of one commit; which it was stands with
 the test that was soonest, with `+` if there were changes on top.
 ";
-const FIRST: &str = "\n## Who notices first\n\n\
+const FIRST: &str = "\n## Which test notices first\n\n\
                      | no. | kinds | the soonest | its test | tried on, at |\n\
                      |---:|---:|---|---|---|\n";
 const KINDS: &str = "\n## What each kind is good for\n\n\
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_shows_who_is_alone() {
+    fn the_page_shows_the_kinds_that_are_alone() {
         let bugs = [1, 2].map(|number| Bug {
             number,
             name: format!("N{number}"),

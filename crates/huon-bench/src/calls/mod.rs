@@ -157,8 +157,8 @@ impl Calls for Rust {
         let txn = self.env.read()?;
         let (started, mut sum, mut count) = (Instant::now(), 0, 0);
         for _ in 0..passes {
-            let mut scan = self.table.cursor();
-            while let Some((_, value)) = scan.next(&txn)? {
+            let mut cursor = self.table.cursor();
+            while let Some((_, value)) = cursor.next(&txn)? {
                 sum += touched(value);
                 count += 1;
             }
@@ -180,7 +180,7 @@ impl Cell {
         (Cell::Get, "get"),
         (Cell::Put, "put"),
         (Cell::Next, "next / iter"),
-        (Cell::NextDetached, "next / scan"),
+        (Cell::NextDetached, "next / cursor"),
     ];
 
     /// A round of one of them, whose answers are right.
@@ -234,7 +234,7 @@ fn compare(args: &Args, records: u32) -> Result<()> {
     if let Some(other) = &other {
         println!("beside: {}", other.version());
     }
-    println!("{:<12} {:>22} {:>22} {:>22} {:>22}", "", "Rust", "C", "C - Rust", "beside");
+    println!("{:<13} {:>22} {:>22} {:>22} {:>22}", "", "Rust", "C", "C - Rust", "beside");
     let sides: Vec<&dyn Calls> = [&rust as &dyn Calls, &ours]
         .into_iter()
         .chain(other.as_ref().map(|other| other as &dyn Calls))
@@ -245,7 +245,7 @@ fn compare(args: &Args, records: u32) -> Result<()> {
         let beside = other.as_ref().map(|_| column(|round| round[2])).unwrap_or_default();
         let difference = column(|round| round[1] - round[0]);
         let (rust, ours) = (column(|round| round[0]), column(|round| round[1]));
-        println!("{name:<12} {rust:>22} {ours:>22} {difference:>22} {beside:>22}");
+        println!("{name:<13} {rust:>22} {ours:>22} {difference:>22} {beside:>22}");
     }
     println!();
     Ok(())

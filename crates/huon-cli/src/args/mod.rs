@@ -20,10 +20,10 @@ const MAIN_HELP: &str = "\
 Keys and values are printed as text: what is printable stands for itself, a
 backslash is doubled, any other byte is \\xx in hex. They are read the same way.
 --key and --value say that they are something else: u64 (as this and other
-integers are in typed tables), native-u64, f64, json, hex and so on. Tables of
-native integers need no word. A key or file \"-\" stands for standard input or
-output; the key \"-\" itself is \\2d. Put `--` before a key that begins with a
-dash.
+integers are in typed tables), native-u64, f64, json, hex and so on. A table
+that was made with types, or in the order of native integers, needs no word: it
+is shown by them. A key or file \"-\" stands for standard input or output; the
+key \"-\" itself is \\2d. Put `--` before a key that begins with a dash.
 
 Exit codes:
   0  fine

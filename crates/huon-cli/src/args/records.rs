@@ -10,11 +10,11 @@ use super::{Target, Writing};
 use crate::types::Type;
 
 /// What keys and values are.
-#[derive(ClapArgs, Debug)]
+#[derive(ClapArgs, Debug, Default)]
 pub(crate) struct TypeArgs {
-    /// What keys are: text, hex, json, bool, u8 to u128, i8 to i128, f32, f64, native-u32,
-    /// native-u64, or several for the parts of a key, as text,u64 [default: as the table says, else
-    /// text]
+    /// What keys are: text, hex, json, bool, uuid, u8 to u128, i8 to i128, f32, f64, native-u32,
+    /// native-u64, `[u8; 32]`, `option<u64>`, or several for the parts of a key, as text,u64
+    /// [default: as the table says, else text]
     #[arg(long = "key", value_name = "TYPE", value_parser = Type::of_argument)]
     pub(crate) key_type: Option<Type>,
     /// What values are, in the same words
@@ -23,6 +23,14 @@ pub(crate) struct TypeArgs {
     /// Keys and values as hex digits
     #[arg(long, conflicts_with_all = ["key_type", "value_type"])]
     pub(crate) hex: bool,
+}
+
+impl TypeArgs {
+    /// The names of the engine's codecs of keys and values; empty where nothing is said.
+    fn codec_names(&self) -> [String; 2] {
+        [&self.key_type, &self.value_type]
+            .map(|kind| kind.as_ref().map(Type::codec_name).unwrap_or_default())
+    }
 }
 
 /// How records are written, or read.
@@ -58,7 +66,7 @@ impl FormatArgs {
 /// Some of the keys of a table.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct PartArgs {
-    /// Only keys that begin so
+    /// Only keys that begin so; of keys of several parts, those with these leading ones
     #[arg(long, value_name = "KEY", conflicts_with_all = ["from", "to"])]
     pub(crate) prefix: Option<OsString>,
     /// Only keys from this one on
@@ -106,7 +114,9 @@ pub(super) const PUT_HELP: &str = "\
 The file and the table are made if they do not exist. All records of one call
 are committed together, durably. In a multimap, which --multi makes, a value is
 added to those of its key; one that is there already is not added again.
-Native orders are those of little-endian integers of 4 or 8 bytes.
+Native orders are those of little-endian integers of 4 or 8 bytes. A new table
+keeps the types that --key and --value name: it is shown by them afterwards, and
+programs open it by them.
 
 Examples:
   huon put data.huon apple red
@@ -174,9 +184,10 @@ pub(crate) enum OrderName {
 }
 
 impl OrderName {
-    fn order(name: Option<OrderName>) -> Order {
+    /// The order of that name, else that which items of the type have in tables of their own.
+    fn order(name: Option<OrderName>, kind: Option<&Type>) -> Order {
         match name {
-            None => Order::Stored,
+            None => kind.and_then(Type::order).unwrap_or(Order::Stored),
             Some(OrderName::Bytes) => Order::Bytes,
             Some(OrderName::Reversed) => Order::Reversed,
             Some(OrderName::NativeU32) => Order::NativeU32,
@@ -203,14 +214,23 @@ impl Make {
         self.is_multi() || self.order.is_some()
     }
 
-    pub(crate) fn table(&self, name: &[u8]) -> TableDef<Bytes, Bytes> {
-        TableDef::named(name).ordered(OrderName::order(self.order))
+    /// The table, with what `types` name stored as its types: so programs open it by these, and
+    /// this command shows it by them.
+    pub(crate) fn table(&self, name: &[u8], types: &TypeArgs) -> TableDef<Bytes, Bytes> {
+        let [key, value] = types.codec_names();
+        let order = OrderName::order(self.order, types.key_type.as_ref());
+        TableDef::named(name).ordered(order).type_names(&key, &value)
     }
 
-    pub(crate) fn multi(&self, name: &[u8]) -> MultiDef<Bytes, Bytes> {
-        let def = MultiDef::named(name).ordered(OrderName::order(self.order));
-        let def = def.values_ordered(OrderName::order(self.value_order));
-        match self.value_bytes {
+    /// The same for a multimap.
+    pub(crate) fn multi(&self, name: &[u8], types: &TypeArgs) -> MultiDef<Bytes, Bytes> {
+        let [key, value] = types.codec_names();
+        let (keys, values) = (types.key_type.as_ref(), types.value_type.as_ref());
+        let def = MultiDef::named(name).ordered(OrderName::order(self.order, keys));
+        let def = def.values_ordered(OrderName::order(self.value_order, values));
+        let def = def.type_names(&key, &value);
+        let length = values.and_then(Type::length).and_then(|bytes| u32::try_from(bytes).ok());
+        match self.value_bytes.or(length) {
             None => def,
             Some(bytes) => def.values_of_bytes(bytes),
         }
@@ -251,6 +271,7 @@ Examples:
   huon ls data.huon --from 2024 --to 2025
   huon ls data.huon --reverse --limit 1
   huon ls data.huon --table visits --key u64 --from 1700000000
+  huon ls data.huon --table marks --key text,u64 --prefix '[\"ann\"]'
   huon ls data.huon --json | jq -r .key
   huon ls data.huon --csv > data.csv";
 

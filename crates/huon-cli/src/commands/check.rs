@@ -12,7 +12,7 @@ use crate::out::Out;
 use crate::paint::{BAD, GOOD, painted};
 use crate::progress::Bar;
 use crate::table::kind;
-use crate::text::{Form, many, number, share};
+use crate::text::{Form, json_name, many, number, share};
 
 /// Problems that are printed; the others are counted.
 const SHOWN_MAX: usize = 50;
@@ -42,17 +42,23 @@ pub(crate) fn check(args: &Check) -> Outcome {
 }
 
 fn as_json(found: &CheckReport, stepped_back: bool) -> Value {
-    let name = |table: &Vec<u8>| Form::Plain.show(table);
     let problem = |p: &Problem| {
-        let table = p.table.as_ref().map(name);
-        json!({ "page": p.pgno, "table": table, "text": p.text })
+        let no_table = || ("table".into(), Value::Null);
+        let named = |name: &Vec<u8>| json_name("table", name, Form::Plain);
+        let (field, table) = p.table.as_ref().map_or_else(no_table, named);
+        json!({ "page": p.pgno, (field): table, "text": p.text })
+    };
+    let unordered = |name: &Vec<u8>| {
+        let (field, name) = json_name("name", name, Form::Plain);
+        json!({ (field): name })
     };
     let tables: Vec<Value> = found
         .tables
         .iter()
         .map(|t| {
+            let (field, name) = json_name("name", &t.name, Form::Plain);
             json!({
-                "name": name(&t.name),
+                (field): name,
                 "order": t.order,
                 "values": t.values,
                 "entries": t.entries,
@@ -68,7 +74,7 @@ fn as_json(found: &CheckReport, stepped_back: bool) -> Value {
         "problems": found.problems.iter().map(problem).collect::<Vec<_>>(),
         "notes": found.notes,
         "tables": tables,
-        "tables_unordered": found.tables_unordered.iter().map(name).collect::<Vec<_>>(),
+        "tables_unordered": found.tables_unordered.iter().map(unordered).collect::<Vec<_>>(),
         "reachable_pages": found.reachable_pages,
         "free_list_pages": found.free_list_pages,
         "free_pages": found.free_pages,

@@ -7,16 +7,17 @@ use std::collections::BTreeSet;
 use std::iter::Peekable;
 
 use huon::{Env, ReadTxn, TableStat};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::args::Diff;
+use crate::args::{Diff, TypeArgs};
+use crate::columns::Types;
+use crate::commands::info::{self, key_order, value_order};
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
 use crate::paint::{ADDED, HEAD, REMOVED, painted};
 use crate::table::{self, Part, Records};
-use crate::text::Form;
-use crate::types::Types;
+use crate::text::{Form, json_name};
 
 /// `huon diff`.
 pub(crate) fn diff(args: &Diff) -> Outcome {
@@ -95,11 +96,17 @@ impl Differ<'_> {
         self.headed = false;
         let (left, right) = (old.txn.table_stat(name)?, new.txn.table_stat(with)?);
         let Some(stat) = left.as_ref().or(right.as_ref()) else { return Ok(()) };
-        let types = Types::of_table(&self.args.types, Some(stat));
+        let stats: Vec<&TableStat> = [&left, &right].into_iter().flatten().collect();
+        let types = Types::of_tables(&self.args.types, &stats);
         match (&left, &right) {
             (Some(left), Some(right)) if !is_alike(left, right) => {
                 let (left, right) = (shape(left), shape(right));
                 return self.told(name, &format!("a table of another kind: {left}; {right}"));
+            }
+            (Some(left), Some(right)) if !has_types_alike(left, right, &self.args.types) => {
+                let named = |stat: &TableStat| info::types(stat).unwrap_or_default();
+                let (left, right) = (named(left), named(right));
+                return self.told(name, &format!("a table of other types: {left}; {right}"));
             }
             (Some(_), Some(_)) => {}
             (Some(_), None) => self.told(name, "only in the first file")?,
@@ -166,8 +173,7 @@ impl Differ<'_> {
             return Ok(());
         }
         if self.args.json {
-            let mut object = Map::new();
-            object.insert("table".into(), Form::Plain.show(name).into());
+            let mut object = Map::from_iter([json_name("table", name, Form::Plain)]);
             if let Some((key, _)) = old.or(new) {
                 types.key.add_to(&mut object, key)?;
             }
@@ -195,8 +201,8 @@ impl Differ<'_> {
             return Ok(());
         }
         if self.args.json {
-            let name = Form::Plain.show(name);
-            return self.out.json(&serde_json::json!({ "table": name, "difference": what }));
+            let (field, name) = json_name("table", name, Form::Plain);
+            return self.out.json(&json!({ (field): name, "difference": what }));
         }
         self.head(name)?;
         self.out.line(format_args!("  {what}"))
@@ -214,12 +220,27 @@ impl Differ<'_> {
     }
 }
 
+/// Whether the records of both follow each other in the same way.
 fn is_alike(a: &TableStat, b: &TableStat) -> bool {
     (a.order, a.values) == (b.order, b.values)
+        && agree(&a.comparator, &b.comparator)
+        && agree(&a.value_comparator, &b.value_comparator)
+}
+
+/// Whether what the user does not name the types of is of the same types.
+fn has_types_alike(a: &TableStat, b: &TableStat, args: &TypeArgs) -> bool {
+    (args.hex || args.key_type.is_some() || agree(&a.key_type, &b.key_type))
+        && (args.hex || args.value_type.is_some() || agree(&a.value_type, &b.value_type))
+}
+
+/// As when a table is opened: where no name is stored, any will do.
+fn agree(a: &Option<String>, b: &Option<String>) -> bool {
+    a.is_none() || b.is_none() || a == b
 }
 
 fn shape(stat: &TableStat) -> String {
-    let kind = table::kind(stat.order, stat.values, stat.value_bytes);
+    let (keys, values) = (key_order(stat), value_order(stat));
+    let kind = table::kind(&keys, values.as_deref(), stat.value_bytes);
     if kind.is_empty() { "one value a key".into() } else { kind }
 }
 

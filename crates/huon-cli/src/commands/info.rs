@@ -11,7 +11,7 @@ use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
 use crate::table::kind;
-use crate::text::{Form, many, number, share, size, span};
+use crate::text::{Form, json_name, many, number, share, size, span};
 
 /// `huon info`.
 pub(crate) fn info(args: &Look) -> Outcome {
@@ -237,8 +237,9 @@ pub(crate) fn print_names(file: &Path) -> Outcome {
 }
 
 fn table_json(stat: &Stat, table: &TableStat, form: Form) -> Value {
+    let (field, name) = json_name("name", &table.name, form);
     json!({
-        "name": form.show(&table.name),
+        (field): name,
         "records": own_records(stat, table),
         "order": table.order,
         "comparator": table.comparator,

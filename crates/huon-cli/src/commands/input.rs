@@ -6,8 +6,8 @@ use std::io::{self, BufRead, Read};
 use serde_json::{Map, Value};
 
 use crate::args::Format;
+use crate::columns::{Column, Types};
 use crate::fail::{Code, Failure};
-use crate::types::{Part, Types};
 
 pub(super) fn is_standard(text: &OsStr) -> bool {
     text == "-"
@@ -79,10 +79,10 @@ fn each_object(types: &Types, act: &mut EachRecord<'_>) -> Result<(), Failure> {
             Some(kind) => input_failed(&kind.into()),
             None => Failure::usage(format!("standard input: {error}; nothing was changed.")),
         })?;
-        let part = |part: &Part| part.of_json(&object).map_err(|why| wrong(&why));
-        part(&types.key)
+        let column = |column: &Column| column.of_json(&object).map_err(|why| wrong(&why));
+        column(&types.key)
             .and_then(|key| key.ok_or_else(|| wrong("there is no `key` and no `key_hex`")))
-            .and_then(|key| act(key, part(&types.value)?))
+            .and_then(|key| act(key, column(&types.value)?))
             .map_err(at(format_args!("record {number} of standard input")))?;
     }
     Ok(())
@@ -103,8 +103,8 @@ fn each_row(types: &Types, act: &mut EachRecord<'_>) -> Result<(), Failure> {
     let mut row = csv::ByteRecord::new();
     while reader.read_byte_record(&mut row).map_err(csv_failed)? {
         let line = row.position().map_or(0, csv::Position::line);
-        let field = |part: &Part, at: usize| {
-            part.of_csv(row.get(at).unwrap_or_default()).map_err(|why| wrong(&why))
+        let field = |column: &Column, at: usize| {
+            column.of_csv(row.get(at).unwrap_or_default()).map_err(|why| wrong(&why))
         };
         let value = value.map(|at| field(&types.value, at)).transpose();
         value

@@ -9,7 +9,7 @@ use crate::commands::info::main_count;
 use crate::commands::show::{Columns, Printer};
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
-use crate::table::{self, AnyTable, Records};
+use crate::table::{self, Records};
 
 /// `huon ls`.
 pub(crate) fn ls(args: &Ls) -> Outcome {
@@ -22,12 +22,8 @@ pub(crate) fn ls(args: &Ls) -> Outcome {
     let records = records.map_err(|error| table::refused(error, &part))?;
     let columns = if args.keys { Columns::Keys } else { Columns::Both };
     let mut printer = Printer::new(args.format.format(), &types, columns)?;
-    let is_many = matches!(table, AnyTable::Many(_));
-    let printed = if args.reverse {
-        list(&mut printer, Box::new(records.rev()), is_many, args)?
-    } else {
-        list(&mut printer, records, is_many, args)?
-    };
+    let records: Records<'_> = if args.reverse { Box::new(records.rev()) } else { records };
+    let printed = list(&mut printer, records, args.limit.unwrap_or(u64::MAX))?;
     printer.finish()?;
     if printed == 0 && args.target.table.is_none() && io::stdout().is_terminal() {
         hint_at_tables(&txn, args)?;
@@ -35,23 +31,14 @@ pub(crate) fn ls(args: &Ls) -> Outcome {
     Ok(Code::Fine)
 }
 
-fn list(
-    printer: &mut Printer<'_>,
-    records: Records<'_>,
-    is_many: bool,
-    args: &Ls,
-) -> Result<u64, Failure> {
-    let limit = args.limit.unwrap_or(u64::MAX);
-    let (mut printed, mut last) = (0, None);
+/// Prints them up to a limit; how many that were.
+fn list(printer: &mut Printer<'_>, records: Records<'_>, limit: u64) -> Result<u64, Failure> {
+    let mut printed = 0;
     for record in records {
         if printed == limit {
             break;
         }
         let (key, value) = record?;
-        // A multimap has a key once for each value.
-        if args.keys && is_many && last.replace(key) == Some(key) {
-            continue;
-        }
         printer.record(key, value)?;
         printed += 1;
     }

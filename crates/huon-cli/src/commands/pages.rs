@@ -11,7 +11,7 @@ use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
 use crate::progress::{self, Bar};
-use crate::text::{Form, many, number, share, size};
+use crate::text::{Form, json_name, many, number, share, size};
 
 /// `huon pages`.
 pub(crate) fn pages(args: &Pages) -> Outcome {
@@ -63,12 +63,14 @@ fn print_each(env: &Env, out: &mut Out, is_json: bool, form: Form) -> Result<(),
 }
 
 fn page_json(page: &PageInfo<'_>, form: Form) -> Value {
+    let no_table = || ("table".into(), Value::Null);
+    let (field, table) = page.table.map_or_else(no_table, |name| json_name("table", name, form));
     json!({
         "page": page.pgno,
         "total_pages": page.page_count,
         "kind": kind_name(page.kind),
         "of_values": page.of_values,
-        "table": page.table.map(|name| form.show(name)),
+        (field): table,
         "level": page.level,
         "birth": page.birth,
         "count": page.count,
@@ -170,7 +172,8 @@ impl Sums {
         let sums = |part: &Part| part.sums.iter().map(Sum::json).collect::<Vec<_>>();
         let table = |part: &Part| {
             let name = part.table.as_deref().unwrap_or_default();
-            json!({ "name": form.show(name), "levels": part.levels, "kinds": sums(part) })
+            let (field, name) = json_name("name", name, form);
+            json!({ (field): name, "levels": part.levels, "kinds": sums(part) })
         };
         json!({
             "snapshot": self.snapshot,
@@ -240,7 +243,8 @@ impl Sum {
         let (count, runs) = (self.count, many(self.runs, "run"));
         let (name, holds) = match (self.kind, self.of_values) {
             (PageKind::Meta, _) => ("metas", String::new()),
-            (PageKind::FreeList, _) => ("free list", many(count, "item")),
+            (PageKind::FreeList, _) if count == 1 => ("free list", "1 entry".to_owned()),
+            (PageKind::FreeList, _) => ("free list", format!("{} entries", number(count))),
             (PageKind::Free, _) => ("free", format!("in {runs}")),
             (PageKind::Retained, _) => ("retained", format!("in {runs}, for older snapshots")),
             (PageKind::Branch, false) => ("  branches", format!("to {}", many(count, "page"))),

@@ -6,6 +6,7 @@ use huon::{Env, WriteTxn};
 use serde_json::json;
 
 use crate::args::{Count, Del, Get, Put};
+use crate::columns::Types;
 use crate::commands::info::main_count;
 use crate::commands::input::{each_record, is_standard, whole_input, wrong};
 use crate::commands::show::{Columns, Printer};
@@ -14,7 +15,6 @@ use crate::open;
 use crate::out::Out;
 use crate::table::{self, AnyTable, Part};
 use crate::text::number;
-use crate::types::Types;
 
 /// `huon get`.
 pub(crate) fn get(args: &Get) -> Outcome {
@@ -86,7 +86,7 @@ pub(crate) fn put(args: &Put) -> Outcome {
 /// input, in one transaction.
 fn put_into(env: &Env, args: &Put, read: Option<Vec<u8>>) -> Outcome {
     let mut txn = env.write()?;
-    let table = table::to_fill(&mut txn, &args.target, &args.make)?;
+    let table = table::to_fill(&mut txn, &args.target, &args.make, &args.types)?;
     let types = table::types(&txn, &args.target, &args.types)?;
     let mut kept = 0;
     let mut put_one = |key: &[u8], value: &[u8]| {

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use crate::args::Format;
+use crate::columns::Types;
 use crate::fail::Failure;
 use crate::out::Out;
 use crate::paint::{KEY, painted};
-use crate::types::Types;
 
 /// What is shown of a record.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -84,3 +84,43 @@ fn every_order_and_kind_is_compared() {
         "table native\n  a table of another kind: keys: native-u32; one value a key\n"
     );
 }
+
+#[test]
+fn tables_of_different_types_are_told_apart() {
+    let place = Place::new();
+    let put = |file: &str, args: &[&str]| {
+        place.good(&[&["put", file, "-t", "t"], args].concat());
+    };
+    put("a.huon", &["--key", "u64", "--value", "text", "7", "x"]);
+    put("b.huon", &["--key", "f64", "--value", "text", "7", "x"]);
+    // This one names no types.
+    put("c.huon", &["--hex", "0000000000000007", "78"]);
+    let diff = |args: &[&str]| place.run(&[&["diff"], args].concat());
+    let told = diff(&["a.huon", "b.huon"]);
+    assert_eq!((told.code, told.err.as_str()), (1, ""));
+    assert_eq!(told.out, "table t\n  a table of other types: u64 -> str; f64 -> str\n");
+    assert_eq!(diff(&["a.huon", "c.huon"]).code, 0);
+    put("c.huon", &["short", "y"]);
+    let line = "table t\n+ \\73hort\ty\n";
+    assert_eq!(diff(&["a.huon", "c.huon"]).out, line);
+    assert_eq!(diff(&["c.huon", "a.huon"]).out, line.replace('+', "-"));
+    // The user says what the keys are; if they are not, that is no difference.
+    let hex = diff(&["a.huon", "b.huon", "--hex"]);
+    assert_eq!(hex.out, "table t\n- 0000000000000007\t78\n+ c01c000000000000\t78\n");
+    diff(&["a.huon", "c.huon", "--key", "u64"]).fails(2, &["short", "not of type u64"]);
+}
+
+#[test]
+fn tables_in_the_orders_of_different_comparators_are_told_apart() {
+    let place = Place::new();
+    for (file, name) in [("a.huon", "backwards"), ("b.huon", "sideways")] {
+        let env = Env::options().open(place.path(file)).unwrap();
+        let order = Order::custom(name, |a, b| b.cmp(a));
+        let def = TableDef::<huon::Bytes, huon::Bytes>::new("own").ordered(order);
+        env.update(|txn| txn.create_table(&def)?.put(txn, b"k", b"v")).unwrap();
+    }
+    let told = place.run(&["diff", "a.huon", "b.huon"]);
+    let kinds = "keys: custom \"backwards\"; keys: custom \"sideways\"";
+    assert_eq!(told.out, format!("table own\n  a table of another kind: {kinds}\n"));
+    assert_eq!(told.code, 1);
+}

@@ -17,5 +17,6 @@ mod outputs;
 mod pages;
 mod replacing;
 mod tables;
+mod typed;
 mod types;
 mod watch;

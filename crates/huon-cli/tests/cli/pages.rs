@@ -51,7 +51,7 @@ fn pages_are_summed_up() {
         assert_eq!((&table["name"], &table["levels"]), (&known["name"], &known["depth"]));
     }
     let hex = place.json(&["pages", "a.huon", "--hex"]);
-    assert_eq!(hex["tables"][1]["name"], "6c61726765");
+    assert_eq!(hex["tables"][1]["name_hex"], "6c61726765");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn typed_tables_are_shown_by_their_types() {
     );
     // A value that is no number of that length is an error, with a way to see it.
     let text = ["ls", "a.huon", "-t", "visits", "--value", "u64"];
-    place.run(&text).fails(1, &["value", "u64", "--value text"]);
+    place.run(&text).fails(2, &["value", "u64", "--value text"]);
     place.run(&["get", "a.huon", "-t", "visits", "--key", "u64", "seven"]).fails(2, &["integer"]);
     let unknown = place.run(&["get", "a.huon", "--key", "u7", "1"]);
     assert_eq!(unknown.code, 2, "{unknown:?}");
@@ -84,7 +84,7 @@ fn a_table_says_what_its_types_are() {
     place.good(&["put", "a.huon", r#"["bob",1]"#, "5", "-t", "marks"]);
     assert_eq!(place.good(&["ls", "a.huon", "-t", "marks"]), "[\"ann\",7]\t9\n[\"bob\",1]\t5\n");
     place.run(&["get", "a.huon", "ann", "-t", "marks"]).fails(2, &["array of 2 parts"]);
-    // A table of a program that names no types.
+    // A table that names no types: the main one never does.
     place.good(&["put", "b.huon", "[1,2]", "x", "--key", "u8,u8"]);
     assert_eq!(place.good(&["ls", "b.huon", "--hex"]), "0102\t78\n");
 }
@@ -197,6 +197,15 @@ fn parts_are_counted() {
     assert_eq!(count(&["--from", "100", "--to", "250"]), "150\n");
     assert_eq!(count(&["--to", "007", "--json"]), "{\"count\":7}\n");
     assert_eq!(count(&["-t", "m", "--to", "b"]), "2\n");
+    assert_eq!(count(&["-t", "m", "--prefix", "a"]), "2\n");
+    assert_eq!(count(&["-t", "m", "--prefix", ""]), "3\n");
+    let keys = |args: &[&str]| place.good(&[&["ls", "a.huon", "-t", "m", "--keys"], args].concat());
+    assert_eq!(keys(&["--from", "a"]), "a\nb\n");
+    assert_eq!(keys(&["--prefix", "a", "--json"]), "{\"key\":\"a\"}\n");
+    assert_eq!(keys(&["--from", "a", "--reverse"]), "b\na\n");
+    assert_eq!(keys(&["--to", "c", "--limit", "1"]), "a\n");
+    place.good(&["put", "a.huon", "-t", "back", "--order", "reversed", "k", "v"]);
+    place.run(&["count", "a.huon", "-t", "back", "--prefix", "k"]).fails(2, &["--prefix"]);
     assert_eq!(count(&["--from", "9"]), "0\n");
     assert_eq!(place.run(&["count", "a.huon", "001", "--from", "0"]).code, 2);
 }

@@ -197,7 +197,7 @@ impl History {
                 Op::Reopen { client, how } => self.reopen(usize::from(*client), *how)?,
                 Op::Second => self.second()?,
                 Op::Kill => self.kill()?,
-                Op::PowerCut { seed } => self.power_cut(*seed)?,
+                Op::PowerLoss { seed } => self.power_loss(*seed)?,
                 Op::Limit { limit } => self.limit(*limit)?,
                 op if self.reader_op(op)? => {}
                 op if op.only_looks() => {
@@ -256,7 +256,7 @@ impl History {
             _ => {
                 txn.abort();
                 self.counts.add("abort", 1);
-                self.note_breakable();
+                self.note_evictable();
                 Ok(())
             }
         }
@@ -306,7 +306,7 @@ impl History {
         if is_durable && env.durable_id() < id {
             return Err(Stop::Fail("a durable commit is not durable".into()));
         }
-        self.note_breakable();
+        self.note_evictable();
         self.settled(self.pc.is_multiple_of(16))
     }
 
@@ -324,7 +324,7 @@ impl History {
                     return if *commit { Ok(()) } else { Err(Stop::Abort) };
                 }
                 Op::Begin { .. } | Op::Commit { .. } | Op::Abort => return Ok(()),
-                Op::Reopen { .. } | Op::Second | Op::Kill | Op::PowerCut { .. } => return Ok(()),
+                Op::Reopen { .. } | Op::Second | Op::Kill | Op::PowerLoss { .. } => return Ok(()),
                 _ => {}
             }
             self.pc += 1;

@@ -41,7 +41,7 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// use huon::{Env, Error};
     /// let path = dir.path().join("a.huon");
-    /// let env = Env::options().open(&path)?;
+    /// let env = Env::open(&path)?;
     /// assert!(matches!(Env::delete(&path), Err(Error::Busy(_))));
     /// env.close()?;
     /// assert!(Env::delete(&path)?);
@@ -58,7 +58,7 @@ impl Env {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let path = dir.path().join("a.huon");
-    /// # huon::Env::options().open(&path)?.close()?;
+    /// # huon::Env::open(&path)?.close()?;
     /// assert!(huon::Env::delete_within(&path, std::time::Duration::from_secs(5))?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -95,9 +95,9 @@ impl Env {
     /// use huon::{Env, TableDef, U64};
     /// # const T: TableDef<U64, U64> = TableDef::new("t");
     /// let path = dir.path().join("a.huon");
-    /// Env::options().open(&path)?.close()?;
+    /// Env::open(&path)?.close()?;
     /// assert!(Env::delete_unused(&path)?);
-    /// let env = Env::options().open(&path)?;
+    /// let env = Env::open(&path)?;
     /// env.update(|txn| txn.create_table(&T).map(drop))?;
     /// env.close()?;
     /// assert!(!Env::delete_unused(&path)?);
@@ -125,23 +125,23 @@ fn delete_if_deserted(
 ) -> Result<bool> {
     // Before a lock file is made beside what is no environment.
     recovery::check_ours(&*look_at(path)?)?;
-    let ground = open::real_ground(path, Options::default().create(false))?;
-    if !ground.storage.writable() {
+    let files = open::real_files(path, Options::default().create(false))?;
+    if !files.storage.writable() {
         return Err(Error::ReadOnly);
     }
-    let Some(gate) = Gate::try_lock(&ground.shared, GATE_WAIT)? else { return Ok(false) };
-    if !ground.storage.try_alone()? {
+    let Some(gate) = Gate::try_lock(&files.shared, GATE_WAIT)? else { return Ok(false) };
+    if !files.storage.try_alone()? {
         return Ok(false);
     }
-    let board = Arc::new(Board::attach(ground.shared.clone(), &gate)?);
-    if open::serves_another(&board, &*ground.storage, &gate)? {
+    let board = Arc::new(Board::attach(files.shared.clone(), &gate)?);
+    if open::serves_another(&board, &*files.storage, &gate)? {
         return Ok(false);
     }
-    if !open::is_named(path, &*ground.storage)? {
+    if !open::is_named(path, &*files.storage)? {
         return Ok(false);
     }
-    recovery::check_ours(&*ground.storage)?;
-    if !wanted(&board, &*ground.storage)? {
+    recovery::check_ours(&*files.storage)?;
+    if !wanted(&board, &*files.storage)? {
         return Ok(false);
     }
     let remove = |path: &Path| {

@@ -124,7 +124,7 @@ fn more_snapshots_than_are_asked_for_stay_all_the_same() {
 /// R6: once every client that could write is gone, the next one continues from the snapshot that
 /// guests read.
 #[test]
-fn who_opens_beside_guests_goes_on_where_others_stopped() {
+fn a_client_beside_guests_goes_on_where_others_stopped() {
     let disk = disk();
     let env = options().open_simulated(&disk).unwrap();
     write(&env, 1);
@@ -191,7 +191,7 @@ fn a_guest_that_comes_first_is_joined() {
 
 /// R6: also where the last client died between sealing a snapshot and publishing it.
 #[test]
-fn a_guest_keeps_nobody_out_wherever_the_last_client_died() {
+fn a_guest_keeps_no_client_out_wherever_the_last_one_died() {
     let disk = SimDisk::new(8 << 20).unwrap();
     let env = options().write_buffer_bytes(1024).open_simulated(&disk).unwrap();
     write(&env, 1);
@@ -256,11 +256,11 @@ fn a_guest_that_keeps_room_is_named() {
         (0..100).find_map(&mut put).or_else(|| txn.commit_with(Durability::Lazy).err())
     });
     let Some(Error::MapFull(full)) = full else { panic!("{full:?}") };
-    let keeper = full.keepers.iter().find(|keeper| keeper.guest).expect("the guest is named");
-    assert_eq!((keeper.txnid, keeper.pid, keeper.parked), (parked.id(), 0, false));
+    let reader = full.readers.iter().find(|reader| reader.guest).expect("the guest is named");
+    assert_eq!((reader.txnid, reader.pid, reader.parked), (parked.id(), 0, false));
     let text = Error::MapFull(full).to_string();
     assert!(text.contains("may not write") && !text.contains("process 0"), "{text}");
-    assert!(!parked.is_broken());
+    assert!(!parked.is_evicted());
     assert_eq!(seen(&parked.unpark().unwrap()), 1);
 }
 
@@ -305,7 +305,7 @@ fn a_guest_writes_nothing() {
     assert_eq!((wait(reader.id()), wait(reader.id() - 1)), (None, Some(reader.id())));
     assert!(guest.check().unwrap().is_clean());
     assert!(guest.check_with(crate::CheckOptions::new().meta_slot(0)).is_err());
-    assert!(guest.holders().unwrap().len() > 1);
+    assert!(guest.retained_snapshots().unwrap().len() > 1);
     assert_eq!(guest.info().unwrap().readers.len(), 2);
     let dir = tempfile::tempdir().unwrap();
     guest.copy_to(dir.path().join("copy.huon"), crate::CopyOptions::new()).unwrap();
@@ -331,7 +331,7 @@ fn every_call_of_a_guest_may_fail() {
         drop(guest);
         assert_eq!(env.info().unwrap().readers.len(), 0, "call {number}");
         if plan.fired() == 0 {
-            assert!(plan.met().contains(&FaultCall::LockPin));
+            assert!(plan.calls_made().contains(&FaultCall::LockPin));
             break;
         }
     }

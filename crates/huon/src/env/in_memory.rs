@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::env::open::{self, Ground};
+use crate::env::open::{self, OpenFiles};
 use crate::env::{Env, Options};
 use crate::error::{Error, Result};
 use crate::os::RealFile;
@@ -12,7 +12,7 @@ impl Env {
     /// Opens a new, empty environment in memory, for tests and caches: at most 1 TiB, as
     /// [`Env::open`] has it. [`Options::open_in_memory`] has other limits.
     ///
-    /// It is like any other in all but what lasts: see there.
+    /// It is like any other, except that nothing of it outlasts the process: see there.
     ///
     /// ```
     /// use huon::{Env, Str, TableDef, U64};
@@ -71,7 +71,7 @@ impl Options {
     /// ```
     ///
     /// Options about files and other processes have no meaning here: [`Options::mode`],
-    /// [`Options::exclusive`], [`Options::inherit_durability`].
+    /// [`Options::exclusive`].
     ///
     /// # Errors
     /// [`Error::Invalid`] with [`Options::read_only`], [`Options::meta_slot`] or a
@@ -84,12 +84,12 @@ impl Options {
         }
         // No other client can open it, so the lock file need not be searched.
         let options = Options { exclusive: true, ..self.clone() };
-        let ground = Ground {
+        let files = OpenFiles {
             storage: Box::new(RealFile::in_memory(options.reservation())?),
             shared: open::private_lock_file()?,
             private: true,
         };
         let nowhere = Path::new("");
-        Env::from_opened(open::open(ground, &options)?, nowhere, nowhere, &options)
+        Env::from_opened(open::open(files, &options)?, nowhere, nowhere, &options)
     }
 }

@@ -1,4 +1,4 @@
-//! What an environment says about itself.
+//! Reports about an environment: its sizes, settings, counts and readers.
 
 use crate::alloc::collected;
 use crate::env::Env;
@@ -139,8 +139,8 @@ impl EnvInfo {
 }
 
 impl Env {
-    /// Gives up the snapshots of read transactions whose process has died without ending them; how
-    /// many there were. Writers do the same when they look for free pages.
+    /// Gives up the snapshots of read transactions whose process has died without ending them, and
+    /// returns how many there were. Writers do the same when they look for free pages.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -194,7 +194,7 @@ impl Env {
             uuid: store.uuid,
             file_bytes: store.storage.file_bytes()?,
             used_bytes: bytes(meta.used),
-            max_bytes: bytes(meta.geometry.upper),
+            max_bytes: bytes(meta.geometry.max_pages),
             geometry: Geometry::of_pages(&meta.geometry, store.page_bytes),
             map_bytes: store.storage.map().bytes(),
             reads_ahead: store.disk().is_none(),

@@ -1,4 +1,4 @@
-//! What an open environment says of itself: where it lies, and how it commits.
+//! Questions to an open environment: where it lies, and how it commits.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ impl Env {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// let path = dir.path().join("a.huon");
-    /// assert_eq!(huon::Env::options().open(&path)?.path(), path);
+    /// assert_eq!(huon::Env::open(&path)?.path(), path);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn path(&self) -> &Path {
@@ -21,11 +21,11 @@ impl Env {
     }
 
     /// What commits of this environment wait for, unless they say otherwise: as the options said,
-    /// or as taken over by [`Options::inherit_durability`](crate::Options::inherit_durability).
+    /// or [`Env::set_settings`] since.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let env = huon::Env::open(dir.path().join("a.huon"))?;
     /// assert_eq!(env.durability(), huon::Durability::Durable);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -40,7 +40,7 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// use huon::{Env, FileKind};
     /// let path = dir.path().join("a.huon");
-    /// Env::options().open(&path)?;
+    /// Env::open(&path)?;
     /// assert_eq!(Env::kind_of(&path)?, FileKind::Environment);
     /// assert_eq!(Env::kind_of(Env::lock_path(&path))?, FileKind::LockFile);
     /// assert_eq!(Env::kind_of(dir.path().join("nothing"))?, FileKind::Other);

@@ -1,5 +1,6 @@
 //! The environment: one open file, and the way in to everything else.
 
+mod close;
 #[cfg(test)]
 mod damage_tests;
 mod delete;
@@ -31,7 +32,6 @@ mod unchanged_tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::env::living::Lives;
@@ -48,6 +48,7 @@ use crate::txn::write::WriteTxn;
 pub(crate) use kinds::named;
 pub(crate) use place::{check_new, look_at, resolve};
 
+pub use close::Closed;
 pub use info::{EnvInfo, IoInfo, ReaderInfo};
 pub use kinds::FileKind;
 pub use options::Options;
@@ -86,16 +87,6 @@ struct Inner {
 /// How often a file is opened anew that was deleted or replaced while it was opened.
 const OPENS_MAX: usize = 100;
 
-/// The result of [`Env::close`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Closed {
-    /// The files are closed: nothing in this process keeps the environment open any more.
-    Fully,
-    /// Clones of the handle or transactions live. Everything is flushed; the files are closed when
-    /// the last of them is gone.
-    StillShared,
-}
-
 impl Env {
     /// Opens the environment at `path`, and creates it if it is missing: durable commits, readable
     /// by its owner alone, at most 1 TiB. [`Env::options`] has all that may be chosen.
@@ -120,7 +111,7 @@ impl Env {
 
     pub(crate) fn open_at(given: &Path, options: &Options) -> Result<Env> {
         let path = &place::resolve(given)?;
-        let attempt = || open::open(open::real_ground(path, options)?, options);
+        let attempt = || open::open(open::real_files(path, options)?, options);
         for _ in 0..OPENS_MAX {
             let opened = attempt().map_err(|error| kinds::named(path, error))?;
             // A client that opened while it was deleted would go on with a file that has no name.
@@ -154,9 +145,9 @@ impl Env {
             shared = Arc::new(FaultyShared::new(shared, plan.clone()));
             storage = Box::new(Faulty::new(disk, storage, plan.clone()));
         }
-        let ground = open::Ground { storage, shared, private };
+        let files = open::OpenFiles { storage, shared, private };
         let nowhere = Path::new("");
-        Env::from_opened(open::open(ground, options)?, nowhere, nowhere, options)
+        Env::from_opened(open::open(files, options)?, nowhere, nowhere, options)
     }
 
     /// `path`: where `given` leads.
@@ -218,19 +209,19 @@ impl Env {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// let path = dir.path().join("a.huon");
-    /// let env = huon::Env::options().open(&path)?;
+    /// let env = huon::Env::open(&path)?;
     /// let def = huon::TableDef::<huon::Str, huon::U64>::new("t");
     /// env.update(|txn| txn.create_table(&def).map(drop))?;
     /// drop(env);
-    /// assert_eq!(huon::Env::options().open(&path)?.recovery(), huon::Recovery::Clean);
+    /// assert_eq!(huon::Env::open(&path)?.recovery(), huon::Recovery::Clean);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn recovery(&self) -> Recovery {
         self.inner.recovery
     }
 
-    /// A handle of a table, made without a transaction and without a look whether the table is
-    /// there: for a program that keeps its handles beside the environment.
+    /// A handle of a table, made without a transaction, whether or not the table exists: for a
+    /// program that keeps its handles beside the environment.
     ///
     /// While the table is missing, a read through this handle finds no records, and a change fails
     /// with [`Error::TableNotFound`]. A table of that name that is of another kind or order fails
@@ -333,10 +324,13 @@ impl Env {
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
-    /// let refused = env.try_view(|txn| match txn.table_names()?.len() {
-    ///     0 => Err("there are no tables".into()),
-    ///     tables => Ok::<usize, Box<dyn std::error::Error>>(tables),
-    /// });
+    /// fn count_tables(txn: &huon::ReadTxn) -> Result<usize, Box<dyn std::error::Error>> {
+    ///     match txn.table_names()?.len() {
+    ///         0 => Err("there are no tables".into()),
+    ///         tables => Ok(tables),
+    ///     }
+    /// }
+    /// let refused = env.try_view(count_tables);
     /// assert_eq!(refused.unwrap_err().to_string(), "there are no tables");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -348,6 +342,7 @@ impl Env {
     }
 
     /// Runs `work` in a write transaction: commits if it returns `Ok`, undoes everything if not.
+    /// ([`Table::update`](crate::Table::update) changes the value of a single key.)
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -517,64 +512,6 @@ impl Env {
     /// ```
     pub fn flush_if_due(&self) -> Result<bool> {
         self.core()?.flush_if_due()
-    }
-
-    /// Flushes all commits, of this process or of one that has died, and closes the environment.
-    /// Dropping it does the same and cannot return an error. The file stays open while other clones
-    /// and transactions live: then only the flush is made now, and the result is
-    /// [`Closed::StillShared`].
-    ///
-    /// An environment that was opened [`Durability::Unsynced`](crate::Durability::Unsynced) is not
-    /// flushed.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// use huon::{Closed, Env};
-    /// let env = Env::open(dir.path().join("a.huon"))?;
-    /// let txn = env.read()?;
-    /// assert_eq!(env.clone().close()?, Closed::StillShared);
-    /// drop(txn);
-    /// assert_eq!(env.close()?, Closed::Fully);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The errors of the flush: [`Error::Poisoned`], [`Error::Io`]. It is closed all the same, and
-    /// the next opening finds unflushed commits as after a crash of this process.
-    pub fn close(self) -> Result<Closed> {
-        // A forked child that never used it has nothing to close.
-        if self.inner.lives.own().is_some_and(|core| core.owes_flush_at_close()) {
-            self.sync()?;
-        }
-        let Some(inner) = Arc::into_inner(self.inner) else { return Ok(Closed::StillShared) };
-        let Some(core) = inner.lives.into_own() else { return Ok(Closed::Fully) };
-        match Arc::into_inner(core) {
-            Some(core) => core.close_and_tell().map(|()| Closed::Fully),
-            None => Ok(Closed::StillShared),
-        }
-    }
-
-    /// Closes the environment without a flush, as if the process were killed: unflushed commits
-    /// stay in the file as long as the kernel runs, and the next opening verifies them. For
-    /// programs that must end at once.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// use huon::{Durability, Env, Recovery};
-    /// let path = dir.path().join("a.huon");
-    /// let env = Env::options().durability(Durability::Lazy).open(&path)?;
-    /// let def = huon::TableDef::<huon::Str, huon::U64>::new("t");
-    /// env.update(|txn| txn.create_table(&def).map(drop))?;
-    /// env.close_without_flush();
-    /// let env = Env::options().open(&path)?;
-    /// assert_eq!(env.recovery(), Recovery::Newest);
-    /// assert_eq!(env.view(|txn| txn.table_names())?.len(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn close_without_flush(self) {
-        if let Some(core) = self.inner.lives.own() {
-            core.close_without_flush.store(true, Ordering::Relaxed);
-        }
     }
 
     /// The newest durable snapshot's id: everything up to it survives a power loss.

@@ -75,15 +75,15 @@ pub struct Options {
     pub(crate) meta_slot: Option<u8>,
     /// The lock file is neither read nor written, and no other client may have the file open.
     pub(crate) apart: bool,
-    pub(crate) slow_reader: Option<Asked>,
+    pub(crate) slow_reader: Option<SlowReaderCallback>,
     pub(crate) slow_before_growing: bool,
 }
 
 /// The callback for slow readers.
 #[derive(Clone)]
-pub(crate) struct Asked(pub(crate) Callback);
+pub(crate) struct SlowReaderCallback(pub(crate) Callback);
 
-impl std::fmt::Debug for Asked {
+impl std::fmt::Debug for SlowReaderCallback {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a callback")
     }
@@ -208,7 +208,7 @@ impl Options {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let path = dir.path().join("a.huon");
-    /// # huon::Env::options().open(&path)?.close()?;
+    /// # huon::Env::open(&path)?.close()?;
     /// let env = huon::Env::options().read_only(true).open(&path)?;
     /// assert!(matches!(env.write(), Err(huon::Error::ReadOnly)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -245,25 +245,26 @@ impl Options {
     /// # let path = dir.path().join("a.huon");
     /// use huon::{Durability, Env};
     /// let first = Env::options().durability(Durability::Lazy).open(&path)?;
-    /// assert_eq!(Env::options().open(&path)?.durability(), Durability::Durable);
+    /// assert_eq!(Env::open(&path)?.durability(), Durability::Durable);
     /// let second = Env::options().inherit_durability(true).open(&path)?;
     /// assert_eq!(second.durability(), Durability::Lazy);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(hidden)]
     pub fn inherit_durability(&mut self, yes: bool) -> &mut Self {
         self.inherit_durability = yes;
         self
     }
 
-    /// A lazy commit after which so many bytes have been written since the last checkpoint makes a
-    /// new one; without this, and without [`Options::flush_after`], lazy commits never do. Whatever
-    /// other clients wrote counts, too.
+    /// A lazy commit makes a checkpoint once so many bytes have been written since the last one, by
+    /// this client or another. Without this, and without [`Options::flush_after`], lazy commits
+    /// make none.
     pub fn flush_after_bytes(&mut self, bytes: u64) -> &mut Self {
         self.flush_bytes = bytes;
         self
     }
 
-    /// A lazy commit makes a checkpoint when something has been unflushed for so long, to some
+    /// A lazy commit makes a checkpoint when a commit has been unflushed for so long, to some
     /// milliseconds. Nothing runs in the background: a program that may fall silent calls
     /// [`Env::flush_if_due`] now and then.
     pub fn flush_after(&mut self, period: Duration) -> &mut Self {
@@ -277,8 +278,8 @@ impl Options {
         self
     }
 
-    /// Whether the kernel reads ahead of what is accessed; by default as long as the file is no
-    /// longer than half of the memory that this process may use.
+    /// Whether the kernel reads ahead: also the pages beside those that are accessed. By default it
+    /// does as long as the file is no longer than half of the memory that this process may use.
     ///
     /// It holds for this opening and its clones, and is decided anew when the file's length has
     /// changed. The size of the memory is read once per opening.
@@ -309,7 +310,7 @@ impl Options {
     /// let env = Env::options()
     ///     .max_bytes(1 << 20)
     ///     .on_slow_reader(|slow| match (slow.reader.parked, slow.retries) {
-    ///         (true, _) => SlowReaderAnswer::Break,
+    ///         (true, _) => SlowReaderAnswer::Evict,
     ///         (false, 0..10) => {
     ///             eprintln!("process {} is {} behind", slow.reader.pid, slow.reader.ids_behind);
     ///             std::thread::sleep(std::time::Duration::from_millis(10));
@@ -328,21 +329,21 @@ impl Options {
     /// let parked = env.read()?.park()?;
     /// fill(2)?;
     /// fill(3)?; // There is no room for three of them.
-    /// assert!(parked.is_broken());
+    /// assert!(parked.is_evicted());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_slow_reader(
         &mut self,
         callback: impl Fn(&SlowReader) -> SlowReaderAnswer + Send + Sync + 'static,
     ) -> &mut Self {
-        self.slow_reader = Some(Asked(Arc::new(callback)));
+        self.slow_reader = Some(SlowReaderCallback(Arc::new(callback)));
         self
     }
 
     /// Opens from the meta in slot 0, 1 or 2, whatever the others say: the last resort for a file
-    /// that does not open otherwise. The first write gives up everything newer than that meta, and
-    /// only a check shows whether its snapshot is whole: [`Env::switch_to_meta`] makes that check
-    /// first.
+    /// that does not open otherwise. (The file begins with three metas, in slots; the words are
+    /// those of FORMAT.md.) The first write gives up everything newer than that meta, and only a
+    /// check shows whether its snapshot is whole: [`Env::switch_to_meta`] makes that check first.
     ///
     /// With [`Options::read_only`] nothing changes: the lock file is left alone, and others can
     /// open the file only when this is closed. [`Error::Busy`] if it is open elsewhere.
@@ -350,7 +351,7 @@ impl Options {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let path = dir.path().join("a.huon");
-    /// # huon::Env::options().open(&path)?.close()?;
+    /// # huon::Env::open(&path)?.close()?;
     /// let env = huon::Env::options().read_only(true).meta_slot(0).open(&path)?;
     /// assert_eq!(env.recovery(), huon::Recovery::ByHand);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -429,7 +430,7 @@ impl Options {
         if self.meta_slot.is_some_and(|slot| slot > 2) {
             return Err(Error::Invalid("there are meta slots 0, 1 and 2"));
         }
-        if self.max_bytes.is_some_and(|upper| upper < self.min_bytes) {
+        if self.max_bytes.is_some_and(|max| max < self.min_bytes) {
             return Err(Error::Invalid("the maximum size lies below the minimum size"));
         }
         Ok(())
@@ -462,25 +463,25 @@ impl Options {
         }
     }
 
-    pub(crate) fn upper(&self) -> u64 {
+    pub(crate) fn max_bytes_or_default(&self) -> u64 {
         self.max_bytes.unwrap_or(MAX_BYTES_DEFAULT)
     }
 
     /// Bytes of address space to reserve.
     pub(crate) fn reservation(&self) -> u64 {
-        let upper = self.upper();
-        if self.map_bytes > upper && os::has_plenty(self.map_bytes) {
+        let max_bytes = self.max_bytes_or_default();
+        if self.map_bytes > max_bytes && os::has_plenty(self.map_bytes) {
             self.map_bytes
         } else {
-            upper
+            max_bytes
         }
     }
 
     /// The geometry of a new environment.
-    pub(crate) fn geometry(&self, page_bytes: usize) -> page::Geometry {
+    pub(crate) fn geometry(&self, page_bytes: usize) -> page::PageGeometry {
         let wanted = Geometry {
             min_bytes: self.min_bytes,
-            max_bytes: self.upper(),
+            max_bytes: self.max_bytes_or_default(),
             grow_bytes: self.grow_bytes,
             shrink_bytes: self.shrink_bytes,
         };

@@ -9,7 +9,7 @@
 //!    the target allows.
 //!
 //! Costs reading all branches, the leaves of tables that have large values or are multimaps, and
-//! what is moved; and writing what is moved with the pages above it.
+//! the pages that are moved; and writing these with the pages above them.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::pinned::Verified;
 use crate::ops::progress::{Meter, OnProgress, Progress};
-use crate::ops::stat::Holder;
+use crate::ops::stat::RetainedSnapshot;
 use crate::ops::tables;
 use crate::page::{Reason, Tree, first_data_page};
 use crate::tree::compact::{Step, What};
@@ -36,6 +36,7 @@ const PASSES_MAX: u32 = 12;
 const VAIN_COMMITS_MAX: u32 = 6;
 
 /// Options of a compaction in place; see [`Env::compact`].
+#[must_use = "options do nothing until they are passed to `Env::compact`"]
 pub struct CompactOptions<'a> {
     target: f64,
     time: Option<Duration>,
@@ -138,7 +139,7 @@ pub enum CompactEnd {
     /// Older snapshots still see pages at the end, or places that are needed. The pages that could
     /// be moved were moved: once these snapshots are gone, later commits cut the end off the file,
     /// as far as the threshold of the geometry lets them.
-    Held(Vec<Holder>),
+    Retained(Vec<RetainedSnapshot>),
     /// No free place fits the pages that are left: large values find no gap of their length, or
     /// others write as fast as this moves.
     NoRoom,
@@ -180,13 +181,13 @@ impl Env {
     /// # let dir = tempfile::tempdir()?;
     /// use huon::{Bytes, CompactEnd, CompactOptions, Env, TableDef, U64};
     /// const T: TableDef<U64, Bytes> = TableDef::new("t");
-    /// let env = Env::options().open(dir.path().join("a.huon"))?;
+    /// let env = Env::open(dir.path().join("a.huon"))?;
     /// let t = env.update(|txn| {
     ///     let t = txn.create_table(&T)?;
     ///     (0..20_000).try_for_each(|n| t.put(txn, n, &[7; 200]).map(drop))?;
     ///     Ok(t)
     /// })?;
-    /// env.update(|txn| (0..18_000).try_for_each(|n| t.remove(txn, n).map(drop)))?;
+    /// env.update(|txn| t.remove_range(txn, ..18_000))?;
     /// let report = env.compact(CompactOptions::new())?;
     /// assert_eq!(report.end, CompactEnd::Target);
     /// assert!(report.after_bytes < report.before_bytes / 4);
@@ -236,7 +237,7 @@ impl Env {
 
 /// Where a pass moves things.
 #[derive(Clone, Copy)]
-struct Plan {
+struct MovePlan {
     /// Pages of all tables.
     live: u64,
     /// Pages in use, and pages of the file.
@@ -248,7 +249,7 @@ struct Plan {
     line: u32,
 }
 
-impl Plan {
+impl MovePlan {
     fn is_reached(&self, page_bytes: usize) -> bool {
         // Files are cut at whole pages of the kernel.
         let system_pages = (crate::os::system_page() / page_bytes) as u32;
@@ -291,13 +292,13 @@ impl Work<'_, '_> {
                 break;
             }
         }
-        let mut holders = self.env.holders()?;
-        holders.retain(|holder| holder.pages > 0);
-        Ok(if holders.is_empty() { CompactEnd::NoRoom } else { CompactEnd::Held(holders) })
+        let mut snapshots = self.env.retained_snapshots()?;
+        snapshots.retain(|snapshot| snapshot.pages > 0);
+        Ok(if snapshots.is_empty() { CompactEnd::NoRoom } else { CompactEnd::Retained(snapshots) })
     }
 
     /// Goes through all trees once; how many pages were moved.
-    fn pass(&mut self, plan: Plan, what: What) -> Result<ControlFlow<CompactEnd, u64>> {
+    fn pass(&mut self, plan: MovePlan, what: What) -> Result<ControlFlow<CompactEnd, u64>> {
         let (mut place, mut moved, mut looks) = (Vec::new(), 0, 0);
         loop {
             if let Some(end) = self.is_over() {
@@ -331,7 +332,7 @@ impl Work<'_, '_> {
     }
 
     /// Commits until nothing more comes free at the end of the file.
-    fn settle(&mut self, plan: Plan) -> Result<Option<CompactEnd>> {
+    fn settle(&mut self, plan: MovePlan) -> Result<Option<CompactEnd>> {
         let (mut vain, mut last) = (0, (u32::MAX, u32::MAX));
         while vain < VAIN_COMMITS_MAX {
             if let Some(end) = self.is_over() {
@@ -372,7 +373,7 @@ impl Work<'_, '_> {
         late.then_some(CompactEnd::TimeLimit)
     }
 
-    fn plan(&mut self) -> Result<Plan> {
+    fn plan(&mut self) -> Result<MovePlan> {
         let (_pin, meta) = crate::ops::pinned::pin(self.env)?;
         let store = &self.env.core()?.store;
         let source = Verified { store, used: meta.used };
@@ -388,11 +389,11 @@ impl Work<'_, '_> {
         let live = trees.map(pages).fold(0, u64::saturating_add).min(meta.used.into());
         let first = u64::from(first_data_page(store.page_bytes));
         let target = first + (live as f64 * self.target).ceil() as u64 + SPARE_PAGES;
-        let target = target.max(meta.geometry.lower.into());
+        let target = target.max(meta.geometry.min_pages.into());
         let slack = (target / 16).min(256);
         let line = (target - slack.min(target)).max(first + live + SPARE_PAGES / 2).min(target);
         let pages = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        Ok(Plan {
+        Ok(MovePlan {
             live,
             used: meta.used,
             file: pages(store.storage.file_bytes()? / store.page_bytes as u64),

@@ -88,7 +88,7 @@ impl MetaInfo {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let path = dir.path().join("a.huon");
-    /// # huon::Env::options().open(&path)?.close()?;
+    /// # huon::Env::open(&path)?.close()?;
     /// let metas = huon::Env::metas_of(&path)?;
     /// let newest = metas.iter().find(|meta| meta.snapshot().is_some_and(|s| s.is_newest));
     /// assert_eq!(newest.map(|meta| meta.slot), Some(0), "nothing was committed yet");
@@ -111,7 +111,7 @@ impl Env {
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let env = huon::Env::open(dir.path().join("a.huon"))?;
     /// for meta in env.metas()? {
     ///     match meta.snapshot() {
     ///         Some(snapshot) => println!("{}: {}", meta.slot, snapshot.txnid),
@@ -135,7 +135,7 @@ impl Env {
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # let path = dir.path().join("a.huon");
-    /// # huon::Env::options().open(&path)?.close()?;
+    /// # huon::Env::open(&path)?.close()?;
     /// let metas = huon::Env::metas_of(&path)?;
     /// assert_eq!(metas.len(), 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -181,7 +181,7 @@ impl Env {
     /// # let path = dir.path().join("a.huon");
     /// use huon::{CheckOptions, Env, Str, TableDef, U64};
     /// const T: TableDef<Str, U64> = TableDef::new("t");
-    /// let env = Env::options().open(&path)?;
+    /// let env = Env::open(&path)?;
     /// env.update(|txn| txn.create_table(&T)?.put(txn, "right", 1))?;
     /// let right = env.durable_id();
     /// env.update(|txn| txn.open_table(&T)?.expect("there").put(txn, "wrong", 2))?;
@@ -191,7 +191,7 @@ impl Env {
     /// let is_right = |meta: &&huon::MetaInfo| meta.snapshot().is_some_and(|s| s.txnid == right);
     /// let slot = metas.iter().find(is_right).expect("it is the one before").slot;
     /// Env::switch_to_meta(&path, slot, CheckOptions::new())?;
-    /// let env = Env::options().open(&path)?;
+    /// let env = Env::open(&path)?;
     /// assert_eq!(env.view(|txn| txn.open_table(&T)?.expect("there").get(txn, "wrong"))?, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

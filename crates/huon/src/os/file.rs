@@ -1,10 +1,10 @@
 //! The real data file.
 //!
 //! 1. The descriptor is close-on-exec, and names a regular file that was not reached through a
-//!    symbolic link in its last component. (Where a link leads is looked up before.) What is seen
-//!    to be something else is not opened at all: opening a device may do something.
-//! 2. Nothing here extends the file but `grow`, which puts blocks under every new byte: the map can
-//!    never meet a hole that a full disk cannot fill.
+//!    symbolic link in its last component. (Where a link leads is looked up before.) A file
+//!    of another kind is not opened at all: opening a device may do something.
+//! 2. Nothing here extends the file but `grow`, which puts blocks under every new byte: the map
+//!    never has a hole that a full disk cannot fill.
 //! 3. A failed `grow` leaves the file as long as it was.
 //! 4. A failed flush is returned, never tried again: the kernel may have dropped what it could not
 //!    write.
@@ -22,10 +22,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::counts::{Counters, IoCounts};
 use super::map::Map;
+use super::mutex::locked;
 use super::sys::beside::Beside;
 use super::sys::descriptor::open_kept;
 use super::sys::files;
@@ -143,7 +144,7 @@ impl RealFile {
         let _held_off = fork::hold_off();
         let made = || files::memory_file().map_err(|e| Error::io("make a file in", MEMORY, e));
         let file = OwnFile::open(made)?;
-        // A forked child that keeps the map keeps the locks, too, and nobody misses them.
+        // A forked child that keeps the map keeps the locks, too, and no process misses them.
         let map = Map::reserve(&file, reserve_bytes, 0)?.into();
         RealFile::of(file, None, true, map, 0)
     }
@@ -281,11 +282,11 @@ impl RealFile {
     }
 
     fn measuring(&self) -> MutexGuard<'_, ()> {
-        self.measuring.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.measuring)
     }
 
     fn held(&self) -> MutexGuard<'_, Hold> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.held)
     }
 
     /// Whether another client holds the lock, alone or shared.
@@ -456,7 +457,7 @@ impl Storage for RealFile {
 }
 
 /// Flushes the directory that `file` is in, so that a file just created keeps its name after a
-/// power cut.
+/// power loss.
 pub(crate) fn sync_directory(file: &Path) -> Result<()> {
     let parent = match file.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -21,12 +21,14 @@ use std::fs::File;
 use std::io;
 use std::ptr::NonNull;
 #[cfg(any(test, feature = "simulation"))]
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::addresses::{fair_bytes, note_given_back, note_reserved};
 #[cfg(any(test, feature = "simulation"))]
 use super::anon::Anon;
 use super::anon::whole_pages;
+#[cfg(any(test, feature = "simulation"))]
+use super::mutex::locked;
 use super::sys::memory::{Access, Advice, advise, map_file, page_bytes, unmap};
 use crate::error::{Error, Result};
 
@@ -60,8 +62,8 @@ impl Map {
     /// Less is reserved where addresses are scarce (`addresses`), and where the kernel refuses the
     /// reservation is halved, down to the size of the file; [`Map::bytes`] tells what it became.
     pub(crate) fn reserve(file: &File, max_bytes: u64, file_bytes: u64) -> Result<Map> {
-        let lower = file_bytes.max(RESERVE_BYTES_MIN);
-        let mut wanted = max_bytes.min(fair_bytes()).max(lower);
+        let least = file_bytes.max(RESERVE_BYTES_MIN);
+        let mut wanted = max_bytes.min(fair_bytes()).max(least);
         loop {
             let tried = whole_pages(wanted)
                 .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
@@ -71,14 +73,14 @@ impl Map {
                     note_reserved(bytes as u64);
                     return Ok(Map { base, bytes: bytes as u64, backing: Backing::File });
                 }
-                Err(source) if wanted == lower => {
+                Err(source) if wanted == least => {
                     let place = format!(
-                        "{lower} bytes of address space, the least this file needs \
+                        "{least} bytes of address space, the least this file needs \
                          (a limit such as `ulimit -v` may be too low)"
                     );
                     return Err(Error::io("map", place, source));
                 }
-                Err(_) => wanted = (wanted / 2).max(lower),
+                Err(_) => wanted = (wanted / 2).max(least),
             }
         }
     }
@@ -143,7 +145,7 @@ impl Map {
 
 /// Hints to the kernel about how the file is read. Their failures are ignored.
 impl Map {
-    /// Whether the kernel reads nothing but the pages that are met.
+    /// Whether the kernel reads nothing but the pages that are accessed.
     pub(super) fn read_alone(&self, alone: bool) {
         let advice = if alone { Advice::Random } else { Advice::Normal };
         self.advise(0, self.bytes, advice);
@@ -191,7 +193,7 @@ impl Map {
         let Backing::Memory { writing, .. } = &self.backing else {
             panic!("a mapped file is read-only")
         };
-        (self.memory_at(offset, len), writing.lock().unwrap_or_else(PoisonError::into_inner))
+        (self.memory_at(offset, len), locked(writing))
     }
 
     /// Writes `bytes` at `offset`, as a write to a file does; touches nothing if they are there

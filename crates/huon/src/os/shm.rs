@@ -390,8 +390,8 @@ impl Shared for RealShared {
         wait::wait(&self.words()[word], expected, timeout, marks);
     }
 
-    fn wake(&self, word: usize, who: Wake) -> bool {
-        wait::wake(&self.words()[word], who)
+    fn wake(&self, word: usize, which: Wake) -> bool {
+        wait::wake(&self.words()[word], which)
     }
 
     fn intact(&self) -> bool {

@@ -49,13 +49,13 @@ impl Seal {
 /// ```
 /// # let dir = tempfile::tempdir()?;
 /// # let path = dir.path().join("a.huon");
-/// # drop(huon::Env::options().open(&path)?);
+/// # drop(huon::Env::open(&path)?);
 /// # let mut file = std::fs::read(&path)?;
 /// let meta: &mut [u8; 4096] = file.first_chunk_mut().expect("a file begins with a meta");
 /// meta[76..80].copy_from_slice(&u32::MAX.to_le_bytes());
 /// huon::sim::Sealer::meta(meta);
 /// # std::fs::write(&path, &file)?;
-/// assert!(huon::Env::options().open(&path)?.info()?.max_bytes > 1 << 43);
+/// assert!(huon::Env::open(&path)?.info()?.max_bytes > 1 << 43);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[cfg(any(test, feature = "simulation"))]

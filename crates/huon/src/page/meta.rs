@@ -2,7 +2,7 @@
 //! file.
 //!
 //! ```text
-//!   0  4 bytes  "HUON"               72  4 x u32  geometry: lower, upper, grow, shrink (pages)
+//!   0  4 bytes  "HUON"               72  4 x u32  geometry: min, max, grow, shrink (pages)
 //!   4  u32  format version           88  u32  used (pages)
 //!   8  u64  incompatible features    92  u32  app_flags
 //!  16  u64  checksum of what follows 96  64 bytes  main tree
@@ -87,9 +87,9 @@ pub(crate) enum CommitKind {
 
 /// Sizes of the file, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Geometry {
-    pub(crate) lower: u32,
-    pub(crate) upper: u32,
+pub(crate) struct PageGeometry {
+    pub(crate) min_pages: u32,
+    pub(crate) max_pages: u32,
     pub(crate) grow: u32,
     pub(crate) shrink: u32,
 }
@@ -120,7 +120,7 @@ pub(crate) struct Meta {
     pub(crate) before: Txnid,
     /// No id above it was given out before this meta was durable.
     pub(crate) ceiling: u64,
-    pub(crate) geometry: Geometry,
+    pub(crate) geometry: PageGeometry,
     /// Pages that are or were in use; all others lie behind them.
     pub(crate) used: u32,
     pub(crate) main: Tree,
@@ -227,8 +227,8 @@ impl Meta {
             (VERSION, FORMAT_VERSION),
             (PAGE_BYTES, self.page_bytes),
             (COMMIT, self.commit as u32),
-            (GEOMETRY, g.lower),
-            (GEOMETRY + 4, g.upper),
+            (GEOMETRY, g.min_pages),
+            (GEOMETRY + 4, g.max_pages),
             (GEOMETRY + 8, g.grow),
             (GEOMETRY + 12, g.shrink),
             (USED, self.used),
@@ -271,7 +271,9 @@ impl Meta {
         }
         let count = half(block, ITEM_COUNT) as usize;
         let places = block[ITEMS..].as_chunks().0.get(..count);
-        let Some(places) = places else { return Err(MetaFault::Corrupt("too many items")) };
+        let Some(places) = places else {
+            return Err(MetaFault::Corrupt("too many free-list entries"));
+        };
         // Of the exact size: a vector that grows would ask for more than a block holds.
         let mut items = Vec::with_capacity(count);
         for place in places {
@@ -288,9 +290,9 @@ impl Meta {
             txnid: Txnid(word(block, TXNID)),
             before: Txnid(word(block, BEFORE)),
             ceiling: word(block, CEILING),
-            geometry: Geometry {
-                lower: half(block, GEOMETRY),
-                upper: half(block, GEOMETRY + 4),
+            geometry: PageGeometry {
+                min_pages: half(block, GEOMETRY),
+                max_pages: half(block, GEOMETRY + 4),
                 grow: half(block, GEOMETRY + 8),
                 shrink: half(block, GEOMETRY + 12),
             },
@@ -333,7 +335,9 @@ impl Meta {
             || self.ceiling >= ID_MAX
         {
             Some("the ids of a meta are out of order")
-        } else if self.geometry.lower > self.geometry.upper || self.used > self.geometry.upper {
+        } else if self.geometry.min_pages > self.geometry.max_pages
+            || self.used > self.geometry.max_pages
+        {
             Some("the geometry of a meta makes no sense")
         } else if self.main.many.is_some() {
             Some("the main table of a meta cannot have many values a key")
@@ -344,7 +348,7 @@ impl Meta {
         {
             Some("the root of a meta lies outside the file")
         } else if self.items.len() > META_ITEMS_MAX || any_outside() {
-            Some("a free-space item of a meta lies outside the file")
+            Some("a free-list entry of a meta lies outside the file")
         } else {
             None
         }

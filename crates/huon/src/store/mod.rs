@@ -16,12 +16,12 @@ use std::sync::{Arc, Mutex};
 use crate::alloc::{TryGrow, filled};
 use crate::error::{Error, Result};
 use crate::lock::{Board, Clients, Guest, Role, RoleKind, Slots, scan_guests};
-use crate::os::{Ahead, Disk, MapPages, ReadAhead, Storage, ViewPage};
-use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
+use crate::os::{Ahead, Disk, MapPages, ReadAhead, Storage, ViewPage, locked};
+use crate::page::{Chunk, Kind, PageGeometry, Ptr, Reason, RunRef, Seal, admit};
 use crate::planted::{self, Bug};
 use crate::store::slow::SlowReaders;
 use crate::store::source::{OnPage, damaged};
-use crate::store::space::{Ground, Held, Need, Protected};
+use crate::store::space::{Backend, Need, Protected, Retained};
 
 /// One page's bytes on their way to the file, or there already.
 pub(crate) enum Buffer {
@@ -112,7 +112,7 @@ pub(crate) struct Store {
     verify: AtomicU8,
     /// The tag of a page is that of the birth whose checksum was verified, 0 for none.
     pages: MapPages,
-    upper_pages: AtomicU32,
+    max_pages: AtomicU32,
     grow_pages: AtomicU32,
     buffers: Mutex<Vec<Box<[u8]>>>,
     stale_scan: planted::StaleScan,
@@ -151,7 +151,7 @@ impl Store {
             page_bytes: parts.page_bytes,
             spill_pages: AtomicUsize::new(0),
             verify: AtomicU8::new(0),
-            upper_pages: AtomicU32::new(0),
+            max_pages: AtomicU32::new(0),
             grow_pages: AtomicU32::new(0),
             buffers: Mutex::new(Vec::new()),
             stale_scan: planted::StaleScan::default(),
@@ -202,8 +202,8 @@ impl Store {
     }
 
     /// Takes over the limits of the snapshot that a write transaction starts from, or that it sets.
-    pub(crate) fn set_geometry(&self, geometry: &Geometry) {
-        self.upper_pages.store(geometry.upper, Ordering::Relaxed);
+    pub(crate) fn set_geometry(&self, geometry: &PageGeometry) {
+        self.max_pages.store(geometry.max_pages, Ordering::Relaxed);
         self.grow_pages.store(geometry.grow, Ordering::Relaxed);
     }
 
@@ -222,24 +222,24 @@ impl Store {
     /// S1: the bytes of the page that `ptr` names in a snapshot of `used` pages.
     #[inline(always)]
     pub(crate) fn page(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
-        match self.page_met(ptr, used) {
+        match self.page_accessed_before(ptr, used) {
             Some(page) => Ok(page),
-            None => self.page_unmet(ptr, used),
+            None => self.page_on_first_access(ptr, used),
         }
     }
 
     /// As [`Store::page`], without the reason where there is none to hand out.
     #[inline(always)]
-    pub(crate) fn glance(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
-        match self.page_met(ptr, used) {
+    pub(crate) fn fast_page(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
+        match self.page_accessed_before(ptr, used) {
             Some(page) => Some(page),
-            None => self.page_unmet_glance(ptr, used),
+            None => self.try_first_access(ptr, used),
         }
     }
 
     /// The page, if it was accessed before: compares its number and its tag, no more.
     #[inline(always)]
-    fn page_met(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
+    fn page_accessed_before(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
         if ptr.pgno.0 >= used {
             return None;
         }
@@ -250,22 +250,22 @@ impl Store {
     /// The page at its first access; the file may have grown since it was last measured.
     #[cold]
     #[inline(never)]
-    fn page_unmet(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
+    fn page_on_first_access(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
         if ptr.pgno.0 >= self.pages.in_file() {
             self.measure()?;
         }
         let page = self.page_in_file(ptr, used)?;
         if !self.verifies(Verify::Never) {
-            self.meet(ptr, page)?;
+            self.verify_pair(ptr, page)?;
         }
-        self.met(ptr);
+        self.note_verified(ptr);
         Ok(page)
     }
 
     #[cold]
     #[inline(never)]
-    fn page_unmet_glance(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
-        self.page_unmet(ptr, used).ok()
+    fn try_first_access(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
+        self.page_on_first_access(ptr, used).ok()
     }
 
     /// How many pages of a snapshot of `used` pages have been in the file so far. A page that lies
@@ -281,9 +281,9 @@ impl Store {
         }
     }
 
-    /// First meeting: the pair first, since a page of another birth has a right checksum of its
-    /// own.
-    fn meet(&self, ptr: Ptr, page: &[u8]) -> Result<()> {
+    /// The verification of a page: its pair before its checksum, since a page of another birth has
+    /// a right checksum of its own.
+    fn verify_pair(&self, ptr: Ptr, page: &[u8]) -> Result<()> {
         self.verified_count.fetch_add(1, Ordering::Relaxed);
         if crate::page::header::ptr(page) != ptr && !planted::is(Bug::BirthUnchecked) {
             return Err(damaged(ptr, Reason::Header));
@@ -296,7 +296,7 @@ impl Store {
     pub(crate) fn page_verified(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
         self.measure()?;
         let page = self.page_in_file(ptr, used)?;
-        self.meet(ptr, page)?;
+        self.verify_pair(ptr, page)?;
         Ok(page)
     }
 
@@ -362,7 +362,7 @@ impl Store {
 
     /// A page buffer, with stale contents.
     pub(crate) fn buffer(&self) -> Result<Buffer> {
-        let spare = self.buffers.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        let spare = locked(&self.buffers).pop();
         match spare {
             Some(buffer) => Ok(Buffer::Own(buffer)),
             None => Ok(Buffer::Own(filled(0, self.page_bytes)?.into_boxed_slice())),
@@ -371,8 +371,8 @@ impl Store {
 
     /// The page itself as a buffer, if the file has a view and the page was in memory once.
     pub(crate) fn view(&self, pgno: u32) -> Option<Buffer> {
-        let met = self.was_met(pgno);
-        let page = met.then(|| self.storage.view(self.offset(pgno), self.page_bytes))?;
+        let accessed = self.was_accessed(pgno);
+        let page = accessed.then(|| self.storage.view(self.offset(pgno), self.page_bytes))?;
         page.map(Buffer::View)
     }
 
@@ -382,7 +382,7 @@ impl Store {
         if buffer.len() != self.page_bytes {
             return;
         }
-        let mut buffers = self.buffers.lock().unwrap_or_else(|e| e.into_inner());
+        let mut buffers = locked(&self.buffers);
         if buffers.len() < SPARE_BUFFERS_MAX && buffers.try_reserve(1).is_ok() {
             buffers.push(buffer);
         }
@@ -390,14 +390,14 @@ impl Store {
 
     /// Notes that the page needs no verification on access: it was just verified, or this client
     /// wrote it.
-    pub(crate) fn met(&self, ptr: Ptr) {
+    pub(crate) fn note_verified(&self, ptr: Ptr) {
         if let Some((_, tag)) = self.pages.get(ptr.pgno.0) {
             tag.store(birth_tag(ptr), Ordering::Relaxed);
         }
     }
 
     /// Whether this client has read or written a page of this number: it was in memory once.
-    fn was_met(&self, pgno: u32) -> bool {
+    fn was_accessed(&self, pgno: u32) -> bool {
         self.pages.get(pgno).is_some_and(|(_, tag)| tag.load(Ordering::Relaxed) != 0)
     }
 
@@ -441,13 +441,13 @@ impl Store {
     }
 
     /// Grows the file to hold `wanted` pages, by whole steps while the limit allows.
-    fn grow(&self, wanted: u32, upper: u32) -> Result<()> {
+    fn grow(&self, wanted: u32, max_pages: u32) -> Result<()> {
         let file_pages = self.measure()?;
         if wanted <= file_pages {
             return Ok(());
         }
         let step = self.growth_step(file_pages).max(1);
-        let target = file_pages.saturating_add(step).max(wanted).min(upper);
+        let target = file_pages.saturating_add(step).max(wanted).min(max_pages);
         if let Err(error) = self.storage.grow(self.offset(target)) {
             // The whole step may not fit the disk where the pages themselves do.
             if target == wanted || self.storage.grow(self.offset(wanted)).is_err() {
@@ -468,7 +468,7 @@ fn reserve_pages(used: u64, limit: u32) -> u64 {
 #[cold]
 #[inline(never)]
 fn ask_for_run(disk: Disk<'_>, run: &RunRef) {
-    if disk.is_met() {
+    if disk.is_slow() {
         disk.ask_for(run.pgno.0, run.bytes.into());
     }
 }
@@ -479,7 +479,7 @@ fn birth_tag(ptr: Ptr) -> u16 {
     (ptr.birth.0 as u16) << 1 | 1
 }
 
-impl Ground for Store {
+impl Backend for Store {
     fn read_protected(&self, into: &mut Protected) -> Result<()> {
         // P10: the marks first, then the reader slots. P13: both anew in each transaction that
         // wants pages, so no scan ever decides for a later one.
@@ -528,21 +528,21 @@ impl Ground for Store {
     }
 
     fn extend(&self, used: u64, frugal: bool) -> Result<()> {
-        let upper = self.upper_pages.load(Ordering::Relaxed);
-        let limit = upper.min(self.map_pages());
+        let max_pages = self.max_pages.load(Ordering::Relaxed);
+        let limit = max_pages.min(self.map_pages());
         let reserve = if frugal { 0 } else { reserve_pages(used, limit) };
         let wanted = used + reserve;
         match u32::try_from(wanted) {
             // The file may be longer than its maximum size, until that was lowered for good.
             Ok(wanted) if wanted <= limit && wanted <= self.pages.in_file() => Ok(()),
             Ok(wanted) if wanted <= limit => self.grow(wanted, limit),
-            _ if limit < upper => Err(self.map_too_small(wanted)),
-            _ => Err(Error::map_full(self.offset(upper), wanted * self.page_bytes as u64)),
+            _ if limit < max_pages => Err(self.map_too_small(wanted)),
+            _ => Err(Error::map_full(self.offset(max_pages), wanted * self.page_bytes as u64)),
         }
     }
 
     fn room(&self, used: u32) -> u64 {
-        let limit = self.upper_pages.load(Ordering::Relaxed).min(self.map_pages());
+        let limit = self.max_pages.load(Ordering::Relaxed).min(self.map_pages());
         u64::from(limit).saturating_sub(u64::from(used) + reserve_pages(used.into(), limit))
     }
 
@@ -555,7 +555,7 @@ impl Ground for Store {
         self.relieve_by_readers(need)
     }
 
-    fn name_keepers(&self, error: Error, held: &[Held]) -> Error {
-        self.with_keepers(error, held)
+    fn name_readers(&self, error: Error, retained: &[Retained]) -> Error {
+        self.with_readers(error, retained)
     }
 }

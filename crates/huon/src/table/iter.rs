@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::Result;
-use crate::page::{AnyOrder, Leaf, PayloadKind};
+use crate::page::{AnyOrder, PayloadKind, SlottedLeaf};
 use crate::store::pages::Pages;
 use crate::table::codec::{Codec, KeyCodec, KeyPrefix, Scratch};
 use crate::table::def::Table;
@@ -44,7 +44,7 @@ use crate::txn::snapshot::Snapshot;
 pub struct Range<'t, K, V> {
     pub(super) source: &'t AnySource,
     pub(super) leaves: LeafSpans<'t>,
-    pub(super) items: Items<Leaf<'t>>,
+    pub(super) items: Items<SlottedLeaf<'t>>,
     pub(super) is_main: bool,
     types: PhantomData<fn(K) -> V>,
 }
@@ -82,10 +82,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
         to: Bound<&[u8]>,
     ) -> Result<Range<'t, K, V>> {
         let tree = txn.tree(id)?;
-        let order = match (from, to) {
-            (Bound::Unbounded, Bound::Unbounded) => AnyOrder::UNORDERED,
-            _ => txn.order(id, &tree)?,
-        };
+        let order = txn.order_in(id, &tree, (from, to))?;
         let leaves = match txn {
             AnyTxn::Read(txn) => {
                 let view = TreeView::new(&txn.snapshot, &tree, order);

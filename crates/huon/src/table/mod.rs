@@ -1,5 +1,6 @@
 //! The typed face: tables of keys and values, over the bytes below.
 
+pub(crate) mod bulk;
 pub(crate) mod codec;
 pub(crate) mod cursor;
 pub(crate) mod def;
@@ -9,6 +10,7 @@ pub(crate) mod many;
 pub(crate) mod multi;
 mod multi_write;
 pub(crate) mod owned;
+pub(crate) mod owned_pairs;
 pub(crate) mod pairs;
 pub(crate) mod plain;
 mod standing;

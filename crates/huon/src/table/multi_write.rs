@@ -4,14 +4,13 @@ use std::ops::{Bound, RangeBounds};
 
 use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
+use crate::table::bulk::Append;
 use crate::table::codec::{KeyCodec, Scratch};
 use crate::table::multi::Multi;
-use crate::table::plain::Append;
 use crate::table::txn::{Txn, in_range};
 use crate::table::value::Owned;
 use crate::table::verbs::{Change, DOOMED, OwnedRecord, owned};
 use crate::tree::build_pairs::PairBuilder;
-use crate::tree::change::Made;
 use crate::tree::edit::TreeMut;
 use crate::tree::multi::PairMode;
 use crate::tree::values::{Orders, Pair};
@@ -22,8 +21,8 @@ use crate::txn::write::{How, WriteTxn};
 type RawPair = (Vec<u8>, Vec<u8>);
 
 impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
-    /// Adds `value` to those of `key`; whether it was not there. A value that is there already
-    /// costs no write.
+    /// Adds `value` to those of `key`, and returns whether it was new. A value that is there
+    /// already costs no write.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -42,7 +41,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         self.put_as(txn, &key, &value, PairMode::Insert)
     }
 
-    /// Adds `value` only if `key` has none yet; whether it had none.
+    /// Adds `value` only if `key` has none yet, and returns whether it had none.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -96,7 +95,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         self.edit_pair(txn, &key, &value, How::Grow, |tree, pair| tree.set_values(pair))
     }
 
-    /// Gives `key` this value and no other; those it had before, in order.
+    /// Gives `key` this value and no other, and returns those it had before, in order.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -124,8 +123,8 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         Ok(old)
     }
 
-    /// Takes `key` with all its values; those it had, in order. [`Multi::remove_key`] does not copy
-    /// them.
+    /// Removes `key` with all its values, and returns those, in order. [`Multi::remove_key`] does
+    /// not copy them.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -151,8 +150,9 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         values.map(|value| Ok(Owned::of(copied(value?)?))).collect()
     }
 
-    /// Puts `new` in the place of `old` among the values of `key`; whether `old` was there. Where
-    /// `new` is there already, `old` goes all the same.
+    /// Puts `new` in the place of `old` among the values of `key`, and returns whether `old` was
+    /// there. Where `new` is there already, `old` goes all the same. (In a table, where a key has
+    /// one value, [`Table::update`](crate::Table::update) needs no `old`.)
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -183,8 +183,8 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Hands the value of a key that has one or none to `change`, which says what becomes of it:
     /// another value, none, or the same if it says nothing. Whether the key had one.
     ///
-    /// Costs a descent to look, and several for a change; in a table
-    /// [`Table::update_with`](crate::Table::update_with) has one for both.
+    /// One descent, where a get and a change would make two or more. (A key of many bytes whose
+    /// value has many, too, costs a few: the value lies in a tree of its own.)
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -210,23 +210,14 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         change: impl FnOnce(Option<V::Out<'_>>, &mut Change<V>) -> Result<()>,
     ) -> Result<bool> {
         let mut scratch = Scratch::default();
-        let (key, multi) = (K::encode(&key, &mut scratch)?, self.raw());
-        let mut values = multi.values(txn, key)?;
-        let only = values.next().transpose()?;
-        if values.next().is_some() {
-            return Err(Error::ManyValues);
-        }
-        let made = Change::ask(only, change)?;
-        let was_there = only.is_some();
-        match made {
-            Made::Value(new) => drop(multi.set(txn, key, &new)?),
-            Made::Removal if was_there => drop(multi.remove_key(txn, key)?),
-            Made::Removal | Made::Nothing => {}
-        }
-        Ok(was_there)
+        let key = K::encode(&key, &mut scratch)?;
+        let mut refused = Ok(());
+        let wanted = |old: Option<&[u8]>| Change::ask(old, change, &mut refused);
+        let found = self.edit_pairs(txn, How::Grow, |tree| tree.change_only(key, wanted))?;
+        refused.map(|()| found)
     }
 
-    /// Takes `value` from those of `key`; whether it was there.
+    /// Removes `value` from those of `key`, and returns whether it was there.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -241,7 +232,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         self.edit_pair(txn, &key, &value, How::Shrink, |tree, pair| tree.delete_pair(pair))
     }
 
-    /// Removes the values of `key` that lie in a range; how many there were.
+    /// Removes the values of `key` that lie in a range, and returns how many there were.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -309,8 +300,8 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         Ok(pair)
     }
 
-    /// Removes the pairs of a range of keys that `keep` does not want to keep; how many there were.
-    /// `keep` sees them in order.
+    /// Removes the pairs of a range of keys that `keep` refuses, and returns how many there were.
+    /// `keep` sees the pairs in order.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -380,7 +371,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         Ok((doomed, false))
     }
 
-    /// Takes `key` with all its values; how many there were.
+    /// Removes `key` with all its values, and returns how many there were.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -396,7 +387,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         txn.edit(self.number_in(txn)?, How::Shrink, |tree| tree.delete_values(key))
     }
 
-    /// Takes all keys of a range with all their values; how many values there were.
+    /// Removes all keys of a range with all their values, and returns how many values there were.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -432,7 +423,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         txn.edit(self.number_in(txn)?, How::Unordered, |tree| tree.clear())
     }
 
-    /// Deletes the multimap and everything in it; whether it existed.
+    /// Deletes the multimap and everything in it, and returns whether it existed.
     pub fn drop_table(self, txn: &mut WriteTxn) -> Result<bool> {
         txn.drop_table(self.number_in(txn)?)
     }
@@ -531,8 +522,8 @@ impl<K, V> Multi<K, V> {
         Ok(txn.any().tree(self.id)?.sequence)
     }
 
-    /// Adds to the sequence; the number that it had before, which no other caller gets if all take
-    /// their numbers this way. An abort returns them.
+    /// Adds to the sequence, and returns the number that it had before, which no other caller gets
+    /// if all take their numbers this way. An abort returns them.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

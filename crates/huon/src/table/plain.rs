@@ -8,17 +8,11 @@ use crate::page::Tree;
 use crate::store::pages::Pages;
 use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
-use crate::table::txn::{Sealed, Txn, in_range};
+use crate::table::txn::{Txn, in_range};
 use crate::table::value::Owned;
-use crate::tree::build::Builder;
 use crate::tree::put::{NewValue, Put, PutMode};
 use crate::tree::shrink::Whose;
 use crate::txn::write::{How, WriteTxn};
-
-/// What [`Table::bulk_load`] and [`Multi::bulk_load`](crate::Multi::bulk_load) hand to the caller:
-/// adds the next record, or pair.
-pub type Append<'a, K, V> =
-    dyn for<'k, 'v> FnMut(<K as Codec>::In<'k>, <V as Codec>::In<'v>) -> Result<()> + 'a;
 
 impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// The value of `key`.
@@ -87,7 +81,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         txn.any().estimate::<K>(self.id, range)
     }
 
-    /// Stores `value` under `key`; whether the key is new. An identical value costs no write.
+    /// Stores `value` under `key`, and returns whether the key is new. An identical value costs no
+    /// write.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -106,7 +101,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         self.put_item(txn, key, value, PutMode::Upsert).map(|put| put == Put::Inserted)
     }
 
-    /// Stores `value` only if `key` is new; whether it was.
+    /// Stores `value` only if `key` is new, and returns whether it was.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -126,7 +121,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         self.put_item(txn, key, value, PutMode::InsertNew).map(|put| put == Put::Inserted)
     }
 
-    /// Stores `value` only if `key` exists; whether it did.
+    /// Stores `value` only if `key` exists, and returns whether it did. (A value that depends on
+    /// the one before is for [`Table::update_with`]; [`Env::update`](crate::Env::update) runs a
+    /// transaction.)
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -259,7 +256,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         txn.edit(self.number_in(txn)?, How::Grow, |tree| tree.reserve(key, bytes, fill))
     }
 
-    /// Deletes `key`; whether it was there.
+    /// Removes `key`, and returns whether it was there.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -276,8 +273,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         txn.edit(self.number_in(txn)?, How::Shrink, |tree| tree.delete(key, Whose::Caller))
     }
 
-    /// Deletes all keys of a range; how many there were. Costs in proportion to the pages they
-    /// fill.
+    /// Removes all keys of a range, and returns how many there were. Costs in proportion to the
+    /// pages they fill.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -323,7 +320,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         })
     }
 
-    /// Deletes the table and everything in it; whether it existed.
+    /// Deletes the table and everything in it, and returns whether it existed.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -357,44 +354,6 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     pub fn rename(self, txn: &mut WriteTxn, name: impl AsRef<[u8]>) -> Result<()> {
         txn.rename_table(self.number_in(txn)?, name.as_ref())
     }
-
-    /// Fills an empty table from records in key order, into full pages and bottom-up: many times
-    /// faster than putting them.
-    ///
-    /// # Errors
-    /// [`Error::KeyOutOfOrder`] breaks the transaction, as any error after the first record does;
-    /// [`Error::Invalid`] if the table is not empty.
-    ///
-    /// ```
-    /// # let env = huon::Env::in_memory()?;
-    /// # let mut txn = env.write()?;
-    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Str>::new("t"))?;
-    /// t.bulk_load(&mut txn, |append| (0..1000).try_for_each(|n| append(n, "a value")))?;
-    /// assert_eq!(t.len(&txn)?, 1000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn bulk_load(
-        self,
-        txn: &mut WriteTxn,
-        feed: impl FnOnce(&mut Append<'_, K, V>) -> Result<()>,
-    ) -> Result<()> {
-        if self.len(txn)? != 0 {
-            return Err(Error::Invalid("only an empty table can be built"));
-        }
-        let core = txn.core.clone();
-        txn.edit(self.number_in(txn)?, How::AllOrNothing, |tree| {
-            let mut builder = Builder::new(*tree.tree, tree.order);
-            let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
-            feed(&mut |key, value| {
-                // A child that `feed` forked would build on the parent's pages.
-                core.check_forked()?;
-                let key = K::encode(&key, &mut key_room)?;
-                builder.push(tree.pages, key, V::encode(&value, &mut value_room)?)
-            })?;
-            *tree.tree = builder.finish();
-            Ok(())
-        })
-    }
 }
 
 impl<K, V> Table<K, V> {
@@ -403,8 +362,8 @@ impl<K, V> Table<K, V> {
         Ok(txn.any().tree(self.id)?.sequence)
     }
 
-    /// Adds to the sequence; the number that it had before, which no other caller gets if all take
-    /// their numbers this way. An abort returns them.
+    /// Adds to the sequence, and returns the number that it had before, which no other caller gets
+    /// if all take their numbers this way. An abort returns them.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

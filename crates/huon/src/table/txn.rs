@@ -1,4 +1,4 @@
-//! What reading needs of a transaction of either kind.
+//! Reading in a transaction of either kind.
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -21,26 +21,35 @@ use crate::txn::read::ReadTxn;
 use crate::txn::write::{How, WriteTxn};
 
 mod sealed {
-    use crate::txn::read::ReadTxn;
-    use crate::txn::write::WriteTxn;
-
-    /// The transaction behind a `&impl Txn`.
-    #[derive(Clone, Copy)]
-    pub enum AnyTxn<'t> {
-        Read(&'t ReadTxn),
-        Write(&'t WriteTxn),
-    }
-
-    pub trait Sealed {
-        fn any(&self) -> AnyTxn<'_>;
-    }
+    pub trait Sealed {}
 }
 
-pub(crate) use sealed::{AnyTxn, Sealed};
+/// The transaction behind a `&impl Txn`, for layers on top of Huon that keep something with one:
+/// [`ReadTxn::attach`], [`WriteTxn::extension`].
+///
+/// ```
+/// # let env = huon::Env::in_memory()?;
+/// fn id(txn: &impl huon::Txn) -> u64 {
+///     match txn.any() {
+///         huon::AnyTxn::Read(txn) => txn.id(),
+///         huon::AnyTxn::Write(txn) => txn.id(),
+///     }
+/// }
+/// assert_eq!(id(&env.read()?), env.read()?.id());
+/// assert!(id(&env.write()?) > id(&env.read()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy)]
+pub enum AnyTxn<'t> {
+    /// A snapshot.
+    Read(&'t ReadTxn),
+    /// The writer's.
+    Write(&'t WriteTxn),
+}
 
 /// The pages that a transaction of either kind shows.
 ///
-/// What looks for keys and values, and walks multimaps, exists once for both: it asks a few times a
+/// Search for keys and values, and walks of multimaps, exist once for both: they ask a few times a
 /// leaf. A table's ranges and all cursors, where each instruction counts, know their transaction.
 /// The pages can be read from any thread.
 pub(crate) type AnySource = dyn PageSource + Sync;
@@ -59,7 +68,10 @@ pub(crate) type AnySource = dyn PageSource + Sync;
 /// assert_eq!(count(t, &env.read()?)?, 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Txn: Sealed {
+pub trait Txn: sealed::Sealed {
+    /// Which kind of transaction it is.
+    fn any(&self) -> AnyTxn<'_>;
+
     /// As [`ReadTxn::open_table`].
     ///
     /// # Errors
@@ -67,27 +79,27 @@ pub trait Txn: Sealed {
     fn open_table<D: Definition>(&self, def: &D) -> Result<Option<D::Handle>>;
 }
 
-impl Sealed for ReadTxn {
+impl sealed::Sealed for ReadTxn {}
+
+impl sealed::Sealed for WriteTxn {}
+
+impl Txn for ReadTxn {
     #[inline]
     fn any(&self) -> AnyTxn<'_> {
         AnyTxn::Read(self)
     }
-}
 
-impl Sealed for WriteTxn {
-    #[inline]
-    fn any(&self) -> AnyTxn<'_> {
-        AnyTxn::Write(self)
-    }
-}
-
-impl Txn for ReadTxn {
     fn open_table<D: Definition>(&self, def: &D) -> Result<Option<D::Handle>> {
         self.open_table(def)
     }
 }
 
 impl Txn for WriteTxn {
+    #[inline]
+    fn any(&self) -> AnyTxn<'_> {
+        AnyTxn::Write(self)
+    }
+
     fn open_table<D: Definition>(&self, def: &D) -> Result<Option<D::Handle>> {
         self.open_table(def)
     }
@@ -127,6 +139,19 @@ impl<'t> AnyTxn<'t> {
         match built_in(tree.order) {
             Some(order) => Ok(order),
             None => self.info(id)?.order.resolve(tree.order).ok_or(Error::OrderUnknown),
+        }
+    }
+
+    /// How the table's keys compare with the bounds of a range; where it has none, none do.
+    pub(super) fn order_in(
+        self,
+        id: TableId,
+        tree: &Tree,
+        range: (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> Result<AnyOrder<'t>> {
+        match range {
+            (Bound::Unbounded, Bound::Unbounded) => Ok(AnyOrder::UNORDERED),
+            _ => self.order(id, tree),
         }
     }
 
@@ -242,7 +267,7 @@ impl ReadTxn {
         // Where most lookups go: a table at hand, keys that are bytes, and nothing wrong.
         if let Some(Some(tree)) = self.tree_at_hand(number)
             && tree.order == OrderKind::Bytes
-            && let Some(found) = TreeView::new(&self.snapshot, tree, BytesOrder).glance(key)
+            && let Some(found) = TreeView::new(&self.snapshot, tree, BytesOrder).fast_get(key)
         {
             return match found {
                 Some(cell) if cell.kind == PayloadKind::Inline => Ok(Some(cell.payload)),

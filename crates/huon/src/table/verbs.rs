@@ -25,14 +25,17 @@ pub struct Change<V> {
 pub(super) type OwnedRecord<K, V> = (Owned<K>, Owned<V>);
 
 impl<V: Codec> Change<V> {
-    /// What `change` makes of the value that is there.
+    /// What `change` makes of the value that is there: nothing where it returns an error, which
+    /// goes to `refused`. The caller's error is no failure of the transaction.
     pub(super) fn ask(
         old: Option<&[u8]>,
         change: impl FnOnce(Option<V::Out<'_>>, &mut Change<V>) -> Result<()>,
-    ) -> Result<Made> {
+        refused: &mut Result<()>,
+    ) -> Made {
         let mut wanted = Change { made: Made::Nothing, types: PhantomData };
-        change(old.map(V::decode).transpose()?, &mut wanted)?;
-        Ok(wanted.made)
+        let old = old.map(V::decode).transpose();
+        *refused = old.and_then(|old| change(old, &mut wanted));
+        if refused.is_ok() { wanted.made } else { Made::Nothing }
     }
 
     /// Stores this value.
@@ -57,7 +60,7 @@ impl<V: Codec> Change<V> {
 
 impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// Hands the value of `key` to `change`, which says what becomes of it: another value, none, or
-    /// the same if it says nothing. Whether the key was there.
+    /// the same if it says nothing. Returns whether the key was there.
     ///
     /// One descent, where a get and a put would make two.
     ///
@@ -85,16 +88,10 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     ) -> Result<bool> {
         let mut scratch = Scratch::default();
         let key = K::encode(&key, &mut scratch)?;
-        // The caller's error is no failure of the transaction.
-        let mut refused = None;
-        let wanted = |old: Option<&[u8]>| {
-            Change::ask(old, change).unwrap_or_else(|error| {
-                refused = Some(error);
-                Made::Nothing
-            })
-        };
+        let mut refused = Ok(());
+        let wanted = |old: Option<&[u8]>| Change::ask(old, change, &mut refused);
         let found = txn.edit(self.number_in(txn)?, How::Grow, |tree| tree.change(key, wanted))?;
-        refused.map_or(Ok(found), Err)
+        refused.map(|()| found)
     }
 
     /// Takes the first record out of the table.
@@ -131,8 +128,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         Ok(record)
     }
 
-    /// Removes the records of a range that `keep` does not want to keep; how many there were.
-    /// `keep` sees them in order.
+    /// Removes the records of a range that `keep` refuses, and returns how many there were. `keep`
+    /// sees the records in order.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

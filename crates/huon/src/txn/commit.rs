@@ -137,6 +137,7 @@ impl WriteTxn {
             return Err(Error::TxnBroken);
         }
         self.commit_levels(0)?;
+        let extensions = self.finish_extensions()?;
         // A child would edit what its parent edits.
         self.core.check_forked()?;
         reach(Point::CommitBegun);
@@ -160,6 +161,7 @@ impl WriteTxn {
         if is_changed {
             tell::committed(mark.txnid(), &durability);
         }
+        extensions.after_commit(mark.txnid());
         Ok(mark.txnid())
     }
 
@@ -211,11 +213,11 @@ impl WriteTxn {
         let markers = self.markers();
         let main = self.main;
         let mut pages = self.pages.take().expect("pages are there until the commit");
-        let in_use = pages.used().max(self.geometry.lower);
+        let in_use = pages.used().max(self.geometry.min_pages);
         let shrink = Shrink {
             pages: if self.give_back_to.is_some() { 1 } else { self.geometry.shrink },
             all_to: self.give_back_to,
-            upper: self.geometry.upper,
+            max_pages: self.geometry.max_pages,
             behind: core.store.file_pages().saturating_sub(in_use),
             sweep: self.base.sweep,
         };

@@ -9,19 +9,20 @@ pub(crate) mod compact;
 pub(crate) mod costs;
 pub(crate) mod flush;
 pub(crate) mod geometry;
-mod kept;
 mod markers;
 pub(crate) mod meaning;
 pub(crate) mod names;
 #[cfg(test)]
 mod names_tests;
 pub(crate) mod notes;
+mod once_list;
 mod open_tables;
 pub(crate) mod order;
 pub(crate) mod park;
 pub(crate) mod read;
 mod reclaim;
 pub(crate) mod recovery;
+mod seen;
 pub(crate) mod snapshot;
 mod tables;
 pub(crate) mod ticket;
@@ -29,22 +30,24 @@ pub(crate) mod write;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::{Clients, Durable, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
-use crate::os;
+use crate::os::{self, locked};
 use crate::page::{
-    CEILING_AHEAD, Geometry, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, Txnid,
+    CEILING_AHEAD, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, PageGeometry, Txnid,
 };
 use crate::planted::{self, Bug};
 use crate::store::Store;
 use crate::store::pages::{NextId, Pages, PagesCounts};
 use crate::txn::commit::Durability;
 use crate::txn::flush::MetaFlush;
-use crate::txn::names::Names;
+use crate::txn::meaning::TableInfo;
+use crate::txn::names::{Names, TableNo};
+use crate::txn::once_list::OnceList;
 
 /// So many stamps a write transaction takes at a time.
 const STAMPS: u64 = 1024;
@@ -124,7 +127,18 @@ impl Drop for Release<'_> {
     }
 }
 
+/// What a transaction keeps of the tables that functions of the caller's order, for as long as it
+/// lives: iterators borrow the functions from it, also if a table's number is given back meanwhile.
+type KeptInfos = OnceList<(TableNo, Arc<TableInfo>)>;
+
 impl Core {
+    /// What a handle means, functions included.
+    fn info<'k>(&self, kept: &'k KeptInfos, no: TableNo) -> Result<&'k Arc<TableInfo>> {
+        let find = || self.names.info(no).ok_or(Error::TableNotFound);
+        let (_, info) = kept.get_or_add(|(known, _)| *known == no, || Ok((no, find()?)))?;
+        Ok(info)
+    }
+
     pub(crate) fn check_forked(&self) -> Result<()> {
         if os::is_inherited(self.fork_generation) { Err(Error::Forked) } else { Ok(()) }
     }
@@ -213,7 +227,7 @@ impl Core {
     /// The snapshot that the next write transaction starts from; remembered from the last one, if
     /// no other client has written since. The caller holds the writer lock.
     pub(crate) fn base(&self) -> Result<Base> {
-        let last = self.last_sealed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let last = locked(&self.last_sealed).take();
         let sealed = self.store.board.sealed();
         if let Some(base) = last.filter(|base| base.mark == sealed) {
             return Ok(base);
@@ -226,7 +240,7 @@ impl Core {
 
     /// Remembers where the next write transaction may start. The caller holds the writer lock.
     pub(crate) fn remember(&self, base: Base) {
-        *self.last_sealed.lock().unwrap_or_else(PoisonError::into_inner) = Some(base);
+        *locked(&self.last_sealed) = Some(base);
     }
 
     /// The newest sealed snapshot.
@@ -291,20 +305,20 @@ impl Core {
         })
     }
 
-    /// M10: cuts the free tail off the file. The writer calls it when the lower size of its base
+    /// M10: cuts the free tail off the file. The writer calls it when the minimum size of its base
     /// has been published, so that no new reader can take an older snapshot; pages past that size
     /// were reusable when it was sealed, hence no protected snapshot sees them (P12).
     pub(crate) fn shrink_file(&self, base: &Meta) -> Result<()> {
-        let Geometry { lower, upper, shrink, .. } = base.geometry;
-        let too_long = self.store.file_pages() > upper;
+        let PageGeometry { min_pages, max_pages, shrink, .. } = base.geometry;
+        let too_long = self.store.file_pages() > max_pages;
         if shrink == 0 && !too_long || self.store.board.published().txnid() < base.txnid.0 {
             return Ok(());
         }
         if shrink != 0 {
-            self.store.shrink(base.used.max(lower), shrink)?;
+            self.store.shrink(base.used.max(min_pages), shrink)?;
         }
         // The maximum size was lowered since the file grew.
-        if too_long { self.store.shrink(upper, 1) } else { Ok(()) }
+        if too_long { self.store.shrink(max_pages, 1) } else { Ok(()) }
     }
 
     /// The same whatever the threshold is, down to the minimum size.
@@ -312,7 +326,7 @@ impl Core {
         if self.store.board.published().txnid() < base.txnid.0 {
             Ok(())
         } else {
-            self.store.shrink(base.used.max(base.geometry.lower), 1)
+            self.store.shrink(base.used.max(base.geometry.min_pages), 1)
         }
     }
 
@@ -454,7 +468,7 @@ fn no_image() -> Error {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        // What could not be flushed or noted now is found by the next first open, as after a crash.
+        // If a flush or a note fails, the next first open finds the state as after a crash.
         if !self.closed {
             let _ = self.close();
         }

@@ -1,20 +1,18 @@
 //! Read transactions.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::any::Any;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::page::{Meta, Tree, Txnid};
 use crate::planted::{self, Bug};
-use crate::txn::kept::Kept;
 use crate::txn::meaning::{TableInfo, TableSpec};
 use crate::txn::names::TableNo;
 use crate::txn::notes::Markers;
+use crate::txn::once_list::OnceList;
+use crate::txn::seen::Seen;
 use crate::txn::snapshot::Snapshot;
-use crate::txn::{Core, Pin, catalog};
-
-/// Tables found without a lock; later ones lie behind one.
-const TABLES_AT_HAND: usize = 4;
+use crate::txn::{Core, KeptInfos, Pin, catalog};
 
 /// A snapshot of all tables at one commit.
 ///
@@ -26,23 +24,24 @@ const TABLES_AT_HAND: usize = 4;
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
-/// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+/// let env = huon::Env::open(dir.path().join("a.huon"))?;
 /// let before = env.read()?;
 /// let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
 /// env.update(|txn| txn.create_table(&def).map(drop))?;
 /// assert!(env.read()?.id() > before.id());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[must_use = "a read transaction that is dropped has ended"]
 pub struct ReadTxn {
     pub(crate) snapshot: Snapshot,
     pub(super) pin: Option<Pin>,
     txnid: u64,
     main: Tree,
     markers: Markers,
-    tables: [OnceLock<(TableNo, Option<Tree>)>; TABLES_AT_HAND],
-    more: Mutex<BTreeMap<TableNo, Option<Tree>>>,
-    /// Functions of the caller's that order the tables it has used.
-    kept: Kept,
+    tables: Seen,
+    kept: KeptInfos,
+    /// Of layers on top of Huon, one of each type.
+    attachments: OnceList<Box<dyn Any + Send + Sync>>,
 }
 
 impl ReadTxn {
@@ -58,9 +57,9 @@ impl ReadTxn {
             txnid: head.txnid.0,
             main: head.main,
             markers: Markers { values: head.markers, txnid: head.markers_txnid },
-            tables: Default::default(),
-            more: Mutex::default(),
-            kept: Kept::default(),
+            tables: Seen::default(),
+            kept: KeptInfos::default(),
+            attachments: OnceList::default(),
         })
     }
 
@@ -101,7 +100,8 @@ impl ReadTxn {
         self.core().store.offset(self.snapshot.used)
     }
 
-    /// Moves on to the newest snapshot, and lets go of its own; whether there was a newer one.
+    /// Moves on to the newest snapshot, lets go of its own, and returns whether there was a newer
+    /// one.
     ///
     /// Costs a few nanoseconds if there was none, and otherwise as much as beginning a new one.
     /// Slices that were read before cannot be held across it. On an error the transaction stays
@@ -129,6 +129,39 @@ impl ReadTxn {
         }
         *self = ReadTxn::begin(self.core())?;
         Ok(true)
+    }
+
+    /// What a layer on top of Huon keeps with this transaction, one item of each type: `make` makes
+    /// it the first time. A layer can read something once in a snapshot, then, and keep it as long
+    /// as the snapshot lives; [`ReadTxn::renew`] lets go of it.
+    ///
+    /// Costs a few nanoseconds where few types are attached.
+    ///
+    /// ```
+    /// # let env = huon::Env::in_memory()?;
+    /// # let def = huon::TableDef::<huon::Str, huon::Str>::new("settings");
+    /// # env.update(|txn| txn.create_table(&def)?.put(txn, "currency", "XAU"))?;
+    /// struct Currency(String);
+    ///
+    /// fn currency(txn: &huon::ReadTxn) -> huon::Result<&str> {
+    ///     let read = || {
+    ///         let settings = txn.open_table(&huon::TableDef::<huon::Str, huon::Str>::new("settings"))?;
+    ///         let found = settings.map(|table| table.get(txn, "currency")).transpose()?.flatten();
+    ///         Ok(Currency(found.unwrap_or("XXX").to_owned()))
+    ///     };
+    ///     Ok(&txn.attach(read)?.0)
+    /// }
+    /// let txn = env.read()?;
+    /// assert_eq!((currency(&txn)?, currency(&txn)?), ("XAU", "XAU"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `make`; nothing is kept then.
+    pub fn attach<T: Any + Send + Sync>(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+        let is_it = |item: &Box<dyn Any + Send + Sync>| (**item).is::<T>();
+        let item = self.attachments.get_or_add(is_it, || Ok(Box::new(make()?)))?;
+        Ok((**item).downcast_ref().expect("it was found by its type"))
     }
 
     /// Whether the bytes lie in the file's map, that is, were never copied.
@@ -182,15 +215,14 @@ impl ReadTxn {
         if no == TableNo::MAIN {
             return Some(Some(&self.main));
         }
-        let mut known = self.tables.iter().map_while(OnceLock::get);
-        known.find(|(known, _)| *known == no).map(|(_, tree)| tree.as_ref())
+        self.tables.at_hand(no)
     }
 
     #[cold]
     fn find(&self, no: TableNo) -> Result<Option<Tree>> {
         self.core().check_forked()?;
-        if let Some(tree) = self.more().get(&no) {
-            return Ok(*tree);
+        if let Some(tree) = self.tables.among_rest(no) {
+            return Ok(tree);
         }
         let (name, shape) = self.core().names.read(no).ok_or(Error::TableNotFound)?;
         let tree = catalog::find(&self.snapshot, &self.main, &name)?;
@@ -201,25 +233,8 @@ impl ReadTxn {
                 catalog::check_labels(&self.snapshot, &self.main, &name, &labels)?;
             }
         }
-        self.remember(no, tree);
+        self.tables.note(no, tree);
         Ok(tree)
-    }
-
-    /// A table that was found stays found: the snapshot does not change.
-    fn remember(&self, no: TableNo, tree: Option<Tree>) {
-        for place in &self.tables {
-            match place.get() {
-                Some((known, _)) if *known == no => return,
-                Some(_) => {}
-                None if place.set((no, tree)).is_ok() => return,
-                None => {}
-            }
-        }
-        self.more().insert(no, tree);
-    }
-
-    fn more(&self) -> MutexGuard<'_, BTreeMap<TableNo, Option<Tree>>> {
-        self.more.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The number of a table, if it exists in this snapshot. One that does not leaves nothing
@@ -248,22 +263,20 @@ impl ReadTxn {
             Some(no) => no,
             None => self.core().intern(wanted, &shape, None)?,
         };
-        self.remember(no, Some(tree));
+        self.tables.note(no, Some(tree));
         Ok(Some(no))
     }
 
     /// What a handle means, functions included.
     pub(crate) fn info(&self, no: TableNo) -> Result<&Arc<TableInfo>> {
-        self.kept.get(no, || self.core().names.info(no).ok_or(Error::TableNotFound))
+        self.core().info(&self.kept, no)
     }
 }
 
 impl Drop for ReadTxn {
     fn drop(&mut self) {
         if self.core().check_forked().is_err() {
-            // Another thread of the parent may have been adding to it.
-            let more = self.more.get_mut().unwrap_or_else(PoisonError::into_inner);
-            std::mem::forget(std::mem::take(more));
+            self.tables.forget_rest();
             return;
         }
         if let Some(pin) = self.pin.take() {

@@ -1,7 +1,7 @@
 //! Check: is every page of a snapshot what it should be, and in exactly one place?
 //!
-//! K1. Every page from the first data page to the frontier is reachable from a table, listed once
-//!     as free, or part of the free-space list itself (F1 of the free space).
+//! K1. Every page from the first data page to the high-water mark is reachable from a table, listed
+//!     once as free, or part of the free-space list itself (F1 of the free space).
 //! K2. A problem never ends the check: what can still be reached is still looked at.
 //! K3. Nothing is younger than what points to it, and nothing is younger than the snapshot.
 //!
@@ -30,6 +30,7 @@ pub use report::{CheckReport, Problem, TableReport};
 pub(crate) use tree::order_name;
 
 /// Options of a check; see [`Env::check_with`].
+#[must_use = "options do nothing until they are passed to `Env::check_with`"]
 #[derive(Default)]
 pub struct CheckOptions<'a> {
     progress: OnProgress<'a>,
@@ -50,7 +51,7 @@ impl<'a> CheckOptions<'a> {
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let env = huon::Env::open(dir.path().join("a.huon"))?;
     /// for meta in env.metas()? {
     ///     let Some(snapshot) = meta.snapshot() else { continue };
     ///     let report = env.check_with(huon::CheckOptions::new().meta_slot(meta.slot))?;
@@ -85,7 +86,7 @@ impl Env {
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// let env = huon::Env::options().open(dir.path().join("a.huon"))?;
+    /// let env = huon::Env::open(dir.path().join("a.huon"))?;
     /// let report = env.check()?;
     /// assert!(report.is_clean(), "{:?}", report.problems);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -36,7 +36,7 @@ use crate::store::source::{PageSource, damaged};
 use crate::store::space::{Space, SpaceCounts, Stay};
 use crate::store::{Buffer, Store};
 use levels::{Gone, Level};
-use values::Values;
+use values::LargeValues;
 
 /// A page that was last written fewer transactions ago will soon be written again, if the workload
 /// goes on as it did. Counted in ids, of which a transaction before may have had several.
@@ -73,7 +73,7 @@ pub(crate) struct Pages {
     /// Pages born under this id or later will soon be written again.
     young_from: Txnid,
     dirty: ByPgno<Dirty>,
-    values: Values,
+    values: LargeValues,
     /// Level 0 is the transaction itself.
     levels: Vec<Level>,
     space: Space,
@@ -142,13 +142,13 @@ impl PageSource for Pages {
     }
 
     #[inline]
-    fn glance(&self, ptr: Ptr) -> Option<&[u8]> {
+    fn fast_bytes(&self, ptr: Ptr) -> Option<&[u8]> {
         if ptr.birth == self.txnid
             && let Some(dirty) = self.dirty.get(&ptr.pgno.0)
         {
             return Some(&dirty.buffer);
         }
-        self.store.glance(ptr, self.space.used())
+        self.store.fast_page(ptr, self.space.used())
     }
 
     #[inline]
@@ -193,7 +193,7 @@ impl Pages {
             issued: 0,
             young_from: Txnid::default(),
             dirty: ByPgno::default(),
-            values: Values::default(),
+            values: LargeValues::default(),
             levels: vec![Level::new(Txnid::default(), 0)],
             space: Space::new(first, used, items),
             spill_pages: 0,
@@ -222,7 +222,7 @@ impl Pages {
         if self.dirty.capacity() > ROOM_KEPT {
             self.dirty = ByPgno::default();
         }
-        self.values = Values::default();
+        self.values = LargeValues::default();
         self.levels[0] = Level::new(txnid, 0);
         self.space.begin(txnid);
         self.spill_pages = self.store.spill_pages();
@@ -293,8 +293,11 @@ impl Pages {
     }
 
     /// A fresh page of this level, with stale contents: the caller initialises it (`header::init`).
+    ///
+    /// Always in memory of its own. A page that is written whole need not be in memory before; seen
+    /// through a view, one that the system has evicted would be read to be overwritten.
     pub(crate) fn allocate(&mut self) -> Result<Ptr> {
-        let (ptr, mut buffer) = self.fresh(Stay::Short)?;
+        let (ptr, mut buffer) = self.fresh(Stay::Short, EditPlace::Memory)?;
         if cfg!(debug_assertions) {
             buffer.fill(0xA5);
         }
@@ -303,15 +306,15 @@ impl Pages {
     }
 
     /// A fresh number, a buffer, and room to note them.
-    fn fresh(&mut self, stay: Stay) -> Result<(Ptr, Buffer)> {
+    fn fresh(&mut self, stay: Stay, place: EditPlace) -> Result<(Ptr, Buffer)> {
         self.shape += 1;
         self.dirty.try_reserve(1)?;
-        if self.place == EditPlace::File {
+        if place == EditPlace::File {
             self.raise_id()?;
         }
         let pgno = self.space.take(&*self.store, stay)?;
         self.check_unbuffered(pgno, 1)?;
-        let view = match self.place {
+        let view = match place {
             EditPlace::Memory => None,
             EditPlace::File => self.store.view(pgno.0),
         };
@@ -343,7 +346,12 @@ impl Pages {
         }
         // All of it is copied once there is a place for it.
         self.store.ahead(ptr).ask_all();
-        let (fresh, mut buffer) = self.fresh(stay)?;
+        let place = match stay {
+            // Moved for a compaction, and not changed.
+            Stay::Before(_) => EditPlace::Memory,
+            Stay::Short | Stay::Long => self.place,
+        };
+        let (fresh, mut buffer) = self.fresh(stay, place)?;
         let copied = self.bytes(ptr).map(|page| buffer.copy_from_slice(page));
         if let Err(error) = copied {
             self.space.give_back(fresh.pgno, 1);
@@ -472,10 +480,10 @@ impl Pages {
         }
     }
 
-    /// Makes the transaction use no page behind `upper`; whether that was possible.
-    pub(crate) fn cut_to(&mut self, upper: u32) -> Result<bool> {
+    /// Makes the transaction use no page behind `max_pages`; whether that was possible.
+    pub(crate) fn cut_to(&mut self, max_pages: u32) -> Result<bool> {
         self.shape += 1;
-        self.space.cut_to(&*self.store, upper)
+        self.space.cut_to(&*self.store, max_pages)
     }
 
     /// How many pages may be buffered.

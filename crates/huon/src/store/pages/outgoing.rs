@@ -24,8 +24,9 @@ use crate::store::space::{SealedSpace, Shrink};
 /// Bytes that a single write call carries at most.
 const WRITE_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of large values that are buffered at most: what lies in a processor's caches. So what is
-/// put and not replaced is written while it does, and its memory serves the next.
+/// Bytes of large values that are buffered at most: as many as a processor's caches hold. So a
+/// value that is put and not replaced is written while it lies there, and its memory serves the
+/// next.
 const VALUE_BYTES_MAX: usize = 16 << 20;
 
 impl Pages {
@@ -62,8 +63,8 @@ impl Pages {
         }
     }
 
-    /// Ends an operation, or rests between two: writes what is to be written, and goes on under the
-    /// next id where that lets dead pages serve again.
+    /// Ends an operation, or rests between two: spills if the write buffer is full, and goes on
+    /// under the next id where that lets dead pages serve again.
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.spill()?;
         if self.fixed || !self.space.has_dead() {
@@ -187,7 +188,7 @@ impl Pages {
         self.lost |= written.is_err();
         for (pgno, page) in out.drain(..) {
             if page.what == Body::Node {
-                self.store.met(Ptr { pgno: Pgno(pgno), birth: self.txnid });
+                self.store.note_verified(Ptr { pgno: Pgno(pgno), birth: self.txnid });
                 if planted::is(Bug::SpilledInPlace) {
                     self.dirty.insert(pgno, page);
                     continue;

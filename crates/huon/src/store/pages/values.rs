@@ -1,8 +1,8 @@
 //! Large values: written straight from the caller's memory, or buffered until pages are spilled.
 //!
-//! A write call costs as much as some ten pages of it. So what is shorter waits in memory, as pages
-//! of trees do: it is written together with what lies next to it, and one that is replaced before
-//! is never written at all. A longer one is not worth the copy.
+//! A write call costs as much as some ten pages of it. So a short value waits in memory, as pages
+//! of trees do: it is written together with its neighbours in the file, and one that is replaced
+//! before is never written at all. A longer one is not worth the copy.
 
 use super::{Body, Dirty, Pages};
 use crate::alloc::{Reserved, filled};
@@ -18,14 +18,14 @@ const STRAIGHT_BYTES_MIN: usize = 64 << 10;
 
 /// Those that are buffered, by their first pages.
 #[derive(Default)]
-pub(super) struct Values {
+pub(super) struct LargeValues {
     buffers: ByPgno<Dirty>,
     /// All their pages.
     taken: PageSet,
     pages: usize,
 }
 
-impl Values {
+impl LargeValues {
     pub(super) fn is_empty(&self) -> bool {
         self.buffers.is_empty()
     }
@@ -78,7 +78,7 @@ impl Values {
         level: usize,
         page_bytes: usize,
     ) -> impl Iterator<Item = (u32, Dirty)> {
-        let Values { buffers, taken, pages } = self;
+        let LargeValues { buffers, taken, pages } = self;
         buffers.extract_if(move |_, dirty| dirty.level == level).inspect(move |(pgno, dirty)| {
             let count = dirty.buffer.len() / page_bytes;
             taken.remove(Pgno(*pgno), count as u32);

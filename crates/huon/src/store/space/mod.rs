@@ -4,25 +4,25 @@
 //! which transaction wrote them (`birth`) and which freed them (`freed`). A retired page may be
 //! reused exactly when no protected snapshot `s` has `birth <= s < freed` (P12). The items of a
 //! snapshot lie inline in its meta; when they are too many, whole groups of them move to *chunk*
-//! pages (free-list pages), grouped by the oldest snapshot that holds them (P15), so that the items
-//! that a sleeping reader holds are moved once and not read again until the reader is gone.
+//! pages (free-list pages), grouped by the oldest snapshot that retains them (P15), so that the
+//! items that a sleeping reader retains are moved once and not read again until it is gone.
 //!
 //! A chain of chunks is itself an item: its first page, and the snapshot that owns it. So the
 //! inline list is the only root, and chunks may name chains in turn. (The idea of a list per
-//! holding snapshot is that of ZFS deadlists.)
+//! retaining snapshot is that of ZFS deadlists.)
 //!
-//! F1. Every page from the first data page to the frontier is in exactly one place: reachable, or
-//!     in one item. A list that says otherwise is damaged, and no commit makes it worse: pages
-//!     that would be in it twice are an error.
-//! F2. Allocating a chunk page takes from the reusable numbers or from the frontier, and never adds
-//!     an item: there is no fixpoint to reach at commit.
+//! F1. Every page from the first data page to the high-water mark is in exactly one place:
+//!     reachable, or in one item. A list that says otherwise is damaged, and no commit makes it
+//!     worse: pages that would be in it twice are an error.
+//! F2. Allocating a chunk page takes from the reusable numbers or from the high-water mark on, and
+//!     never adds an item: there is no fixpoint to reach at commit.
 //! F3. A number that the transaction has written is handed out again only when what was in it is
 //!     dead, and only under a later id (P8, I5: see `own`).
 //! F4. A chain is opened only when its owner protects nothing any more.
 //! F5. Work is bounded by what the transaction uses: the inline items, plus eight chunks for each
 //!     page wanted.
 //! F6. The next transaction of a client starts from what its last one knew of the free space. An
-//!     item that was found held stays held as long as the snapshot that held it is protected; then
+//!     item that was found retained stays so while the snapshot that retains it is protected; then
 //!     all are judged again. A client that starts from the list that a snapshot records (it is the
 //!     first, or another client has written) gets the same result.
 //! I10. A transaction has several ids. Items that were freed under its first id or later are
@@ -46,7 +46,7 @@ use crate::planted::{self, Bug};
 use own::Own;
 pub(crate) use page_set::PageSet;
 pub(crate) use protected::Protected;
-pub(crate) use relief::{Held, Need};
+pub(crate) use relief::{Need, Retained};
 use runs::{FreeRun, Pool, merge};
 use search::{CHUNKS_IN_VAIN, chunks_for_run};
 
@@ -71,9 +71,9 @@ const SLACK_PART: u32 = 16;
 const SLACK_PAGES_MAX: u32 = 256;
 
 /// The outside that the allocator needs.
-pub(crate) trait Ground {
+pub(crate) trait Backend {
     /// Reads the ids that must keep what they see into the set, instead of what it has. Asked once
-    /// in a transaction, and again after each [`Ground::relieve`].
+    /// in a transaction, and again after each [`Backend::relieve`].
     fn read_protected(&self, into: &mut Protected) -> Result<()>;
     /// The same where there is no set yet.
     fn protected(&self) -> Result<Protected> {
@@ -98,7 +98,7 @@ pub(crate) trait Ground {
         u64::MAX
     }
     /// Adds to an error for want of room which readers retain how much.
-    fn name_keepers(&self, error: Error, _held: &[Held]) -> Error {
+    fn name_readers(&self, error: Error, _retained: &[Retained]) -> Error {
         error
     }
 }
@@ -149,13 +149,13 @@ pub(crate) struct Space {
     recorded: Vec<Item>,
     /// Runs that may be taken now.
     pool: Pool,
-    /// Other items, in the order of the file: held, chains, or not judged yet.
+    /// Other items, in the order of the file: retained, chains, or not judged yet.
     items: Vec<Item>,
-    /// F6: items that were freed up to here are held by one of `holders`; younger ones were never
+    /// F6: items that were freed up to here are retained by one of `retaining`; younger ones were
     /// judged.
     judged_up_to: u64,
     /// Ascending.
-    holders: Vec<u64>,
+    retaining: Vec<u64>,
     /// The protected set was read in this transaction, and the items were judged by it.
     judged: bool,
     protected: Protected,
@@ -179,7 +179,7 @@ pub(crate) struct Shrink {
     /// A free tail of at least so many pages is cut off the part in use; 0: never.
     pub(crate) pages: u32,
     /// No page lies behind so many.
-    pub(crate) upper: u32,
+    pub(crate) max_pages: u32,
     /// Pages of the file behind the part in use: they end with the same cut.
     pub(crate) behind: u32,
     /// All that is free at the end is given back, but for slack up to so many pages.
@@ -209,7 +209,7 @@ impl Space {
             pool: Pool::default(),
             items: Vec::new(),
             judged_up_to: 0,
-            holders: Vec::new(),
+            retaining: Vec::new(),
             judged: false,
             retired: Vec::new(),
             lasting: Vec::new(),
@@ -279,7 +279,7 @@ impl Space {
 
     /// Numbers taken by this transaction and never written: free at once.
     pub(crate) fn give_back(&mut self, pgno: Pgno, pages: u32) {
-        debug_assert!(pgno.0 + pages <= self.used, "F1: a number past the frontier is given back");
+        debug_assert!(pgno.0 + pages <= self.used, "F1: a number past the mark is given back");
         assert!(
             !self.is_own(pgno, pages),
             "P8, F3: a number that was written is handed out again under the same id"
@@ -289,8 +289,8 @@ impl Space {
     }
 
     /// One page number.
-    pub(crate) fn take(&mut self, ground: &impl Ground, stay: Stay) -> Result<Pgno> {
-        self.refill(ground, CHUNKS_IN_VAIN, |pool| !pool.is_empty())?;
+    pub(crate) fn take(&mut self, backend: &impl Backend, stay: Stay) -> Result<Pgno> {
+        self.refill(backend, CHUNKS_IN_VAIN, |pool| !pool.is_empty())?;
         let gap = match stay {
             Stay::Long if self.gaps_left > 0 => self.pool.take_from_gap(),
             Stay::Before(line) if self.pool.has_below(1, line) => self.pool.take_lowest(),
@@ -299,22 +299,22 @@ impl Space {
         self.gaps_left -= u32::from(gap.is_some() && stay == Stay::Long);
         match gap.or_else(|| self.pool.take_from_longest()) {
             Some(pgno) => self.check_unwritten(pgno, 1),
-            None => match self.advance_or_wait(ground, 1, |pool| !pool.is_empty())? {
+            None => match self.advance_or_wait(backend, 1, |pool| !pool.is_empty())? {
                 Some(pgno) => Ok(pgno),
-                None => self.take(ground, stay),
+                None => self.take(backend, stay),
             },
         }
     }
 
     /// Consecutive page numbers for a large value: the shortest run that is long enough, else
     /// growth.
-    pub(crate) fn take_run(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
-        self.refill(ground, chunks_for_run(pages), |pool| pool.fits(pages))?;
+    pub(crate) fn take_run(&mut self, backend: &impl Backend, pages: u32) -> Result<Pgno> {
+        self.refill(backend, chunks_for_run(pages), |pool| pool.fits(pages))?;
         match self.pool.take_run(pages) {
             Some(pgno) => self.check_unwritten(pgno, pages),
-            None => match self.advance_or_wait(ground, pages, |pool| pool.fits(pages))? {
+            None => match self.advance_or_wait(backend, pages, |pool| pool.fits(pages))? {
                 Some(pgno) => Ok(pgno),
-                None => self.take_run(ground, pages),
+                None => self.take_run(backend, pages),
             },
         }
     }
@@ -329,24 +329,24 @@ impl Space {
         }
     }
 
-    fn advance(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
+    fn advance(&mut self, backend: &impl Backend, pages: u32) -> Result<Pgno> {
         let used = u64::from(self.used) + u64::from(pages);
-        ground.extend(used, self.frugal)?;
+        backend.extend(used, self.frugal)?;
         let used = u32::try_from(used).expect("no maximum size lies above all page numbers");
-        // A damaged list may have had the frontier moved back over what was written.
+        // A damaged list may have had the mark moved back over written pages.
         let pgno = self.check_unwritten(Pgno(self.used), pages)?;
         self.used = used;
         Ok(pgno)
     }
 
-    fn judge_once(&mut self, ground: &impl Ground) -> Result<()> {
+    fn judge_once(&mut self, backend: &impl Backend) -> Result<()> {
         if !self.judged {
             self.unfold()?;
             // P13: a scan serves the transaction that made it.
-            ground.read_protected(&mut self.protected)?;
+            backend.read_protected(&mut self.protected)?;
             self.judged = true;
             self.judge_items()?;
-            self.slacken(ground)?;
+            self.slacken(backend)?;
         }
         Ok(())
     }
@@ -370,15 +370,15 @@ impl Space {
 
     /// Makes room for the pages that go round, where little else is free. It is a comfort: if the
     /// file may not grow, what is there has to do.
-    fn slacken(&mut self, ground: &impl Ground) -> Result<()> {
+    fn slacken(&mut self, backend: &impl Backend) -> Result<()> {
         let missing = slack(self.used).saturating_sub(self.pool.pages());
         if missing == 0 || self.frugal || self.items.iter().any(Item::is_chain) {
             return Ok(());
         }
-        if ground.asks_before(u64::from(self.used) + u64::from(missing)) {
+        if backend.asks_before(u64::from(self.used) + u64::from(missing)) {
             return Ok(());
         }
-        if let Ok(pgno) = self.advance(ground, missing) {
+        if let Ok(pgno) = self.advance(backend, missing) {
             let run = FreeRun { pgno: pgno.0, pages: missing, freed: self.txnid.0 };
             let kept = self.pool.add_one(run);
             self.lost |= kept.is_err();
@@ -387,7 +387,7 @@ impl Space {
         Ok(())
     }
 
-    /// Moves items that no snapshot holds any more to the pool, as the protected set is now. An
+    /// Moves items that no snapshot retains any more to the pool, as the protected set is now. An
     /// error leaves it open where they are.
     fn judge_items(&mut self) -> Result<()> {
         let judged = self.judge_each();
@@ -397,17 +397,17 @@ impl Space {
 
     fn judge_each(&mut self) -> Result<()> {
         let protected = self.protected();
-        let stay = self.holders.iter().all(|id| protected.contains(*id));
-        if !stay && !planted::is(Bug::HolderStays) {
-            // F6: they are held by others, or not at all.
+        let stay = self.retaining.iter().all(|id| protected.contains(*id));
+        if !stay && !planted::is(Bug::RetainedStays) {
+            // F6: they are retained by others, or not at all.
             self.judged_up_to = 0;
-            self.holders.clear();
+            self.retaining.clear();
         }
         let mut items = std::mem::take(&mut self.items);
         let (mut kept, mut freed) = (0, Vec::new());
         for i in 0..items.len() {
             let item = items[i];
-            if item.freed <= self.judged_up_to || self.is_held(&item)? {
+            if item.freed <= self.judged_up_to || self.is_retained(&item)? {
                 items[kept] = item;
                 kept += 1;
             } else {
@@ -422,8 +422,8 @@ impl Space {
         self.pool.add(freed)
     }
 
-    /// P12: whether a protected snapshot holds the item, which is noted then; or it is a chain.
-    fn is_held(&mut self, item: &Item) -> Result<bool> {
+    /// P12: whether a protected snapshot retains the item, which is noted then; or it is a chain.
+    fn is_retained(&mut self, item: &Item) -> Result<bool> {
         self.counts.items_judged += 1;
         // P8, F3, I10: nothing that this transaction freed is judged, let alone taken, by it. Only
         // a damaged list says otherwise.
@@ -434,7 +434,7 @@ impl Space {
             return Ok(true);
         }
         let protected = self.protected();
-        let Some(holder) = protected.oldest_of(&protected.all, item.birth, item.freed) else {
+        let Some(oldest) = protected.oldest_of(&protected.all, item.birth, item.freed) else {
             debug_assert!(
                 protected.all.iter().all(|&s| s < item.birth || item.freed <= s)
                     || planted::is(Bug::FreedOffByOne),
@@ -442,9 +442,9 @@ impl Space {
             );
             return Ok(false);
         };
-        if let Err(at) = self.holders.binary_search(&holder) {
-            self.holders.try_reserve(1)?;
-            self.holders.insert(at, holder);
+        if let Err(at) = self.retaining.binary_search(&oldest) {
+            self.retaining.try_reserve(1)?;
+            self.retaining.insert(at, oldest);
         }
         Ok(true)
     }
@@ -459,26 +459,26 @@ impl Space {
     /// dropped.
     pub(crate) fn seal(
         &mut self,
-        ground: &impl Ground,
+        backend: &impl Backend,
         page_bytes: usize,
         shrink: Shrink,
     ) -> Result<SealedSpace> {
         self.frugal = true;
         self.unfold()?;
         self.end_own()?;
-        self.clip(shrink.upper)?;
-        let mut swept = self.sweep(ground, shrink)?;
+        self.clip(shrink.max_pages)?;
+        let mut swept = self.sweep(backend, shrink)?;
         self.drop_tail(shrink);
         let mut fresh = std::mem::take(&mut self.retired);
         fresh.try_extend(self.lasting.drain(..))?;
         fresh.try_extend(self.take_waiting().into_iter())?;
         let mut items = merge(std::mem::take(&mut self.items), fresh)?;
-        if planted::is(Bug::FreeItemLost) && items.len() > 20 {
+        if planted::is(Bug::FreeEntryLost) && items.len() > 20 {
             items.pop();
         }
         let mut chunks = Vec::new();
         if items.len() + self.pool.len() > INLINE_ITEMS_MAX {
-            items = self.move_to_chunks(ground, items, page_bytes, &mut swept, &mut chunks)?;
+            items = self.move_to_chunks(backend, items, page_bytes, &mut swept, &mut chunks)?;
         }
         self.items = items;
         assert!(self.inline_items() <= INLINE_ITEMS_MAX, "F2: the inline items fit the meta");

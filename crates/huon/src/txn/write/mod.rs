@@ -5,6 +5,7 @@
 //! X2. The changes of a dropped transaction have not happened; its id is burnt if it wrote a page
 //!     (P7).
 
+pub(crate) mod extension;
 mod nested;
 
 use std::cell::RefCell;
@@ -16,18 +17,18 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::Mark;
-use crate::page::{AnyOrder, Geometry, Meta, Tree, Txnid};
+use crate::page::{AnyOrder, Meta, PageGeometry, Tree, Txnid};
 use crate::store::pages::{EditPlace, Pages};
 use crate::tree::edit::TreeMut;
 use crate::tree::finger::Finger;
 use crate::txn::catalog::{Catalog, NAMES};
-use crate::txn::kept::Kept;
 use crate::txn::names::TableNo;
 use crate::txn::notes::Notes;
-use crate::txn::open_tables::{OpenTables, State};
+use crate::txn::open_tables::{OpenTables, TableState};
 use crate::txn::order::built_in;
-use crate::txn::{Base, Core, Release};
-use nested::Level;
+use crate::txn::{Base, Core, KeptInfos, Release};
+use extension::Extensions;
+use nested::TxnLevel;
 
 /// Why the pages of a write transaction are there.
 const PAGES_THERE: &str = "pages are there until the commit";
@@ -116,11 +117,11 @@ pub struct WriteTxn {
     pub(crate) base: Meta,
     pub(crate) base_mark: Mark,
     pub(crate) main: Tree,
-    pub(crate) geometry: Geometry,
+    pub(crate) geometry: PageGeometry,
     pub(super) tables: RefCell<OpenTables>,
-    /// Functions of the caller's that order the tables it has used.
-    pub(super) kept: Kept,
-    pub(super) levels: Vec<Level>,
+    pub(super) kept: KeptInfos,
+    pub(super) levels: Vec<TxnLevel>,
+    pub(super) extensions: Extensions,
     /// Where the last put was made, from the first change on.
     finger: Option<Box<Finger>>,
     /// Numbers for the states that the transaction shows, so that detached cursors notice changes;
@@ -170,7 +171,7 @@ impl WriteTxn {
         core.store.set_geometry(&base.geometry);
         core.store.cover(base.used)?;
         // A power loss may have made it shorter than was promised. On a full disk it stays so.
-        let _ = core.store.cover(base.geometry.lower.min(core.store.map_pages()));
+        let _ = core.store.cover(base.geometry.min_pages.min(core.store.map_pages()));
         core.shrink_file(&base)?;
         let place = if core.edits_in_place.load(Ordering::Relaxed) {
             EditPlace::File
@@ -188,8 +189,9 @@ impl WriteTxn {
             base,
             base_mark,
             tables: RefCell::default(),
-            kept: Kept::default(),
+            kept: KeptInfos::default(),
             levels: Vec::new(),
+            extensions: Extensions::default(),
             finger: None,
             stamps: core.take_stamps(),
             broken: false,
@@ -258,6 +260,7 @@ impl WriteTxn {
     /// assert_eq!(txn.first_id(), txn.id());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(hidden)]
     pub fn first_id(&self) -> u64 {
         self.pages().first().0
     }
@@ -350,7 +353,7 @@ impl WriteTxn {
                 Some(order) => order,
                 None if how == How::Unordered => AnyOrder::UNORDERED,
                 None => {
-                    let info = kept.get(no, || core.names.info(no).ok_or(Error::TableNotFound))?;
+                    let info = core.info(kept, no)?;
                     info.order.resolve(tree.order).ok_or(Error::OrderUnknown)?
                 }
             };
@@ -364,7 +367,7 @@ impl WriteTxn {
                 self.main = tree;
             } else {
                 let used = self.tables.get_mut().used(no).expect("the edit began with it");
-                self.remember(used.at, State::Found { tree, changed: true });
+                self.remember(used.at, TableState::Found { tree, changed: true });
             }
         }
         Ok(done)

@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_lock_lasts_as_long_as_the_page() {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let path = scratch.join("lock");
         std::fs::write(&path, [0; 16]).unwrap();
         let open = || File::options().read(true).write(true).open(&path).unwrap();
@@ -113,7 +113,7 @@ mod tests {
     /// As on a file system that maps another file than the one that is locked.
     #[test]
     fn a_lock_that_ends_with_its_descriptor_is_not_relied_on() {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let open = |name| {
             let path = scratch.join(name);
             std::fs::write(&path, [0; 16]).unwrap();
