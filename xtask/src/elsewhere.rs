@@ -1,43 +1,36 @@
 //! `make elsewhere`: whether the engine is right on other systems, as far as that shows here.
 //!
-//! Every target is checked, clippy's lints included. Those whose programs this machine can run are
-//! run: 32 bits natively, other processors in qemu-user. What cannot be done here is named, with
-//! the reason.
+//! Every target that rustup lists and whose standard library is installed is checked, with clippy;
+//! `targets` says what is expected of each. Those whose programs this machine can run are run: 32
+//! bits natively, other processors in qemu-user. What cannot be done here is named, and why.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use crate::shell::Shell;
+use crate::targets::{self, Expected};
 
-/// What rustup has a standard library for, and the engine is to compile for without a warning.
-const CHECKED: [&str; 16] = [
+/// The packages that are to compile for other systems, the engine first.
+const PACKAGES: [&str; 4] = ["huon", "huon-text", "huon-cli", "huon-c"];
+
+/// Targets that all packages are checked for, one of each kind of system; for the others the engine
+/// is.
+const WHOLE: [&str; 7] = [
     "aarch64-apple-darwin",
-    "aarch64-apple-ios",
     "aarch64-linux-android",
-    "aarch64-unknown-linux-gnu",
-    "aarch64-unknown-linux-musl",
-    "armv7-unknown-linux-gnueabihf",
     "i686-unknown-linux-gnu",
-    "powerpc64le-unknown-linux-gnu",
-    "riscv64gc-unknown-linux-gnu",
     "s390x-unknown-linux-gnu",
-    "x86_64-apple-darwin",
-    "x86_64-linux-android",
     "x86_64-unknown-freebsd",
     "x86_64-unknown-illumos",
-    "x86_64-unknown-linux-musl",
     "x86_64-unknown-netbsd",
 ];
 
-/// What it must not compile for, and words of the reason that it gives.
-const REFUSED: [(&str, &str); 2] = [
-    ("armv7-linux-androideabi", "the C library of 32-bit Android"),
-    ("x86_64-pc-windows-gnu", "Huon runs on Unix systems only"),
-];
-
-/// A target whose tests run natively.
+/// A target whose tests run natively, and which of them: all of the engine's, and random histories
+/// beside a model.
 const NATIVE: &str = "i686-unknown-linux-gnu";
+const NATIVE_TESTS: [&[&str]; 2] =
+    [&["-p", "huon", "--tests"], &["-p", "huon-testkit", "--test", "histories"]];
 
 /// A target whose tests run in qemu-user.
 struct Emulated {
@@ -90,6 +83,13 @@ impl Tally {
         self.skipped += 1;
     }
 
+    fn skip_all(&mut self, names: &[&str], why: &str) {
+        if !names.is_empty() {
+            println!("skipped: {}: {why}", names.join(", "));
+            self.skipped += names.len() as u32;
+        }
+    }
+
     fn note(&mut self, what: String, good: bool, count: fn(&mut Tally) -> &mut u32) {
         if good {
             *count(self) += 1;
@@ -108,81 +108,150 @@ impl Tally {
     }
 }
 
-/// Checks and runs; true if nothing failed. `only`: targets whose names have this in them.
-pub(crate) fn run(shell: &Shell, only: &str) -> Result<bool, String> {
+/// Checks and runs; true if nothing failed. `only`: targets whose names have this in them. `fetch`:
+/// rustup is asked for the standard libraries that are missing.
+pub(crate) fn run(shell: &Shell, only: &str, fetch: bool) -> Result<bool, String> {
     let mut tally = Tally::default();
-    for target in CHECKED.iter().filter(|target| target.contains(only)) {
-        if has_target(shell, target, &mut tally)? {
-            let mut clippy = shell.cargo(["clippy", "-p", "huon", "--target", target]);
-            let good = shell.run(clippy.args(["--", "-D", "warnings"]))?;
-            tally.note(format!("check of {target}"), good, |tally| &mut tally.checked);
-        }
+    let listed = listed(shell, fetch);
+    if listed.is_empty() {
+        tally.skip("all checks", "rustup is not here, which lists the targets");
     }
-    for (target, reason) in REFUSED.iter().filter(|(target, _)| target.contains(only)) {
-        if has_target(shell, target, &mut tally)? {
-            let mut check = shell.cargo(["check", "--quiet", "-p", "huon", "--target", target]);
-            let output = check.output().map_err(|e| format!("cargo: {e}"))?;
-            let said = String::from_utf8_lossy(&output.stderr).contains(reason);
-            let good = said && !output.status.success();
-            tally.note(format!("refusal of {target}"), good, |tally| &mut tally.refused);
-        }
+    let wanted: Vec<&Listed> = listed.iter().filter(|target| target.name.contains(only)).collect();
+    for target in &wanted {
+        check(shell, target, &mut tally)?;
     }
+    let bare = wanted.iter().map(|target| target.name.as_str());
+    let bare: Vec<&str> = bare.filter(|name| targets::expected(name) == Expected::Bare).collect();
+    tally.skip_all(&bare, "there is no standard library for them");
+    let gone = targets::all().filter(|name| name.contains(only) && !is_listed(&listed, name));
+    tally.skip_all(&gone.collect::<Vec<_>>(), "this rustup does not list them");
+
     if NATIVE.contains(only) {
-        run_natively(shell, &mut tally)?;
+        run_natively(shell, &listed, &mut tally)?;
     }
     for emulated in EMULATED.iter().filter(|emulated| emulated.target.contains(only)) {
-        run_emulated(shell, emulated, &mut tally)?;
+        run_emulated(shell, emulated, &listed, &mut tally)?;
     }
     tally.failed.iter().for_each(|what| println!("failed: {what}"));
     println!("{}", tally.line());
     Ok(tally.failed.is_empty())
 }
 
-/// Whether there is a standard library for it; rustup is asked to fetch one that is missing.
-fn has_target(shell: &Shell, target: &str, tally: &mut Tally) -> Result<bool, String> {
-    let mut list = shell.command("rustup", ["target", "list", "--installed"]);
-    let installed = list.output().map(|output| output.stdout).unwrap_or_default();
-    if String::from_utf8_lossy(&installed).lines().any(|line| line == target) {
-        return Ok(true);
-    }
-    let added = shell.command("rustup", ["target", "add", target]).output();
-    let added = added.is_ok_and(|output| output.status.success());
-    if !added {
-        tally.skip(target, "rustup has no standard library for it here");
-    }
-    Ok(added)
+/// A target as rustup lists it.
+#[derive(Debug, PartialEq, Eq)]
+struct Listed {
+    name: String,
+    is_installed: bool,
 }
 
-/// The engine's tests for a target, cheaply built.
-fn tests(shell: &Shell, target: &str) -> Command {
-    let mut test = shell.cargo(["test", "-p", "huon", "--lib", "--target", target]);
+/// The targets that rustup has; none without rustup.
+fn listed(shell: &Shell, fetch: bool) -> Vec<Listed> {
+    let output = shell.command("rustup", ["target", "list"]).output();
+    let text = output.map(|output| output.stdout).unwrap_or_default();
+    let mut found = read_list(&String::from_utf8_lossy(&text));
+    let is_tried = |name: &str| targets::all().any(|known| known == name);
+    for target in found.iter_mut().filter(|target| fetch && !target.is_installed) {
+        if is_tried(&target.name) {
+            // One that cannot be had is named as skipped.
+            println!("+ rustup target add {}", target.name);
+            let mut add = shell.command("rustup", ["target", "add", target.name.as_str()]);
+            target.is_installed = add.output().is_ok_and(|added| added.status.success());
+        }
+    }
+    found
+}
+
+/// Reads lines like `aarch64-apple-ios (installed)`.
+fn read_list(text: &str) -> Vec<Listed> {
+    let target = |line: &str| {
+        let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
+        Listed { name: name.to_owned(), is_installed: rest == "(installed)" }
+    };
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(target).collect()
+}
+
+fn is_listed(listed: &[Listed], name: &str) -> bool {
+    // Without rustup one line says that nothing is checked.
+    listed.is_empty() || listed.iter().any(|target| target.name == name)
+}
+
+fn is_installed(listed: &[Listed], name: &str) -> bool {
+    listed.iter().any(|target| target.name == name && target.is_installed)
+}
+
+/// Builds for one target, and looks whether the outcome is the expected one.
+fn check(shell: &Shell, target: &Listed, tally: &mut Tally) -> Result<(), String> {
+    let name = target.name.as_str();
+    match targets::expected(name) {
+        Expected::Bare => {}
+        Expected::Unknown => tally.skip(name, "xtask/src/targets.rs does not have it yet"),
+        _ if !target.is_installed => tally.skip(name, &missing(name)),
+        Expected::Compiles => {
+            let packages = if WHOLE.contains(&name) { &PACKAGES[..] } else { &PACKAGES[..1] };
+            let mut clippy = shell.cargo(["clippy", "--quiet", "--target", name]);
+            clippy.args(packages.iter().flat_map(|&package| ["-p", package]));
+            let good = shell.run(clippy.args(["--", "-D", "warnings"]))?;
+            tally.note(format!("check of {name}"), good, |tally| &mut tally.checked);
+        }
+        Expected::Refused(reason) => {
+            let mut check = shell.cargo(["check", "--quiet", "-p", "huon", "--target", name]);
+            let output = check.output().map_err(|e| format!("cargo: {e}"))?;
+            let said = String::from_utf8_lossy(&output.stderr).contains(reason);
+            let good = said && !output.status.success();
+            tally.note(format!("refusal of {name}"), good, |tally| &mut tally.refused);
+        }
+    }
+    Ok(())
+}
+
+fn missing(target: &str) -> String {
+    format!("its standard library is not installed: rustup target add {target}")
+}
+
+/// Tests for a target, cheaply built.
+fn tests(shell: &Shell, target: &str, which: &[&str]) -> Command {
+    let mut test = shell.cargo(["test", "--no-fail-fast", "--target", target]);
+    test.args(which);
     test.envs([("CARGO_PROFILE_TEST_OPT_LEVEL", "1"), ("CARGO_PROFILE_TEST_DEBUG", "0")]);
     test
 }
 
-fn run_natively(shell: &Shell, tally: &mut Tally) -> Result<(), String> {
+fn run_natively(shell: &Shell, listed: &[Listed], tally: &mut Tally) -> Result<(), String> {
     let what = format!("tests of {NATIVE}");
     if !cfg!(target_arch = "x86_64") {
         tally.skip(&what, "this processor does not run them");
     } else if !links(shell, "cc", &["-m32"])? {
         tally.skip(&what, "cc -m32 links nothing (Debian: gcc-multilib)");
-    } else if has_target(shell, NATIVE, tally)? {
-        let good = shell.run(&mut tests(shell, NATIVE))?;
+    } else if !is_installed(listed, NATIVE) {
+        tally.skip(&what, &missing(NATIVE));
+    } else {
+        let mut good = true;
+        for which in NATIVE_TESTS {
+            let mut test = tests(shell, NATIVE, which);
+            // Tests of one process share its few addresses, and some need a large file.
+            good &= shell.run(test.args(["--", "--test-threads=1"]))?;
+        }
         tally.note(what, good, |tally| &mut tally.run);
     }
     Ok(())
 }
 
-fn run_emulated(shell: &Shell, of: &Emulated, tally: &mut Tally) -> Result<(), String> {
+fn run_emulated(
+    shell: &Shell,
+    of: &Emulated,
+    listed: &[Listed],
+    tally: &mut Tally,
+) -> Result<(), String> {
     let what = format!("tests of {}", of.target);
     if let Some(why) = cannot_emulate(shell, of)? {
         tally.skip(&what, &why);
         return Ok(());
     }
-    if !has_target(shell, of.target, tally)? {
+    if !is_installed(listed, of.target) {
+        tally.skip(&what, &missing(of.target));
         return Ok(());
     }
-    let mut test = tests(shell, of.target);
+    let mut test = tests(shell, of.target, &["-p", "huon", "--lib"]);
     let name = of.target.to_uppercase().replace('-', "_");
     test.env(format!("CARGO_TARGET_{name}_LINKER"), of.linker);
     test.env("QEMU_LD_PREFIX", libraries(of.linker));
@@ -269,11 +338,19 @@ mod tests {
 
     #[test]
     fn what_is_run_is_checked_too() {
-        let run = EMULATED.iter().map(|emulated| emulated.target).chain([NATIVE]);
-        assert!(run.into_iter().all(|target| CHECKED.contains(&target)));
-        assert!(REFUSED.iter().all(|(target, _)| !CHECKED.contains(target)));
-        assert!(CHECKED.is_sorted());
+        let run = EMULATED.iter().map(|emulated| emulated.target).chain([NATIVE]).chain(WHOLE);
+        run.for_each(|name| assert_eq!(targets::expected(name), Expected::Compiles, "{name}"));
         assert_eq!(libraries("arm-linux-gnueabihf-gcc"), "/usr/arm-linux-gnueabihf");
+    }
+
+    #[test]
+    fn targets_as_rustup_lists_them() {
+        let listed = read_list("a-b-c (installed)\nd-e-f\n\n");
+        let target = |name: &str, is_installed| Listed { name: name.to_owned(), is_installed };
+        assert_eq!(listed, [target("a-b-c", true), target("d-e-f", false)]);
+        assert!(is_installed(&listed, "a-b-c") && !is_installed(&listed, "d-e-f"));
+        assert!(is_listed(&listed, "d-e-f") && !is_listed(&listed, "d-e"));
+        assert!(is_listed(&[], "without rustup"));
     }
 
     #[test]
@@ -282,7 +359,9 @@ mod tests {
         tally.note("a".into(), true, |tally| &mut tally.checked);
         tally.note("b".into(), false, |tally| &mut tally.run);
         tally.skip("c", "no reason");
-        let line = "elsewhere: 1 targets checked, 0 refused as they should be, 0 run, 1 skipped, \
+        tally.skip_all(&[], "no reason");
+        tally.skip_all(&["d", "e"], "no reason");
+        let line = "elsewhere: 1 targets checked, 0 refused as they should be, 0 run, 3 skipped, \
                     1 failed";
         assert_eq!(tally.line(), line);
     }

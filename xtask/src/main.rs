@@ -9,6 +9,7 @@ mod fuzz;
 mod install;
 mod jobs;
 mod layers;
+mod makefile;
 mod miri;
 mod named;
 mod nightly;
@@ -21,6 +22,7 @@ mod sanitize;
 mod shell;
 mod source;
 mod summary;
+mod targets;
 mod test;
 mod tidy;
 
@@ -124,6 +126,9 @@ enum Command {
         /// Targets with this in their names; all if nothing is given
         #[arg(default_value = "")]
         only: String,
+        /// Fetch, by rustup, the standard libraries that are missing (some gigabytes)
+        #[arg(long)]
+        fetch: bool,
     },
     /// Run the tests that docs/FEATURES.md names, row by row
     Features,
@@ -196,7 +201,7 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
             planted::run(shell, &planted::Wish { bugs, kinds, first, again, write })
         }
         Command::Features => features::run(shell),
-        Command::Elsewhere { only } => elsewhere::run(shell, &only),
+        Command::Elsewhere { only, fetch } => elsewhere::run(shell, &only, fetch),
         Command::Install { prefix, destdir, built, library, force } => {
             install::run(shell, &install::Wish { prefix, destdir, built, library, force })
         }
@@ -300,6 +305,7 @@ fn lint(shell: &Shell) -> Result<bool, String> {
     complaints.extend(proof::check(&shell.root)?);
     complaints.extend(named::check(&files));
     complaints.extend(features::check(&files));
+    complaints.extend(makefile::check(&files));
     complaints.extend(planted::check(&shell.root, &files));
     for complaint in &complaints {
         println!("{complaint}");

@@ -64,9 +64,23 @@ pub(crate) fn run(shell: &Shell, args: &[String]) -> Result<bool, String> {
         with_figures(shell, |figures| listen_to(cargo.args(args).env("HUON_FIGURES", figures)))?
     };
     let seconds = started.elapsed().as_secs();
-    println!("\n{seconds} s, build included (at most {SECONDS_MAX} s on two cores)");
+    println!("\n{seconds} s, build included (at most {SECONDS_MAX} s on two idle cores)");
     print!("{}", summary.report());
+    if let Some(complaint) = too_long(seconds).filter(|_| args.is_empty()) {
+        // Beside the totals, which are the last line of the output proper.
+        eprintln!("{complaint}");
+    }
     Ok(summary.good())
+}
+
+/// What is said of a whole run that took longer than it is to. No failure: machines differ, and
+/// others may use this one.
+fn too_long(seconds: u64) -> Option<String> {
+    let over = seconds.checked_sub(SECONDS_MAX).filter(|over| *over > 0)?;
+    Some(format!(
+        "This run took {over} s longer than the {SECONDS_MAX} s that `make test` is to take on two \
+         idle cores. The table of seconds above says where the time went."
+    ))
 }
 
 /// Builds and runs all tests, and takes in what they say.
@@ -258,4 +272,17 @@ fn oldest(shell: &Shell) -> Result<Command, String> {
     check.args(["-p", "huon", "-p", "huon-cli", "-p", "huon-lmdb", "-p", "huon-mdbx"]);
     check.arg("--target-dir").arg(shell.target.join("oldest"));
     Ok(check)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_takes_too_long_is_complained_of() {
+        assert_eq!(too_long(0), None);
+        assert_eq!(too_long(SECONDS_MAX), None);
+        let complaint = too_long(SECONDS_MAX + 7).unwrap();
+        assert!(complaint.starts_with("This run took 7 s longer than the 600 s "), "{complaint}");
+    }
 }

@@ -362,8 +362,9 @@ impl Writer {
         if self.has_failed(self.levels.len()) { Err(Fault::Failed) } else { self.settle() }
     }
 
-    /// Ends a level and all above it.
-    pub(crate) fn end_level(&mut self, name: [u8; 8], commit: bool, settled: Res<()>) -> Res<()> {
+    /// Ends the level of that depth, and all above it.
+    pub(crate) fn end_level(&mut self, depth: usize, commit: bool, settled: Res<()>) -> Res<()> {
+        let name = depth.to_le_bytes();
         let txn = self.txn_mut()?;
         let released =
             if commit { settled.and_then(|()| Ok(txn.release(name)?)) } else { Err(Fault::BadTxn) };

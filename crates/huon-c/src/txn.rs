@@ -462,12 +462,11 @@ impl Txn {
         if writer.levels.get(at).is_none_or(|level| level.handle != self.handle()) {
             return Ended::alone(Err(Fault::BadTxn));
         }
-        let name = self.depth().to_le_bytes();
         let settled = if commit { writer.ready() } else { Ok(()) };
         writer.take_back();
         writer.failed_from = writer.failed_from.filter(|&depth| depth < self.depth());
         let ended: Vec<Level> = writer.levels.drain(at..).collect();
-        let result = writer.end_level(name, commit, settled);
+        let result = writer.end_level(self.depth(), commit, settled);
         let done = commit && result.is_ok();
         let levels: Vec<usize> = ended.iter().map(|level| level.handle).collect();
         let txns = [levels, std::mem::take(&mut writer.readers)].concat();

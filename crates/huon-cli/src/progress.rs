@@ -1,4 +1,4 @@
-//! Progress on a terminal: bytes, rate, time left. Elsewhere nothing is shown.
+//! Progress on a terminal: bytes or things, rate, time left. Elsewhere nothing is shown.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 const KNOWN: &str = "{msg} {wide_bar} {binary_bytes}/{binary_total_bytes} \
                      {binary_bytes_per_sec} {eta} left";
 const UNKNOWN: &str = "{msg} {spinner} {binary_bytes} {binary_bytes_per_sec} {elapsed}";
+const FOUND: &str = "{msg} {spinner} {human_pos} {per_sec} {elapsed}";
 const COUNTED: &str = "{msg} {wide_bar} {human_pos}/{human_len} {per_sec} {eta} left";
 
 /// Whether this process shows no progress.
@@ -25,6 +26,11 @@ impl Bar {
     /// For work on bytes.
     pub(crate) fn bytes(what: &'static str) -> Bar {
         Bar::new(what, 0, UNKNOWN)
+    }
+
+    /// For work on things whose number is not known.
+    pub(crate) fn found(what: &'static str) -> Bar {
+        Bar::new(what, 0, FOUND)
     }
 
     /// For work on so many things.
@@ -63,5 +69,17 @@ fn style(template: &str) -> ProgressStyle {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_one_that_can_be_drawn() {
+        for template in [KNOWN, UNKNOWN, FOUND, COUNTED] {
+            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
+        }
     }
 }

@@ -12,6 +12,11 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!(
+    "libmdbx's structures are laid out as on 64-bit machines: huon-mdbx is for those only"
+);
+
 // The names are libmdbx's.
 #[allow(unsafe_code, non_camel_case_types)]
 pub mod abi;

@@ -153,7 +153,7 @@ fn prepare(args: &Args) -> Result<Scene, Failure> {
     }
     say!("A database of {}, its writer killed half-way", dir.display());
     say!();
-    let total = writer::walk(&dir, args.max_entries).count() as u64;
+    let total = count(&dir, args.max_entries);
     let more = if total == args.max_entries as u64 {
         " (the first of them; --max-entries says how many)"
     } else {
@@ -166,6 +166,15 @@ fn prepare(args: &Args) -> Result<Scene, Failure> {
     Env::open(&file)?;
     let batch = (total / 100).clamp(1, 1000);
     Ok(Scene { dir, file, temporary, total, batch, limit: args.max_entries })
+}
+
+/// How many entries there are, counted where the user sees it: a large tree takes many seconds.
+fn count(dir: &Path, limit: usize) -> u64 {
+    let bar = Bar::found("1  Counting what is there");
+    writer::walk(dir, limit).fold(0, |count, _| {
+        bar.at(count + 1, 0);
+        count + 1
+    })
 }
 
 /// A signal must not leave the temporary directory behind. The other processes notice our end.

@@ -28,14 +28,14 @@
 //! R11. Where locks on bytes of open files are not there, or not seen, there are no guests.
 
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::board::{Board, Mark};
 use crate::alloc::TryGrow;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::word::{Ordering, fence};
-use crate::os::{Shared, fork};
+use crate::os::{Shared, fork, locked};
 use crate::planted::{self, Bug};
 
 /// Snapshots that a scan finds one at a time; snapshots that it has not asked about by then count
@@ -119,7 +119,7 @@ impl Guest {
     }
 
     fn pins(&self) -> MutexGuard<'_, Vec<(u64, u32)>> {
-        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.pins)
     }
 }
 

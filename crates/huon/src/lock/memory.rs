@@ -9,14 +9,14 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64 as StdU64, AtomicUsize};
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::layout;
 use crate::error::{Error, Result};
 use crate::os::word::{Condvar, Mutex, MutexGuard, Ordering, Word, pause};
-use crate::os::{Shared, Wake, Way, ZeroedWords, no_room_for_locks};
+use crate::os::{Shared, Wake, Way, ZeroedWords, even_if_poisoned, no_room_for_locks};
 
 /// Words that a memory lock file can grow to by default: room for about 65,000 reader slots.
 const CAPACITY_WORDS: usize = if layout::FEW { layout::WORDS_FIRST + 128 } else { 1 << 20 };
@@ -177,7 +177,7 @@ impl MemoryFile {
 
     #[cfg(any(test, feature = "simulation"))]
     fn flushed(&self) -> std::sync::MutexGuard<'_, Option<Vec<u64>>> {
-        self.flushed.lock().unwrap_or_else(PoisonError::into_inner)
+        even_if_poisoned(self.flushed.lock())
     }
 
     /// Changes a word behind the back of the file's users.
@@ -189,7 +189,7 @@ impl MemoryFile {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        even_if_poisoned(self.state.lock())
     }
 }
 
@@ -398,7 +398,7 @@ impl Shared for MemoryShared {
                 return;
             }
             let woken = self.file.bell.wait_timeout(state, left);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            state = even_if_poisoned(woken).0;
         }
     }
 

@@ -17,8 +17,8 @@
 //!
 //! The caller decides what a takeover means for the dead holder's work.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::board::Board;
@@ -26,7 +26,7 @@ use super::clients::{ClientId, Clients, process_text};
 use super::layout::*;
 use crate::error::{Error, Result};
 use crate::os::word::{Condvar, Mutex, MutexGuard, Ordering, Word, fence, pause, spin};
-use crate::os::{ANY_MARK, Wake, clock, fork};
+use crate::os::{ANY_MARK, Wake, clock, even_if_poisoned, fork};
 use crate::planted::{self, Bug};
 
 /// How long a waiter spins before it sleeps: some small commits, and about the cost of sleeping and
@@ -296,7 +296,7 @@ impl Role {
     // ---- the queue of this client's threads
 
     fn lock_queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        even_if_poisoned(self.queue.lock())
     }
 
     fn enter_queue(&self, deadline: Deadline) -> Result<bool> {
@@ -316,7 +316,7 @@ impl Role {
                 let nap = MOVING.checked_sub(waited).unwrap_or(deadline.left());
                 let nap = if alone { Duration::ZERO } else { nap.min(deadline.left()) };
                 let woken = self.turn.wait_timeout(queue, nap);
-                queue = woken.unwrap_or_else(PoisonError::into_inner).0;
+                queue = even_if_poisoned(woken).0;
                 ours = !queue.busy;
             }
             queue.waiting -= 1;

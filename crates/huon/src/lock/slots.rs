@@ -32,7 +32,7 @@
 //! A reader that is live cannot be evicted: it holds slices of pages, and no word tells them.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::board::{Board, Mark};
@@ -43,7 +43,7 @@ use crate::alloc::{TryGrow, collected};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::word::{Ordering, fence};
-use crate::os::{clock, fork};
+use crate::os::{clock, fork, locked};
 use crate::planted::{self, Bug};
 
 const STATE_MASK: u64 = 3;
@@ -399,7 +399,7 @@ impl Slots {
     }
 
     fn lock_overflow(&self) -> MutexGuard<'_, Vec<u32>> {
-        self.overflow.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.overflow)
     }
 
     // ---- the shared table

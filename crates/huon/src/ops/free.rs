@@ -1,10 +1,11 @@
 //! The runs of free pages that a snapshot lists.
 
 use crate::alloc::TryGrow;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ops::bitmap::Bitmap;
 use crate::page::{Item, Meta, Ptr, Reason};
 use crate::store::Store;
+use crate::store::source::{OnPage, damaged};
 use crate::store::space::Ground;
 
 /// Calls `each` for all runs of free pages of a snapshot; returns how many chunk pages list them.
@@ -23,7 +24,7 @@ pub(crate) fn free_items(store: &Store, meta: &Meta, mut each: impl FnMut(&Item)
     let mut free_list_pages = 0;
     while let Some(ptr) = chains.pop() {
         if met.put(ptr.pgno.0) {
-            return Err(Error::corrupt(ptr.pgno.0, Reason::Cycle.text()));
+            return Err(damaged(ptr, Reason::Cycle));
         }
         free_list_pages += 1;
         let chunk = store.chunk(ptr, meta.used)?;
@@ -31,7 +32,7 @@ pub(crate) fn free_items(store: &Store, meta: &Meta, mut each: impl FnMut(&Item)
             chains.try_push(chunk.next())?;
         }
         for item in chunk.items() {
-            let item = item.map_err(|reason| Error::corrupt(ptr.pgno.0, reason.text()))?;
+            let item = item.on(ptr)?;
             take(&item, &mut chains)?;
         }
     }

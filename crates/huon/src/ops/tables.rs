@@ -138,8 +138,7 @@ pub(crate) fn named(source: &Verified<'_>, main: &Tree) -> Result<Vec<(Vec<u8>, 
     let mut tables = Vec::new();
     each_record(source, main, &mut no_pages(source)?, &mut |cell, _| {
         if cell.kind == PayloadKind::Table {
-            let tree =
-                Tree::decode(cell.payload).map_err(|reason| Error::corrupt_file(reason.text()))?;
+            let tree = Tree::decode(cell.payload).in_file()?;
             tables.try_push((copied(cell.key)?, tree))?;
         }
         Ok(())

@@ -336,15 +336,14 @@ impl<'p> Visitor<'p> for TablePages<'_, '_, '_, '_> {
 impl TablePages<'_, '_, '_, '_> {
     /// What a record leads to.
     fn cell(&mut self, spot: &Spot<'_>, cell: &Cell<'_>) -> Result<()> {
-        let on = |reason| damaged(spot.ptr, reason);
         if self.of_values {
             return match cell.kind {
                 PayloadKind::Inline => Ok(()),
-                _ => Err(on(Reason::CellKind)),
+                _ => Err(damaged(spot.ptr, Reason::CellKind)),
             };
         }
         if self.tree.many.is_some() {
-            return match Held::of(self.tree, cell).map_err(on)? {
+            return match Held::of(self.tree, cell).on(spot.ptr)? {
                 Held::Few(_) => Ok(()),
                 Held::Tree(values) => self.values(&values, spot.ptr.birth),
             };
@@ -353,10 +352,10 @@ impl TablePages<'_, '_, '_, '_> {
             (PayloadKind::Inline, _) => Ok(()),
             (PayloadKind::Run, _) => self.large_value(&read::run_ref(cell)?, spot.ptr.birth),
             (PayloadKind::Table, Some(records)) => {
-                let tree = Tree::decode(cell.payload).map_err(on)?;
+                let tree = Tree::decode(cell.payload).on(spot.ptr)?;
                 Ok(records.try_push((copied(cell.key)?, tree, spot.ptr.birth))?)
             }
-            _ => Err(on(Reason::CellKind)),
+            _ => Err(damaged(spot.ptr, Reason::CellKind)),
         }
     }
 

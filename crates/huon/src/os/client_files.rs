@@ -9,9 +9,10 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::lock_file::open_file;
+use super::mutex::locked;
 use super::sys::beside::Beside;
 use super::sys::fork::{self, OwnFile};
 use super::sys::locks::{Hold, Way, change};
@@ -37,7 +38,7 @@ impl ClientFiles {
     }
 
     fn own(&self) -> MutexGuard<'_, Vec<(u32, OwnFile)>> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.own)
     }
 
     /// Tries to take the file of client `number`. A client that asks about it at this moment may

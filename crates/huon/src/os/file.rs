@@ -22,10 +22,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::counts::{Counters, IoCounts};
 use super::map::Map;
+use super::mutex::locked;
 use super::sys::beside::Beside;
 use super::sys::descriptor::open_kept;
 use super::sys::files;
@@ -281,11 +282,11 @@ impl RealFile {
     }
 
     fn measuring(&self) -> MutexGuard<'_, ()> {
-        self.measuring.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.measuring)
     }
 
     fn held(&self) -> MutexGuard<'_, Hold> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.held)
     }
 
     /// Whether another client holds the lock, alone or shared.

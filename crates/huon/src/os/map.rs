@@ -21,12 +21,14 @@ use std::fs::File;
 use std::io;
 use std::ptr::NonNull;
 #[cfg(any(test, feature = "simulation"))]
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::addresses::{fair_bytes, note_given_back, note_reserved};
 #[cfg(any(test, feature = "simulation"))]
 use super::anon::Anon;
 use super::anon::whole_pages;
+#[cfg(any(test, feature = "simulation"))]
+use super::mutex::locked;
 use super::sys::memory::{Access, Advice, advise, map_file, page_bytes, unmap};
 use crate::error::{Error, Result};
 
@@ -191,7 +193,7 @@ impl Map {
         let Backing::Memory { writing, .. } = &self.backing else {
             panic!("a mapped file is read-only")
         };
-        (self.memory_at(offset, len), writing.lock().unwrap_or_else(PoisonError::into_inner))
+        (self.memory_at(offset, len), locked(writing))
     }
 
     /// Writes `bytes` at `offset`, as a write to a file does; touches nothing if they are there

@@ -10,11 +10,12 @@
 //! How long the file is, and what a tag means, is left to others.
 
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
-use std::sync::{Arc, PoisonError};
 
 use super::anon::Anon;
 use super::map::Map;
+use super::mutex::even_if_poisoned;
 use super::prefetch::Ahead;
 use super::reading::{ReadAhead, Reading};
 use super::word::Mutex;
@@ -85,7 +86,7 @@ impl MapPages {
     /// map lie in it. One at a time: a length that was read before a cut must not be noted after
     /// it.
     pub(crate) fn measure(&self, length: impl FnOnce() -> Result<u64>) -> Result<u32> {
-        let _one = self.measuring.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = even_if_poisoned(self.measuring.lock());
         let file_bytes = length()?;
         self.reading.follow(&self.map, file_bytes);
         let pages = u32::try_from(file_bytes / self.page_bytes as u64).unwrap_or(u32::MAX);

@@ -25,6 +25,7 @@ mod fork_lock;
 mod lock_file;
 mod map;
 mod map_pages;
+mod mutex;
 mod prefetch;
 mod reading;
 #[cfg(not(any(loom, shuttle)))]
@@ -47,6 +48,7 @@ pub use fork_lock::{ForkGuard, ForkLock};
 pub(crate) use lock_file::LOCK_MAGIC;
 pub(crate) use map::Map;
 pub(crate) use map_pages::MapPages;
+pub(crate) use mutex::{even_if_poisoned, locked};
 pub(crate) use prefetch::{Ahead, prefetch_start};
 pub use reading::ReadAhead;
 #[cfg(not(any(loom, shuttle)))]

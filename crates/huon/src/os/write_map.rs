@@ -16,8 +16,9 @@
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use super::mutex::locked;
 use super::sys::files::{allocate, bytes_in_blocks, is_steady};
 use super::sys::memory::{Access, Advice, advise, map_file, unmap};
 
@@ -114,7 +115,7 @@ impl WriteMap {
         offset: u64,
         bytes: usize,
     ) -> Option<ViewPage> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = locked(&self.state);
         let view = match &*state {
             State::Refused => return None,
             State::Open(view) if file_bytes <= view.bytes() => view,

@@ -13,14 +13,14 @@
 //! `faulty.rs`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use twox_hash::XxHash3_64;
 
 use super::loss::Loss;
 use crate::error::{Error, Result};
 use crate::lock::{IMAGE_WORDS, IMAGES, IMAGES_COUNT, MemoryFile, MemoryShared, SEALED};
-use crate::os::{Identity, Map, Storage};
+use crate::os::{Identity, Map, Storage, locked};
 
 mod file;
 
@@ -433,12 +433,11 @@ fn boot_number() -> [u8; 16] {
 
 impl Machine {
     fn state(&self) -> MutexGuard<'_, State> {
-        // A test that panicked elsewhere leaves nothing half done here.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     fn lock_file(&self) -> MutexGuard<'_, Option<Arc<MemoryFile>>> {
-        self.lock_file.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.lock_file)
     }
 
     fn identity(&self) -> Identity {

@@ -9,13 +9,13 @@
 
 use std::io;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::disk::SimDisk;
 use crate::error::{Error, Result};
 use crate::os::word::Word;
-use crate::os::{Identity, IoCounts, Map, Shared, Storage, ViewPage, Wake, Way};
+use crate::os::{Identity, IoCounts, Map, Shared, Storage, ViewPage, Wake, Way, locked};
 
 /// A call that can be made to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -238,7 +238,7 @@ impl FaultPlan {
     }
 
     fn state(&self) -> MutexGuard<'_, PlanState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// Counts a call; its error number, and what a write has written, if it is to fail.

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use crate::alloc::{TryGrow, filled};
 use crate::error::{Error, Result};
 use crate::lock::{Board, Clients, Guest, Role, RoleKind, Slots, scan_guests};
-use crate::os::{Ahead, Disk, MapPages, ReadAhead, Storage, ViewPage};
+use crate::os::{Ahead, Disk, MapPages, ReadAhead, Storage, ViewPage, locked};
 use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
 use crate::planted::{self, Bug};
 use crate::store::slow::SlowReaders;
@@ -362,7 +362,7 @@ impl Store {
 
     /// A page buffer, with stale contents.
     pub(crate) fn buffer(&self) -> Result<Buffer> {
-        let spare = self.buffers.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        let spare = locked(&self.buffers).pop();
         match spare {
             Some(buffer) => Ok(Buffer::Own(buffer)),
             None => Ok(Buffer::Own(filled(0, self.page_bytes)?.into_boxed_slice())),
@@ -382,7 +382,7 @@ impl Store {
         if buffer.len() != self.page_bytes {
             return;
         }
-        let mut buffers = self.buffers.lock().unwrap_or_else(|e| e.into_inner());
+        let mut buffers = locked(&self.buffers);
         if buffers.len() < SPARE_BUFFERS_MAX && buffers.try_reserve(1).is_ok() {
             buffers.push(buffer);
         }

@@ -105,14 +105,22 @@ pub(crate) fn damaged(ptr: Ptr, reason: Reason) -> Error {
     }
 }
 
-/// Says on which page something is wrong.
+/// Says where something is wrong.
 pub(crate) trait OnPage<T> {
+    /// On the page that `ptr` names.
     fn on(self, ptr: Ptr) -> Result<T>;
+    /// In the file, on a page that is not known any more.
+    fn in_file(self) -> Result<T>;
 }
 
 impl<T> OnPage<T> for std::result::Result<T, Reason> {
     #[inline(always)]
     fn on(self, ptr: Ptr) -> Result<T> {
         self.map_err(|reason| damaged(ptr, reason))
+    }
+
+    #[inline(always)]
+    fn in_file(self) -> Result<T> {
+        self.map_err(|reason| Error::corrupt_file(reason.text()))
     }
 }

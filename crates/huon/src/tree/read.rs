@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::os::prefetch_start;
-use crate::page::{Cell, KeyOrder, PayloadKind, Probe, Reason, RunRef};
+use crate::page::{Cell, KeyOrder, PayloadKind, Probe, RunRef};
 use crate::store::source::{OnPage, PageSource};
 use crate::tree::view::TreeView;
 
@@ -79,5 +79,5 @@ pub(crate) fn value<'s, S: PageSource + ?Sized>(
 /// The large value that a cell points to.
 #[inline(always)]
 pub(crate) fn run_ref(cell: &Cell<'_>) -> Result<RunRef> {
-    RunRef::decode(cell.payload).map_err(|reason: Reason| Error::corrupt_file(reason.text()))
+    RunRef::decode(cell.payload).in_file()
 }

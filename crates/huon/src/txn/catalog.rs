@@ -8,7 +8,7 @@ use crate::page::{
     BytesOrder, Conflict, Labels, PayloadKind, Reason, Tree, fingerprint, key_bytes_max,
 };
 use crate::store::pages::Pages;
-use crate::store::source::PageSource;
+use crate::store::source::{OnPage, PageSource};
 use crate::tree::cursor::Span;
 use crate::tree::edit::TreeMut;
 use crate::tree::put::{NewValue, Put, PutMode};
@@ -27,9 +27,7 @@ pub(crate) fn find<S: PageSource>(source: &S, main: &Tree, name: &[u8]) -> Resul
     if cell.kind != PayloadKind::Table {
         return Err(Error::NameTaken);
     }
-    Tree::decode(cell.payload)
-        .map(Some)
-        .map_err(|reason: Reason| Error::corrupt_file(reason.text()))
+    Tree::decode(cell.payload).map(Some).in_file()
 }
 
 /// The names of a table's comparators and types, which lie behind its record.
@@ -38,8 +36,7 @@ pub(crate) fn names_behind<'s, S: PageSource>(
     main: &Tree,
     name: &[u8],
 ) -> Result<Labels<'s>> {
-    let stored = Labels::decode(labels(source, main, name)?);
-    stored.map_err(|reason| Error::corrupt_file(reason.text()))
+    Labels::decode(labels(source, main, name)?).in_file()
 }
 
 /// The same as bytes.
@@ -49,10 +46,7 @@ pub(crate) fn labels<'s, S: PageSource>(
     name: &[u8],
 ) -> Result<&'s [u8]> {
     let cell = TreeView::new(source, main, NAMES).get(name)?.ok_or(Error::TableNotFound)?;
-    match Tree::split(cell.payload) {
-        Ok((_, labels)) => Ok(labels),
-        Err(reason) => Err(Error::corrupt_file(reason.text())),
-    }
+    Tree::split(cell.payload).map(|(_, labels)| labels).in_file()
 }
 
 /// The types of keys and values, for an error.

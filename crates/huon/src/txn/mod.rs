@@ -29,13 +29,13 @@ pub(crate) mod write;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::{Clients, Durable, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
-use crate::os;
+use crate::os::{self, locked};
 use crate::page::{
     CEILING_AHEAD, Geometry, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, Txnid,
 };
@@ -213,7 +213,7 @@ impl Core {
     /// The snapshot that the next write transaction starts from; remembered from the last one, if
     /// no other client has written since. The caller holds the writer lock.
     pub(crate) fn base(&self) -> Result<Base> {
-        let last = self.last_sealed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let last = locked(&self.last_sealed).take();
         let sealed = self.store.board.sealed();
         if let Some(base) = last.filter(|base| base.mark == sealed) {
             return Ok(base);
@@ -226,7 +226,7 @@ impl Core {
 
     /// Remembers where the next write transaction may start. The caller holds the writer lock.
     pub(crate) fn remember(&self, base: Base) {
-        *self.last_sealed.lock().unwrap_or_else(PoisonError::into_inner) = Some(base);
+        *locked(&self.last_sealed) = Some(base);
     }
 
     /// The newest sealed snapshot.

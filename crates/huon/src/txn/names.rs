@@ -27,13 +27,13 @@ mod give_back;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use twox_hash::XxHash3_64;
 
 use crate::alloc::{collected, copied};
 use crate::error::{Error, Result};
-use crate::os::{ForkLock, unique_number};
+use crate::os::{ForkLock, locked, unique_number};
 use crate::planted::{self, Bug};
 use crate::txn::meaning::{Shape, TableInfo, TableSpec};
 use crate::txn::order::Order;
@@ -534,7 +534,7 @@ impl Names {
     fn book(&self) -> MutexGuard<'_, Book> {
         #[cfg(test)]
         self.locks.fetch_add(1, Ordering::Relaxed);
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.book)
     }
 
     #[cfg(test)]

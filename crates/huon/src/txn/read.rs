@@ -1,9 +1,10 @@
 //! Read transactions.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use crate::error::{Error, Result};
+use crate::os::{even_if_poisoned, locked};
 use crate::page::{Meta, Tree, Txnid};
 use crate::planted::{self, Bug};
 use crate::txn::kept::Kept;
@@ -220,7 +221,7 @@ impl ReadTxn {
     }
 
     fn more(&self) -> MutexGuard<'_, BTreeMap<TableNo, Option<Tree>>> {
-        self.more.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.more)
     }
 
     /// The number of a table, if it exists in this snapshot. One that does not leaves nothing
@@ -263,7 +264,7 @@ impl Drop for ReadTxn {
     fn drop(&mut self) {
         if self.core().check_forked().is_err() {
             // Another thread of the parent may have been adding to it.
-            let more = self.more.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let more = even_if_poisoned(self.more.get_mut());
             std::mem::forget(std::mem::take(more));
             return;
         }

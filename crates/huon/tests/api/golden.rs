@@ -166,7 +166,7 @@ fn pair(multi: &str, n: u64, version: u64) -> (Vec<u8>, Vec<u8>) {
                 if n.is_multiple_of(2) { fill + &number } else { number + &fill }.into_bytes()
             }
             None if n == 7 => vec![],
-            None => format!("{n}/{}/{n}", "v".repeat(mixed as usize % 17)).into_bytes(),
+            None => format!("{n}/{}/{n}", "v".repeat((mixed % 17) as usize)).into_bytes(),
         },
     };
     (key, value)

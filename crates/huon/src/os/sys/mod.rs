@@ -13,6 +13,12 @@
 #[cfg(not(unix))]
 compile_error!("Huon runs on Unix systems only as yet: this system has no module in `os::sys`");
 
+#[cfg(not(target_has_atomic = "64"))]
+compile_error!(
+    "the processes of an environment share words of 64 bits, and this processor cannot change one \
+     in one step: Huon is not built for it"
+);
+
 #[cfg(unix)]
 mod unix;
 

@@ -13,7 +13,8 @@ use crate::page::{
 };
 use crate::planted::{self, Bug};
 use crate::store::Store;
-use crate::store::source::damaged;
+use crate::store::source::{OnPage, damaged};
+use crate::store::space::Ground;
 use crate::tree::read;
 
 /// Bytes that are copied and written at once.
@@ -123,28 +124,27 @@ impl<'s, 'f> Tail<'s, 'f> {
             return Ok(());
         }
         let page = self.page(ptr)?;
-        let on = |reason| damaged(ptr, reason);
         if level > 0 {
-            let count = admit(page, ptr, Kind::Branch, level).map_err(on)?;
-            let branch = crate::page::Branch::view(page, count).map_err(on)?;
+            let count = admit(page, ptr, Kind::Branch, level).on(ptr)?;
+            let branch = crate::page::Branch::view(page, count).on(ptr)?;
             return (0..count).try_for_each(|i| self.node(tree, branch.child(i), level - 1, part));
         }
         if tree.has_fixed_leaves() {
-            let count = admit(page, ptr, Kind::Fixed, 0).map_err(on)?;
+            let count = admit(page, ptr, Kind::Fixed, 0).on(ptr)?;
             let leaf = crate::page::FixedLeaf::view(page, count, tree.fixed_bytes as usize);
-            return leaf.map(drop).map_err(on);
+            return leaf.map(drop).on(ptr);
         }
-        let count = admit(page, ptr, Kind::Leaf, 0).map_err(on)?;
-        let leaf = crate::page::Leaf::view(page, count).map_err(on)?;
+        let count = admit(page, ptr, Kind::Leaf, 0).on(ptr)?;
+        let leaf = crate::page::Leaf::view(page, count).on(ptr)?;
         for cell in leaf.cells() {
-            let cell = cell.map_err(on)?;
+            let cell = cell.on(ptr)?;
             match cell.kind {
                 PayloadKind::Run => self.run_value(&read::run_ref(&cell)?)?,
                 PayloadKind::Table if part == Part::Main => {
-                    self.tree(&Tree::decode(cell.payload).map_err(on)?, Part::Named)?;
+                    self.tree(&Tree::decode(cell.payload).on(ptr)?, Part::Named)?;
                 }
                 PayloadKind::DuplicateTree if part == Part::Named => {
-                    self.tree(&tree.decode_values(cell.payload).map_err(on)?, Part::Values)?;
+                    self.tree(&tree.decode_values(cell.payload).on(ptr)?, Part::Values)?;
                 }
                 _ => {}
             }
@@ -170,12 +170,12 @@ impl<'s, 'f> Tail<'s, 'f> {
             }
             let page = self.page(ptr)?;
             let chunk = admit(page, ptr, Kind::Chunk, 0).and_then(|count| Chunk::view(page, count));
-            let chunk = chunk.map_err(|reason| damaged(ptr, reason))?;
+            let chunk = chunk.on(ptr)?;
             if !chunk.next().is_none() {
                 chains.try_push(chunk.next())?;
             }
             for item in chunk.items() {
-                let item = item.map_err(|reason| damaged(ptr, reason))?;
+                let item = item.on(ptr)?;
                 if item.is_chain() {
                     chains.try_push(item.ptr())?;
                 }
@@ -196,11 +196,9 @@ pub(crate) fn retired_are_intact(store: &Store, meta: &Meta, before: Txnid) -> R
             if !inserted(&mut seen, ptr.pgno.0)? {
                 return Err(damaged(ptr, Reason::Cycle));
             }
-            let page = store.page_verified(ptr, meta.used)?;
-            let chunk = admit(page, ptr, Kind::Chunk, 0).and_then(|count| Chunk::view(page, count));
-            let chunk = chunk.map_err(|reason| damaged(ptr, reason))?;
+            let chunk = store.chunk(ptr, meta.used)?;
             for item in chunk.items() {
-                items.try_push(item.map_err(|reason| damaged(ptr, reason))?)?;
+                items.try_push(item.on(ptr)?)?;
             }
             if !chunk.next().is_none() {
                 items.try_push(Item::chain(chunk.next(), Txnid(0)))?;

@@ -35,7 +35,7 @@ pub(super) const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
 pub(super) fn wait(word: &Word, expected: u64, timeout: Duration, _: u32) {
     let mut time = libc::timespec {
         tv_sec: timeout.as_secs().min(3600) as libc::time_t,
-        tv_nsec: libc::c_long::from(timeout.subsec_nanos() as i32),
+        tv_nsec: timeout.subsec_nanos() as libc::c_long,
     };
     let bytes = std::ptr::without_provenance_mut(size_of::<libc::timespec>());
     // SAFETY: the word lies in a live mapping, and `time` outlives the call.
@@ -43,7 +43,7 @@ pub(super) fn wait(word: &Word, expected: u64, timeout: Duration, _: u32) {
         libc::_umtx_op(
             low_half(word),
             libc::UMTX_OP_WAIT_UINT,
-            libc::c_ulong::from(expected as u32),
+            expected as u32 as libc::c_ulong,
             bytes,
             (&raw mut time).cast(),
         )

@@ -24,19 +24,19 @@ pub(super) const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC_COARSE;
 
 // ---- sleeping on a word
 
-const NANOS: libc::c_long = 1_000_000_000;
+/// Nanoseconds of a second.
+const NANOS: u64 = 1_000_000_000;
 
 /// Sleeps while the low half of `word` is that of `expected`, at most `timeout`. `marks` is not 0.
 pub(super) fn wait(word: &Word, expected: u64, timeout: Duration, marks: u32) {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid and outlives the call.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec = time.tv_sec.saturating_add(timeout.as_secs().min(3600) as _);
-    time.tv_nsec += timeout.subsec_nanos() as libc::c_long;
-    if time.tv_nsec >= NANOS {
-        time.tv_sec += 1;
-        time.tv_nsec -= NANOS;
-    }
+    // The types of the fields differ between machines.
+    let nanos = time.tv_nsec as u64 + u64::from(timeout.subsec_nanos());
+    let seconds = timeout.as_secs().min(3600) + nanos / NANOS;
+    time.tv_sec = time.tv_sec.saturating_add(seconds as _);
+    time.tv_nsec = (nanos % NANOS) as _;
     // SAFETY: the futex word lies in a live mapping and `time` outlives the call. No FUTEX_PRIVATE:
     // other processes wake us. This kind of wait ends at a point in time.
     unsafe {

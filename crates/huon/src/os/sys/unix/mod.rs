@@ -69,6 +69,12 @@ compile_error!(
      use a 64-bit target"
 );
 
+#[cfg(target_os = "solaris")]
+compile_error!(
+    "Solaris has neither `flock` nor `pwritev` in the libc crate, and Huon needs a lock that \
+     belongs to an open file: use illumos"
+);
+
 #[cfg(not(any(
     target_os = "linux",
     target_os = "android",

@@ -1,5 +1,4 @@
-//! illumos and Solaris: locks on whole files, and nothing else beyond POSIX. It compiles, but was
-//! never run.
+//! illumos: locks on whole files, and nothing else beyond POSIX. It compiles, but was never run.
 
 pub(super) use super::plain::no_ofd::ofd;
 pub(super) use super::plain::{

@@ -1,7 +1,13 @@
 //! Files longer than 2 GiB, and bytes far past their end: the C library's calls with offsets of 64
-//! bits. On 32-bit Linux with glibc the plain ones have 32, and cut off what is larger.
+//! bits. On 32-bit Linux with glibc the plain ones have 32, and cut off what is larger; but not on
+//! x86-64 with addresses of 32 bits (x32), whose calls are those of 64 bits.
 
-#[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "32"))]
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    target_pointer_width = "32",
+    not(target_arch = "x86_64")
+))]
 mod calls {
     pub(in crate::os::sys) use libc::{
         fallocate64 as fallocate, flock64 as Flock, fstat64 as fstat, fstatfs64 as fstatfs,
@@ -23,7 +29,12 @@ mod calls {
     }
 }
 
-#[cfg(not(all(target_os = "linux", target_env = "gnu", target_pointer_width = "32")))]
+#[cfg(not(all(
+    target_os = "linux",
+    target_env = "gnu",
+    target_pointer_width = "32",
+    not(target_arch = "x86_64")
+)))]
 mod calls {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(in crate::os::sys) use libc::{fallocate, fstatfs, posix_fadvise, statfs as Statfs};
