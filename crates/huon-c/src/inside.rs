@@ -18,7 +18,7 @@ use crate::threads;
 use crate::txn::{Begin, Txn};
 
 /// Below this nothing can be stored.
-const UPPER_BYTES_MIN: u64 = 16 << 10;
+const LEAST_MAX_BYTES: u64 = 16 << 10;
 
 /// The inside of a read transaction.
 pub struct Reader {
@@ -194,7 +194,7 @@ impl Reader {
         let counted = env.readers.fetch_add(1, Ordering::AcqRel);
         let begun = if counted < env.readers_max() {
             env.huon().and_then(|huon| Ok(huon.read()?)).and_then(|txn| {
-                let fits = env.max_bytes().is_none_or(|upper| txn.used_bytes() <= upper);
+                let fits = env.max_bytes().is_none_or(|max_bytes| txn.used_bytes() <= max_bytes);
                 if fits { Ok(txn) } else { Err(Fault::MapTooSmall) }
             })
         } else {
@@ -315,13 +315,13 @@ impl Writer {
     /// process.
     pub fn changing(&mut self, env: &Env) -> Res<&mut WriteTxn> {
         self.settle_all()?;
-        let Some(upper) = env.max_bytes() else { return self.txn_mut() };
-        if upper < UPPER_BYTES_MIN {
+        let Some(max_bytes) = env.max_bytes() else { return self.txn_mut() };
+        if max_bytes < LEAST_MAX_BYTES {
             return Err(Fault::MapFull);
         }
         let txn = self.txn_mut()?;
         let mut geometry = txn.geometry();
-        let wanted = upper.max(geometry.min_bytes);
+        let wanted = max_bytes.max(geometry.min_bytes);
         if geometry.max_bytes != wanted {
             geometry.max_bytes = wanted;
             match txn.set_geometry(geometry) {

@@ -137,8 +137,8 @@ impl Place {
     /// The record beside the gap: the cursor's, unless it has none.
     fn near(&self) -> Option<(&[u8], &[u8])> {
         match &self.scan {
-            Gap::Plain(scan) => scan.near().map(|key| (key, &b""[..])),
-            Gap::Multi(scan) => scan.near(),
+            Gap::Plain(scan) => scan.position().map(|key| (key, &b""[..])),
+            Gap::Multi(scan) => scan.position(),
         }
     }
 

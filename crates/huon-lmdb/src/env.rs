@@ -122,15 +122,15 @@ impl Env {
 
     fn store_map_bytes(&self, bytes: u64) {
         self.map_bytes.store(bytes, Ordering::Release);
-        self.shared.set_max_bytes(Some(upper_of(bytes)));
+        self.shared.set_max_bytes(Some(max_bytes_of(bytes)));
     }
 
     fn open_file(&self, file: &Path, flags: u32, mode: u32) -> Res<huon::Env> {
         let map_bytes = self.map_bytes.load(Ordering::Acquire);
         let mut options = huon::Env::options();
         options
-            .max_bytes(upper_of(map_bytes))
-            .map_bytes(reserve_bytes(upper_of(map_bytes)))
+            .max_bytes(max_bytes_of(map_bytes))
+            .map_bytes(reserve_bytes(max_bytes_of(map_bytes)))
             .mode(mode & 0o777)
             .read_only(flags & RDONLY != 0)
             .durability(durability_of(flags))
@@ -184,7 +184,7 @@ impl Env {
             0 => map_of(info.max_bytes),
             _ => bytes.max(info.used_bytes),
         };
-        if upper_of(bytes) > info.map_bytes {
+        if max_bytes_of(bytes) > info.map_bytes {
             return Err(Fault::NoMemory);
         }
         self.store_map_bytes(bytes);
@@ -326,7 +326,7 @@ fn durability_of(flags: u32) -> Durability {
 }
 
 /// How long the file may become with a map size.
-fn upper_of(map_bytes: u64) -> u64 {
+fn max_bytes_of(map_bytes: u64) -> u64 {
     let bytes = map_bytes.min(MAP_BYTES_MAX).next_multiple_of(4096);
     if bytes < MARGIN_FROM_BYTES { bytes } else { bytes + bytes.min(MARGIN_BYTES) }
 }

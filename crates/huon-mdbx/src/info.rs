@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::fs;
 use std::sync::Arc;
 
-use huon::{EnvInfo, HeldBy, Holder, MetaInfo, ReaderInfo, TableStat};
+use huon::{EnvInfo, MetaInfo, ReaderInfo, RetainedBy, RetainedSnapshot, TableStat};
 use huon_c::{Fault, Res, Txn, View, in_txn};
 
 use crate::abi::{
@@ -123,16 +123,16 @@ impl Env {
         };
         match view {
             View::Read(txn) => {
-                let holder = self.holder_of(&huon, txn.id())?;
+                let retained = self.retained_by(&huon, txn.id())?;
                 let page_bytes = u64::from(info.page_bytes);
                 told.txn_id = txn.id();
                 told.txn_reader_lag = txn.ids_behind();
                 told.txn_space_used = txn.used_bytes();
                 told.txn_space_leftover = info.file_bytes.saturating_sub(info.used_bytes);
-                told.txn_space_retired = holder.map_or(0, |holder| holder.pages * page_bytes);
+                told.txn_space_retired = retained.map_or(0, |retained| retained.pages * page_bytes);
                 if scan {
                     told.txn_space_dirty =
-                        holder.map_or(0, |holder| holder.alone_pages * page_bytes);
+                        retained.map_or(0, |retained| retained.alone_pages * page_bytes);
                 }
             }
             View::Write(txn) => {
@@ -152,24 +152,24 @@ impl Env {
         Ok(told)
     }
 
-    /// All readers, and how many bytes of free pages each keeps.
+    /// All readers, and how many bytes of free pages each retains.
     pub(crate) fn readers(&self) -> Res<Vec<(ReaderInfo, u64)>> {
         let huon = self.huon()?;
         let page_bytes = u64::from(self.opened()?.page_bytes);
-        let reader = |holder: Holder| match holder.by {
-            HeldBy::Reader(reader) => Some((reader, holder.pages * page_bytes)),
+        let reader = |retained: RetainedSnapshot| match retained.by {
+            RetainedBy::Reader(reader) => Some((reader, retained.pages * page_bytes)),
             _ => None,
         };
-        Ok(huon.holders()?.into_iter().filter_map(reader).collect())
+        Ok(huon.retained_snapshots()?.into_iter().filter_map(reader).collect())
     }
 
-    /// What a reader of this process keeps.
-    fn holder_of(&self, huon: &huon::Env, txnid: u64) -> Res<Option<Holder>> {
-        let is_own = |holder: &Holder| {
-            matches!(holder.by, HeldBy::Reader(info)
+    /// What a reader of this process retains.
+    fn retained_by(&self, huon: &huon::Env, txnid: u64) -> Res<Option<RetainedSnapshot>> {
+        let is_own = |retained: &RetainedSnapshot| {
+            matches!(retained.by, RetainedBy::Reader(info)
                 if info.pid == std::process::id() && info.txnid == txnid)
         };
-        Ok(huon.holders()?.into_iter().find(is_own))
+        Ok(huon.retained_snapshots()?.into_iter().find(is_own))
     }
 }
 

@@ -41,7 +41,7 @@ impl Asked {
             // One that will only be ended later, perhaps by a thread that waits for this writer, is
             // not waited for.
             1.. if slow.reader.parked || !slow.own && slow.retries < RETRIES_MAX => {
-                SlowReaderAnswer::Break
+                SlowReaderAnswer::Evict
             }
             _ => {
                 self.end();

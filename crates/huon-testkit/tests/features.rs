@@ -2,10 +2,14 @@
 
 use std::cell::RefCell;
 use std::io::Write;
-use std::sync::Once;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
-use huon::{Bytes, Durability, Env, SlowReaderAnswer, TableDef, U64};
+use huon::{
+    Bytes, Contents, Durability, Env, Error, RecordVisitor, SlowReaderAnswer, TableDef, TableStat,
+    U64,
+};
 use serde_json::{Value, json};
 
 const T: TableDef<U64, Bytes> = TableDef::new("t");
@@ -54,10 +58,61 @@ fn reports_serialise() {
     let mut kinds = Vec::new();
     env.visit_pages(&mut |page| {
         kinds.push(serde_json::to_value(page).unwrap());
-        std::ops::ControlFlow::Continue(())
+        ControlFlow::Continue(())
     })
     .unwrap();
     assert!(kinds.iter().any(|page| page["kind"] == "leaf" && page["table"] == "t"), "{kinds:?}");
+
+    let mut seen = Seen(Value::Null);
+    env.visit_records(&mut seen).unwrap();
+    assert_eq!(seen.0["tables"][1]["name"], json!("t"));
+    assert_eq!(seen.0["markers"]["values"], json!([0, 0, 0]));
+    drop(reader);
+    assert_eq!(serde_json::to_value(env.close().unwrap()).unwrap(), json!("fully"));
+}
+
+/// The contents as they serialise; no records.
+struct Seen(Value);
+
+impl RecordVisitor for Seen {
+    fn begin(&mut self, contents: &Contents) -> ControlFlow<()> {
+        self.0 = serde_json::to_value(contents).unwrap();
+        ControlFlow::Continue(())
+    }
+
+    fn table(&mut self, _: &TableStat) -> ControlFlow<(), bool> {
+        ControlFlow::Continue(false)
+    }
+
+    fn record(&mut self, _: &[u8], _: &[u8]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn readers_that_retain_pages_serialise() {
+    let dir = tempfile::tempdir().unwrap();
+    let told = Arc::new(Mutex::new(Value::Null));
+    let notes = told.clone();
+    let env = Env::options()
+        .max_bytes(1 << 20)
+        .on_slow_reader(move |slow| {
+            *notes.lock().unwrap() = serde_json::to_value(slow).unwrap();
+            SlowReaderAnswer::GiveUp
+        })
+        .open(dir.path().join("a.huon"))
+        .unwrap();
+    fill(&env, 1).unwrap();
+    let reader = env.read().unwrap();
+    fill(&env, 2).unwrap();
+    let Err(Error::MapFull(full)) = fill(&env, 3) else { panic!("it fits") };
+    let slow = told.lock().unwrap();
+    assert_eq!((&slow["own"], &slow["full"]), (&json!(true), &json!(true)));
+    assert_eq!(slow["reader"]["txnid"], json!(reader.id()));
+    let full = serde_json::to_value(&*full).unwrap();
+    assert_eq!(full["limit_bytes"], json!(1 << 20));
+    assert_eq!(full["readers"][0]["pid"], json!(std::process::id()));
+    assert!(full["readers"][0]["retained_bytes"].as_u64() >= Some(100_000), "{full}");
 }
 
 thread_local! {

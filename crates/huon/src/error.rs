@@ -76,6 +76,8 @@ pub enum Error {
     PageSize {
         /// Page size of the file, in bytes.
         found: u32,
+        /// Page size that the caller asked for, in bytes.
+        wanted: u32,
     },
     /// A flush failed earlier: what reached the disk is unknown. Close it everywhere and open
     /// again.
@@ -214,6 +216,7 @@ const THREAD_WRITES: &str = "this thread has the write transaction already and w
 /// assert_eq!(full.limit_bytes, 1 << 20);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FullMap {
@@ -221,17 +224,18 @@ pub struct FullMap {
     pub limit_bytes: u64,
     /// How long it would have to be, in bytes; a few pages are kept for deletes and commits.
     pub needed_bytes: u64,
-    /// Read transactions that keep free pages from being used again; those first without which
-    /// most would be free. Empty if that is not known: where the limit was to be lowered.
-    pub keepers: Vec<Keeper>,
+    /// Read transactions that retain free pages, which cannot be used again; those first without
+    /// which most would be free. Empty if that is not known: where the limit was to be lowered.
+    pub readers: Vec<RetainingReader>,
     /// Bytes that only the durable snapshot retains: [`Env::sync`](crate::Env::sync) frees them.
     pub unflushed_bytes: u64,
 }
 
-/// A read transaction that keeps free pages from being used again: see [`FullMap`].
+/// A read transaction that retains free pages: see [`FullMap`].
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Keeper {
+pub struct RetainingReader {
     /// Number of its client in the lock file.
     pub client: u32,
     /// Process id as the client saw it; for people only, since containers count on their own.
@@ -243,7 +247,7 @@ pub struct Keeper {
     /// How many ids were used since: one for each commit, more for one that spilled.
     pub ids_behind: u64,
     /// Bytes of free pages that it sees. Others may see them, too.
-    pub held_bytes: u64,
+    pub retained_bytes: u64,
     /// Bytes that would be free if its snapshot were not read.
     pub freed_bytes: u64,
     /// It is parked, and can be evicted: see [`ReadTxn::park`](crate::ReadTxn::park).
@@ -312,8 +316,8 @@ impl Error {
     /// No room for so many bytes in a file that may not have more than `limit_bytes`.
     #[cold]
     pub(crate) fn map_full(limit_bytes: u64, needed_bytes: u64) -> Self {
-        let (keepers, unflushed_bytes) = (Vec::new(), 0);
-        Error::MapFull(Box::new(FullMap { limit_bytes, needed_bytes, keepers, unflushed_bytes }))
+        let (readers, unflushed_bytes) = (Vec::new(), 0);
+        Error::MapFull(Box::new(FullMap { limit_bytes, needed_bytes, readers, unflushed_bytes }))
     }
 
     /// Whether it says that the file is damaged: as against that something failed, which says
@@ -405,8 +409,8 @@ impl fmt::Display for Error {
             Error::Busy(text) => write!(f, "busy: {text}"),
             Error::NotADatabase(what) => write!(f, "not a Huon environment: {what}"),
             Error::Version(what) => write!(f, "format not supported: {what}"),
-            Error::PageSize { found } => {
-                write!(f, "the file has pages of {found} bytes, another size was asked for")
+            Error::PageSize { found, wanted } => {
+                write!(f, "the file has pages of {found} bytes, and {wanted} were asked for")
             }
             Error::Poisoned => write!(
                 f,
@@ -479,7 +483,7 @@ impl fmt::Display for TableTypes {
 
 impl fmt::Display for FullMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FullMap { limit_bytes, needed_bytes, keepers, unflushed_bytes } = self;
+        let FullMap { limit_bytes, needed_bytes, readers, unflushed_bytes } = self;
         write!(
             f,
             "the file would need {needed_bytes} bytes and may have {limit_bytes}, its maximum \
@@ -488,8 +492,8 @@ impl fmt::Display for FullMap {
         if *unflushed_bytes > 0 {
             write!(f, "; a sync would free {unflushed_bytes} bytes")?;
         }
-        for keeper in keepers.iter().take(3) {
-            let Keeper { client, pid, txnid, ids_behind, freed_bytes, guest, .. } = keeper;
+        for reader in readers.iter().take(3) {
+            let RetainingReader { client, pid, txnid, ids_behind, freed_bytes, guest, .. } = reader;
             if *guest {
                 write!(f, "; a reader that may not write the lock file")?;
             } else {
@@ -497,11 +501,11 @@ impl fmt::Display for FullMap {
             }
             write!(
                 f,
-                " keeps {freed_bytes} bytes by reading snapshot {txnid}, which is {ids_behind} ids \
-                 behind"
+                " retains {freed_bytes} bytes by reading snapshot {txnid}, which is {ids_behind} \
+                 ids behind"
             )?;
         }
-        match keepers.len() {
+        match readers.len() {
             ..=3 => Ok(()),
             count => write!(f, "; so do {} others", count - 3),
         }

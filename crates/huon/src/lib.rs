@@ -12,8 +12,9 @@
 //!   reads and changes it, given a transaction. [`RawTable`] is the same for plain bytes.
 //! - [`Codec`] and [`KeyCodec`] make types of your own keys and values. [`Order`] says how keys
 //!   compare.
-//! - [`Range`] iterates from both ends, [`OwnedRange`] keeps its transaction, [`Cursor`] moves
-//!   about and lives beside writes. [`Range::leaves`] is the fastest way through many records.
+//! - [`Range`] iterates from both ends, [`OwnedRange`] (of a multimap: [`OwnedPairs`],
+//!   [`OwnedValues`]) keeps its transaction, [`Cursor`] moves about and lives beside writes.
+//!   [`Range::leaves`] is the fastest way through many records.
 //! - [`Table::get_many`] gets many keys, several times faster than one after another.
 //! - [`MultiDef`] and [`Multi`] are the same for tables in which a key may have many values.
 //! - [`Durability`] says what a commit waits for, [`Env::sync`] waits for all of them.
@@ -66,7 +67,8 @@
 //! # Soundness
 //!
 //! The file is mapped into memory: sound as long as no process modifies or truncates it except
-//! through Huon ([`Options::open`]).
+//! through Huon. If you cannot promise that (a directory that others write to), the result is
+//! undefined behaviour or `SIGBUS` ([`Options::open`]).
 //!
 //! # Features
 //!
@@ -106,14 +108,16 @@ mod txn;
 
 pub use env::limits;
 pub use env::{Closed, Env, EnvInfo, FileKind, IoInfo, Options, ReaderInfo, Settings};
-pub use error::{Corruption, Error, FullMap, IoError, Keeper, Result, TableTypes, WrongOrder};
+pub use error::{
+    Corruption, Error, FullMap, IoError, Result, RetainingReader, TableTypes, WrongOrder,
+};
 pub use ops::Progress;
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
 pub use ops::compact::{CompactEnd, CompactOptions, CompactReport};
 pub use ops::copy::{CopyOptions, CopyReport};
 pub use ops::metas::{MetaInfo, MetaSnapshot, MetaState, SwitchReport};
 pub use ops::records::{Contents, RecordVisitor};
-pub use ops::stat::{HeldBy, Holder, Stat, TableStat};
+pub use ops::stat::{RetainedBy, RetainedSnapshot, Stat, TableStat};
 pub use ops::visit::{PageInfo, PageKind};
 pub use os::ReadAhead;
 /// For the C interfaces: what outlives a fork, and descriptors that programs see.
@@ -133,6 +137,7 @@ pub use table::iter::Range;
 pub use table::leaves::{Leaf, LeafIter, Leaves};
 pub use table::multi::{Multi, MultiDef, RawMulti};
 pub use table::owned::OwnedRange;
+pub use table::owned_pairs::{OwnedPairs, OwnedValues};
 pub use table::pairs::{Batches, Keys, Pairs, Values};
 pub use table::plain::Append;
 pub use table::txn::Txn;

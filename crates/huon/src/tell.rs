@@ -42,8 +42,8 @@ pub(crate) fn flush_failed(error: &Error) {
     tracing::warn!(target: "huon", %error, "flush failed; commits are refused from now on");
 }
 
-/// A reader keeps pages that a writer needs.
-pub(crate) fn slow_reader(pid: u32, snapshot: u64, held_bytes: u64) {
+/// A reader retains pages that a writer needs.
+pub(crate) fn slow_reader(pid: u32, snapshot: u64, retained_bytes: u64) {
     #[cfg(feature = "tracing")]
-    tracing::warn!(target: "huon", pid, snapshot, held_bytes, "slow reader");
+    tracing::warn!(target: "huon", pid, snapshot, retained_bytes, "slow reader");
 }

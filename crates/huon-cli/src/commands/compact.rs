@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use huon::{CompactEnd, CompactOptions, CompactReport, HeldBy, Holder, Progress};
+use huon::{CompactEnd, CompactOptions, CompactReport, Progress, RetainedBy, RetainedSnapshot};
 use serde_json::{Value, json};
 
 use crate::args::{Compact, Writing};
@@ -56,48 +56,48 @@ fn sentence(report: &CompactReport) -> String {
         CompactEnd::Target => return format!("{done}."),
         CompactEnd::TimeLimit => "the time is over".into(),
         CompactEnd::Stopped => "interrupted".into(),
-        CompactEnd::Held(holders) => {
-            let all: Vec<String> = holders.iter().map(holder).collect();
-            format!("older snapshots keep the rest: {}", all.join("; "))
+        CompactEnd::Retained(snapshots) => {
+            let all: Vec<String> = snapshots.iter().map(retained).collect();
+            format!("older snapshots retain the rest: {}", all.join("; "))
         }
         _ => "what is left has nowhere to go: `huon copy --compact` packs it anew".into(),
     };
     format!("{done}; {why}.")
 }
 
-fn holder(holder: &Holder) -> String {
-    let pages = many(holder.pages, "page");
-    match holder.by {
-        HeldBy::Reader(r) => format!(
+fn retained(snapshot: &RetainedSnapshot) -> String {
+    let pages = many(snapshot.pages, "page");
+    match snapshot.by {
+        RetainedBy::Reader(r) => format!(
             "a reader in process {} of snapshot {}, {} old, {pages}",
             r.pid,
-            holder.txnid,
+            snapshot.txnid,
             span(r.age_ms)
         ),
-        HeldBy::Flush => format!("a flush of snapshot {}, {pages}", holder.txnid),
-        _ => format!("the last flushed snapshot {}, {pages}", holder.txnid),
+        RetainedBy::Flush => format!("a flush of snapshot {}, {pages}", snapshot.txnid),
+        _ => format!("the last flushed snapshot {}, {pages}", snapshot.txnid),
     }
 }
 
 fn as_json(report: &CompactReport) -> Value {
-    let (end, holders) = match &report.end {
+    let (end, snapshots) = match &report.end {
         CompactEnd::Target => ("target", &[][..]),
         CompactEnd::TimeLimit => ("time", &[][..]),
         CompactEnd::Stopped => ("interrupted", &[][..]),
-        CompactEnd::Held(holders) => ("held", &holders[..]),
+        CompactEnd::Retained(snapshots) => ("retained", &snapshots[..]),
         _ => ("no room", &[][..]),
     };
-    let holder = |holder: &Holder| {
-        let reader = match holder.by {
-            HeldBy::Reader(reader) => Some(reader),
+    let retained = |snapshot: &RetainedSnapshot| {
+        let reader = match snapshot.by {
+            RetainedBy::Reader(reader) => Some(reader),
             _ => None,
         };
         json!({
             "pid": reader.map(|reader| reader.pid),
             "client": reader.map(|reader| reader.client),
             "age_ms": reader.map(|reader| reader.age_ms),
-            "snapshot": holder.txnid,
-            "pages": holder.pages,
+            "snapshot": snapshot.txnid,
+            "pages": snapshot.pages,
         })
     };
     json!({
@@ -107,6 +107,6 @@ fn as_json(report: &CompactReport) -> Value {
         "live_bytes": report.live_bytes,
         "moved_bytes": report.moved_bytes,
         "commits": report.commits,
-        "holders": holders.iter().map(holder).collect::<Vec<Value>>(),
+        "retained_snapshots": snapshots.iter().map(retained).collect::<Vec<Value>>(),
     })
 }

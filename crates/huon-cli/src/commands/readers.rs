@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use huon::{HeldBy, ReaderInfo};
+use huon::{ReaderInfo, RetainedBy};
 use serde_json::{Value, json};
 
 use crate::args::{Look, WatchReaders};
@@ -30,7 +30,7 @@ struct Round {
 struct Reader {
     info: ReaderInfo,
     /// Free space that it sees, and the part of it that no other reader sees.
-    held_bytes: u64,
+    retained_bytes: u64,
     alone_bytes: u64,
 }
 
@@ -40,14 +40,15 @@ impl Round {
         let env = open::look(path)?;
         let info = env.info()?;
         let page_bytes = u64::from(info.page_bytes);
-        let readers = env.holders()?.into_iter().filter_map(|holder| match holder.by {
-            HeldBy::Reader(info) => Some(Reader {
-                info,
-                held_bytes: holder.pages * page_bytes,
-                alone_bytes: holder.alone_pages * page_bytes,
-            }),
-            _ => None,
-        });
+        let readers =
+            env.retained_snapshots()?.into_iter().filter_map(|snapshot| match snapshot.by {
+                RetainedBy::Reader(info) => Some(Reader {
+                    info,
+                    retained_bytes: snapshot.pages * page_bytes,
+                    alone_bytes: snapshot.alone_pages * page_bytes,
+                }),
+                _ => None,
+            });
         Ok(Round { newest: info.newest, readers: readers.collect() })
     }
 
@@ -60,16 +61,16 @@ impl Round {
 impl Reader {
     fn json(&self) -> Value {
         let mut json = reader_json(&self.info);
-        json["held_bytes"] = self.held_bytes.into();
+        json["retained_bytes"] = self.retained_bytes.into();
         json["alone_bytes"] = self.alone_bytes.into();
         json
     }
 
     fn row(&self) -> String {
         let info = &self.info;
-        let (held, alone) = (size(self.held_bytes), size(self.alone_bytes));
+        let (retained, alone) = (size(self.retained_bytes), size(self.alone_bytes));
         let numbers = [&info.client as &dyn Display, &info.pid, &info.txnid];
-        let row = row(numbers, [&number(info.ids_behind), &span(info.age_ms), &held, &alone]);
+        let row = row(numbers, [&number(info.ids_behind), &span(info.age_ms), &retained, &alone]);
         if info.parked { row + "  parked" } else { row }
     }
 }
@@ -88,12 +89,15 @@ pub(crate) fn reader_json(info: &ReaderInfo) -> Value {
 }
 
 fn heading() -> String {
-    row([&"client", &"pid", &"snapshot"], ["lag", "age", "holds", "alone"])
+    row([&"client", &"pid", &"snapshot"], ["lag", "age", "retains", "alone"])
 }
 
 /// The reader, and how much it retains.
-fn row([client, pid, snapshot]: [&dyn Display; 3], [lag, age, holds, alone]: [&str; 4]) -> String {
-    format!("{client:>6} {pid:>7} {snapshot:>13} {lag:>9} {age:>7} {holds:>11} {alone:>11}")
+fn row(
+    [client, pid, snapshot]: [&dyn Display; 3],
+    [lag, age, retains, alone]: [&str; 4],
+) -> String {
+    format!("{client:>6} {pid:>7} {snapshot:>13} {lag:>9} {age:>7} {retains:>11} {alone:>11}")
 }
 
 /// `huon readers`.

@@ -1,6 +1,6 @@
 //! Where the space is: `stat`.
 
-use huon::{HeldBy, Holder, Stat, TableStat};
+use huon::{RetainedBy, RetainedSnapshot, Stat, TableStat};
 use serde_json::{Value, json};
 
 use crate::args::{Look, Names};
@@ -19,7 +19,7 @@ pub(crate) fn stat(args: &Names) -> Outcome {
         out.json(&as_json(&stat, form))?;
     } else {
         print_space(&mut out, &stat)?;
-        print_holders(&mut out, &stat)?;
+        print_retained(&mut out, &stat)?;
         print_tables(&mut out, &stat, form)?;
     }
     out.finish()?;
@@ -31,7 +31,7 @@ pub(crate) fn space(args: &Look) -> Outcome {
     let stat = open::look(&args.file)?.stat()?;
     let mut out = Out::new();
     print_space(&mut out, &stat)?;
-    print_holders(&mut out, &stat)?;
+    print_retained(&mut out, &stat)?;
     out.finish()?;
     Ok(Code::Fine)
 }
@@ -56,11 +56,11 @@ fn as_json(stat: &Stat, form: Form) -> Value {
             "changed": table.changed,
         })
     };
-    let holder = |holder: &Holder| {
-        let (by, reader) = match holder.by {
-            HeldBy::Durable => ("durable", None),
-            HeldBy::Flush => ("flush", None),
-            HeldBy::Reader(reader) => ("reader", Some(reader)),
+    let retained = |snapshot: &RetainedSnapshot| {
+        let (by, reader) = match snapshot.by {
+            RetainedBy::Durable => ("durable", None),
+            RetainedBy::Flush => ("flush", None),
+            RetainedBy::Reader(reader) => ("reader", Some(reader)),
             _ => ("other", None),
         };
         json!({
@@ -69,9 +69,9 @@ fn as_json(stat: &Stat, form: Form) -> Value {
             "lag": reader.map(|reader| reader.ids_behind),
             "age_ms": reader.map(|reader| reader.age_ms),
             "parked": reader.map(|reader| reader.parked),
-            "snapshot": holder.txnid,
-            "pages": holder.pages,
-            "alone_pages": holder.alone_pages,
+            "snapshot": snapshot.txnid,
+            "pages": snapshot.pages,
+            "alone_pages": snapshot.alone_pages,
         })
     };
     json!({
@@ -84,7 +84,7 @@ fn as_json(stat: &Stat, form: Form) -> Value {
         "reusable_pages": stat.reusable_pages,
         "retained_pages": stat.retained_pages,
         "tail_bytes": stat.tail_bytes,
-        "holders": stat.holders.iter().map(holder).collect::<Vec<_>>(),
+        "retained_snapshots": stat.retained_snapshots.iter().map(retained).collect::<Vec<_>>(),
         "tables": stat.tables.iter().map(table).collect::<Vec<_>>(),
     })
 }
@@ -108,14 +108,14 @@ fn print_space(out: &mut Out, stat: &Stat) -> Result<(), Failure> {
     row("file", stat.file_bytes / page_bytes, stat.file_bytes, "all of it")
 }
 
-fn print_holders(out: &mut Out, stat: &Stat) -> Result<(), Failure> {
+fn print_retained(out: &mut Out, stat: &Stat) -> Result<(), Failure> {
     let page_bytes = u64::from(stat.page_bytes);
-    let mut heading = "\nheld by";
-    for holder in stat.holders.iter().filter(|holder| holder.pages > 0) {
-        let name = match holder.by {
-            HeldBy::Durable => "the durable snapshot, until the next flush".into(),
-            HeldBy::Flush => "a flush that is under way".into(),
-            HeldBy::Reader(r) => {
+    let mut heading = "\nretained by";
+    for snapshot in stat.retained_snapshots.iter().filter(|snapshot| snapshot.pages > 0) {
+        let name = match snapshot.by {
+            RetainedBy::Durable => "the durable snapshot, until the next flush".into(),
+            RetainedBy::Flush => "a flush that is under way".into(),
+            RetainedBy::Reader(r) => {
                 let kind = if r.parked { "parked reader" } else { "reader" };
                 format!("{kind} in process {}, {} old", r.pid, span(r.age_ms))
             }
@@ -125,7 +125,8 @@ fn print_holders(out: &mut Out, stat: &Stat) -> Result<(), Failure> {
             out.line(heading)?;
             heading = "";
         }
-        let (all, alone) = (size(holder.pages * page_bytes), size(holder.alone_pages * page_bytes));
+        let (all, alone) =
+            (size(snapshot.pages * page_bytes), size(snapshot.alone_pages * page_bytes));
         out.line(format_args!("  {name}: {all}, {alone} of it alone"))?;
     }
     Ok(())

@@ -207,7 +207,7 @@ fn slow_and_parked_readers_are_told_apart() {
     put("yellow");
     let text = place.good(&["readers", "a.huon"]);
     let rows: Vec<&str> = text.lines().collect();
-    assert!(rows[0].ends_with(" lag     age       holds       alone"), "{text}");
+    assert!(rows[0].ends_with(" lag     age     retains       alone"), "{text}");
     assert!(rows[1].ends_with("KiB  parked") && rows[2].ends_with("KiB"), "{text}");
     assert!(rows.iter().all(|row| row.len() <= 80) && rows.len() == 3, "{text}");
     let json = |command: &str| -> Value {
@@ -220,7 +220,7 @@ fn slow_and_parked_readers_are_told_apart() {
     assert!(slow["lag"].as_u64() > fast["lag"].as_u64() && slow["thread"].is_u64(), "{readers}");
     // What it keeps alone is what comes free when it goes.
     let alone = slow["alone_bytes"].as_u64().unwrap();
-    assert!(0 < alone && alone <= slow["held_bytes"].as_u64().unwrap(), "{readers}");
+    assert!(0 < alone && alone <= slow["retained_bytes"].as_u64().unwrap(), "{readers}");
     let info = place.good(&["info", "a.huon"]);
     assert!(info.contains("readers            2 (1 parked); the oldest, in process"), "{info}");
     assert!(info.contains(" behind, "), "{info}");
@@ -231,8 +231,8 @@ fn slow_and_parked_readers_are_told_apart() {
     let stat = place.good(&["stat", "a.huon"]);
     assert!(stat.contains("  parked reader in process"), "{stat}");
     let stat = json("stat");
-    let holders = stat["holders"].as_array().unwrap();
-    assert_eq!(holders.iter().filter(|holder| holder["parked"] == true).count(), 1, "{stat}");
+    let snapshots = stat["retained_snapshots"].as_array().unwrap();
+    assert_eq!(snapshots.iter().filter(|snapshot| snapshot["parked"] == true).count(), 1, "{stat}");
     drop(parked);
     assert!(!place.good(&["readers", "a.huon"]).contains("parked"));
 }

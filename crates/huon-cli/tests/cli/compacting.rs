@@ -54,11 +54,17 @@ fn what_keeps_it_is_said() {
     let pid = std::process::id();
     assert_eq!(run.code, 1, "{}", run.out);
     let names_it = run.out.contains(&format!("a reader in process {pid} of snapshot"));
-    assert!(names_it && run.out.contains("older snapshots keep the rest"), "{}", run.out);
+    assert!(names_it && run.out.contains("older snapshots retain the rest"), "{}", run.out);
     let run = place.run(&["compact", "a.huon", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&run.out).unwrap();
-    assert_eq!(report["end"], "held");
-    assert!(report["holders"].as_array().unwrap().iter().any(|holder| holder["pid"] == pid));
+    assert_eq!(report["end"], "retained");
+    assert!(
+        report["retained_snapshots"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|snapshot| snapshot["pid"] == pid)
+    );
     drop(reader);
     place.good(&["compact", "a.huon"]);
 }

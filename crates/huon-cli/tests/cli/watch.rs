@@ -53,7 +53,7 @@ fn one_round_is_enough() {
     let json = place.good(&["watch-readers", "a.huon", "--once", "--json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["readers"][0]["pid"], std::process::id());
-    assert_eq!(json["readers"][0]["held_bytes"], 0);
+    assert_eq!(json["readers"][0]["retained_bytes"], 0);
     for wrong in ["0", "-1", "nan", "a", "1e9"] {
         let run = place.run(&["watch-readers", "a.huon", &format!("--interval={wrong}")]);
         assert_eq!(run.code, 2, "{run:?}");

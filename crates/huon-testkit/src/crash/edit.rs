@@ -180,13 +180,13 @@ impl Edit<'_> {
         (self.model.clone(), *self.geometry)
     }
 
-    /// Changes the limits of the file's length, in pages: lower and upper. Whether they were
-    /// allowed: an upper one below what is in use or kept is not.
-    pub fn limit(&mut self, lower: u64, upper: u64) -> bool {
+    /// Changes the limits of the file's length, in pages: minimum and maximum. Whether they were
+    /// allowed: a maximum below what is in use or kept is not.
+    pub fn limit(&mut self, min_pages: u64, max_pages: u64) -> bool {
         let page_bytes = self.page_bytes as u64;
         let mut wanted = self.txn.geometry();
         assert!(self.geometry.is_none_or(|known| known == wanted), "other limits than were set");
-        (wanted.min_bytes, wanted.max_bytes) = (lower * page_bytes, upper * page_bytes);
+        (wanted.min_bytes, wanted.max_bytes) = (min_pages * page_bytes, max_pages * page_bytes);
         match self.txn.set_geometry(wanted) {
             Err(Error::MapFull(_)) => false,
             done => {

@@ -79,8 +79,8 @@ pub fn random(stage: &mut Stage) -> Play {
 /// Other limits of the file's length, and how they are set.
 #[derive(Clone, Copy)]
 struct Limits {
-    lower: u64,
-    upper: u64,
+    min_pages: u64,
+    max_pages: u64,
     /// In a nested level, and whether that is kept.
     nested: Option<bool>,
 }
@@ -88,9 +88,9 @@ struct Limits {
 /// Limits that leave room for what a script does; most transactions change none.
 fn limits(stage: &Stage, random: &mut Random) -> Option<Limits> {
     let most = stage.setup().reserve_bytes / stage.setup().page_bytes as u64;
-    let (lower, upper) = (random.below(60), most - random.below(most / 8));
+    let (min_pages, max_pages) = (random.below(60), most - random.below(most / 8));
     let nested = random.chance(50).then(|| random.chance(50));
-    random.chance(15).then_some(Limits { lower, upper, nested })
+    random.chance(15).then_some(Limits { min_pages, max_pages, nested })
 }
 
 fn durability(lazy: bool, random: &mut Random) -> Durability {
@@ -120,8 +120,8 @@ impl Edit<'_> {
         }
     }
 
-    fn change_limits(&mut self, Limits { lower, upper, nested }: Limits) {
-        let set = |edit: &mut Edit<'_>| assert!(edit.limit(lower, upper), "there is room");
+    fn change_limits(&mut self, Limits { min_pages, max_pages, nested }: Limits) {
+        let set = |edit: &mut Edit<'_>| assert!(edit.limit(min_pages, max_pages), "there is room");
         match nested {
             Some(keep) => self.nested(keep, set),
             None => set(self),

@@ -396,8 +396,8 @@ fn multimaps(run: &mut Run<'_>) {
 fn many_readers(run: &mut Run<'_>) {
     run.park_many(12);
     if let Some(env) = run.env() {
-        let holders = run.tried("holders", || env.holders());
-        assert!(holders.is_none_or(|holders| holders.len() > 512));
+        let snapshots = run.tried("retained snapshots", || env.retained_snapshots());
+        assert!(snapshots.is_none_or(|snapshots| snapshots.len() > 512));
     }
     run.commit(Durable, |edit| edit.put(2, 1, 34));
     run.unpark();

@@ -170,11 +170,11 @@ impl ScanState {
     fn ask_ends<T: Txn>(&self, txn: &T, model: &Model) -> Step {
         let (found, expected) = match (&self.walker, model.table(self.id), model.multi(self.id)) {
             (Walker::Plain(scan, gap), Some(records), _) => (
-                (scan.at_start(txn)?, scan.at_end(txn)?),
+                (scan.clone().prev(txn)?.is_none(), scan.clone().next(txn)?.is_none()),
                 [true, false].map(|back| gap.step(records, back).0.is_none()),
             ),
             (Walker::Multi(scan, gap), _, Some(pairs)) => (
-                (scan.at_start(txn)?, scan.at_end(txn)?),
+                (scan.clone().prev(txn)?.is_none(), scan.clone().next(txn)?.is_none()),
                 [true, false].map(|back| gap.step(pairs, back).0.is_none()),
             ),
             _ => return Ok(()),

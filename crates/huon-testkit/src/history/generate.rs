@@ -157,7 +157,7 @@ impl Maker {
             11 => Limit::Short(1 + self.random.below(8)),
             12 => Limit::TooLong,
             13 => Limit::Reversed,
-            14 | 15 => Limit::Lower(self.random.below(80)),
+            14 | 15 => Limit::Minimum(self.random.below(80)),
             16 | 17 => Limit::Grow(self.random.below(40)),
             _ => Limit::Shrink(self.random.below(30)),
         };
@@ -201,7 +201,7 @@ impl Maker {
             57 | 58 => self.limit(),
             59 | 60 if self.limited => self.squeeze(),
             61 | 62 => {
-                let answer = self.random.pick(&[Answer::None, Answer::Break, Answer::GiveUp]);
+                let answer = self.random.pick(&[Answer::None, Answer::Evict, Answer::GiveUp]);
                 self.ops.push(Op::SlowReaders { client, answer, early: self.random.chance(50) });
             }
             _ => {}
@@ -213,7 +213,7 @@ impl Maker {
     fn squeeze(&mut self) {
         let client = u8::from(self.random.chance(20));
         if self.random.chance(60) {
-            let answer = self.random.pick(&[Answer::None, Answer::Break, Answer::GiveUp]);
+            let answer = self.random.pick(&[Answer::None, Answer::Evict, Answer::GiveUp]);
             self.ops.push(Op::SlowReaders { client, answer, early: self.random.chance(50) });
         }
         let table = self.plain();

@@ -124,15 +124,15 @@ pub enum Limit {
     Tight(u64),
     /// So much shorter than what is in use.
     Short(u64),
-    /// The lower size, and bytes that are no page.
-    Lower(u64),
+    /// The minimum size, and bytes that are no page.
+    Minimum(u64),
     /// The growth step.
     Grow(u64),
     /// The shrink threshold.
     Shrink(u64),
     /// Longer than the address space: refused.
     TooLong,
-    /// An upper size below the lower one: refused.
+    /// A maximum size below the minimum one: refused.
     Reversed,
 }
 
@@ -142,8 +142,8 @@ pub enum Answer {
     /// It is not asked.
     #[default]
     None,
-    /// Breaks what is parked, and waits a little for the others.
-    Break,
+    /// Evicts what is parked, and waits a little for the others.
+    Evict,
     /// Looks again once, then gives up.
     GiveUp,
 }

@@ -18,14 +18,14 @@ use crate::model::Model;
 const READERS: usize = 6;
 
 /// Ids of snapshots whose parked readers were to be evicted.
-type Broken = Arc<Mutex<BTreeSet<u64>>>;
+type Evicted = Arc<Mutex<BTreeSet<u64>>>;
 
 /// The pinned snapshots of all clients.
 #[derive(Default)]
 pub(crate) struct Readers {
     all: Vec<Reader>,
     /// Those that a callback had evicted since the last look.
-    broken: Broken,
+    evicted: Evicted,
 }
 
 /// A read transaction, with what it should see.
@@ -34,7 +34,7 @@ struct Reader {
     seat: Seat,
     model: Model,
     /// A writer may have evicted it since it was parked.
-    is_breakable: bool,
+    is_evictable: bool,
 }
 
 enum Seat {
@@ -44,7 +44,7 @@ enum Seat {
 
 impl Reader {
     fn live(client: usize, txn: ReadTxn, model: Model) -> Reader {
-        Reader { client, seat: Seat::Live(txn), model, is_breakable: false }
+        Reader { client, seat: Seat::Live(txn), model, is_evictable: false }
     }
 
     fn id(&self) -> u64 {
@@ -59,8 +59,8 @@ impl Reader {
         let different = |what| Stop::Fail(format!("pinned snapshot {}: {what}", self.id()));
         match &self.seat {
             Seat::Live(txn) if compares => self.model.compare(txn).map_err(different),
-            Seat::Parked(parked) if parked.is_broken() && !self.is_breakable => {
-                Err(different("broken without need".into()))
+            Seat::Parked(parked) if parked.is_evicted() && !self.is_evictable => {
+                Err(different("evicted without need".into()))
             }
             _ => Ok(()),
         }
@@ -73,14 +73,14 @@ impl Readers {
         &self,
         answer: Answer,
     ) -> impl Fn(&SlowReader) -> SlowReaderAnswer + Send + Sync + 'static {
-        let broken = self.broken.clone();
+        let evicted = self.evicted.clone();
         move |slow| match (answer, slow.retries) {
-            (Answer::Break, _) if slow.reader.parked => {
-                broken.lock().unwrap_or_else(PoisonError::into_inner).insert(slow.reader.txnid);
-                SlowReaderAnswer::Break
+            (Answer::Evict, _) if slow.reader.parked => {
+                evicted.lock().unwrap_or_else(PoisonError::into_inner).insert(slow.reader.txnid);
+                SlowReaderAnswer::Evict
             }
             (_, 0) => SlowReaderAnswer::Retry,
-            (Answer::Break, 1) => SlowReaderAnswer::Break,
+            (Answer::Evict, 1) => SlowReaderAnswer::Evict,
             _ => SlowReaderAnswer::GiveUp,
         }
     }
@@ -147,13 +147,13 @@ impl Readers {
         if !matches!(self.all.get(at), Some(Reader { seat: Seat::Parked(_), .. })) {
             return Ok(());
         }
-        let Reader { client, seat, model, is_breakable } = self.all.swap_remove(at);
+        let Reader { client, seat, model, is_evictable } = self.all.swap_remove(at);
         let Seat::Parked(parked) = seat else { return Ok(()) };
-        let (id, is_broken) = (parked.id(), parked.is_broken());
-        if is_broken && !is_breakable {
-            return Err(Stop::Fail(format!("parked snapshot {id} was broken without need")));
+        let (id, is_evicted) = (parked.id(), parked.is_evicted());
+        if is_evicted && !is_evictable {
+            return Err(Stop::Fail(format!("parked snapshot {id} was evicted without need")));
         }
-        let (txn, model) = match (parked.unpark(), is_broken) {
+        let (txn, model) = match (parked.unpark(), is_evicted) {
             (Err(Error::Evicted), true) if or_newest => {
                 counts.add("unpark newest", 1);
                 (machine.read(client)?, newest.clone())
@@ -180,13 +180,13 @@ impl Readers {
 
     /// Notes which parked readers may be evicted by now: those that a callback had evicted, and
     /// every one where a writer `evicts_at_need`. How many a callback had evicted.
-    fn note_breakable(&mut self, evicts_at_need: bool) -> usize {
-        let broken =
-            std::mem::take(&mut *self.broken.lock().unwrap_or_else(PoisonError::into_inner));
+    fn note_evictable(&mut self, evicts_at_need: bool) -> usize {
+        let evicted =
+            std::mem::take(&mut *self.evicted.lock().unwrap_or_else(PoisonError::into_inner));
         for reader in &mut self.all {
-            reader.is_breakable |= evicts_at_need || broken.contains(&reader.id());
+            reader.is_evictable |= evicts_at_need || evicted.contains(&reader.id());
         }
-        broken.len()
+        evicted.len()
     }
 
     /// Looks at all of them, after a commit.
@@ -208,7 +208,7 @@ impl History {
     /// Operations on pinned snapshots; whether it was one.
     pub(crate) fn reader_op(&mut self, op: &Op) -> Result<bool, Stop> {
         if !self.savepoints.is_empty() {
-            self.note_breakable();
+            self.note_evictable();
         }
         let (readers, newest, counts) = (&mut self.readers, &self.committed, &mut self.counts);
         match op {
@@ -259,9 +259,9 @@ impl History {
     }
 
     /// After a transaction, or in one: which parked readers it may have evicted.
-    pub(crate) fn note_breakable(&mut self) {
+    pub(crate) fn note_evictable(&mut self) {
         let (answer, _) = self.machine.clients[self.client].slow;
-        let broken = self.readers.note_breakable(self.was_limited && answer == Answer::None);
-        self.counts.add("breaks asked for", broken as u64);
+        let evicted = self.readers.note_evictable(self.was_limited && answer == Answer::None);
+        self.counts.add("evictions asked for", evicted as u64);
     }
 }

@@ -256,7 +256,7 @@ impl History {
             _ => {
                 txn.abort();
                 self.counts.add("abort", 1);
-                self.note_breakable();
+                self.note_evictable();
                 Ok(())
             }
         }
@@ -306,7 +306,7 @@ impl History {
         if is_durable && env.durable_id() < id {
             return Err(Stop::Fail("a durable commit is not durable".into()));
         }
-        self.note_breakable();
+        self.note_evictable();
         self.settled(self.pc.is_multiple_of(16))
     }
 

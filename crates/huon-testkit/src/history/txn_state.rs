@@ -133,7 +133,7 @@ impl History {
                 geometry.max_bytes = info.used_bytes.saturating_sub(pages * page);
             }
             // What is no page is rounded.
-            Limit::Lower(pages) => geometry.min_bytes = pages * page + pages % 3,
+            Limit::Minimum(pages) => geometry.min_bytes = pages * page + pages % 3,
             Limit::Grow(pages) => geometry.grow_bytes = pages * page + pages % 2,
             Limit::Shrink(pages) => geometry.shrink_bytes = pages * page,
             Limit::TooLong => geometry.max_bytes = 2 * info.map_bytes.max(RESERVE_BYTES),
@@ -213,7 +213,7 @@ impl History {
         self.was_limited = self.is_limited();
         self.limited(limit, wanted, done)?;
         self.committed = self.work.clone();
-        self.note_breakable();
+        self.note_evictable();
         self.note_state()?;
         self.settled(false)
     }
@@ -243,11 +243,11 @@ impl History {
 
     /// Whether there can have been no room.
     fn check_full(&mut self, full: &FullMap) -> Step {
-        let upper = self.work.geometry.expect("known from the beginning").max_bytes;
-        if self.is_limited() && full.limit_bytes == upper {
+        let max_bytes = self.work.geometry.expect("known from the beginning").max_bytes;
+        if self.is_limited() && full.limit_bytes == max_bytes {
             Ok(())
         } else {
-            Err(Stop::Fail(format!("no room: {full:?}, of {upper} bytes")))
+            Err(Stop::Fail(format!("no room: {full:?}, of {max_bytes} bytes")))
         }
     }
 
@@ -271,7 +271,7 @@ impl History {
                 self.pc += usize::from(ops.get(self.pc).is_some_and(is_end));
             }
         }
-        self.note_breakable();
+        self.note_evictable();
         self.settled(false)?;
         if !self.pc.is_multiple_of(3) {
             self.limit(Limit::Room)?;

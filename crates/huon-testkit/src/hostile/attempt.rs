@@ -79,7 +79,7 @@ impl Attempt<'_> {
         }
         outcome.of(env.info());
         outcome.of(env.stat());
-        outcome.of(env.holders());
+        outcome.of(env.retained_snapshots());
         // Text of what is there has at most three bytes for each, and its headers.
         let most = 64 * image.len() + 65_536;
         for (rescue, print) in [(false, depth == Depth::Quick), (true, false)] {

@@ -1,11 +1,11 @@
-//! What is shown step by step rather than by many kills: dead readers hold nothing, and a stopped
+//! What is shown step by step rather than by many kills: dead readers retain nothing, and a stopped
 //! process holds up others only as long as they are willing to wait.
 
 use std::path::Path;
 use std::time::Duration;
 
 use huon::sim::Point;
-use huon::{Error, HeldBy};
+use huon::{Error, RetainedBy};
 use rustix::process::Signal;
 
 use super::content::{Amount, Waits, commit, verify};
@@ -66,15 +66,15 @@ impl Scene {
         super::child::compare(&self.crew.ledger, &canary).expect("one that was begun");
     }
 
-    /// Process ids of the readers that the environment lists as holders of pages, and the pages
-    /// that each holds.
-    fn holders(&self) -> Vec<(u32, u64)> {
+    /// Process ids of the readers that the environment lists as retaining pages, and the pages
+    /// that each retains.
+    fn readers(&self) -> Vec<(u32, u64)> {
         let stat = self.env.stat().expect("where the space is");
-        let reader = |holder: &huon::Holder| match holder.by {
-            HeldBy::Reader(info) => Some((info.pid, holder.pages)),
+        let reader = |snapshot: &huon::RetainedSnapshot| match snapshot.by {
+            RetainedBy::Reader(info) => Some((info.pid, snapshot.pages)),
             _ => None,
         };
-        stat.holders.iter().filter_map(reader).collect()
+        stat.retained_snapshots.iter().filter_map(reader).collect()
     }
 }
 
@@ -82,7 +82,7 @@ impl Scene {
 /// many, and how many of them had forked a child that lived on.
 ///
 /// # Panics
-/// If what they held is not free after the next commits.
+/// If what they retained is not free after the next commits.
 pub fn kill_readers_that_hold(dir: &Path, seed: u64, kills: u64) -> (u64, u64) {
     let mut scene = Scene::new(dir, "holders", seed);
     (0..6).for_each(|_| scene.commit(Amount::Much, Waits::ForDisk));
@@ -103,29 +103,29 @@ pub fn kill_readers_that_hold(dir: &Path, seed: u64, kills: u64) -> (u64, u64) {
         }
         scene.await_arrivals(&seats.map(|(seat, ..)| seat));
         (0..3).for_each(|_| scene.commit(Amount::Much, Waits::ForDisk));
-        let holders = scene.holders();
+        let readers = scene.readers();
         for (seat, place, _) in seats {
             let pid = scene.crew.pid(seat).as_raw_nonzero().get() as u32;
-            let pages = holders.iter().find(|holder| holder.0 == pid).map(|holder| holder.1);
-            let holds = pages.is_some_and(|pages| pages > 0);
-            assert!(holds == (place != claimed), "{place:?}, process {pid}: {holders:?}");
+            let pages = readers.iter().find(|reader| reader.0 == pid).map(|reader| reader.1);
+            let retains = pages.is_some_and(|pages| pages > 0);
+            assert!(retains == (place != claimed), "{place:?}, process {pid}: {readers:?}");
         }
         for (seat, ..) in seats {
             let remains = scene.crew.kill(seat);
             killed += 1;
             parents += u64::from(remains.has_orphan);
         }
-        // The scan of the first finds them dead; what they held the second may use.
+        // The scan of the first finds them dead; what they retained the second may use.
         (0..2).for_each(|_| scene.commit(Amount::Much, Waits::ForDisk));
-        let holders = scene.holders();
-        assert!(holders.is_empty(), "dead readers hold pages: {holders:?}");
+        let readers = scene.readers();
+        assert!(readers.is_empty(), "dead readers retain pages: {readers:?}");
         let readers = scene.env.info().expect("information").readers;
         assert!(readers.is_empty(), "dead readers are listed: {readers:?}");
         scene.crew.end_orphans();
     }
     let used = scene.env.info().expect("information").used_bytes;
     // The most of all rounds, whose sizes are random: 2 to 3 times as much, over many seeds. If
-    // what dead readers held were lost, each round would add to it.
+    // what dead readers retained were lost, each round would add to it.
     assert!(used < alone * 4, "{used} bytes in use, {alone} before there were readers");
     audit(&scene.env).expect("a clean file");
     (killed, parents)

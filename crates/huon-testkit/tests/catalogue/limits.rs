@@ -29,7 +29,7 @@ fn answer(result: huon::Result<()>) {
 /// and has to find out itself, with no transaction of any thread open, or its map moves under its
 /// readers.
 #[test]
-fn another_process_raises_the_upper_size() {
+fn another_process_raises_the_maximum_size() {
     if let Some(part) = child::part() {
         let reserve = if part == "short" { 2 << 20 } else { 64 << 20 };
         let env = small().max_bytes(reserve).open(child::path()).unwrap();
@@ -47,7 +47,7 @@ fn another_process_raises_the_upper_size() {
         }
         return;
     }
-    let name = "limits::another_process_raises_the_upper_size";
+    let name = "limits::another_process_raises_the_maximum_size";
     let place = Place::new();
     drop(small().max_bytes(1 << 20).open(&place.path).unwrap());
     let mut long = Child::start(name, "long", &place.path);
@@ -57,7 +57,7 @@ fn another_process_raises_the_upper_size() {
     let full = long.ask("fill");
     assert!(full.starts_with("11 "), "MapFull: {full}");
     assert_eq!(long.ask("raise"), "done");
-    assert_eq!(short.ask("upper"), (8 << 20).to_string());
+    assert_eq!(short.ask("maximum"), (8 << 20).to_string());
     let refused = short.ask("raise");
     assert_eq!(refused, "done", "it is so already");
     assert_eq!(long.ask("fill"), "done");
@@ -126,8 +126,8 @@ fn readers_of_other_processes_in_the_way() {
     assert_eq!(child.hear(), "reading");
     let full = (2..8).find_map(|byte| rewrite(&env, byte).err());
     let Some(Error::MapFull(full)) = full else { panic!("it keeps what it reads: {full:?}") };
-    assert_eq!(full.keepers.len(), 1);
-    assert_ne!(full.keepers[0].pid, std::process::id());
+    assert_eq!(full.readers.len(), 1);
+    assert_ne!(full.readers[0].pid, std::process::id());
     // Parked and not in the way: it comes back. Parked and in the way: it does not.
     assert_eq!(child.ask("park"), "parked");
     assert_eq!(child.ask("unpark"), "1");

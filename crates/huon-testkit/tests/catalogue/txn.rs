@@ -158,13 +158,13 @@ fn step(txn: &mut WriteTxn, t: RawTable, model: &mut Model, n: u64) -> huon::Res
 #[test]
 fn the_size_limit_is_met_at_any_point() {
     let mut kinds = [0u64; 3];
-    for upper_pages in (180..420).step_by(3) {
+    for max_pages in (180..420).step_by(3) {
         for spill in [8, 10_000] {
             let place = Place::new();
             let mut options = small();
-            options.max_bytes(upper_pages * 256).write_buffer_bytes(spill * 256).grow_bytes(256);
+            options.max_bytes(max_pages * 256).write_buffer_bytes(spill * 256).grow_bytes(256);
             let env = options.open(&place.path).unwrap();
-            let what = format!("{upper_pages} pages, spilling at {spill}");
+            let what = format!("{max_pages} pages, spilling at {spill}");
             let (mut model, mut n) = (Model::new(), 0);
             let t = env.update(|txn| txn.create_table(&def())).unwrap();
             // Commits of eight changes until one fails, wherever that is.
@@ -183,7 +183,7 @@ fn the_size_limit_is_met_at_any_point() {
                 assert!(n < 4000, "{what}: it never gets full");
             };
             assert!(matches!(error, Error::MapFull(_)), "{what}: {error}");
-            assert!(env.info().unwrap().file_bytes <= upper_pages.max(200) * 256, "{what}");
+            assert!(env.info().unwrap().file_bytes <= max_pages.max(200) * 256, "{what}");
             assert_holds(&env, &model, &what);
             assert_clean(&env, &what);
             drop(env);

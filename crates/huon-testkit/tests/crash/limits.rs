@@ -6,9 +6,9 @@ use huon_testkit::crash::{Edit, Play, Setup, Stage};
 use crate::multi::{EIGHTS, KEY};
 use crate::scripts;
 
-/// Changes the limits within a transaction, in pages: lower and upper.
-fn limit(edit: &mut Edit<'_>, lower: u64, upper: u64) {
-    assert!(edit.limit(lower, upper), "limits that are allowed");
+/// Changes the limits within a transaction, in pages: minimum and maximum.
+fn limit(edit: &mut Edit<'_>, min_pages: u64, max_pages: u64) {
+    assert!(edit.limit(min_pages, max_pages), "limits that are allowed");
 }
 
 pub(crate) fn other(stage: &mut Stage) -> Play {

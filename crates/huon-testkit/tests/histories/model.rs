@@ -130,7 +130,7 @@ const MUST_HAPPEN: [&str; 132] = [
     "unpark newest",
     "evicted",
     "slow readers",
-    "breaks asked for",
+    "evictions asked for",
     "limit",
     "limit tight",
     "limit refused",

@@ -105,7 +105,7 @@ fn more_snapshots_than_are_asked_for_stay_all_the_same() {
     check(&readers);
     // From both ends and the middle, while others go on.
     for round in 102..150 {
-        readers.remove(if round % 3 == 0 { 0 } else { readers.len() / 2 });
+        drop(readers.remove(if round % 3 == 0 { 0 } else { readers.len() / 2 }));
         write(&env, round);
         check(&readers);
     }
@@ -256,11 +256,11 @@ fn a_guest_that_keeps_room_is_named() {
         (0..100).find_map(&mut put).or_else(|| txn.commit_with(Durability::Lazy).err())
     });
     let Some(Error::MapFull(full)) = full else { panic!("{full:?}") };
-    let keeper = full.keepers.iter().find(|keeper| keeper.guest).expect("the guest is named");
-    assert_eq!((keeper.txnid, keeper.pid, keeper.parked), (parked.id(), 0, false));
+    let reader = full.readers.iter().find(|reader| reader.guest).expect("the guest is named");
+    assert_eq!((reader.txnid, reader.pid, reader.parked), (parked.id(), 0, false));
     let text = Error::MapFull(full).to_string();
     assert!(text.contains("may not write") && !text.contains("process 0"), "{text}");
-    assert!(!parked.is_broken());
+    assert!(!parked.is_evicted());
     assert_eq!(seen(&parked.unpark().unwrap()), 1);
 }
 
@@ -305,7 +305,7 @@ fn a_guest_writes_nothing() {
     assert_eq!((wait(reader.id()), wait(reader.id() - 1)), (None, Some(reader.id())));
     assert!(guest.check().unwrap().is_clean());
     assert!(guest.check_with(crate::CheckOptions::new().meta_slot(0)).is_err());
-    assert!(guest.holders().unwrap().len() > 1);
+    assert!(guest.retained_snapshots().unwrap().len() > 1);
     assert_eq!(guest.info().unwrap().readers.len(), 2);
     let dir = tempfile::tempdir().unwrap();
     guest.copy_to(dir.path().join("copy.huon"), crate::CopyOptions::new()).unwrap();

@@ -71,7 +71,7 @@ impl Options {
     /// ```
     ///
     /// Options about files and other processes have no meaning here: [`Options::mode`],
-    /// [`Options::exclusive`], [`Options::inherit_durability`].
+    /// [`Options::exclusive`].
     ///
     /// # Errors
     /// [`Error::Invalid`] with [`Options::read_only`], [`Options::meta_slot`] or a

@@ -194,7 +194,7 @@ impl Env {
             uuid: store.uuid,
             file_bytes: store.storage.file_bytes()?,
             used_bytes: bytes(meta.used),
-            max_bytes: bytes(meta.geometry.upper),
+            max_bytes: bytes(meta.geometry.max_pages),
             geometry: Geometry::of_pages(&meta.geometry, store.page_bytes),
             map_bytes: store.storage.map().bytes(),
             reads_ahead: store.disk().is_none(),

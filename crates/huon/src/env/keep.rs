@@ -21,7 +21,7 @@ impl Env {
     }
 
     /// What commits of this environment wait for, unless they say otherwise: as the options said,
-    /// or as taken over by [`Options::inherit_durability`](crate::Options::inherit_durability).
+    /// or [`Env::set_settings`] since.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

@@ -183,8 +183,8 @@ fn make_store(
     options: &Options,
 ) -> Result<Store> {
     let page_bytes = meta.page_bytes as usize;
-    if options.page_bytes.is_some_and(|wanted| wanted != page_bytes) {
-        return Err(Error::PageSize { found: meta.page_bytes });
+    if let Some(wanted) = options.page_bytes.filter(|&wanted| wanted != page_bytes) {
+        return Err(Error::PageSize { found: meta.page_bytes, wanted: wanted as u32 });
     }
     Store::new(StoreParts {
         storage,

@@ -250,6 +250,7 @@ impl Options {
     /// assert_eq!(second.durability(), Durability::Lazy);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(hidden)]
     pub fn inherit_durability(&mut self, yes: bool) -> &mut Self {
         self.inherit_durability = yes;
         self
@@ -309,7 +310,7 @@ impl Options {
     /// let env = Env::options()
     ///     .max_bytes(1 << 20)
     ///     .on_slow_reader(|slow| match (slow.reader.parked, slow.retries) {
-    ///         (true, _) => SlowReaderAnswer::Break,
+    ///         (true, _) => SlowReaderAnswer::Evict,
     ///         (false, 0..10) => {
     ///             eprintln!("process {} is {} behind", slow.reader.pid, slow.reader.ids_behind);
     ///             std::thread::sleep(std::time::Duration::from_millis(10));
@@ -328,7 +329,7 @@ impl Options {
     /// let parked = env.read()?.park()?;
     /// fill(2)?;
     /// fill(3)?; // There is no room for three of them.
-    /// assert!(parked.is_broken());
+    /// assert!(parked.is_evicted());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_slow_reader(
@@ -340,9 +341,9 @@ impl Options {
     }
 
     /// Opens from the meta in slot 0, 1 or 2, whatever the others say: the last resort for a file
-    /// that does not open otherwise. The first write gives up everything newer than that meta, and
-    /// only a check shows whether its snapshot is whole: [`Env::switch_to_meta`] makes that check
-    /// first.
+    /// that does not open otherwise. (The file begins with three metas, in slots; the words are
+    /// those of FORMAT.md.) The first write gives up everything newer than that meta, and only a
+    /// check shows whether its snapshot is whole: [`Env::switch_to_meta`] makes that check first.
     ///
     /// With [`Options::read_only`] nothing changes: the lock file is left alone, and others can
     /// open the file only when this is closed. [`Error::Busy`] if it is open elsewhere.
@@ -429,7 +430,7 @@ impl Options {
         if self.meta_slot.is_some_and(|slot| slot > 2) {
             return Err(Error::Invalid("there are meta slots 0, 1 and 2"));
         }
-        if self.max_bytes.is_some_and(|upper| upper < self.min_bytes) {
+        if self.max_bytes.is_some_and(|max| max < self.min_bytes) {
             return Err(Error::Invalid("the maximum size lies below the minimum size"));
         }
         Ok(())
@@ -462,17 +463,17 @@ impl Options {
         }
     }
 
-    pub(crate) fn upper(&self) -> u64 {
+    pub(crate) fn max_bytes_or_default(&self) -> u64 {
         self.max_bytes.unwrap_or(MAX_BYTES_DEFAULT)
     }
 
     /// Bytes of address space to reserve.
     pub(crate) fn reservation(&self) -> u64 {
-        let upper = self.upper();
-        if self.map_bytes > upper && os::has_plenty(self.map_bytes) {
+        let max_bytes = self.max_bytes_or_default();
+        if self.map_bytes > max_bytes && os::has_plenty(self.map_bytes) {
             self.map_bytes
         } else {
-            upper
+            max_bytes
         }
     }
 
@@ -480,7 +481,7 @@ impl Options {
     pub(crate) fn geometry(&self, page_bytes: usize) -> page::Geometry {
         let wanted = Geometry {
             min_bytes: self.min_bytes,
-            max_bytes: self.upper(),
+            max_bytes: self.max_bytes_or_default(),
             grow_bytes: self.grow_bytes,
             shrink_bytes: self.shrink_bytes,
         };

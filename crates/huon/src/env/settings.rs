@@ -88,7 +88,7 @@ impl Env {
     /// ```
     /// # let env = huon::Env::in_memory()?;
     /// env.set_on_slow_reader(|slow| {
-    ///     eprintln!("process {} keeps {} bytes", slow.reader.pid, slow.reader.freed_bytes);
+    ///     eprintln!("process {} retains {} bytes", slow.reader.pid, slow.reader.freed_bytes);
     ///     huon::SlowReaderAnswer::GiveUp
     /// });
     /// env.clear_on_slow_reader();

@@ -60,7 +60,7 @@ fn each_kind() -> Vec<(Error, Vec<&'static str>)> {
         Error::Busy("client 3 holds it".into()),
         Error::NotADatabase("a text".into()),
         Error::Version("7".into()),
-        Error::PageSize { found: 4096 },
+        Error::PageSize { found: 4096, wanted: 8192 },
         Error::Poisoned,
         Error::Forked,
         Error::corrupt(7, "it is torn"),

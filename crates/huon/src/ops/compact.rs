@@ -18,7 +18,7 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::pinned::Verified;
 use crate::ops::progress::{Meter, OnProgress, Progress};
-use crate::ops::stat::Holder;
+use crate::ops::stat::RetainedSnapshot;
 use crate::ops::tables;
 use crate::page::{Reason, Tree, first_data_page};
 use crate::tree::compact::{Step, What};
@@ -36,6 +36,7 @@ const PASSES_MAX: u32 = 12;
 const VAIN_COMMITS_MAX: u32 = 6;
 
 /// Options of a compaction in place; see [`Env::compact`].
+#[must_use = "options do nothing until they are passed to `Env::compact`"]
 pub struct CompactOptions<'a> {
     target: f64,
     time: Option<Duration>,
@@ -138,7 +139,7 @@ pub enum CompactEnd {
     /// Older snapshots still see pages at the end, or places that are needed. The pages that could
     /// be moved were moved: once these snapshots are gone, later commits cut the end off the file,
     /// as far as the threshold of the geometry lets them.
-    Held(Vec<Holder>),
+    Retained(Vec<RetainedSnapshot>),
     /// No free place fits the pages that are left: large values find no gap of their length, or
     /// others write as fast as this moves.
     NoRoom,
@@ -291,9 +292,9 @@ impl Work<'_, '_> {
                 break;
             }
         }
-        let mut holders = self.env.holders()?;
-        holders.retain(|holder| holder.pages > 0);
-        Ok(if holders.is_empty() { CompactEnd::NoRoom } else { CompactEnd::Held(holders) })
+        let mut snapshots = self.env.retained_snapshots()?;
+        snapshots.retain(|snapshot| snapshot.pages > 0);
+        Ok(if snapshots.is_empty() { CompactEnd::NoRoom } else { CompactEnd::Retained(snapshots) })
     }
 
     /// Goes through all trees once; how many pages were moved.
@@ -388,7 +389,7 @@ impl Work<'_, '_> {
         let live = trees.map(pages).fold(0, u64::saturating_add).min(meta.used.into());
         let first = u64::from(first_data_page(store.page_bytes));
         let target = first + (live as f64 * self.target).ceil() as u64 + SPARE_PAGES;
-        let target = target.max(meta.geometry.lower.into());
+        let target = target.max(meta.geometry.min_pages.into());
         let slack = (target / 16).min(256);
         let line = (target - slack.min(target)).max(first + live + SPARE_PAGES / 2).min(target);
         let pages = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);

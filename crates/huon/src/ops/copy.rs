@@ -44,6 +44,7 @@ const PIECE_BYTES: usize = 1 << 20;
 const ITEM_PAGES_MAX: u32 = (1 << 31) - 1;
 
 /// Options of a copy; see [`Env::copy_to`].
+#[must_use = "options do nothing until they are passed to `Env::copy_to`"]
 #[derive(Default)]
 pub struct CopyOptions<'a> {
     compact: bool,

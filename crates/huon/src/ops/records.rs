@@ -22,6 +22,7 @@ use crate::tree::read;
 use crate::txn::notes::Markers;
 
 /// What a snapshot holds; shown before its records.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Contents {

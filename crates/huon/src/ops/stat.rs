@@ -38,7 +38,7 @@ pub struct Stat {
     /// Bytes behind the last page in use: the file grows in steps.
     pub tail_bytes: u64,
     /// The snapshots that retain freed pages. A page that several retain is counted for each.
-    pub holders: Vec<Holder>,
+    pub retained_snapshots: Vec<RetainedSnapshot>,
     /// The main table, then the named ones in the order of their names.
     pub tables: Vec<TableStat>,
 }
@@ -126,12 +126,12 @@ impl TableStat {
     }
 }
 
-/// What keeps an old snapshot.
+/// What retains an old snapshot.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum HeldBy {
+pub enum RetainedBy {
     /// A power loss would fall back to it.
     Durable,
     /// A flush that is under way.
@@ -140,13 +140,13 @@ pub enum HeldBy {
     Reader(ReaderInfo),
 }
 
-/// A snapshot that is kept, and the free pages it still sees.
+/// A snapshot that is retained, and the free pages it still sees.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Holder {
-    /// What keeps it.
-    pub by: HeldBy,
+pub struct RetainedSnapshot {
+    /// What retains it.
+    pub by: RetainedBy,
     /// The snapshot.
     pub txnid: u64,
     /// Free pages that it sees.
@@ -165,14 +165,15 @@ impl ReadTxn {
     ///     txn.create_table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.put(txn, "k", "v")
     /// })?;
     /// let txn = env.read()?;
-    /// assert_eq!(txn.table_stat(b"t")?.map(|stat| stat.entries), Some(1));
-    /// assert!(txn.table_stat(b"u")?.is_none());
+    /// assert_eq!(txn.table_stat("t")?.map(|stat| stat.entries), Some(1));
+    /// assert!(txn.table_stat("u")?.is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::NameTaken`](crate::Error::NameTaken) if the name is that of an ordinary record.
-    pub fn table_stat(&self, name: &[u8]) -> Result<Option<TableStat>> {
+    pub fn table_stat(&self, name: impl AsRef<[u8]>) -> Result<Option<TableStat>> {
+        let name = name.as_ref();
         let tree = if name.is_empty() {
             Some(*self.main())
         } else {
@@ -187,7 +188,8 @@ impl WriteTxn {
     ///
     /// # Errors
     /// As there.
-    pub fn table_stat(&self, name: &[u8]) -> Result<Option<TableStat>> {
+    pub fn table_stat(&self, name: impl AsRef<[u8]>) -> Result<Option<TableStat>> {
+        let name = name.as_ref();
         let Some(tree) = self.tree_named(name)? else { return Ok(None) };
         TableStat::of(self.pages(), &self.main, name, &tree).map(Some)
     }
@@ -216,7 +218,7 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stat(&self) -> Result<Stat> {
-        let mut holders = self.keepers()?;
+        let mut snapshots = self.retaining()?;
         let (_pin, meta) = pinned::pin(self)?;
         let store = &self.core()?.store;
         let file_bytes = store.storage.file_bytes()?;
@@ -242,17 +244,17 @@ impl Env {
             // Pages that were cut off the file while the snapshot was pinned are in no sum.
             let end = (u64::from(item.pgno) + u64::from(item.page_count())).min(file_pages);
             let pages = end.saturating_sub(u64::from(item.pgno));
-            if hold(&mut holders, item, pages) {
+            if count_retained(&mut snapshots, item, pages) {
                 stat.retained_pages += pages;
             } else {
                 stat.reusable_pages += pages;
             }
         })?;
-        stat.holders = holders;
+        stat.retained_snapshots = snapshots;
         Ok(stat)
     }
 
-    /// What keeps old snapshots, and how much space each retains: the durable snapshot, and the
+    /// What retains old snapshots, and how much space each retains: the durable snapshot, and the
     /// readers of all processes.
     ///
     /// ```
@@ -260,50 +262,51 @@ impl Env {
     /// let reader = env.read()?;
     /// let def = huon::TableDef::<huon::Str, huon::Str>::new("t");
     /// env.update(|txn| txn.create_table(&def).map(drop))?;
-    /// for holder in env.holders()? {
-    ///     if let huon::HeldBy::Reader(info) = holder.by {
-    ///         println!("process {} holds {} pages", info.pid, holder.pages);
+    /// for snapshot in env.retained_snapshots()? {
+    ///     if let huon::RetainedBy::Reader(info) = snapshot.by {
+    ///         println!("process {} retains {} pages", info.pid, snapshot.pages);
     ///     }
     /// }
     /// # drop(reader);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn holders(&self) -> Result<Vec<Holder>> {
-        let mut holders = self.keepers()?;
+    pub fn retained_snapshots(&self) -> Result<Vec<RetainedSnapshot>> {
+        let mut snapshots = self.retaining()?;
         let (_pin, meta) = pinned::pin(self)?;
         free_items(&self.core()?.store, &meta, |item| {
-            hold(&mut holders, item, u64::from(item.page_count()));
+            count_retained(&mut snapshots, item, u64::from(item.page_count()));
         })?;
-        Ok(holders)
+        Ok(snapshots)
     }
 
-    /// All that keep a snapshot, retaining nothing yet.
-    fn keepers(&self) -> Result<Vec<Holder>> {
+    /// All retained snapshots, without the pages that they see.
+    fn retaining(&self) -> Result<Vec<RetainedSnapshot>> {
         let board = &self.core()?.store.board;
         // Clears up after dead readers, so that they are not listed.
         self.core()?.store.protected()?;
-        let holder = |by, txnid| Holder { by, txnid, pages: 0, alone_pages: 0 };
-        let mut holders = vec![holder(HeldBy::Durable, board.durable().txnid())];
+        let retained = |by, txnid| RetainedSnapshot { by, txnid, pages: 0, alone_pages: 0 };
+        let mut snapshots = vec![retained(RetainedBy::Durable, board.durable().txnid())];
         let in_flight = board.in_flight();
         if !in_flight.is_none() {
-            holders.push(holder(HeldBy::Flush, in_flight.txnid()));
+            snapshots.push(retained(RetainedBy::Flush, in_flight.txnid()));
         }
         let readers = self.info()?.readers;
         let readers = readers.into_iter();
-        holders.try_extend(readers.map(|info| holder(HeldBy::Reader(info), info.txnid)))?;
-        Ok(holders)
+        snapshots.try_extend(readers.map(|info| retained(RetainedBy::Reader(info), info.txnid)))?;
+        Ok(snapshots)
     }
 }
 
-/// Counts freed pages for each snapshot that sees them; whether any does.
-fn hold(holders: &mut [Holder], item: &Item, pages: u64) -> bool {
-    let sees = |holder: &Holder| item.birth <= holder.txnid && holder.txnid < item.freed;
-    let alone = holders.iter().filter(|holder| sees(holder)).count() == 1;
-    let mut held = false;
-    for holder in holders.iter_mut().filter(|holder| sees(holder)) {
-        held = true;
-        holder.pages += pages;
-        holder.alone_pages += if alone { pages } else { 0 };
+/// Counts freed pages for each snapshot that retains them; whether any does.
+fn count_retained(snapshots: &mut [RetainedSnapshot], item: &Item, pages: u64) -> bool {
+    let sees =
+        |snapshot: &RetainedSnapshot| item.birth <= snapshot.txnid && snapshot.txnid < item.freed;
+    let alone = snapshots.iter().filter(|snapshot| sees(snapshot)).count() == 1;
+    let mut is_retained = false;
+    for snapshot in snapshots.iter_mut().filter(|snapshot| sees(snapshot)) {
+        is_retained = true;
+        snapshot.pages += pages;
+        snapshot.alone_pages += if alone { pages } else { 0 };
     }
-    held
+    is_retained
 }

@@ -196,7 +196,7 @@ impl Pages<'_, '_> {
         if page_count > 0 && !self.stopped {
             let ptr = Ptr { pgno: Pgno(item.pgno), birth: Txnid(item.birth) };
             self.meet(ptr, page_count)?;
-            let kind = if self.protected.holds(item.birth, item.freed) {
+            let kind = if self.protected.retains(item.birth, item.freed) {
                 PageKind::Retained
             } else {
                 PageKind::Free

@@ -62,8 +62,8 @@ impl Map {
     /// Less is reserved where addresses are scarce (`addresses`), and where the kernel refuses the
     /// reservation is halved, down to the size of the file; [`Map::bytes`] tells what it became.
     pub(crate) fn reserve(file: &File, max_bytes: u64, file_bytes: u64) -> Result<Map> {
-        let lower = file_bytes.max(RESERVE_BYTES_MIN);
-        let mut wanted = max_bytes.min(fair_bytes()).max(lower);
+        let least = file_bytes.max(RESERVE_BYTES_MIN);
+        let mut wanted = max_bytes.min(fair_bytes()).max(least);
         loop {
             let tried = whole_pages(wanted)
                 .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
@@ -73,14 +73,14 @@ impl Map {
                     note_reserved(bytes as u64);
                     return Ok(Map { base, bytes: bytes as u64, backing: Backing::File });
                 }
-                Err(source) if wanted == lower => {
+                Err(source) if wanted == least => {
                     let place = format!(
-                        "{lower} bytes of address space, the least this file needs \
+                        "{least} bytes of address space, the least this file needs \
                          (a limit such as `ulimit -v` may be too low)"
                     );
                     return Err(Error::io("map", place, source));
                 }
-                Err(_) => wanted = (wanted / 2).max(lower),
+                Err(_) => wanted = (wanted / 2).max(least),
             }
         }
     }

@@ -2,7 +2,7 @@
 //! file.
 //!
 //! ```text
-//!   0  4 bytes  "HUON"               72  4 x u32  geometry: lower, upper, grow, shrink (pages)
+//!   0  4 bytes  "HUON"               72  4 x u32  geometry: min, max, grow, shrink (pages)
 //!   4  u32  format version           88  u32  used (pages)
 //!   8  u64  incompatible features    92  u32  app_flags
 //!  16  u64  checksum of what follows 96  64 bytes  main tree
@@ -88,8 +88,8 @@ pub(crate) enum CommitKind {
 /// Sizes of the file, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Geometry {
-    pub(crate) lower: u32,
-    pub(crate) upper: u32,
+    pub(crate) min_pages: u32,
+    pub(crate) max_pages: u32,
     pub(crate) grow: u32,
     pub(crate) shrink: u32,
 }
@@ -187,8 +187,8 @@ impl From<MetaFault> for Error {
     fn from(fault: MetaFault) -> Error {
         match fault {
             MetaFault::NotADatabase => Error::NotADatabase(fault.to_string().into()),
-            MetaFault::PageSize(found) => Error::PageSize { found },
             MetaFault::Version(_)
+            | MetaFault::PageSize(_)
             | MetaFault::Features(_)
             | MetaFault::Unknown(_)
             | MetaFault::Stray(_) => fault.refuse(format_args!("a meta of the file")),
@@ -227,8 +227,8 @@ impl Meta {
             (VERSION, FORMAT_VERSION),
             (PAGE_BYTES, self.page_bytes),
             (COMMIT, self.commit as u32),
-            (GEOMETRY, g.lower),
-            (GEOMETRY + 4, g.upper),
+            (GEOMETRY, g.min_pages),
+            (GEOMETRY + 4, g.max_pages),
             (GEOMETRY + 8, g.grow),
             (GEOMETRY + 12, g.shrink),
             (USED, self.used),
@@ -289,8 +289,8 @@ impl Meta {
             before: Txnid(word(block, BEFORE)),
             ceiling: word(block, CEILING),
             geometry: Geometry {
-                lower: half(block, GEOMETRY),
-                upper: half(block, GEOMETRY + 4),
+                min_pages: half(block, GEOMETRY),
+                max_pages: half(block, GEOMETRY + 4),
                 grow: half(block, GEOMETRY + 8),
                 shrink: half(block, GEOMETRY + 12),
             },
@@ -333,7 +333,9 @@ impl Meta {
             || self.ceiling >= ID_MAX
         {
             Some("the ids of a meta are out of order")
-        } else if self.geometry.lower > self.geometry.upper || self.used > self.geometry.upper {
+        } else if self.geometry.min_pages > self.geometry.max_pages
+            || self.used > self.geometry.max_pages
+        {
             Some("the geometry of a meta makes no sense")
         } else if self.main.many.is_some() {
             Some("the main table of a meta cannot have many values a key")

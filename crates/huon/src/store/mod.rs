@@ -21,7 +21,7 @@ use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
 use crate::planted::{self, Bug};
 use crate::store::slow::SlowReaders;
 use crate::store::source::{OnPage, damaged};
-use crate::store::space::{Ground, Held, Need, Protected};
+use crate::store::space::{Ground, Need, Protected, Retained};
 
 /// One page's bytes on their way to the file, or there already.
 pub(crate) enum Buffer {
@@ -112,7 +112,7 @@ pub(crate) struct Store {
     verify: AtomicU8,
     /// The tag of a page is that of the birth whose checksum was verified, 0 for none.
     pages: MapPages,
-    upper_pages: AtomicU32,
+    max_pages: AtomicU32,
     grow_pages: AtomicU32,
     buffers: Mutex<Vec<Box<[u8]>>>,
     stale_scan: planted::StaleScan,
@@ -151,7 +151,7 @@ impl Store {
             page_bytes: parts.page_bytes,
             spill_pages: AtomicUsize::new(0),
             verify: AtomicU8::new(0),
-            upper_pages: AtomicU32::new(0),
+            max_pages: AtomicU32::new(0),
             grow_pages: AtomicU32::new(0),
             buffers: Mutex::new(Vec::new()),
             stale_scan: planted::StaleScan::default(),
@@ -203,7 +203,7 @@ impl Store {
 
     /// Takes over the limits of the snapshot that a write transaction starts from, or that it sets.
     pub(crate) fn set_geometry(&self, geometry: &Geometry) {
-        self.upper_pages.store(geometry.upper, Ordering::Relaxed);
+        self.max_pages.store(geometry.max_pages, Ordering::Relaxed);
         self.grow_pages.store(geometry.grow, Ordering::Relaxed);
     }
 
@@ -441,13 +441,13 @@ impl Store {
     }
 
     /// Grows the file to hold `wanted` pages, by whole steps while the limit allows.
-    fn grow(&self, wanted: u32, upper: u32) -> Result<()> {
+    fn grow(&self, wanted: u32, max_pages: u32) -> Result<()> {
         let file_pages = self.measure()?;
         if wanted <= file_pages {
             return Ok(());
         }
         let step = self.growth_step(file_pages).max(1);
-        let target = file_pages.saturating_add(step).max(wanted).min(upper);
+        let target = file_pages.saturating_add(step).max(wanted).min(max_pages);
         if let Err(error) = self.storage.grow(self.offset(target)) {
             // The whole step may not fit the disk where the pages themselves do.
             if target == wanted || self.storage.grow(self.offset(wanted)).is_err() {
@@ -528,21 +528,21 @@ impl Ground for Store {
     }
 
     fn extend(&self, used: u64, frugal: bool) -> Result<()> {
-        let upper = self.upper_pages.load(Ordering::Relaxed);
-        let limit = upper.min(self.map_pages());
+        let max_pages = self.max_pages.load(Ordering::Relaxed);
+        let limit = max_pages.min(self.map_pages());
         let reserve = if frugal { 0 } else { reserve_pages(used, limit) };
         let wanted = used + reserve;
         match u32::try_from(wanted) {
             // The file may be longer than its maximum size, until that was lowered for good.
             Ok(wanted) if wanted <= limit && wanted <= self.pages.in_file() => Ok(()),
             Ok(wanted) if wanted <= limit => self.grow(wanted, limit),
-            _ if limit < upper => Err(self.map_too_small(wanted)),
-            _ => Err(Error::map_full(self.offset(upper), wanted * self.page_bytes as u64)),
+            _ if limit < max_pages => Err(self.map_too_small(wanted)),
+            _ => Err(Error::map_full(self.offset(max_pages), wanted * self.page_bytes as u64)),
         }
     }
 
     fn room(&self, used: u32) -> u64 {
-        let limit = self.upper_pages.load(Ordering::Relaxed).min(self.map_pages());
+        let limit = self.max_pages.load(Ordering::Relaxed).min(self.map_pages());
         u64::from(limit).saturating_sub(u64::from(used) + reserve_pages(used.into(), limit))
     }
 
@@ -555,7 +555,7 @@ impl Ground for Store {
         self.relieve_by_readers(need)
     }
 
-    fn name_keepers(&self, error: Error, held: &[Held]) -> Error {
-        self.with_keepers(error, held)
+    fn name_readers(&self, error: Error, retained: &[Retained]) -> Error {
+        self.with_readers(error, retained)
     }
 }

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::alloc::{Reserved, TryGrow, collected};
-use crate::error::{Error, Keeper, Result};
+use crate::error::{Error, Result, RetainingReader};
 use crate::lock::{Guest, ReaderInfo, scan_guests};
 use crate::os::{self, ForkLock};
 use crate::planted::{self, Bug};
 use crate::store::Store;
-use crate::store::space::{Held, Need};
+use crate::store::space::{Need, Retained};
 use crate::tell;
 
 /// How long to wait for a live reader that the callback wants evicted, before asking again.
@@ -22,12 +22,13 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// A reader that keeps a writer from pages that it needs: see
 /// [`Options::on_slow_reader`](crate::Options::on_slow_reader).
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SlowReader {
     /// The reader, its snapshot, and how much space that retains. Of all readers it is the one
     /// whose end would free the most.
-    pub reader: Keeper,
+    pub reader: RetainingReader,
     /// It is of this very environment: of this process, then, and waiting for it may be in vain.
     pub own: bool,
     /// How often the callback was asked before, for the same want of pages.
@@ -47,7 +48,7 @@ pub enum SlowReaderAnswer {
     /// Evicts the reader if it is parked; it gets [`Error::Evicted`] when it comes back. A live one
     /// cannot be evicted, since it may hold slices of the pages: it is waited for, a millisecond
     /// each time.
-    Break,
+    Evict,
     /// Waits no more: the file grows, or the transaction fails with [`Error::MapFull`].
     GiveUp,
 }
@@ -107,27 +108,27 @@ impl Store {
     /// Asks the callback about the reader that retains most, or evicts a parked one if there is no
     /// callback. Whether to look for free space again.
     pub(super) fn relieve_by_readers(&self, need: &Need<'_>) -> Result<bool> {
-        let readers = self.slow(need.held)?;
+        let readers = self.slow(need.retained)?;
         let _bound = self.writer.bind();
         if let Some((_, reader)) = readers.first().filter(|_| need.retries == 0) {
-            tell::slow_reader(reader.pid, reader.txnid, reader.held_bytes);
+            tell::slow_reader(reader.pid, reader.txnid, reader.retained_bytes);
         }
         let Some(callback) = self.slow_readers.callback() else {
-            let mut parked = readers.iter().filter(|(_, keeper)| keeper.parked);
-            return Ok(need.full && parked.next().is_some_and(|(info, _)| self.break_reader(info)));
+            let mut parked = readers.iter().filter(|(_, reader)| reader.parked);
+            return Ok(need.full && parked.next().is_some_and(|(info, _)| self.evict_reader(info)));
         };
         let Some((info, reader)) = readers.first() else { return Ok(false) };
         let own = self.slots.is_mine(info);
         let Need { retries, full, .. } = *need;
         match callback(&SlowReader { reader: *reader, own, retries, full }) {
             SlowReaderAnswer::Retry => Ok(true),
-            SlowReaderAnswer::Break => Ok(self.break_reader(info)),
+            SlowReaderAnswer::Evict => Ok(self.evict_reader(info)),
             SlowReaderAnswer::GiveUp => Ok(false),
         }
     }
 
     /// Always `true`: the reader is gone, or its state has changed, or it was waited for.
-    fn break_reader(&self, info: &ReaderInfo) -> bool {
+    fn evict_reader(&self, info: &ReaderInfo) -> bool {
         if !self.slots.evict(info) && !info.parked {
             os::pause(PAUSE);
         }
@@ -136,47 +137,47 @@ impl Store {
 
     /// Readers that retain freed pages: first those whose end would free the most, and of these the
     /// oldest.
-    fn slow(&self, held: &[Held]) -> Result<Vec<(ReaderInfo, Keeper)>> {
+    fn slow(&self, retained: &[Retained]) -> Result<Vec<(ReaderInfo, RetainingReader)>> {
         let marks = self.board.protected_marks();
         let marks = [marks.in_flight, marks.durable, marks.published, marks.sealed];
         let page_bytes = self.page_bytes as u64;
-        let keeper = |info: &ReaderInfo| {
-            let at = held.binary_search_by_key(&info.txnid, |held| held.txnid).ok()?;
+        let retaining = |info: &ReaderInfo| {
+            let at = retained.binary_search_by_key(&info.txnid, |retained| retained.txnid).ok()?;
             let needless = marks.iter().all(|mark| mark.txnid() != info.txnid);
-            (needless && held[at].pages > 0).then(|| Keeper {
+            (needless && retained[at].pages > 0).then(|| RetainingReader {
                 client: info.client.number,
                 pid: info.pid,
                 thread: info.thread,
                 txnid: info.txnid,
                 ids_behind: self.board.sealed().txnid().saturating_sub(info.txnid),
-                held_bytes: held[at].pages * page_bytes,
-                freed_bytes: held[at].alone_pages * page_bytes,
+                retained_bytes: retained[at].pages * page_bytes,
+                freed_bytes: retained[at].alone_pages * page_bytes,
                 parked: info.parked,
                 guest: info.is_guest(),
             })
         };
         let readers = self.readers()?.into_iter().filter(|info| !info.evicted);
         let mut readers: Vec<_> =
-            collected(readers.filter_map(|info| keeper(&info).map(|keeper| (info, keeper))))?;
-        readers.sort_by_key(|(_, keeper)| (u64::MAX - keeper.freed_bytes, keeper.txnid));
+            collected(readers.filter_map(|info| retaining(&info).map(|reader| (info, reader))))?;
+        readers.sort_by_key(|(_, reader)| (u64::MAX - reader.freed_bytes, reader.txnid));
         Ok(readers)
     }
 
     /// The error, with the readers that retain pages, as far as they are known.
-    pub(super) fn with_keepers(&self, mut error: Error, held: &[Held]) -> Error {
+    pub(super) fn with_readers(&self, mut error: Error, retained: &[Retained]) -> Error {
         let Error::MapFull(full) = &mut error else { return error };
         let durable = self.board.durable();
         let only_durable = durable != self.board.published() && durable != self.board.sealed();
-        if let Ok(at) = held.binary_search_by_key(&durable.txnid(), |held| held.txnid)
+        if let Ok(at) = retained.binary_search_by_key(&durable.txnid(), |retained| retained.txnid)
             && only_durable
         {
-            full.unflushed_bytes = held[at].alone_pages * self.page_bytes as u64;
+            full.unflushed_bytes = retained[at].alone_pages * self.page_bytes as u64;
         }
-        let keepers = |readers: Vec<(_, Keeper)>| -> Reserved<Vec<Keeper>> {
-            collected(readers.into_iter().map(|(_, keeper)| keeper))
+        let all = |readers: Vec<(_, RetainingReader)>| -> Reserved<Vec<RetainingReader>> {
+            collected(readers.into_iter().map(|(_, reader)| reader))
         };
         // The error itself matters more than what it could not find out.
-        full.keepers = self.slow(held).ok().and_then(|r| keepers(r).ok()).unwrap_or_default();
+        full.readers = self.slow(retained).ok().and_then(|r| all(r).ok()).unwrap_or_default();
         error
     }
 }

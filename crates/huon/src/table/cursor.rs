@@ -177,6 +177,20 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
 
     /// The record behind the gap; the gap moves behind it. At the end it stays: records that are
     /// added there later are still returned.
+    ///
+    /// A copy can look without moving this one:
+    ///
+    /// ```
+    /// # let env = huon::Env::in_memory()?;
+    /// # let mut txn = env.write()?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+    /// t.put(&mut txn, 7, ())?;
+    /// let mut cursor = t.cursor();
+    /// let is_at_end = cursor.clone().next(&txn)?.is_none();
+    /// assert!(!is_at_end);
+    /// assert_eq!(cursor.next(&txn)?, Some((7, ())));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn next<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
         self.step(txn.any(), true)
     }
@@ -184,28 +198,6 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     /// The record before the gap; the gap moves before it.
     pub fn prev<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
         self.step(txn.any(), false)
-    }
-
-    /// Whether nothing lies before the gap. Costs as much as a step.
-    ///
-    /// ```
-    /// # let env = huon::Env::in_memory()?;
-    /// # let mut txn = env.write()?;
-    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
-    /// (0..2).try_for_each(|n| t.put(&mut txn, n, ()).map(drop))?;
-    /// let mut cursor = t.cursor();
-    /// assert!(cursor.at_start(&txn)? && !cursor.at_end(&txn)?);
-    /// while cursor.next(&txn)?.is_some() {}
-    /// assert!(!cursor.at_start(&txn)? && cursor.at_end(&txn)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn at_start(&self, txn: &impl Txn) -> Result<bool> {
-        Ok(self.clone().prev(txn)?.is_none())
-    }
-
-    /// Whether nothing lies behind the gap. Costs as much as a step.
-    pub fn at_end(&self, txn: &impl Txn) -> Result<bool> {
-        Ok(self.clone().next(txn)?.is_none())
     }
 
     #[inline]
@@ -295,7 +287,16 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
 impl<K: KeyCodec, V: Codec> Cursor<K, V> {
     /// The bytes of the key that the gap lies at, which is that of the record returned last, or the
     /// one sought; `None` at the ends of the table.
-    pub fn near(&self) -> Option<&[u8]> {
+    ///
+    /// ```
+    /// # let env = huon::Env::in_memory()?;
+    /// let mut cursor = env.table(&huon::TableDef::<huon::Str, huon::Str>::new("t"))?.cursor();
+    /// assert_eq!(cursor.position(), None);
+    /// cursor.seek("ann")?;
+    /// assert_eq!(cursor.position(), Some(&b"ann"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn position(&self) -> Option<&[u8]> {
         self.standing.gap.is_beside_key().then(|| self.standing.pair().0)
     }
 }
@@ -348,7 +349,7 @@ impl<K: KeyCodec, V: KeyCodec> MultiCursor<K, V> {
 
     /// The bytes of the pair that the gap lies at: the one returned last, or sought. `None` at the
     /// ends of the table, and where only a key was sought.
-    pub fn near(&self) -> Option<(&[u8], &[u8])> {
+    pub fn position(&self) -> Option<(&[u8], &[u8])> {
         self.standing.gap.is_beside_pair().then(|| self.standing.pair())
     }
 
@@ -360,7 +361,9 @@ impl<K: KeyCodec, V: KeyCodec> MultiCursor<K, V> {
     }
 }
 
-/// A key of the main table, with its value, or with `None` if it is the name of a table.
+/// A key of the main table, with its value, or with `None` if it is the name of a table. For the C
+/// interfaces.
+#[doc(hidden)]
 pub type Entry<'t> = (&'t [u8], Option<&'t [u8]>);
 
 impl Cursor<Bytes, Bytes> {

@@ -83,6 +83,7 @@ impl<K: KeyCodec, V: Codec> Definition for TableDef<K, V> {
 /// let by_end = TableDef::<Str, U64>::new("domains").ordered(Order::Reversed);
 /// # let _ = (USERS, by_name, by_end);
 /// ```
+#[must_use = "a definition opens nothing until it is passed to `open_table` or `create_table`"]
 pub struct TableDef<K, V> {
     pub(crate) name: Cow<'static, [u8]>,
     pub(crate) order: Order,
@@ -93,6 +94,15 @@ pub struct TableDef<K, V> {
 impl<K: KeyCodec, V: Codec> TableDef<K, V> {
     const NAMES: TypeNames =
         TypeNames { key: Cow::Borrowed(K::NAME), value: Cow::Borrowed(V::NAME) };
+
+    /// Whether the order of keys is that of bytes.
+    const KEYS_ARE_BYTES: bool = {
+        let order = K::ORDER;
+        let is_bytes = matches!(order, Order::Bytes);
+        // A value with a destructor cannot be dropped where nothing runs.
+        std::mem::forget(order);
+        is_bytes
+    };
 
     /// The table called `name`.
     pub const fn new(name: &'static str) -> TableDef<K, V> {
@@ -114,6 +124,13 @@ impl<K: KeyCodec, V: Codec> TableDef<K, V> {
     /// The unnamed main table. It always exists, and holds the records of the named ones, which
     /// stay hidden: its own keys and their names must differ.
     ///
+    /// It has no types: it opens as any, and what is in it is not checked. Its keys are in the
+    /// order of bytes, and types of keys of another order are refused when a program is compiled:
+    ///
+    /// ```compile_fail
+    /// let main = huon::TableDef::<huon::NativeU64, huon::Str>::main();
+    /// ```
+    ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;
@@ -124,6 +141,7 @@ impl<K: KeyCodec, V: Codec> TableDef<K, V> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn main() -> TableDef<K, V> {
+        const { assert!(Self::KEYS_ARE_BYTES, "the main table's keys are in the order of bytes") };
         let (order, names) = (Order::Bytes, TypeNames::BYTES);
         TableDef { name: Cow::Borrowed(b""), order, names, types: PhantomData }
     }

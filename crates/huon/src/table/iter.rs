@@ -82,10 +82,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
         to: Bound<&[u8]>,
     ) -> Result<Range<'t, K, V>> {
         let tree = txn.tree(id)?;
-        let order = match (from, to) {
-            (Bound::Unbounded, Bound::Unbounded) => AnyOrder::UNORDERED,
-            _ => txn.order(id, &tree)?,
-        };
+        let order = txn.order_in(id, &tree, (from, to))?;
         let leaves = match txn {
             AnyTxn::Read(txn) => {
                 let view = TreeView::new(&txn.snapshot, &tree, order);

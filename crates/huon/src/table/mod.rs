@@ -9,6 +9,7 @@ pub(crate) mod many;
 pub(crate) mod multi;
 mod multi_write;
 pub(crate) mod owned;
+pub(crate) mod owned_pairs;
 pub(crate) mod pairs;
 pub(crate) mod plain;
 mod standing;

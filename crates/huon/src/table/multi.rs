@@ -26,6 +26,7 @@ use crate::txn::write::WriteTxn;
 /// let by_end = MultiDef::<Str, Str>::new("hosts").values_ordered(Order::Reversed);
 /// # let _ = (TAGS, by_end);
 /// ```
+#[must_use = "a definition opens nothing until it is passed to `open_table` or `create_table`"]
 pub struct MultiDef<K, V> {
     pub(crate) name: Cow<'static, [u8]>,
     order: Order,

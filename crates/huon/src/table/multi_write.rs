@@ -11,7 +11,6 @@ use crate::table::txn::{Txn, in_range};
 use crate::table::value::Owned;
 use crate::table::verbs::{Change, DOOMED, OwnedRecord, owned};
 use crate::tree::build_pairs::PairBuilder;
-use crate::tree::change::Made;
 use crate::tree::edit::TreeMut;
 use crate::tree::multi::PairMode;
 use crate::tree::values::{Orders, Pair};
@@ -153,6 +152,8 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
 
     /// Puts `new` in the place of `old` among the values of `key`, and returns whether `old` was
     /// there. Where `new` is there already, `old` goes all the same.
+    /// (In a table, where a key has one value, [`Table::update`](crate::Table::update) needs no
+    /// `old`.)
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -183,8 +184,8 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Hands the value of a key that has one or none to `change`, which says what becomes of it:
     /// another value, none, or the same if it says nothing. Whether the key had one.
     ///
-    /// Costs a descent to look, and several for a change; in a table
-    /// [`Table::update_with`](crate::Table::update_with) has one for both.
+    /// One descent, where a get and a change would make two or more. (A key of many bytes whose
+    /// value has many, too, costs a few: the value lies in a tree of its own.)
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -210,20 +211,11 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         change: impl FnOnce(Option<V::Out<'_>>, &mut Change<V>) -> Result<()>,
     ) -> Result<bool> {
         let mut scratch = Scratch::default();
-        let (key, multi) = (K::encode(&key, &mut scratch)?, self.raw());
-        let mut values = multi.values(txn, key)?;
-        let only = values.next().transpose()?;
-        if values.next().is_some() {
-            return Err(Error::ManyValues);
-        }
-        let made = Change::ask(only, change)?;
-        let was_there = only.is_some();
-        match made {
-            Made::Value(new) => drop(multi.set(txn, key, &new)?),
-            Made::Removal if was_there => drop(multi.remove_key(txn, key)?),
-            Made::Removal | Made::Nothing => {}
-        }
-        Ok(was_there)
+        let key = K::encode(&key, &mut scratch)?;
+        let mut refused = Ok(());
+        let wanted = |old: Option<&[u8]>| Change::ask(old, change, &mut refused);
+        let found = self.edit_pairs(txn, How::Grow, |tree| tree.change_only(key, wanted))?;
+        refused.map(|()| found)
     }
 
     /// Removes `value` from those of `key`, and returns whether it was there.

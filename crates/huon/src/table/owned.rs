@@ -117,7 +117,7 @@ fn between(
 ) -> Result<(Tree, Ends)> {
     let any = AnyTxn::Read(txn);
     let tree = any.tree(id)?;
-    let order = any.order(id, &tree)?;
+    let order = any.order_in(id, &tree, (from, to))?;
     Ok((tree, Ends::new(TreeView::new(&txn.snapshot, &tree, order), from, to)?))
 }
 
@@ -167,6 +167,8 @@ const _: () = {
     const fn is_send<T: Send>() {}
     const fn is_sync<T: Sync>() {}
     is_send::<OwnedRange<(), ()>>();
+    is_send::<crate::table::owned_pairs::OwnedPairs<(), ()>>();
+    is_send::<crate::table::owned_pairs::OwnedValues<()>>();
     is_sync::<ReadTxn>();
     is_send::<crate::table::iter::Range<'_, (), ()>>();
     is_send::<crate::table::leaves::Leaves<'_, (), ()>>();

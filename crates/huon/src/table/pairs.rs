@@ -181,10 +181,7 @@ impl<'t, K: Codec, V: Codec> Pairs<'t, K, V> {
         to: Bound<&[u8]>,
     ) -> Result<Pairs<'t, K, V>> {
         let tree = txn.tree(id)?;
-        let keys = match (from, to) {
-            (Bound::Unbounded, Bound::Unbounded) => AnyOrder::UNORDERED,
-            _ => txn.order(id, &tree)?,
-        };
+        let keys = txn.order_in(id, &tree, (from, to))?;
         let orders = Orders { keys, values: AnyOrder::UNORDERED };
         let pairs = values::Pairs::new(TreeView::new(txn.source(), &tree, orders), from, to)?;
         Ok(Pairs { pairs, types: PhantomData })

@@ -17,6 +17,8 @@ use crate::txn::write::{How, WriteTxn};
 
 /// What [`Table::bulk_load`] and [`Multi::bulk_load`](crate::Multi::bulk_load) hand to the caller:
 /// adds the next record, or pair.
+///
+/// It has a name so that a function can take one: `fn feed(append: &mut Append<'_, K, V>)`.
 pub type Append<'a, K, V> =
     dyn for<'k, 'v> FnMut(<K as Codec>::In<'k>, <V as Codec>::In<'v>) -> Result<()> + 'a;
 
@@ -127,7 +129,9 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         self.put_item(txn, key, value, PutMode::InsertNew).map(|put| put == Put::Inserted)
     }
 
-    /// Stores `value` only if `key` exists, and returns whether it did.
+    /// Stores `value` only if `key` exists, and returns whether it did. (A value that depends on the
+    /// one before is for [`Table::update_with`]; [`Env::update`](crate::Env::update) runs a
+    /// transaction.)
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

@@ -130,6 +130,19 @@ impl<'t> AnyTxn<'t> {
         }
     }
 
+    /// How the table's keys compare with the bounds of a range; where it has none, none do.
+    pub(super) fn order_in(
+        self,
+        id: TableId,
+        tree: &Tree,
+        range: (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> Result<AnyOrder<'t>> {
+        match range {
+            (Bound::Unbounded, Bound::Unbounded) => Ok(AnyOrder::UNORDERED),
+            _ => self.order(id, tree),
+        }
+    }
+
     /// How the values of a key of a multimap compare.
     pub(crate) fn value_order(self, id: TableId, tree: &Tree) -> Result<AnyOrder<'t>> {
         if has_own_values(tree) {

@@ -25,14 +25,17 @@ pub struct Change<V> {
 pub(super) type OwnedRecord<K, V> = (Owned<K>, Owned<V>);
 
 impl<V: Codec> Change<V> {
-    /// What `change` makes of the value that is there.
+    /// What `change` makes of the value that is there: nothing where it returns an error, which
+    /// goes to `refused`. The caller's error is no failure of the transaction.
     pub(super) fn ask(
         old: Option<&[u8]>,
         change: impl FnOnce(Option<V::Out<'_>>, &mut Change<V>) -> Result<()>,
-    ) -> Result<Made> {
+        refused: &mut Result<()>,
+    ) -> Made {
         let mut wanted = Change { made: Made::Nothing, types: PhantomData };
-        change(old.map(V::decode).transpose()?, &mut wanted)?;
-        Ok(wanted.made)
+        let old = old.map(V::decode).transpose();
+        *refused = old.and_then(|old| change(old, &mut wanted));
+        if refused.is_ok() { wanted.made } else { Made::Nothing }
     }
 
     /// Stores this value.
@@ -85,16 +88,10 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     ) -> Result<bool> {
         let mut scratch = Scratch::default();
         let key = K::encode(&key, &mut scratch)?;
-        // The caller's error is no failure of the transaction.
-        let mut refused = None;
-        let wanted = |old: Option<&[u8]>| {
-            Change::ask(old, change).unwrap_or_else(|error| {
-                refused = Some(error);
-                Made::Nothing
-            })
-        };
+        let mut refused = Ok(());
+        let wanted = |old: Option<&[u8]>| Change::ask(old, change, &mut refused);
         let found = txn.edit(self.number_in(txn)?, How::Grow, |tree| tree.change(key, wanted))?;
-        refused.map_or(Ok(found), Err)
+        refused.map(|()| found)
     }
 
     /// Takes the first record out of the table.

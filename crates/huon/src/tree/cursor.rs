@@ -350,9 +350,9 @@ impl<'s, S: PageSource + ?Sized, O: KeyOrder, L: ReadLeaf<'s>> Span<'s, S, O, L>
 /// The two places that bound a part of a tree, to be moved towards each other record by record. The
 /// holder of the places keeps the pages and the tree's record, so it may be the owner of both.
 pub(crate) struct Ends {
-    front: Path,
-    back: Path,
-    done: bool,
+    pub(super) front: Path,
+    pub(super) back: Path,
+    pub(super) done: bool,
 }
 
 impl Ends {

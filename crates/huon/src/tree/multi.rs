@@ -24,7 +24,7 @@ use crate::tree::finger::Finger;
 use crate::tree::path::Path;
 use crate::tree::put::{NewCell, NewValue, Put, PutMode};
 use crate::tree::shrink::Whose;
-use crate::tree::values::{Held, Orders, Pair};
+use crate::tree::values::{Held, Orders, Pair, Values};
 use crate::tree::view::TreeView;
 use std::ops::Bound;
 
@@ -52,7 +52,7 @@ enum Added {
 impl<'o> TreeMut<'_, Orders<'o>> {
     /// The tree of the keys.
     #[inline]
-    fn keys(&mut self) -> TreeMut<'_, AnyOrder<'o>> {
+    pub(super) fn keys(&mut self) -> TreeMut<'_, AnyOrder<'o>> {
         self.ordered_by(self.order.keys)
     }
 
@@ -91,6 +91,19 @@ impl<'o> TreeMut<'_, Orders<'o>> {
             Some(Held::Few(set)) => self.add_to_few(Some(set), pair, mode, &mut payload)?,
             None => self.add_to_few(None, pair, mode, &mut payload)?,
         };
+        self.store_added(pair, (added, &mut payload), found, 1)
+    }
+
+    /// Puts what the value of a pair has made of the cell of its key where the finger points, with
+    /// so many values more; whether it has made anything of it.
+    #[inline(always)]
+    fn store_added(
+        &mut self,
+        (key, value): Pair<'_>,
+        (added, payload): (Added, &mut Vec<u8>),
+        found: bool,
+        more: u64,
+    ) -> Result<bool> {
         if self.tree.many.is_some_and(|many| many.equal) {
             self.tree.fixed_bytes = value.len() as u32;
         }
@@ -101,10 +114,11 @@ impl<'o> TreeMut<'_, Orders<'o>> {
                 PayloadKind::DuplicateTree
             }
             Added::Cell(kind) => kind,
-            Added::TooMany(all) => self.plant_tree(&all, &mut payload)?,
+            Added::TooMany(all) => self.plant_tree(&all, payload)?,
         };
-        self.tree.entries = self.tree.entries.checked_add(1).ok_or_else(|| self.false_count())?;
-        self.put_values(&NewCell { key, kind, payload: &payload }, found)?;
+        let entries = self.tree.entries.checked_add(more);
+        self.tree.entries = entries.ok_or_else(|| self.false_count())?;
+        self.put_values(&NewCell { key, kind, payload }, found)?;
         Ok(true)
     }
 
@@ -133,6 +147,40 @@ impl<'o> TreeMut<'_, Orders<'o>> {
     fn held_here(&self) -> Result<Held<'_>> {
         let path = self.finger.path();
         Held::of(self.tree, &path.cell(self.pages)?).on(path.last().ptr)
+    }
+
+    /// The value of the key that the finger points to.
+    ///
+    /// # Errors
+    /// [`Error::ManyValues`] if it has another one.
+    pub(super) fn only_value(&self) -> Result<&[u8]> {
+        let held = self.held_here()?;
+        if held.count() != 1 {
+            return Err(Error::ManyValues);
+        }
+        let (any, all) = (AnyOrder::UNORDERED, Bound::Unbounded);
+        let only = Values::new(&*self.pages, held, any, all, all)?.next()?;
+        only.ok_or_else(|| self.false_count())
+    }
+
+    /// Gives a key this value and no other. The finger points to it; it has one value where it was
+    /// `found`, and else none.
+    pub(super) fn put_only(&mut self, (key, value): Pair<'_>, found: bool) -> Result<()> {
+        self.check_pair((key, value))?;
+        if found {
+            let there = self.finger.path().cell(self.pages)?;
+            // A long value of a long key lies in a tree of its own, which goes.
+            if there.kind != PayloadKind::Inline {
+                return self.set_values((key, value)).map(drop);
+            }
+            if there.payload == value {
+                return Ok(());
+            }
+        }
+        let mut payload = Vec::new();
+        let added = self.add_to_few(None, (key, value), PairMode::Insert, &mut payload)?;
+        let more = u64::from(!found);
+        self.store_added((key, value), (added, &mut payload), found, more).map(drop)
     }
 
     /// Adds a value to a tree of values, and writes its record.

@@ -1,8 +1,11 @@
-//! A place between two pairs of a multimap.
+//! A place between two pairs of a multimap, and the pairs between two places.
+
+use std::ops::Bound;
 
 use crate::error::Result;
-use crate::page::{BytesOrder, Reason, Tree};
+use crate::page::{BytesOrder, KeyOrder, Reason, Tree};
 use crate::store::source::{OnPage, PageSource, damaged};
+use crate::tree::cursor::Ends;
 use crate::tree::path::Path;
 use crate::tree::values::{Held, Orders, Pair};
 use crate::tree::view::TreeView;
@@ -10,8 +13,8 @@ use crate::tree::view::TreeView;
 /// A place between two pairs of a multimap, as paths: see [`Path`].
 ///
 /// V5. `keys` stands on the key whose values are next, or at the end. `inner` is the place among
-///     its values: before value `index`, of `count`; in a tree of values `path` says where that is.
-///     `None`: before its first value.
+///     its values: before one of the few, by number, or a path in their tree. `None`: before the
+///     first of them.
 #[derive(Clone)]
 pub(crate) struct PairPath {
     pub(crate) keys: Path,
@@ -154,6 +157,51 @@ impl PairPath {
         }
     }
 
+    /// Leaves the end of a key's values for the next key, so that a place has one path only.
+    fn settle<S: PageSource + ?Sized>(
+        &mut self,
+        view: TreeView<'_, '_, S, BytesOrder>,
+    ) -> Result<()> {
+        let is_behind_all = match &mut self.inner {
+            None => false,
+            Some(Inner::Few(index)) => {
+                let cell = self.keys.cell(view.source)?;
+                let held = Held::of(view.tree, &cell).on(self.keys.last().ptr)?;
+                *index as u64 >= held.count()
+            }
+            Some(Inner::Tree(inner)) => {
+                let (values, path) = &mut **inner;
+                path.settle(TreeView::unordered(view.source, values))?;
+                !path.on_item()
+            }
+        };
+        if is_behind_all {
+            self.inner = None;
+            self.keys.step();
+            self.keys.settle(view)?;
+        }
+        Ok(())
+    }
+
+    /// Whether two settled paths of one multimap lead to the same place.
+    fn same_place(&self, other: &PairPath) -> bool {
+        self.keys.same_place(&other.keys)
+            && match (&self.inner, &other.inner) {
+                (Some(Inner::Few(one)), Some(Inner::Few(other))) => one == other,
+                (Some(Inner::Tree(one)), Some(Inner::Tree(other))) => one.1.same_place(&other.1),
+                _ => self.is_before_all() && other.is_before_all(),
+            }
+    }
+
+    /// Whether the place is before all values of the key at hand.
+    fn is_before_all(&self) -> bool {
+        match &self.inner {
+            None => true,
+            Some(Inner::Few(index)) => *index == 0,
+            Some(Inner::Tree(inner)) => inner.1.on_left_edge() && inner.1.last().index == 0,
+        }
+    }
+
     /// The place behind all values of the key at hand.
     fn behind_all<S: PageSource + ?Sized>(
         &self,
@@ -177,6 +225,54 @@ impl PairPath {
     ) -> Result<(&'s [u8], Held<'s>)> {
         let cell = self.keys.cell(source)?;
         Ok((cell.key, Held::of(tree, &cell).on(self.keys.last().ptr)?))
+    }
+}
+
+/// The two places that bound a part of a multimap, to be moved towards each other pair by pair; as
+/// [`Ends`].
+pub(crate) struct PairEnds {
+    front: PairPath,
+    back: PairPath,
+    done: bool,
+}
+
+impl PairEnds {
+    /// The pairs whose keys lie between two bounds; costs what [`Ends::new`] does.
+    pub(crate) fn new<S: PageSource + ?Sized, O: KeyOrder>(
+        view: TreeView<'_, '_, S, O>,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+    ) -> Result<PairEnds> {
+        let Ends { front, back, done } = Ends::new(view, from, to)?;
+        let at = |keys| PairPath { keys, inner: None };
+        Ok(PairEnds { front: at(front), back: at(back), done })
+    }
+
+    /// The next pair from the front, or from the back. After an error there are no more.
+    pub(crate) fn step<'s, S: PageSource + ?Sized>(
+        &mut self,
+        view: TreeView<'s, '_, S, BytesOrder>,
+        forward: bool,
+    ) -> Result<Option<Pair<'s>>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        view.source.check_alive()?;
+        // An open end begins when it is first asked.
+        if forward && self.front.keys.is_nowhere() {
+            self.front.first(view)?;
+        }
+        if !forward && self.back.keys.is_nowhere() {
+            self.back.end(view)?;
+        }
+        self.front.settle(view)?;
+        if self.front.same_place(&self.back) {
+            return Ok(None);
+        }
+        let end = if forward { &mut self.front } else { &mut self.back };
+        let pair = end.step(view, forward)?;
+        self.done = pair.is_none();
+        Ok(pair)
     }
 }
 

@@ -30,11 +30,22 @@ impl<O: KeyOrder> TreeMut<'_, O> {
         if whose == Whose::Caller && path.cell(self.pages)?.kind == PayloadKind::Table {
             return Err(Error::NameTaken);
         }
+        self.delete_at(&mut path)?;
+        Ok(true)
+    }
+
+    /// Deletes the record that the finger points to.
+    pub(super) fn delete_here(&mut self) -> Result<()> {
+        let mut path = self.finger.path().clone();
+        self.delete_at(&mut path)
+    }
+
+    /// Deletes the record that the path stands on.
+    fn delete_at(&mut self, path: &mut Path) -> Result<()> {
         path.touch(self.pages, self.tree)?;
         let index = path.last().index;
-        self.remove_cells(&mut path, index..index + 1, &mut HashSet::new())?;
-        self.carry_shrinking(&mut path)?;
-        Ok(true)
+        self.remove_cells(path, index..index + 1, &mut HashSet::new())?;
+        self.carry_shrinking(path)
     }
 
     /// Deletes the keys between two bounds; how many there were.

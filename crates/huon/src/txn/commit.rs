@@ -211,11 +211,11 @@ impl WriteTxn {
         let markers = self.markers();
         let main = self.main;
         let mut pages = self.pages.take().expect("pages are there until the commit");
-        let in_use = pages.used().max(self.geometry.lower);
+        let in_use = pages.used().max(self.geometry.min_pages);
         let shrink = Shrink {
             pages: if self.give_back_to.is_some() { 1 } else { self.geometry.shrink },
             all_to: self.give_back_to,
-            upper: self.geometry.upper,
+            max_pages: self.geometry.max_pages,
             behind: core.store.file_pages().saturating_sub(in_use),
             sweep: self.base.sweep,
         };

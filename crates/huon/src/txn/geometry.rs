@@ -5,7 +5,7 @@ use crate::page::{self, first_data_page};
 use crate::txn::write::{How, WriteTxn};
 
 /// How long the file may be, and in which steps it changes. All sizes are in bytes; they are kept
-/// as whole pages.
+/// as whole pages. (libmdbx has the word for the same four; others have only a maximum.)
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -35,10 +35,10 @@ impl Geometry {
     pub(crate) fn in_pages(&self, page_bytes: usize) -> page::Geometry {
         let size = page_bytes as u64;
         let pages = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-        let lower = pages(self.min_bytes.div_ceil(size)).max(first_data_page(page_bytes) + 1);
+        let min_pages = pages(self.min_bytes.div_ceil(size)).max(first_data_page(page_bytes) + 1);
         page::Geometry {
-            lower,
-            upper: pages(self.max_bytes / size).max(lower),
+            min_pages,
+            max_pages: pages(self.max_bytes / size).max(min_pages),
             grow: pages(self.grow_bytes.div_ceil(size)),
             shrink: pages(self.shrink_bytes.div_ceil(size)),
         }
@@ -47,8 +47,8 @@ impl Geometry {
     pub(crate) fn of_pages(geometry: &page::Geometry, page_bytes: usize) -> Geometry {
         let bytes = |pages: u32| u64::from(pages) * page_bytes as u64;
         Geometry {
-            min_bytes: bytes(geometry.lower),
-            max_bytes: bytes(geometry.upper),
+            min_bytes: bytes(geometry.min_pages),
+            max_bytes: bytes(geometry.max_pages),
             grow_bytes: bytes(geometry.grow),
             shrink_bytes: bytes(geometry.shrink),
         }
@@ -124,16 +124,18 @@ impl WriteTxn {
         if wanted == self.geometry {
             return Ok(());
         }
-        let most = self.geometry.upper.max(store.map_pages());
-        if wanted.upper > most || wanted.lower > store.map_pages() {
-            return Err(store.map_too_small(wanted.upper));
+        let most = self.geometry.max_pages.max(store.map_pages());
+        if wanted.max_pages > most || wanted.min_pages > store.map_pages() {
+            return Err(store.map_too_small(wanted.max_pages));
         }
         let fits = self.guarded(How::Shrink, |txn| {
             // What an undone level left behind the old size does not stand against a higher one.
-            if wanted.upper < txn.geometry.upper && !txn.pages_mut().cut_to(wanted.upper)? {
+            if wanted.max_pages < txn.geometry.max_pages
+                && !txn.pages_mut().cut_to(wanted.max_pages)?
+            {
                 return Ok(false);
             }
-            store.cover(wanted.lower)?;
+            store.cover(wanted.min_pages)?;
             store.set_geometry(&wanted);
             txn.geometry = wanted;
             Ok(true)
@@ -142,7 +144,7 @@ impl WriteTxn {
             Ok(())
         } else {
             let used = self.pages().used();
-            Err(Error::map_full(store.offset(wanted.upper), store.offset(used)))
+            Err(Error::map_full(store.offset(wanted.max_pages), store.offset(used)))
         }
     }
 }

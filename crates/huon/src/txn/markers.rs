@@ -47,6 +47,7 @@ impl WriteTxn {
     ///
     /// # Errors
     /// As [`WriteTxn::set_markers`].
+    #[doc(hidden)]
     pub fn touch_markers(&mut self, values: [u64; 3]) -> Result<()> {
         self.check_usable()?;
         self.notes.markers = Markers { values, txnid: self.id() };

@@ -291,20 +291,20 @@ impl Core {
         })
     }
 
-    /// M10: cuts the free tail off the file. The writer calls it when the lower size of its base
+    /// M10: cuts the free tail off the file. The writer calls it when the minimum size of its base
     /// has been published, so that no new reader can take an older snapshot; pages past that size
     /// were reusable when it was sealed, hence no protected snapshot sees them (P12).
     pub(crate) fn shrink_file(&self, base: &Meta) -> Result<()> {
-        let Geometry { lower, upper, shrink, .. } = base.geometry;
-        let too_long = self.store.file_pages() > upper;
+        let Geometry { min_pages, max_pages, shrink, .. } = base.geometry;
+        let too_long = self.store.file_pages() > max_pages;
         if shrink == 0 && !too_long || self.store.board.published().txnid() < base.txnid.0 {
             return Ok(());
         }
         if shrink != 0 {
-            self.store.shrink(base.used.max(lower), shrink)?;
+            self.store.shrink(base.used.max(min_pages), shrink)?;
         }
         // The maximum size was lowered since the file grew.
-        if too_long { self.store.shrink(upper, 1) } else { Ok(()) }
+        if too_long { self.store.shrink(max_pages, 1) } else { Ok(()) }
     }
 
     /// The same whatever the threshold is, down to the minimum size.
@@ -312,7 +312,7 @@ impl Core {
         if self.store.board.published().txnid() < base.txnid.0 {
             Ok(())
         } else {
-            self.store.shrink(base.used.max(base.geometry.lower), 1)
+            self.store.shrink(base.used.max(base.geometry.min_pages), 1)
         }
     }
 

@@ -7,6 +7,7 @@ use crate::page::Meta;
 
 /// Three numbers for the application, and the transaction that changed them last; see
 /// [`WriteTxn::set_markers`](crate::WriteTxn::set_markers).
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Markers {

@@ -1,7 +1,7 @@
 //! Parking: a read transaction that a writer may evict while it is not used.
 //!
 //! The rule of it, and why it holds, is in `lock/slots.rs`: a parked reader reads nothing, and of
-//! its return and a writer's breaking it only one happens. That nothing is read meanwhile is the
+//! its return and its eviction by a writer only one happens. That nothing is read meanwhile is the
 //! compiler's to see: parking takes the transaction, so no slice of it is left.
 
 use crate::error::{Error, Result};
@@ -19,6 +19,7 @@ use crate::txn::read::ReadTxn;
 /// assert!(!env.info()?.readers[0].parked);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[must_use = "a parked transaction that is dropped has ended"]
 #[derive(Debug)]
 pub struct Parked {
     txn: ReadTxn,
@@ -90,10 +91,10 @@ impl Parked {
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
-    /// assert!(!env.read()?.park()?.is_broken(), "no writer needs its pages");
+    /// assert!(!env.read()?.park()?.is_evicted(), "no writer needs its pages");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn is_broken(&self) -> bool {
+    pub fn is_evicted(&self) -> bool {
         self.txn.slot().is_some_and(|slot| !self.txn.core().store.slots.is_parked(slot))
     }
 

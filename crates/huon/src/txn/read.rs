@@ -34,6 +34,7 @@ const TABLES_AT_HAND: usize = 4;
 /// assert!(env.read()?.id() > before.id());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[must_use = "a read transaction that is dropped has ended"]
 pub struct ReadTxn {
     pub(crate) snapshot: Snapshot,
     pub(super) pin: Option<Pin>,

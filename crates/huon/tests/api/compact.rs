@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use huon::{
-    Bytes, CompactEnd, CompactOptions, CompactReport, Durability, Env, HeldBy, MultiDef, Options,
-    TableDef, U64,
+    Bytes, CompactEnd, CompactOptions, CompactReport, Durability, Env, MultiDef, Options,
+    RetainedBy, TableDef, U64,
 };
 
 const T: TableDef<U64, Bytes> = TableDef::new("t");
@@ -140,12 +140,12 @@ fn a_reader_is_named_and_sees_what_it_saw() {
     let seen: Vec<(u64, Vec<u8>)> =
         t.iter(&reader).unwrap().map(|r| r.map(|(k, v)| (k, v.to_vec())).unwrap()).collect();
     let report = compacted(&env);
-    let CompactEnd::Held(holders) = &report.end else { panic!("{report:?}") };
-    let me = |holder: &huon::Holder| match holder.by {
-        HeldBy::Reader(info) => info.pid == std::process::id() && holder.txnid == reader.id(),
+    let CompactEnd::Retained(snapshots) = &report.end else { panic!("{report:?}") };
+    let me = |snapshot: &huon::RetainedSnapshot| match snapshot.by {
+        RetainedBy::Reader(info) => info.pid == std::process::id() && snapshot.txnid == reader.id(),
         _ => false,
     };
-    assert!(holders.iter().any(me), "{holders:?}");
+    assert!(snapshots.iter().any(me), "{snapshots:?}");
     let now: Vec<(u64, Vec<u8>)> =
         t.iter(&reader).unwrap().map(|r| r.map(|(k, v)| (k, v.to_vec())).unwrap()).collect();
     assert!(now == seen, "the reader sees something else");

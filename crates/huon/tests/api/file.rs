@@ -61,10 +61,10 @@ fn a_free_tail_is_given_back() {
 }
 
 #[test]
-fn the_upper_size_is_kept_and_deleting_works_there() {
+fn the_maximum_size_is_kept_and_deleting_works_there() {
     let (_dir, path) = place();
-    let upper = 4 << 20;
-    let env = Env::options().max_bytes(upper).open(&path).unwrap();
+    let max_bytes = 4 << 20;
+    let env = Env::options().max_bytes(max_bytes).open(&path).unwrap();
     let mut kept = 0u64;
     let error = loop {
         match env.update(|txn| txn.create_table(&T)?.put(txn, kept, &[7; 1000]).map(drop)) {
@@ -73,7 +73,7 @@ fn the_upper_size_is_kept_and_deleting_works_there() {
         }
     };
     assert!(matches!(error, Error::MapFull(_)), "{error}");
-    assert!(env.info().unwrap().file_bytes <= upper);
+    assert!(env.info().unwrap().file_bytes <= max_bytes);
     let t = env.view(|txn| Ok(txn.open_table(&T)?.unwrap())).unwrap();
     for n in 0..kept / 2 {
         env.update(|txn| t.remove(txn, n).map(drop)).unwrap();

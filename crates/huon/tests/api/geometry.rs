@@ -76,7 +76,7 @@ fn clean(env: &Env) {
 }
 
 #[test]
-fn a_higher_upper_size_holds_at_once_and_an_abort_undoes_it() {
+fn a_higher_maximum_size_holds_at_once_and_an_abort_undoes_it() {
     let (_dir, path) = place();
     let env = open(&path);
     let mut txn = env.write().unwrap();
@@ -148,7 +148,7 @@ fn a_nested_abort_gives_up_what_lies_behind_the_old_limit() {
 }
 
 #[test]
-fn what_is_in_use_stays_below_the_upper_size() {
+fn what_is_in_use_stays_below_the_maximum_size() {
     let (_dir, path) = place();
     let env = open(&path);
     let t = env.update(|txn| txn.create_table(&T)).unwrap();
@@ -183,7 +183,7 @@ fn what_is_in_use_stays_below_the_upper_size() {
 }
 
 #[test]
-fn the_lower_size_is_had_at_once_and_given_back() {
+fn the_minimum_size_is_had_at_once_and_given_back() {
     let (_dir, path) = place();
     let env = open(&path);
     let before = env.info().unwrap();

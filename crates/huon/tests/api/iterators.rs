@@ -1,5 +1,7 @@
 //! What iterators promise beside their records: where they may go, how they end, what they keep.
 
+use std::collections::VecDeque;
+
 use huon::{Bytes, Env, MultiDef, RawMulti, RawTable, ReadTxn, Result, Str, Table, TableDef, U64};
 
 const NUMBERS: TableDef<U64, U64> = TableDef::new("numbers");
@@ -57,6 +59,16 @@ async fn through_everything(env: Env, table: RawTable, multi: RawMulti) -> Resul
         count += value.len();
         elsewhere().await;
     }
+    let mut values = multi.into_values(range.into_txn(), b"a")?;
+    while let Some(value) = values.next()? {
+        count += value.len();
+        elsewhere().await;
+    }
+    let mut pairs = multi.into_iter(values.into_txn())?;
+    while let Some((_, value)) = pairs.next()? {
+        count += value.len();
+        elsewhere().await;
+    }
     Ok(count)
 }
 
@@ -81,7 +93,7 @@ fn a_task_that_iterates_may_move_between_threads() {
         })
         .unwrap();
     // Forwards, by leaves, with a cursor, and owned; of keys below "a" there is every number.
-    let (numbers, pairs) = (3 * 1000 * 8, 2 * 3 + 1 + 2 * 3);
+    let (numbers, pairs) = (3 * 1000 * 8, 2 * 3 + 1 + 2 * 3 + 2 * 3 + 2 * 3);
     assert_eq!(spawn(through_everything(env, table.raw(), multi)), numbers + pairs);
 }
 
@@ -142,6 +154,102 @@ fn a_range_that_keeps_its_transaction_shows_its_snapshot() {
     }
     let mut none = table.into_iter(env.read().unwrap()).unwrap();
     assert_eq!((none.next().unwrap(), none.next_back().unwrap()), (None, None));
+}
+
+/// Values of one length, and of several, of keys that have one, few, and so many that they have a
+/// tree of one level or of two.
+fn multimaps(txn: &mut huon::WriteTxn) -> Result<[RawMulti; 2]> {
+    let numbers = txn.create_table(&MultiDef::<U64, U64>::new("numbers of numbers"))?;
+    let words = txn.create_table(&MultiDef::<U64, Str>::new("words of numbers"))?;
+    for key in 0..20 {
+        for n in 0..[1, 3, 700, 2, 3000][key as usize % 5] {
+            numbers.put(txn, key, n)?;
+            let width = 4 + n as usize % 9;
+            words.put(txn, key, &format!("{n:>width$}"))?;
+        }
+    }
+    Ok([numbers.raw(), words.raw()])
+}
+
+/// A pair as bytes.
+type RawPair = (Vec<u8>, Vec<u8>);
+
+fn copied((key, value): (&[u8], &[u8])) -> RawPair {
+    (key.to_vec(), value.to_vec())
+}
+
+/// Whether the next step is one from the front: always, never, or by turns of chance.
+fn turns(seed: u64) -> impl FnMut() -> bool {
+    let mut state = seed;
+    move || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        match seed {
+            0 => true,
+            1 => false,
+            _ => (state >> 33).is_multiple_of(seed),
+        }
+    }
+}
+
+#[test]
+fn pairs_that_keep_their_transaction_are_those_of_its_snapshot() {
+    let (_dir, env, _) = squares(1);
+    let multis = env.update(multimaps).unwrap();
+    for multi in multis {
+        let mut txn = env.read().unwrap();
+        let (from, to) = (3u64.to_be_bytes(), 17u64.to_be_bytes());
+        let all: Result<VecDeque<RawPair>> =
+            multi.range(&txn, &from[..]..&to[..]).unwrap().map(|pair| pair.map(copied)).collect();
+        let all = all.unwrap();
+        env.update(|txn| multi.clear(txn)).unwrap();
+        for seed in 0..6 {
+            let (mut left, mut is_front) = (all.clone(), turns(seed));
+            let mut pairs = multi.into_range(txn, &from[..]..&to[..]).unwrap();
+            while !left.is_empty() {
+                let front = is_front();
+                let right = if front { left.pop_front() } else { left.pop_back() };
+                let found = if front { pairs.next() } else { pairs.next_back() };
+                assert_eq!(found.unwrap().map(copied), right, "seed {seed}");
+            }
+            assert!(pairs.next().unwrap().is_none() && pairs.next_back().unwrap().is_none());
+            txn = pairs.into_txn();
+        }
+        let mut none = multi.into_iter(env.read().unwrap()).unwrap();
+        assert!(none.next_back().unwrap().is_none() && none.next().unwrap().is_none());
+    }
+}
+
+#[test]
+fn values_that_keep_their_transaction_are_those_of_the_key() {
+    let (_dir, env, _) = squares(1);
+    for multi in env.update(multimaps).unwrap() {
+        let mut txn = env.read().unwrap();
+        for key in 0..21u64 {
+            let key = key.to_be_bytes();
+            let all: Result<VecDeque<Vec<u8>>> =
+                multi.values(&txn, &key).unwrap().map(|value| value.map(<[u8]>::to_vec)).collect();
+            for seed in 0..4 {
+                let (mut left, mut is_front) = (all.as_ref().unwrap().clone(), turns(seed));
+                let mut values = multi.into_values(txn, &key).unwrap();
+                while !left.is_empty() {
+                    let front = is_front();
+                    let right = if front { left.pop_front() } else { left.pop_back() };
+                    let found = if front { values.next() } else { values.next_back() };
+                    assert_eq!(found.unwrap().map(<[u8]>::to_vec), right, "{key:?}, seed {seed}");
+                }
+                assert!(values.next().unwrap().is_none() && values.next_back().unwrap().is_none());
+                txn = values.into_txn();
+            }
+        }
+        let key = 4u64.to_be_bytes();
+        let mut pairs = multi.into_prefix(txn, &key[..]).unwrap();
+        let mut count = 0;
+        while pairs.next().unwrap().is_some() {
+            count += 1;
+        }
+        assert_eq!(count, 3000);
+    }
 }
 
 #[test]

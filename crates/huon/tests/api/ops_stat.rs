@@ -1,6 +1,6 @@
-//! Stat: the numbers add up, and the holders are the right ones.
+//! Stat: the numbers add up, and the snapshots are the right ones.
 
-use huon::{Bytes, Durability, Env, HeldBy, Holder, Stat, TableDef, U64};
+use huon::{Bytes, Durability, Env, RetainedBy, RetainedSnapshot, Stat, TableDef, U64};
 
 const T: TableDef<U64, Bytes> = TableDef::new("t");
 
@@ -41,14 +41,14 @@ fn all_space_is_accounted_for() {
     }
 }
 
-/// The same holders, whenever they are looked at.
-fn ageless(mut holders: Vec<Holder>) -> Vec<Holder> {
-    for holder in &mut holders {
-        if let HeldBy::Reader(reader) = &mut holder.by {
+/// The same snapshots, whenever they are looked at.
+fn ageless(mut snapshots: Vec<RetainedSnapshot>) -> Vec<RetainedSnapshot> {
+    for snapshot in &mut snapshots {
+        if let RetainedBy::Reader(reader) = &mut snapshot.by {
             reader.age_ms = 0;
         }
     }
-    holders
+    snapshots
 }
 
 #[test]
@@ -63,14 +63,15 @@ fn a_reader_holds_what_it_sees_and_no_more() {
     }
     let stat = env.stat().unwrap();
     assert_adds_up(&stat);
-    let holder = stat.holders.iter().find(|h| matches!(h.by, HeldBy::Reader(_))).unwrap();
-    assert_eq!((holder.txnid, holder.pages), (reader.id(), seen));
-    assert_eq!((holder.alone_pages, stat.retained_pages), (seen, seen));
-    assert_eq!(ageless(env.holders().unwrap()), ageless(stat.holders));
+    let snapshot =
+        stat.retained_snapshots.iter().find(|h| matches!(h.by, RetainedBy::Reader(_))).unwrap();
+    assert_eq!((snapshot.txnid, snapshot.pages), (reader.id(), seen));
+    assert_eq!((snapshot.alone_pages, stat.retained_pages), (seen, seen));
+    assert_eq!(ageless(env.retained_snapshots().unwrap()), ageless(stat.retained_snapshots));
     drop(reader);
     let stat = env.stat().unwrap();
     assert_eq!(stat.retained_pages, 0);
-    assert!(stat.holders.iter().all(|holder| holder.pages == 0));
+    assert!(stat.retained_snapshots.iter().all(|snapshot| snapshot.pages == 0));
 }
 
 #[test]

@@ -60,17 +60,24 @@ fn cursors_know_where_they_are() {
     let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t")).unwrap();
     let m = txn.create_table(&MultiDef::<huon::U64, huon::U64>::new("m")).unwrap();
     let (mut scan, mut pairs) = (t.cursor(), m.cursor());
-    assert!(scan.at_start(&txn).unwrap() && scan.at_end(&txn).unwrap(), "an empty table");
-    assert!(pairs.at_start(&txn).unwrap() && pairs.at_end(&txn).unwrap(), "an empty table");
+    assert!(
+        scan.prev(&txn).unwrap().is_none() && scan.next(&txn).unwrap().is_none(),
+        "it is empty"
+    );
+    assert!(pairs.prev(&txn).unwrap().is_none() && pairs.next(&txn).unwrap().is_none());
+    assert_eq!((scan.position(), pairs.position()), (None, None));
     for n in 0..60 {
         t.put(&mut txn, n, ()).unwrap();
         m.put(&mut txn, n / 30, n).unwrap();
     }
-    for n in 0..=60 {
-        assert_eq!(scan.at_start(&txn).unwrap(), n == 0);
-        assert_eq!(scan.at_end(&txn).unwrap(), n == 60);
-        assert_eq!(pairs.at_start(&txn).unwrap(), n == 0);
-        assert_eq!(pairs.at_end(&txn).unwrap(), n == 60);
+    for n in 0..=60u64 {
+        assert_eq!(scan.clone().prev(&txn).unwrap().is_none(), n == 0);
+        assert_eq!(scan.clone().next(&txn).unwrap().is_none(), n == 60);
+        assert_eq!(pairs.clone().prev(&txn).unwrap().is_none(), n == 0);
+        assert_eq!(pairs.clone().next(&txn).unwrap().is_none(), n == 60);
+        let last = n.checked_sub(1).map(u64::to_be_bytes);
+        assert_eq!(scan.position(), last.as_ref().map(|key| &key[..]), "where it came from");
+        assert_eq!(pairs.position().map(|pair| pair.1), last.as_ref().map(|value| &value[..]));
         // A copy goes its own way.
         let (mut other, mut others) = (scan.clone(), pairs.clone());
         other.to_end();

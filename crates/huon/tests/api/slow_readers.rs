@@ -57,11 +57,14 @@ fn a_full_file_names_who_keeps_what() {
     let error = write_until_full(&env, t).expect("there is no room for three");
     let Error::MapFull(full) = &error else { panic!("{error}") };
     assert_eq!(full.limit_bytes, 220 << 10);
-    let [keeper] = full.keepers[..] else { panic!("{full:?}") };
-    assert_eq!((keeper.pid, keeper.txnid), (std::process::id(), reader.id()));
-    assert!(keeper.ids_behind > 0 && !keeper.parked && keeper.thread != 0);
-    assert!(keeper.freed_bytes > 40_000 && keeper.held_bytes >= keeper.freed_bytes, "{keeper:?}");
-    assert!(error.to_string().contains(&format!("process {}", keeper.pid)), "{error}");
+    let [retaining] = full.readers[..] else { panic!("{full:?}") };
+    assert_eq!((retaining.pid, retaining.txnid), (std::process::id(), reader.id()));
+    assert!(retaining.ids_behind > 0 && !retaining.parked && retaining.thread != 0);
+    assert!(
+        retaining.freed_bytes > 40_000 && retaining.retained_bytes >= retaining.freed_bytes,
+        "{retaining:?}"
+    );
+    assert!(error.to_string().contains(&format!("process {}", retaining.pid)), "{error}");
     holds(&reader, t, 0);
     drop(reader);
     write(&env, t, 9).unwrap();
@@ -78,7 +81,7 @@ fn a_live_reader_is_waited_for_and_never_broken() {
         calls.lock().unwrap().push(*slow);
         match slow.retries {
             0 => SlowReaderAnswer::Retry,
-            1..4 => SlowReaderAnswer::Break,
+            1..4 => SlowReaderAnswer::Evict,
             _ if held.lock().unwrap().take().is_some() => SlowReaderAnswer::Retry,
             _ => SlowReaderAnswer::GiveUp,
         }
@@ -110,7 +113,7 @@ fn parked_readers_give_way() {
     let id = parked[0].id();
     assert!(write_until_full(&env, t).is_none());
     let [first, second] = parked;
-    assert!(first.is_broken() && second.is_broken());
+    assert!(first.is_evicted() && second.is_evicted());
     assert!(env.info().unwrap().readers.is_empty());
     assert!(matches!(first.unpark(), Err(Error::Evicted)));
     assert!(matches!(second.unpark(), Err(Error::Evicted)));
@@ -119,7 +122,7 @@ fn parked_readers_give_way() {
     holds(&newest, t, 5);
     let spared = newest.park().unwrap();
     write(&env, t, 6).unwrap();
-    assert!(!spared.is_broken(), "there was room");
+    assert!(!spared.is_evicted(), "there was room");
     holds(&spared.unpark().unwrap(), t, 5);
     clean(&env);
 }
@@ -131,7 +134,7 @@ fn the_callback_decides_about_parked_ones() {
     let may = breaks.clone();
     options.on_slow_reader(move |slow| {
         if slow.reader.parked && may.load(Ordering::Relaxed) {
-            SlowReaderAnswer::Break
+            SlowReaderAnswer::Evict
         } else {
             SlowReaderAnswer::GiveUp
         }
@@ -139,10 +142,10 @@ fn the_callback_decides_about_parked_ones() {
     let (_dir, env, t) = open(&options);
     let parked = env.read().unwrap().park().unwrap();
     assert!(matches!(write_until_full(&env, t), Some(Error::MapFull(_))));
-    assert!(!parked.is_broken());
+    assert!(!parked.is_evicted());
     breaks.store(true, Ordering::Relaxed);
     assert!(write_until_full(&env, t).is_none());
-    assert!(parked.is_broken());
+    assert!(parked.is_evicted());
     clean(&env);
 }
 
@@ -154,7 +157,7 @@ fn it_may_be_asked_before_the_file_grows() {
     options.max_bytes(8 << 20).on_slow_reader(move |slow| {
         assert!(!slow.full);
         counted.fetch_add(1, Ordering::Relaxed);
-        if slow.reader.parked { SlowReaderAnswer::Break } else { SlowReaderAnswer::GiveUp }
+        if slow.reader.parked { SlowReaderAnswer::Evict } else { SlowReaderAnswer::GiveUp }
     });
     let (_dir, env, t) = open(&options);
     let mut settings = env.settings();
@@ -165,7 +168,7 @@ fn it_may_be_asked_before_the_file_grows() {
     let before = env.info().unwrap().file_bytes;
     let parked = env.read().unwrap().park().unwrap();
     (4..9).for_each(|byte| write(&env, t, byte).unwrap());
-    assert!(parked.is_broken() && calls.load(Ordering::Relaxed) > 0);
+    assert!(parked.is_evicted() && calls.load(Ordering::Relaxed) > 0);
     assert!(env.info().unwrap().file_bytes <= before + (16 << 10), "it did not grow for it");
     let live = env.read().unwrap();
     (9..12).for_each(|byte| write(&env, t, byte).unwrap());

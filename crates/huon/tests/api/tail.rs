@@ -199,7 +199,7 @@ impl History<'_> {
             0 | 1 if self.readers.len() < 6 => self.readers.push(self.env.read().unwrap()),
             2 if !self.readers.is_empty() => {
                 let at = self.random.below(self.readers.len() as u64) as usize;
-                self.readers.remove(at);
+                drop(self.readers.remove(at));
             }
             _ => {}
         }

@@ -1,8 +1,10 @@
 //! The same verbs for tables and multimaps, and what they say.
 
 use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use huon::{Env, Error, Multi, MultiDef, Str, Table, TableDef, U64, WriteTxn};
+use huon::{Bytes, Env, Error, Multi, MultiDef, Order, Str, Table, TableDef, U64, WriteTxn};
 
 fn env(dir: &tempfile::TempDir) -> Env {
     Env::options().open(dir.path().join("a.huon")).unwrap()
@@ -131,6 +133,79 @@ fn a_change_sees_the_old_value_and_says_what_becomes_of_it() {
     let refused = main.update_with(&mut txn, "t", |_, new| new.set("a record"));
     assert!(matches!(refused, Err(Error::NameTaken)));
     t.put(&mut txn, "the transaction", "goes on").unwrap();
+    txn.commit().unwrap();
+    assert!(env.check().unwrap().is_clean());
+}
+
+/// A change looks and stores on one way down: keys are compared as often as in one lookup, while
+/// two would take twice as many.
+#[test]
+fn a_change_of_a_value_is_one_descent_in_both_kinds() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(&dir);
+    let comparisons = Arc::new(AtomicU64::new(0));
+    let counter = comparisons.clone();
+    let order = Order::custom("counted", move |a, b| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        a.cmp(b)
+    });
+    let mut txn = env.write().unwrap();
+    let t = txn.create_table(&TableDef::<U64, U64>::new("t").ordered(order.clone())).unwrap();
+    let m = txn.create_table(&MultiDef::<U64, U64>::new("m").ordered(order)).unwrap();
+    for n in 0..10_000 {
+        assert!(t.put(&mut txn, 2 * n, n).unwrap() && m.put(&mut txn, 2 * n, n).unwrap());
+    }
+    let count = || comparisons.swap(0, Ordering::Relaxed);
+    for key in [2, 4_000, 11_112, 19_000, 7_778] {
+        count();
+        t.get(&txn, key).unwrap();
+        let lookup = count();
+        // Its place is free where the key is put again: no page is split.
+        for round in 0..4 {
+            let change = |old: Option<u64>, new: &mut huon::Change<U64>| match round {
+                2 => new.remove(),
+                _ => new.set(old.unwrap_or(0) + 1),
+            };
+            t.update_with(&mut txn, key, change).unwrap();
+            let (in_table, what) = (count(), format!("{key}, round {round}"));
+            assert!(in_table < 2 * lookup, "{what}: {in_table} for {lookup}");
+            m.update_with(&mut txn, key, change).unwrap();
+            let in_multi = count();
+            assert!(in_multi < 2 * lookup, "{what}: {in_multi} for {lookup}");
+        }
+    }
+    assert_eq!((t.len(&txn).unwrap(), m.len(&txn).unwrap()), (10_000, 10_000));
+    txn.commit().unwrap();
+}
+
+/// Of a long key a long value lies in a tree of its own, even alone.
+#[test]
+fn an_only_value_is_changed_wherever_it_lies() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(&dir);
+    let mut txn = env.write().unwrap();
+    let long = vec![7; huon::limits::key_bytes_max(4096).unwrap()];
+    let m = txn.create_table(&MultiDef::<Bytes, Bytes>::new("m")).unwrap();
+    let steps: [&[u8]; 6] = [&long, b"short", b"brief", &long, &long[1..], b""];
+    let mut last: Option<&[u8]> = None;
+    for next in steps {
+        let had = m.update_with(&mut txn, &long, |old, new| {
+            assert_eq!(old, last);
+            new.set(next)
+        });
+        assert_eq!(had.unwrap(), last.is_some());
+        assert_eq!((m.get(&txn, &long).unwrap(), m.len(&txn).unwrap()), (Some(next), 1));
+        let ways = if next.len() > 100 { 0b10 } else { 0b1 };
+        assert_eq!(m.value_depths(&txn).unwrap(), ways, "{} bytes", next.len());
+        last = Some(next);
+    }
+    m.update_with(&mut txn, &long, |_, new| new.set(&long)).unwrap();
+    m.put(&mut txn, &long, b"another").unwrap();
+    let two = m.update_with(&mut txn, &long, |_, new| new.remove());
+    assert!(matches!(two, Err(Error::ManyValues)));
+    assert!(m.remove(&mut txn, &long, b"another").unwrap());
+    assert!(m.update_with(&mut txn, &long, |_, new| new.remove()).unwrap());
+    assert!(m.is_empty(&txn).unwrap());
     txn.commit().unwrap();
     assert!(env.check().unwrap().is_clean());
 }

@@ -95,7 +95,7 @@ fn another_page_size_than_asked_for() {
     let place = place();
     put(&open(&place.path).unwrap(), "k", b"v").unwrap();
     let error = Env::options().page_bytes(8192).open(&place.path).unwrap_err();
-    assert!(matches!(error, Error::PageSize { found: 4096 }));
+    assert!(matches!(error, Error::PageSize { found: 4096, wanted: 8192 }));
     assert!(matches!(Env::options().page_bytes(1000).open(&place.path), Err(Error::Invalid(_))));
     assert_eq!(get(&open(&place.path).unwrap(), "k"), Some(b"v".to_vec()));
 }

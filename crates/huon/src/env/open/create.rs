@@ -59,7 +59,7 @@ pub(super) fn format_file(storage: &dyn Storage, options: &Options) -> Result<()
         sweep: Sweep::default(),
         items: Vec::new(),
     };
-    storage.grow(u64::from(geometry.lower) * page_bytes as u64)?;
+    storage.grow(u64::from(geometry.min_pages) * page_bytes as u64)?;
     storage.write_at(&[&meta.encode()], 0)?;
     storage.sync()
 }

@@ -30,6 +30,7 @@ pub use report::{CheckReport, Problem, TableReport};
 pub(crate) use tree::order_name;
 
 /// Options of a check; see [`Env::check_with`].
+#[must_use = "options do nothing until they are passed to `Env::check_with`"]
 #[derive(Default)]
 pub struct CheckOptions<'a> {
     progress: OnProgress<'a>,

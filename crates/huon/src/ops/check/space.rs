@@ -74,7 +74,7 @@ impl Check<'_, '_> {
                 format!("its life from {} to {} makes no sense", item.birth, item.freed)
             });
         }
-        if walk.protected.holds(item.birth, item.freed) {
+        if walk.protected.retains(item.birth, item.freed) {
             self.report.retained_pages += u64::from(pages);
         } else {
             self.report.free_pages += u64::from(pages);

@@ -91,7 +91,7 @@ fn cut(copy: &Env) -> Result<()> {
     core.take_writer(Duration::ZERO)?;
     let _role = Release(&core.store.writer);
     let (_, meta) = core.newest_sealed()?;
-    core.store.shrink(meta.used.max(meta.geometry.lower), 1)
+    core.store.shrink(meta.used.max(meta.geometry.min_pages), 1)
 }
 
 /// An empty environment with the geometry of the old one.
@@ -99,11 +99,11 @@ fn target(meta: &Meta, file_bytes: u64, path: &Path, options: &CopyOptions<'_>) 
     let bytes = |pages: u32| u64::from(pages) * u64::from(meta.page_bytes);
     let geometry = &meta.geometry;
     // The file itself is that long, unless it is made to mislead.
-    let lower = bytes(geometry.lower).min(file_bytes);
+    let min_bytes = bytes(geometry.min_pages).min(file_bytes);
     Env::options()
         .page_bytes(meta.page_bytes as usize)
-        .min_bytes(lower)
-        .max_bytes(bytes(geometry.upper))
+        .min_bytes(min_bytes)
+        .max_bytes(bytes(geometry.max_pages))
         .grow_bytes(bytes(geometry.grow))
         .shrink_bytes(bytes(geometry.shrink))
         .write_buffer_bytes(SPILL_BYTES)

@@ -126,8 +126,8 @@ impl Pages {
     }
 
     /// W3: the level's work has not happened; see [`Pages::is_lost`]. The file's maximum size is
-    /// `upper` again.
-    pub(crate) fn abort_level(&mut self, upper: u32) {
+    /// `max_pages` again.
+    pub(crate) fn abort_level(&mut self, max_pages: u32) {
         let aborted = self.level();
         let level = self.pop_level();
         if !planted::is(Bug::RetiredAfterAbort) {
@@ -150,7 +150,7 @@ impl Pages {
                 self.lost |= self.space.bury(pgno, pages, birth, node).is_err();
             }
         }
-        self.space.confine(upper);
+        self.space.confine(max_pages);
     }
 
     fn pop_level(&mut self) -> Level {

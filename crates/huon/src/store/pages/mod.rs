@@ -472,10 +472,10 @@ impl Pages {
         }
     }
 
-    /// Makes the transaction use no page behind `upper`; whether that was possible.
-    pub(crate) fn cut_to(&mut self, upper: u32) -> Result<bool> {
+    /// Makes the transaction use no page behind `max_pages`; whether that was possible.
+    pub(crate) fn cut_to(&mut self, max_pages: u32) -> Result<bool> {
         self.shape += 1;
-        self.space.cut_to(&*self.store, upper)
+        self.space.cut_to(&*self.store, max_pages)
     }
 
     /// How many pages may be buffered.

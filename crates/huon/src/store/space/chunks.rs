@@ -45,7 +45,7 @@ impl Space {
             let group = &mut groups.0[at];
             debug_assert!(
                 group.place.0 == 0 || moved.iter().all(|item| protected.owner(item) != 0),
-                "P15: a chain that no snapshot holds is not waited for"
+                "P15: a chain that no snapshot retains is not waited for"
             );
             let mut page = filled(0, page_bytes)?;
             write_chunk(&mut page, ptr, group.chain, &moved);
@@ -62,7 +62,7 @@ impl Space {
     }
 
     /// The items for the next chunk, and the group whose chain it joins: free runs if they are more
-    /// than the items of any group; else items of the largest; the held items of all owners
+    /// than the items of any group; else items of the largest; the retained items of all owners
     /// together when none has enough for a chunk of its own (then the oldest owner stands for all).
     fn next_items(
         &mut self,
@@ -79,7 +79,7 @@ impl Space {
             return Ok((groups.at((0, zone))?, free));
         }
         if largest < GROUP_ITEMS_MIN {
-            groups.join_held()?;
+            groups.join_retained()?;
         }
         let at = (0..groups.0.len()).max_by_key(|&i| groups.0[i].items.len());
         let at = at.expect("there are items to move");
@@ -173,7 +173,7 @@ impl Groups {
     }
 
     /// Makes one group of all that wait for a snapshot: the oldest stands for all.
-    fn join_held(&mut self) -> Reserved<()> {
+    fn join_retained(&mut self) -> Reserved<()> {
         let first = self.0.partition_point(|group| group.place.0 == 0);
         let Some(oldest) = self.0.get(first) else { return Ok(()) };
         let mut joined = Group::new(oldest.place);

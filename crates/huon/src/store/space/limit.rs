@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::page::{Item, Reason};
 
 impl Space {
-    /// Moves the frontier back to `upper` if what lies behind is free; whether it does not lie
+    /// Moves the frontier back to `max_pages` if what lies behind is free; whether it does not lie
     /// behind it now.
-    pub(crate) fn cut_to(&mut self, ground: &impl Ground, upper: u32) -> Result<bool> {
-        if self.used <= upper {
+    pub(crate) fn cut_to(&mut self, ground: &impl Ground, max_pages: u32) -> Result<bool> {
+        if self.used <= max_pages {
             return Ok(true);
         }
         let frugal = std::mem::replace(&mut self.frugal, true);
@@ -22,41 +22,41 @@ impl Space {
         self.frugal = frugal;
         judged?;
         for _ in 0..CUT_CHUNKS_MAX {
-            if self.is_free_from(upper) || !self.open_chain(ground)? {
+            if self.is_free_from(max_pages) || !self.open_chain(ground)? {
                 break;
             }
         }
-        if !self.is_free_from(upper) {
+        if !self.is_free_from(max_pages) {
             return Ok(false);
         }
-        self.pool.cut_tail(self.used - upper);
-        self.used = upper;
+        self.pool.cut_tail(self.used - max_pages);
+        self.used = max_pages;
         Ok(true)
     }
 
-    /// Whether all pages from `upper` to the frontier may be taken now.
-    fn is_free_from(&self, upper: u32) -> bool {
-        self.pool.tail(self.used).is_some_and(|tail| tail.pgno <= upper)
+    /// Whether all pages from `max_pages` to the frontier may be taken now.
+    fn is_free_from(&self, max_pages: u32) -> bool {
+        self.pool.tail(self.used).is_some_and(|tail| tail.pgno <= max_pages)
     }
 
     /// An aborted level leaves a maximum size behind which pages have been taken: they are not
     /// taken again.
-    pub(crate) fn confine(&mut self, upper: u32) {
-        if self.used <= upper {
+    pub(crate) fn confine(&mut self, max_pages: u32) {
+        if self.used <= max_pages {
             return;
         }
-        while let Some(run) = self.pool.pop_behind(upper) {
+        while let Some(run) = self.pool.pop_behind(max_pages) {
             self.shut_away(run);
         }
-        self.close_behind(upper);
+        self.close_behind(max_pages);
     }
 
-    /// Moves the frontier back over what [`Space::confine`] left behind `upper`.
-    pub(super) fn clip(&mut self, upper: u32) -> Result<()> {
-        if self.used <= upper {
+    /// Moves the frontier back over what [`Space::confine`] left behind `max_pages`.
+    pub(super) fn clip(&mut self, max_pages: u32) -> Result<()> {
+        if self.used <= max_pages {
             return Ok(());
         }
-        let behind = |item: &&Item| item.pgno + item.page_count() > upper;
+        let behind = |item: &&Item| item.pgno + item.page_count() > max_pages;
         assert!(
             !self.lasting.iter().any(|item| behind(&item)),
             "F1: a page behind the maximum size that a snapshot may see"
@@ -65,8 +65,8 @@ impl Space {
         if let Some(item) = self.retired.iter().find(behind) {
             return Err(Error::corrupt(item.pgno, Reason::Space.text()));
         }
-        self.clip_dead(upper);
-        self.used = upper;
+        self.clip_dead(max_pages);
+        self.used = max_pages;
         Ok(())
     }
 }

@@ -4,12 +4,12 @@
 //! which transaction wrote them (`birth`) and which freed them (`freed`). A retired page may be
 //! reused exactly when no protected snapshot `s` has `birth <= s < freed` (P12). The items of a
 //! snapshot lie inline in its meta; when they are too many, whole groups of them move to *chunk*
-//! pages (free-list pages), grouped by the oldest snapshot that holds them (P15), so that the items
-//! that a sleeping reader holds are moved once and not read again until the reader is gone.
+//! pages (free-list pages), grouped by the oldest snapshot that retains them (P15), so that the
+//! items that a sleeping reader retains are moved once and not read again until it is gone.
 //!
 //! A chain of chunks is itself an item: its first page, and the snapshot that owns it. So the
 //! inline list is the only root, and chunks may name chains in turn. (The idea of a list per
-//! holding snapshot is that of ZFS deadlists.)
+//! retaining snapshot is that of ZFS deadlists.)
 //!
 //! F1. Every page from the first data page to the frontier is in exactly one place: reachable, or
 //!     in one item. A list that says otherwise is damaged, and no commit makes it worse: pages
@@ -22,7 +22,7 @@
 //! F5. Work is bounded by what the transaction uses: the inline items, plus eight chunks for each
 //!     page wanted.
 //! F6. The next transaction of a client starts from what its last one knew of the free space. An
-//!     item that was found held stays held as long as the snapshot that held it is protected; then
+//!     item that was found retained stays so while the snapshot that retains it is protected; then
 //!     all are judged again. A client that starts from the list that a snapshot records (it is the
 //!     first, or another client has written) gets the same result.
 //! I10. A transaction has several ids. Items that were freed under its first id or later are
@@ -46,7 +46,7 @@ use crate::planted::{self, Bug};
 use own::Own;
 pub(crate) use page_set::PageSet;
 pub(crate) use protected::Protected;
-pub(crate) use relief::{Held, Need};
+pub(crate) use relief::{Need, Retained};
 use runs::{FreeRun, Pool, merge};
 use search::{CHUNKS_IN_VAIN, chunks_for_run};
 
@@ -98,7 +98,7 @@ pub(crate) trait Ground {
         u64::MAX
     }
     /// Adds to an error for want of room which readers retain how much.
-    fn name_keepers(&self, error: Error, _held: &[Held]) -> Error {
+    fn name_readers(&self, error: Error, _retained: &[Retained]) -> Error {
         error
     }
 }
@@ -149,13 +149,13 @@ pub(crate) struct Space {
     recorded: Vec<Item>,
     /// Runs that may be taken now.
     pool: Pool,
-    /// Other items, in the order of the file: held, chains, or not judged yet.
+    /// Other items, in the order of the file: retained, chains, or not judged yet.
     items: Vec<Item>,
-    /// F6: items that were freed up to here are held by one of `holders`; younger ones were never
+    /// F6: items that were freed up to here are retained by one of `retaining`; younger ones were
     /// judged.
     judged_up_to: u64,
     /// Ascending.
-    holders: Vec<u64>,
+    retaining: Vec<u64>,
     /// The protected set was read in this transaction, and the items were judged by it.
     judged: bool,
     protected: Protected,
@@ -179,7 +179,7 @@ pub(crate) struct Shrink {
     /// A free tail of at least so many pages is cut off the part in use; 0: never.
     pub(crate) pages: u32,
     /// No page lies behind so many.
-    pub(crate) upper: u32,
+    pub(crate) max_pages: u32,
     /// Pages of the file behind the part in use: they end with the same cut.
     pub(crate) behind: u32,
     /// All that is free at the end is given back, but for slack up to so many pages.
@@ -209,7 +209,7 @@ impl Space {
             pool: Pool::default(),
             items: Vec::new(),
             judged_up_to: 0,
-            holders: Vec::new(),
+            retaining: Vec::new(),
             judged: false,
             retired: Vec::new(),
             lasting: Vec::new(),
@@ -387,7 +387,7 @@ impl Space {
         Ok(())
     }
 
-    /// Moves items that no snapshot holds any more to the pool, as the protected set is now. An
+    /// Moves items that no snapshot retains any more to the pool, as the protected set is now. An
     /// error leaves it open where they are.
     fn judge_items(&mut self) -> Result<()> {
         let judged = self.judge_each();
@@ -397,17 +397,17 @@ impl Space {
 
     fn judge_each(&mut self) -> Result<()> {
         let protected = self.protected();
-        let stay = self.holders.iter().all(|id| protected.contains(*id));
+        let stay = self.retaining.iter().all(|id| protected.contains(*id));
         if !stay && !planted::is(Bug::HolderStays) {
-            // F6: they are held by others, or not at all.
+            // F6: they are retained by others, or not at all.
             self.judged_up_to = 0;
-            self.holders.clear();
+            self.retaining.clear();
         }
         let mut items = std::mem::take(&mut self.items);
         let (mut kept, mut freed) = (0, Vec::new());
         for i in 0..items.len() {
             let item = items[i];
-            if item.freed <= self.judged_up_to || self.is_held(&item)? {
+            if item.freed <= self.judged_up_to || self.is_retained(&item)? {
                 items[kept] = item;
                 kept += 1;
             } else {
@@ -422,8 +422,8 @@ impl Space {
         self.pool.add(freed)
     }
 
-    /// P12: whether a protected snapshot holds the item, which is noted then; or it is a chain.
-    fn is_held(&mut self, item: &Item) -> Result<bool> {
+    /// P12: whether a protected snapshot retains the item, which is noted then; or it is a chain.
+    fn is_retained(&mut self, item: &Item) -> Result<bool> {
         self.counts.items_judged += 1;
         // P8, F3, I10: nothing that this transaction freed is judged, let alone taken, by it. Only
         // a damaged list says otherwise.
@@ -434,7 +434,7 @@ impl Space {
             return Ok(true);
         }
         let protected = self.protected();
-        let Some(holder) = protected.oldest_of(&protected.all, item.birth, item.freed) else {
+        let Some(oldest) = protected.oldest_of(&protected.all, item.birth, item.freed) else {
             debug_assert!(
                 protected.all.iter().all(|&s| s < item.birth || item.freed <= s)
                     || planted::is(Bug::FreedOffByOne),
@@ -442,9 +442,9 @@ impl Space {
             );
             return Ok(false);
         };
-        if let Err(at) = self.holders.binary_search(&holder) {
-            self.holders.try_reserve(1)?;
-            self.holders.insert(at, holder);
+        if let Err(at) = self.retaining.binary_search(&oldest) {
+            self.retaining.try_reserve(1)?;
+            self.retaining.insert(at, oldest);
         }
         Ok(true)
     }
@@ -466,7 +466,7 @@ impl Space {
         self.frugal = true;
         self.unfold()?;
         self.end_own()?;
-        self.clip(shrink.upper)?;
+        self.clip(shrink.max_pages)?;
         let mut swept = self.sweep(ground, shrink)?;
         self.drop_tail(shrink);
         let mut fresh = std::mem::take(&mut self.retired);

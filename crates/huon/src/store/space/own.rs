@@ -56,7 +56,7 @@ pub(super) struct Own {
     aside: Vec<FreeRun>,
     aside_pages: u64,
     /// What died behind it stays dead: an undone level was allowed to go further.
-    upper: Option<u32>,
+    max_pages: Option<u32>,
 }
 
 impl Own {
@@ -130,10 +130,11 @@ impl Space {
         self.lost |= kept.is_err();
     }
 
-    /// This transaction never reuses pages behind `upper`.
-    pub(super) fn close_behind(&mut self, upper: u32) {
-        self.own.upper = Some(self.own.upper.map_or(upper, |before| before.min(upper)));
-        let behind = self.own.aside.extract_if(.., |run| run.end() > upper);
+    /// This transaction never reuses pages behind `max_pages`.
+    pub(super) fn close_behind(&mut self, max_pages: u32) {
+        self.own.max_pages =
+            Some(self.own.max_pages.map_or(max_pages, |before| before.min(max_pages)));
+        let behind = self.own.aside.extract_if(.., |run| run.end() > max_pages);
         let behind = collected(behind);
         self.lost |= behind.is_err();
         for run in behind.unwrap_or_default() {
@@ -143,14 +144,13 @@ impl Space {
         }
     }
 
-    /// What of the dead pages lies behind `upper` is forgotten with the part of the file that it
-    /// lies in.
-    pub(super) fn clip_dead(&mut self, upper: u32) {
+    /// What of the dead pages lies behind `max_pages` is forgotten with that part of the file.
+    pub(super) fn clip_dead(&mut self, max_pages: u32) {
         self.own.dead.retain_mut(|item| {
-            if item.pgno + item.page_count() <= upper {
+            if item.pgno + item.page_count() <= max_pages {
                 return true;
             }
-            let kept = upper.saturating_sub(item.pgno);
+            let kept = max_pages.saturating_sub(item.pgno);
             item.cut_to(kept);
             kept > 0
         });
@@ -216,10 +216,10 @@ impl Space {
     fn set_ripe_aside(&mut self) -> Result<()> {
         let txnid = self.txnid.0;
         let own = &mut self.own;
-        let upper = own.upper.unwrap_or(u32::MAX);
+        let max_pages = own.max_pages.unwrap_or(u32::MAX);
         let ripe = |item: &Item| {
             (item.birth < txnid || planted::is(Bug::NoWait))
-                && item.pgno + item.page_count() <= upper
+                && item.pgno + item.page_count() <= max_pages
         };
         let ripe = collected(own.dead.extract_if(.., |item| ripe(item)))?;
         let pages = ripe.iter().map(|item| u64::from(item.page_count())).sum::<u64>();

@@ -1,4 +1,4 @@
-//! Which snapshots keep pages, and which pages they keep.
+//! Which snapshots retain pages, and which pages they retain.
 
 use std::ops::RangeInclusive;
 
@@ -19,19 +19,19 @@ pub(crate) struct Protected {
 
 impl Protected {
     /// The oldest snapshot of `ids` that sees a page with this birth and end.
-    fn oldest_holder(ids: &[u64], birth: u64, freed: u64) -> Option<u64> {
+    fn oldest_retaining(ids: &[u64], birth: u64, freed: u64) -> Option<u64> {
         let at = ids.partition_point(|&s| s < birth + u64::from(planted::is(Bug::BirthSnapshot)));
         ids.get(at).copied().filter(|&s| s + u64::from(planted::is(Bug::FreedOffByOne)) < freed)
     }
 
     /// P12, the one sentence.
-    pub(crate) fn holds(&self, birth: u64, freed: u64) -> bool {
+    pub(crate) fn retains(&self, birth: u64, freed: u64) -> bool {
         self.oldest_of(&self.all, birth, freed).is_some()
     }
 
     /// The same of `ids` and of the spans.
     pub(super) fn oldest_of(&self, ids: &[u64], birth: u64, freed: u64) -> Option<u64> {
-        let single = Self::oldest_holder(ids, birth, freed);
+        let single = Self::oldest_retaining(ids, birth, freed);
         let at = self.spans.partition_point(|span| *span.end() < birth);
         let of_span = self.spans.get(at).map(|span| birth.max(*span.start()));
         let of_span = of_span.filter(|&s| s < freed);

@@ -1,5 +1,5 @@
-//! Where pages are wanted and readers retain them: which reader holds what, and looking again when
-//! one has ended.
+//! Where pages are wanted and readers retain them: which reader retains how much, and looking again
+//! when one has ended.
 //!
 //! 1. A second scan in a transaction may decide what the first one decided: P10, P13 and P14 say
 //!    the same of it, as published, durable and what is in flight are read anew with it, and what
@@ -13,9 +13,9 @@ use crate::page::{Item, Pgno, Ptr, Reason};
 use crate::planted::{self, Bug};
 use crate::store::source::{OnPage, damaged};
 
-/// What a snapshot keeps.
+/// What a snapshot retains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct Retained {
     pub(crate) txnid: u64,
     /// Free pages that it sees.
     pub(crate) pages: u64,
@@ -25,8 +25,8 @@ pub(crate) struct Held {
 
 /// A want of pages.
 pub(crate) struct Need<'h> {
-    /// What all protected snapshots keep, ascending by id.
-    pub(crate) held: &'h [Held],
+    /// What all protected snapshots retain, ascending by id.
+    pub(crate) retained: &'h [Retained],
     /// How often it was looked again.
     pub(crate) retries: u32,
     /// The file cannot grow any more; else it is only not wanted to.
@@ -55,7 +55,7 @@ impl Space {
                 {
                     return Ok(None);
                 }
-                Err(ground.name_keepers(error, &self.held(ground)?))
+                Err(ground.name_readers(error, &self.retained(ground)?))
             }
             advanced => advanced.map(Some),
         }
@@ -69,8 +69,8 @@ impl Space {
         full: bool,
     ) -> Result<bool> {
         for retries in 0.. {
-            let held = self.held(ground)?;
-            if !ground.relieve(&Need { held: &held, retries, full })? {
+            let retained = self.retained(ground)?;
+            if !ground.relieve(&Need { retained: &retained, retries, full })? {
                 break;
             }
             if !planted::is(Bug::SecondReaderScan) {
@@ -103,9 +103,9 @@ impl Space {
         }
     }
 
-    /// What each protected snapshot keeps of the free pages. Reads all of the list, and opens
+    /// What each protected snapshot retains of the free pages. Reads all of the list, and opens
     /// nothing.
-    fn held(&self, ground: &impl Ground) -> Result<Vec<Held>> {
+    fn retained(&self, ground: &impl Ground) -> Result<Vec<Retained>> {
         if !self.judged {
             return Ok(Vec::new());
         }
@@ -134,7 +134,7 @@ impl Space {
                 take(&item.on(ptr)?, &mut chains)?;
             }
         }
-        Ok(tally.held()?)
+        Ok(tally.retained()?)
     }
 }
 
@@ -165,11 +165,11 @@ impl Tally<'_> {
         }
     }
 
-    fn held(&self) -> Reserved<Vec<Held>> {
+    fn retained(&self) -> Reserved<Vec<Retained>> {
         let mut pages = 0;
         collected(self.ids.iter().enumerate().map(|(i, &txnid)| {
             pages += self.steps[i];
-            Held { txnid, pages: pages as u64, alone_pages: self.alone[i] }
+            Retained { txnid, pages: pages as u64, alone_pages: self.alone[i] }
         }))
     }
 }

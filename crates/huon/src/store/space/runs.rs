@@ -398,10 +398,10 @@ impl Pool {
         self.runs.last().copied().filter(|run| run.end() == end)
     }
 
-    /// Takes away the last run, or the part of it that lies behind `upper`.
-    pub(super) fn pop_behind(&mut self, upper: u32) -> Option<FreeRun> {
-        let mut run = *self.runs.last().filter(|run| run.end() > upper)?;
-        let kept = upper.saturating_sub(run.pgno);
+    /// Takes away the last run, or the part of it that lies behind `max_pages`.
+    pub(super) fn pop_behind(&mut self, max_pages: u32) -> Option<FreeRun> {
+        let mut run = *self.runs.last().filter(|run| run.end() > max_pages)?;
+        let kept = max_pages.saturating_sub(run.pgno);
         run.pgno += kept;
         run.pages -= kept;
         self.cut_tail(run.pages);

@@ -85,16 +85,16 @@ impl Space {
 
     /// Judges what a chunk has listed. An error leaves it open where they are.
     fn take_in(&mut self, listed: Vec<Item>) -> Result<()> {
-        let (mut held, mut freed) = (Vec::new(), Vec::new());
+        let (mut retained, mut freed) = (Vec::new(), Vec::new());
         for item in listed {
-            if self.is_held(&item)? {
-                held.try_push(item)?;
+            if self.is_retained(&item)? {
+                retained.try_push(item)?;
             } else {
                 freed.try_push(FreeRun::of(&item))?;
             }
         }
         self.pool.add(freed)?;
-        self.items = merge(std::mem::take(&mut self.items), held)?;
+        self.items = merge(std::mem::take(&mut self.items), retained)?;
         Ok(())
     }
 

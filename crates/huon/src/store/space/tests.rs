@@ -10,7 +10,7 @@ const PAGE_BYTES: usize = 4096;
 const FIRST: u32 = 3;
 const NO_SHRINK: Shrink = Shrink {
     pages: 0,
-    upper: u32::MAX,
+    max_pages: u32::MAX,
     behind: 0,
     all_to: None,
     sweep: Sweep { owed: 0, since: Txnid(0), line: 0, roof: 0 },

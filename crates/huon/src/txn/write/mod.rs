@@ -170,7 +170,7 @@ impl WriteTxn {
         core.store.set_geometry(&base.geometry);
         core.store.cover(base.used)?;
         // A power loss may have made it shorter than was promised. On a full disk it stays so.
-        let _ = core.store.cover(base.geometry.lower.min(core.store.map_pages()));
+        let _ = core.store.cover(base.geometry.min_pages.min(core.store.map_pages()));
         core.shrink_file(&base)?;
         let place = if core.edits_in_place.load(Ordering::Relaxed) {
             EditPlace::File
@@ -258,6 +258,7 @@ impl WriteTxn {
     /// assert_eq!(txn.first_id(), txn.id());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(hidden)]
     pub fn first_id(&self) -> u64 {
         self.pages().first().0
     }

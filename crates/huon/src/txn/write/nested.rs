@@ -204,7 +204,7 @@ impl WriteTxn {
     /// A level that failed in the middle of a change is whole again once it is undone.
     fn abort_level(&mut self) {
         let level = self.levels.pop().expect("W3: a level is open");
-        self.pages_mut().abort_level(level.geometry.upper);
+        self.pages_mut().abort_level(level.geometry.max_pages);
         (self.main, self.geometry, self.notes) = (level.main, level.geometry, level.notes);
         self.core.store.set_geometry(&level.geometry);
         self.tables.get_mut().abort_level(level.tables);
