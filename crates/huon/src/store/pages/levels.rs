@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use super::{Body, Pages};
-use crate::alloc::{Reserved, TryGrow};
+use crate::alloc::Reserved;
 use crate::error::{Error, Result};
 use crate::page::{Pgno, Ptr, Reason, Txnid};
 use crate::planted::{self, Bug};
@@ -61,11 +61,11 @@ impl Pages {
     /// Pages are written before the transaction ends, by a level that may still be aborted; see
     /// [`Pages::is_lost`].
     pub(super) fn note_written(&mut self, first: Ptr, pages: u32, level: usize, what: Body) {
-        self.wrote = true;
+        self.outgoing.note_written();
         self.space.note_written(first.pgno, pages);
         if level > 0 {
             let written = Written { birth: first.birth, pages, what };
-            self.lost |= self.levels[level].note(first.pgno.0, written).is_err();
+            self.lost |= self.buffers.level_mut(level).note(first.pgno.0, written).is_err();
         }
     }
 
@@ -73,16 +73,17 @@ impl Pages {
     pub(super) fn drop_written(&mut self, gone: Gone) -> Result<()> {
         let Gone { first, pages, what } = gone;
         let node = what == Body::Node;
-        let level = self.level();
+        let is_nested = self.buffers.level() > 0;
+        let current = self.buffers.current();
         let bound =
-            if planted::is(Bug::LevelBound) { self.first } else { self.levels[level].bound };
+            if planted::is(Bug::LevelBound) { self.outgoing.first() } else { current.bound };
         if first.birth < bound {
             self.space.retire(first.pgno, pages, first.birth, node);
             return Ok(());
         }
-        if level > 0 && !planted::is(Bug::LevelKept) {
+        if is_nested && !planted::is(Bug::LevelKept) {
             // I7. A damaged tree may name as own what is not.
-            let gone = self.levels[level].written.remove(&first.pgno.0);
+            let gone = current.written.remove(&first.pgno.0);
             if gone != Some(Written { birth: first.birth, pages, what })
                 && !planted::is(Bug::LevelBound)
             {
@@ -96,18 +97,16 @@ impl Pages {
     pub(crate) fn push_level(&mut self) -> Result<()> {
         let retired_mark = self.space.mark();
         self.shape += 1;
-        let bound = Txnid(self.txnid.0 + 1);
-        Ok(self.levels.try_push(Level::new(bound, retired_mark))?)
+        let bound = Txnid(self.txnid().0 + 1);
+        Ok(self.buffers.push_level(Level::new(bound, retired_mark))?)
     }
 
     /// The level's work becomes its parent's; see [`Pages::is_lost`].
     pub(crate) fn commit_level(&mut self) {
-        let level = self.pop_level();
-        let current = self.level();
-        let all = self.dirty.values_mut().chain(self.values.all_mut());
-        all.for_each(|dirty| dirty.level = dirty.level.min(current));
-        if current > 0 {
-            let parent = &mut self.levels[current];
+        self.shape += 1;
+        let level = self.buffers.commit_level();
+        if self.buffers.level() > 0 {
+            let parent = self.buffers.current();
             let mut written = level.written.into_iter();
             let noted = written.try_for_each(|(pgno, written)| parent.note(pgno, written));
             self.lost |= noted.is_err();
@@ -116,7 +115,7 @@ impl Pages {
         for gone in level.shadowed {
             self.lost |= self.drop_pages(gone).is_err();
         }
-        let bound = self.levels[current].bound;
+        let bound = self.buffers.current().bound;
         for item in self.space.take_retired(level.retired_mark, bound) {
             let first = Ptr { pgno: Pgno(item.pgno), birth: Txnid(item.birth) };
             let what = if item.has_headers() { Body::Node } else { Body::Value };
@@ -128,18 +127,16 @@ impl Pages {
     /// W3: the level's work has not happened; see [`Pages::is_lost`]. The file's maximum size is
     /// `max_pages` again.
     pub(crate) fn abort_level(&mut self, max_pages: u32) {
-        let aborted = self.level();
-        let level = self.pop_level();
+        self.shape += 1;
+        let (level, undone) = self.buffers.abort_level();
         if !planted::is(Bug::RetiredAfterAbort) {
             self.space.cut_back(level.retired_mark);
         }
-        let page_bytes = self.page_bytes();
-        let nodes = self.dirty.extract_if(|_, dirty| dirty.level == aborted);
-        for (pgno, dirty) in nodes.chain(self.values.extract_level(aborted, page_bytes)) {
-            let pages = dirty.buffer.len() / page_bytes;
+        for (pgno, dirty) in undone {
+            let pages = dirty.pages(self.store.page_bytes);
             self.store.recycle(dirty.buffer);
             if !planted::is(Bug::UndoneTakeLost) {
-                self.space.give_back(Pgno(pgno), pages as u32);
+                self.space.give_back(Pgno(pgno), pages);
             }
         }
         for (pgno, Written { birth, pages, what }) in level.written {
@@ -151,11 +148,5 @@ impl Pages {
             }
         }
         self.space.confine(max_pages);
-    }
-
-    fn pop_level(&mut self) -> Level {
-        assert!(self.levels.len() > 1, "the transaction itself is no nested level");
-        self.shape += 1;
-        self.levels.pop().expect("there is a level")
     }
 }

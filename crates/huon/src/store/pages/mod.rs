@@ -1,5 +1,8 @@
 //! The writer's pages: touch, edit, free, spill, and levels.
 //!
+//! What is buffered, by which level, is in [`Buffers`]; the ids and the way out are [`Outgoing`];
+//! numbers come from the free space, [`Space`]. `Pages` has the steps that need several of them.
+//!
 //! One rule: a page may be edited only if the current level allocated it and still buffers it.
 //! Otherwise [`Pages::touch`] copies it to a fresh number and frees the old one. Copy-on-write,
 //! spilling, nested transactions and savepoints all follow from it.
@@ -20,6 +23,7 @@
 //!     successor takes the same free pages. They are edited in the file only where a writer that
 //!     lives has no successor (`Shared::lasts`).
 
+mod buffers;
 mod levels;
 mod outgoing;
 mod values;
@@ -31,12 +35,12 @@ use crate::error::{Error, Result};
 use crate::os::Disk;
 use crate::page::{self, Item, Pgno, Ptr, Reason, RunRef, Txnid};
 use crate::planted::{self, Bug};
-use crate::store::by_pgno::ByPgno;
 use crate::store::source::{PageSource, damaged};
 use crate::store::space::{Space, SpaceCounts, Stay};
 use crate::store::{Buffer, Store};
-use levels::{Gone, Level};
-use values::Values;
+use buffers::Buffers;
+use levels::Gone;
+use outgoing::Outgoing;
 
 /// A page that was last written fewer transactions ago will soon be written again, if the workload
 /// goes on as it did. Counted in ids, of which a transaction before may have had several.
@@ -47,6 +51,12 @@ struct Dirty {
     buffer: Buffer,
     level: usize,
     what: Body,
+}
+
+impl Dirty {
+    fn pages(&self, page_bytes: usize) -> u32 {
+        (self.buffer.len() / page_bytes) as u32
+    }
 }
 
 /// What is in pages.
@@ -64,37 +74,17 @@ const ROOM_KEPT: usize = 256;
 /// All pages of one write transaction, and then those of the next.
 pub(crate) struct Pages {
     store: Arc<Store>,
-    /// The id that the transaction began with.
-    first: Txnid,
-    /// The id that it has now.
-    txnid: Txnid,
-    /// The last id that is raised in the lock file.
-    issued: u64,
+    buffers: Buffers,
+    outgoing: Outgoing,
+    space: Space,
     /// Pages born under this id or later will soon be written again.
     young_from: Txnid,
-    dirty: ByPgno<Dirty>,
-    values: Values,
-    /// Level 0 is the transaction itself.
-    levels: Vec<Level>,
-    space: Space,
-    /// Buffered pages above which [`Pages::spill`] writes them out.
-    spill_pages: usize,
-    /// Pages of which no other change is expected; some may not be buffered any more.
-    finished: Vec<u32>,
-    /// Room for pages on their way out.
-    out: Vec<(u32, Dirty)>,
     /// What was done so far, but for the free space. Trees count what they do themselves.
     pub(crate) counts: PagesCounts,
     /// A write failed, and the buffers with it; or there was no memory to note what was done.
     lost: bool,
     shape: u64,
     place: EditPlace,
-    /// W4 is done for the current id.
-    raised: bool,
-    /// Something was written under the current id.
-    wrote: bool,
-    /// The caller was promised that the id stays.
-    fixed: bool,
 }
 
 /// The id of a transaction that begins.
@@ -133,22 +123,18 @@ pub(crate) struct PagesCounts {
 impl PageSource for Pages {
     #[inline]
     fn bytes(&self, ptr: Ptr) -> Result<&[u8]> {
-        if ptr.birth == self.txnid
-            && let Some(dirty) = self.dirty.get(&ptr.pgno.0)
-        {
-            return Ok(&dirty.buffer);
+        match self.buffered(ptr, Body::Node) {
+            Some(dirty) => Ok(&dirty.buffer),
+            None => self.store.page(ptr, self.space.used()),
         }
-        self.store.page(ptr, self.space.used())
     }
 
     #[inline]
     fn glance(&self, ptr: Ptr) -> Option<&[u8]> {
-        if ptr.birth == self.txnid
-            && let Some(dirty) = self.dirty.get(&ptr.pgno.0)
-        {
-            return Some(&dirty.buffer);
+        match self.buffered(ptr, Body::Node) {
+            Some(dirty) => Some(&dirty.buffer),
+            None => self.store.glance(ptr, self.space.used()),
         }
-        self.store.glance(ptr, self.space.used())
     }
 
     #[inline]
@@ -157,7 +143,8 @@ impl PageSource for Pages {
     }
 
     fn run(&self, run: &RunRef) -> Result<&[u8]> {
-        match self.buffered_value(run) {
+        let buffered = self.buffered(run.ptr(), Body::Value);
+        match buffered.and_then(|dirty| dirty.buffer.get(..run.bytes as usize)) {
             Some(bytes) => Ok(bytes),
             None => self.store.run(run, self.space.used()),
         }
@@ -187,66 +174,48 @@ impl Pages {
     pub(crate) fn new(store: Arc<Store>, used: u32, items: Vec<Item>) -> Pages {
         let first = page::first_data_page(store.page_bytes);
         Pages {
+            buffers: Buffers::new(store.page_bytes),
             store,
-            first: Txnid::default(),
-            txnid: Txnid::default(),
-            issued: 0,
-            young_from: Txnid::default(),
-            dirty: ByPgno::default(),
-            values: Values::default(),
-            levels: vec![Level::new(Txnid::default(), 0)],
+            outgoing: Outgoing::default(),
             space: Space::new(first, used, items),
-            spill_pages: 0,
-            finished: Vec::new(),
-            out: Vec::new(),
+            young_from: Txnid::default(),
             counts: PagesCounts::default(),
             lost: false,
             shape: 1,
             place: EditPlace::Memory,
-            raised: false,
-            wrote: false,
-            fixed: false,
         }
     }
 
     /// A transaction starts from the snapshot that these were made for, or that was sealed with
     /// them.
     pub(crate) fn begin(&mut self, id: NextId, place: EditPlace) {
-        debug_assert!(self.nothing_buffered() && !self.lost, "what is kept was sealed");
-        let lasts = self.store.board.shared().lasts();
+        debug_assert!(!self.lost, "what is kept was sealed");
         // What the transaction before took of ids makes no page older.
-        let taken = self.txnid.0 - self.first.0;
-        let txnid = id.txnid;
-        (self.first, self.txnid, self.issued) = (txnid, txnid, id.issued);
-        self.young_from = Txnid(txnid.0.saturating_sub(SHORT_LIFE - 1 + taken));
-        if self.dirty.capacity() > ROOM_KEPT {
-            self.dirty = ByPgno::default();
-        }
-        self.values = Values::default();
-        self.levels[0] = Level::new(txnid, 0);
-        self.space.begin(txnid);
-        self.spill_pages = self.store.spill_pages();
-        self.finished.clear();
+        let taken = self.txnid().0 - self.first().0;
+        self.young_from = Txnid(id.txnid.0.saturating_sub(SHORT_LIFE - 1 + taken));
+        self.buffers.begin(id.txnid);
+        self.outgoing.begin(id, self.store.spill_pages());
+        self.space.begin(id.txnid);
         self.counts = PagesCounts::default();
         self.shape = 1;
+        let lasts = self.store.board.shared().lasts();
         self.place = if lasts { place } else { EditPlace::Memory };
-        (self.raised, self.wrote, self.fixed) = (false, false, false);
     }
 
     /// The id that the transaction began with.
     pub(crate) fn first(&self) -> Txnid {
-        self.first
+        self.outgoing.first()
     }
 
     /// The id that the transaction has now; a rise may give it another one.
+    #[inline(always)]
     pub(crate) fn txnid(&self) -> Txnid {
-        self.txnid
+        self.outgoing.txnid()
     }
 
     /// I12: the id rises no more.
     pub(crate) fn fix_id(&mut self) -> Txnid {
-        self.fixed = true;
-        self.txnid
+        self.outgoing.fix_id()
     }
 
     pub(crate) fn page_bytes(&self) -> usize {
@@ -276,20 +245,18 @@ impl Pages {
 
     /// Whether the transaction has changed nothing yet.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.nothing_buffered() && self.counts.written_bytes == 0 && self.space.mark() == 0
-    }
-
-    fn nothing_buffered(&self) -> bool {
-        self.dirty.is_empty() && self.values.is_empty()
+        self.buffers.is_empty() && self.counts.written_bytes == 0 && self.space.mark() == 0
     }
 
     /// Whether another transaction can begin with them: nothing was changed, nor looked for.
     pub(crate) fn are_as_they_began(&self) -> bool {
-        self.is_untouched() && self.levels.len() == 1 && !self.lost && self.space.is_untouched()
+        self.is_untouched() && self.buffers.level() == 0 && !self.lost && self.space.is_untouched()
     }
 
-    fn level(&self) -> usize {
-        self.levels.len() - 1
+    /// What is buffered of this birth: I4, nothing else than under the current id.
+    #[inline(always)]
+    fn buffered(&self, first: Ptr, what: Body) -> Option<&Dirty> {
+        if first.birth == self.txnid() { self.buffers.get(first.pgno, what) } else { None }
     }
 
     /// A fresh page of this level, with stale contents: the caller initialises it (`header::init`).
@@ -298,26 +265,26 @@ impl Pages {
         if cfg!(debug_assertions) {
             buffer.fill(0xA5);
         }
-        self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: self.level(), what: Body::Node });
+        self.buffers.insert(ptr.pgno, buffer);
         Ok(ptr)
     }
 
     /// A fresh number, a buffer, and room to note them.
     fn fresh(&mut self, stay: Stay) -> Result<(Ptr, Buffer)> {
         self.shape += 1;
-        self.dirty.try_reserve(1)?;
+        self.buffers.reserve(1)?;
         if self.place == EditPlace::File {
             self.raise_id()?;
         }
         let pgno = self.space.take(&*self.store, stay)?;
-        self.check_unbuffered(pgno, 1)?;
+        self.buffers.check_free(pgno, 1)?;
         let view = match self.place {
             EditPlace::Memory => None,
             EditPlace::File => self.store.view(pgno.0),
         };
         let buffer = view.map_or_else(|| self.store.buffer(), Ok);
         let buffer = buffer.inspect_err(|_| self.space.give_back(pgno, 1))?;
-        Ok((Ptr { pgno, birth: self.txnid }, buffer))
+        Ok((Ptr { pgno, birth: self.txnid() }, buffer))
     }
 
     /// Makes the page editable by this level; the answer is where it lives now. Costs a look into a
@@ -354,20 +321,19 @@ impl Pages {
             self.space.give_back(fresh.pgno, 1);
             return Err(error);
         }
-        self.dirty.insert(fresh.pgno.0, Dirty { buffer, level: self.level(), what: Body::Node });
+        self.buffers.insert(fresh.pgno, buffer);
         Ok(fresh)
     }
 
     /// Whether the page is this level's own already.
     pub(crate) fn is_editable(&self, ptr: Ptr) -> bool {
-        ptr.birth == self.txnid
-            && self.dirty.get(&ptr.pgno.0).is_some_and(|dirty| dirty.level == self.level())
+        self.buffered(ptr, Body::Node).is_some_and(|dirty| dirty.level == self.buffers.level())
     }
 
     /// The bytes of a page that [`Pages::touch`] or [`Pages::allocate`] made editable.
     pub(crate) fn edit(&mut self, ptr: Ptr) -> &mut [u8] {
         debug_assert!(self.is_editable(ptr), "W1: edited without touch");
-        &mut self.dirty.get_mut(&ptr.pgno.0).expect("W1: edited without touch").buffer
+        self.buffers.edit(ptr.pgno)
     }
 
     /// I11: whether the bytes lie on a page that this transaction has written, or will: its next
@@ -379,15 +345,13 @@ impl Pages {
         let pgno = in_file.map(|offset| (offset / self.page_bytes() as u64) as u32);
         pgno.is_some_and(|pgno| {
             self.space.was_written(Pgno(pgno)) && !planted::is(Bug::WrittenForgotten)
-        }) || self.dirty.values().chain(self.values.all()).any(holds)
+        }) || self.buffers.all().any(holds)
     }
 
     /// Two editable pages at once, for splits and merges.
     pub(crate) fn edit_two(&mut self, a: Ptr, b: Ptr) -> (&mut [u8], &mut [u8]) {
         debug_assert!(self.is_editable(a) && self.is_editable(b), "W1: edited without touch");
-        let [a, b] = self.dirty.get_disjoint_mut([&a.pgno.0, &b.pgno.0]);
-        let (a, b) = (a.expect("W1: edited without touch"), b.expect("W1: edited without touch"));
-        (&mut a.buffer, &mut b.buffer)
+        self.buffers.edit_two(a.pgno, b.pgno)
     }
 
     /// An editable page together with the bytes of another, for merging into it.
@@ -409,7 +373,7 @@ impl Pages {
         if ptr.pgno.0 < first || end > u64::from(self.space.used()) {
             return Err(damaged(ptr, Reason::OutOfRange));
         }
-        if ptr.birth > self.txnid {
+        if ptr.birth > self.txnid() {
             return Err(damaged(ptr, Reason::Header));
         }
         Ok(())
@@ -430,46 +394,20 @@ impl Pages {
     }
 
     fn drop_pages(&mut self, gone: Gone) -> Result<()> {
-        let current = self.level();
-        match self.buffered_by(gone) {
-            Some(level) if level == current => self.drop_buffer(gone),
-            Some(_) => self.levels[current].shadowed.try_push(gone)?,
+        match self.buffered(gone.first, gone.what).map(|dirty| dirty.level) {
+            Some(level) if level == self.buffers.level() => self.drop_buffer(gone),
+            Some(_) => self.buffers.current().shadowed.try_push(gone)?,
             None => self.drop_written(gone)?,
         }
         Ok(())
     }
 
-    /// The level that buffers the pages, if any does.
-    fn buffered_by(&self, gone: Gone) -> Option<usize> {
-        let pgno = gone.first.pgno.0;
-        match gone.what {
-            _ if gone.first.birth != self.txnid => None,
-            Body::Node => self.dirty.get(&pgno).map(|dirty| dirty.level),
-            Body::Value => self.values.get(pgno).map(|dirty| dirty.level),
-        }
-    }
-
     /// W1: never written, so the numbers are free at once.
     fn drop_buffer(&mut self, gone: Gone) {
         let pgno = gone.first.pgno;
-        let dirty = self.take_buffered(pgno.0).expect("W1: only buffered pages are dropped");
+        let dirty = self.buffers.take(pgno.0).expect("W1: only buffered pages are dropped");
         self.store.recycle(dirty.buffer);
         self.space.give_back(pgno, gone.pages);
-    }
-
-    /// Takes the page of this number out of the buffer.
-    fn take_buffered(&mut self, pgno: u32) -> Option<Dirty> {
-        self.dirty.remove(&pgno).or_else(|| self.values.remove(pgno, self.page_bytes()))
-    }
-
-    /// F1: only a free-space list that names a page twice leads to one that is buffered.
-    fn check_unbuffered(&self, pgno: Pgno, pages: u32) -> Result<()> {
-        let twice = (pgno.0..pgno.0.saturating_add(pages))
-            .find(|pgno| self.dirty.contains_key(pgno) || self.values.meets(Pgno(*pgno)));
-        match twice {
-            Some(pgno) => Err(Error::corrupt(pgno, Reason::Space.text())),
-            None => Ok(()),
-        }
     }
 
     /// Makes the transaction use no page behind `max_pages`; whether that was possible.
@@ -480,12 +418,12 @@ impl Pages {
 
     /// How many pages may be buffered.
     pub(crate) fn spill_limit(&self) -> usize {
-        self.spill_pages
+        self.outgoing.spill_pages
     }
 
     /// How many pages are buffered.
     pub(crate) fn dirty_count(&self) -> usize {
-        self.dirty.len() + self.values.pages()
+        self.buffers.pages()
     }
 
     /// How many pages have left the trees, but for those that were only buffered.

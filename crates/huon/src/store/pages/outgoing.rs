@@ -11,15 +11,16 @@
 //!     was written under it. So buffered pages bear the current id, and no page is younger than the
 //!     one that points to it. A rise is a change of shape: kept paths are sought anew.
 
-use super::{Body, Dirty, EditPlace, Pages, PagesCounts, ROOM_KEPT};
-use crate::alloc::{Reserved, TryGrow, collected};
+use super::{Body, Dirty, EditPlace, NextId, Pages, PagesCounts, ROOM_KEPT};
+use crate::alloc::{TryGrow, collected};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
+use crate::lock::Board;
 use crate::os::prefetch_start;
 use crate::page::{self, CEILING_AHEAD, ID_MAX, Pgno, Ptr, Txnid};
 use crate::planted::{self, Bug};
-use crate::store::Buffer;
 use crate::store::space::{SealedSpace, Shrink};
+use crate::store::{Buffer, Store};
 
 /// Bytes that a single write call carries at most.
 const WRITE_BYTES_MAX: usize = 1 << 20;
@@ -28,25 +29,65 @@ const WRITE_BYTES_MAX: usize = 1 << 20;
 /// put and not replaced is written while it does, and its memory serves the next.
 const VALUE_BYTES_MAX: usize = 16 << 20;
 
-impl Pages {
-    /// W4, W5.
-    pub(super) fn before_write(&mut self) -> Result<()> {
-        let ours = self.store.writer.check_ours();
-        self.lost |= ours.is_err();
-        ours?;
-        self.raise_id()
+/// The ids of a transaction, and what is on its way out under them.
+#[derive(Default)]
+pub(super) struct Outgoing {
+    /// The id that the transaction began with.
+    first: Txnid,
+    /// The id that it has now.
+    txnid: Txnid,
+    /// The last id that is raised in the lock file.
+    issued: u64,
+    /// W4 is done for the current id.
+    raised: bool,
+    /// Something was written under the current id.
+    wrote: bool,
+    /// The caller was promised that the id stays.
+    fixed: bool,
+    /// Buffered pages above which [`Pages::spill`] writes them out.
+    pub(super) spill_pages: usize,
+    /// Pages of which no other change is expected; some may not be buffered any more.
+    finished: Vec<u32>,
+    /// Room for pages on their way out.
+    pages: Vec<(u32, Dirty)>,
+}
+
+impl Outgoing {
+    pub(super) fn begin(&mut self, id: NextId, spill_pages: usize) {
+        (self.first, self.txnid, self.issued) = (id.txnid, id.txnid, id.issued);
+        (self.raised, self.wrote, self.fixed) = (false, false, false);
+        self.spill_pages = spill_pages;
+        self.finished.clear();
+    }
+
+    pub(super) fn first(&self) -> Txnid {
+        self.first
+    }
+
+    #[inline(always)]
+    pub(super) fn txnid(&self) -> Txnid {
+        self.txnid
+    }
+
+    /// I12.
+    pub(super) fn fix_id(&mut self) -> Txnid {
+        self.fixed = true;
+        self.txnid
+    }
+
+    pub(super) fn note_written(&mut self) {
+        self.wrote = true;
     }
 
     /// I2, W4.
-    pub(super) fn raise_id(&mut self) -> Result<()> {
+    fn raise(&mut self, board: &Board) -> Result<()> {
         if self.raised {
             return Ok(());
         }
         let left_out =
             planted::is(Bug::IdReused) || planted::is(Bug::IdsUnraised) && self.txnid > self.first;
-        if !left_out && !self.store.board.raise_issued(self.issued, self.txnid.0) {
-            self.lost = true;
-            return Err(self.lost_role());
+        if !left_out && !board.raise_issued(self.issued, self.txnid.0) {
+            return Err(self.lost_role(board));
         }
         (self.issued, self.raised) = (self.txnid.0, true);
         Ok(())
@@ -54,25 +95,94 @@ impl Pages {
 
     /// The error for a last id that is not the one that this transaction raised.
     #[cold]
-    fn lost_role(&self) -> Error {
-        if self.store.board.issued() < self.issued {
+    fn lost_role(&self, board: &Board) -> Error {
+        if board.issued() < self.issued {
             Error::corrupt_file("the lock file's last id has been lowered (P7)")
         } else {
             Error::Busy("another writer has raised the last id (I2)".into())
         }
     }
 
+    /// I3: takes the next id; whether it may.
+    fn rise(&mut self, board: &Board) -> bool {
+        let next = self.txnid.0 + 1;
+        let ceiling = board.durable_info().map_or(0, |durable| durable.ceiling);
+        if next >= ceiling.min(ID_MAX - CEILING_AHEAD) && !planted::is(Bug::CeilingUnread) {
+            return false;
+        }
+        (self.txnid, self.raised, self.wrote) = (Txnid(next), false, false);
+        true
+    }
+
+    /// Packs the nodes, and stamps them with their checksums.
+    fn finish(&mut self, store: &Store, scratch: &mut [u8]) {
+        for i in 0..self.pages.len() {
+            if let Some((_, next)) = self.pages.get(i + 1) {
+                prefetch_start(&next.buffer);
+            }
+            let Dirty { buffer, what: Body::Node, .. } = &mut self.pages[i].1 else { continue };
+            page::pack_for_writing(buffer, scratch);
+            store.seal.stamp(buffer);
+        }
+    }
+
+    /// Writes the pages, which are in order.
+    fn write(&self, store: &Store) -> Result<()> {
+        // P7: the id is raised before its first page is written, and never lowered.
+        if store.board.issued() < self.txnid.0 {
+            return Err(Error::corrupt_file("the lock file's last id has been lowered (P7)"));
+        }
+        let mut rest = &self.pages[..];
+        while let Some((first, page)) = rest.first() {
+            if page.buffer.is_view() {
+                // There already.
+                rest = &rest[1..];
+                continue;
+            }
+            let (mut end, mut bytes) = (*first, 0);
+            let follows = |(pgno, page): &&(u32, Dirty)| {
+                let fits = bytes == 0 || bytes + page.buffer.len() <= WRITE_BYTES_MAX;
+                let follows = *pgno == end && fits && !page.buffer.is_view();
+                end += page.pages(store.page_bytes);
+                bytes += page.buffer.len();
+                follows
+            };
+            let consecutive = rest.iter().take_while(follows).count();
+            let (now, later) = rest.split_at(consecutive);
+            let parts = collected(now.iter().map(|page| &*page.1.buffer))?;
+            store.storage.write_at(&parts, u64::from(*first) * store.page_bytes as u64)?;
+            rest = later;
+        }
+        Ok(())
+    }
+}
+
+impl Pages {
+    /// W4, W5.
+    pub(super) fn before_write(&mut self) -> Result<()> {
+        let ours = self.store.writer.check_ours();
+        self.lost |= ours.is_err();
+        ours.and_then(|()| self.raise_id())
+    }
+
+    /// W4.
+    pub(super) fn raise_id(&mut self) -> Result<()> {
+        let raised = self.outgoing.raise(&self.store.board);
+        self.lost |= raised.is_err();
+        raised
+    }
+
     /// Ends an operation, or rests between two: writes what is to be written, and goes on under the
     /// next id where that lets dead pages serve again.
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.spill()?;
-        if self.fixed || !self.space.has_dead() {
+        if self.outgoing.fixed || !self.space.has_dead() {
             return Ok(());
         }
-        if self.space.wants_rise(&*self.store, self.dirty_count())? {
+        if self.space.wants_rise(&*self.store, self.buffers.pages())? {
             self.spill_all()?;
         }
-        if self.wrote && self.nothing_buffered() {
+        if self.outgoing.wrote && self.buffers.is_empty() {
             self.rise()?;
         }
         Ok(())
@@ -81,43 +191,37 @@ impl Pages {
     /// Before a large value of so many pages is written, and before the operation has changed
     /// anything: makes dead pages reusable for it if no other pages can be used.
     pub(crate) fn make_room(&mut self, pages: u32) -> Result<()> {
-        if !self.fixed && self.space.lacks_run(&*self.store, pages) {
+        if !self.outgoing.fixed && self.space.lacks_run(&*self.store, pages) {
             self.spill_all()?;
             self.rise()?;
         }
         Ok(())
     }
 
-    /// I3, I4: takes the next id, if it may.
+    /// I4: the transaction goes on under the next id, if it may.
     fn rise(&mut self) -> Result<()> {
-        assert!(self.nothing_buffered(), "I4: the id rises while pages are buffered");
-        let next = self.txnid.0 + 1;
-        let durable = self.store.board.durable_info();
-        let ceiling = durable.map_or(0, |durable| durable.ceiling);
-        if next >= ceiling.min(ID_MAX - CEILING_AHEAD) && !planted::is(Bug::CeilingUnread) {
+        assert!(self.buffers.is_empty(), "I4: the id rises while pages are buffered");
+        if !self.outgoing.rise(&self.store.board) {
             return Ok(());
         }
         self.shape += 1;
-        (self.raised, self.wrote) = (false, false);
-        self.txnid = Txnid(next);
         self.counts.rises += 1;
-        self.space.rise(self.txnid)
+        self.space.rise(self.txnid())
     }
 
     /// Writes out every buffered page if there are more than the limit, or some of them if they are
     /// worth it. Call it only where no page is held, so none needs a mark that keeps it.
     pub(crate) fn spill(&mut self) -> Result<()> {
-        if self.dirty_count() > self.spill_pages {
+        if self.buffers.pages() > self.outgoing.spill_pages {
             return self.spill_all();
         }
-        if self.finished.len() >= WRITE_BYTES_MAX / self.page_bytes() {
-            let finished = std::mem::take(&mut self.finished);
-            let buffered = finished.into_iter().filter(|pgno| self.dirty.contains_key(pgno));
-            let out = collected(buffered)?;
+        if self.outgoing.finished.len() >= WRITE_BYTES_MAX / self.page_bytes() {
+            let mut out = std::mem::take(&mut self.outgoing.finished);
+            out.retain(|pgno| self.buffers.get(Pgno(*pgno), Body::Node).is_some());
             self.spill_these(out)?;
         }
-        if self.values.pages() > VALUE_BYTES_MAX / self.page_bytes() {
-            let out = collected(self.values.firsts())?;
+        if self.buffers.value_pages() > VALUE_BYTES_MAX / self.page_bytes() {
+            let out = collected(self.buffers.value_numbers())?;
             self.spill_these(out)?;
         }
         Ok(())
@@ -132,23 +236,19 @@ impl Pages {
     /// Writes out every buffered page.
     fn spill_all(&mut self) -> Result<()> {
         self.counts.spills += 1;
-        self.finished.clear();
-        let mut out = self.all_buffered()?;
+        self.outgoing.finished.clear();
+        let mut out = collected(self.buffers.numbers())?;
         if planted::is(Bug::HalfWritten) {
             out.truncate(out.len() / 2);
         }
         self.spill_these(out)
     }
 
-    fn all_buffered(&self) -> Reserved<Vec<u32>> {
-        collected(self.dirty.keys().copied().chain(self.values.firsts()))
-    }
-
     /// The page is full, and puts in order come back to it no more: it leaves while the processor's
     /// caches still have it, and its buffer serves the next one. A put that does come back copies
     /// it.
     pub(crate) fn note_finished(&mut self, ptr: Ptr) -> Result<()> {
-        Ok(self.finished.try_push(ptr.pgno.0)?)
+        Ok(self.outgoing.finished.try_push(ptr.pgno.0)?)
     }
 
     /// Finishes these buffered pages and writes them, in page order and coalesced. The one way out
@@ -161,107 +261,58 @@ impl Pages {
         // Numbers are sorted faster than what they stand for.
         order.sort_unstable();
         order.dedup();
-        let mut out = std::mem::take(&mut self.out);
-        out.try_reserve_exact(order.len())?;
+        self.outgoing.pages.try_reserve_exact(order.len())?;
         let mut scratch = self.store.buffer()?;
         match self.place {
             // W5: there is no successor, and what is there already needs no descriptor.
-            EditPlace::File if self.is_all_in_views() => {
+            EditPlace::File if self.buffers.all().all(|page| page.buffer.is_view()) => {
                 self.raise_id()?;
             }
             _ => self.before_write()?,
         }
         for pgno in order {
-            let page = self.take_buffered(pgno).expect("it is in the maps' own list");
+            let page = self.buffers.take(pgno).expect("it is in the maps' own list");
             if on {
-                let ptr = Ptr { pgno: Pgno(pgno), birth: self.txnid };
-                self.note_written(ptr, self.pages_of(&page), page.level, page.what);
+                let ptr = Ptr { pgno: Pgno(pgno), birth: self.txnid() };
+                let pages = page.pages(self.page_bytes());
+                self.note_written(ptr, pages, page.level, page.what);
             }
-            out.push((pgno, page));
+            self.counts.written_bytes += page.buffer.len() as u64;
+            self.outgoing.pages.push((pgno, page));
         }
-        self.finish(&mut out, &mut scratch);
+        self.outgoing.finish(&self.store, &mut scratch);
         self.store.recycle(scratch);
-        self.counts.written_bytes +=
-            out.iter().map(|(_, page)| page.buffer.len() as u64).sum::<u64>();
-        let written = self.write_sorted(&out);
+        let written = self.outgoing.write(&self.store);
         self.lost |= written.is_err();
-        for (pgno, page) in out.drain(..) {
+        let birth = self.txnid();
+        for (pgno, page) in self.outgoing.pages.drain(..) {
+            let pgno = Pgno(pgno);
             if page.what == Body::Node {
-                self.store.met(Ptr { pgno: Pgno(pgno), birth: self.txnid });
+                self.store.met(Ptr { pgno, birth });
                 if planted::is(Bug::SpilledInPlace) {
-                    self.dirty.insert(pgno, page);
+                    self.buffers.insert(pgno, page.buffer);
                     continue;
                 }
             }
             self.store.recycle(page.buffer);
         }
-        if out.capacity() <= ROOM_KEPT {
-            self.out = out;
+        if self.outgoing.pages.capacity() > ROOM_KEPT {
+            self.outgoing.pages = Vec::new();
         }
         written
-    }
-
-    fn is_all_in_views(&self) -> bool {
-        self.values.is_empty() && self.dirty.values().all(|page| page.buffer.is_view())
-    }
-
-    fn pages_of(&self, dirty: &Dirty) -> u32 {
-        (dirty.buffer.len() / self.page_bytes()) as u32
-    }
-
-    /// Packs the nodes, and stamps them with their checksums.
-    fn finish(&self, pages: &mut [(u32, Dirty)], scratch: &mut [u8]) {
-        for i in 0..pages.len() {
-            if let Some((_, next)) = pages.get(i + 1) {
-                prefetch_start(&next.buffer);
-            }
-            let Dirty { buffer, what: Body::Node, .. } = &mut pages[i].1 else { continue };
-            page::pack_for_writing(buffer, scratch);
-            self.store.seal.stamp(buffer);
-        }
-    }
-
-    fn write_sorted(&self, pages: &[(u32, Dirty)]) -> Result<()> {
-        // P7: the id is raised before its first page is written, and never lowered.
-        if self.store.board.issued() < self.txnid.0 {
-            return Err(Error::corrupt_file("the lock file's last id has been lowered (P7)"));
-        }
-        let mut rest = pages;
-        while let Some((first, page)) = rest.first() {
-            if page.buffer.is_view() {
-                // There already.
-                rest = &rest[1..];
-                continue;
-            }
-            let (mut end, mut bytes) = (*first, 0);
-            let follows = |(pgno, page): &&(u32, Dirty)| {
-                let fits = bytes == 0 || bytes + page.buffer.len() <= WRITE_BYTES_MAX;
-                let follows = *pgno == end && fits && !page.buffer.is_view();
-                end += self.pages_of(page);
-                bytes += page.buffer.len();
-                follows
-            };
-            let consecutive = rest.iter().take_while(follows).count();
-            let (now, later) = rest.split_at(consecutive);
-            let parts = collected(now.iter().map(|page| &*page.1.buffer))?;
-            self.store.storage.write_at(&parts, u64::from(*first) * self.page_bytes() as u64)?;
-            rest = later;
-        }
-        Ok(())
     }
 
     /// Writes all that is left and closes the free space: the pages' part of a seal. After an error
     /// they can only be dropped.
     pub(crate) fn seal(&mut self, shrink: Shrink) -> Result<(SealedSpace, PagesCounts)> {
-        assert_eq!(self.level(), 0, "W3: sealed inside a nested level");
+        assert_eq!(self.buffers.level(), 0, "W3: sealed inside a nested level");
         let mut sealed = self.space.seal(&*self.store, self.page_bytes(), shrink)?;
-        self.dirty.try_reserve(sealed.chunks.len())?;
+        self.buffers.reserve(sealed.chunks.len())?;
         for (ptr, page) in std::mem::take(&mut sealed.chunks) {
-            self.check_unbuffered(ptr.pgno, 1)?;
-            let buffer = Buffer::Own(page.into_boxed_slice());
-            self.dirty.insert(ptr.pgno.0, Dirty { buffer, level: 0, what: Body::Node });
+            self.buffers.check_free(ptr.pgno, 1)?;
+            self.buffers.insert(ptr.pgno, Buffer::Own(page.into_boxed_slice()));
         }
-        let all = self.all_buffered()?;
+        let all = collected(self.buffers.numbers())?;
         self.write_dirty(all, false)?;
         if self.is_lost() { Err(Error::OutOfMemory) } else { Ok((sealed, self.counts())) }
     }

@@ -4,88 +4,15 @@
 //! of trees do: it is written together with what lies next to it, and one that is replaced before
 //! is never written at all. A longer one is not worth the copy.
 
-use super::{Body, Dirty, Pages};
-use crate::alloc::{Reserved, filled};
+use super::{Body, Pages};
+use crate::alloc::filled;
 use crate::error::{Error, Result};
 use crate::page::{Pgno, RunRef};
 use crate::planted::{self, Bug};
 use crate::store::Buffer;
-use crate::store::by_pgno::ByPgno;
-use crate::store::space::PageSet;
 
 /// Bytes of a value that is written at once, in whole pages.
 const STRAIGHT_BYTES_MIN: usize = 64 << 10;
-
-/// Those that are buffered, by their first pages.
-#[derive(Default)]
-pub(super) struct Values {
-    buffers: ByPgno<Dirty>,
-    /// All their pages.
-    taken: PageSet,
-    pages: usize,
-}
-
-impl Values {
-    pub(super) fn is_empty(&self) -> bool {
-        self.buffers.is_empty()
-    }
-
-    pub(super) fn pages(&self) -> usize {
-        self.pages
-    }
-
-    pub(super) fn all(&self) -> impl Iterator<Item = &Dirty> {
-        self.buffers.values()
-    }
-
-    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Dirty> {
-        self.buffers.values_mut()
-    }
-
-    /// The first page of each.
-    pub(super) fn firsts(&self) -> impl Iterator<Item = u32> {
-        self.buffers.keys().copied()
-    }
-
-    pub(super) fn get(&self, pgno: u32) -> Option<&Dirty> {
-        self.buffers.get(&pgno)
-    }
-
-    /// Whether the page belongs to any of them.
-    pub(super) fn meets(&self, pgno: Pgno) -> bool {
-        self.taken.meets(pgno, 1)
-    }
-
-    fn insert(&mut self, pgno: Pgno, pages: u32, dirty: Dirty) -> Reserved<()> {
-        self.buffers.try_reserve(1)?;
-        self.taken.insert(pgno, pages)?;
-        self.buffers.insert(pgno.0, dirty);
-        self.pages += pages as usize;
-        Ok(())
-    }
-
-    pub(super) fn remove(&mut self, pgno: u32, page_bytes: usize) -> Option<Dirty> {
-        let dirty = self.buffers.remove(&pgno)?;
-        let pages = dirty.buffer.len() / page_bytes;
-        self.taken.remove(Pgno(pgno), pages as u32);
-        self.pages -= pages;
-        Some(dirty)
-    }
-
-    /// Those of a level, which are buffered no more.
-    pub(super) fn extract_level(
-        &mut self,
-        level: usize,
-        page_bytes: usize,
-    ) -> impl Iterator<Item = (u32, Dirty)> {
-        let Values { buffers, taken, pages } = self;
-        buffers.extract_if(move |_, dirty| dirty.level == level).inspect(move |(pgno, dirty)| {
-            let count = dirty.buffer.len() / page_bytes;
-            taken.remove(Pgno(*pgno), count as u32);
-            *pages -= count;
-        })
-    }
-}
 
 impl Pages {
     /// Stores a large value on consecutive pages of its own.
@@ -93,7 +20,7 @@ impl Pages {
         let page_bytes = self.page_bytes();
         let len = u32::try_from(bytes.len()).map_err(|_| Error::ValueTooLong)?;
         let checksum = self.store.seal.run(bytes);
-        let mut run = RunRef { pgno: Pgno(0), birth: self.txnid, bytes: len, checksum };
+        let mut run = RunRef { pgno: Pgno(0), birth: self.txnid(), bytes: len, checksum };
         let pages = run.pages(page_bytes);
         if pages as usize * page_bytes >= STRAIGHT_BYTES_MIN {
             let tail = self.tail_of_run(pages, bytes)?;
@@ -103,9 +30,8 @@ impl Pages {
         }
         let buffer = self.copied(bytes, pages)?;
         run.pgno = self.space.take_run(&*self.store, pages)?;
-        self.check_unbuffered(run.pgno, pages)?;
-        let dirty = Dirty { buffer, level: self.level(), what: Body::Value };
-        let kept = self.values.insert(run.pgno, pages, dirty);
+        self.buffers.check_free(run.pgno, pages)?;
+        let kept = self.buffers.insert_value(run.pgno, pages, buffer);
         kept.inspect_err(|_| self.space.give_back(run.pgno, pages))?;
         Ok(run)
     }
@@ -127,14 +53,6 @@ impl Pages {
         Ok(Buffer::Own(whole.into_boxed_slice()))
     }
 
-    /// The value, if it is buffered.
-    pub(super) fn buffered_value(&self, run: &RunRef) -> Option<&[u8]> {
-        if run.birth != self.txnid || self.values.is_empty() {
-            return None;
-        }
-        self.values.get(run.pgno.0)?.buffer.get(..run.bytes as usize)
-    }
-
     /// Copies a large value of the file to consecutive pages before `line`, if there are such, and
     /// frees those where it was.
     pub(crate) fn move_run_below(&mut self, run: &RunRef, line: u32) -> Result<Option<RunRef>> {
@@ -145,7 +63,7 @@ impl Pages {
         let Some(pgno) = self.space.take_run_below(&*self.store, pages, line)? else {
             return Ok(None);
         };
-        let moved = RunRef { pgno, birth: self.txnid, ..*run };
+        let moved = RunRef { pgno, birth: self.txnid(), ..*run };
         self.write_run_to(&moved, [bytes, &tail])?;
         if !planted::is(Bug::MovedValueLeaked) {
             self.free_run(run)?;
@@ -161,9 +79,9 @@ impl Pages {
     fn write_run_to(&mut self, run: &RunRef, parts: [&[u8]; 2]) -> Result<()> {
         let page_bytes = self.page_bytes();
         let pages = run.pages(page_bytes);
-        self.check_unbuffered(run.pgno, pages)?;
+        self.buffers.check_free(run.pgno, pages)?;
         self.before_write()?;
-        self.note_written(run.ptr(), pages, self.level(), Body::Value);
+        self.note_written(run.ptr(), pages, self.buffers.level(), Body::Value);
         let offset = u64::from(run.pgno.0) * page_bytes as u64;
         self.counts.written_bytes += u64::from(pages) * page_bytes as u64;
         self.store.storage.write_at(&parts, offset)
